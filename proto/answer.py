@@ -1,0 +1,124 @@
+"""Contract of the gateway's `POST /answer`."""
+
+from typing import Annotated, Literal
+
+from pydantic import Field, StringConstraints, model_validator
+
+from proto.base import (
+    MAX_PAGE_CHARS,
+    MAX_PAGES,
+    MAX_PAGES_CHARS,
+    Contract,
+    Degradation,
+    Passage,
+    Query,
+    QueryTime,
+    Score,
+    StageTiming,
+)
+from proto.classify import Classification
+
+AnswerKind = Literal["answer", "unknown", "invalid_question"]
+AnswerSource = Literal["kg", "web", "public_data", "model", "none"]
+
+MAX_BUDGET_S = 30.0
+MIN_BUDGET_S = 0.5
+
+
+class SearchResult(Contract):
+    """One search result, named as in CRAG's records."""
+
+    page_name: str = Field("", max_length=4_000, description="Title of the page.")
+    page_url: str = Field("", max_length=8_192, description="Address of the page; never fetched.")
+    page_snippet: str = Field("", max_length=20_000, description="The search engine's summary.")
+    page_result: str = Field("", max_length=MAX_PAGE_CHARS, description="The page's HTML.")
+    page_last_modified: str = Field("", max_length=200, description="As the page's server said it.")
+
+
+class AnswerRequest(Contract):
+    """A question, with the pages to answer it from. A CRAG record posts as it is."""
+
+    query: Query = Field(description="The question.")
+    query_time: QueryTime | None = Field(None, description="When it is asked; now by default.")
+    search_results: tuple[SearchResult, ...] = Field((), max_length=MAX_PAGES, description="Pages to answer from.")
+    evidence: tuple[Passage, ...] = Field(
+        (),
+        max_length=MAX_PAGES,
+        description="Texts that stand in for retrieval: only these are shown to the generator.",
+    )
+    strategy: Annotated[str, StringConstraints(max_length=64)] = Field(
+        "", description="A name from `GET /strategies`; the gateway's default when empty."
+    )
+    budget_s: float = Field(
+        MAX_BUDGET_S,
+        ge=MIN_BUDGET_S,
+        le=MAX_BUDGET_S,
+        allow_inf_nan=False,
+        description="Seconds until the answer is due.",
+    )
+    interaction_id: str = Field(
+        "", max_length=200, description="The caller's name for the question, returned as it is."
+    )
+
+    @model_validator(mode="after")
+    def _bounded_in_all(self) -> "AnswerRequest":
+        if sum(len(result.page_result) for result in self.search_results) > MAX_PAGES_CHARS:
+            raise ValueError(f"search_results hold more than {MAX_PAGES_CHARS} characters of HTML in all")
+        return self
+
+
+class Citation(Contract):
+    """A passage that the answer rests on."""
+
+    page: int = Field(ge=0, description="Index in `search_results`, or in `evidence` when that was given.")
+    page_name: str = Field("", description="Title of the page.")
+    page_url: str = Field("", description="Address of the page.")
+    text: str = Field(description="The passage as the generator saw it.")
+    score: float = Field(allow_inf_nan=False, description="The reranker's relevance.")
+    start: int = Field(0, ge=0, description="First character, in the page's extracted text.")
+    end: int = Field(0, ge=0, description="One past the last character.")
+
+
+class Usage(Contract):
+    """What the answer cost at the generator."""
+
+    llm_calls: int = Field(0, ge=0, description="Requests to the generator.")
+    prompt_tokens: int = Field(0, ge=0, description="Tokens read.")
+    completion_tokens: int = Field(0, ge=0, description="Tokens written.")
+
+
+class AnswerResponse(Contract):
+    """A short grounded answer, or an honest refusal."""
+
+    answer: str = Field(description="One line; exactly `i don't know` or `invalid question` for the other kinds.")
+    kind: AnswerKind = Field(description="An answer, an abstention, or a question with a false premise.")
+    confidence: Score = Field(description="Probability that the answer is right, as far as it is known.")
+    source: AnswerSource = Field(description="Where the answer came from.")
+    citations: tuple[Citation, ...] = Field((), description="What it rests on, best first.")
+    classification: Classification | None = Field(None, description="What kind of question it was taken for.")
+    degraded: tuple[Degradation, ...] = Field((), description="What was missing; empty when all went well.")
+    timings: dict[str, StageTiming] = Field(default_factory=dict, description="Stage to where its time went.")
+    usage: Usage = Field(default_factory=Usage, description="Calls and tokens at the generator.")
+    strategy: str = Field(description="The strategy that answered.")
+    request_id: str = Field("", description="To find the request in the logs.")
+    interaction_id: str = Field("", description="As it was sent.")
+
+
+class StageEvent(Contract):
+    """Server-sent event `stage`: one stage has ended (or `started` only), with the time left."""
+
+    stage: str = Field(description="The stage's name, as in `timings`.")
+    status: Literal["started", "done", "degraded", "skipped"] = Field(description="What became of it.")
+    timing: StageTiming = Field(default_factory=StageTiming, description="Where its time went, once it is over.")
+    left_ms: float = Field(ge=0, description="Milliseconds left until the answer is due.")
+    detail: str = Field("", description="Why, when degraded or skipped.")
+
+
+class StrategyInfo(Contract):
+    name: str = Field(description="The value for `strategy`.")
+    summary: str = Field(description="What it runs, in a sentence.")
+    default: bool = Field(False, description="Whether it is used when none is named.")
+
+
+class Strategies(Contract):
+    strategies: tuple[StrategyInfo, ...] = Field(description="All strategies of this gateway.")

@@ -1,0 +1,94 @@
+"""From a request to a response that always comes: the strategy runs under the budget, and the best answer leaves."""
+
+import asyncio
+from datetime import UTC, datetime
+
+from proto.answer import AnswerRequest, AnswerResponse
+from services.gateway.evidence import Evidence
+from services.gateway.mesh import Mesh
+from services.gateway.run import Draft, Listener, Run
+from services.gateway.settings import GatewaySettings
+from services.gateway.strategies import Question, Strategy
+from services.kit.budget import Budget
+from services.kit.telemetry import Metrics, log, request_id
+
+# A short budget gives up less of itself to the margin.
+MARGIN_SHARE = 0.2
+
+
+async def answer(
+    request: AnswerRequest,
+    strategy: Strategy,
+    mesh: Mesh,
+    settings: GatewaySettings,
+    metrics: Metrics,
+    *,
+    arrived: Budget,
+    listener: Listener = lambda _: None,
+) -> AnswerResponse:
+    """Answer before the deadline, whatever happens: at worst "i don't know", with `degraded` saying why.
+
+    Args:
+        arrived: the budget that began when the request arrived.
+        listener: told of every stage as it starts and ends.
+    """
+    margin_s = min(settings.safety_margin_s, MARGIN_SHARE * request.budget_s)
+    due = arrived.within(request.budget_s)
+    run = Run(budget=due.within(due.total_s - margin_s), listener=listener)
+    draft = await _run(strategy, _question(request), run, mesh)
+    _count(metrics, run, draft)
+    return AnswerResponse(
+        answer=draft.answer,
+        kind=draft.kind,
+        confidence=draft.confidence,
+        source=draft.source,
+        citations=tuple(item.citation() for item in draft.evidence),
+        degraded=tuple(run.degraded),
+        timings=run.timings,
+        usage=run.usage,
+        strategy=strategy.name,
+        request_id=request_id(),
+        interaction_id=request.interaction_id,
+    )
+
+
+async def _run(strategy: Strategy, question: Question, run: Run, mesh: Mesh) -> Draft:
+    try:
+        async with asyncio.timeout(run.budget.left()):
+            return await strategy.answer(question, run, mesh)
+    except TimeoutError:
+        run.degrade("gateway", "timeout", f"the budget of {run.budget.total_s:.1f} s was not enough")
+    except Exception as error:
+        # A fault of ours: the caller still gets an honest answer in time, and the log the traceback.
+        log.error("strategy failed", strategy=strategy.name, error=type(error).__name__, exc_info=error)
+        run.degrade("gateway", "error", type(error).__name__)
+    return run.best
+
+
+def _question(request: AnswerRequest) -> Question:
+    return Question(
+        query=request.query,
+        query_time=request.query_time or datetime.now(UTC),
+        search_results=request.search_results,
+        evidence=tuple(Evidence(text=text, page=index) for index, text in enumerate(request.evidence) if text.strip()),
+    )
+
+
+def _count(metrics: Metrics, run: Run, draft: Draft) -> None:
+    for stage, timing in run.timings.items():
+        for part, milliseconds in (
+            ("elapsed", timing.elapsed_ms),
+            ("queue", timing.queue_ms),
+            ("inference", timing.inference_ms),
+        ):
+            metrics.stage.labels(metrics.service, stage, part).observe(milliseconds / 1000)
+    for degradation in run.degraded:
+        # A page's number is no label: pages are unbounded, stages are few.
+        metrics.degraded.labels(metrics.service, degradation.stage.partition(":")[0], degradation.reason).inc()
+    log.info(
+        "answered",
+        kind=draft.kind,
+        source=draft.source,
+        degraded=[f"{item.stage}={item.reason}" for item in run.degraded],
+        left_ms=round(run.budget.left() * 1000),
+    )

@@ -1,0 +1,153 @@
+"""The gateway: `POST /answer`, as JSON or as server-sent events."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import AsyncExitStack, asynccontextmanager
+from typing import Annotated, Any, TypedDict, cast
+
+import httpx
+from fastapi import APIRouter, FastAPI, Header, Request
+from fastapi.responses import StreamingResponse
+
+from proto.answer import AnswerRequest, AnswerResponse, StageEvent, Strategies, StrategyInfo
+from proto.base import Contract, FieldError, Readiness
+from services.gateway.answering import answer
+from services.gateway.mesh import Mesh
+from services.gateway.settings import GatewaySettings
+from services.gateway.strategies import Strategy, load_strategies
+from services.kit import app as kit
+from services.kit.budget import Budget, current_budget
+from services.kit.client import http_client
+from services.kit.deadline import Admission
+from services.kit.errors import UnknownStrategy
+from services.kit.telemetry import Metrics
+
+EVENT_STREAM = "text/event-stream"
+# A probe answers within its orchestrator's patience, however long a service hangs.
+READY_S = 0.8
+
+
+class State(TypedDict):
+    """What handlers read from `request.state`."""
+
+    mesh: Mesh
+    strategies: dict[str, Strategy]
+    settings: GatewaySettings
+    metrics: Metrics
+
+
+router = APIRouter()
+
+
+@router.post(
+    "/answer",
+    summary="Answer a question before its deadline.",
+    tags=["answer"],
+    response_model=AnswerResponse,
+    responses={200: {"content": {EVENT_STREAM: {"schema": {"type": "string"}}}}},
+)
+async def post_answer(body: AnswerRequest, request: Request, accept: Annotated[str, Header()] = "") -> Any:
+    """Answer from the pages (or the evidence) that come with the question.
+
+    With `Accept: text/event-stream` the reply is one event `stage` for each stage that starts or ends, then one event
+    `answer` with the same JSON as the plain reply.
+    """
+    state = cast(State, request.state._state)
+    name = body.strategy or state["settings"].default_strategy
+    strategy = state["strategies"].get(name)
+    if strategy is None:
+        known = ", ".join(sorted(state["strategies"]))
+        raise UnknownStrategy(
+            "no strategy of that name",
+            errors=(FieldError(field="strategy", message="no strategy of that name", limit=f"one of {known}"),),
+        )
+    arrived = current_budget.get() or Budget(body.budget_s)
+    if EVENT_STREAM in accept.lower():
+        stream = _events(body, strategy, state, arrived)
+        return StreamingResponse(stream, media_type=EVENT_STREAM, headers={"cache-control": "no-store"})
+    return await answer(body, strategy, state["mesh"], state["settings"], state["metrics"], arrived=arrived)
+
+
+async def _events(body: AnswerRequest, strategy: Strategy, state: State, arrived: Budget) -> AsyncIterator[bytes]:
+    queue: asyncio.Queue[tuple[str, Contract]] = asyncio.Queue()
+
+    def listener(event: StageEvent) -> None:
+        queue.put_nowait(("stage", event))
+
+    async def produce() -> None:
+        response = await answer(
+            body, strategy, state["mesh"], state["settings"], state["metrics"], arrived=arrived, listener=listener
+        )
+        queue.put_nowait(("answer", response))
+
+    producer = asyncio.create_task(produce())
+    try:
+        name = ""
+        while name != "answer":
+            name, event = await queue.get()
+            yield f"event: {name}\ndata: {event.model_dump_json()}\n\n".encode()
+    finally:
+        producer.cancel()
+        await asyncio.wait({producer})
+
+
+@router.get("/strategies", summary="The strategies that a question may name.", tags=["answer"])
+async def get_strategies(request: Request) -> Strategies:
+    state = cast(State, request.state._state)
+    default = state["settings"].default_strategy
+    return Strategies(
+        strategies=tuple(
+            StrategyInfo(name=strategy.name, summary=strategy.summary, default=strategy.name == default)
+            for strategy in state["strategies"].values()
+        )
+    )
+
+
+async def _ready(request: Request) -> Readiness:
+    """The gateway answers, degraded, without its services; it is ready when it can reach the generator."""
+    state = cast(State, request.state._state)
+    dependencies = await state["mesh"].ready(allow_s=READY_S)
+    down = [name for name, ready in dependencies.items() if not ready]
+    return Readiness(
+        ready=dependencies["generator"],
+        service="gateway",
+        detail=f"not ready: {', '.join(down)}" if down else "",
+        dependencies=dependencies,
+    )
+
+
+def create_app(
+    settings: GatewaySettings | None = None, *, transport: httpx.AsyncBaseTransport | None = None
+) -> FastAPI:
+    """The gateway's application.
+
+    Args:
+        settings: read from the environment when None.
+        transport: how services are reached; tests put whole applications behind it.
+
+    Raises:
+        ValueError: the default strategy does not exist.
+    """
+    settings = settings or GatewaySettings()
+    metrics = Metrics("gateway")
+    strategies = load_strategies(settings)
+    if settings.default_strategy not in strategies:
+        raise ValueError(f"default strategy {settings.default_strategy!r} is none of {sorted(strategies)}")
+
+    @asynccontextmanager
+    async def lifespan(_: FastAPI) -> AsyncIterator[dict[str, Any]]:
+        async with AsyncExitStack() as stack:
+            http = await stack.enter_async_context(http_client(transport))
+            state = State(mesh=Mesh.connect(settings, http), strategies=strategies, settings=settings, metrics=metrics)
+            yield cast(dict[str, Any], state)
+
+    return kit.create_app(
+        service="gateway",
+        summary="Short, grounded, honest answers within 30 seconds.",
+        settings=settings,
+        lifespan=lifespan,
+        router=router,
+        ready=_ready,
+        metrics=metrics,
+        admission=Admission(settings.gateway_max_in_flight),
+    )

@@ -1,0 +1,66 @@
+"""The services as the gateway sees them: typed calls, nothing else."""
+
+from dataclasses import dataclass
+
+import httpx
+
+from proto.rerank import RerankRequest, RerankResponse
+from proto.retrieve import RetrieveRequest, RetrieveResponse
+from services.gateway.pace import Pace
+from services.gateway.settings import GatewaySettings
+from services.kit.breaker import Breaker
+from services.kit.client import ServiceClient
+from services.kit.concurrency import all_of
+from services.kit.errors import ServiceFailure
+from services.kit.llm import LLM
+
+
+@dataclass(frozen=True, slots=True)
+class Mesh:
+    """Clients of all services, and the generator's pace."""
+
+    retriever: ServiceClient
+    reranker: ServiceClient
+    generator: ServiceClient
+    llm: LLM
+    pace: Pace
+
+    @classmethod
+    def connect(cls, settings: GatewaySettings, http: httpx.AsyncClient) -> "Mesh":
+        def client(name: str, url: object, headers: dict[str, str] | None = None) -> ServiceClient:
+            breaker = Breaker(threshold=settings.breaker_threshold, max_open_s=settings.breaker_max_open_s)
+            return ServiceClient(name, str(url), http, breaker=breaker, headers=headers)
+
+        key = settings.generator_api_key
+        generator = client(
+            "generator",
+            str(settings.generator_url).rstrip("/").removesuffix("/v1"),
+            {"authorization": f"Bearer {key}"} if key else None,
+        )
+        return cls(
+            retriever=client("retriever", settings.retriever_url),
+            reranker=client("reranker", settings.reranker_url),
+            generator=generator,
+            llm=LLM(generator, model=settings.generator_model),
+            pace=Pace(1 / settings.prefill_tokens_per_s, 1 / settings.decode_tokens_per_s),
+        )
+
+    async def retrieve(self, request: RetrieveRequest, *, allow_s: float) -> RetrieveResponse:
+        return await self.retriever.call("/retrieve", request, RetrieveResponse, allow_s=allow_s)
+
+    async def rerank(self, request: RerankRequest, *, allow_s: float) -> RerankResponse:
+        return await self.reranker.call("/rerank", request, RerankResponse, allow_s=allow_s)
+
+    async def ready(self, *, allow_s: float) -> dict[str, bool]:
+        """Readiness of each service, asked side by side."""
+
+        async def probe(target: ServiceClient, path: str) -> bool:
+            try:
+                await target.request("GET", path, allow_s=allow_s)
+            except ServiceFailure:
+                return False
+            return True
+
+        targets = {self.retriever: "/readyz", self.reranker: "/readyz", self.generator: "/v1/models"}
+        ready = await all_of(probe(target, path) for target, path in targets.items())
+        return {target.name: ok for target, ok in zip(targets, ready, strict=True)}

@@ -1,0 +1,59 @@
+"""From what a model wrote to what CRAG scores: one line, canonical abstentions (CRAG; ElectricSheep, 4.7)."""
+
+import re
+from dataclasses import dataclass
+
+from proto.answer import AnswerKind
+
+UNKNOWN = "i don't know"
+INVALID = "invalid question"
+
+_LABEL = re.compile(r"^\s*(?:\*\*)?(?:final\s+)?(?:answer|response|a)(?:\*\*)?\s*[:\-]\s*(?:\*\*)?\s*", re.IGNORECASE)
+_UNKNOWN = re.compile(
+    r"\bi\s*(?:do\s*not|don\s*['’`´]?\s*t)\s+(?:really\s+|actually\s+)?know\b"
+    r"|\b(?:i\s+(?:cannot|can\s*not|can['’]t|am\s+(?:not\s+able|unable)\s+to)\s+(?:answer|determine|find|provide|say))"
+    r"|\b(?:documents?|context|references?|passages?|texts?|information|pages?)\s+(?:provided\s+|given\s+|above\s+)?"
+    r"(?:do|does|did)(?:\s+not|n['’]t)\s+(?:contain|mention|provide|specify|include|state|say|give|answer)"
+    r"|\b(?:is|are|was|were)\s+not\s+(?:mentioned|specified|stated|provided|given|included)\s+in\s+the\s+"
+    r"(?:documents?|context|references?|passages?|texts?|pages?)",
+    re.IGNORECASE,
+)
+_INVALID = re.compile(r"^\W*(?:this\s+is\s+an?\s+|the\s+question\s+is\s+)?invalid(?:\s+question)?\b", re.IGNORECASE)
+_CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]+")
+
+
+@dataclass(frozen=True, slots=True)
+class Normalized:
+    """An answer as CRAG reads it."""
+
+    answer: str
+    kind: AnswerKind
+
+
+def normalize(text: str, *, finished: bool = True) -> Normalized:
+    """Make one line of a model's reply.
+
+    Args:
+        text: the reply, at most 75 tokens long by the generator's `max_tokens`.
+        finished: whether the model ended by itself; a reply cut at the limit loses its unfinished last sentence.
+    """
+    if _UNKNOWN.search(text):
+        return Normalized(UNKNOWN, "unknown")
+    lines = [line for line in (_CONTROL.sub(" ", line).strip() for line in text.splitlines()) if line]
+    line = _LABEL.sub("", lines[0]) if lines else ""
+    if not line.strip() and len(lines) > 1:
+        # A label on a line of its own, with the answer below it.
+        line = lines[1]
+    if _INVALID.match(line):
+        return Normalized(INVALID, "invalid_question")
+    if not finished and len(lines) == 1:
+        line = _whole_sentences(line)
+    line = " ".join(line.split()).strip("*` ")
+    if not re.search(r"\w", line):
+        return Normalized(UNKNOWN, "unknown")
+    return Normalized(line, "answer")
+
+
+def _whole_sentences(line: str) -> str:
+    end = max(line.rfind(mark) for mark in (". ", "! ", "? "))
+    return line[: end + 1] if end > 0 else line

@@ -1,0 +1,54 @@
+"""A running estimate of the generator's speed, so that a strategy asks no more of it than the time left allows."""
+
+# Older requests fade by this factor with each new one: a generator that slows under load is believed within ten.
+FADE = 0.9
+# How many requests' worth of belief the first guess carries.
+PRIOR_WEIGHT = 2.0
+
+
+class Pace:
+    """Seconds per prompt token and per completion token, by exponentially weighted least squares.
+
+    Args:
+        prefill_s: first guess, seconds per prompt token.
+        decode_s: first guess, seconds per completion token.
+    """
+
+    def __init__(self, prefill_s: float, decode_s: float) -> None:
+        self.prefill_s = prefill_s
+        self.decode_s = decode_s
+        # The guess enters as two imagined requests, one nearly all prompt and one nearly all completion.
+        self._pp = self._pc = self._cc = self._pt = self._ct = 0.0
+        for prompt, completion in ((1_000.0, 0.0), (0.0, 50.0)):
+            self._add(prompt, completion, prompt * self.prefill_s + completion * self.decode_s, PRIOR_WEIGHT)
+
+    def seconds(self, prompt_tokens: int, completion_tokens: int) -> float:
+        """How long a request of this size should take."""
+        return prompt_tokens * self.prefill_s + completion_tokens * self.decode_s
+
+    def affordable_prompt(self, seconds: float, completion_tokens: int) -> int:
+        """The longest prompt, in tokens, whose answer should be there in time."""
+        return max(0, int((seconds - completion_tokens * self.decode_s) / self.prefill_s))
+
+    def observe(self, prompt_tokens: int, completion_tokens: int, seconds: float) -> None:
+        """Learn from a request that has ended."""
+        self._add(float(prompt_tokens), float(completion_tokens), seconds, 1.0)
+        determinant = self._pp * self._cc - self._pc**2
+        if determinant > 1e-9 * self._pp * self._cc:
+            prefill = (self._pt * self._cc - self._ct * self._pc) / determinant
+            decode = (self._ct * self._pp - self._pt * self._pc) / determinant
+            if prefill > 0 and decode > 0:
+                self.prefill_s, self.decode_s = prefill, decode
+                return
+        # Nothing tells the two apart: keep their proportion and scale both to what was seen.
+        expected = self._pp * self.prefill_s**2 + 2 * self._pc * self.prefill_s * self.decode_s
+        expected += self._cc * self.decode_s**2
+        scale = (self._pt * self.prefill_s + self._ct * self.decode_s) / expected
+        self.prefill_s, self.decode_s = self.prefill_s * scale, self.decode_s * scale
+
+    def _add(self, prompt: float, completion: float, seconds: float, weight: float) -> None:
+        self._pp = FADE * self._pp + weight * prompt * prompt
+        self._pc = FADE * self._pc + weight * prompt * completion
+        self._cc = FADE * self._cc + weight * completion * completion
+        self._pt = FADE * self._pt + weight * prompt * seconds
+        self._ct = FADE * self._ct + weight * completion * seconds

@@ -1,0 +1,118 @@
+"""One request on its way: its time, what was done, what was missing, and the best answer so far."""
+
+import asyncio
+import contextlib
+import time
+from collections.abc import AsyncIterator, Callable
+from dataclasses import dataclass, field
+
+from proto.answer import AnswerKind, AnswerSource, StageEvent, Usage
+from proto.base import Degradation, StageTiming
+from services.gateway.evidence import Evidence
+from services.gateway.normalize import UNKNOWN
+from services.kit.budget import Budget
+from services.kit.errors import ServiceFailure
+from services.kit.llm import Completion
+
+Listener = Callable[[StageEvent], None]
+
+
+@dataclass(frozen=True, slots=True)
+class Draft:
+    """An answer before it is dressed for the wire."""
+
+    answer: str = UNKNOWN
+    kind: AnswerKind = "unknown"
+    confidence: float = 0.0
+    source: AnswerSource = "none"
+    evidence: tuple[Evidence, ...] = ()
+
+
+@dataclass(slots=True)
+class Stage:
+    """What a running stage reports about itself."""
+
+    queue_ms: float = 0.0
+    inference_ms: float = 0.0
+    detail: str = ""
+
+    def of(self, timing: StageTiming) -> None:
+        """Take over a service's own account."""
+        self.queue_ms += timing.queue_ms
+        self.inference_ms += timing.inference_ms
+
+
+@dataclass(slots=True)
+class Run:
+    """The state of one request.
+
+    Args:
+        budget: time until the answer must leave, the safety margin taken off.
+        listener: told of every stage as it starts and ends.
+    """
+
+    budget: Budget
+    listener: Listener = lambda _: None
+    best: Draft = field(default_factory=Draft)
+    timings: dict[str, StageTiming] = field(default_factory=dict)
+    degraded: list[Degradation] = field(default_factory=list)
+    llm_calls: int = 0
+    prompt_tokens: int = 0
+    completion_tokens: int = 0
+
+    @contextlib.asynccontextmanager
+    async def stage(self, name: str) -> AsyncIterator[Stage]:
+        """Time a stage and tell of it. A service's failure is named in `degraded` and passed on."""
+        start_ms = self.budget.elapsed_ms()
+        began = time.monotonic()
+        stage = Stage()
+        self._tell(StageEvent(stage=name, status="started", left_ms=self.budget.left() * 1000))
+        failed = ""
+        try:
+            yield stage
+        except ServiceFailure as failure:
+            failed = failure.reason
+            self.degrade(failure.service, failure.reason, failure.detail)
+            raise
+        except asyncio.CancelledError:
+            failed = "timeout"
+            self.degrade(name, "timeout", "cut short")
+            raise
+        finally:
+            timing = StageTiming(
+                start_ms=round(start_ms, 1),
+                elapsed_ms=round((time.monotonic() - began) * 1000, 1),
+                queue_ms=round(stage.queue_ms, 1),
+                inference_ms=round(stage.inference_ms, 1),
+            )
+            self.timings[name] = timing
+            status = "degraded" if failed else "done"
+            left_ms = self.budget.left() * 1000
+            self._tell(
+                StageEvent(stage=name, status=status, timing=timing, left_ms=left_ms, detail=failed or stage.detail)
+            )
+
+    def degrade(self, stage: str, reason: str, detail: str = "") -> None:
+        """Name something that was missing, once."""
+        degradation = Degradation(stage=stage, reason=reason, detail=detail[:500])
+        if degradation not in self.degraded:
+            self.degraded.append(degradation)
+
+    def skip(self, stage: str, why: str) -> None:
+        """Name a stage that was not run."""
+        self.degrade(stage, "skipped", why)
+        self._tell(StageEvent(stage=stage, status="skipped", left_ms=self.budget.left() * 1000, detail=why))
+
+    def spent(self, completion: Completion) -> None:
+        self.llm_calls += 1
+        self.prompt_tokens += completion.prompt_tokens
+        self.completion_tokens += completion.completion_tokens
+
+    @property
+    def usage(self) -> Usage:
+        return Usage(
+            llm_calls=self.llm_calls, prompt_tokens=self.prompt_tokens, completion_tokens=self.completion_tokens
+        )
+
+    def _tell(self, event: StageEvent) -> None:
+        self.listener(event)

@@ -1,0 +1,34 @@
+"""Settings of the gateway."""
+
+from typing import Literal
+
+from pydantic import Field
+
+from services.kit.settings import KitSettings, MeshUrls
+
+
+class GatewaySettings(KitSettings, MeshUrls):
+    # Not below 1024, so that no service needs privileges.
+    gateway_port: int = Field(8000, ge=1024, le=65_535)
+    # Requests answered at a time; one more is told to come again rather than made to wait for an answer too late.
+    gateway_max_in_flight: int = Field(10, ge=1, le=10_000)
+    # Used when a request names none.
+    default_strategy: str = "db3"
+    # Kept back from every budget for writing the answer; what is left under it is never given to a stage.
+    safety_margin_s: float = Field(0.3, ge=0.05, le=5)
+    # db3, section 2.4: longer contexts cost time and bring few answers more.
+    max_context_tokens: int = Field(4_000, ge=100, le=100_000)
+    # CRAG scores only the first 75 tokens of an answer.
+    max_answer_tokens: int = Field(75, ge=1, le=1_000)
+    # db3, section 2.4: `controlled` hallucinates less and answers less; an adapter taught to abstain wants `basic`.
+    db3_prompt: Literal["basic", "controlled"] = "controlled"
+    # LoRA adapter of the web answer; the base model answers where the generator has none of that name.
+    web_answer_adapter: str = "web-answer"
+    # Caps of the stages, so that a stuck service leaves time for the answer.
+    retrieve_cap_s: float = Field(12.0, gt=0, le=30)
+    rerank_cap_s: float = Field(5.0, gt=0, le=30)
+    # Kept for the generator by the stages before it.
+    generate_reserve_s: float = Field(8.0, gt=0, le=30)
+    # First guesses of the generator's speed, corrected by what is measured; slow, so that the first request is safe.
+    prefill_tokens_per_s: float = Field(600.0, gt=0)
+    decode_tokens_per_s: float = Field(25.0, gt=0)

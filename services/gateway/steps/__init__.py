@@ -1,0 +1,1 @@
+"""What strategies are made of: each step is one stage of a run, testable alone."""

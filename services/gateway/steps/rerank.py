@@ -1,0 +1,59 @@
+"""Step `rerank`: the best of what retrieval found, by a model that reads query and passage together."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from proto.answer import SearchResult
+from proto.base import MAX_PASSAGE_CHARS
+from proto.rerank import MAX_DOCUMENTS, RerankRequest
+from services.gateway.evidence import Evidence
+from services.gateway.mesh import Mesh
+from services.gateway.run import Run
+from services.kit.errors import BadReply, ServiceFailure
+
+
+async def rerank(
+    run: Run, mesh: Mesh, query: str, evidence: Sequence[Evidence], *, top_n: int, allow_s: float
+) -> list[Evidence]:
+    """The `top_n` most relevant passages, scored; in the retriever's order when the reranker fails."""
+    if not evidence:
+        return []
+    texts = [item.text for item in evidence[:MAX_DOCUMENTS]]
+    try:
+        order = await _order(run, mesh, "rerank", query, texts, top_n=top_n, allow_s=allow_s)
+    except ServiceFailure:
+        return list(evidence[:top_n])
+    return [replace(evidence[index], score=score) for index, score in order]
+
+
+async def best_pages(
+    run: Run, mesh: Mesh, query: str, results: Sequence[SearchResult], *, top_n: int, allow_s: float
+) -> list[int]:
+    """Indexes of the pages worth reading (db3, section 2.2): by their snippets when there are more than `top_n`."""
+    pages = list(range(len(results)))
+    if len(pages) <= top_n:
+        return pages
+    described = [index for index in pages if results[index].page_snippet or results[index].page_name]
+    if not described:
+        return pages[:top_n]
+    texts = [f"{results[index].page_name}\n{results[index].page_snippet}"[:MAX_PASSAGE_CHARS] for index in described]
+    try:
+        order = await _order(run, mesh, "rerank_snippets", query, texts, top_n=top_n, allow_s=allow_s)
+    except ServiceFailure:
+        return pages[:top_n]
+    chosen = [described[index] for index, _ in order]
+    return chosen + [index for index in pages if index not in chosen][: top_n - len(chosen)]
+
+
+async def _order(
+    run: Run, mesh: Mesh, stage_name: str, query: str, texts: Sequence[str], *, top_n: int, allow_s: float
+) -> list[tuple[int, float]]:
+    async with run.stage(stage_name) as stage:
+        request = RerankRequest(query=query, documents=tuple(texts), top_n=min(top_n, MAX_DOCUMENTS))
+        response = await mesh.rerank(request, allow_s=allow_s)
+        stage.of(response.timing)
+        stage.detail = f"{len(response.results)} of {len(texts)}"
+        indexes = [result.index for result in response.results]
+        if len(set(indexes)) != len(indexes) or any(index >= len(texts) for index in indexes):
+            raise BadReply("reranker", "indexes out of range or repeated")
+        return [(result.index, result.relevance_score) for result in response.results]

@@ -1,0 +1,159 @@
+"""The app factory: what makes a FastAPI application a service of the mesh."""
+
+from collections.abc import Awaitable, Callable
+from contextlib import AbstractAsyncContextManager
+from typing import Any
+
+import uvicorn
+from fastapi import APIRouter, FastAPI, Request, Response
+from fastapi.exceptions import RequestValidationError
+from prometheus_client import CONTENT_TYPE_LATEST, generate_latest
+from starlette.exceptions import HTTPException
+
+from proto.base import FieldError, Problem, Readiness
+from services.kit.deadline import Admission, DeadlineMiddleware, problem_body
+from services.kit.errors import MeshError
+from services.kit.settings import KitSettings
+from services.kit.telemetry import Metrics, configure_logging, request_id
+
+PROBLEM_TYPE = "application/problem+json"
+Lifespan = Callable[[FastAPI], AbstractAsyncContextManager[dict[str, Any]]]
+Ready = Callable[[Request], Awaitable[Readiness]]
+
+
+class ProblemResponse(Response):
+    media_type = PROBLEM_TYPE
+
+
+def _documented(*statuses: int) -> dict[int | str, dict[str, Any]]:
+    content = {PROBLEM_TYPE: {"schema": Problem.model_json_schema(ref_template="#/components/schemas/{model}")}}
+    return {status: {"description": _TITLES[status], "content": content} for status in statuses}
+
+
+_TITLES = {
+    400: "The request is not JSON, or a header is malformed.",
+    408: "The body did not arrive in time.",
+    413: "The body is too large.",
+    422: "A field is missing or outside its limits; `errors` names it.",
+    429: "Too many requests in flight; `Retry-After` says when to come again.",
+    500: "The service failed; its log has the details.",
+    503: "The service is not ready.",
+    504: "The deadline passed.",
+}
+
+
+def create_app(
+    *,
+    service: str,
+    summary: str,
+    settings: KitSettings,
+    lifespan: Lifespan,
+    router: APIRouter,
+    ready: Ready,
+    metrics: Metrics,
+    admission: Admission | None = None,
+) -> FastAPI:
+    """Make a service of a router.
+
+    Args:
+        service: its name.
+        summary: one sentence for the documentation.
+        lifespan: loads and warms the model, and yields the typed state that handlers read from `request.state`.
+        router: the service's own routes.
+        ready: what `/readyz` answers; it may look, but not compute.
+        metrics: where to count.
+        admission: places for requests in flight; None takes all.
+
+    The app adds `/healthz` (no I/O), `/readyz`, `/metrics`, problem documents for all errors, and the deadline.
+    """
+    app = FastAPI(
+        title=f"Cragmesh {service}",
+        summary=summary,
+        version="1",
+        lifespan=lifespan,
+        responses=_documented(400, 408, 413, 422, 429, 500, 503, 504),
+        generate_unique_id_function=lambda route: route.name,
+    )
+    app.include_router(router)
+    app.include_router(_probes(service, ready, metrics))
+    app.add_exception_handler(RequestValidationError, _invalid)
+    app.add_exception_handler(HTTPException, _http_error)
+    app.add_exception_handler(MeshError, _mesh_error)
+    app.add_middleware(
+        DeadlineMiddleware,
+        metrics=metrics,
+        max_s=settings.max_deadline_s,
+        max_body=settings.max_body_mib * 1024 * 1024,
+        admission=admission,
+    )
+    return app
+
+
+def _probes(service: str, ready: Ready, metrics: Metrics) -> APIRouter:
+    probes = APIRouter(tags=["operations"])
+
+    @probes.get("/healthz", summary="Whether the process is alive.")
+    async def healthz() -> dict[str, str]:
+        return {"service": service, "status": "alive"}
+
+    @probes.get("/readyz", summary="Whether the model has answered a warm-up.")
+    async def readyz(request: Request, response: Response) -> Readiness:
+        readiness = await ready(request)
+        response.status_code = 200 if readiness.ready else 503
+        return readiness
+
+    @probes.get("/metrics", summary="Prometheus metrics.", response_class=Response)
+    async def scrape() -> Response:
+        return Response(generate_latest(metrics.registry), media_type=CONTENT_TYPE_LATEST)
+
+    return probes
+
+
+def _respond(problem: Problem, headers: dict[str, str] | None = None) -> Response:
+    return ProblemResponse(problem_body(problem), status_code=problem.status, headers=headers)
+
+
+async def _invalid(_: Request, error: Exception) -> Response:
+    assert isinstance(error, RequestValidationError)  # noqa: S101 - narrows the handler's type for mypy
+    details = error.errors()
+    if any(item["type"] == "json_invalid" for item in details):
+        problem = Problem(title="Invalid request", status=400, detail="the body is not JSON", request_id=request_id())
+        return _respond(problem)
+    fields = tuple(_field_error(item) for item in details[:20])
+    detail = "; ".join(f"{item.field or 'body'}: {item.message}" for item in fields[:3])
+    return _respond(Problem(title="Invalid request", status=422, detail=detail, errors=fields, request_id=request_id()))
+
+
+def _field_error(item: dict[str, Any]) -> FieldError:
+    # The first part says body, query or path; the client knows it by the field's own name.
+    location = ".".join(str(part) for part in item["loc"][1:])
+    context = {key: value for key, value in (item.get("ctx") or {}).items() if not isinstance(value, Exception)}
+    limit = ", ".join(f"{key}={value}" for key, value in context.items())
+    return FieldError(field=location, message=item["msg"], limit=limit)
+
+
+async def _http_error(_: Request, error: Exception) -> Response:
+    assert isinstance(error, HTTPException)  # noqa: S101 - narrows the handler's type for mypy
+    problem = Problem(title=error.detail, status=error.status_code, request_id=request_id())
+    return _respond(problem, dict(error.headers) if error.headers else None)
+
+
+async def _mesh_error(_: Request, error: Exception) -> Response:
+    assert isinstance(error, MeshError)  # noqa: S101 - narrows the handler's type for mypy
+    return _respond(error.problem(request_id()), error.headers)
+
+
+def serve(app: FastAPI, settings: KitSettings, *, service: str, port: int) -> None:
+    """Run a service until it is told to stop, draining what is in flight."""
+    configure_logging(service, settings.log_level)
+    uvicorn.run(
+        app,
+        host=settings.host,
+        port=port,
+        log_config=None,
+        access_log=False,
+        timeout_keep_alive=10,
+        timeout_graceful_shutdown=settings.graceful_shutdown_s,
+        server_header=False,
+        backlog=512,
+    )

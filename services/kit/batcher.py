@@ -1,0 +1,173 @@
+"""Dynamic batching in front of a model: one thread runs it, callers wait in a bounded queue.
+
+A batch starts as soon as the model is free, with what is waiting then: no timer adds latency to a quiet service, and
+under load batches grow by themselves. What has expired or lost its caller is dropped before the model sees it.
+"""
+
+import asyncio
+import contextlib
+import time
+from collections import deque
+from collections.abc import AsyncIterator, Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from typing import Generic, TypeVar
+
+from services.kit.budget import Budget, current_budget
+from services.kit.errors import DeadlineExceeded, Overloaded
+
+Item = TypeVar("Item")
+Result = TypeVar("Result")
+
+
+@dataclass(frozen=True, slots=True)
+class Batched(Generic[Result]):
+    """A result, and where its time went in milliseconds."""
+
+    result: Result
+    queue_ms: float
+    inference_ms: float
+
+
+@dataclass(slots=True, eq=False)
+class _Waiting(Generic[Item, Result]):
+    item: Item
+    cost: int
+    budget: Budget | None
+    future: "asyncio.Future[Batched[Result]]"
+    since: float = field(default_factory=time.monotonic)
+
+    @property
+    def wanted(self) -> bool:
+        return not self.future.done() and (self.budget is None or self.budget.left() > 0)
+
+
+class Batcher(Generic[Item, Result]):
+    """Collect items into batches for `run`, which gets a list and returns as many results.
+
+    Args:
+        run: the model, called in a thread of its own, one batch at a time.
+        cost: tokens (or any unit of work) of an item.
+        max_batch_cost: a batch's cost, a single larger item excepted; larger batches are slower per item on CPUs.
+        max_queue_cost: cost of all that waits; above it `submit` refuses.
+    """
+
+    def __init__(
+        self,
+        run: Callable[[Sequence[Item]], Sequence[Result]],
+        *,
+        cost: Callable[[Item], int],
+        max_batch_cost: int,
+        max_queue_cost: int,
+    ) -> None:
+        self._run = run
+        self._cost = cost
+        self._max_batch_cost = max_batch_cost
+        self._max_queue_cost = max_queue_cost
+        self._queue: deque[_Waiting[Item, Result]] = deque()
+        self._queued_cost = 0
+        self._arrived = asyncio.Event()
+        self._thread = ThreadPoolExecutor(1, thread_name_prefix="model")
+
+    @property
+    def queued_cost(self) -> int:
+        """Cost of what waits now."""
+        return self._queued_cost
+
+    @contextlib.asynccontextmanager
+    async def running(self) -> AsyncIterator["Batcher[Item, Result]"]:
+        """Serve the queue while the context is open; what still waits at its end is cancelled."""
+        worker = asyncio.create_task(self._serve())
+        try:
+            yield self
+        finally:
+            worker.cancel()
+            await asyncio.wait({worker})
+            for waiting in self._queue:
+                waiting.future.cancel()
+            self._queue.clear()
+            self._thread.shutdown(wait=False, cancel_futures=True)
+
+    async def submit(self, item: Item) -> Batched[Result]:
+        """Wait for the result of one item.
+
+        Raises:
+            Overloaded: the queue is full.
+            DeadlineExceeded: the request's budget ended while the item waited.
+            Exception: whatever `run` raised for this very item.
+        """
+        cost = max(1, self._cost(item))
+        if self._queue and self._queued_cost + cost > self._max_queue_cost:
+            self._drop_unwanted()
+            if self._queue and self._queued_cost + cost > self._max_queue_cost:
+                raise Overloaded("the queue in front of the model is full")
+        future: asyncio.Future[Batched[Result]] = asyncio.get_running_loop().create_future()
+        self._queue.append(_Waiting(item, cost, current_budget.get(), future))
+        self._queued_cost += cost
+        self._arrived.set()
+        return await future
+
+    async def _serve(self) -> None:
+        while True:
+            await self._arrived.wait()
+            batch = self._form()
+            if not self._queue:
+                self._arrived.clear()
+            if batch:
+                await self._infer(batch)
+
+    def _form(self) -> list[_Waiting[Item, Result]]:
+        self._drop_unwanted()
+        batch: list[_Waiting[Item, Result]] = []
+        cost = 0
+        while self._queue and (not batch or cost + self._queue[0].cost <= self._max_batch_cost):
+            waiting = self._queue.popleft()
+            cost += waiting.cost
+            batch.append(waiting)
+        self._queued_cost -= cost
+        return batch
+
+    def _drop_unwanted(self) -> None:
+        kept = deque[_Waiting[Item, Result]]()
+        for waiting in self._queue:
+            if waiting.wanted:
+                kept.append(waiting)
+                continue
+            self._queued_cost -= waiting.cost
+            if not waiting.future.done():
+                waiting.future.set_exception(DeadlineExceeded("the time ran out in the queue"))
+        self._queue = kept
+
+    async def _infer(self, batch: list[_Waiting[Item, Result]]) -> None:
+        started = time.monotonic()
+        try:
+            results = await self._in_thread([waiting.item for waiting in batch])
+        except Exception as error:
+            if len(batch) == 1:
+                _fail(batch[0], error)
+                return
+            # One bad item must fail alone, and only the items themselves can tell which it is.
+            for waiting in batch:
+                if waiting.wanted:
+                    await self._infer([waiting])
+            return
+        except asyncio.CancelledError:
+            for waiting in batch:
+                waiting.future.cancel()
+            raise
+        inference_ms = (time.monotonic() - started) * 1000
+        for waiting, result in zip(batch, results, strict=True):
+            if not waiting.future.done():
+                queue_ms = max(0.0, started - waiting.since) * 1000
+                waiting.future.set_result(Batched(result, queue_ms, inference_ms))
+
+    async def _in_thread(self, items: list[Item]) -> Sequence[Result]:
+        results = await asyncio.get_running_loop().run_in_executor(self._thread, self._run, items)
+        if len(results) != len(items):
+            raise RuntimeError(f"the model returned {len(results)} results for {len(items)} items")
+        return results
+
+
+def _fail(waiting: _Waiting[Item, Result], error: Exception) -> None:
+    if not waiting.future.done():
+        waiting.future.set_exception(error)

@@ -1,0 +1,164 @@
+"""The one HTTP client between services: deadline and trace headers, one retry inside the budget, a breaker a target."""
+
+import asyncio
+from typing import TypeVar
+
+import httpx
+from pydantic import ValidationError
+
+from proto.base import Contract
+from services.kit.breaker import Breaker
+from services.kit.budget import DEADLINE_HEADER, Budget
+from services.kit.errors import (
+    BadReply,
+    ServiceFailure,
+    ServiceOverloaded,
+    ServiceRejected,
+    ServiceTimeout,
+    ServiceUnavailable,
+)
+from services.kit.telemetry import current_trace, log
+
+Reply = TypeVar("Reply", bound=Contract)
+
+RETRY_PAUSE_S = 0.05
+MAX_REPLY_BYTES = 32 * 1024 * 1024
+# A time-out under a shorter allowance than this says more about the caller's hurry than about the service.
+TELLING_TIMEOUT_S = 1.0
+
+
+def http_client(transport: httpx.AsyncBaseTransport | None = None) -> httpx.AsyncClient:
+    """A pooled client without time-outs of its own: each call has an allowance, and only that counts."""
+    return httpx.AsyncClient(
+        transport=transport,
+        timeout=None,  # noqa: S113 - asyncio.timeout bounds every call as a whole, which httpx's phases do not
+        limits=httpx.Limits(max_connections=256, max_keepalive_connections=32, keepalive_expiry=4.0),
+        follow_redirects=False,
+        trust_env=False,
+    )
+
+
+class ServiceClient:
+    """Calls to one service.
+
+    Args:
+        name: the service's name, as it appears in `degraded`.
+        base_url: where it is.
+        http: a client from `http_client`, shared by all targets.
+        breaker: the target's circuit breaker.
+        headers: sent with every call.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        base_url: str,
+        http: httpx.AsyncClient,
+        *,
+        breaker: Breaker | None = None,
+        headers: dict[str, str] | None = None,
+    ) -> None:
+        self.name = name
+        self.base_url = base_url.rstrip("/")
+        self.breaker = breaker or Breaker()
+        self._http = http
+        self._headers = headers or {}
+
+    async def call(self, path: str, message: Contract, reply: type[Reply], *, allow_s: float) -> Reply:
+        """POST a contract and read its reply.
+
+        Raises:
+            ServiceFailure: see `services.kit.errors`; never anything else but cancellation.
+        """
+        body = await self.request("POST", path, message.model_dump_json().encode(), allow_s=allow_s)
+        try:
+            return reply.model_validate_json(body)
+        except ValidationError as error:
+            raise BadReply(self.name, f"{error.error_count()} errors against {reply.__name__}") from error
+
+    async def request(self, method: str, path: str, body: bytes | None = None, *, allow_s: float) -> bytes:
+        """Send JSON bytes and return the body of a 2xx reply.
+
+        Args:
+            allow_s: seconds for everything: connecting, the retry, reading the reply.
+
+        Raises:
+            ServiceFailure: see `services.kit.errors`; never anything else but cancellation.
+        """
+        if allow_s <= 0:
+            raise ServiceTimeout(self.name, "no time left")
+        if not self.breaker.admit():
+            raise ServiceUnavailable(self.name, "circuit breaker is open")
+        budget = Budget(allow_s)
+        try:
+            async with asyncio.timeout(allow_s):
+                reply = await self._with_retry(method, path, body, budget)
+        except TimeoutError:
+            self._count_timeout(allow_s)
+            raise ServiceTimeout(self.name, f"no answer within {allow_s:.2f} s") from None
+        except ServiceUnavailable:
+            self.breaker.failed()
+            raise
+        except ServiceFailure:
+            # It answered: whatever is wrong with the answer, leaving it alone would not help.
+            self.breaker.succeeded()
+            raise
+        except BaseException:
+            self.breaker.abandoned()
+            raise
+        self.breaker.succeeded()
+        return reply
+
+    def _count_timeout(self, allow_s: float) -> None:
+        if allow_s >= TELLING_TIMEOUT_S:
+            self.breaker.failed()
+        else:
+            self.breaker.abandoned()
+
+    async def _with_retry(self, method: str, path: str, body: bytes | None, budget: Budget) -> bytes:
+        try:
+            return await self._once(method, path, body, budget)
+        except ServiceUnavailable as error:
+            log.debug("retry", target=self.name, path=path, cause=error.detail)
+            await asyncio.sleep(RETRY_PAUSE_S)
+            return await self._once(method, path, body, budget)
+
+    async def _once(self, method: str, path: str, body: bytes | None, budget: Budget) -> bytes:
+        trace = current_trace.get()
+        headers = {
+            **self._headers,
+            **(trace.outgoing() if trace else {}),
+            DEADLINE_HEADER: str(max(1, int(budget.left() * 1000))),
+        }
+        if body is not None:
+            headers["content-type"] = "application/json"
+        try:
+            async with self._http.stream(method, self.base_url + path, content=body, headers=headers) as response:
+                content = await self._read(response)
+        except (httpx.ConnectError, httpx.ReadError, httpx.WriteError, httpx.RemoteProtocolError) as error:
+            # Every call of the mesh is a pure function of its body, so a lost connection may be tried again as well.
+            if isinstance(error, httpx.RemoteProtocolError) and "disconnected" not in str(error):
+                raise BadReply(self.name, "not HTTP") from error
+            raise ServiceUnavailable(self.name, type(error).__name__) from error
+        except httpx.HTTPError as error:
+            raise BadReply(self.name, type(error).__name__) from error
+        status = response.status_code
+        if status == httpx.codes.SERVICE_UNAVAILABLE:
+            raise ServiceUnavailable(self.name, "HTTP 503")
+        if status == httpx.codes.GATEWAY_TIMEOUT:
+            raise ServiceTimeout(self.name, "HTTP 504")
+        if status == httpx.codes.TOO_MANY_REQUESTS:
+            raise ServiceOverloaded(self.name, "HTTP 429")
+        if not 200 <= status < 300:
+            raise ServiceRejected(self.name, f"HTTP {status}", status=status)
+        return content
+
+    async def _read(self, response: httpx.Response) -> bytes:
+        chunks: list[bytes] = []
+        size = 0
+        async for chunk in response.aiter_bytes():
+            size += len(chunk)
+            if size > MAX_REPLY_BYTES:
+                raise BadReply(self.name, f"reply is larger than {MAX_REPLY_BYTES} bytes")
+            chunks.append(chunk)
+        return b"".join(chunks)

@@ -1,0 +1,96 @@
+"""The exception tree of the mesh.
+
+MeshError                    an error with an HTTP status, answered as a problem document
+  ├── Overloaded             429: more work than the service takes; comes with `Retry-After`
+  ├── DeadlineExceeded       504: the caller's time ran out
+  ├── NotReady               503: the model has not answered its warm-up yet
+  └── UnknownStrategy        422: no strategy of that name
+ServiceFailure               a call to another service failed; `reason` is the word for `degraded`
+  ├── ServiceTimeout         "timeout": no answer within the allowance
+  ├── ServiceUnavailable     "unavailable": no connection, a 503, or an open circuit breaker
+  ├── ServiceOverloaded      "overloaded": it answered 429
+  ├── ServiceRejected        "error": it answered another 4xx or 5xx
+  └── BadReply               "bad_reply": what it sent is not what its contract promises
+"""
+
+from typing import ClassVar
+
+from proto.base import FieldError, Problem
+
+
+class MeshError(Exception):
+    """An error that a client of the service sees, with its status on the class."""
+
+    status: ClassVar[int] = 500
+    title: ClassVar[str] = "Internal error"
+
+    def __init__(
+        self, detail: str = "", *, errors: tuple[FieldError, ...] = (), headers: dict[str, str] | None = None
+    ) -> None:
+        super().__init__(detail)
+        self.detail = detail
+        self.errors = errors
+        self.headers = headers or {}
+
+    def problem(self, request_id: str) -> Problem:
+        return Problem(
+            title=self.title, status=self.status, detail=self.detail, errors=self.errors, request_id=request_id
+        )
+
+
+class Overloaded(MeshError):
+    status = 429
+    title = "Overloaded"
+
+    def __init__(self, detail: str, *, retry_after_s: int = 1) -> None:
+        super().__init__(detail, headers={"retry-after": str(retry_after_s)})
+
+
+class DeadlineExceeded(MeshError):
+    status = 504
+    title = "Deadline exceeded"
+
+
+class NotReady(MeshError):
+    status = 503
+    title = "Not ready"
+
+
+class UnknownStrategy(MeshError):
+    status = 422
+    title = "Invalid request"
+
+
+class ServiceFailure(Exception):
+    """A call to another service failed. `service` is its name, `reason` one word of `Degradation.reason`."""
+
+    reason: ClassVar[str] = "error"
+
+    def __init__(self, service: str, detail: str = "") -> None:
+        super().__init__(f"{service}: {self.reason}{f' ({detail})' if detail else ''}")
+        self.service = service
+        self.detail = detail
+
+
+class ServiceTimeout(ServiceFailure):
+    reason = "timeout"
+
+
+class ServiceUnavailable(ServiceFailure):
+    reason = "unavailable"
+
+
+class ServiceOverloaded(ServiceFailure):
+    reason = "overloaded"
+
+
+class ServiceRejected(ServiceFailure):
+    reason = "error"
+
+    def __init__(self, service: str, detail: str = "", *, status: int = 500) -> None:
+        super().__init__(service, detail)
+        self.status = status
+
+
+class BadReply(ServiceFailure):
+    reason = "bad_reply"

@@ -1,0 +1,274 @@
+"""Chat with any OpenAI-compatible server, and count tokens with its own tokenizer where it offers one (vLLM does).
+
+Replies are hostile input: lengths are capped by `max_tokens`, shapes are checked by pydantic, and a constrained reply
+is checked again here, because a server that does not know a constraint ignores it silently.
+"""
+
+import json
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any, Literal, TypeVar
+
+from pydantic import BaseModel, ConfigDict, Field, JsonValue, TypeAdapter, ValidationError
+
+from services.kit.client import ServiceClient
+from services.kit.errors import BadReply, ServiceRejected
+
+Role = Literal["system", "user", "assistant"]
+
+# Below what English text has, so that an estimate errs on the side of a shorter prompt.
+CHARS_PER_TOKEN = 3.0
+
+
+@dataclass(frozen=True, slots=True)
+class Message:
+    role: Role
+    content: str
+
+
+@dataclass(frozen=True, slots=True)
+class Constraint:
+    """What a reply must look like; exactly one field is set.
+
+    `choice` is one of a few strings, `regex` a full match, `grammar` an EBNF text, `json_schema` a JSON schema.
+    """
+
+    choice: tuple[str, ...] = ()
+    regex: str = ""
+    grammar: str = ""
+    json_schema: dict[str, JsonValue] = field(default_factory=dict)
+
+    def body(self) -> dict[str, Any]:
+        """Request fields: the portable `response_format` for JSON, vLLM's `structured_outputs` for the rest."""
+        if self.json_schema:
+            schema = {"name": "reply", "schema": self.json_schema, "strict": True}
+            return {"response_format": {"type": "json_schema", "json_schema": schema}}
+        if self.choice:
+            return {"structured_outputs": {"choice": list(self.choice)}}
+        if self.regex:
+            return {"structured_outputs": {"regex": self.regex}}
+        return {"structured_outputs": {"grammar": self.grammar}}
+
+    def holds(self, text: str) -> bool:
+        """Whether a reply keeps to it; a grammar's reply is left to its own strict parser."""
+        if self.choice:
+            return text in self.choice
+        if self.regex:
+            return re.fullmatch(self.regex, text) is not None
+        if self.json_schema:
+            try:
+                json.loads(text)
+            except ValueError:
+                return False
+        return True
+
+
+@dataclass(frozen=True, slots=True)
+class Sample:
+    """One reply. `logprob` is the mean over its tokens in nats, None when not asked for or not offered."""
+
+    text: str
+    finish_reason: str
+    logprob: float | None = None
+    token_logprobs: tuple[float, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Completion:
+    """All samples of one request, with what they cost in tokens."""
+
+    samples: tuple[Sample, ...]
+    prompt_tokens: int
+    completion_tokens: int
+    model: str
+
+    @property
+    def text(self) -> str:
+        return self.samples[0].text
+
+
+class _Loose(BaseModel):
+    model_config = ConfigDict(extra="ignore", hide_input_in_errors=True)
+
+
+class _TokenLogprob(_Loose):
+    logprob: float
+
+
+class _Logprobs(_Loose):
+    content: list[_TokenLogprob] | None = None
+
+
+class _ReplyMessage(_Loose):
+    content: str | None = None
+
+
+class _Choice(_Loose):
+    message: _ReplyMessage
+    finish_reason: str | None = None
+    logprobs: _Logprobs | None = None
+
+
+class _Usage(_Loose):
+    prompt_tokens: int = 0
+    completion_tokens: int = 0
+
+
+class _ChatReply(_Loose):
+    model: str = ""
+    choices: list[_Choice] = Field(min_length=1)
+    usage: _Usage = Field(default_factory=_Usage)
+
+
+class _Model(_Loose):
+    id: str
+    parent: str | None = None
+
+
+class _Models(_Loose):
+    data: list[_Model] = Field(min_length=1)
+
+
+class _Tokenized(_Loose):
+    tokens: list[int]
+
+
+class _Detokenized(_Loose):
+    prompt: str
+
+
+_Reply = TypeVar("_Reply", bound=_Loose)
+
+_CHAT = TypeAdapter(_ChatReply)
+_MODELS = TypeAdapter(_Models)
+_TOKENIZED = TypeAdapter(_Tokenized)
+_DETOKENIZED = TypeAdapter(_Detokenized)
+
+
+class LLM:
+    """A chat model behind an OpenAI-compatible server.
+
+    Args:
+        client: the server, by its root: `/v1` is added here, since vLLM's tokenizer routes lie beside it.
+        model: the base model's name there; empty takes the first that the server lists.
+    """
+
+    def __init__(self, client: ServiceClient, *, model: str = "") -> None:
+        self._client = client
+        self._model = model
+        self._served: frozenset[str] = frozenset()
+        self._has_tokenizer = True
+
+    async def models(self, *, allow_s: float) -> frozenset[str]:
+        """Names of the models and adapters that the server has, asked once and again when it was down.
+
+        Raises:
+            ServiceFailure: the server gave no usable answer.
+        """
+        reply = self._parse(_MODELS, await self._client.request("GET", "/v1/models", allow_s=allow_s))
+        self._served = frozenset(model.id for model in reply.data)
+        if not self._model:
+            self._model = next((model.id for model in reply.data if model.parent is None), reply.data[0].id)
+        return self._served
+
+    async def chat(
+        self,
+        messages: Sequence[Message],
+        *,
+        max_tokens: int,
+        allow_s: float,
+        temperature: float = 0.0,
+        n: int = 1,
+        logprobs: bool = False,
+        adapter: str = "",
+        constraint: Constraint | None = None,
+        stop: Sequence[str] = (),
+    ) -> Completion:
+        """Ask for `n` replies of at most `max_tokens` tokens each within `allow_s` seconds.
+
+        Args:
+            temperature: 0 is greedy; samples of one greedy request are all alike.
+            adapter: LoRA adapter by name; the base model answers when the server has none of that name.
+            constraint: what a reply must look like; decoded so by the server and checked again here.
+
+        Raises:
+            ServiceFailure: no usable reply within the allowance.
+        """
+        if not self._served or not self._model:
+            await self.models(allow_s=allow_s)
+        body: dict[str, Any] = {
+            "model": adapter if adapter in self._served else self._model,
+            "messages": [{"role": message.role, "content": message.content} for message in messages],
+            "max_tokens": max_tokens,
+            "temperature": temperature,
+            "n": n,
+            "stream": False,
+        }
+        if logprobs:
+            body["logprobs"] = True
+        if stop:
+            body["stop"] = list(stop)
+        if constraint:
+            body |= constraint.body()
+        content = await self._post("/v1/chat/completions", body, allow_s=allow_s)
+        reply = self._parse(_CHAT, content)
+        samples = tuple(_sample(choice) for choice in reply.choices)
+        if constraint and not all(constraint.holds(sample.text) for sample in samples):
+            raise BadReply(self._client.name, "the reply does not keep to its constraint")
+        return Completion(samples, reply.usage.prompt_tokens, reply.usage.completion_tokens, reply.model)
+
+    async def count_tokens(self, text: str, *, allow_s: float) -> int:
+        """Tokens of a text, by the server's tokenizer, or estimated from above where it has none."""
+        tokens = await self._tokens(text, allow_s=allow_s)
+        return len(tokens) if tokens is not None else estimate_tokens(text)
+
+    async def truncate(self, text: str, max_tokens: int, *, allow_s: float) -> tuple[str, int]:
+        """The start of a text that has at most `max_tokens` tokens, and how many it has."""
+        # A token spells at least one character, and rarely fewer than three: what is far over is cut before it travels.
+        text = text[: max_tokens * 12]
+        tokens = await self._tokens(text, allow_s=allow_s)
+        if tokens is None:
+            kept = text[: int(max_tokens * CHARS_PER_TOKEN)]
+            return kept, estimate_tokens(kept)
+        if len(tokens) <= max_tokens:
+            return text, len(tokens)
+        body = {"model": self._model, "tokens": tokens[:max_tokens]}
+        reply = await self._post("/detokenize", body, allow_s=allow_s)
+        kept = self._parse(_DETOKENIZED, reply).prompt
+        # Half a character at the cut comes back as the replacement sign; the text itself is what must be shown.
+        return text[: len(kept.rstrip("\ufffd"))] if text.startswith(kept[:200]) else kept, max_tokens
+
+    async def _tokens(self, text: str, *, allow_s: float) -> list[int] | None:
+        if not self._has_tokenizer:
+            return None
+        if not self._model:
+            await self.models(allow_s=allow_s)
+        body = {"model": self._model, "prompt": text, "add_special_tokens": False}
+        try:
+            return self._parse(_TOKENIZED, await self._post("/tokenize", body, allow_s=allow_s)).tokens
+        except ServiceRejected as error:
+            if error.status not in (404, 405):
+                raise
+            self._has_tokenizer = False
+            return None
+
+    async def _post(self, path: str, body: dict[str, Any], *, allow_s: float) -> bytes:
+        return await self._client.request("POST", path, json.dumps(body).encode(), allow_s=allow_s)
+
+    def _parse(self, adapter: TypeAdapter[_Reply], content: bytes) -> _Reply:
+        try:
+            return adapter.validate_json(content)
+        except ValidationError as error:
+            raise BadReply(self._client.name, f"{error.error_count()} errors in the reply") from error
+
+
+def estimate_tokens(text: str) -> int:
+    return int(len(text) / CHARS_PER_TOKEN) + 1
+
+
+def _sample(choice: _Choice) -> Sample:
+    content = choice.logprobs.content if choice.logprobs else None
+    token_logprobs = tuple(token.logprob for token in content or ())
+    mean = sum(token_logprobs) / len(token_logprobs) if token_logprobs else None
+    return Sample(choice.message.content or "", choice.finish_reason or "", mean, token_logprobs)

@@ -1,0 +1,124 @@
+"""Request ids, W3C trace context, JSON logs and the metrics that all services share."""
+
+import logging
+import re
+import secrets
+import sys
+from contextvars import ContextVar
+from dataclasses import dataclass
+
+import structlog
+from prometheus_client import CollectorRegistry, Counter, Histogram
+
+REQUEST_ID_HEADER = "x-request-id"
+TRACEPARENT_HEADER = "traceparent"
+
+_TRACEPARENT = re.compile(r"00-([0-9a-f]{32})-([0-9a-f]{16})-([0-9a-f]{2})")
+_REQUEST_ID = re.compile(r"[A-Za-z0-9._:-]{1,64}")
+_SECONDS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2, 4, 8, 12, 16, 20, 25, 30)
+
+
+@dataclass(frozen=True, slots=True)
+class TraceContext:
+    """Who a request is: its id in the logs, and its place in a W3C trace."""
+
+    request_id: str
+    trace_id: str
+    span_id: str
+    flags: str = "01"
+
+    @classmethod
+    def from_headers(cls, headers: dict[str, str]) -> "TraceContext":
+        """Continue the caller's trace, or begin one; malformed values are replaced, never passed on."""
+        match = _TRACEPARENT.fullmatch(headers.get(TRACEPARENT_HEADER, ""))
+        trace_id, flags = (match[1], match[3]) if match and set(match[1]) != {"0"} else (secrets.token_hex(16), "01")
+        request_id = headers.get(REQUEST_ID_HEADER, "")
+        if not _REQUEST_ID.fullmatch(request_id):
+            request_id = trace_id[:16]
+        return cls(request_id=request_id, trace_id=trace_id, span_id=secrets.token_hex(8), flags=flags)
+
+    def outgoing(self) -> dict[str, str]:
+        """Headers for a call made on behalf of this request, which is that call's parent."""
+        return {
+            TRACEPARENT_HEADER: f"00-{self.trace_id}-{self.span_id}-{self.flags}",
+            REQUEST_ID_HEADER: self.request_id,
+        }
+
+
+current_trace: ContextVar[TraceContext | None] = ContextVar("current_trace", default=None)
+
+
+def request_id() -> str:
+    """The id of the request being served, or nothing outside one."""
+    trace = current_trace.get()
+    return trace.request_id if trace else ""
+
+
+class Metrics:
+    """One registry a service, so that several services can live in one process."""
+
+    def __init__(self, service: str) -> None:
+        self.registry = CollectorRegistry()
+        labels = {"service": service}
+        self.requests = Counter(
+            "cragmesh_requests", "Requests by route and status.", ["service", "route", "status"], registry=self.registry
+        )
+        self.latency = Histogram(
+            "cragmesh_request_seconds",
+            "Time to the end of the response.",
+            ["service", "route"],
+            buckets=_SECONDS,
+            registry=self.registry,
+        )
+        self.cut_short = Counter(
+            "cragmesh_requests_cut_short",
+            "Requests ended early: deadline, hang-up, refused.",
+            ["service", "cause"],
+            registry=self.registry,
+        )
+        self.stage = Histogram(
+            "cragmesh_stage_seconds",
+            "Time of a stage, queue and inference apart.",
+            ["service", "stage", "part"],
+            buckets=_SECONDS,
+            registry=self.registry,
+        )
+        self.degraded = Counter(
+            "cragmesh_degraded", "What was missing, and why.", ["service", "stage", "reason"], registry=self.registry
+        )
+        self.service = labels["service"]
+
+
+def configure_logging(service: str, level: str) -> None:
+    """Send every log line of the process, uvicorn's too, to stdout as one JSON object a line."""
+    shared: list[structlog.typing.Processor] = [
+        structlog.contextvars.merge_contextvars,
+        structlog.stdlib.add_log_level,
+        structlog.processors.TimeStamper(fmt="iso", utc=True),
+        structlog.processors.format_exc_info,
+    ]
+    structlog.configure(
+        processors=[*shared, structlog.stdlib.ProcessorFormatter.wrap_for_formatter],
+        logger_factory=structlog.stdlib.LoggerFactory(),
+        wrapper_class=structlog.stdlib.BoundLogger,
+        cache_logger_on_first_use=False,
+    )
+    handler = logging.StreamHandler(sys.stdout)
+    handler.setFormatter(
+        structlog.stdlib.ProcessorFormatter(
+            foreign_pre_chain=shared,
+            processors=[
+                structlog.stdlib.ProcessorFormatter.remove_processors_meta,
+                structlog.processors.JSONRenderer(),
+            ],
+        )
+    )
+    root = logging.getLogger()
+    root.handlers[:] = [handler]
+    root.setLevel(level.upper())
+    # httpx logs every call at INFO with its URL; our own line per request says more.
+    logging.getLogger("httpx").setLevel(logging.WARNING)
+    structlog.contextvars.bind_contextvars(service=service)
+
+
+log: structlog.stdlib.BoundLogger = structlog.stdlib.get_logger()

@@ -1,0 +1,115 @@
+"""The batcher: batches by cost, drops the expired and the departed, isolates bad items, refuses when full."""
+
+import asyncio
+import threading
+from collections.abc import Sequence
+
+import pytest
+
+from services.kit.batcher import Batcher
+from services.kit.budget import Budget, current_budget
+from services.kit.errors import DeadlineExceeded, Overloaded
+
+pytestmark = pytest.mark.anyio
+
+
+class Model:
+    """Doubles numbers; the first batch waits for `gate`, so that a queue builds up behind it."""
+
+    def __init__(self) -> None:
+        self.gate = threading.Event()
+        self.called = threading.Event()
+        self.batches: list[list[int]] = []
+
+    def __call__(self, items: Sequence[int]) -> list[int]:
+        self.batches.append(list(items))
+        self.called.set()
+        self.gate.wait(5)
+        if 13 in items:
+            raise ValueError("unlucky")
+        return [2 * item for item in items]
+
+
+def batcher(model: Model, *, max_batch: int = 100, max_queue: int = 1_000) -> Batcher[int, int]:
+    return Batcher(model, cost=lambda item: item, max_batch_cost=max_batch, max_queue_cost=max_queue)
+
+
+async def queued(target: Batcher[int, int], model: Model, items: Sequence[int]) -> list["asyncio.Task[int]"]:
+    """Submit one item that occupies the model, then `items` behind it."""
+
+    async def submit(item: int) -> int:
+        return (await target.submit(item)).result
+
+    tasks = [asyncio.create_task(submit(1))]
+    await asyncio.to_thread(model.called.wait, 5)
+    tasks += [asyncio.create_task(submit(item)) for item in items]
+    await asyncio.sleep(0)
+    return tasks
+
+
+async def test_what_waits_becomes_one_batch_up_to_the_cost() -> None:
+    model = Model()
+    async with batcher(model, max_batch=10).running() as target:
+        tasks = await queued(target, model, [4, 5, 6, 2])
+        model.gate.set()
+        assert [await task for task in tasks] == [2, 8, 10, 12, 4]
+    assert model.batches == [[1], [4, 5], [6, 2]]
+
+
+async def test_a_single_item_over_the_batch_cost_still_runs() -> None:
+    model = Model()
+    model.gate.set()
+    async with batcher(model, max_batch=10).running() as target:
+        result = await target.submit(50)
+    assert result.result == 100
+    assert result.inference_ms >= 0
+
+
+async def test_the_departed_and_the_expired_never_reach_the_model() -> None:
+    model = Model()
+    async with batcher(model).running() as target:
+        tasks = await queued(target, model, [2, 3])
+        tasks[1].cancel()
+        token = current_budget.set(Budget(0.0))
+        expired = asyncio.create_task(target.submit(4))
+        current_budget.reset(token)
+        await asyncio.sleep(0)
+        model.gate.set()
+        assert await tasks[2] == 6
+        with pytest.raises(DeadlineExceeded):
+            await expired
+    assert model.batches == [[1], [3]]
+
+
+async def test_one_bad_item_fails_alone() -> None:
+    model = Model()
+    async with batcher(model).running() as target:
+        tasks = await queued(target, model, [2, 13, 3])
+        model.gate.set()
+        assert await tasks[1] == 4
+        with pytest.raises(ValueError, match="unlucky"):
+            await tasks[2]
+        assert await tasks[3] == 6
+
+
+async def test_a_full_queue_refuses() -> None:
+    model = Model()
+    async with batcher(model, max_queue=10).running() as target:
+        tasks = await queued(target, model, [6])
+        with pytest.raises(Overloaded):
+            await target.submit(5)
+        tasks[1].cancel()
+        await asyncio.sleep(0)
+        later = asyncio.create_task(target.submit(5))
+        await asyncio.sleep(0)
+        model.gate.set()
+        assert (await later).result == 10
+
+
+async def test_stopping_cancels_what_waits() -> None:
+    model = Model()
+    async with batcher(model).running() as target:
+        tasks = await queued(target, model, [2])
+        model.gate.set()
+    await asyncio.wait(tasks, timeout=1)
+    assert all(task.done() for task in tasks)

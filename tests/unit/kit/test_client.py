@@ -1,0 +1,142 @@
+"""The client: every way a service can fail has a name, one retry, and headers that carry the time left."""
+
+import asyncio
+import json
+from collections.abc import Callable
+
+import httpx
+import pytest
+
+from proto.rerank import RerankRequest, RerankResponse
+from services.kit.breaker import Breaker
+from services.kit.client import ServiceClient, http_client
+from services.kit.errors import (
+    BadReply,
+    ServiceFailure,
+    ServiceOverloaded,
+    ServiceRejected,
+    ServiceTimeout,
+    ServiceUnavailable,
+)
+from services.kit.telemetry import TraceContext, current_trace
+
+pytestmark = pytest.mark.anyio
+
+MESSAGE = RerankRequest(query="q", documents=("a",))
+GOOD = {"model": "m", "results": [{"index": 0, "relevance_score": 0.5}]}
+
+
+class Target:
+    """A service that gives each reply of a list once, then the last for ever."""
+
+    def __init__(self, *replies: httpx.Response | Exception) -> None:
+        self.replies = list(replies)
+        self.requests: list[httpx.Request] = []
+
+    def __call__(self, request: httpx.Request) -> httpx.Response:
+        self.requests.append(request)
+        reply = self.replies.pop(0) if len(self.replies) > 1 else self.replies[0]
+        if isinstance(reply, Exception):
+            raise reply
+        return reply
+
+
+def reaching(target: Callable[..., object], breaker: Breaker | None = None) -> ServiceClient:
+    http = http_client(httpx.MockTransport(target))  # type: ignore[arg-type]
+    return ServiceClient("reranker", "http://reranker", http, breaker=breaker)
+
+
+async def call(client: ServiceClient, allow_s: float = 1.0) -> RerankResponse:
+    return await client.call("/rerank", MESSAGE, RerankResponse, allow_s=allow_s)
+
+
+async def test_headers_carry_deadline_and_trace() -> None:
+    target = Target(httpx.Response(200, json=GOOD))
+    trace = TraceContext.from_headers({"traceparent": f"00-{'a' * 32}-{'b' * 16}-01", "x-request-id": "r1"})
+    token = current_trace.set(trace)
+    reply = await call(reaching(target), allow_s=2)
+    current_trace.reset(token)
+    headers = target.requests[0].headers
+    assert reply.results[0].relevance_score == 0.5
+    assert 1_500 < int(headers["x-deadline-ms"]) <= 2_000
+    assert headers["traceparent"] == f"00-{'a' * 32}-{trace.span_id}-01"
+    assert headers["x-request-id"] == "r1"
+    assert json.loads(target.requests[0].content)["documents"] == ["a"]
+
+
+@pytest.mark.parametrize("first", [httpx.Response(503), httpx.ConnectError("refused"), httpx.ReadError("reset")])
+async def test_one_retry_for_a_service_that_was_not_there(first: httpx.Response | Exception) -> None:
+    target = Target(first, httpx.Response(200, json=GOOD))
+    await call(reaching(target))
+    assert len(target.requests) == 2
+
+
+@pytest.mark.parametrize(
+    ("reply", "error", "reason", "calls"),
+    [
+        (httpx.Response(503), ServiceUnavailable, "unavailable", 2),
+        (httpx.ConnectError("refused"), ServiceUnavailable, "unavailable", 2),
+        (httpx.Response(504), ServiceTimeout, "timeout", 1),
+        (httpx.Response(429), ServiceOverloaded, "overloaded", 1),
+        (httpx.Response(500), ServiceRejected, "error", 1),
+        (httpx.Response(422, json={}), ServiceRejected, "error", 1),
+        (httpx.Response(302), ServiceRejected, "error", 1),
+        (httpx.Response(200, text="<html>"), BadReply, "bad_reply", 1),
+        (httpx.Response(200, json={"results": 1}), BadReply, "bad_reply", 1),
+        (httpx.Response(200, content=b"\xff\x00"), BadReply, "bad_reply", 1),
+        (httpx.RemoteProtocolError("illegal status line"), BadReply, "bad_reply", 1),
+        (httpx.DecodingError("bad gzip"), BadReply, "bad_reply", 1),
+    ],
+)
+async def test_each_failure_has_its_name(
+    reply: httpx.Response | Exception, error: type[ServiceFailure], reason: str, calls: int
+) -> None:
+    target = Target(reply)
+    with pytest.raises(error) as raised:
+        await call(reaching(target))
+    assert (raised.value.service, raised.value.reason) == ("reranker", reason)
+    assert len(target.requests) == calls
+
+
+async def test_no_time_left_is_a_timeout_without_a_call() -> None:
+    target = Target(httpx.Response(200, json=GOOD))
+    with pytest.raises(ServiceTimeout):
+        await call(reaching(target), allow_s=0)
+    assert not target.requests
+
+
+async def test_a_slow_service_is_cut_off_and_opens_the_breaker_only_when_it_had_time() -> None:
+    async def slow(_: httpx.Request) -> httpx.Response:
+        await asyncio.sleep(5)
+        raise AssertionError
+
+    breaker = Breaker(threshold=1)
+    with pytest.raises(ServiceTimeout):
+        await call(reaching(slow, breaker), allow_s=0.05)
+    assert breaker.state == "closed"
+    with pytest.raises(ServiceTimeout):
+        await call(reaching(slow, breaker), allow_s=1.0)
+    assert breaker.state == "open"
+
+
+async def test_an_open_breaker_refuses_without_a_call() -> None:
+    target = Target(httpx.ConnectError("refused"))
+    client = reaching(target, Breaker(threshold=1))
+    for _ in range(2):
+        with pytest.raises(ServiceUnavailable):
+            await call(client)
+    assert len(target.requests) == 2
+
+
+async def test_a_callers_cancellation_is_passed_on_and_counts_for_nothing() -> None:
+    async def slow(_: httpx.Request) -> httpx.Response:
+        await asyncio.sleep(5)
+        raise AssertionError
+
+    breaker = Breaker(threshold=1)
+    task = asyncio.create_task(call(reaching(slow, breaker)))
+    await asyncio.sleep(0.02)
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+    assert breaker.state == "closed"
