@@ -18,7 +18,7 @@ CRAG_TIME_ZONES = {"PT": ZoneInfo("America/Los_Angeles"), "UTC": UTC}
 
 
 class Contract(BaseModel):
-    """Base of every message: immutable, tolerant of unknown fields, and reading `null` as "not set" as proto3 JSON does."""
+    """Base of every message: immutable, tolerant of unknown fields, reading `null` as "not set" as proto3 JSON does."""
 
     model_config = ConfigDict(frozen=True, extra="ignore", protected_namespaces=(), hide_input_in_errors=True)
 
@@ -80,7 +80,7 @@ class Degradation(Contract):
 
     stage: str = Field(description="The stage or service that fell short, e.g. `retriever`, `page:3`.")
     reason: str = Field(
-        description="Why, as one word: timeout, unavailable, overloaded, error, bad_reply, skipped, failed, duplicate, empty."
+        description="Why: timeout, unavailable, overloaded, error, bad_reply, skipped, failed, duplicate or empty."
     )
     detail: str = Field("", max_length=500, description="What a reader can act on; never page contents.")
 

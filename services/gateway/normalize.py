@@ -8,7 +8,7 @@ from proto.answer import AnswerKind
 UNKNOWN = "i don't know"
 INVALID = "invalid question"
 
-_LABEL = re.compile(r"^\s*(?:\*\*)?(?:final\s+)?(?:answer|response|a)(?:\*\*)?\s*[:\-]\s*(?:\*\*)?\s*", re.IGNORECASE)
+_LABEL = re.compile(r"^\s*(?:\*\*)?(?:final\s+)?(?:answer|response|a)(?:\*\*)?\s*:\s*(?:\*\*)?\s*", re.IGNORECASE)
 _UNKNOWN = re.compile(
     r"\bi\s*(?:do\s*not|don\s*['’`´]?\s*t)\s+(?:really\s+|actually\s+)?know\b"
     r"|\b(?:i\s+(?:cannot|can\s*not|can['’]t|am\s+(?:not\s+able|unable)\s+to)\s+(?:answer|determine|find|provide|say))"

@@ -1,0 +1,69 @@
+"""What models write, as CRAG reads it."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from services.gateway.normalize import INVALID, UNKNOWN, Normalized, normalize
+
+
+@pytest.mark.parametrize(
+    ("text", "answer"),
+    [
+        ("Paris", "Paris"),
+        ("  Paris.\n", "Paris."),
+        ("Answer: Paris", "Paris"),
+        ("**Final answer:** Paris", "Paris"),
+        ("Answer:\nParis", "Paris"),
+        ("Paris\n\nExplanation: it is the capital.", "Paris"),
+        ("The tower\tis   330 m\x00tall", "The tower is 330 m tall"),
+        ("A - B", "A - B"),
+        ("**1889**", "1889"),
+    ],
+)
+def test_one_line_without_labels(text: str, answer: str) -> None:
+    assert normalize(text) == Normalized(answer, "answer")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "i don't know",
+        "I don’t know.",
+        "I do not know the answer to that.",
+        "Paris, but I don't know for sure",
+        "The documents do not mention it.",
+        "The provided context doesn't contain this information.",
+        "The date is not mentioned in the documents.",
+        "I cannot determine the answer from the documents.",
+        "",
+        "\n \n",
+        "...",
+        "Answer:",
+    ],
+)
+def test_abstentions_are_canonical(text: str) -> None:
+    assert (normalize(text).answer, normalize(text).kind) == (UNKNOWN, "unknown")
+
+
+@pytest.mark.parametrize("text", ["invalid question", "Invalid question.", "This is an invalid question", "*Invalid*"])
+def test_false_premises_are_canonical(text: str) -> None:
+    assert (normalize(text).answer, normalize(text).kind) == (INVALID, "invalid_question")
+
+
+@pytest.mark.parametrize("text", ["He never said that votes were invalid", "I know: Paris", "You don't know Jack"])
+def test_near_misses_stay_answers(text: str) -> None:
+    assert normalize(text).answer == text
+
+
+def test_a_reply_cut_at_the_limit_loses_its_unfinished_sentence() -> None:
+    assert normalize("It is in Paris. It was built in the ye", finished=False).answer == "It is in Paris."
+    assert normalize("It was built in the ye", finished=False).answer == "It was built in the ye"
+
+
+@given(st.text())
+def test_always_one_printable_line(text: str) -> None:
+    result = normalize(text)
+    assert result.answer
+    assert result.answer.splitlines() == [result.answer]
+    assert (result.kind == "unknown") == (result.answer == UNKNOWN)

@@ -1,0 +1,41 @@
+"""The pace finds the generator's speed from whole requests."""
+
+import random
+
+import pytest
+
+from services.gateway.pace import Pace
+
+
+def test_the_first_guess_is_what_was_told() -> None:
+    pace = Pace(1 / 600, 1 / 25)
+    assert pace.seconds(600, 25) == pytest.approx(2)
+    assert pace.affordable_prompt(2, 25) == pytest.approx(600, abs=1)
+    assert pace.affordable_prompt(0.1, 25) == 0
+
+
+@pytest.mark.parametrize(("prefill", "decode"), [(1 / 5_000, 1 / 40), (1 / 200, 1 / 60)])
+def test_it_learns_both_rates(prefill: float, decode: float) -> None:
+    pace, draw = Pace(1 / 600, 1 / 25), random.Random(1)
+    for _ in range(40):
+        prompt, completion = draw.randint(50, 4_000), draw.randint(1, 75)
+        pace.observe(prompt, completion, (prompt * prefill + completion * decode) * draw.uniform(0.9, 1.1))
+    assert pace.prefill_s == pytest.approx(prefill, rel=0.3)
+    assert pace.seconds(2_000, 50) == pytest.approx(2_000 * prefill + 50 * decode, rel=0.2)
+
+
+def test_a_generator_that_slows_down_is_believed_within_ten_requests() -> None:
+    pace = Pace(1 / 1_000, 1 / 50)
+    for _ in range(30):
+        pace.observe(1_000, 20, 1.4)
+    for _ in range(10):
+        pace.observe(1_000, 20, 5.6)
+    assert pace.seconds(1_000, 20) > 3
+
+
+def test_rates_stay_positive_whatever_is_observed() -> None:
+    pace, draw = Pace(1 / 600, 1 / 25), random.Random(2)
+    for _ in range(200):
+        pace.observe(draw.randint(1, 5_000), draw.randint(0, 75), draw.uniform(0.001, 30))
+        assert pace.prefill_s > 0
+        assert pace.decode_s > 0

@@ -1,0 +1,142 @@
+"""Chat against an OpenAI-compatible server: adapters, constraints, tokens, hostile replies."""
+
+import json
+from collections.abc import Callable
+from typing import Any
+
+import httpx
+import pytest
+
+from services.kit.client import ServiceClient, http_client
+from services.kit.errors import BadReply, ServiceRejected
+from services.kit.llm import LLM, Constraint, Message
+from tests.mesh.fakes import FakeGenerator
+
+pytestmark = pytest.mark.anyio
+
+ASK = [Message("user", "Which city?")]
+
+
+def llm(generator: FakeGenerator) -> LLM:
+    return LLM(ServiceClient("generator", "http://generator", http_client(httpx.ASGITransport(generator.app))))
+
+
+def scripted(reply: Callable[[httpx.Request], httpx.Response]) -> LLM:
+    return LLM(ServiceClient("generator", "http://g", http_client(httpx.MockTransport(reply))), model="m")
+
+
+async def test_a_reply_with_its_tokens_and_logprob() -> None:
+    generator = FakeGenerator(lambda _: "Paris, France")
+    completion = await llm(generator).chat(ASK, max_tokens=9, allow_s=1, logprobs=True, n=2, temperature=0.7)
+    assert completion.text == "Paris, France"
+    assert len(completion.samples) == 2
+    assert completion.samples[0].logprob == pytest.approx(-0.1)
+    assert (completion.prompt_tokens, completion.completion_tokens, completion.model) == (4, 4, "fake")
+    assert generator.requests[0]["temperature"] == 0.7
+
+
+async def test_an_adapter_is_used_when_served_and_the_base_model_otherwise() -> None:
+    generator = FakeGenerator()
+    generator.adapters = ["web-answer"]
+    model = llm(generator)
+    assert (await model.chat(ASK, max_tokens=5, allow_s=1, adapter="web-answer")).model == "web-answer"
+    assert (await model.chat(ASK, max_tokens=5, allow_s=1, adapter="kg-api")).model == "fake"
+
+
+@pytest.mark.parametrize(
+    ("constraint", "field"),
+    [
+        (Constraint(choice=("Paris", "Rome")), ("structured_outputs", "choice")),
+        (Constraint(regex="[A-Z][a-z]+"), ("structured_outputs", "regex")),
+        (Constraint(grammar='root ::= "Paris"'), ("structured_outputs", "grammar")),
+        (Constraint(json_schema={"type": "string"}), ("response_format", "json_schema")),
+    ],
+)
+async def test_constraints_travel(constraint: Constraint, field: tuple[str, str]) -> None:
+    generator = FakeGenerator(lambda _: '"Paris"' if constraint.json_schema else "Paris")
+    await llm(generator).chat(ASK, max_tokens=5, allow_s=1, constraint=constraint)
+    assert field[1] in generator.requests[0][field[0]]
+
+
+@pytest.mark.parametrize(
+    "constraint",
+    [Constraint(choice=("yes", "no")), Constraint(regex=r"\d+"), Constraint(json_schema={"type": "object"})],
+)
+async def test_a_server_that_ignores_a_constraint_is_found_out(constraint: Constraint) -> None:
+    with pytest.raises(BadReply):
+        await llm(FakeGenerator()).chat(ASK, max_tokens=5, allow_s=1, constraint=constraint)
+
+
+@pytest.mark.parametrize(
+    "reply",
+    [
+        b"",
+        b"[]",
+        b"{}",
+        b'{"choices": []}',
+        b'{"choices": [{}]}',
+        b'{"choices": [{"message": 1}]}',
+        b"\xff",
+        b"[" * 5000,
+    ],
+)
+async def test_hostile_replies_are_bad_replies(reply: bytes) -> None:
+    def answer(request: httpx.Request) -> httpx.Response:
+        models = json.dumps({"data": [{"id": "m"}]}).encode()
+        return httpx.Response(200, content=models if request.url.path == "/v1/models" else reply)
+
+    with pytest.raises(BadReply):
+        await scripted(answer).chat(ASK, max_tokens=5, allow_s=1)
+
+
+async def test_an_empty_content_is_an_empty_text() -> None:
+    def answer(request: httpx.Request) -> httpx.Response:
+        if request.url.path == "/v1/models":
+            return httpx.Response(200, json={"data": [{"id": "m"}]})
+        return httpx.Response(200, json={"choices": [{"message": {"content": None}}]})
+
+    completion = await scripted(answer).chat(ASK, max_tokens=5, allow_s=1)
+    assert (completion.text, completion.samples[0].logprob) == ("", None)
+
+
+async def test_tokens_are_counted_and_cut_by_the_servers_own_tokenizer() -> None:
+    model = llm(FakeGenerator())
+    text = "one two three four"
+    assert await model.count_tokens(text, allow_s=1) == 7
+    assert await model.truncate(text, 3, allow_s=1) == ("one two", 3)
+    assert await model.truncate(text, 50, allow_s=1) == (text, 7)
+
+
+async def test_without_a_tokenizer_tokens_are_estimated_from_above() -> None:
+    def answer(_: httpx.Request) -> httpx.Response:
+        return httpx.Response(404)
+
+    model = scripted(answer)
+    text = "The river is long and wide. " * 20
+    estimated = await model.count_tokens(text, allow_s=1)
+    assert estimated > len(text.split()) * 1.3
+    kept, count = await model.truncate(text, 10, allow_s=1)
+    assert text.startswith(kept)
+    assert count <= 11
+    assert len(kept.split()) <= 10
+
+
+async def test_a_refusing_server_is_no_missing_tokenizer() -> None:
+    def answer(_: httpx.Request) -> httpx.Response:
+        return httpx.Response(401)
+
+    with pytest.raises(ServiceRejected):
+        await scripted(answer).count_tokens("x", allow_s=1)
+
+
+def test_constraints_hold_or_not() -> None:
+    cases: list[tuple[Constraint, Any, bool]] = [
+        (Constraint(choice=("a",)), "a", True),
+        (Constraint(choice=("a",)), "a ", False),
+        (Constraint(regex="a+"), "aaa", True),
+        (Constraint(regex="a+"), "aab", False),
+        (Constraint(json_schema={"type": "object"}), "{}", True),
+        (Constraint(json_schema={"type": "object"}), "{", False),
+    ]
+    for constraint, text, holds in cases:
+        assert constraint.holds(text) is holds
