@@ -1,0 +1,19 @@
+"""Settings of the reranker."""
+
+from typing import Literal
+
+from pydantic import Field
+
+from services.kit.settings import EncoderSettings, KitSettings
+
+
+class RerankerSettings(KitSettings, EncoderSettings):
+    reranker_port: int = Field(8002, ge=1024, le=65_535)
+    # `late-interaction` needs no weights beyond the encoder's; the others need `reranker_model`.
+    reranker_scorer: Literal["late-interaction", "cross-encoder", "flag-embedding"] = "late-interaction"
+    # A folder or a hub name, e.g. BAAI/bge-reranker-v2-m3.
+    reranker_model: str = ""
+    # Tokens of one batch, padding included: larger ones are slower on a CPU and need more memory on a GPU.
+    reranker_batch_tokens: int = Field(16_384, ge=512, le=1_048_576)
+    # Tokens that may wait for the model; above it callers are told to come again.
+    reranker_queue_tokens: int = Field(400_000, ge=1_024, le=100_000_000)

