@@ -53,6 +53,6 @@ class EncoderSettings(BaseSettings):
     # A folder or a hub name; empty is the MiniLM that ships inside a package.
     encoder_model: str = ""
     # auto picks the fastest exact enough on this device, by a short measurement.
-    precision: Literal["auto", "fp32", "fp16", "bf16", "int8"] = "auto"
+    precision: Literal["auto", "fp32", "fp16", "bf16"] = "auto"
     # Threads of one model process; two processes that both take every core run many times slower.
     threads: int = Field(2, ge=1, le=64)

@@ -9,12 +9,12 @@ from typing import Any
 import httpx
 import pytest
 from asgi_lifespan import LifespanManager
-from services.reranker.app import create_app as create_reranker
-from services.retriever.app import create_app as create_retriever
 
 from services.gateway.app import create_app as create_gateway
 from services.gateway.settings import GatewaySettings
+from services.reranker.app import create_app as create_reranker
 from services.reranker.settings import RerankerSettings
+from services.retriever.app import create_app as create_retriever
 from services.retriever.settings import RetrieverSettings
 from tests.mesh.fakes import FakeGenerator, Faulty
 

@@ -1,0 +1,109 @@
+# Everything a developer runs; `make help` lists it.
+
+SHELL := /bin/bash
+.SHELLFLAGS := -euo pipefail -c
+.DEFAULT_GOAL := help
+.DELETE_ON_ERROR:
+.NOTPARALLEL:
+MAKEFLAGS += --no-print-directory
+
+# An interpreter for .venv, 3.11 or newer: `make setup PYTHON=python3.12`.
+PYTHON ?= $(shell command -v python3.11 || command -v python3 || echo python3)
+BIN := .venv/bin
+# Read from pyproject.toml, so that there is one pin.
+TORCH := $(shell sed -n 's/^ *"\(torch==[^"]*\)".*/\1/p' pyproject.toml | head -n 1)
+STAMP := .setup/installed-$(shell cksum < pyproject.toml | tr -d ' ')
+
+.PHONY: help setup generator demo up down status logs lint format test test-fast contracts bench bench-ranking bench-records overload clean distclean
+
+help: ## Show this list.
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-10s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
+
+setup: $(STAMP) ## Install the mesh into .venv (once, and again when pyproject.toml changes).
+	@:
+
+.venv/pyvenv.cfg:
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null || { \
+	  echo "error: Cragmesh needs Python 3.11 or newer, and '$(PYTHON)' is $$($(PYTHON) --version 2>&1 || true)." >&2; \
+	  echo "       Name another: make setup PYTHON=/path/to/python3.11" >&2; exit 1; }
+	@echo "==> creating .venv with $$($(PYTHON) --version)"
+	@$(PYTHON) -m venv .venv
+
+# torch comes first and alone, so that nothing that depends on it chooses another build.
+$(STAMP): .venv/pyvenv.cfg
+	@echo "==> installing pip"
+	@$(BIN)/python -m pip install --quiet --upgrade pip
+	@echo "==> installing $(TORCH)"
+	@$(BIN)/python -m pip install "$(TORCH)"
+	@echo "==> installing cragmesh"
+	@$(BIN)/python -m pip install --editable ".[retriever,reranker,dev]"
+	@mkdir -p .setup && rm -f .setup/installed-* && touch $@
+
+generator: setup ## Make the generator's environment (vLLM) and its model, once.
+	@$(BIN)/python -m services.generator environment
+	@$(BIN)/python -m services.generator prepare
+
+demo: setup generator ## Start the mesh and ask it about five web pages.
+	@$(BIN)/cragmesh up
+	@$(BIN)/cragmesh demo
+	@echo
+	@echo "The mesh is still up. Ask it:   $(BIN)/cragmesh ask \"when was k2 first climbed?\" --pages services/cli/demo"
+	@echo "                      Stop it:  make down"
+
+up: setup generator ## Start the mesh.
+	@$(BIN)/cragmesh up
+
+down: ## Stop the mesh.
+	@$(BIN)/cragmesh down
+
+status: ## Show what runs.
+	@$(BIN)/cragmesh status
+
+logs: ## Follow the services' logs.
+	@$(BIN)/cragmesh logs --follow
+
+lint: setup ## Check style and types.
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+
+format: setup ## Rewrite the code in the project's style.
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+test: setup generator lint ## Check everything, with the real mesh and the real vLLM.
+	$(BIN)/python -m pytest
+
+test-fast: setup ## Run the tests that need no running mesh and no model.
+	$(BIN)/python -m pytest -m "not e2e and not slow"
+
+contracts: setup ## Generate the OpenAPI and proto3 files from the contracts.
+	@$(BIN)/cragmesh contracts
+
+.venv-bench/pyvenv.cfg: pyproject.toml tests/bench/requirements.txt
+	@echo "==> installing the peers of the retrieval bench into .venv-bench"
+	@$(PYTHON) -m venv .venv-bench
+	@.venv-bench/bin/python -m pip install --quiet --upgrade pip
+	@.venv-bench/bin/python -m pip install "$(TORCH)"
+	@.venv-bench/bin/python -m pip install --editable ".[retriever]" -r tests/bench/requirements.txt
+	@touch $@
+
+bench: .venv-bench/pyvenv.cfg ## Measure retrieval beside its peers; needs CRAGMESH_EVAL_DATA.
+	.venv-bench/bin/python -m tests.bench.retrieval $(ARGS)
+
+bench-ranking: setup ## Compare the rankings on SQuAD and FreshQA; needs CRAGMESH_EVAL_DATA.
+	$(BIN)/python -m tests.bench.ranking $(ARGS)
+
+bench-records: up ## Post the real CRAG records to the running mesh; needs CRAGMESH_EVAL_DATA.
+	$(BIN)/python -m tests.bench.records
+
+overload: up ## Ask the running mesh far more than it can answer, for a minute.
+	$(BIN)/python -m tests.load.overload $(ARGS)
+
+clean: ## Stop the mesh and remove what can be made again quickly.
+	@if [ -x $(BIN)/cragmesh ] && [ -d .run ]; then $(BIN)/cragmesh down; fi
+	rm -rf .run build out .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	find . -name __pycache__ -not -path './.venv*' -prune -exec rm -rf {} +
+
+distclean: clean ## Remove the environments and the models too.
+	rm -rf .venv .venv-bench .venv-generator .setup models ./*.egg-info

@@ -1,0 +1,1 @@
+"""The command line: starts and stops the embedded mesh, and asks it questions."""

@@ -1,0 +1,99 @@
+"""One question from the command line to the gateway and back."""
+
+import contextlib
+import json
+from collections.abc import Iterator
+from importlib import resources
+from pathlib import Path
+
+import httpx
+from pydantic import BaseModel, ConfigDict, TypeAdapter
+from rich.live import Live
+
+from proto.answer import StageEvent
+from services.cli import client, render
+from services.cli.client import GatewayProblem, GatewayUnreachable, OnStage
+from services.cli.console import err, out, say, write
+from services.cli.questions import Question
+
+ANSWERED, PROBLEM, USAGE, UNREACHABLE = 0, 1, 2, 3
+
+DEMO = resources.files("services.cli") / "demo"
+REFRESH_PER_S = 8
+
+
+class DemoQuestion(BaseModel):
+    """A question about the pages in `services/cli/demo`."""
+
+    model_config = ConfigDict(frozen=True)
+
+    question: str
+    answer: str
+    note: str
+
+
+async def ask(
+    question: Question,
+    url: str,
+    *,
+    api_key: str = "",
+    as_json: bool = False,
+    transport: httpx.AsyncBaseTransport | None = None,
+) -> int:
+    """Ask, show the stages as they run and then the answer, and return the exit code.
+
+    Args:
+        url: the gateway's root.
+        api_key: sent as a bearer token, if any.
+        as_json: print the response's JSON and nothing else.
+        transport: how the gateway is reached; the network when None.
+    """
+    try:
+        async with client.http_client(api_key, transport) as http:
+            with _progress(question.budget_s, quiet=as_json) as on_stage:
+                response = await client.ask(http, url, question.body, budget_s=question.budget_s, on_stage=on_stage)
+    except GatewayProblem as failure:
+        if as_json:
+            write(failure.problem.model_dump_json(indent=2))
+        render.show_problem(err, failure.problem)
+        return PROBLEM
+    except GatewayUnreachable as failure:
+        say(_unreachable(url, str(failure)), style="red")
+        return UNREACHABLE
+    if as_json:
+        write(response.model_dump_json(indent=2))
+    else:
+        render.show_answer(out, question.text, response, budget_s=question.budget_s, gold=question.gold)
+    return ANSWERED
+
+
+def demo_questions() -> tuple[DemoQuestion, ...]:
+    """The questions of the demo; the first is the one that is asked by default."""
+    content = json.loads((DEMO / "questions.json").read_text(encoding="utf-8"))
+    return TypeAdapter(tuple[DemoQuestion, ...]).validate_python(content)
+
+
+def demo_pages() -> list[Path]:
+    """The pages of the demo."""
+    return sorted(Path(str(page)) for page in DEMO.iterdir() if page.name.endswith(".html"))
+
+
+def _unreachable(url: str, why: str) -> str:
+    if why:
+        return f"The gateway at {url} did not answer: {why}"
+    return f"The gateway at {url} is not up: start the mesh with `cragmesh up`, or set CRAGMESH_GATEWAY_URL"
+
+
+@contextlib.contextmanager
+def _progress(budget_s: float, *, quiet: bool) -> Iterator[OnStage]:
+    if err.is_terminal:
+        stages = render.LiveStages(budget_s)
+        with Live(stages, console=err, refresh_per_second=REFRESH_PER_S, transient=True):
+            yield stages.heard
+        return
+
+    def line(event: StageEvent) -> None:
+        if not quiet:
+            say(render.stage_line(event))
+
+    yield line

@@ -1,0 +1,133 @@
+"""The gateway's client: one question, answered as server-sent events."""
+
+import asyncio
+import json
+from collections.abc import AsyncIterator, Callable
+from typing import Any
+
+import httpx
+from pydantic import ValidationError
+
+from proto.answer import AnswerResponse, StageEvent
+from proto.base import Problem
+
+# The gateway answers within the budget; what it needs beyond that is the upload of the pages.
+GRACE_S = 15.0
+CONNECT_S = 3.0
+
+OnStage = Callable[[StageEvent], None]
+
+
+class GatewayUnreachable(Exception):
+    """No gateway answered: it is not up, or the connection broke."""
+
+
+class GatewayProblem(Exception):
+    """The gateway answered with a problem document."""
+
+    def __init__(self, problem: Problem) -> None:
+        super().__init__(problem.detail or problem.title)
+        self.problem = problem
+
+
+async def ask(
+    http: httpx.AsyncClient, url: str, body: dict[str, Any], *, budget_s: float, on_stage: OnStage
+) -> AnswerResponse:
+    """Post a question and follow its stages until the answer.
+
+    Args:
+        url: the gateway's root.
+        body: the JSON of an `AnswerRequest`.
+        budget_s: seconds until the answer is due.
+        on_stage: told of every stage as it starts and ends.
+
+    Raises:
+        GatewayProblem: the gateway refused the question or failed.
+        GatewayUnreachable: there is no gateway, or it went away.
+    """
+    try:
+        async with (
+            asyncio.timeout(budget_s + GRACE_S),
+            http.stream(
+                "POST",
+                f"{url}/answer",
+                content=json.dumps(body).encode(),
+                headers={"accept": "text/event-stream", "content-type": "application/json"},
+            ) as reply,
+        ):
+            return await _read(reply, on_stage)
+    except TimeoutError:
+        raise GatewayUnreachable(f"no answer within {budget_s + GRACE_S:.0f} s") from None
+    except (httpx.ConnectError, httpx.ConnectTimeout) as error:
+        raise GatewayUnreachable("") from error
+    except httpx.HTTPError as error:
+        raise GatewayUnreachable(f"the connection broke ({type(error).__name__})") from error
+    except ValidationError as error:
+        raise GatewayUnreachable(
+            f"what answers there is no Cragmesh gateway of this version ({error.title})"
+        ) from error
+
+
+def http_client(api_key: str = "", transport: httpx.AsyncBaseTransport | None = None) -> httpx.AsyncClient:
+    """A client without a time-out on reads: the budget bounds the whole."""
+    return httpx.AsyncClient(
+        transport=transport,
+        timeout=httpx.Timeout(None, connect=CONNECT_S),
+        headers={"authorization": f"Bearer {api_key}"} if api_key else None,
+        trust_env=False,
+    )
+
+
+async def _read(reply: httpx.Response, on_stage: OnStage) -> AnswerResponse:
+    kind = reply.headers.get("content-type", "").partition(";")[0].strip().lower()
+    if reply.is_success and kind == "text/event-stream":
+        async for event, data in events(reply.aiter_bytes()):
+            if event == "stage":
+                on_stage(StageEvent.model_validate_json(data))
+            elif event == "answer":
+                return AnswerResponse.model_validate_json(data)
+            elif event == "problem":
+                raise GatewayProblem(Problem.model_validate_json(data))
+        raise GatewayUnreachable("the connection ended before the answer")
+    content = await reply.aread()
+    if reply.is_success:
+        return AnswerResponse.model_validate_json(content)
+    try:
+        problem = Problem.model_validate_json(content)
+    except ValidationError:
+        problem = Problem(title=reply.reason_phrase or "Error", status=max(400, reply.status_code))
+    raise GatewayProblem(problem)
+
+
+async def events(chunks: AsyncIterator[bytes]) -> AsyncIterator[tuple[str, str]]:
+    """The name and data of each server-sent event.
+
+    Lines end at CR, LF or both, and nowhere else: httpx's own lines also end at U+2028 and U+0085, which JSON may hold.
+    """
+    name, data = "message", list[str]()
+    async for line in _lines(chunks):
+        if not line:
+            if data:
+                yield name, "\n".join(data)
+            name, data = "message", []
+            continue
+        field, _, value = line.partition(":")
+        value = value.removeprefix(" ")
+        if field == "event":
+            name = value
+        elif field == "data":
+            data.append(value)
+
+
+async def _lines(chunks: AsyncIterator[bytes]) -> AsyncIterator[str]:
+    rest = b""
+    async for chunk in chunks:
+        # A CR at the end waits for the next chunk, which may begin with its LF.
+        held = b"\r" if chunk.endswith(b"\r") else b""
+        text = rest + chunk.removesuffix(b"\r")
+        *lines, rest = text.replace(b"\r\n", b"\n").replace(b"\r", b"\n").split(b"\n")
+        rest += held
+        for line in lines:
+            yield line.decode(errors="replace")
+    if rest.endswith(b"\r"):
+        yield rest.removesuffix(b"\r").decode(errors="replace")

@@ -1,0 +1,245 @@
+"""`cragmesh`: the command line of the mesh."""
+
+import asyncio
+import signal
+from collections.abc import Coroutine
+from pathlib import Path
+from typing import Annotated, Any, NoReturn, TypeVar
+
+import typer
+from dotenv import load_dotenv
+from pydantic import ValidationError
+
+from proto.answer import MAX_BUDGET_S, MIN_BUDGET_S
+from services.cli import ask as asking
+from services.cli import logs as logging
+from services.cli import processes, questions, render
+from services.cli.ask import PROBLEM, UNREACHABLE, USAGE
+from services.cli.board import Board
+from services.cli.console import err, out, plain, say, write
+from services.cli.questions import BadInput
+from services.cli.services import embedded, root
+from services.cli.settings import CliSettings, project_root
+from services.cli.supervisor import MeshFailure, OnChange, Supervisor
+from services.kit.settings import MeshUrls
+
+Result = TypeVar("Result")
+
+EXIT_CODES = (
+    "Exit codes: 0 done (an answer, also `i don't know`), 1 a problem, 2 wrong usage, 3 the mesh is not reachable or "
+    "not ready, 130 interrupted."
+)
+
+app = typer.Typer(
+    name="cragmesh",
+    help="Start a factual question-answering mesh on this machine, and ask it.",
+    epilog=EXIT_CODES,
+    no_args_is_help=True,
+    pretty_exceptions_show_locals=False,
+)
+
+Strategy = Annotated[str, typer.Option(help="How to answer; the gateway's default when not given.")]
+BudgetS = Annotated[
+    float | None,
+    typer.Option("--budget", min=MIN_BUDGET_S, max=MAX_BUDGET_S, help="Seconds until the answer is due."),
+]
+AsJson = Annotated[bool, typer.Option("--json", help="Print JSON and nothing else.")]
+
+
+@app.callback()
+def _read_environment() -> None:
+    # What the shell has set wins over the file.
+    load_dotenv(project_root() / ".env")
+
+
+@app.command()
+def up() -> None:
+    """Start the mesh on this machine and wait until it is ready. What runs already is left alone."""
+    settings, urls = _settings()
+    _needs_proc()
+    board = Board([service.name for service in embedded(urls)], err)
+
+    async def start() -> None:
+        async with board.shown():
+            await _supervisor(settings, urls, board.changed).up()
+
+    _run_mesh(start())
+    say(f'The mesh is up: {root("gateway", urls)}\n  ask:    cragmesh ask "..." --page FILE\n  stop:   cragmesh down')
+
+
+@app.command()
+def down() -> None:
+    """Stop the mesh, and whatever a crash has left of it."""
+    settings, urls = _settings()
+    _needs_proc()
+    board = Board((), err)
+
+    async def stop() -> dict[str, Any]:
+        async with board.shown():
+            return dict(await _supervisor(settings, urls, board.changed).down())
+
+    say("The mesh is down." if _run_mesh(stop()) else "The mesh was not running.")
+
+
+@app.command()
+def status(as_json: AsJson = False) -> None:
+    """Show what each service runs on, and whether it is ready."""
+    settings, urls = _settings()
+    _needs_proc()
+    rows = _run_mesh(_supervisor(settings, urls).status())
+    if as_json:
+        write("[" + ",\n ".join(row.model_dump_json() for row in rows) + "]")
+    else:
+        render.show_status(out, rows)
+    if not all(row.ready for row in rows):
+        raise typer.Exit(UNREACHABLE)
+
+
+@app.command()
+def logs(
+    service: Annotated[str, typer.Argument(help="One service; all of them when not given.")] = "",
+    follow: Annotated[bool, typer.Option("--follow", "-f", help="Go on as they grow.")] = False,
+    lines: Annotated[int, typer.Option("--lines", "-n", min=0, help="Lines of each to begin with.")] = 20,
+) -> None:
+    """Show the services' logs."""
+    settings, urls = _settings()
+    names = [item.name for item in embedded(urls)]
+    if service and service not in names:
+        _fail(f"no service {service!r}: there are {', '.join(names)}", USAGE)
+    files = [_supervisor(settings, urls).log_file(name) for name in ([service] if service else names)]
+    logging.show(files, lines)
+    if follow:
+        _run(logging.follow(files))
+
+
+@app.command(epilog=EXIT_CODES)
+def ask(
+    question: Annotated[str, typer.Argument(help="The question; with --record, the record's own by default.")] = "",
+    page: Annotated[
+        list[Path] | None, typer.Option(help="A page to answer from (.html, .htm, .txt); repeat it.")
+    ] = None,
+    pages: Annotated[Path | None, typer.Option(help="A folder of pages to answer from.")] = None,
+    record: Annotated[Path | None, typer.Option(help="A file of CRAG records (.jsonl, .jsonl.gz, .jsonl.bz2).")] = None,
+    index: Annotated[int, typer.Option(min=0, help="Which record of the file, from 0.")] = 0,
+    strategy: Strategy = "",
+    budget: BudgetS = None,
+    query_time: Annotated[str, typer.Option(help="When it is asked: `02/28/2024, 10:04:54 PT` or ISO 8601.")] = "",
+    as_json: AsJson = False,
+) -> None:
+    """Ask a question, from pages on disk or with a CRAG record's own search results."""
+    if not question.strip() and record is None:
+        _fail('ask what? Give a question, as in: cragmesh ask "how tall is the eiffel tower?"', USAGE)
+    if record is not None and (page or pages):
+        _fail("a record brings its own pages: give --record, or --page and --pages", USAGE)
+    try:
+        prepared = questions.question(
+            question.strip(),
+            pages=[*(page or ()), *(questions.pages_in(pages) if pages else ())],
+            record=questions.read_record(record, index) if record else None,
+            query_time=query_time,
+            strategy=strategy,
+            budget_s=budget,
+        )
+    except BadInput as error:
+        _fail(str(error), USAGE)
+    settings, urls = _settings()
+    code = _run(asking.ask(prepared, root("gateway", urls), api_key=settings.api_key, as_json=as_json))
+    raise typer.Exit(code)
+
+
+@app.command(epilog=EXIT_CODES)
+def demo(
+    every: Annotated[bool, typer.Option("--all", help="Ask all questions, not only the first.")] = False,
+    strategy: Strategy = "",
+    budget: BudgetS = None,
+) -> None:
+    """Ask about five web pages that come with the project."""
+    settings, urls = _settings()
+    code = 0
+    for item in asking.demo_questions()[: None if every else 1]:
+        prepared = questions.question(
+            item.question, pages=asking.demo_pages(), strategy=strategy, budget_s=budget, gold=(item.answer,)
+        )
+        code = _run(asking.ask(prepared, root("gateway", urls), api_key=settings.api_key))
+        if code:
+            break
+        say(f"{item.note}\n", style="dim")
+    raise typer.Exit(code)
+
+
+@app.command()
+def contracts(
+    check: Annotated[
+        bool, typer.Option("--check", help="Write nothing; name what has drifted from the models.")
+    ] = False,
+) -> None:
+    """Generate the OpenAPI and proto3 files from the contracts."""
+    # Imports every service's application, which takes seconds that no other command should wait for.
+    from services.cli import contracts as generated
+
+    try:
+        if not check:
+            for path in generated.export(project_root()):
+                write(str(path))
+        elif drift := generated.check(project_root()):
+            for line in drift:
+                say(line)
+            _fail("the generated contracts have drifted: run `make contracts`", PROBLEM)
+    except generated.ContractError as error:
+        _fail(str(error), PROBLEM)
+
+
+def _settings() -> tuple[CliSettings, MeshUrls]:
+    try:
+        return CliSettings(), MeshUrls()
+    except ValidationError as error:
+        wrong = "; ".join(f"CRAGMESH_{str(item['loc'][0]).upper()}: {item['msg']}" for item in error.errors())
+        _fail(wrong, USAGE)
+
+
+def _supervisor(settings: CliSettings, urls: MeshUrls, on_change: OnChange = lambda _name, _state: None) -> Supervisor:
+    return Supervisor(
+        embedded(urls),
+        settings.run_dir,
+        cwd=project_root(),
+        start_timeout_s=settings.start_timeout_s,
+        stop_timeout_s=settings.stop_timeout_s,
+        on_change=on_change,
+    )
+
+
+def _needs_proc() -> None:
+    if not processes.supported():
+        _fail("the embedded mesh runs on Linux only; elsewhere, use `docker compose up`", PROBLEM)
+
+
+def _run(work: Coroutine[Any, Any, Result]) -> Result:
+    """Run to the end, or until Ctrl-C, SIGTERM or a closed terminal cancels it and it has cleaned up."""
+
+    async def main() -> Result:
+        task = asyncio.current_task()
+        for number in (signal.SIGTERM, signal.SIGHUP):
+            asyncio.get_running_loop().add_signal_handler(number, task.cancel if task else lambda: None)
+        return await work
+
+    try:
+        return asyncio.run(main())
+    except (KeyboardInterrupt, asyncio.CancelledError):
+        say("interrupted", style="yellow")
+        raise typer.Exit(130) from None
+
+
+def _run_mesh(work: Coroutine[Any, Any, Result]) -> Result:
+    try:
+        return _run(work)
+    except MeshFailure as failure:
+        for line in failure.log:
+            err.print(plain(line), style="dim", markup=False, soft_wrap=True)
+        if failure.log_file:
+            say(f"the rest of its log: {failure.log_file}", style="dim")
+        _fail(str(failure), PROBLEM)
+
+
+def _fail(message: str, code: int) -> NoReturn:
+    say(f"cragmesh: {message}", style="red")
+    raise typer.Exit(code)

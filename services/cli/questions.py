@@ -1,0 +1,203 @@
+"""Questions as the gateway takes them, from pages on disk or from CRAG records."""
+
+import bz2
+import gzip
+import html
+import json
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO, Any
+
+from pydantic import ValidationError
+
+from proto.answer import AnswerRequest
+from proto.base import MAX_PAGE_CHARS, MAX_PAGES
+
+PAGE_SUFFIXES = frozenset({".html", ".htm", ".txt"})
+# UTF-8 spends at most four bytes a character, so a larger file cannot fit and need not be read.
+MAX_PAGE_BYTES = 4 * MAX_PAGE_CHARS
+MAX_RECORD_BYTES = 256 * 1024 * 1024
+MAX_TITLE_CHARS = 500
+
+_TITLE = re.compile(r"<title[^>]*>(.*?)</title", re.IGNORECASE | re.DOTALL)
+_CHARSET = re.compile(rb"""charset\s*=\s*["']?\s*([\w.:-]{1,40})""", re.IGNORECASE)
+
+
+class BadInput(Exception):
+    """Something that the user gave cannot be used; the message says what, and which limit it broke."""
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """What is posted, and what is known to be right, if anything."""
+
+    body: dict[str, Any]
+    budget_s: float
+    gold: tuple[str, ...] = ()
+
+    @property
+    def text(self) -> str:
+        return str(self.body["query"]).strip()
+
+
+def question(
+    text: str,
+    *,
+    pages: Sequence[Path] = (),
+    record: dict[str, Any] | None = None,
+    query_time: str = "",
+    strategy: str = "",
+    budget_s: float | None = None,
+    gold: Sequence[str] = (),
+) -> Question:
+    """Put a request together; a record's own fields are posted as they are, unless something replaces them.
+
+    Raises:
+        BadInput: a page cannot be read, or the gateway would refuse the request.
+    """
+    record = record or {}
+    body: dict[str, Any] = {
+        key: record[key] for key in ("query", "query_time", "search_results", "interaction_id") if key in record
+    }
+    if text:
+        body["query"] = text
+    if pages:
+        body["search_results"] = read_pages(pages)
+    if query_time:
+        body["query_time"] = query_time
+    if strategy:
+        body["strategy"] = strategy
+    if budget_s is not None:
+        body["budget_s"] = budget_s
+    try:
+        request = AnswerRequest.model_validate(body)
+    except ValidationError as error:
+        raise BadInput("; ".join(_explain(item["loc"], item["msg"]) for item in error.errors()[:5])) from None
+    return Question(body, request.budget_s, tuple(gold) or _gold(record))
+
+
+def pages_in(folder: Path) -> list[Path]:
+    """The pages of a folder, by name.
+
+    Raises:
+        BadInput: it is no folder, or holds no page.
+    """
+    if not folder.is_dir():
+        raise BadInput(f"{folder}: no such folder")
+    pages = sorted(path for path in folder.iterdir() if path.suffix.lower() in PAGE_SUFFIXES and path.is_file())
+    if not pages:
+        raise BadInput(f"{folder}: holds no page ({', '.join(sorted(PAGE_SUFFIXES))})")
+    return pages
+
+
+def read_pages(paths: Sequence[Path]) -> list[dict[str, str]]:
+    """Pages as search results, in the order given.
+
+    Raises:
+        BadInput: there are too many, or one cannot be read.
+    """
+    if len(paths) > MAX_PAGES:
+        raise BadInput(f"{len(paths)} pages are more than the {MAX_PAGES} that one question may bring")
+    return [_page(path) for path in paths]
+
+
+def read_record(path: Path, index: int) -> dict[str, Any]:
+    """The record at that index, from 0, of a file with one JSON object a line; blank lines do not count.
+
+    Raises:
+        BadInput: the file cannot be read, or has no such record.
+    """
+    count = 0
+    try:
+        with _open(path) as lines:
+            for line in _bounded(lines, path):
+                if not line.strip():
+                    continue
+                if count == index:
+                    return _parse(line, path, index)
+                count += 1
+    except (OSError, EOFError) as error:
+        raise BadInput(f"{path}: {getattr(error, 'strerror', None) or error}") from None
+    if not count:
+        raise BadInput(f"{path}: holds no records")
+    raise BadInput(f"{path}: has no record {index}: it holds {count}, numbered from 0 to {count - 1}")
+
+
+def _open(path: Path) -> IO[bytes]:
+    openers: dict[str, Any] = {".gz": gzip.open, ".bz2": bz2.open}
+    opened: IO[bytes] = openers.get(path.suffix.lower(), open)(path, "rb")
+    return opened
+
+
+def _bounded(lines: IO[bytes], path: Path) -> Iterator[bytes]:
+    while line := lines.readline(MAX_RECORD_BYTES + 1):
+        if len(line) > MAX_RECORD_BYTES:
+            raise BadInput(f"{path}: a line is longer than {MAX_RECORD_BYTES // 2**20} MiB")
+        yield line
+
+
+def _parse(line: bytes, path: Path, index: int) -> dict[str, Any]:
+    try:
+        record = json.loads(line)
+    except ValueError as error:
+        raise BadInput(f"{path}: record {index} is not JSON: {error}") from None
+    if not isinstance(record, dict):
+        raise BadInput(f"{path}: record {index} is not a JSON object")
+    return record
+
+
+def _gold(record: dict[str, Any]) -> tuple[str, ...]:
+    alternatives = record.get("alternative_answers") or record.get("alt_ans") or []
+    answers = [record.get("answer"), *(alternatives if isinstance(alternatives, list) else [])]
+    return tuple(str(answer) for answer in answers if answer not in (None, ""))
+
+
+def _page(path: Path) -> dict[str, str]:
+    if path.suffix.lower() not in PAGE_SUFFIXES:
+        raise BadInput(f"{path}: a page's name ends in {', '.join(sorted(PAGE_SUFFIXES))}")
+    try:
+        size = path.stat().st_size
+        content = path.read_bytes() if size <= MAX_PAGE_BYTES else b""
+    except OSError as error:
+        raise BadInput(f"{path}: {error.strerror}") from None
+    text = _decode(content, path)
+    if size > MAX_PAGE_BYTES or len(text) > MAX_PAGE_CHARS:
+        raise BadInput(f"{path}: is larger than the {MAX_PAGE_CHARS:,} characters that a page may have")
+    if not text.strip():
+        raise BadInput(f"{path}: is empty")
+    if path.suffix.lower() == ".txt":
+        text = _as_html(text)
+    return {"page_name": _title(text) or path.name, "page_url": f"file:{path.name}", "page_result": text}
+
+
+def _decode(content: bytes, path: Path) -> str:
+    try:
+        text = content.decode("utf-8-sig")
+    except UnicodeDecodeError:
+        # One stray byte must not cost the page.
+        declared = _CHARSET.search(content[:4096])
+        try:
+            text = content.decode(declared[1].decode() if declared else "cp1252", "replace")
+        except (LookupError, UnicodeError):
+            text = content.decode("cp1252", "replace")
+    if "\0" in text:
+        raise BadInput(f"{path}: is not text")
+    return text
+
+
+def _title(text: str) -> str:
+    match = _TITLE.search(text)
+    return " ".join(html.unescape(match[1]).split())[:MAX_TITLE_CHARS] if match else ""
+
+
+def _as_html(text: str) -> str:
+    paragraphs = (html.escape(part) for part in re.split(r"\n\s*\n", text) if part.strip())
+    return "<html><body>" + "".join(f"<p>{part}</p>\n" for part in paragraphs) + "</body></html>"
+
+
+def _explain(location: tuple[int | str, ...], message: str) -> str:
+    message = message.removeprefix("Value error, ")
+    where = ".".join(map(str, location))
+    return f"{where}: {message}" if where else message

@@ -1,0 +1,148 @@
+"""The embedded mesh as data: adding a service is one line in `embedded`."""
+
+import os
+import sys
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from urllib.parse import urlsplit
+
+from pydantic import ValidationError
+
+from services.generator.errors import GeneratorError
+from services.generator.launch import command, read_profile
+from services.generator.settings import GeneratorSettings
+from services.kit.settings import MeshUrls
+
+LOOPBACK = frozenset({"127.0.0.1", "localhost", "::1"})
+PRECISIONS = {"bfloat16": "bf16", "half": "fp16", "float16": "fp16", "float": "fp32", "float32": "fp32"}
+
+
+class NotPrepared(Exception):
+    """Something that a service needs to start is missing; the message says which command makes it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Launch:
+    """How to start a process: its arguments, and what its environment has beyond ours."""
+
+    argv: tuple[str, ...]
+    env: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Service:
+    """One service of the mesh.
+
+    Args:
+        name: its name, in pid files, logs and tables.
+        url: its root.
+        launch: how to start it, NotPrepared when something is missing; None for a service that others run.
+        after: names of the services that it is started after.
+        ready_path: answers 2xx once the service is ready.
+        start_timeout_s: the longest it may take to be ready.
+        headers: sent with every probe.
+        device: what it runs on, for a server that does not say.
+        precision: what it computes in, for a server that does not say.
+    """
+
+    name: str
+    url: str
+    launch: Callable[[], Launch] | None
+    after: tuple[str, ...] = ()
+    ready_path: str = "/readyz"
+    start_timeout_s: float = 120.0
+    headers: Mapping[str, str] = field(default_factory=dict)
+    device: str = ""
+    precision: str = ""
+
+    @property
+    def port(self) -> int:
+        parts = urlsplit(self.url)
+        return parts.port or (443 if parts.scheme == "https" else 80)
+
+
+def embedded(urls: MeshUrls) -> tuple[Service, ...]:
+    """All services, in the order in which they are shown. One whose URL is not on this machine is only checked."""
+    return (
+        _generator(urls),
+        _ours("retriever", urls, start_timeout_s=180),
+        _ours("reranker", urls, start_timeout_s=180),
+        _ours("gateway", urls, after=("generator", "retriever", "reranker"), start_timeout_s=60),
+    )
+
+
+def root(name: str, urls: MeshUrls) -> str:
+    """Where a service is: its URL, or where that is not set its port on this machine, or its default."""
+    port = os.environ.get(f"CRAGMESH_{name.upper()}_PORT")
+    if port and f"{name}_url" not in urls.model_fields_set:
+        return f"http://127.0.0.1:{port}"
+    return str(getattr(urls, f"{name}_url")).rstrip("/")
+
+
+def model_environment() -> dict[str, str]:
+    """Defaults for a process that runs a model; what is set already stays."""
+    threads = os.environ.get("CRAGMESH_THREADS") or str(min(2, len(os.sched_getaffinity(0))))
+    defaults = {
+        # Idle threads that spin take the cores from the other models of the mesh.
+        "OMP_WAIT_POLICY": "PASSIVE",
+        "OMP_NUM_THREADS": threads,
+        "MKL_NUM_THREADS": threads,
+        "OPENBLAS_NUM_THREADS": threads,
+        "TOKENIZERS_PARALLELISM": "false",
+        "HF_HUB_OFFLINE": "1",
+        # The last lines before a crash are the ones that matter.
+        "PYTHONUNBUFFERED": "1",
+    }
+    return {name: value for name, value in defaults.items() if name not in os.environ}
+
+
+def _ours(name: str, urls: MeshUrls, *, after: tuple[str, ...] = (), start_timeout_s: float) -> Service:
+    url = root(name, urls)
+
+    def launch() -> Launch:
+        addresses = {f"CRAGMESH_{other.upper()}_URL": root(other, urls) for other in after}
+        port = {f"CRAGMESH_{name.upper()}_PORT": str(urlsplit(url).port or 80)}
+        return Launch((sys.executable, "-m", f"services.{name}"), model_environment() | addresses | port)
+
+    here = urlsplit(url).hostname in LOOPBACK
+    return Service(name, url, launch if here else None, after=after, start_timeout_s=start_timeout_s)
+
+
+def _generator(urls: MeshUrls) -> Service:
+    url = root("generator", urls).removesuffix("/v1")
+    if "generator_url" in urls.model_fields_set:
+        key = urls.generator_api_key
+        headers = {"authorization": f"Bearer {key}"} if key else {}
+        # Every OpenAI-compatible server lists its models; not every one has vLLM's `/health`.
+        return Service("generator", url, None, ready_path="/v1/models", headers=headers)
+    device, precision = _generator_hardware()
+    return Service(
+        "generator",
+        url,
+        _launch_generator,
+        ready_path="/health",
+        start_timeout_s=600,
+        device=device,
+        precision=precision,
+    )
+
+
+def _launch_generator() -> Launch:
+    try:
+        started = command(GeneratorSettings())
+    except GeneratorError as error:
+        raise NotPrepared(f"{error}\n`make generator` makes all that the embedded mesh needs") from None
+    except ValidationError as error:
+        wrong = error.errors()[0]
+        raise NotPrepared(f"CRAGMESH_GENERATOR_{str(wrong['loc'][0]).upper()}: {wrong['msg']}") from None
+    return Launch(started.argv, started.env)
+
+
+def _generator_hardware() -> tuple[str, str]:
+    """Device and precision, which vLLM does not tell, from the profile that it is started with."""
+    try:
+        profile = GeneratorSettings().profile
+        dtype = str(read_profile(profile).get("dtype", ""))
+    except (GeneratorError, ValidationError):
+        return "", ""
+    return profile, PRECISIONS.get(dtype, dtype)

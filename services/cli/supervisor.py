@@ -1,0 +1,419 @@
+"""Starts, finds and stops the processes of the embedded mesh.
+
+Each service leads a session of its own and has a pid file with the start of its process, so that a pid which the
+system has given to somebody else is never signalled, and what a crashed service left behind is still found.
+"""
+
+import asyncio
+import contextlib
+import fcntl
+import os
+import signal
+import subprocess
+import time
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import Literal
+
+import httpx
+from pydantic import BaseModel, ConfigDict, ValidationError
+
+from proto.base import Readiness
+from services.cli import processes
+from services.cli.services import Launch, NotPrepared, Service
+from services.kit.concurrency import all_of
+
+POLL_S = 0.2
+PROBE_S = 2.0
+# A service that others run is either there or not; only a moment's hiccup is waited for.
+EXTERNAL_S = 5.0
+# A service that is not up yet has no request to finish, and vLLM hears no SIGTERM while it loads.
+ABORT_S = 3.0
+KILL_S = 5.0
+TAIL_LINES = 20
+TAIL_BYTES = 64 * 1024
+
+State = Literal["waiting", "starting", "ready", "already up", "external", "failed", "stopping", "stopped", "killed"]
+OnChange = Callable[[str, State], None]
+
+
+class MeshFailure(Exception):
+    """The mesh could not be started, or something could not be stopped; the message is for the user.
+
+    `log` holds the last lines of the service that failed, `log_file` where the rest is.
+    """
+
+    def __init__(self, message: str, *, log: tuple[str, ...] = (), log_file: Path | None = None) -> None:
+        super().__init__(message)
+        self.log = log
+        self.log_file = log_file
+
+
+class PidFile(BaseModel):
+    """What is remembered of a started service."""
+
+    model_config = ConfigDict(frozen=True)
+
+    service: str
+    pid: int
+    started_ticks: int
+    boot_id: str
+
+    def process(self) -> processes.Process | None:
+        """The service's process, if it still lives."""
+        process = processes.find(self.pid)
+        ours = process and process.started_ticks == self.started_ticks and self.boot_id == processes.boot_id()
+        return process if ours else None
+
+    def members(self) -> list[processes.Process]:
+        """The living processes of the service's session, also after its leader has died."""
+        if self.boot_id != processes.boot_id() or (processes.find(self.pid) and not self.process()):
+            return []
+        return processes.members(self.pid)
+
+
+class ServiceStatus(BaseModel):
+    """One row of `cragmesh status`."""
+
+    service: str
+    url: str
+    ready: bool
+    pid: int | None = None
+    model: str = ""
+    device: str = ""
+    precision: str = ""
+    memory_bytes: int = 0
+    uptime_s: float = 0.0
+    detail: str = ""
+
+
+class Supervisor:
+    """The services of one run folder.
+
+    Args:
+        services: the mesh, dependencies named in `Service.after`.
+        run_dir: where pid files and logs are.
+        cwd: working directory of the services.
+        start_timeout_s: replaces each service's own.
+        stop_timeout_s: what a service gets between SIGTERM and SIGKILL.
+        on_change: told of every change of a service's state.
+    """
+
+    def __init__(
+        self,
+        services: Sequence[Service],
+        run_dir: Path,
+        *,
+        cwd: Path,
+        start_timeout_s: float | None = None,
+        stop_timeout_s: float = 15.0,
+        on_change: OnChange = lambda _name, _state: None,
+    ) -> None:
+        self._services = tuple(services)
+        self._run_dir = run_dir
+        self._cwd = cwd
+        self._start_timeout_s = start_timeout_s
+        self._stop_timeout_s = stop_timeout_s
+        self._on_change = on_change
+        self._children: dict[str, subprocess.Popen[bytes]] = {}
+
+    def log_file(self, name: str) -> Path:
+        return self._run_dir / "logs" / f"{name}.log"
+
+    async def up(self) -> None:
+        """Start what is not running, each service once those before it are ready.
+
+        What this call has started is stopped again when a service fails or the call is cancelled.
+
+        Raises:
+            MeshFailure: a service did not become ready, a port is taken, or something is missing.
+        """
+        (self._run_dir / "logs").mkdir(parents=True, exist_ok=True)
+        with self._alone():
+            self._preflight()
+            ready = {service.name: asyncio.Event() for service in self._services}
+            try:
+                async with _http() as http:
+                    await all_of(self._bring_up(service, ready, http) for service in self._services)
+            except BaseException:
+                await self._stop(list(self._children), grace_s=min(ABORT_S, self._stop_timeout_s))
+                raise
+
+    async def down(self) -> dict[str, State]:
+        """Stop every service with a pid file, and say what became of each.
+
+        Raises:
+            MeshFailure: processes are left that cannot be stopped.
+        """
+        names = [path.stem for path in sorted(self._run_dir.glob("*.json"))]
+        return await self._stop(names, grace_s=self._stop_timeout_s)
+
+    async def status(self) -> list[ServiceStatus]:
+        """Ask each service how it is."""
+        async with _http() as http:
+            return await all_of(self._status(service, http) for service in self._services)
+
+    # Starting
+
+    @contextlib.contextmanager
+    def _alone(self) -> Iterator[None]:
+        with (self._run_dir / "up.lock").open("w") as lock:
+            try:
+                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                raise MeshFailure("another `cragmesh up` is at work in this folder") from None
+            yield
+
+    def _preflight(self) -> None:
+        """Before anything is started, so that what is missing or taken costs nobody a minute of loading models."""
+        for service in self._services:
+            if service.launch is None or self._running(service.name):
+                continue
+            try:
+                service.launch()
+            except NotPrepared as error:
+                raise MeshFailure(str(error)) from None
+            self._check_port(service)
+
+    def _check_port(self, service: Service) -> None:
+        if not processes.is_listened_on(service.port):
+            return
+        owner = processes.owner_of_port(service.port)
+        remembered = self._read(service.name)
+        # Left by a crash of ours: it is removed when the service's turn comes.
+        if owner and remembered and remembered.members() and owner.session == remembered.pid:
+            return
+        who = f"{owner.name} (pid {owner.pid})" if owner else "a process of another user"
+        raise MeshFailure(
+            f"port {service.port}, which the {service.name} needs, is taken by {who}: "
+            f"stop it, or give the {service.name} another one with CRAGMESH_{service.name.upper()}_PORT"
+        )
+
+    async def _bring_up(self, service: Service, ready: dict[str, asyncio.Event], http: httpx.AsyncClient) -> None:
+        for name in service.after:
+            await ready[name].wait()
+        if service.launch is None:
+            await self._check_external(service, http)
+        elif self._running(service.name):
+            await self._wait_ready(service, http)
+            self._on_change(service.name, "already up")
+        else:
+            await self._stop([service.name], grace_s=ABORT_S)
+            self._on_change(service.name, "starting")
+            self._spawn(service, service.launch())
+            await self._wait_ready(service, http)
+            self._on_change(service.name, "ready")
+        ready[service.name].set()
+
+    async def _check_external(self, service: Service, http: httpx.AsyncClient) -> None:
+        until = time.monotonic() + EXTERNAL_S
+        while not (await _probe(service, http))[0]:
+            if time.monotonic() > until:
+                self._on_change(service.name, "failed")
+                raise MeshFailure(
+                    f"the {service.name} does not answer at {service.url}{service.ready_path}; "
+                    f"CRAGMESH_{service.name.upper()}_URL says that it is run elsewhere"
+                )
+            await asyncio.sleep(POLL_S)
+        self._on_change(service.name, "external")
+
+    def _spawn(self, service: Service, launch: Launch) -> None:
+        log_file = self.log_file(service.name)
+        if log_file.exists():
+            log_file.replace(log_file.with_suffix(".log.old"))
+        try:
+            with log_file.open("wb") as log:
+                child = subprocess.Popen(  # noqa: S603 - our own table says what runs
+                    launch.argv,
+                    env={**os.environ, **launch.env},
+                    cwd=self._cwd,
+                    stdin=subprocess.DEVNULL,
+                    stdout=log,
+                    stderr=subprocess.STDOUT,
+                    start_new_session=True,
+                )
+        except OSError as error:
+            self._on_change(service.name, "failed")
+            raise MeshFailure(f"the {service.name} cannot be started: {launch.argv[0]}: {error.strerror}") from None
+        self._children[service.name] = child
+        # A child that is dead already is a zombie until it is waited for, and leaves nothing to remember.
+        if process := processes.find(child.pid):
+            self._write(
+                PidFile(
+                    service=service.name,
+                    pid=child.pid,
+                    started_ticks=process.started_ticks,
+                    boot_id=processes.boot_id(),
+                )
+            )
+
+    async def _wait_ready(self, service: Service, http: httpx.AsyncClient) -> None:
+        limit_s = self._start_timeout_s or service.start_timeout_s
+        began = time.monotonic()
+        while True:
+            answered, _ = await _probe(service, http)
+            seconds = time.monotonic() - began
+            # Asked after the probe: a stranger that took the port meanwhile may have answered it.
+            if not self._running(service.name):
+                raise self._failure(service, f"{self._epitaph(service.name)} {seconds:.1f} s after its start")
+            if answered:
+                return
+            if seconds > limit_s:
+                raise self._failure(service, f"was not ready within {limit_s:g} s")
+            await asyncio.sleep(POLL_S)
+
+    def _failure(self, service: Service, what: str) -> MeshFailure:
+        self._on_change(service.name, "failed")
+        log_file = self.log_file(service.name)
+        return MeshFailure(f"the {service.name} {what}", log=tail(log_file, TAIL_LINES), log_file=log_file)
+
+    def _epitaph(self, name: str) -> str:
+        code = child.poll() if (child := self._children.get(name)) else None
+        if code is None:
+            return "went away"
+        if code < 0:
+            return f"was killed by {signal.Signals(-code).name}"
+        return f"ended with exit code {code}"
+
+    # Stopping
+
+    async def _stop(self, names: Sequence[str], *, grace_s: float) -> dict[str, State]:
+        known = {name: record for name in names if (record := self._read(name))}
+        left = {name: group for name, record in known.items() if (group := record.members())}
+        stopped: dict[str, State] = dict.fromkeys(left, "stopped")
+        for name, group in left.items():
+            self._on_change(name, "stopping")
+            _signal(known[name].pid, group, signal.SIGTERM)
+        left = await self._gone(known, list(left), grace_s)
+        if left:
+            stopped |= dict.fromkeys(left, "killed")
+            until = time.monotonic() + KILL_S
+            while left and time.monotonic() < until:
+                for name, group in left.items():
+                    _signal(known[name].pid, group, signal.SIGKILL)
+                left = await self._gone(known, list(left), POLL_S)
+        for name in known:
+            if name not in left:
+                self._pid_path(name).unlink(missing_ok=True)
+                self._reap(name)
+        for name, state in stopped.items():
+            self._on_change(name, state)
+        if left:
+            pids = ", ".join(f"{process.name} (pid {process.pid})" for group in left.values() for process in group)
+            raise MeshFailure(f"these processes cannot be stopped: {pids}")
+        return stopped
+
+    async def _gone(
+        self, known: dict[str, PidFile], names: list[str], limit_s: float
+    ) -> dict[str, list[processes.Process]]:
+        """Wait until the sessions are empty; the rest is returned when the time is up."""
+        until = time.monotonic() + limit_s
+        while True:
+            left = {name: group for name in names if (group := known[name].members())}
+            if not left or time.monotonic() > until:
+                return left
+            await asyncio.sleep(POLL_S / 4)
+
+    def _reap(self, name: str) -> None:
+        if child := self._children.pop(name, None):
+            child.poll()
+
+    # Remembering
+
+    def _pid_path(self, name: str) -> Path:
+        return self._run_dir / f"{name}.json"
+
+    def _write(self, record: PidFile) -> None:
+        path = self._pid_path(record.service)
+        draft = path.with_suffix(".tmp")
+        draft.write_text(record.model_dump_json())
+        draft.replace(path)
+
+    def _read(self, name: str) -> PidFile | None:
+        try:
+            return PidFile.model_validate_json(self._pid_path(name).read_bytes())
+        except (FileNotFoundError, ValidationError):
+            return None
+
+    def _running(self, name: str) -> processes.Process | None:
+        record = self._read(name)
+        return record.process() if record else None
+
+    # Looking
+
+    async def _status(self, service: Service, http: httpx.AsyncClient) -> ServiceStatus:
+        ready, readiness = await _probe(service, http)
+        record = self._read(service.name)
+        process = record.process() if record else None
+        group = record.members() if record else []
+        return ServiceStatus(
+            service=service.name,
+            url=service.url,
+            ready=ready,
+            pid=process.pid if process else None,
+            model=readiness.model,
+            device=readiness.device or (service.device if ready else ""),
+            precision=readiness.precision or (service.precision if ready else ""),
+            memory_bytes=sum(processes.memory_bytes(member.pid) for member in group),
+            uptime_s=process.uptime_s if process else 0.0,
+            detail=readiness.detail or _explain(service, ready, process, group),
+        )
+
+
+def tail(path: Path, lines: int) -> tuple[str, ...]:
+    """The last lines of a log; nothing when there is none."""
+    try:
+        with path.open("rb") as log:
+            log.seek(max(0, path.stat().st_size - TAIL_BYTES))
+            text = log.read().decode(errors="replace")
+    except FileNotFoundError:
+        return ()
+    return tuple(text.splitlines()[-lines:])
+
+
+def _explain(
+    service: Service, ready: bool, process: processes.Process | None, group: Sequence[processes.Process]
+) -> str:
+    if ready:
+        return "" if process else "not started by this mesh"
+    if process:
+        return "starting, or stuck"
+    if group:
+        return f"crashed; {len(group)} processes are left, `cragmesh down` removes them"
+    return "not reachable" if service.launch is None else "not running"
+
+
+def _http() -> httpx.AsyncClient:
+    return httpx.AsyncClient(timeout=PROBE_S, trust_env=False)
+
+
+async def _probe(service: Service, http: httpx.AsyncClient) -> tuple[bool, Readiness]:
+    """Whether a service is ready, and what it says about itself."""
+    nothing = Readiness(ready=False, service=service.name)
+    try:
+        reply = await http.get(service.url + service.ready_path, headers=dict(service.headers))
+        if service.ready_path == "/readyz":
+            nothing = Readiness.model_validate_json(reply.content)
+        elif reply.is_success:
+            models = await http.get(f"{service.url}/v1/models", headers=dict(service.headers))
+            nothing = Readiness(ready=True, service=service.name, model=_served_model(models))
+    except (httpx.HTTPError, ValidationError):
+        return False, nothing
+    return reply.is_success, nothing
+
+
+def _served_model(reply: httpx.Response) -> str:
+    try:
+        return str(reply.json()["data"][0]["id"])
+    except (ValueError, LookupError, TypeError):
+        return ""
+
+
+def _signal(session: int, group: Sequence[processes.Process], number: signal.Signals) -> None:
+    """Signal the process group at once, so that no fork slips through, then those that have left it."""
+    with contextlib.suppress(ProcessLookupError, PermissionError):
+        os.killpg(session, number)
+    for process in group:
+        with contextlib.suppress(ProcessLookupError, PermissionError):
+            if os.getpgid(process.pid) != session:
+                os.kill(process.pid, number)

@@ -1,0 +1,63 @@
+"""`python -m services.generator environment | prepare | serve`."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from pydantic import ValidationError
+
+from services.generator.environment import create
+from services.generator.errors import GeneratorError
+from services.generator.launch import serve as serve_profile
+from services.generator.prepare import prepare as prepare_model
+from services.generator.progress import Reporter
+from services.generator.settings import GeneratorSettings
+
+app = typer.Typer(help=__doc__, no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False)
+
+
+@app.command()
+def environment(
+    path: Annotated[
+        Path | None, typer.Option(help="Its folder; the one of the settings' interpreter if not given.")
+    ] = None,
+) -> None:
+    """Create vLLM's environment, or complete one that was interrupted."""
+    create(path or GeneratorSettings().interpreter.parent.parent, Reporter())
+
+
+@app.command()
+def prepare(
+    verify: Annotated[bool, typer.Option("--verify", help="Compare checksums too, not only sizes.")] = False,
+) -> None:
+    """Have the embedded model ready."""
+    prepare_model(GeneratorSettings(), Reporter(), verify=verify)
+
+
+@app.command()
+def serve(
+    profile: Annotated[str | None, typer.Option(help="cpu or t4; the settings' if not given.")] = None,
+    host: Annotated[str | None, typer.Option(help="The address to listen on.")] = None,
+    port: Annotated[int | None, typer.Option(help="The port to listen on.")] = None,
+) -> None:
+    """Become vLLM's server."""
+    given = {"profile": profile, "host": host, "port": port}
+    serve_profile(GeneratorSettings.model_validate({key: value for key, value in given.items() if value is not None}))
+
+
+def main() -> None:
+    """Run the command line; what the user can mend is told in words, with status 1."""
+    try:
+        app()
+    except GeneratorError as error:
+        sys.exit(f"error: {error}")
+    except ValidationError as error:
+        lines = (f"{'.'.join(map(str, e['loc']))}: {e['msg']}" for e in error.errors(include_input=False))
+        sys.exit("error: " + "\n       ".join(lines))
+
+
+if __name__ == "__main__":
+    main()

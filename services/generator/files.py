@@ -1,0 +1,104 @@
+"""Files that are whole or absent: locks, atomic writes, checksums, and the manifest of a prepared model."""
+
+from __future__ import annotations
+
+import fcntl
+import hashlib
+import os
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+MANIFEST = "manifest.json"
+CHUNK_BYTES = 1 << 20
+
+
+class ManifestFile(BaseModel):
+    """One file of a model: its name within the folder, its size in bytes, its checksum in hexadecimal."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    name: str = Field(pattern=r"^[A-Za-z0-9_][\w.-]*$")
+    size: int = Field(ge=0)
+    sha256: str = Field(pattern=r"^[0-9a-f]{64}$")
+
+
+class Manifest(BaseModel):
+    """What a prepared model was made from and what it consists of."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    source: str
+    source_sha256: str
+    files: tuple[ManifestFile, ...] = Field(min_length=1)
+
+
+@contextmanager
+def locked(path: Path) -> Iterator[None]:
+    """Hold `path` as a lock between processes; waits until it is free, and the kernel frees it should we die."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with path.open("a") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        # A child that outlives us, say pip after our kill, holds on to it until it has ended.
+        os.set_inheritable(file.fileno(), True)
+        yield
+
+
+def write_atomically(path: Path, text: str) -> None:
+    """Replace a file's text; a reader sees the old or the new one, never a part."""
+    partial = path.with_name(f".{path.name}.partial")
+    with partial.open("w", encoding="utf-8") as file:
+        file.write(text)
+        file.flush()
+        os.fsync(file.fileno())
+    partial.replace(path)
+
+
+def sha256(path: Path, advance: Callable[[int], None] = lambda _: None) -> str:
+    """A file's checksum in hexadecimal; `advance` is told of the bytes read since it was last called."""
+    digest = hashlib.sha256()
+    with path.open("rb") as file:
+        while chunk := file.read(CHUNK_BYTES):
+            digest.update(chunk)
+            advance(len(chunk))
+    return digest.hexdigest()
+
+
+def write_manifest(
+    folder: Path, *, source: str, source_sha256: str, advance: Callable[[int], None] = lambda _: None
+) -> Manifest:
+    """Describe every file of a folder in its manifest, which is written last."""
+    files = tuple(
+        ManifestFile(name=path.name, size=path.stat().st_size, sha256=sha256(path, advance))
+        for path in sorted(folder.iterdir())
+        if path.is_file() and path.name != MANIFEST
+    )
+    manifest = Manifest(source=source, source_sha256=source_sha256, files=files)
+    write_atomically(folder / MANIFEST, manifest.model_dump_json(indent=2) + "\n")
+    return manifest
+
+
+def read_manifest(folder: Path) -> Manifest | None:
+    """A folder's manifest; None when it has none that can be read."""
+    try:
+        return Manifest.model_validate_json((folder / MANIFEST).read_bytes())
+    except (OSError, ValidationError):
+        return None
+
+
+def problems(
+    folder: Path, manifest: Manifest, *, content: bool, advance: Callable[[int], None] = lambda _: None
+) -> list[str]:
+    """What is missing or differs from the manifest, in words; sizes only unless `content` asks for checksums too."""
+    found = []
+    for expected in manifest.files:
+        path = folder / expected.name
+        if not path.is_file():
+            found.append(f"{expected.name} is missing")
+        elif (size := path.stat().st_size) != expected.size:
+            found.append(f"{expected.name} has {size} bytes, not {expected.size}")
+        elif content and (actual := sha256(path, advance)) != expected.sha256:
+            found.append(f"{expected.name} has the sha256 {actual}, not {expected.sha256}")
+    return found

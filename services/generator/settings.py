@@ -1,0 +1,50 @@
+"""Settings of the generator's launcher. What vLLM itself offers is in `profiles/*.yaml`, not here."""
+
+import os
+from pathlib import Path
+from typing import Literal
+
+from pydantic import Field
+from pydantic_settings import BaseSettings, SettingsConfigDict
+
+PROFILES = Path(__file__).parent / "profiles"
+
+
+def project_root() -> Path:
+    """The checkout that this code runs from, or the working directory when it was installed as a package."""
+    checkout = Path(__file__).resolve().parents[2]
+    return checkout if (checkout / "pyproject.toml").is_file() else Path.cwd()
+
+
+def _threads() -> int:
+    return min(16, len(os.sched_getaffinity(0)))
+
+
+class GeneratorSettings(BaseSettings):
+    """How vLLM is launched. Environment variables carry the prefix `CRAGMESH_GENERATOR_`."""
+
+    model_config = SettingsConfigDict(env_prefix="CRAGMESH_GENERATOR_", frozen=True, extra="ignore")
+
+    # Which of `profiles/*.yaml`: the hardware decides.
+    profile: str = Field("cpu", pattern=r"^[a-z0-9][a-z0-9-]{0,31}$")
+    # Empty keeps the profile's; 0.0.0.0 where a container has a network of its own.
+    host: str = Field("", max_length=253)
+    # None keeps the profile's; another one when two meshes share a machine.
+    port: int | None = Field(None, ge=1024, le=65_535)
+    # vLLM pins what the mesh pins otherwise, so it has an environment of its own; an image that brings vLLM names its
+    # own interpreter here.
+    interpreter: Path = Field(default_factory=lambda: project_root() / ".venv-generator/bin/python")
+    # Prepared models, one folder each; another disk where this one is small.
+    models_dir: Path = Field(default_factory=lambda: project_root() / "models")
+    # LoRA adapters: each folder in it with an adapter_config.json is served under the folder's name.
+    adapters_dir: Path = Field(default_factory=lambda: project_root() / "models/adapters")
+    # Lets vLLM load and unload adapters while it runs; whoever reaches its port can then name any folder.
+    runtime_adapters: bool = False
+    # Lets vLLM ask the model hub for what is not in `models_dir`; off, so that a start never waits for a network.
+    hub: bool = False
+    # CPU only. Threads of the engine; the machine's cores unless other models need some.
+    threads: int = Field(default_factory=_threads, ge=1, le=256)
+    # CPU only. Size of the key-value cache; 1 GiB holds 46,000 tokens of the embedded model, and is zeroed at start.
+    kv_cache_gib: int = Field(1, ge=1, le=256)
+    # WARNING hides vLLM's progress at start; DEBUG shows the scheduler.
+    log_level: Literal["DEBUG", "INFO", "WARNING", "ERROR"] = "INFO"

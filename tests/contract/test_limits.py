@@ -1,0 +1,228 @@
+"""What requests may hold: the limits of `POST /answer` and `POST /retrieve`."""
+
+import json
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+from pydantic import ValidationError
+
+from proto.answer import MAX_BUDGET_S, MIN_BUDGET_S, AnswerRequest
+from proto.base import MAX_PAGE_CHARS, MAX_PAGES, MAX_PAGES_CHARS, MAX_PASSAGE_CHARS, MAX_QUERY_CHARS, Contract
+from proto.retrieve import RetrieveRequest
+
+REQUESTS: list[type[Contract]] = [AnswerRequest, RetrieveRequest]
+PAGES_FIELD: dict[type[Contract], tuple[str, str]] = {
+    AnswerRequest: ("search_results", "page_result"),
+    RetrieveRequest: ("pages", "html"),
+}
+# One string for all: the limits are on characters, and a test need not hold them many times.
+LARGEST = "x" * MAX_PAGE_CHARS
+
+RECORD: dict[str, Any] = {
+    "interaction_id": "6f6c8a0e-0000-4000-8000-000000000001",
+    "query_time": "03/10/2024, 23:19:21 PT",
+    "domain": "open",
+    "question_type": "simple",
+    "static_or_dynamic": "static",
+    "query": "which river runs through the town of Ardmoor?",
+    "answer": "the Lenn",
+    "alt_ans": ["River Lenn"],
+    "split": 0,
+    "popularity": "",
+    "search_results": [
+        {
+            "page_name": "Ardmoor",
+            "page_url": "https://example.org/ardmoor",
+            "page_snippet": "Ardmoor lies on the <strong>Lenn</strong>.",
+            "page_result": "<html><body><p>Ardmoor lies on the Lenn.</p></body></html>",
+            "page_last_modified": "Tue, 05 Mar 2024 08:00:00 GMT",
+        },
+        {
+            "page_name": "Rivers",
+            "page_url": "https://example.org/rivers",
+            "page_snippet": None,
+            "page_result": "",
+            "page_last_modified": None,
+        },
+    ],
+}
+
+
+def request(model: type[Contract], **fields: Any) -> Contract:
+    return model.model_validate({"query": "why?", PAGES_FIELD[model][0]: []} | fields)
+
+
+def pages(model: type[Contract], *texts: str) -> dict[str, Any]:
+    field, text_field = PAGES_FIELD[model]
+    return {field: [{text_field: text} for text in texts]}
+
+
+def rejected(model: type[Contract], **fields: Any) -> str:
+    """The error's location as a dotted path."""
+    with pytest.raises(ValidationError) as caught:
+        request(model, **fields)
+    assert "xxxxx" not in str(caught.value), "an error repeats a page"
+    return ".".join(str(part) for part in caught.value.errors()[0]["loc"])
+
+
+@pytest.mark.parametrize("model", REQUESTS)
+@pytest.mark.parametrize("query", ["?", "q" * MAX_QUERY_CHARS, " \n" + "q" * MAX_QUERY_CHARS + "\t ", "為" * 2_000])
+def test_a_query_within_its_limits(model: type[Contract], query: str) -> None:
+    assert request(model, query=query).model_dump()["query"] == query.strip()
+
+
+@pytest.mark.parametrize("model", REQUESTS)
+@pytest.mark.parametrize("query", ["", " \t\n", "q" * (MAX_QUERY_CHARS + 1), None, 7, ["q"]])
+def test_a_query_outside_its_limits(model: type[Contract], query: object) -> None:
+    assert rejected(model, query=query) == "query"
+
+
+@pytest.mark.parametrize("model", REQUESTS)
+def test_as_many_pages_as_allowed_and_no_more(model: type[Contract]) -> None:
+    field = PAGES_FIELD[model][0]
+    assert len(request(model, **pages(model, *["x"] * MAX_PAGES)).model_dump()[field]) == MAX_PAGES
+    assert rejected(model, **pages(model, *["x"] * (MAX_PAGES + 1))) == field
+
+
+@pytest.mark.parametrize("model", REQUESTS)
+def test_a_page_as_large_as_allowed_and_no_larger(model: type[Contract]) -> None:
+    request(model, **pages(model, LARGEST))
+    assert rejected(model, **pages(model, "x", LARGEST + "x")) == ".".join(
+        (PAGES_FIELD[model][0], "1", PAGES_FIELD[model][1])
+    )
+
+
+@pytest.mark.parametrize("model", REQUESTS)
+def test_pages_as_large_in_all_as_allowed_and_no_larger(model: type[Contract]) -> None:
+    full = [LARGEST] * (MAX_PAGES_CHARS // MAX_PAGE_CHARS)
+    request(model, **pages(model, *full))
+    # The limit spans the pages, so that no single field is to blame.
+    assert rejected(model, **pages(model, *full, "x")) == ""
+
+
+def test_evidence_has_its_limits() -> None:
+    request(AnswerRequest, evidence=["x" * MAX_PASSAGE_CHARS] * MAX_PAGES)
+    assert rejected(AnswerRequest, evidence=["", "x" * (MAX_PASSAGE_CHARS + 1)]) == "evidence.1"
+    assert rejected(AnswerRequest, evidence=["x"] * (MAX_PAGES + 1)) == "evidence"
+
+
+@pytest.mark.parametrize(
+    ("budget", "seconds"),
+    [(MIN_BUDGET_S, 0.5), (MAX_BUDGET_S, 30.0), (7, 7.0), (None, 30.0), ("12.5", 12.5)],
+)
+def test_a_budget_within_its_limits(budget: object, seconds: float) -> None:
+    assert AnswerRequest.model_validate({"query": "why?", "budget_s": budget}).budget_s == seconds
+
+
+@pytest.mark.parametrize(
+    "budget",
+    [0, 0.49, 30.01, -1, 1e308, float("inf"), float("-inf"), float("nan"), "NaN", "Infinity", "soon", {}],
+)
+def test_a_budget_outside_its_limits(budget: object) -> None:
+    assert rejected(AnswerRequest, budget_s=budget) == "budget_s"
+
+
+@pytest.mark.parametrize("word", ["NaN", "Infinity", "-Infinity"])
+def test_a_budget_that_is_no_number_in_json(word: str) -> None:
+    with pytest.raises(ValidationError):
+        AnswerRequest.model_validate_json(f'{{"query": "why?", "budget_s": {word}}}')
+
+
+@pytest.mark.parametrize(
+    ("field", "least", "most"), [("recall_k", 1, 1_000), ("top_n", 1, 200), ("parent_chars", 0, 8_000)]
+)
+def test_counts_of_a_retrieval_have_their_limits(field: str, least: int, most: int) -> None:
+    for allowed in (least, most):
+        assert request(RetrieveRequest, **{field: allowed}).model_dump()[field] == allowed
+    for outside in (least - 1, most + 1, 1.5, "many"):
+        assert rejected(RetrieveRequest, **{field: outside}) == field
+
+
+@pytest.mark.parametrize("field", ["extractor", "chunker", "ranking"])
+def test_an_unknown_way_to_retrieve_is_refused(field: str) -> None:
+    assert rejected(RetrieveRequest, **{field: "magic"}) == field
+
+
+@pytest.mark.parametrize(
+    ("written", "moment"),
+    [
+        ("02/28/2024, 10:04:54 PT", datetime(2024, 2, 28, 18, 4, 54, tzinfo=UTC)),
+        ("07/28/2024, 10:04:54 PT", datetime(2024, 7, 28, 17, 4, 54, tzinfo=UTC)),
+        ("07/28/2024, 10:04:54 UTC", datetime(2024, 7, 28, 10, 4, 54, tzinfo=UTC)),
+        ("  02/28/2024, 10:04:54 PT ", datetime(2024, 2, 28, 18, 4, 54, tzinfo=UTC)),
+        ("2024-02-28T18:04:54Z", datetime(2024, 2, 28, 18, 4, 54, tzinfo=UTC)),
+        ("2024-02-28T18:04:54.25+05:30", datetime(2024, 2, 28, 12, 34, 54, 250_000, tzinfo=UTC)),
+        ("2024-02-28 18:04:54", datetime(2024, 2, 28, 18, 4, 54, tzinfo=UTC)),
+        ("2024-02-28", datetime(2024, 2, 28, tzinfo=UTC)),
+    ],
+)
+def test_a_query_time_is_read(written: str, moment: datetime) -> None:
+    assert AnswerRequest.model_validate({"query": "why?", "query_time": written}).query_time == moment
+
+
+@pytest.mark.parametrize(
+    "written",
+    [
+        "",
+        "yesterday",
+        "02/30/2024, 10:04:54 PT",
+        "28/02/2024, 10:04:54 PT",
+        "02/28/2024, 10:04:54 EST",
+        "02/28/2024",
+        "2024-02-28T25:00:00Z",
+        "0001-01-01T00:00:00+12:00",
+        "9999-12-31T23:59:59-12:00",
+        1709143494,
+        {},
+    ],
+)
+def test_a_query_time_that_cannot_be_read(written: object) -> None:
+    assert rejected(AnswerRequest, query_time=written) == "query_time"
+
+
+@pytest.mark.parametrize(
+    "written",
+    [
+        "02/28/2024, 10:04:54 PT",
+        # The hour that summer time repeats, and the one that it skips.
+        "11/03/2024, 01:30:00 PT",
+        "03/10/2024, 02:30:00 PT",
+        # Local mean time, with seconds in its offset.
+        "01/01/1880, 12:00:00 PT",
+        "2024-02-28T18:04:54+01:02:03",
+    ],
+)
+def test_a_query_time_reads_back_as_the_same_moment(written: str) -> None:
+    sent = AnswerRequest.model_validate({"query": "why?", "query_time": written})
+    received = AnswerRequest.model_validate_json(sent.model_dump_json())
+    assert received == sent
+    assert received.query_time is not None
+    assert sent.query_time is not None
+    assert received.query_time - sent.query_time == timedelta(0)
+
+
+@pytest.mark.parametrize("model", REQUESTS)
+def test_unknown_fields_are_ignored(model: type[Contract]) -> None:
+    field, text_field = PAGES_FIELD[model]
+    plain = request(model, **pages(model, "x"))
+    assert request(model, **{field: [{text_field: "x", "rank": 1}], "alt_ans": [], "split": 0}) == plain
+
+
+@pytest.mark.parametrize("model", REQUESTS)
+def test_null_means_the_default(model: type[Contract]) -> None:
+    field, text_field = PAGES_FIELD[model]
+    optional = [name for name, info in model.model_fields.items() if not info.is_required()]
+    for name in optional:
+        assert request(model, **{name: None}) == request(model, **{field: []})
+    assert request(model, **{field: [{text_field: None}]}) == request(model, **{field: [{}]})
+
+
+def test_a_record_of_crag_posts_as_it_is() -> None:
+    read = AnswerRequest.model_validate_json(json.dumps(RECORD))
+    assert (read.query, read.interaction_id) == (RECORD["query"], RECORD["interaction_id"])
+    assert read.query_time == datetime(2024, 3, 11, 6, 19, 21, tzinfo=UTC)
+    assert [page.page_name for page in read.search_results] == ["Ardmoor", "Rivers"]
+    assert read.search_results[0].model_dump() == RECORD["search_results"][0]
+    assert (read.search_results[1].page_snippet, read.search_results[1].page_last_modified) == ("", "")
+    assert read.budget_s == MAX_BUDGET_S

@@ -1,0 +1,1 @@
+"""Load on a running mesh: run by hand or by make, never by the tests."""

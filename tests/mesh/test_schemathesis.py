@@ -1,0 +1,109 @@
+"""Schemathesis against the OpenAPI of every service, over real HTTP."""
+
+import socket
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from typing import Any
+
+import pytest
+import schemathesis
+import uvicorn
+from hypothesis import HealthCheck, settings
+from schemathesis import Case
+from schemathesis.checks import not_a_server_error
+from schemathesis.specs.openapi.checks import (
+    content_type_conformance,
+    response_schema_conformance,
+    status_code_conformance,
+)
+
+from services.gateway.app import create_app as create_gateway
+from services.gateway.settings import GatewaySettings
+from services.reranker.app import create_app as create_reranker
+from services.reranker.settings import RerankerSettings
+from services.retriever.app import create_app as create_retriever
+from services.retriever.settings import RetrieverSettings
+from tests.mesh.fakes import FakeGenerator
+
+CHECKS: list[Callable[..., Any]] = [
+    not_a_server_error,
+    content_type_conformance,
+    response_schema_conformance,
+    status_code_conformance,
+]
+fuzzed = settings(max_examples=25, deadline=None, derandomize=True, suppress_health_check=list(HealthCheck))
+
+
+@contextmanager
+def served(app: Any) -> Iterator[str]:
+    """An application behind a real server in a thread of its own."""
+    with socket.socket() as bound:
+        bound.bind(("127.0.0.1", 0))
+        started = threading.Event()
+
+        class Announcing(uvicorn.Server):
+            async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+                await super().startup(sockets)
+                started.set()
+
+        server = Announcing(uvicorn.Config(app, log_config=None, access_log=False, timeout_graceful_shutdown=1))
+        thread = threading.Thread(target=server.run, kwargs={"sockets": [bound]}, daemon=True)
+        thread.start()
+        assert started.wait(60)
+        try:
+            yield f"http://127.0.0.1:{bound.getsockname()[1]}"
+        finally:
+            server.should_exit = True
+            thread.join(30)
+
+
+@pytest.fixture(scope="module")
+def urls() -> Iterator[dict[str, str]]:
+    with ExitStack() as stack:
+        urls = {
+            "retriever": stack.enter_context(served(create_retriever(RetrieverSettings()))),
+            "reranker": stack.enter_context(served(create_reranker(RerankerSettings()))),
+            "generator": stack.enter_context(served(FakeGenerator().app)),
+        }
+        named = {f"{name}_url": url for name, url in urls.items()}
+        gateway = create_gateway(GatewaySettings.model_validate(named))
+        urls["gateway"] = stack.enter_context(served(gateway))
+        yield urls
+
+
+def schema_of(service: str, urls: dict[str, str]) -> Any:
+    return schemathesis.openapi.from_url(f"{urls[service]}/openapi.json")
+
+
+@pytest.fixture
+def gateway_api(urls: dict[str, str]) -> Any:
+    return schema_of("gateway", urls)
+
+
+@pytest.fixture
+def retriever_api(urls: dict[str, str]) -> Any:
+    return schema_of("retriever", urls)
+
+
+@pytest.fixture
+def reranker_api(urls: dict[str, str]) -> Any:
+    return schema_of("reranker", urls)
+
+
+@schemathesis.pytest.from_fixture("gateway_api").parametrize()
+@fuzzed
+def test_gateway(case: Case) -> None:
+    case.call_and_validate(checks=CHECKS)
+
+
+@schemathesis.pytest.from_fixture("retriever_api").parametrize()
+@fuzzed
+def test_retriever(case: Case) -> None:
+    case.call_and_validate(checks=CHECKS)
+
+
+@schemathesis.pytest.from_fixture("reranker_api").parametrize()
+@fuzzed
+def test_reranker(case: Case) -> None:
+    case.call_and_validate(checks=CHECKS)

@@ -1,0 +1,148 @@
+"""Pages and records from disk: what is posted, and what is said of a file that cannot be."""
+
+import bz2
+import gzip
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from proto.answer import AnswerRequest
+from proto.base import MAX_PAGE_CHARS, MAX_PAGES
+from services.cli import questions
+from services.cli.questions import BadInput, pages_in, question, read_pages, read_record
+
+RECORDS: list[dict[str, Any]] = [
+    {"query": "first?", "answer": "yes"},
+    {
+        "interaction_id": "abc",
+        "query": "second?",
+        "query_time": "02/28/2024, 10:04:54 PT",
+        "answer": "42",
+        "alternative_answers": ["forty-two"],
+        "domain": "open",
+        "search_results": [{"page_name": "P", "page_result": "<p>42</p>", "page_last_modified": None}],
+    },
+]
+
+
+@pytest.fixture(params=[".jsonl", ".jsonl.gz", ".jsonl.bz2"])
+def records(request: pytest.FixtureRequest, tmp_path: Path) -> Path:
+    content = "\n\n".join(json.dumps(record) for record in RECORDS).encode()
+    path = tmp_path / f"records{request.param}"
+    compress: dict[str, Callable[[bytes], bytes]] = {".gz": gzip.compress, ".bz2": bz2.compress, ".jsonl": bytes}
+    path.write_bytes(compress[path.suffix](content))
+    return path
+
+
+def test_a_records_own_fields_are_posted_as_they_are(records: Path) -> None:
+    prepared = question("", record=read_record(records, 1), strategy="db3", budget_s=5)
+    sent = {key: RECORDS[1][key] for key in ("query", "query_time", "search_results", "interaction_id")}
+    assert prepared.body == {**sent, "strategy": "db3", "budget_s": 5}
+    assert prepared.gold == ("42", "forty-two")
+    assert prepared.text == "second?"
+
+
+def test_a_question_beside_a_record_replaces_its_own(records: Path) -> None:
+    assert question("third?", record=read_record(records, 0)).body == {"query": "third?"}
+
+
+def test_an_index_outside_the_file_is_named(records: Path) -> None:
+    with pytest.raises(BadInput, match="has no record 2: it holds 2, numbered from 0 to 1"):
+        read_record(records, 2)
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "message"),
+    [
+        ("none.jsonl", None, "No such file"),
+        ("empty.jsonl", b"\n", "holds no records"),
+        ("text.jsonl", b"hello", "record 0 is not JSON"),
+        ("list.jsonl", b"[1]", "is not a JSON object"),
+        ("plain.jsonl.gz", b"{}", "[Nn]ot a gzipped file"),
+        ("cut.jsonl.gz", gzip.compress(b"{}" * 999)[:20], "ended before|end-of-stream"),
+        ("plain.jsonl.bz2", b"{}", "[Ii]nvalid data stream"),
+        ("binary.jsonl", b"\xff\xfe\x00", "is not JSON"),
+    ],
+)
+def test_bad_record_files(tmp_path: Path, name: str, content: bytes | None, message: str) -> None:
+    if content is not None:
+        (tmp_path / name).write_bytes(content)
+    with pytest.raises(BadInput, match=message):
+        read_record(tmp_path / name, 0)
+
+
+def test_too_long_a_line_names_the_limit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(questions, "MAX_RECORD_BYTES", 2**20)
+    path = tmp_path / "long.jsonl"
+    path.write_bytes(b" " * (2**20 + 2))
+    with pytest.raises(BadInput, match="longer than 1 MiB"):
+        read_record(path, 0)
+
+
+def test_a_request_that_the_gateway_would_refuse_is_refused_here() -> None:
+    with pytest.raises(BadInput, match="query_time: must be like"):
+        question("when?", query_time="yesterday")
+    with pytest.raises(BadInput, match="query: "):
+        question("x" * 3_000)
+    with pytest.raises(BadInput, match="query: Field required"):
+        question("", record={"answer": "no question"})
+
+
+def test_pages_become_search_results(tmp_path: Path) -> None:
+    (tmp_path / "b.HTM").write_text("<html><title>\n Tom &amp; Jerry </title><p>hi")
+    (tmp_path / "a.txt").write_text("1 < 2\n\nsecond paragraph")
+    (tmp_path / "notes.pdf").write_bytes(b"%PDF")
+    text, page = read_pages(pages_in(tmp_path))
+    assert (text["page_name"], text["page_url"]) == ("a.txt", "file:a.txt")
+    assert text["page_result"] == "<html><body><p>1 &lt; 2</p>\n<p>second paragraph</p>\n</body></html>"
+    assert (page["page_name"], page["page_url"]) == ("Tom & Jerry", "file:b.HTM")
+    AnswerRequest.model_validate({"query": "q", "search_results": [text, page]})
+
+
+@pytest.mark.parametrize(
+    ("content", "expected"),
+    [
+        ("\ufeffcafé".encode(), "café"),
+        ("café".encode("cp1252"), "café"),
+        ('<meta charset="iso-8859-2">Łódź'.encode("iso-8859-2"), '<meta charset="iso-8859-2">Łódź'),
+        (b'<meta charset="utf-8">caf\xc3\xa9 \xff!', '<meta charset="utf-8">café \ufffd!'),
+        (b'<meta charset="no-such">caf\xe9', '<meta charset="no-such">café'),
+    ],
+)
+def test_pages_are_decoded_as_browsers_would(tmp_path: Path, content: bytes, expected: str) -> None:
+    path = tmp_path / "page.html"
+    path.write_bytes(content)
+    assert read_pages([path])[0]["page_result"] == expected
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "message"),
+    [
+        ("none.html", None, "none.html: No such file"),
+        ("page.pdf", b"%PDF", r"ends in .htm, .html, .txt"),
+        ("empty.html", b" \n", "is empty"),
+        ("binary.html", b"<p>\0</p>", "is not text"),
+        ("large.html", b"x" * (MAX_PAGE_CHARS + 1), f"larger than the {MAX_PAGE_CHARS:,} characters"),
+        ("huge.html", b"x" * (4 * MAX_PAGE_CHARS + 1), f"larger than the {MAX_PAGE_CHARS:,} characters"),
+    ],
+)
+def test_bad_pages(tmp_path: Path, name: str, content: bytes | None, message: str) -> None:
+    if content is not None:
+        (tmp_path / name).write_bytes(content)
+    with pytest.raises(BadInput, match=message):
+        read_pages([tmp_path / name])
+
+
+def test_too_many_pages_or_none(tmp_path: Path) -> None:
+    with pytest.raises(BadInput, match=f"{MAX_PAGES + 1} pages are more than the {MAX_PAGES}"):
+        read_pages([tmp_path / "a.html"] * (MAX_PAGES + 1))
+    with pytest.raises(BadInput, match="holds no page"):
+        pages_in(tmp_path)
+    with pytest.raises(BadInput, match="no such folder"):
+        pages_in(tmp_path / "none")
+    (tmp_path / "folder.html").mkdir()
+    with pytest.raises(BadInput, match="Is a directory"):
+        read_pages([tmp_path / "folder.html"])

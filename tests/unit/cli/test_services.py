@@ -1,0 +1,109 @@
+"""The table of services: what is started, where, and with which environment."""
+
+import os
+import sys
+from pathlib import Path
+
+import pytest
+
+from services.cli.services import NotPrepared, Service, embedded, model_environment
+from services.kit.settings import MeshUrls
+
+
+def table(monkeypatch: pytest.MonkeyPatch, **environment: str) -> dict[str, Service]:
+    for name in list(os.environ):
+        if name.startswith("CRAGMESH_"):
+            monkeypatch.delenv(name)
+    for name, value in environment.items():
+        monkeypatch.setenv(name, value)
+    return {service.name: service for service in embedded(MeshUrls())}
+
+
+def test_all_are_started_here_by_default(monkeypatch: pytest.MonkeyPatch) -> None:
+    services = table(monkeypatch)
+    assert {name: service.port for name, service in services.items()} == {
+        "generator": 8005,
+        "retriever": 8001,
+        "reranker": 8002,
+        "gateway": 8000,
+    }
+    assert all(service.launch for service in services.values())
+    assert set(services["gateway"].after) == {"generator", "retriever", "reranker"}
+
+
+def test_a_local_url_moves_the_port(monkeypatch: pytest.MonkeyPatch) -> None:
+    service = table(monkeypatch, CRAGMESH_RETRIEVER_URL="http://localhost:9001/")["retriever"]
+    assert service.launch
+    launch = service.launch()
+    assert launch.argv[1:] == ("-m", "services.retriever")
+    assert launch.env["CRAGMESH_RETRIEVER_PORT"] == "9001"
+    assert service.url == "http://localhost:9001"
+
+
+def test_a_port_alone_moves_a_service_and_its_callers(monkeypatch: pytest.MonkeyPatch) -> None:
+    services = table(monkeypatch, CRAGMESH_GENERATOR_PORT="9005", CRAGMESH_RERANKER_PORT="9002")
+    assert (services["generator"].port, services["reranker"].port) == (9005, 9002)
+    gateway = services["gateway"]
+    assert gateway.launch
+    environment = gateway.launch().env
+    assert environment["CRAGMESH_GENERATOR_URL"] == "http://127.0.0.1:9005"
+    assert environment["CRAGMESH_RERANKER_URL"] == "http://127.0.0.1:9002"
+
+
+def test_vllm_is_launched_with_its_own_environment(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    model = tmp_path / "SmolLM2-135M-Instruct"
+    model.mkdir()
+    (model / "config.json").write_text("{}")
+    generator = table(
+        monkeypatch, CRAGMESH_GENERATOR_INTERPRETER=sys.executable, CRAGMESH_GENERATOR_MODELS_DIR=str(tmp_path)
+    )["generator"]
+    assert generator.launch
+    launch = generator.launch()
+    assert launch.argv[0] == sys.executable
+    assert str(model) in launch.argv
+    assert launch.env["OMP_WAIT_POLICY"] == "PASSIVE"
+    assert (generator.device, generator.precision, generator.ready_path) == ("cpu", "bf16", "/health")
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "message"),
+    [
+        ("INTERPRETER", "no/python", "make generator"),
+        ("MODELS_DIR", "no/models", "make generator"),
+        ("PROFILE", "abacus", "there is no profile 'abacus'"),
+        ("PROFILE", "A B", "CRAGMESH_GENERATOR_PROFILE: "),
+    ],
+)
+def test_what_the_generator_lacks_is_named(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, name: str, value: str, message: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    settings = {"CRAGMESH_GENERATOR_INTERPRETER": sys.executable, f"CRAGMESH_GENERATOR_{name}": value}
+    generator = table(monkeypatch, **settings)["generator"]
+    assert generator.launch
+    with pytest.raises(NotPrepared, match=message):
+        generator.launch()
+
+
+def test_a_remote_url_is_not_started(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert table(monkeypatch, CRAGMESH_RERANKER_URL="http://reranker.mesh:80")["reranker"].launch is None
+
+
+def test_a_generator_url_is_never_started(monkeypatch: pytest.MonkeyPatch) -> None:
+    generator = table(monkeypatch, CRAGMESH_GENERATOR_URL="http://127.0.0.1:9/v1", CRAGMESH_GENERATOR_API_KEY="secret")[
+        "generator"
+    ]
+    assert generator.launch is None
+    assert (generator.url, generator.ready_path) == ("http://127.0.0.1:9", "/v1/models")
+    assert generator.headers == {"authorization": "Bearer secret"}
+
+
+def test_the_shell_wins_over_our_defaults(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("OMP_WAIT_POLICY", "OMP_NUM_THREADS"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("HF_HUB_OFFLINE", "0")
+    monkeypatch.setenv("CRAGMESH_THREADS", "3")
+    environment = model_environment()
+    assert environment["OMP_WAIT_POLICY"] == "PASSIVE"
+    assert environment["OMP_NUM_THREADS"] == "3"
+    assert "HF_HUB_OFFLINE" not in environment
