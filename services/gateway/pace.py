@@ -30,6 +30,10 @@ class Pace:
         """The longest prompt, in tokens, whose answer should be there in time."""
         return max(0, int((seconds - completion_tokens * self.decode_s) / self.prefill_s))
 
+    def affordable_completion(self, seconds: float, prompt_tokens: int) -> int:
+        """The longest answer, in tokens, that should be there in time."""
+        return max(0, int((seconds - prompt_tokens * self.prefill_s) / self.decode_s))
+
     def observe(self, prompt_tokens: int, completion_tokens: int, seconds: float) -> None:
         """Learn from a request that has ended."""
         self._add(float(prompt_tokens), float(completion_tokens), seconds, 1.0)

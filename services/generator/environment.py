@@ -46,7 +46,7 @@ def create(folder: Path, reporter: Reporter) -> bool:
     """
     folder = folder.absolute()
     _check_is_ours(folder)
-    with locked(folder / LOCK):
+    with locked(folder / LOCK, lambda: reporter.log(f"waiting for another run that prepares {folder}")):
         if is_current(folder):
             reporter.log(f"{folder} is ready")
             return False

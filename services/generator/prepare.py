@@ -84,7 +84,8 @@ def prepare(
     """
     target = settings.models_dir.absolute() / source.model
     cache = settings.models_dir.absolute() / ".cache"
-    with locked(cache / f"{source.model}.lock"):
+    busy = f"waiting for another run that prepares {target}"
+    with locked(cache / f"{source.model}.lock", lambda: reporter.log(busy)):
         if _is_ready(target, source, reporter, verify=verify):
             reporter.log(f"{target} is ready")
             return False

@@ -13,6 +13,7 @@ from pathlib import Path
 
 from rich.console import Console
 from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+from rich.table import Column
 
 from services.generator.errors import GeneratorError
 
@@ -86,12 +87,13 @@ class Reporter:
         columns = (
             SpinnerColumn(),
             TextColumn("{task.description}", markup=False),
-            BarColumn(),
+            BarColumn(bar_width=16),
             TextColumn("{task.fields[share]}", markup=False),
-            TimeElapsedColumn(),
-            TextColumn("{task.fields[detail]}", markup=False, style="dim"),
+            TimeElapsedColumn(table_column=Column(min_width=7, no_wrap=True)),
+            # What is left of the line, so that on a narrow terminal only this is cut.
+            TextColumn("{task.fields[detail]}", markup=False, style="dim", table_column=Column(ratio=1, no_wrap=True)),
         )
-        with Progress(*columns, console=self._console, transient=True) as progress:
+        with Progress(*columns, console=self._console, transient=True, expand=True) as progress:
             shown = progress.add_task(task.name, total=None, share="", detail="")
             finished = False
             while not finished:

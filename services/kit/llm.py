@@ -188,7 +188,7 @@ class LLM:
         """Ask for `n` replies of at most `max_tokens` tokens each within `allow_s` seconds.
 
         Args:
-            temperature: 0 is greedy; samples of one greedy request are all alike.
+            temperature: 0 is greedy, of which vLLM gives one sample only.
             adapter: LoRA adapter by name; the base model answers when the server has none of that name.
             constraint: what a reply must look like; decoded so by the server and checked again here.
 

@@ -28,10 +28,13 @@ HOSTS = {
 class Router(httpx.AsyncBaseTransport):
     """Sends each request to the application of its host."""
 
-    def __init__(self, apps: dict[str, Any]) -> None:
+    def __init__(self, apps: dict[str, Faulty]) -> None:
+        self._apps = apps
         self._transports = {host: httpx.ASGITransport(app, raise_app_exceptions=False) for host, app in apps.items()}
 
     async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
+        if self._apps[request.url.host].fault == "killed":
+            raise httpx.ConnectError("connection refused", request=request)
         return await self._transports[request.url.host].handle_async_request(request)
 
 
@@ -44,7 +47,7 @@ class Services:
 
     @asynccontextmanager
     async def gateway(self, **settings: Any) -> AsyncIterator[httpx.AsyncClient]:
-        app = create_gateway(GatewaySettings(**(HOSTS | settings)), transport=Router(dict(self.faults)))
+        app = create_gateway(GatewaySettings(**(HOSTS | settings)), transport=Router(self.faults))
         async with LifespanManager(app) as manager:
             transport = httpx.ASGITransport(manager.app, raise_app_exceptions=False)
             async with httpx.AsyncClient(transport=transport, base_url="http://gateway", timeout=60) as client:

@@ -6,7 +6,6 @@ import re
 from collections.abc import Callable
 from typing import Any
 
-import httpx
 from starlette.applications import Starlette
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
@@ -80,7 +79,7 @@ def tokens(text: str) -> list[str]:
 
 
 class Faulty:
-    """An application that can be told to misbehave."""
+    """An application that can be told to misbehave; `killed` is up to the transport in front of it."""
 
     def __init__(self, app: ASGIApp) -> None:
         self.app = app
@@ -88,8 +87,6 @@ class Faulty:
         self.cancelled = 0
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if self.fault == "killed":
-            raise httpx.ConnectError("connection refused")
         if self.fault == "frozen":
             try:
                 await asyncio.sleep(3600)

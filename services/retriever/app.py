@@ -1,0 +1,68 @@
+"""The retriever: `POST /retrieve`."""
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import Any, TypedDict, cast
+
+from fastapi import APIRouter, FastAPI, Request
+
+from proto.base import Readiness
+from proto.retrieve import RetrieveRequest, RetrieveResponse
+from services.kit import app as kit
+from services.kit.deadline import Admission
+from services.kit.telemetry import Metrics
+from services.retriever.engine import Engine
+from services.retriever.settings import RetrieverSettings
+
+
+class State(TypedDict):
+    """What handlers read from `request.state`."""
+
+    engine: Engine
+    metrics: Metrics
+
+
+router = APIRouter()
+
+
+@router.post("/retrieve", summary="The passages of the pages that may answer the query.", tags=["retrieve"])
+async def post_retrieve(body: RetrieveRequest, request: Request) -> RetrieveResponse:
+    """HTML to text, tables and chunks; chunks ranked against the query; their parents, best first.
+
+    A page that cannot be parsed in time is named in `degraded`; the others count.
+    """
+    state = cast(State, request.state._state)
+    response = await state["engine"].retrieve(body)
+    stages = {"extract": response.extract_ms, "rank": response.rank_ms, "queue": response.timing.queue_ms}
+    for stage, milliseconds in stages.items():
+        state["metrics"].stage.labels("retriever", stage, "elapsed").observe(milliseconds / 1000)
+    for degradation in response.degraded:
+        state["metrics"].degraded.labels("retriever", "page", degradation.reason).inc()
+    return response
+
+
+async def _ready(request: Request) -> Readiness:
+    engine = cast(State, request.state._state)["engine"]
+    return Readiness(ready=True, service="retriever", **engine.describe())
+
+
+def create_app(settings: RetrieverSettings | None = None) -> FastAPI:
+    """The retriever's application; its model is loaded and warmed before it takes requests."""
+    settings = settings or RetrieverSettings()
+    metrics = Metrics("retriever")
+
+    @asynccontextmanager
+    async def lifespan(_: FastAPI) -> AsyncIterator[dict[str, Any]]:
+        async with Engine(settings).running() as engine:
+            yield cast(dict[str, Any], State(engine=engine, metrics=metrics))
+
+    return kit.create_app(
+        service="retriever",
+        summary="HTML pages in, the passages that may answer a query out.",
+        settings=settings,
+        lifespan=lifespan,
+        router=router,
+        ready=_ready,
+        metrics=metrics,
+        admission=Admission(settings.retriever_max_in_flight),
+    )

@@ -1,0 +1,295 @@
+"""Text to chunks: small ones to match the query with, and the larger parents that the generator is shown.
+
+A chunk is a slice of the text, never a copy with changes, so that a citation can point to its place. A chunker is one
+class; `CHUNKERS` names them. Adding one means adding a class and its name.
+"""
+
+import re
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import ClassVar, Literal, Protocol, Self
+
+import sentencex
+from tokenizers import Tokenizer
+
+Kind = Literal["text", "table"]
+
+# The splitter is linear, but keeps several copies of what it is given.
+_BLOCK_CHARS = 200_000
+
+# Interrogatives and auxiliary verbs, with which a question begins.
+_OPENER = re.compile(
+    "(?:who|whom|whose|what|which|when|where|why|how|am|is|are|was|were|do|does|did|has|have|had|can|could|will|would|"
+    r"shall|should|may|might|must)\b",
+    re.IGNORECASE,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Chunk:
+    """A piece of a page.
+
+    Attributes:
+        text: what is matched or shown.
+        start: first character, in the page's text, or among the tables' Markdown for the kind `table`.
+        end: one past the last character. The text is exactly this slice, but that a piece of a table repeats its head.
+        parent: index of the chunk that holds it, or `None` where it stands by itself.
+    """
+
+    text: str
+    start: int
+    end: int
+    parent: int | None = None
+    kind: Kind = "text"
+
+
+@dataclass(frozen=True, slots=True)
+class Chunking:
+    """Children in the order of the text, and their parents; a chunker without parents has children only."""
+
+    children: list[Chunk]
+    parents: list[Chunk]
+
+
+class Chunker(Protocol):
+    def chunk(self, text: str, language: str = "en") -> Chunking:
+        """Cut the text; `language` is an ISO 639 code, which only the sentence splitter looks at."""
+
+
+@dataclass(frozen=True, slots=True)
+class Passages:
+    """Whole sentences packed into children, whole children packed into parents.
+
+    A child ends with its paragraph once it is three quarters full. A sentence of up to twice a child's size stays
+    whole; a longer one is cut between words.
+    """
+
+    child_chars: int = 200
+    parent_chars: int = 1_200
+    # A sentence more is better than a chunk that ends too early.
+    tolerance: ClassVar[float] = 1.2
+
+    @classmethod
+    def sized(cls, parent_chars: int) -> Self:
+        return cls(child_chars=min(200, parent_chars), parent_chars=parent_chars)
+
+    def chunk(self, text: str, language: str = "en") -> Chunking:
+        spans = list(self._pack(text, language))
+        children: list[Chunk] = []
+        parents: list[Chunk] = []
+        first = 0
+        for index, (_, end) in enumerate(spans):
+            following = spans[index + 1][1] if index + 1 < len(spans) else None
+            if following is None or following - spans[first][0] > self.parent_chars:
+                start = spans[first][0]
+                children += (Chunk(text[s:e], s, e, len(parents)) for s, e in spans[first : index + 1])
+                parents.append(Chunk(text[start:end], start, end))
+                first = index + 1
+        return Chunking(children, parents)
+
+    def _pack(self, text: str, language: str) -> Iterator[tuple[int, int]]:
+        limit = self.tolerance * self.child_chars
+        first = last = 0
+        for start, end in sentences(text, language):
+            if last > first and (
+                end - first > limit or (last - first > 0.75 * self.child_chars and "\n\n" in text[last:start])
+            ):
+                yield first, last
+                first = last
+            if last == first:
+                first = start
+            if end - first > 2 * self.child_chars:
+                *whole, (first, end) = windows(text, first, end, self.child_chars)
+                yield from whole
+            last = end
+        if last > first:
+            yield first, last
+
+
+@dataclass(frozen=True, slots=True)
+class ParentChild:
+    """Overlapping windows within overlapping windows, cut between words (db3, section 2.2; sizes as in its code).
+
+    The paper shows parents of 700 characters, and finds 500, 1,000 and 2,000 as good.
+    """
+
+    parent_chars: int = 2_000
+    parent_overlap: int = 400
+    child_chars: int = 200
+    child_overlap: int = 50
+
+    @classmethod
+    def sized(cls, parent_chars: int) -> Self:
+        child = min(200, parent_chars)
+        return cls(parent_chars, parent_chars // 5, child, child // 4)
+
+    def chunk(self, text: str, language: str = "en") -> Chunking:
+        children: list[Chunk] = []
+        parents: list[Chunk] = []
+        for start, end in windows(text, 0, len(text), self.parent_chars, self.parent_overlap):
+            inner = windows(text, start, end, self.child_chars, self.child_overlap)
+            children += (Chunk(text[s:e], s, e, len(parents)) for s, e in inner)
+            parents.append(Chunk(text[start:end], start, end))
+        return Chunking(children, parents)
+
+
+@dataclass(frozen=True, slots=True)
+class SentenceGroups:
+    """Sentences in groups of three, a question with what follows it (ElectricSheep, section 4.1).
+
+    What a sentence has over `sentence_chars` is lost. A chunk is one slice, so such a sentence ends its group.
+    """
+
+    sentence_chars: int = 200
+    group: int = 3
+
+    @classmethod
+    def sized(cls, parent_chars: int) -> Self:
+        return cls(sentence_chars=max(1, parent_chars // 3))
+
+    def chunk(self, text: str, language: str = "en") -> Chunking:
+        return Chunking([Chunk(text[start:end], start, end) for start, end in self._groups(text, language)], [])
+
+    def _groups(self, text: str, language: str) -> Iterator[tuple[int, int]]:
+        limit = self.group * self.sentence_chars
+        first = last = count = 0
+        asked = closed = False
+        for start, end in sentences(text, language):
+            whole = end - start <= self.sentence_chars
+            kept = end if whole else start + len(text[start : start + self.sentence_chars].rstrip())
+            question = self._asks(text[start:end])
+            full = kept - first > limit or (count >= self.group and not asked)
+            if count and (closed or question or full):
+                yield first, last
+                count = 0
+            if not count:
+                first, asked = start, question
+            last, closed, count = kept, not whole, count + 1
+        if count:
+            yield first, last
+
+    def _asks(self, sentence: str) -> bool:
+        return sentence.endswith("?") or _OPENER.match(sentence) is not None
+
+
+@dataclass(frozen=True, slots=True)
+class Tokens:
+    """Runs of as many tokens of the encoder as gave WeKnow its best results.
+
+    Args:
+        tokenizer: neither truncates nor pads (`load_tokenizer` sees to it).
+    """
+
+    tokenizer: Tokenizer
+    size: int = 500
+
+    def chunk(self, text: str, language: str = "en") -> Chunking:
+        offsets = self.tokenizer.encode(text, add_special_tokens=False).offsets
+        spans = (
+            (offsets[first][0], offsets[min(first + self.size, len(offsets)) - 1][1])
+            for first in range(0, len(offsets), self.size)
+        )
+        return Chunking([Chunk(text[start:end], start, end) for start, end in spans if text[start:end].strip()], [])
+
+
+def _tokens(parent_chars: int, tokenizer: Tokenizer | None) -> Tokens:
+    if tokenizer is None:
+        raise ValueError("the chunker 'tokens' needs a tokenizer")
+    # A token of English prose is four characters long.
+    return Tokens(tokenizer, parent_chars // 4) if parent_chars >= 4 else Tokens(tokenizer)
+
+
+CHUNKERS: dict[str, Callable[[int, Tokenizer | None], Chunker]] = {
+    "passages": lambda chars, _: Passages.sized(chars) if chars else Passages(),
+    "parent-child": lambda chars, _: ParentChild.sized(chars) if chars else ParentChild(),
+    "sentence-groups": lambda chars, _: SentenceGroups.sized(chars) if chars else SentenceGroups(),
+    "tokens": _tokens,
+}
+
+
+def build_chunker(name: str, *, parent_chars: int = 0, tokenizer: Tokenizer | None = None) -> Chunker:
+    """The chunker of that name.
+
+    Args:
+        name: a key of `CHUNKERS`.
+        parent_chars: characters of what the generator is shown; 0 is the chunker's own, as published.
+        tokenizer: of the encoder; only `tokens` needs it.
+
+    Raises:
+        ValueError: `name` is unknown, or its tokenizer is missing.
+    """
+    if name not in CHUNKERS:
+        raise ValueError(f"no chunker is named {name!r}; there are {', '.join(CHUNKERS)}")
+    return CHUNKERS[name](parent_chars, tokenizer)
+
+
+def load_tokenizer(path: str) -> Tokenizer:
+    """A tokenizer from its `tokenizer.json`, which takes texts of any length."""
+    tokenizer = Tokenizer.from_file(path)
+    tokenizer.no_truncation()
+    tokenizer.no_padding()
+    return tokenizer
+
+
+def sentences(text: str, language: str = "en") -> Iterator[tuple[int, int]]:
+    """Start and end of each sentence, blanks trimmed; a line break ends a sentence as well."""
+    for position, block_end in windows(text, 0, len(text), _BLOCK_CHARS):
+        for segment in sentencex.segment(language or "en", text[position:block_end]):
+            # The splitter drops some line breaks: a sentence is all that lies between two ends.
+            found = text.find(segment, position, block_end)
+            if found >= 0:
+                yield from _lines(text, position, found + len(segment))
+                position = found + len(segment)
+        yield from _lines(text, position, block_end)
+
+
+def windows(text: str, start: int, end: int, size: int, overlap: int = 0) -> Iterator[tuple[int, int]]:
+    """Start and end of pieces of at most `size` characters that cover a part of the text but for blanks.
+
+    Pieces end between words where there is a blank to end at; each begins up to `overlap` characters before the end of
+    the one before it, at a word.
+    """
+    start = fresh = _skip_blanks(text, start, end)
+    while end > start and text[end - 1].isspace():
+        end -= 1
+    while end - start > size:
+        cut = start + size
+        if not text[cut].isspace():
+            # A piece must reach further than the one before it, or it would repeat that one's end alone.
+            blank = max(text.rfind(" ", fresh, cut), text.rfind("\n", fresh, cut))
+            cut = blank if blank > fresh else cut
+        stop = cut
+        while text[stop - 1].isspace():
+            stop -= 1
+        yield start, stop
+        fresh = _skip_blanks(text, cut, end)
+        start = _back(text, start, stop, overlap) if overlap else fresh
+        if fresh - start >= size:
+            start = fresh
+    if end > start:
+        yield start, end
+
+
+def _back(text: str, start: int, stop: int, overlap: int) -> int:
+    back = max(stop - overlap, start + 1)
+    if text[back - 1].isspace():
+        return _skip_blanks(text, back, stop)
+    blanks = [found for found in (text.find(" ", back, stop), text.find("\n", back, stop)) if found >= 0]
+    # A word longer than the overlap is not repeated; one longer than a piece is, or it could not be found at the cut.
+    back = min(blanks) if blanks else stop if " " in text[start:stop] else back
+    return _skip_blanks(text, back, len(text))
+
+
+def _skip_blanks(text: str, start: int, end: int) -> int:
+    while start < end and text[start].isspace():
+        start += 1
+    return start
+
+
+def _lines(text: str, start: int, end: int) -> Iterator[tuple[int, int]]:
+    for line in text[start:end].split("\n"):
+        bare = line.strip()
+        if bare:
+            first = start + len(line) - len(line.lstrip())
+            yield first, first + len(bare)
+        start += len(line) + 1

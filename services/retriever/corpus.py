@@ -1,0 +1,87 @@
+"""Pages ready to be searched, and a bounded cache of them: chunks, stems and the vectors computed so far."""
+
+import threading
+from collections import OrderedDict
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from services.kit.lexical import Stems, stems
+from services.retriever.chunk import Chunk
+from services.retriever.pages import PageOptions, ProcessedPage
+
+Key = tuple[str, PageOptions, str]
+
+# What Python objects cost beside their contents.
+BYTES_A_CHUNK = 400
+BYTES_A_STEM = 70
+
+
+class SearchablePage:
+    """A processed page with all that ranking has computed for it; vectors are filled in as queries need them."""
+
+    def __init__(self, page: ProcessedPage, dimension: int) -> None:
+        chunking = page.chunking()
+        self.children: list[Chunk] = chunking.children
+        self.parents: list[Chunk] = chunking.parents
+        self.stems: list[Stems] = stems([chunk.text for chunk in self.children])
+        self.vectors: NDArray[np.float16] = np.zeros((len(self.children), dimension), np.float16)
+        self.embedded: NDArray[np.bool_] = np.zeros(len(self.children), np.bool_)
+
+    @cached_property
+    def nbytes(self) -> int:
+        """Memory that it takes, estimated."""
+        chars = sum(len(chunk.text) for chunk in (*self.children, *self.parents))
+        chunks = len(self.children) + len(self.parents)
+        words = sum(len(words) for words in self.stems)
+        return chars + chunks * BYTES_A_CHUNK + words * BYTES_A_STEM + self.vectors.nbytes + self.embedded.nbytes
+
+    def shown(self, child: int) -> Chunk:
+        """What the generator is shown for a child: its parent, or itself where it has none."""
+        parent = self.children[child].parent
+        return self.children[child] if parent is None else self.parents[parent]
+
+
+@dataclass(frozen=True, slots=True)
+class CacheUse:
+    """How full a cache is."""
+
+    pages: int
+    nbytes: int
+
+
+class PageCache:
+    """The pages used last, up to a number of bytes; safe to use from several threads."""
+
+    def __init__(self, max_bytes: int) -> None:
+        self._max_bytes = max_bytes
+        self._pages: OrderedDict[Key, SearchablePage] = OrderedDict()
+        self._nbytes = 0
+        self._lock = threading.Lock()
+
+    def get(self, key: Key) -> SearchablePage | None:
+        with self._lock:
+            page = self._pages.get(key)
+            if page is not None:
+                self._pages.move_to_end(key)
+            return page
+
+    def put(self, key: Key, page: SearchablePage) -> None:
+        """Keep a page, and let go of those unused for longest; one larger than the cache is not kept."""
+        if page.nbytes > self._max_bytes:
+            return
+        with self._lock:
+            if replaced := self._pages.pop(key, None):
+                self._nbytes -= replaced.nbytes
+            self._pages[key] = page
+            self._nbytes += page.nbytes
+            while self._nbytes > self._max_bytes:
+                _, oldest = self._pages.popitem(last=False)
+                self._nbytes -= oldest.nbytes
+
+    @property
+    def use(self) -> CacheUse:
+        with self._lock:
+            return CacheUse(len(self._pages), self._nbytes)

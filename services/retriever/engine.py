@@ -1,0 +1,199 @@
+"""Pages in, ranked passages out: worker processes parse, one thread embeds and ranks, a cache remembers."""
+
+import asyncio
+import contextlib
+import time
+from collections.abc import AsyncIterator, Sequence
+from dataclasses import dataclass
+
+from proto.base import Degradation, StageTiming
+from proto.retrieve import Page, RetrievedPassage, RetrieveRequest, RetrieveResponse
+from services.kit.batcher import Batcher
+from services.kit.budget import Budget, current_budget
+from services.kit.concurrency import all_of
+from services.kit.encoder import Encoder, bundled_model
+from services.kit.precision import choose_precision
+from services.retriever.corpus import Key, PageCache, SearchablePage
+from services.retriever.pages import PageOptions, ProcessedPage, content_key, drop_duplicates, process_page
+from services.retriever.ranking import Hit, rank
+from services.retriever.settings import RetrieverSettings
+from services.retriever.workers import PageFailed, PagePool, PageTimeout
+
+# Jobs that may wait for the model; the caller's deadline drops them from the queue by itself.
+MAX_QUEUED_JOBS = 64
+WARM_UP = Page(
+    name="Warm-up", html="<html><body><p>" + "The first request finds all in place. " * 40 + "</p></body></html>"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class _Job:
+    """One request's ranking: its pages by index in the request, processed or found in the cache."""
+
+    request: RetrieveRequest
+    pages: dict[int, ProcessedPage | SearchablePage]
+    keys: dict[int, Key]
+
+
+@dataclass(frozen=True, slots=True)
+class _Ranked:
+    passages: tuple[RetrievedPassage, ...]
+    chunks: int
+
+
+class Engine:
+    """The retriever without its HTTP."""
+
+    def __init__(self, settings: RetrieverSettings) -> None:
+        self._settings = settings
+        self._cache = PageCache(settings.page_cache_mib * 2**20)
+        self._encoder = Encoder(settings.encoder_model)
+        # One job at a time: a job is hundreds of texts, which the encoder batches by itself.
+        self._batcher: Batcher[_Job, _Ranked] = Batcher(
+            self._rank_all, cost=lambda _: 1, max_batch_cost=1, max_queue_cost=MAX_QUEUED_JOBS
+        )
+
+    @contextlib.asynccontextmanager
+    async def running(self) -> AsyncIterator["Engine"]:
+        """Load and warm everything, serve, and stop the workers in the end."""
+        settings = self._settings
+        pool = PagePool(
+            workers=settings.page_workers, memory_mib=settings.page_worker_mib, preload=("services.retriever.pages",)
+        )
+        self._pool = pool
+        try:
+            await asyncio.to_thread(self._load)
+            async with self._batcher.running():
+                await self.retrieve(RetrieveRequest(query="what is in place?", pages=(WARM_UP,)))
+                yield self
+        finally:
+            await asyncio.to_thread(pool.close)
+
+    def describe(self) -> dict[str, str]:
+        """Model, device, precision and its reason, as in `Readiness`."""
+        precision = self._encoder.precision
+        return {
+            "model": self._encoder.name,
+            "device": precision.device,
+            "precision": precision.dtype,
+            "detail": precision.reason,
+        }
+
+    async def retrieve(self, request: RetrieveRequest) -> RetrieveResponse:
+        """Rank the passages of a request's pages.
+
+        Raises:
+            Overloaded: too many requests wait for the model.
+            DeadlineExceeded: the budget ended before the model was free.
+        """
+        began = time.monotonic()
+        kept, dropped = drop_duplicates([page.html for page in request.pages])
+        degraded = [
+            Degradation(
+                stage=f"page:{page.index}",
+                reason=page.reason,
+                detail=f"same as page {page.of}" if page.of is not None else "",
+            )
+            for page in dropped
+        ]
+        options = self._options(request)
+        keys = {index: (content_key(request.pages[index].html), options, request.pages[index].name) for index in kept}
+        cached = {index: page for index, key in keys.items() if (page := self._cache.get(key))}
+        processed = await self._process({index: request.pages[index] for index in kept if index not in cached}, options)
+        degraded += [failed for failed in processed.values() if isinstance(failed, Degradation)]
+        pages = cached | {index: page for index, page in processed.items() if isinstance(page, ProcessedPage)}
+        extracted = time.monotonic()
+        batched = await self._batcher.submit(_Job(request, dict(sorted(pages.items())), keys))
+        ended = time.monotonic()
+        return RetrieveResponse(
+            passages=batched.result.passages,
+            degraded=tuple(degraded),
+            chunks=batched.result.chunks,
+            cached_pages=len(cached),
+            timing=StageTiming(
+                elapsed_ms=(ended - began) * 1000, queue_ms=batched.queue_ms, inference_ms=batched.inference_ms
+            ),
+            extract_ms=(extracted - began) * 1000,
+            rank_ms=batched.inference_ms,
+        )
+
+    def _load(self) -> None:
+        settings = self._settings
+        precision = choose_precision(settings.precision, threads=settings.threads)
+        self._encoder = Encoder(settings.encoder_model, precision=precision)
+        self._encoder.load()
+        self._encoder.warm_up()
+
+    def _options(self, request: RetrieveRequest) -> PageOptions:
+        tokenizer = str(bundled_model() / "tokenizer.json") if request.chunker == "tokens" else ""
+        return PageOptions(
+            extractor=request.extractor,
+            chunker=request.chunker,
+            parent_chars=request.parent_chars,
+            tables=request.tables,
+            tokenizer=tokenizer,
+        )
+
+    async def _process(self, pages: dict[int, Page], options: PageOptions) -> dict[int, ProcessedPage | Degradation]:
+        budget = current_budget.get() or Budget(self._settings.max_deadline_s)
+        timeout_s = budget.allow(self._settings.page_timeout_s, reserve_s=self._settings.rank_reserve_s)
+
+        async def process(index: int, page: Page) -> ProcessedPage | Degradation:
+            stage = f"page:{index}"
+            if timeout_s <= 0:
+                return Degradation(stage=stage, reason="timeout", detail="no time left to parse it")
+            try:
+                # The wait for a worker counts too, or a queue of slow pages would use up the time to rank.
+                async with asyncio.timeout(budget.allow(reserve_s=self._settings.rank_reserve_s)):
+                    return await self._pool.run(process_page, page.html, options, page.name, timeout_s=timeout_s)
+            except (PageTimeout, TimeoutError) as error:
+                return Degradation(stage=stage, reason="timeout", detail=str(error) or "no worker was free in time")
+            except PageFailed as error:
+                return Degradation(stage=stage, reason="failed", detail=str(error))
+
+        results = await all_of(process(index, page) for index, page in pages.items())
+        return dict(zip(pages, results, strict=True))
+
+    # Below: in the model's thread
+
+    def _rank_all(self, jobs: Sequence[_Job]) -> list[_Ranked]:
+        return [self._rank(job) for job in jobs]
+
+    def _rank(self, job: _Job) -> _Ranked:
+        request = job.request
+        indexes = list(job.pages)
+        pages = [self._searchable(page) for page in job.pages.values()]
+        fields = [f"{request.pages[i].name} {request.pages[i].snippet}" for i in indexes] if request.page_fields else ()
+        hits = rank(
+            request.query, pages, self._encoder, ranking=request.ranking, recall_k=request.recall_k, fields=fields
+        )
+        for index, page in zip(indexes, pages, strict=True):
+            self._cache.put(job.keys[index], page)
+        return _Ranked(_passages(hits, pages, indexes, request.top_n), sum(len(page.children) for page in pages))
+
+    def _searchable(self, page: ProcessedPage | SearchablePage) -> SearchablePage:
+        return page if isinstance(page, SearchablePage) else SearchablePage(page, self._encoder.dimension)
+
+
+def _passages(
+    hits: Sequence[Hit], pages: Sequence[SearchablePage], indexes: Sequence[int], top_n: int
+) -> tuple[RetrievedPassage, ...]:
+    """Each hit's parent once, in the order of its best child."""
+    passages: dict[tuple[int, str, int, int], RetrievedPassage] = {}
+    for hit in hits:
+        page = pages[hit.page]
+        shown = page.shown(hit.child)
+        key = (hit.page, shown.kind, shown.start, shown.end)
+        if key not in passages:
+            if len(passages) == top_n:
+                break
+            passages[key] = RetrievedPassage(
+                text=shown.text,
+                score=hit.score,
+                page=indexes[hit.page],
+                kind=shown.kind,
+                start=shown.start,
+                end=shown.end,
+                match=page.children[hit.child].text,
+            )
+    return tuple(passages.values())

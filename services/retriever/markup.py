@@ -1,0 +1,163 @@
+"""Making hostile markup safe for native parsers, and text fit for JSON, in time linear in its length.
+
+Parsers are linear in a page's length but not in its depth: nested blocks, unclosed formatting and a tag with thousands
+of attributes cost them seconds, and a deep list makes an extractor that indents allocate gigabytes and abort, which no
+`except` catches. So the caps are put on the markup, before a parser sees it; a page within them passes untouched.
+"""
+
+import re
+from dataclasses import dataclass, field
+
+MAX_PAGE_CHARS = 4 * 1024 * 1024
+# The longest of real pages has 32,000.
+MAX_TAGS = 150_000
+# Browsers stop at 512; real pages stay below 150.
+MAX_DEPTH = 256
+# Indentation is repeated on every line, so list depth multiplies the text.
+MAX_LIST_DEPTH = 32
+# An unclosed formatting element is opened again inside every block that follows.
+MAX_FORMATTING_DEPTH = 8
+# Attributes are searched for duplicates one by one.
+MAX_ATTRIBUTES = 128
+_LONG_TAG = 2 * MAX_ATTRIBUTES
+
+# A comment, or a tag with quoted values taken whole. Possessive throughout: no input makes it backtrack.
+_TAG = re.compile(
+    r"""<(?:!--.*?(?:--!?>|\Z)|(/?)([a-zA-Z][^\s/>]*+)((?:[^>=]++|=\s*+(?:"[^"]*+"?|'[^']*+'?)?)*+)>?)""", re.DOTALL
+)
+_QUOTED = re.compile(r"""=\s*+(?:"[^"]*+"?|'[^']*+'?)""")
+_ATTRIBUTE = re.compile(r"[^\s/=]++")
+_MARKUP = re.compile(r"<[a-zA-Z!/?]")
+
+# Elements whose content is text for the parser, whatever it looks like.
+_RAW_END = {
+    name: re.compile(f"</{name}", re.IGNORECASE)
+    for name in ("script", "style", "textarea", "title", "xmp", "iframe", "noembed", "noframes")
+}
+_LISTS = frozenset({"ul", "ol", "dl", "menu", "dir"})
+_FORMATTING = frozenset({"b", "big", "code", "em", "font", "i", "s", "small", "strike", "strong", "tt", "u"})
+# Void elements, and those that the next of their kind closes.
+_FLAT = frozenset(
+    re.findall(
+        r"\w+",
+        "a area base body br col colgroup dd dt embed head hr html img input li link meta nobr optgroup option p param "
+        "source tbody td tfoot th thead tr track wbr",
+    )
+)
+
+_UNPRINTABLE = re.compile(
+    # Controls but tab and newline, lone surrogates, non-characters, and the invisible that split or glue words.
+    "[\x00-\x08\x0b-\x1f\x7f-\x9f\xad\u200b\u200e\u200f\u202a-\u202e\u2060-\u2064\u2066-\u2069"
+    "\ud800-\udfff\ufdd0-\ufdef\ufeff\ufff9-\uffff"
+    + "".join(f"{chr(plane + 0xFFFE)}{chr(plane + 0xFFFF)}" for plane in range(0x10000, 0x110000, 0x10000))
+    + "]+"
+)
+# What ends a line or parts words, among the unprintable.
+_SEPARATING = re.compile("[\x0b-\x0d\x1c-\x1f\x85]")
+
+
+def has_markup(text: str) -> bool:
+    """Whether anything in the text would be read as a tag or a comment."""
+    return _MARKUP.search(text) is not None
+
+
+def encodable(text: str) -> str:
+    """The text without surrogates: pairs become the character they stand for, lone ones U+FFFD."""
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+    return text
+
+
+def clean_text(text: str) -> str:
+    """Paragraphs parted by one empty line, words by one space, nothing unprintable, no blank at either end."""
+    if _UNPRINTABLE.search(text) is not None:
+        text = _UNPRINTABLE.sub("", _SEPARATING.sub("\n", text.replace("\r\n", "\n")))
+    lines = [" ".join(line.split()) for line in text.split("\n")]
+    kept = [line for line, before in zip(lines, ["", *lines], strict=False) if line or before]
+    return "\n".join(kept).strip("\n")
+
+
+def clean_line(text: str, max_chars: int) -> str:
+    """The text as one line of at most `max_chars` characters."""
+    # Only its beginning can matter, and a title or a cell can be megabytes long.
+    return " ".join(clean_text(text[: 8 * max_chars]).split())[:max_chars].rstrip()
+
+
+def tame(html: str, max_chars: int = MAX_PAGE_CHARS) -> tuple[str, bool]:
+    """The page within all caps, and whether its end was cut off.
+
+    Tags beyond a cap of depth go, their text stays; a tag with too many attributes loses them all; the page ends at
+    `max_chars` characters or at tag `MAX_TAGS`.
+    """
+    html = encodable(html)
+    truncated = len(html) > max_chars
+    tamer = _Tamer(html[:max_chars])
+    tamed = tamer.run()
+    return tamed, truncated or tamer.truncated
+
+
+@dataclass(slots=True)
+class _Tamer:
+    html: str
+    truncated: bool = False
+    stack: list[tuple[str, bool]] = field(default_factory=list)
+    open: dict[str, int] = field(default_factory=dict)
+    lists: int = 0
+    formatting: int = 0
+
+    def run(self) -> str:
+        html, search, count, copied = self.html, _TAG.search, 0, 0
+        pieces: list[str] = []
+        found = search(html)
+        while found is not None:
+            position = found.end()
+            if found[2] is not None:
+                count += 1
+                if count > MAX_TAGS:
+                    self.truncated = True
+                    html = html[: found.start()]
+                    break
+                name = found[2].lower()
+                replacement = None
+                if name not in _FLAT:
+                    if name in _RAW_END and not found[1]:
+                        end = _RAW_END[name].search(html, position)
+                        position = end.start() if end else len(html)
+                    elif not (self._close(name) if found[1] else self._open(name)):
+                        replacement = " "
+                if replacement is None and len(found[3]) > _LONG_TAG and _attributes(found[3]) > MAX_ATTRIBUTES:
+                    replacement = f"<{found[1]}{found[2]}>"
+                if replacement is not None:
+                    pieces += html[copied : found.start()], replacement
+                    copied = found.end()
+            found = search(html, position)
+        return "".join((*pieces, html[copied:])) if pieces else html
+
+    def _open(self, name: str) -> bool:
+        self.lists += name in _LISTS
+        self.formatting += name in _FORMATTING
+        kept = (
+            len(self.stack) < MAX_DEPTH
+            and (name not in _LISTS or self.lists <= MAX_LIST_DEPTH)
+            and (name not in _FORMATTING or self.formatting <= MAX_FORMATTING_DEPTH)
+        )
+        self.stack.append((name, kept))
+        self.open[name] = self.open.get(name, 0) + 1
+        return kept
+
+    def _close(self, name: str) -> bool:
+        if not self.open.get(name):
+            return True
+        while True:
+            closed, kept = self.stack.pop()
+            self.open[closed] -= 1
+            self.lists -= closed in _LISTS
+            self.formatting -= closed in _FORMATTING
+            if closed == name:
+                return kept
+
+
+def _attributes(tag: str) -> int:
+    return sum(1 for _ in _ATTRIBUTE.finditer(_QUOTED.sub(" ", tag)))

@@ -1,0 +1,180 @@
+"""Pages to chunks: which pages are worth the work, and that work as one function for a process pool."""
+
+from array import array
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from functools import lru_cache
+from hashlib import blake2b
+from typing import Literal
+
+from tokenizers import Tokenizer
+
+from services.retriever.chunk import Chunk, Chunking, build_chunker, load_tokenizer
+from services.retriever.extract import extract
+from services.retriever.markup import MAX_PAGE_CHARS
+from services.retriever.tables import MAX_TABLE_CHARS, Table, split_rows
+
+MAX_TEXT_CHARS = 1_000_000
+# Pieces of a table, its head included: the encoders read about 600 characters of digits and bars.
+TABLE_CHILD_CHARS = 600
+TABLE_PARENT_CHARS = 1_200
+
+# An array of spans holds these per chunk: kind (0 text, 1 table), head start, head end, start, end, parent (-1 none).
+_FIELDS = 6
+_BETWEEN_TABLES = "\n\n"
+
+
+@dataclass(frozen=True, slots=True)
+class Dropped:
+    """A page that is not worth extracting.
+
+    Attributes:
+        index: of the page, among all.
+        of: the first page with the same content, for a duplicate.
+    """
+
+    index: int
+    reason: Literal["empty", "duplicate"]
+    of: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class PageOptions:
+    """How pages are processed; the same for all of a request.
+
+    Attributes:
+        parent_chars: 0 is the chunker's own size, as published.
+        table_chars: characters of Markdown that a page's tables may fill; ElectricSheep keeps 4,000.
+        tokenizer: path of the encoder's `tokenizer.json`, for the chunker `tokens`.
+        max_text_chars: text after that is left out, and the page is reported as truncated.
+    """
+
+    extractor: str = "resiliparse"
+    chunker: str = "passages"
+    parent_chars: int = 0
+    tables: bool = True
+    table_chars: int = MAX_TABLE_CHARS
+    tokenizer: str = ""
+    max_page_chars: int = MAX_PAGE_CHARS
+    max_text_chars: int = MAX_TEXT_CHARS
+
+
+@dataclass(frozen=True, slots=True)
+class ProcessedPage:
+    """A page as text, tables and chunks; small to pickle, since chunks are kept as offsets.
+
+    Attributes:
+        text: the extracted text; empty when the page shows none.
+        tables_markdown: all tables, parted by an empty line; table chunks have their offsets in it.
+        tables: how many there are.
+        truncated: whether a cap left the end of the page out.
+    """
+
+    text: str
+    title: str = ""
+    language: str = ""
+    tables_markdown: str = ""
+    tables: int = 0
+    truncated: bool = False
+    child_spans: "array[int]" = field(default_factory=lambda: array("i"), repr=False)
+    parent_spans: "array[int]" = field(default_factory=lambda: array("i"), repr=False)
+
+    def chunking(self) -> Chunking:
+        """The chunks of the text, then those of the tables; parents are numbered through."""
+        return Chunking(list(self._chunks(self.child_spans)), list(self._chunks(self.parent_spans)))
+
+    def _chunks(self, spans: "array[int]") -> Iterator[Chunk]:
+        for index in range(0, len(spans), _FIELDS):
+            table, head_start, head_end, start, end, parent = spans[index : index + _FIELDS]
+            source = self.tables_markdown if table else self.text
+            yield Chunk(
+                source[head_start:head_end] + source[start:end],
+                start,
+                end,
+                parent if parent >= 0 else None,
+                "table" if table else "text",
+            )
+
+
+def content_key(html: str) -> str:
+    """What two pages with the same content, and no others, have in common: 128 bits in hexadecimal."""
+    return blake2b(html.strip().encode("utf-8", "surrogatepass"), digest_size=16).hexdigest()
+
+
+def drop_duplicates(pages: Sequence[str]) -> tuple[list[int], list[Dropped]]:
+    """Indices of the pages to work on, and of those that are empty or the same as an earlier one.
+
+    Search results repeat pages: two in five, in some of CRAG's questions.
+    """
+    kept: list[int] = []
+    dropped: list[Dropped] = []
+    first: dict[str, int] = {}
+    for index, html in enumerate(pages):
+        if not html or html.isspace():
+            dropped.append(Dropped(index, "empty"))
+            continue
+        original = first.setdefault(content_key(html), index)
+        if original == index:
+            kept.append(index)
+        else:
+            dropped.append(Dropped(index, "duplicate", original))
+    return kept, dropped
+
+
+def process_page(html: str, options: PageOptions, name: str = "") -> ProcessedPage:
+    """Extract and chunk one page; to be run in a process that may be killed.
+
+    Args:
+        name: the page's name, for its tables; the document's own title where empty.
+
+    Raises:
+        ValueError: an unknown extractor or chunker, or `tokens` without a tokenizer.
+        ExtractionError: the page defeated the extractor.
+    """
+    tokenizer = _tokenizer(options.tokenizer) if options.tokenizer else None
+    chunker = build_chunker(options.chunker, parent_chars=options.parent_chars, tokenizer=tokenizer)
+    page = extract(
+        html,
+        options.extractor,
+        name=name,
+        tables=options.tables,
+        table_chars=options.table_chars,
+        max_chars=options.max_page_chars,
+    )
+    text = page.text[: options.max_text_chars].rstrip()
+    chunking = chunker.chunk(text, page.language or "en")
+    children, parents = _spans(chunking.children), _spans(chunking.parents)
+    offset = 0
+    for table in page.tables:
+        _add_table(table, offset, children, parents)
+        offset += len(table.markdown) + len(_BETWEEN_TABLES)
+    return ProcessedPage(
+        text=text,
+        title=page.title,
+        language=page.language,
+        tables_markdown=_BETWEEN_TABLES.join(table.markdown for table in page.tables),
+        tables=len(page.tables),
+        truncated=page.truncated or len(text) < len(page.text),
+        child_spans=children,
+        parent_spans=parents,
+    )
+
+
+@lru_cache(maxsize=2)
+def _tokenizer(path: str) -> Tokenizer:
+    return load_tokenizer(path)
+
+
+def _spans(chunks: list[Chunk]) -> "array[int]":
+    spans = array("i")
+    for chunk in chunks:
+        spans.extend((0, 0, 0, chunk.start, chunk.end, -1 if chunk.parent is None else chunk.parent))
+    return spans
+
+
+def _add_table(table: Table, offset: int, children: "array[int]", parents: "array[int]") -> None:
+    for head, start, end in split_rows(table, TABLE_PARENT_CHARS):
+        parent = len(parents) // _FIELDS
+        parents.extend((1, offset, offset + head, offset + start, offset + end, -1))
+        for child_head, child_start, child_end in split_rows(table, TABLE_CHILD_CHARS, start, end):
+            children.extend((1, offset, offset + child_head, offset + child_start, offset + child_end, parent))

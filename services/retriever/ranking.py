@@ -1,0 +1,185 @@
+"""Rankings of a request's chunks. Adding one means adding a function and its name in `RANKINGS`.
+
+Each gets the candidates that a BM25 pass kept, embedded, and gives a score to each; higher is better. Embedding is
+nearly all of the time, so `PREFILTER` candidates are embedded at most: among 300 of a request's chunks the answer is
+missing as seldom as among all of them, at a fraction of the cost.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from services.kit.encoder import Encoder, TokenStates
+from services.kit.late_interaction import maxsim
+from services.kit.lexical import Stems, bm25, stems
+from services.retriever.corpus import SearchablePage
+
+Scores = NDArray[np.float32]
+
+PREFILTER = 300
+# Late interaction needs a second pass over the texts, which only the best are worth.
+LATE_POOL = 50
+# Reciprocal rank fusion's constant (Cormack et al., 2009).
+RRF_K = 60
+# WeKnow: 5 candidates by BM25 and 20 by vectors go on to the reranker.
+HYBRID_SPARSE, HYBRID_DENSE = 5, 20
+
+
+@dataclass(frozen=True, slots=True)
+class Hit:
+    """A child that matched: its page among those searched, its index in the page, and its score."""
+
+    page: int
+    child: int
+    score: float
+
+
+@dataclass(frozen=True, slots=True)
+class Candidates:
+    """What a ranking sees: scores by BM25 and by cosine of all candidates, and MaxSim for some when asked."""
+
+    lexical: Scores
+    dense: Scores
+    late: Callable[[Sequence[int]], Scores]
+
+
+def _positions(scores: Scores) -> NDArray[np.int64]:
+    return np.argsort(np.argsort(-scores, kind="stable"), kind="stable")
+
+
+def _standard(scores: Scores) -> Scores:
+    return np.asarray((scores - scores.mean()) / (scores.std() + 1e-6), np.float32)
+
+
+def _rrf(*lists: Scores) -> Scores:
+    return np.asarray(sum(1 / (RRF_K + 1 + _positions(scores)) for scores in lists), np.float32)
+
+
+def by_dense(candidates: Candidates) -> Scores:
+    """Cosine of the vectors (db3, section 2.2)."""
+    return candidates.dense
+
+
+def by_bm25(candidates: Candidates) -> Scores:
+    """BM25 alone."""
+    return candidates.lexical
+
+
+def by_rrf(candidates: Candidates) -> Scores:
+    """Reciprocal rank fusion of BM25 and cosine."""
+    return _rrf(candidates.lexical, candidates.dense)
+
+
+def by_fusion(candidates: Candidates) -> Scores:
+    """Sum of standardised BM25 and cosine."""
+    return _standard(candidates.lexical) + _standard(candidates.dense)
+
+
+def by_hybrid(candidates: Candidates) -> Scores:
+    """The 5 best by BM25 and the 20 best by cosine, in turns (WeKnow, stage 2); the rest by cosine."""
+    scores = candidates.dense - 2.0
+    dense_rank, sparse_rank = _positions(candidates.dense), _positions(candidates.lexical)
+    best = np.minimum(
+        np.where(dense_rank < HYBRID_DENSE, dense_rank, np.inf),
+        np.where(sparse_rank < HYBRID_SPARSE, sparse_rank + 0.5, np.inf),
+    )
+    return np.asarray(np.where(np.isfinite(best), 1 / (1 + best), scores), np.float32)
+
+
+def by_late_interaction(candidates: Candidates) -> Scores:
+    """MaxSim, BM25 and cosine, standardised and summed, over the best of the fusion; the rest below by fusion."""
+    fused = by_fusion(candidates)
+    pool = np.argsort(-fused, kind="stable")[:LATE_POOL]
+    scores = fused - (fused.max() - fused.min() + 20.0)
+    late = candidates.late([int(index) for index in pool])
+    scores[pool] = _standard(late) + _standard(candidates.lexical[pool]) + _standard(candidates.dense[pool])
+    return np.asarray(scores, np.float32)
+
+
+RANKINGS: dict[str, Callable[[Candidates], Scores]] = {
+    "default": by_fusion,
+    "dense": by_dense,
+    "bm25": by_bm25,
+    "rrf": by_rrf,
+    "fusion": by_fusion,
+    "hybrid": by_hybrid,
+    "late-interaction": by_late_interaction,
+}
+
+
+def rank(
+    query: str,
+    pages: Sequence[SearchablePage],
+    encoder: Encoder,
+    *,
+    ranking: str,
+    recall_k: int,
+    fields: Sequence[str] = (),
+    prefilter: int = PREFILTER,
+) -> list[Hit]:
+    """The `recall_k` best children of all pages, best first; ties keep the order of the pages.
+
+    Args:
+        fields: for each page a text (its name and snippet) that its children are matched with; empty for none.
+        prefilter: chunks that are embedded at most, chosen by BM25.
+
+    Raises:
+        ValueError: there is no such ranking.
+    """
+    if ranking not in RANKINGS:
+        raise ValueError(f"no ranking is named {ranking!r}; there are {', '.join(RANKINGS)}")
+    places, documents = _distinct(pages, fields)
+    if not places:
+        return []
+    lexical = bm25(stems([query])[0], documents)
+    kept = np.argsort(-lexical, kind="stable")[:prefilter]
+    chosen = [places[index] for index in kept]
+    encoded = encoder.encode_query(query, keep_token_states=ranking == "late-interaction")
+    dense = np.zeros(len(chosen), np.float32)
+    if ranking != "bm25":
+        dense = _vectors(pages, chosen, encoder).astype(np.float32) @ encoded.vectors[0]
+
+    def late(indexes: Sequence[int]) -> Scores:
+        texts = [pages[page].children[child].text for page, child in (chosen[index] for index in indexes)]
+        return maxsim(
+            _states(encoded.token_states), _states(encoder.encode(texts, keep_token_states=True).token_states)
+        )
+
+    scores = RANKINGS[ranking](Candidates(lexical[kept], dense, late))
+    order = np.argsort(-scores, kind="stable")[:recall_k]
+    return [Hit(page=chosen[index][0], child=chosen[index][1], score=float(scores[index])) for index in order]
+
+
+def _distinct(pages: Sequence[SearchablePage], fields: Sequence[str]) -> tuple[list[tuple[int, int]], list[Stems]]:
+    """All children but repeated texts, with the stems that they are matched by."""
+    seen: set[str] = set()
+    places: list[tuple[int, int]] = []
+    documents: list[Stems] = []
+    extra = stems(fields) if fields else [()] * len(pages)
+    for index, page in enumerate(pages):
+        for child, chunk in enumerate(page.children):
+            if chunk.text not in seen:
+                seen.add(chunk.text)
+                places.append((index, child))
+                documents.append(page.stems[child] + extra[index])
+    return places, documents
+
+
+def _vectors(
+    pages: Sequence[SearchablePage], places: Sequence[tuple[int, int]], encoder: Encoder
+) -> NDArray[np.float16]:
+    missing = [(page, child) for page, child in places if not pages[page].embedded[child]]
+    if missing:
+        vectors = encoder.encode([pages[page].children[child].text for page, child in missing]).vectors
+        for (page, child), vector in zip(missing, vectors, strict=True):
+            pages[page].vectors[child] = vector
+            pages[page].embedded[child] = True
+    return np.stack([pages[page].vectors[child] for page, child in places])
+
+
+def _states(states: TokenStates | None) -> TokenStates:
+    if states is None:
+        raise RuntimeError("the encoder kept no token states")
+    return states

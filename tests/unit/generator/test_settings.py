@@ -1,0 +1,48 @@
+from pathlib import Path
+
+import pytest
+from pydantic import ValidationError
+
+from services.generator.settings import GeneratorSettings
+
+
+def test_environment_variables_carry_the_prefix(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("CRAGMESH_GENERATOR_PORT", "8105")
+    monkeypatch.setenv("CRAGMESH_GENERATOR_MODELS_DIR", "/srv/models")
+    settings = GeneratorSettings()
+    assert settings.port == 8105
+    assert settings.models_dir == Path("/srv/models")
+
+
+def test_arguments_win_over_the_environment_and_leave_the_rest_of_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("CRAGMESH_GENERATOR_PORT", "8105")
+    monkeypatch.setenv("CRAGMESH_GENERATOR_THREADS", "3")
+    settings = GeneratorSettings.model_validate({"port": 8205})
+    assert (settings.port, settings.threads) == (8205, 3)
+
+
+def test_the_variables_of_the_mesh_are_not_the_launchers(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("URL", "MODEL", "API_KEY"):
+        monkeypatch.setenv(f"CRAGMESH_GENERATOR_{name}", "for the mesh")
+    assert {"url", "model", "api_key"}.isdisjoint(GeneratorSettings.model_fields)
+    assert GeneratorSettings().profile == "cpu"
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("PORT", "80"),
+        ("PORT", "70000"),
+        ("THREADS", "0"),
+        ("KV_CACHE_GIB", "0"),
+        ("KV_CACHE_GIB", "257"),
+        ("PROFILE", "../cpu"),
+        ("PROFILE", ""),
+        ("LOG_LEVEL", "LOUD"),
+        ("RUNTIME_ADAPTERS", "perhaps"),
+    ],
+)
+def test_what_is_out_of_bounds_is_refused(monkeypatch: pytest.MonkeyPatch, name: str, value: str) -> None:
+    monkeypatch.setenv(f"CRAGMESH_GENERATOR_{name}", value)
+    with pytest.raises(ValidationError):
+        GeneratorSettings()

@@ -1,0 +1,218 @@
+"""HTML to text, for all extractors alike."""
+
+import time
+
+import pytest
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+
+from services.retriever import extract as module
+from services.retriever.extract import EXTRACTORS, ExtractionError, extract
+
+steady = settings(derandomize=True, deadline=None, max_examples=60)
+each_extractor = pytest.mark.parametrize("extractor", EXTRACTORS)
+
+SENTENCE = "The lighthouse at Cape Farrow was lit for the first time in 1871 by its keeper, Anna Brandt. "
+ARTICLE = f"""<!DOCTYPE html>
+<html lang="en-GB"><head><title> Cape&nbsp;Farrow
+ Lighthouse </title><style>p {{ color: red }}</style><script>var secret = "SCRIPTED";</script></head>
+<body><nav><ul><li><a href="/">Home</a></li><li><a href="/news">News</a></li></ul></nav>
+<main><article><h1>Cape Farrow Lighthouse</h1>
+<p>{SENTENCE * 4}</p>
+<p>Second paragraph: {SENTENCE * 4}</p>
+<script type="application/json">{{"SCRIPTED": 1}}</script>
+<noscript>SCRIPTED off</noscript>
+</article>
+<section class="comments"><p>REMARK of a reader who has never been there, though he says that he has been.</p></section>
+</main><footer>FOOTED by the harbour board</footer></body></html>"""
+
+
+@each_extractor
+def test_an_article(extractor: str) -> None:
+    page = extract(ARTICLE, extractor)
+    assert "lit for the first time in 1871" in page.text
+    assert "SCRIPTED" not in page.text
+    assert "color" not in page.text
+    assert page.title == "Cape Farrow Lighthouse"
+    assert page.language == "en"
+    assert not page.truncated
+
+
+def test_resiliparse_keeps_paragraphs_and_drops_boilerplate() -> None:
+    text = extract(ARTICLE).text
+    paragraphs = text.split("\n\n")
+    assert any(paragraph.startswith("The lighthouse") for paragraph in paragraphs)
+    assert any(paragraph.startswith("Second paragraph") for paragraph in paragraphs)
+    for boilerplate in ("Home", "REMARK", "FOOTED"):
+        assert boilerplate not in text
+
+
+def test_resiliparse_falls_back_to_all_text_when_the_main_text_is_short() -> None:
+    short = "<body><nav>Opening hours: 9 to 17</nav><main><p>Welcome.</p></main></body>"
+    assert "Opening hours: 9 to 17" in extract(short).text
+    listing = "".join(f"<li><a href='/{n}'>Harbour number {n}</a></li>" for n in range(2_000))
+    page = f"<body><main><p>{SENTENCE * 7}</p></main><nav><ul>{listing}</ul></nav></body>"
+    assert len(SENTENCE * 7) > module.Resiliparse.min_chars
+    assert "Harbour number 1999" in extract(page).text
+
+
+def test_trafilatura_falls_back_to_beautifulsoup() -> None:
+    assert extract("<body><p></p><b>Only this</b></body>", "trafilatura").text == "Only this"
+
+
+def test_beautifulsoup_takes_all_visible_text_in_one_paragraph() -> None:
+    assert extract("<nav>One</nav><p>two<p>three", "beautifulsoup").text == "One two three"
+
+
+@each_extractor
+def test_text_without_markup_is_taken_as_it_is(extractor: str) -> None:
+    page = extract("First line: 1 < 2 &amp; 3 > 2.\n\n\nSecond\tline.\x00", extractor, name="notes.txt")
+    assert page.text == "First line: 1 < 2 & 3 > 2.\n\nSecond line."
+    assert page.title == "notes.txt"
+
+
+@each_extractor
+@pytest.mark.parametrize(
+    "html",
+    [
+        "",
+        " \n ",
+        "<script>let a = '<p>SCRIPTED</p>'</script>",
+        "<script>SCRIPTED",
+        "<style>SCRIPTED</style><script src='x'></script>",
+        "<!-- SCRIPTED -->",
+        "<html></html>",
+        "<frameset><frame src='x'></frameset>",
+    ],
+)
+def test_pages_that_show_nothing_are_empty(extractor: str, html: str) -> None:
+    assert extract(html, extractor).text == ""
+
+
+@each_extractor
+@pytest.mark.parametrize(
+    "html",
+    [
+        "<p>caf\xc3\xa9 \ufffd\ufffd bytes</p>",
+        "<p>lone \ud800 and pair \ud83d\ude00</p>",
+        "<p>nul\x00 and \x1b[31m controls \x85</p>",
+        "<?xml version='1.0' encoding='utf-16'?><html xmlns='http://www.w3.org/1999/xhtml'><p>declared</p></html>",
+        "<meta charset='utf-16'><p>declared wrongly</p>",
+        "\ufeff<p>marked</p>",
+        "<p>&#0; &#xD800; &#x110000; &bogus; &amp</p>",
+        "<p>http://example.org/only</p>",
+        '<a<b<c><d \'"><p>x</p ="',
+    ],
+)
+def test_odd_pages_give_clean_text(extractor: str, html: str) -> None:
+    text = extract(html, extractor).text
+    text.encode()
+    assert not any(character in text for character in "\x00\x1b\x85\ufeff")
+
+
+@each_extractor
+@pytest.mark.parametrize(
+    "html",
+    [
+        "<div>" * 100_000 + "kept" + "</div>" * 100_000,
+        "<ul><li>kept" * 30_000,
+        "<div><span><ul><li><table><tr><td>kept" * 10_000,
+        "<blockquote><p><b><i>kept" * 10_000,
+        "".join(f"<font size={n}>" for n in range(500)) + "<p>kept" * 20_000,
+        "<div " + " ".join(f"a{n}" for n in range(200_000)) + ">kept</div>",
+        "<p>kept" + "<" * 500_000,
+        "<p>kept" + "&" * 500_000,
+        "<p>kept<!--" + "-" * 500_000,
+        "<p>kept" + "<script>" * 50_000,
+    ],
+    ids=["div", "list", "mix", "formatting", "font", "attributes", "angles", "entities", "comment", "script"],
+)
+def test_pathological_pages_are_read_in_time(extractor: str, html: str) -> None:
+    start = time.process_time()
+    assert "kept" in extract(html, extractor).text
+    assert time.process_time() - start < 5
+
+
+def test_the_end_beyond_the_cap_is_left_out_and_reported() -> None:
+    page = extract(f"<p>{'word ' * 100}</p><p>END</p>", max_chars=200)
+    assert page.truncated
+    assert "END" not in page.text
+    assert extract("plain " * 100, max_chars=50).truncated
+
+
+def test_a_name_goes_before_the_documents_title() -> None:
+    assert extract(ARTICLE, name=" Given\nname ").title == "Given name"
+    assert extract("<body><svg><title>icon</title></svg>x</body>").title == ""
+
+
+@pytest.mark.parametrize(
+    ("declared", "language"),
+    [("pt_BR", "pt"), ("DE", "de"), ("", ""), ("x-klingon-very", ""), ("e1", ""), ("日本", "")],
+)
+def test_language(declared: str, language: str) -> None:
+    assert extract(f"<html lang='{declared}'><p>x</p></html>").language == language
+
+
+def test_tables_only_when_asked() -> None:
+    html = "<table><tr><th>a</th><th>b</th></tr><tr><td>1</td><td>2</td></tr></table>"
+    assert len(extract(html).tables) == 1
+    assert extract(html, tables=False).tables == ()
+
+
+def test_an_unknown_extractor_is_named() -> None:
+    with pytest.raises(ValueError, match="no extractor is named 'lynx'; there are resiliparse"):
+        extract("<p>x", "lynx")
+
+
+def test_a_failing_parser_is_an_extraction_error(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Failing:
+        def text(self, html: str) -> str:
+            raise RecursionError
+
+    monkeypatch.setitem(EXTRACTORS, "failing", Failing())
+    with pytest.raises(ExtractionError, match="failing gave up: RecursionError"):
+        extract("<p>x", "failing")
+
+
+junk = st.text(max_size=30)
+tags = st.sampled_from(
+    "div p b a ul li table tr td th caption h1 br span form select option svg math title template pre nav main".split()  # noqa: SIM905
+)
+fragments = st.one_of(
+    junk,
+    tags.map(lambda tag: f"<{tag}>"),
+    tags.map(lambda tag: f"</{tag}>"),
+    st.builds(lambda tag, value: f"<{tag} class=\"{value}\" rowspan='{value}'>", tags, junk),
+    st.sampled_from(
+        ["<!--", "-->", "<![CDATA[", "]]>", "&", "&#0;", "&lt;", "<", ">", '"', "\x00", "\ud800", "<?xml "]
+    ),
+)
+soup = st.lists(fragments, max_size=30).map("".join)
+
+
+@each_extractor
+@steady
+@given(html=st.one_of(st.text(), soup))
+@example(html="<")
+@example(html="<table><caption>")
+def test_nothing_raises_and_text_is_clean(extractor: str, html: str) -> None:
+    page = extract(html, extractor)
+    for text in (page.text, page.title, *(table.markdown for table in page.tables)):
+        assert "\x00" not in text
+        text.encode()
+    assert page.text == page.text.strip("\n")
+
+
+@each_extractor
+@steady
+@given(
+    words=st.lists(st.from_regex(r"[a-z]{3,9}", fullmatch=True), min_size=1, max_size=40),
+    where=st.integers(0, 40),
+    tag=st.sampled_from(["script", "style", "SCRIPT", "noscript", "template"]),
+)
+def test_script_text_never_shows(extractor: str, words: list[str], where: int, tag: str) -> None:
+    blocks = [f"<p>{word}</p>" for word in words]
+    blocks.insert(where, f"<{tag}>XSECRETX('{words[0]}')</{tag}>")
+    text = extract(f"<html><body>{''.join(blocks)}</body></html>", extractor).text
+    assert "XSECRETX" not in text
+    assert set(text.split()) == set(words)

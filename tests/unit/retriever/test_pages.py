@@ -1,0 +1,136 @@
+"""Pages to chunks, as a worker process does it."""
+
+import pickle
+from concurrent.futures import ProcessPoolExecutor
+from multiprocessing import get_context
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from tokenizers import Tokenizer
+from tokenizers.models import WordLevel
+from tokenizers.pre_tokenizers import Whitespace
+
+from services.retriever.chunk import CHUNKERS
+from services.retriever.extract import EXTRACTORS
+from services.retriever.pages import Dropped, PageOptions, content_key, drop_duplicates, process_page
+
+steady = settings(derandomize=True, deadline=None, max_examples=60)
+
+SENTENCE = "The ferry to Brandholm leaves at seven in the morning and comes back late in the evening. "
+ROWS = "".join(f"<tr><td>Day {n}<td>{n % 24}:00<td>Captain number {n} of the line</tr>" for n in range(60))
+PAGE = f"""<html lang="en"><head><title>Ferries</title></head><body><main><h1>Timetable</h1><p>{SENTENCE * 30}</p>
+<table><tr><th>Day<th>Time<th>Captain</tr>{ROWS}</table></main></body></html>"""
+
+
+def test_empty_and_repeated_pages_are_dropped_with_the_reason() -> None:
+    kept, dropped = drop_duplicates(["<p>a", "", "<p>b", " <p>a\n", " \n", "<p>a"])
+    assert kept == [0, 2]
+    assert dropped == [
+        Dropped(1, "empty"),
+        Dropped(3, "duplicate", 0),
+        Dropped(4, "empty"),
+        Dropped(5, "duplicate", 0),
+    ]
+    assert drop_duplicates([]) == ([], [])
+
+
+def test_the_content_key_takes_any_text() -> None:
+    assert content_key("a\ud800") != content_key("a")
+    assert content_key(" a ") == content_key("a")
+    assert len(content_key("")) == 32
+
+
+@steady
+@given(st.lists(st.sampled_from(["", " ", "a", "b", "c", " c"])))
+def test_each_page_is_kept_or_dropped_once(pages: list[str]) -> None:
+    kept, dropped = drop_duplicates(pages)
+    assert sorted([*kept, *(page.index for page in dropped)]) == list(range(len(pages)))
+    assert len({pages[index].strip() for index in kept}) == len(kept)
+    for page in dropped:
+        if page.of is not None:
+            assert pages[page.of].strip() == pages[page.index].strip()
+            assert page.of in kept
+
+
+def test_text_and_tables_become_chunks() -> None:
+    page = process_page(PAGE, PageOptions())
+    chunking = page.chunking()
+    assert (page.title, page.language, page.tables, page.truncated) == ("Ferries", "en", 1, False)
+    assert page.tables_markdown.startswith("Ferries: Timetable\n\n| Day | Time | Captain |")
+    kinds = [child.kind for child in chunking.children]
+    assert kinds == sorted(kinds, key=["text", "table"].index)
+    head = "Ferries: Timetable\n\n| Day | Time | Captain |\n| --- | --- | --- |\n"
+    for chunk in (*chunking.children, *chunking.parents):
+        if chunk.kind == "text":
+            assert chunk.text == page.text[chunk.start : chunk.end]
+        else:
+            assert chunk.text == head + page.tables_markdown[chunk.start : chunk.end]
+            assert len(chunk.text) <= 1_200
+    for child in chunking.children:
+        assert child.parent is not None
+        parent = chunking.parents[child.parent]
+        assert parent.kind == child.kind
+        assert parent.start <= child.start < child.end <= parent.end
+    table = "\n".join(chunk.text for chunk in chunking.children if chunk.kind == "table")
+    assert all(f"| Day {n} | {n % 24}:00 | Captain number {n} of the line |" in table for n in range(60))
+
+
+def test_offsets_of_a_second_table_are_its_own() -> None:
+    small = "<table><tr><th>{0}<th>b<tr><td>{0}1<td>2</table>"
+    page = process_page(small.format("x") + small.format("y"), PageOptions(), "Name")
+    tables = [chunk for chunk in page.chunking().parents if chunk.kind == "table"]
+    assert [chunk.text.splitlines()[0] for chunk in tables] == ["Name", "Name"]
+    assert [page.tables_markdown[chunk.start : chunk.end] for chunk in tables] == ["| x1 | 2 |", "| y1 | 2 |"]
+
+
+def test_options_reach_their_stage(tmp_path_factory: pytest.TempPathFactory) -> None:
+    assert process_page(PAGE, PageOptions(tables=False)).tables == 0
+    assert len(process_page(PAGE, PageOptions(table_chars=500)).tables_markdown) <= 500
+    capped = process_page(PAGE, PageOptions(max_text_chars=100))
+    assert capped.truncated
+    assert len(capped.text) <= 100
+    assert process_page(PAGE, PageOptions(max_page_chars=500)).truncated
+    sized = process_page(PAGE, PageOptions(chunker="parent-child", parent_chars=500, tables=False)).chunking()
+    assert 450 < max(len(parent.text) for parent in sized.parents) <= 500
+    tokenizer = Tokenizer(WordLevel({"[UNK]": 0}, unk_token="[UNK]"))  # noqa: S106
+    tokenizer.pre_tokenizer = Whitespace()
+    path = tmp_path_factory.mktemp("tokenizer") / "tokenizer.json"
+    tokenizer.save(str(path))
+    tokens = process_page(PAGE, PageOptions(chunker="tokens", tokenizer=str(path), tables=False)).chunking()
+    assert tokens.parents == []
+    assert all(child.parent is None for child in tokens.children)
+
+
+@pytest.mark.parametrize("options", [PageOptions(extractor="lynx"), PageOptions(chunker="lines")])
+def test_unknown_names_are_refused(options: PageOptions) -> None:
+    with pytest.raises(ValueError, match="is named"):
+        process_page(PAGE, options)
+
+
+def test_a_page_travels_between_processes() -> None:
+    page = process_page(PAGE, PageOptions())
+    pickled = pickle.dumps(page)
+    assert len(pickled) < len(page.text) + len(page.tables_markdown) + 24 * 100 + 1_000
+    with ProcessPoolExecutor(1, get_context("forkserver")) as pool:
+        assert pool.submit(process_page, PAGE, PageOptions()).result(60) == page
+
+
+@steady
+@given(
+    html=st.lists(
+        st.sampled_from([PAGE, "<table>", "<tr>", "<td>x", "<th>y", SENTENCE, "<p>", "</table>", "\x00", "Why?"]),
+        max_size=20,
+    ).map("".join),
+    extractor=st.sampled_from(list(EXTRACTORS)),
+    chunker=st.sampled_from([name for name in CHUNKERS if name != "tokens"]),
+)
+def test_any_page_with_any_options(html: str, extractor: str, chunker: str) -> None:
+    page = process_page(html, PageOptions(extractor=extractor, chunker=chunker))
+    chunking = page.chunking()
+    for child in chunking.children:
+        if child.parent is None:
+            assert child.kind == "text"
+        else:
+            assert chunking.parents[child.parent].kind == child.kind
+    assert pickle.loads(pickle.dumps(page)) == page  # noqa: S301

@@ -1,0 +1,235 @@
+"""Tables of a page to Markdown."""
+
+import re
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from selectolax.lexbor import LexborHTMLParser
+
+from services.retriever import tables as module
+from services.retriever.tables import Table, find_tables, read_grid, split_rows, to_markdown
+
+steady = settings(derandomize=True, deadline=None, max_examples=100)
+
+
+def tables(html: str, page: str = "", max_chars: int = module.MAX_TABLE_CHARS) -> tuple[Table, ...]:
+    return find_tables(LexborHTMLParser(html), page, max_chars)
+
+
+def grid(html: str) -> tuple[list[str], list[list[str]]]:
+    node = LexborHTMLParser(html).css_first("table")
+    assert node is not None
+    return read_grid(node)
+
+
+def parse_row(line: str) -> list[str]:
+    """The cells of a Markdown row, unescaped."""
+    cells = re.findall(r"((?:[^\\|]|\\.)*)\|", line[1:])
+    return [re.sub(r"\\(.)", r"\1", cell[1:-1]) for cell in cells]
+
+
+def parse(markdown: str) -> list[list[str]]:
+    header, rule, *rows = markdown.rpartition("\n\n")[2].split("\n")
+    assert set(rule) <= set("| -")
+    return [parse_row(line) for line in (header, *rows)]
+
+
+def test_a_plain_table() -> None:
+    (table,) = tables(
+        "<table><caption>Harbours <b>of</b> Norland</caption><thead><tr><th>Town<th>Berths</thead>"
+        "<tr><td>Ask<td>12<tr><td>Bru<td>7</table>",
+        "Norland",
+    )
+    assert (
+        table.markdown == "Norland: Harbours of Norland\n\n| Town | Berths |\n| --- | --- |\n| Ask | 12 |\n| Bru | 7 |"
+    )
+    assert table.markdown[table.head :] == "| Ask | 12 |\n| Bru | 7 |"
+    assert (table.name, table.rows, table.columns) == ("Norland: Harbours of Norland", 2, 2)
+
+
+def test_spans_are_filled() -> None:
+    header, rows = grid(
+        "<table><tr><th rowspan=2>Year<th colspan=2>Catch</tr><tr><th>Cod<th>Herring</tr>"
+        "<tr><td rowspan=2>1901<td>5<td>6</tr><tr><td colspan=2>none</tr></table>"
+    )
+    assert header == ["Year", "Catch / Cod", "Catch / Herring"]
+    assert rows == [["1901", "5", "6"], ["1901", "none", "none"]]
+
+
+def test_a_span_that_hangs_right_of_a_short_row() -> None:
+    _, rows = grid("<table><tr><th>a<th>b<th>c</tr><tr><td>1<td>2<td rowspan=2>3</tr><tr><td>4</tr></table>")
+    assert rows == [["1", "2", "3"], ["4", "", "3"]]
+
+
+def test_a_span_of_zero_reaches_to_the_end_of_its_row_group() -> None:
+    _, rows = grid(
+        "<table><tr><th>a<th>b</tr><tbody><tr><td rowspan=0>x<td>1</tr><tr><td>2</tr></tbody>"
+        "<tbody><tr><td>y<td>3</tr></tbody></table>"
+    )
+    assert rows == [["x", "1"], ["x", "2"], ["y", "3"]]
+
+
+@pytest.mark.parametrize("span", ["1000000000000000000000", "-3", "two", "", "2.5", "²"])
+def test_absurd_spans(span: str) -> None:
+    header, rows = grid(f"<table><tr><th>a<th>b</tr><tr><td colspan='{span}'>1<td rowspan='{span}'>2</tr></table>")
+    assert len(rows) == 1
+    assert len(rows[0]) == len(header) <= module.MAX_COLUMNS
+
+
+def test_row_headers_only_mean_an_empty_header() -> None:
+    header, rows = grid("<table><tr><th>Built<td>1871</tr><tr><th>Height<td>31 m</tr></table>")
+    assert header == ["", ""]
+    assert rows == [["Built", "1871"], ["Height", "31 m"]]
+
+
+def test_without_headings_the_first_row_is_the_header() -> None:
+    assert grid("<table><tr><td>a<td>b<tr><td>1<td>2</table>") == (["a", "b"], [["1", "2"]])
+
+
+def test_empty_rows_and_columns_go() -> None:
+    header, rows = grid("<table><tr><th>a<th><th>b<tr><td> <td><td>&nbsp;<tr><td>1<td><td>2</table>")
+    assert (header, rows) == (["a", "b"], [["1", "2"]])
+
+
+def test_cells_are_read_as_shown() -> None:
+    (table,) = tables(
+        "<table><tr><th>H<sub>2</sub>O<th>a<br>b<tr><td>x | y \\ z<td><p>one</p><p>two</p><script>var no</script>"
+        "<button>no</button><span style='display:none'>no</span><sup class='reference'>[1]</sup></table>"
+    )
+    assert parse(table.markdown) == [["H2O", "a b"], ["x | y \\ z", "one two"]]
+
+
+@pytest.mark.parametrize(
+    "html",
+    [
+        "<p>none</p>",
+        "<table></table>",
+        "<table><tr><td>one cell</table>",
+        "<table><tr><td>one<td>row</table>",
+        "<table><tr><td>one<tr><td>column</table>",
+        "<table><tr><td><td><tr><td><td></table>",
+        "<table role=presentation><tr><td>a<td>b<tr><td>c<td>d</table>",
+    ],
+)
+def test_layout_and_empty_tables_are_left_out(html: str) -> None:
+    assert tables(html) == ()
+
+
+def test_a_table_that_holds_one_is_layout_and_the_inner_one_stays() -> None:
+    inner = "<table><tr><th>a<th>b<tr><td>1<td>2</table>"
+    (table,) = tables(f"<table><tr><td>menu<td>{inner}<tr><td>x<td>y</table>")
+    assert parse(table.markdown) == [["a", "b"], ["1", "2"]]
+
+
+def test_the_nearest_heading_names_a_table_without_caption() -> None:
+    table = "<table><tr><th>a<th>b<tr><td>1<td>2</table>"
+    found = tables(f"<h1>Page</h1><h2>First</h2><p>x{table}<h3>Second</h3>{table}{table}", "Page")
+    assert [table.name for table in found] == ["Page: First", "Page: Second", "Page: Second"]
+    assert [table.name for table in tables(table)] == [""]
+    assert tables(table)[0].markdown.startswith("| a | b |")
+
+
+def test_characters_of_all_tables_are_capped_by_rows() -> None:
+    rows = "".join(f"<tr><td>{n}<td>{n}" for n in range(100))
+    html = f"<table><tr><th>a<th>b{rows}</table>" * 2
+    (table,) = tables(html, max_chars=200)
+    assert len(table.markdown) <= 200
+    assert 0 < table.rows < 100
+    both = tables(html, max_chars=2_500)
+    assert both[0].rows == 100
+    assert sum(len(table.markdown) for table in both) <= 2_500
+
+
+def test_huge_tables_are_cut_by_cells() -> None:
+    (table,) = tables("<table><tr><th>a<th>b" + "<tr><td>1<td>2" * 30_000 + "</table>", max_chars=10**9)
+    assert table.rows * table.columns <= module.MAX_CELLS
+
+
+def test_spans_do_not_multiply_text() -> None:
+    cell = f"<td rowspan=65534 colspan=1000>{'long ' * 200}"
+    found = tables("<table>" + f"<tr>{cell}{cell}" * 500 + "</table>")
+    assert sum(len(table.markdown) for table in found) <= module.MAX_TABLE_CHARS
+
+
+def pieces(table: Table, max_chars: int) -> list[str]:
+    return [table.markdown[:head] + table.markdown[start:end] for head, start, end in split_rows(table, max_chars)]
+
+
+def test_a_split_repeats_the_head_and_keeps_rows_whole() -> None:
+    table = to_markdown("Name", ["a", "b"], [[str(n), "x" * 20] for n in range(10)], 10_000)
+    assert table is not None
+    parts = pieces(table, 120)
+    assert len(parts) > 1
+    assert all(len(part) <= 120 for part in parts)
+    assert all(part.startswith("Name\n\n| a | b |\n| --- | --- |\n") for part in parts)
+    assert [row for part in parts for row in parse(part)[1:]] == [[str(n), "x" * 20] for n in range(10)]
+
+
+def test_a_giant_row_is_cut() -> None:
+    table = to_markdown("", ["a", "b"], [["1", "2"], ["y" * 300, "z"], ["3", "4"]], 10_000)
+    assert table is not None
+    parts = pieces(table, 100)
+    assert all(len(part) <= 100 for part in parts)
+    assert "".join(part[table.head :] for part in parts).count("y") == 300
+
+
+def test_a_giant_head_is_not_repeated() -> None:
+    table = to_markdown("n" * 90, ["a", "b"], [["1", "2"], ["3", "4"]], 10_000)
+    assert table is not None
+    parts = pieces(table, 100)
+    assert all(len(part) <= 100 for part in parts)
+    assert "".join(parts).replace("\n", "") == table.markdown.replace("\n", "")
+
+
+cells = st.text(
+    st.characters(codec="utf-8", exclude_characters="<&", exclude_categories=["C", "Z"]), min_size=1, max_size=8
+)
+
+
+@steady
+@given(st.integers(2, 5).flatmap(lambda n: st.lists(st.lists(cells, min_size=n, max_size=n), min_size=2, max_size=8)))
+def test_markdown_reads_back(rows: list[list[str]]) -> None:
+    html = "".join("<tr>" + "".join(f"<td>{cell}</td>" for cell in row) + "</tr>" for row in rows)
+    (table,) = tables(f"<table>{html}</table>")
+    assert parse(table.markdown) == rows
+
+
+@steady
+@given(
+    st.lists(
+        st.lists(st.tuples(st.sampled_from(["td", "th"]), st.integers(0, 4), st.integers(0, 4)), max_size=5), max_size=8
+    )
+)
+def test_a_grid_is_rectangular_and_spans_are_filled(rows: list[list[tuple[str, int, int]]]) -> None:
+    html = "".join(
+        "<tr>"
+        + "".join(
+            f"<{tag} colspan={across} rowspan={down}>r{y}c{x}</{tag}>" for x, (tag, across, down) in enumerate(row)
+        )
+        + "</tr>"
+        for y, row in enumerate(rows)
+    )
+    header, body = grid(f"<table>{html}</table>")
+    assert all(len(row) == len(header) for row in body)
+    assert all(map(any, body))
+    for place in {cell for row in body for cell in row if cell and "/" not in cell}:
+        y, x = map(int, place.removeprefix("r").split("c"))
+        across = max(1, rows[y][x][1])
+        assert max(row.count(place) for row in body) >= min(across, len(header)) or header.count(place)
+
+
+@steady
+@given(st.lists(st.tuples(cells, cells), min_size=1, max_size=20), st.text("n", max_size=40), st.integers(30, 200))
+def test_every_split_covers_all_rows_within_the_limit(rows: list[tuple[str, str]], name: str, limit: int) -> None:
+    table = to_markdown(name, ["left", "right"], rows, 10**9)
+    assert table is not None
+    spans = split_rows(table, limit)
+    assert all(head + end - start <= limit for head, start, end in spans)
+    assert all(head in (0, table.head) for head, _, _ in spans)
+    covered = {position for _, start, end in spans for position in range(start, end)}
+    first = table.head if spans[0][0] else 0
+    assert all(table.markdown[at] == "\n" for at in set(range(first, len(table.markdown))) - covered)
+    for _, parent_start, parent_end in spans:
+        for _, start, end in split_rows(table, max(20, limit // 2), parent_start, parent_end):
+            assert parent_start <= start < end <= parent_end or start < table.head
