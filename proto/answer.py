@@ -9,7 +9,9 @@ from proto.base import (
     MAX_PAGES,
     MAX_PAGES_CHARS,
     Contract,
+    Count,
     Degradation,
+    Milliseconds,
     Passage,
     Query,
     QueryTime,
@@ -70,21 +72,21 @@ class AnswerRequest(Contract):
 class Citation(Contract):
     """A passage that the answer rests on."""
 
-    page: int = Field(ge=0, description="Index in `search_results`, or in `evidence` when that was given.")
+    page: Count = Field(description="Index in `search_results`, or in `evidence` when that was given.")
     page_name: str = Field("", description="Title of the page.")
     page_url: str = Field("", description="Address of the page.")
     text: str = Field(description="The passage as the generator saw it.")
     score: float = Field(allow_inf_nan=False, description="The reranker's relevance.")
-    start: int = Field(0, ge=0, description="First character, in the page's extracted text.")
-    end: int = Field(0, ge=0, description="One past the last character.")
+    start: Count = Field(0, description="First character, in the page's extracted text.")
+    end: Count = Field(0, description="One past the last character.")
 
 
 class Usage(Contract):
     """What the answer cost at the generator."""
 
-    llm_calls: int = Field(0, ge=0, description="Requests to the generator.")
-    prompt_tokens: int = Field(0, ge=0, description="Tokens read.")
-    completion_tokens: int = Field(0, ge=0, description="Tokens written.")
+    llm_calls: Count = Field(0, description="Requests to the generator.")
+    prompt_tokens: Count = Field(0, description="Tokens read.")
+    completion_tokens: Count = Field(0, description="Tokens written.")
 
 
 class AnswerResponse(Contract):
@@ -110,7 +112,7 @@ class StageEvent(Contract):
     stage: str = Field(description="The stage's name, as in `timings`.")
     status: Literal["started", "done", "degraded", "skipped"] = Field(description="What became of it.")
     timing: StageTiming = Field(default_factory=StageTiming, description="Where its time went, once it is over.")
-    left_ms: float = Field(ge=0, description="Milliseconds left until the answer is due.")
+    left_ms: Milliseconds = Field(description="Milliseconds left until the answer is due.")
     detail: str = Field("", description="Why, when degraded or skipped.")
 
 
@@ -121,4 +123,4 @@ class StrategyInfo(Contract):
 
 
 class Strategies(Contract):
-    strategies: tuple[StrategyInfo, ...] = Field(description="All strategies of this gateway.")
+    strategies: tuple[StrategyInfo, ...] = Field((), description="All strategies of this gateway.")

@@ -1,6 +1,6 @@
 """What all contracts share: the base model, limits, and the types that several services speak of."""
 
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta, timezone
 from typing import Annotated, Any
 from zoneinfo import ZoneInfo
 
@@ -11,6 +11,7 @@ MAX_PAGES = 50
 MAX_PAGE_CHARS = 4 * 1024 * 1024
 MAX_PAGES_CHARS = 32 * 1024 * 1024
 MAX_PASSAGE_CHARS = 20_000
+MAX_INT32 = 2**31 - 1
 
 CRAG_TIME_FORMAT = "%m/%d/%Y, %H:%M:%S"
 # CRAG stamps every question in Pacific Time, daylight saving included.
@@ -31,7 +32,7 @@ class Contract(BaseModel):
 
 
 def parse_query_time(value: Any) -> datetime:
-    """Read CRAG's `02/28/2024, 10:04:54 PT` or ISO 8601 (a time without a zone is UTC) as an aware datetime."""
+    """Read CRAG's `02/28/2024, 10:04:54 PT` or ISO 8601 (a time without a zone is UTC), with a fixed offset."""
     if isinstance(value, datetime):
         moment = value
     elif isinstance(value, str):
@@ -50,9 +51,20 @@ def parse_query_time(value: Any) -> datetime:
     moment = moment if moment.tzinfo else moment.replace(tzinfo=UTC)
     try:
         moment.astimezone(UTC)
+        return _fixed(moment)
     except OverflowError as error:
         raise ValueError("must lie between the years 1 and 9999 in UTC") from error
-    return moment
+
+
+def _fixed(moment: datetime) -> datetime:
+    """The moment with its offset in whole minutes, all that RFC 3339 writes; zones keep seconds before 1900.
+
+    A zone's own datetimes will not do: those in the hour that summer time repeats are equal to no other.
+    """
+    offset = moment.utcoffset() or timedelta(0)
+    whole = timedelta(minutes=int(offset / timedelta(minutes=1)))
+    zone = timezone(whole, moment.tzname() or "UTC") if whole == offset else timezone(whole)
+    return moment.astimezone(zone)
 
 
 Query = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=MAX_QUERY_CHARS)]
@@ -63,6 +75,7 @@ QueryTime = Annotated[
 ]
 Score = Annotated[float, Field(ge=0, le=1, allow_inf_nan=False)]
 Milliseconds = Annotated[float, Field(ge=0, allow_inf_nan=False)]
+Count = Annotated[int, Field(ge=0, le=MAX_INT32)]
 Passage = Annotated[str, StringConstraints(max_length=MAX_PASSAGE_CHARS)]
 
 

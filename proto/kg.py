@@ -4,7 +4,7 @@ from typing import Literal
 
 from pydantic import Field
 
-from proto.base import Contract, Query, QueryTime, StageTiming
+from proto.base import Contract, Count, Query, QueryTime, StageTiming
 from proto.classify import Domain
 
 KgStatus = Literal[
@@ -35,7 +35,7 @@ class KgStatement(Contract):
     status: KgStatus = Field(description="What came of it.")
     text: str = Field("", description="Its facts in words, or what is missing in words.")
     rows_json: str = Field("[]", description="Its rows as a JSON array of objects, typed values.")
-    row_count: int = Field(0, ge=0, description="Rows found, before any cap.")
+    row_count: Count = Field(0, description="Rows found, before any cap.")
 
 
 class KgResponse(Contract):

@@ -2,7 +2,7 @@
 
 from pydantic import Field
 
-from proto.base import Contract, Passage, Query, Score, StageTiming
+from proto.base import Contract, Count, Passage, Query, Score, StageTiming
 
 MAX_DOCUMENTS = 200
 
@@ -15,12 +15,12 @@ class RerankRequest(Contract):
 
 
 class RerankResult(Contract):
-    index: int = Field(ge=0, description="Position of the passage in the request.")
+    index: Count = Field(description="Position of the passage in the request.")
     relevance_score: Score = Field(description="Relevance, comparable within one model.")
     document: str = Field("", description="The passage, when asked for.")
 
 
 class RerankResponse(Contract):
     model: str = Field(description="The scorer and its model.")
-    results: tuple[RerankResult, ...] = Field(description="Best first.")
+    results: tuple[RerankResult, ...] = Field((), description="Best first.")
     timing: StageTiming = Field(default_factory=StageTiming, description="Where the time went.")

@@ -9,7 +9,9 @@ from proto.base import (
     MAX_PAGES,
     MAX_PAGES_CHARS,
     Contract,
+    Count,
     Degradation,
+    Milliseconds,
     Query,
     StageTiming,
 )
@@ -32,7 +34,7 @@ class Page(Contract):
 
 class RetrieveRequest(Contract):
     query: Query = Field(description="What to look for.")
-    pages: tuple[Page, ...] = Field(max_length=MAX_PAGES, description="Where to look.")
+    pages: tuple[Page, ...] = Field((), max_length=MAX_PAGES, description="Where to look.")
     extractor: ExtractorName = Field("resiliparse", description="HTML to text.")
     chunker: ChunkerName = Field("passages", description="Text to chunks.")
     parent_chars: int = Field(0, ge=0, le=8_000, description="Size of parent chunks; 0 is the chunker's own.")
@@ -54,18 +56,18 @@ class RetrievedPassage(Contract):
 
     text: str = Field(description="What the generator is shown.")
     score: float = Field(allow_inf_nan=False, description="Rank score; comparable within one response only.")
-    page: int = Field(ge=0, description="Index of its page in the request.")
+    page: Count = Field(description="Index of its page in the request.")
     kind: PassageKind = Field("text", description="Prose, or a table in Markdown.")
-    start: int = Field(0, ge=0, description="First character, in the page's extracted text (or the table's Markdown).")
-    end: int = Field(0, ge=0, description="One past the last character.")
+    start: Count = Field(0, description="First character, in the page's extracted text (or the table's Markdown).")
+    end: Count = Field(0, description="One past the last character.")
     match: str = Field("", description="The child chunk that matched.")
 
 
 class RetrieveResponse(Contract):
-    passages: tuple[RetrievedPassage, ...] = Field(description="Best first.")
+    passages: tuple[RetrievedPassage, ...] = Field((), description="Best first.")
     degraded: tuple[Degradation, ...] = Field((), description="Pages that were dropped, and why.")
-    chunks: int = Field(0, ge=0, description="Chunks that were searched.")
-    cached_pages: int = Field(0, ge=0, description="Pages whose chunks came from the cache.")
+    chunks: Count = Field(0, description="Chunks that were searched.")
+    cached_pages: Count = Field(0, description="Pages whose chunks came from the cache.")
     timing: StageTiming = Field(default_factory=StageTiming, description="The whole of it.")
-    extract_ms: float = Field(0, ge=0, description="Part spent on HTML and chunks, in the process pool.")
-    rank_ms: float = Field(0, ge=0, description="Part spent on embedding and ranking.")
+    extract_ms: Milliseconds = Field(0, description="Part spent on HTML and chunks, in the process pool.")
+    rank_ms: Milliseconds = Field(0, description="Part spent on embedding and ranking.")

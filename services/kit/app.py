@@ -17,6 +17,7 @@ from services.kit.settings import KitSettings
 from services.kit.telemetry import Metrics, configure_logging, request_id
 
 PROBLEM_TYPE = "application/problem+json"
+SCHEMA_REF = "#/components/schemas/{model}"
 Lifespan = Callable[[FastAPI], AbstractAsyncContextManager[dict[str, Any]]]
 Ready = Callable[[Request], Awaitable[Readiness]]
 
@@ -26,7 +27,7 @@ class ProblemResponse(Response):
 
 
 def _documented(*statuses: int) -> dict[int | str, dict[str, Any]]:
-    content = {PROBLEM_TYPE: {"schema": Problem.model_json_schema(ref_template="#/components/schemas/{model}")}}
+    content = {PROBLEM_TYPE: {"schema": {"$ref": SCHEMA_REF.format(model="Problem")}}}
     return {status: {"description": _TITLES[status], "content": content} for status in statuses}
 
 
@@ -86,7 +87,22 @@ def create_app(
         max_body=settings.max_body_mib * 1024 * 1024,
         admission=admission,
     )
+    _define_problem(app)
     return app
+
+
+def _define_problem(app: FastAPI) -> None:
+    """Add the schema of problems to the documentation: FastAPI collects only what is answered as `application/json`."""
+    schema = Problem.model_json_schema(ref_template=SCHEMA_REF)
+    schemas = {**schema.pop("$defs"), "Problem": schema}
+    document = app.openapi
+
+    def openapi() -> dict[str, Any]:
+        documented = document()
+        documented.setdefault("components", {}).setdefault("schemas", {}).update(schemas)
+        return documented
+
+    app.openapi = openapi  # type: ignore[method-assign]
 
 
 def _probes(service: str, ready: Ready, metrics: Metrics) -> APIRouter:
@@ -96,7 +112,11 @@ def _probes(service: str, ready: Ready, metrics: Metrics) -> APIRouter:
     async def healthz() -> dict[str, str]:
         return {"service": service, "status": "alive"}
 
-    @probes.get("/readyz", summary="Whether the model has answered a warm-up.")
+    @probes.get(
+        "/readyz",
+        summary="Whether the model has answered a warm-up.",
+        responses={503: {"model": Readiness, "description": "Not ready; `detail` says why."}},
+    )
     async def readyz(request: Request, response: Response) -> Readiness:
         readiness = await ready(request)
         response.status_code = 200 if readiness.ready else 503

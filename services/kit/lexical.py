@@ -1,7 +1,7 @@
 """BM25 over the passages of one request.
 
 Only the query's terms are counted, because an index of all terms, which bm25s builds, serves one query here and costs
-ten times as much. Tokens, stop words and stems are bm25s's own, so scores are the ones it would give.
+ten times as much. Tokens, stop words and stems are bm25s's own, so scores are in proportion to its.
 """
 
 import math
@@ -32,16 +32,22 @@ def stems(texts: Sequence[str]) -> list[Stems]:
 
 
 def bm25(query: Stems, documents: Sequence[Stems]) -> NDArray[np.float32]:
-    """Score of each document, shape (documents,); zero where no term of the query occurs (Lucene's variant)."""
+    """Score of each document as a share of what any document could score, 0..1, shape (documents,).
+
+    BM25 itself (Lucene's variant) has no scale: it grows with the number and rarity of the query's terms. The sum of
+    their inverse document frequencies bounds it, and divided by that it can be added to a cosine.
+    """
     scores = np.zeros(len(documents), np.float32)
     if not documents:
         return scores
     lengths = np.fromiter((len(document) for document in documents), np.float32, len(documents))
     norm = K1 * (1 - B + B * lengths / max(float(lengths.mean()), 1e-9))
-    for term in set(query):
+    bound = 0.0
+    # Sorted, because the order of a set differs between processes and with it the last digit of a sum.
+    for term in sorted(set(query)):
         counts = np.fromiter((document.count(term) for document in documents), np.float32, len(documents))
         found = int(np.count_nonzero(counts))
-        if found:
-            idf = math.log(1 + (len(documents) - found + 0.5) / (found + 0.5))
-            scores += idf * counts / (counts + norm)
-    return scores
+        idf = math.log(1 + (len(documents) - found + 0.5) / (found + 0.5))
+        bound += idf
+        scores += idf * counts / (counts + norm)
+    return scores / bound if bound else scores

@@ -76,21 +76,12 @@ class LateInteraction(Scorer):
         dense = np.maximum.reduceat(encoded.vectors @ query.vectors[0], firsts)
         late = np.maximum.reduceat(maxsim(query.token_states, encoded.token_states), firsts)
         words = stems([pairs.query])[0]
-        # The sum of the query's idf bounds BM25 from above, which gives it a scale that requests share.
-        documents = stems(pairs.passages)
-        lexical = bm25(words, documents)
-        bound = _idf_sum(words, documents)
-        mixed = DENSE * dense + MAXSIM * late + LEXICAL * (lexical / bound if bound else lexical)
+        mixed = DENSE * dense + MAXSIM * late + LEXICAL * bm25(words, stems(pairs.passages))
         return [1 / (1 + math.exp(-STEEPNESS * (float(value) - MIDDLE))) for value in mixed]
 
 
 def _pieces(passage: str) -> list[str]:
     return [passage[start : start + PIECE_CHARS] for start in range(0, max(1, len(passage)), PIECE_CHARS)]
-
-
-def _idf_sum(words: Sequence[str], documents: Sequence[Sequence[str]]) -> float:
-    found = (sum(word in document for document in documents) for word in set(words))
-    return sum(math.log(1 + (len(documents) - count + 0.5) / (count + 0.5)) for count in found)
 
 
 class CrossEncoderScorer(Scorer):

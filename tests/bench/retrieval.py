@@ -76,7 +76,8 @@ def paired(data: str, key: str, ours: str = "O") -> str:
 def report(data: str, results: list[dict[str, Any]]) -> None:
     print(f"\n{data}: seconds a question, answer-hit of the context filled to 500 / 1,000 tokens")
     print(
-        f"{'peer':20} {'median':>7} {'p95':>7} {'MiB':>6} {'@500':>6} {'@1000':>6}   time / ours, hits won and lost by ours"
+        f"{'peer':20} {'median':>7} {'p95':>7} {'MiB':>6} {'@500':>6} {'@1000':>6}   "
+        "time / ours, hits won and lost by ours"
     )
     for result in results:
         key = result["peer"]

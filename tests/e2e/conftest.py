@@ -48,8 +48,7 @@ def ports() -> dict[str, int]:
         sockets = {name: stack.enter_context(socket.socket()) for name in NAMES}
         for bound in sockets.values():
             bound.bind(("127.0.0.1", 0))
-        free = {name: bound.getsockname()[1] for name, bound in sockets.items()}
-    return free
+        return {name: bound.getsockname()[1] for name, bound in sockets.items()}
 
 
 @pytest.fixture(scope="session")
