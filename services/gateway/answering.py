@@ -35,7 +35,8 @@ async def answer(
     margin_s = min(settings.safety_margin_s, MARGIN_SHARE * request.budget_s)
     due = arrived.within(request.budget_s)
     run = Run(budget=due.within(due.total_s - margin_s), listener=listener)
-    draft = await _run(strategy, _question(request), run, mesh)
+    with mesh.pace.request():
+        draft = await _run(strategy, _question(request), run, mesh)
     _count(metrics, run, draft)
     return AnswerResponse(
         answer=draft.answer,

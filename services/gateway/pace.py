@@ -1,4 +1,11 @@
-"""A running estimate of the generator's speed, so that a strategy asks no more of it than the time left allows."""
+"""A running estimate of the generator's speed, so that a strategy asks no more of it than the time left allows.
+
+Requests in flight share the engine: it reads their prompts one after the other, and writes their answers side by side.
+So a prompt is taken to cost its tokens times the number of requests, which also gives each of them its fair share.
+"""
+
+import contextlib
+from collections.abc import Iterator
 
 # Older requests fade by this factor with each new one: a generator that slows under load is believed within ten.
 FADE = 0.9
@@ -17,26 +24,41 @@ class Pace:
     def __init__(self, prefill_s: float, decode_s: float) -> None:
         self.prefill_s = prefill_s
         self.decode_s = decode_s
+        self._in_flight = 0
         # The guess enters as two imagined requests, one nearly all prompt and one nearly all completion.
         self._pp = self._pc = self._cc = self._pt = self._ct = 0.0
         for prompt, completion in ((1_000.0, 0.0), (0.0, 50.0)):
             self._add(prompt, completion, prompt * self.prefill_s + completion * self.decode_s, PRIOR_WEIGHT)
 
+    @property
+    def sharing(self) -> int:
+        """How many requests share the engine, at least one."""
+        return max(1, self._in_flight)
+
+    @contextlib.contextmanager
+    def request(self) -> Iterator[None]:
+        """Count a request as one that will need the engine while the context is open."""
+        self._in_flight += 1
+        try:
+            yield
+        finally:
+            self._in_flight -= 1
+
     def seconds(self, prompt_tokens: int, completion_tokens: int) -> float:
-        """How long a request of this size should take."""
-        return prompt_tokens * self.prefill_s + completion_tokens * self.decode_s
+        """How long a request of this size should take now."""
+        return prompt_tokens * self.sharing * self.prefill_s + completion_tokens * self.decode_s
 
     def affordable_prompt(self, seconds: float, completion_tokens: int) -> int:
         """The longest prompt, in tokens, whose answer should be there in time."""
-        return max(0, int((seconds - completion_tokens * self.decode_s) / self.prefill_s))
+        return max(0, int((seconds - completion_tokens * self.decode_s) / (self.prefill_s * self.sharing)))
 
     def affordable_completion(self, seconds: float, prompt_tokens: int) -> int:
         """The longest answer, in tokens, that should be there in time."""
-        return max(0, int((seconds - prompt_tokens * self.prefill_s) / self.decode_s))
+        return max(0, int((seconds - prompt_tokens * self.sharing * self.prefill_s) / self.decode_s))
 
     def observe(self, prompt_tokens: int, completion_tokens: int, seconds: float) -> None:
-        """Learn from a request that has ended."""
-        self._add(float(prompt_tokens), float(completion_tokens), seconds, 1.0)
+        """Learn from a request that has ended, or from one given up after `seconds` with nothing to show."""
+        self._add(float(prompt_tokens * self.sharing), float(completion_tokens), seconds, 1.0)
         determinant = self._pp * self._cc - self._pc**2
         if determinant > 1e-9 * self._pp * self._cc:
             prefill = (self._pt * self._cc - self._ct * self._pc) / determinant

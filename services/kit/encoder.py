@@ -44,11 +44,16 @@ class TokenStates:
     def __len__(self) -> int:
         return len(self.offsets) - 1
 
-    def take(self, texts: Sequence[int] | Ints) -> "TokenStates":
-        """The states of some texts, in the order given."""
-        lengths = np.diff(self.offsets)[texts]
-        rows = np.concatenate([np.arange(self.offsets[i], self.offsets[i + 1]) for i in texts] or [_no_ints()])
-        return TokenStates(self.states[rows], self.ids[rows], _offsets(lengths))
+    def of(self, text: int) -> tuple[Floats, Ints]:
+        """States and ids of one text, as views."""
+        rows = slice(self.offsets[text], self.offsets[text + 1])
+        return self.states[rows], self.ids[rows]
+
+    @classmethod
+    def join(cls, texts: "Sequence[tuple[NDArray[np.floating], Ints]]") -> "TokenStates":
+        """The states and ids of several texts, at least one, in one."""
+        states = np.concatenate([states for states, _ in texts]).astype(np.float32, copy=False)
+        return cls(states, np.concatenate([ids for _, ids in texts]), _offsets([len(ids) for _, ids in texts]))
 
 
 @dataclass(frozen=True, slots=True)
@@ -166,9 +171,9 @@ class Encoder:
                     states |= {i: hidden[row, : len(ids[i])] for row, i in enumerate(batch)}
         if not keep_token_states:
             return Encoded(vectors)
-        flat = np.concatenate([states[i] for i in range(len(ids))])
-        flat_ids = np.concatenate([np.asarray(tokens, np.int64) for tokens in ids])
-        return Encoded(vectors, TokenStates(flat, flat_ids, _offsets([len(tokens) for tokens in ids])))
+        return Encoded(
+            vectors, TokenStates.join([(states[i], np.asarray(tokens, np.int64)) for i, tokens in enumerate(ids)])
+        )
 
     def count_tokens(self, texts: Sequence[str]) -> list[int]:
         """Tokens that each text takes, special ones included, after the model's own truncation."""

@@ -29,10 +29,16 @@ class SearchablePage:
         self.stems: list[Stems] = stems([chunk.text for chunk in self.children])
         self.vectors: NDArray[np.float16] = np.zeros((len(self.children), dimension), np.float16)
         self.embedded: NDArray[np.bool_] = np.zeros(len(self.children), np.bool_)
+        # Token states and ids of the children that late interaction has looked at: 100 times a vector, so only those.
+        self.states: dict[int, tuple[NDArray[np.float16], NDArray[np.int64]]] = {}
+
+    @property
+    def nbytes(self) -> int:
+        """Memory that it takes, estimated; it grows as queries look at more of the page."""
+        return self._fixed_nbytes + sum(states.nbytes + ids.nbytes for states, ids in self.states.values())
 
     @cached_property
-    def nbytes(self) -> int:
-        """Memory that it takes, estimated."""
+    def _fixed_nbytes(self) -> int:
         chars = sum(len(chunk.text) for chunk in (*self.children, *self.parents))
         chunks = len(self.children) + len(self.parents)
         words = sum(len(words) for words in self.stems)
@@ -57,29 +63,31 @@ class PageCache:
 
     def __init__(self, max_bytes: int) -> None:
         self._max_bytes = max_bytes
-        self._pages: OrderedDict[Key, SearchablePage] = OrderedDict()
+        # Each with the size that it was counted with, since pages grow while they are used.
+        self._pages: OrderedDict[Key, tuple[SearchablePage, int]] = OrderedDict()
         self._nbytes = 0
         self._lock = threading.Lock()
 
     def get(self, key: Key) -> SearchablePage | None:
         with self._lock:
-            page = self._pages.get(key)
-            if page is not None:
-                self._pages.move_to_end(key)
-            return page
+            if key not in self._pages:
+                return None
+            self._pages.move_to_end(key)
+            return self._pages[key][0]
 
     def put(self, key: Key, page: SearchablePage) -> None:
-        """Keep a page, and let go of those unused for longest; one larger than the cache is not kept."""
-        if page.nbytes > self._max_bytes:
-            return
+        """Keep a page, or count it anew, and let go of those unused for longest; too large a one is not kept."""
+        nbytes = page.nbytes
         with self._lock:
             if replaced := self._pages.pop(key, None):
-                self._nbytes -= replaced.nbytes
-            self._pages[key] = page
-            self._nbytes += page.nbytes
+                self._nbytes -= replaced[1]
+            if nbytes > self._max_bytes:
+                return
+            self._pages[key] = page, nbytes
+            self._nbytes += nbytes
             while self._nbytes > self._max_bytes:
-                _, oldest = self._pages.popitem(last=False)
-                self._nbytes -= oldest.nbytes
+                _, (_, oldest_nbytes) = self._pages.popitem(last=False)
+                self._nbytes -= oldest_nbytes
 
     @property
     def use(self) -> CacheUse:

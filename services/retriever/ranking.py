@@ -16,7 +16,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from services.kit.encoder import Encoder, TokenStates
+from services.kit.encoder import Encoder, Floats, Ints, TokenStates
 from services.kit.late_interaction import maxsim
 from services.kit.lexical import Stems, bm25, stems
 from services.retriever.corpus import SearchablePage
@@ -26,7 +26,7 @@ Scores = NDArray[np.float32]
 PREFILTER = 200
 # Weight of BM25's share beside a cosine; anything from 0.1 to 0.5 does as well.
 LEXICAL = 0.25
-# Late interaction needs a second pass over the texts, which only the best are worth; 50 give no better context.
+# Late interaction for the best only: 50 give no better context, and their token states are what pages cache.
 LATE_POOL = 20
 # Reciprocal rank fusion's constant (Cormack et al., 2009).
 RRF_K = 60
@@ -142,18 +142,9 @@ def rank(
     order = sorted(range(len(places)), key=lambda index: (-lexical[index], places[index][1], places[index][0]))
     kept = np.sort(np.asarray(order[: max(prefilter, recall_k)]))
     chosen = [places[index] for index in kept]
-    encoded = encoder.encode_query(query, keep_token_states=True)
-    dense = np.zeros(len(chosen), np.float32)
-    if ranking != "bm25":
-        dense = _vectors(pages, chosen, encoder).astype(np.float32) @ encoded.vectors[0]
-
-    def late(indexes: Sequence[int]) -> Scores:
-        texts = [pages[page].children[child].text for page, child in (chosen[index] for index in indexes)]
-        return maxsim(
-            _states(encoded.token_states), _states(encoder.encode(texts, keep_token_states=True).token_states)
-        )
-
-    scores = RANKINGS[ranking](Candidates(lexical[kept], dense, late))
+    embedding = _Embedding(query, pages, chosen, encoder, keep=RANKINGS[ranking] is by_late_interaction)
+    dense = np.zeros(len(chosen), np.float32) if ranking == "bm25" else embedding.cosines()
+    scores = RANKINGS[ranking](Candidates(lexical[kept], dense, embedding.maxsims))
     best = np.argsort(-scores, kind="stable")[:recall_k]
     return [Hit(page=chosen[index][0], child=chosen[index][1], score=float(scores[index])) for index in best]
 
@@ -173,19 +164,57 @@ def _distinct(pages: Sequence[SearchablePage], fields: Sequence[str]) -> tuple[l
     return places, documents
 
 
-def _vectors(
-    pages: Sequence[SearchablePage], places: Sequence[tuple[int, int]], encoder: Encoder
-) -> NDArray[np.float16]:
-    missing = [(page, child) for page, child in places if not pages[page].embedded[child]]
-    if missing:
-        vectors = encoder.encode([pages[page].children[child].text for page, child in missing]).vectors
-        for (page, child), vector in zip(missing, vectors, strict=True):
-            pages[page].vectors[child] = vector
-            pages[page].embedded[child] = True
-    return np.stack([pages[page].vectors[child] for page, child in places])
+class _Embedding:
+    """What the encoder has to say about a request's candidates; it is asked only for what the pages do not hold yet.
 
+    Args:
+        keep: keep the token states of what is embedded, from the same forward pass, since MaxSim will want some.
+    """
 
-def _states(states: TokenStates | None) -> TokenStates:
-    if states is None:
-        raise RuntimeError("the encoder kept no token states")
-    return states
+    def __init__(
+        self,
+        query: str,
+        pages: Sequence[SearchablePage],
+        places: Sequence[tuple[int, int]],
+        encoder: Encoder,
+        *,
+        keep: bool,
+    ) -> None:
+        self._query = query
+        self._pages = pages
+        self._places = places
+        self._encoder = encoder
+        self._keep = keep
+        self._fresh: dict[tuple[int, int], tuple[Floats, Ints]] = {}
+
+    def cosines(self) -> Scores:
+        """Cosine of each candidate."""
+        self._encoded = self._encoder.encode_query(self._query, keep_token_states=self._keep)
+        missing = [place for place in self._places if not self._pages[place[0]].embedded[place[1]]]
+        for (page, child), vector in zip(missing, self._encode(missing), strict=True):
+            self._pages[page].vectors[child] = vector
+            self._pages[page].embedded[child] = True
+        vectors = np.stack([self._pages[page].vectors[child] for page, child in self._places])
+        return np.asarray(vectors.astype(np.float32) @ self._encoded.vectors[0], np.float32)
+
+    def maxsims(self, candidates: Sequence[int]) -> Scores:
+        """MaxSim of some candidates, by their index."""
+        if self._encoded.token_states is None:
+            raise RuntimeError("the encoder kept no token states")
+        places = [self._places[index] for index in candidates]
+        self._encode(
+            [place for place in places if place not in self._fresh and place[1] not in self._pages[place[0]].states]
+        )
+        for page, child in places:
+            if child not in self._pages[page].states:
+                states, ids = self._fresh[page, child]
+                self._pages[page].states[child] = states.astype(np.float16), ids.copy()
+        known = [self._pages[page].states[child] for page, child in places]
+        return maxsim(self._encoded.token_states, TokenStates.join(known))
+
+    def _encode(self, places: Sequence[tuple[int, int]]) -> Floats:
+        texts = [self._pages[page].children[child].text for page, child in places]
+        encoded = self._encoder.encode(texts, keep_token_states=self._keep)
+        if encoded.token_states is not None:
+            self._fresh |= {place: encoded.token_states.of(index) for index, place in enumerate(places)}
+        return encoded.vectors

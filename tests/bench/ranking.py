@@ -113,7 +113,7 @@ def fresh_questions(root: pathlib.Path, seed: int, limit: int) -> list[Question]
         answering = next((title for title in own if holds(documents[title], answers)), None)
         if answering and not row["false_premise"]:
             candidates.append((row, answering, tuple(answers)))
-    rng = random.Random(seed)  # noqa: S311 - a sample, not a secret
+    rng = random.Random(seed)
     questions = []
     for row, answering, answers_of in rng.sample(candidates, min(limit, len(candidates))):
         others = [title for title in sorted(documents) if title not in set(row["wiki_docs"])]
@@ -188,7 +188,7 @@ def measure_squad(root: pathlib.Path, encoder: Encoder, seed: int, limit: int) -
     paragraphs = [json.loads(line) for line in next(folder.glob("*.paragraphs.jsonl")).read_text().splitlines()]
     rows = [json.loads(line) for line in next(folder.glob("*.questions.jsonl")).read_text().splitlines()]
     rows = [row for row in rows if not row["is_impossible"]]
-    sample = random.Random(seed).sample(rows, min(limit, len(rows)))  # noqa: S311 - a sample, not a secret
+    sample = random.Random(seed).sample(rows, min(limit, len(rows)))
     texts = [paragraph["context"] for paragraph in paragraphs]
     place = {paragraph["pid"]: index for index, paragraph in enumerate(paragraphs)}
     page = SearchablePage(Paragraphs(texts), encoder.dimension)

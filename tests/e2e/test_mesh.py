@@ -13,6 +13,7 @@ from typing import Any
 import httpx
 import pytest
 
+from services.cli.processes import find
 from tests.e2e.conftest import NAMES, RealMesh
 
 pytestmark = [pytest.mark.anyio, pytest.mark.e2e, pytest.mark.timeout(420)]
@@ -102,18 +103,21 @@ async def test_a_hang_up_stops_vllm(mesh: RealMesh) -> None:
 
 
 async def test_ten_users_at_once_and_many_more(mesh: RealMesh, client: httpx.AsyncClient) -> None:
-    async def ask() -> tuple[int, float]:
+    async def ask() -> tuple[int, float, str]:
         began = time.monotonic()
         reply = await client.post("/answer", json=question(budget_s=12))
-        return reply.status_code, time.monotonic() - began
+        return reply.status_code, time.monotonic() - began, reply.json().get("kind", "")
 
     outcomes = await asyncio.gather(*(ask() for _ in range(40)))
-    accepted = [seconds for status, seconds in outcomes if status == 200]
-    assert {status for status, _ in outcomes} == {200, 429}
+    accepted = [seconds for status, seconds, _ in outcomes if status == 200]
+    assert {status for status, _, _ in outcomes} == {200, 429}
     assert len(accepted) >= 10
     assert max(accepted) < 12.5
-    body = (await client.post("/answer", json=question())).json()
-    assert not body["degraded"]
+    answered = [kind for status, _, kind in outcomes if status == 200 and kind == "answer"]
+    print(json.dumps({"accepted": len(accepted), "answered": len(answered), "slowest_s": round(max(accepted), 1)}))
+    async with asyncio.timeout(30):
+        while (await client.post("/answer", json=question())).json()["degraded"]:
+            await asyncio.sleep(0.5)
 
 
 async def test_a_killed_service_is_named_and_can_be_started_again(mesh: RealMesh, client: httpx.AsyncClient) -> None:
@@ -131,5 +135,4 @@ async def test_down_leaves_no_process_behind(mesh: RealMesh) -> None:
     started = [process for name in NAMES for process in await mesh.processes(name)]
     assert len(started) >= len(NAMES)
     await mesh.supervisor.down()
-    left = [process.pid for process in started if Path(f"/proc/{process.pid}").exists()]
-    assert left == []
+    assert [process for process in started if find(process.pid)] == []

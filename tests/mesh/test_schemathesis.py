@@ -13,6 +13,7 @@ import uvicorn
 from hypothesis import HealthCheck, settings
 from schemathesis import Case
 from schemathesis.checks import not_a_server_error
+from schemathesis.schemas import BaseSchema
 from schemathesis.specs.openapi.checks import (
     content_type_conformance,
     response_schema_conformance,
@@ -74,7 +75,7 @@ def urls() -> Iterator[dict[str, str]]:
         yield urls
 
 
-def schema_of(service: str) -> Any:
+def schema_of(service: str) -> BaseSchema:
     """The committed contract, which the drift test keeps equal to the app's."""
     return schemathesis.openapi.from_path(OPENAPI / f"{service}.json")
 

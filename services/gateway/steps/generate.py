@@ -10,7 +10,7 @@ from services.gateway.mesh import Mesh
 from services.gateway.normalize import normalize
 from services.gateway.prompts import Prompt
 from services.gateway.run import Draft, Run
-from services.kit.errors import ServiceFailure
+from services.kit.errors import ServiceFailure, ServiceTimeout
 from services.kit.llm import estimate_tokens
 
 # Asking the tokenizer is a look-up, not inference: one that takes longer is in trouble.
@@ -20,6 +20,8 @@ MIN_CONTEXT_TOKENS = 64
 # Most answers are shorter; one that is not is cut where the time for it ends.
 PLANNED_ANSWER_TOKENS = 25
 MIN_ANSWER_TOKENS = 8
+# Cited by an abstention that had no time to read them.
+UNREAD_CITATIONS = 5
 # The engine's pace is an average: a prompt is planned as if it took this much longer.
 PACE_MARGIN = 1.3
 # Left between the generator's allowance and the run's end, so that its time-out is named and not just suffered.
@@ -27,7 +29,12 @@ NAMING_RESERVE_S = 0.05
 
 
 async def fit(run: Run, mesh: Mesh, evidence: Sequence[Evidence], *, max_tokens: int) -> list[Evidence]:
-    """The best passages within `max_tokens` and within what the generator can read in the time left."""
+    """The best passages within `max_tokens` and within what the generator can read in the time left.
+
+    None of them when there is no time to read any: an answer without them would be a guess that looks grounded, so the
+    run's best stays an abstention that shows what was found.
+    """
+    run.best = Draft(evidence=tuple(evidence[:UNREAD_CITATIONS]))
     if not evidence:
         return []
     affordable = mesh.pace.affordable_prompt(run.budget.left() / PACE_MARGIN, PLANNED_ANSWER_TOKENS)
@@ -65,9 +72,9 @@ async def generate(
     spare_s = run.budget.left() / PACE_MARGIN
     prompt_tokens = sum(estimate_tokens(message.content) for message in messages)
     affordable = max(MIN_ANSWER_TOKENS, mesh.pace.affordable_completion(spare_s, prompt_tokens))
+    began = time.monotonic()
     try:
         async with run.stage("generate") as stage:
-            began = time.monotonic()
             completion = await mesh.llm.chat(
                 messages,
                 max_tokens=min(max_tokens, affordable),
@@ -78,6 +85,9 @@ async def generate(
             seconds = time.monotonic() - began
             stage.inference_ms = seconds * 1000
             stage.detail = f"{completion.prompt_tokens} + {completion.completion_tokens} tokens"
+    except ServiceTimeout:
+        mesh.pace.observe(prompt_tokens, 0, time.monotonic() - began)
+        return run.best
     except ServiceFailure:
         return run.best
     run.spent(completion)

@@ -58,6 +58,8 @@ class Db3(Strategy):
             )
         limit = settings.max_answer_tokens
         shown = await fit(run, mesh, found, max_tokens=settings.max_context_tokens)
+        if found and not shown:
+            return run.best
         return await generate(
             run,
             mesh,

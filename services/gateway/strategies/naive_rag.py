@@ -34,4 +34,6 @@ class NaiveRag(Strategy):
         )
         limit = settings.max_answer_tokens
         shown = await fit(run, mesh, evidence, max_tokens=settings.max_context_tokens)
+        if evidence and not shown:
+            return run.best
         return await generate(run, mesh, self._prompt, question.query, question.query_time, shown, max_tokens=limit)

@@ -39,3 +39,14 @@ def test_rates_stay_positive_whatever_is_observed() -> None:
         pace.observe(draw.randint(1, 5_000), draw.randint(0, 75), draw.uniform(0.001, 30))
         assert pace.prefill_s > 0
         assert pace.decode_s > 0
+
+
+def test_requests_in_flight_share_the_engine_fairly() -> None:
+    pace = Pace(1 / 1_000, 1 / 50)
+    alone = pace.affordable_prompt(4, 25)
+    with pace.request(), pace.request(), pace.request(), pace.request():
+        assert pace.affordable_prompt(4, 25) == pytest.approx(alone / 4, abs=1)
+        # Four at a time, each four times as slow: the engine is as fast as ever.
+        for _ in range(20):
+            pace.observe(1_000, 20, 4.4)
+    assert pace.seconds(1_000, 20) == pytest.approx(1.4, rel=0.2)
