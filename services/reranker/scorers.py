@@ -99,7 +99,7 @@ class CrossEncoderScorer(Scorer):
             model_kwargs={"dtype": self.precision.torch_dtype},
             activation_fn=torch.nn.Sigmoid(),
         )
-        self._length = int(self._model.max_length or 512)
+        self._length = int(self._model.max_seq_length or 512)
 
     def score(self, pairs: Pairs) -> list[float]:
         # Its predict sorts by length; a batch is bounded by what its longest pair takes.

@@ -1,0 +1,121 @@
+"""Vectors are sentence-transformers' own, whatever the batching and the number format."""
+
+import pathlib
+
+import numpy as np
+import pytest
+
+from services.kit import encoder as module
+from services.kit.encoder import Encoder, TokenStates, bundled_model
+from services.kit.precision import Precision
+from tests.unit.conftest import FP32
+
+TEXTS = [
+    "K2 was first climbed in 1954 by an Italian expedition.",
+    "",
+    "a",
+    "🏔️",
+    "The cat sat on the mat. " * 60,
+    "Dividends per share rose by 4 % to $0.24 in the third quarter.",
+    "东京是日本的首都",
+]
+
+
+def test_vectors_are_those_of_sentence_transformers(encoder: Encoder) -> None:
+    from sentence_transformers import SentenceTransformer
+
+    reference = SentenceTransformer(str(bundled_model()), device="cpu", local_files_only=True)
+    expected = reference.encode(TEXTS, normalize_embeddings=True)
+    assert np.allclose(encoder.encode(TEXTS).vectors, expected, atol=1e-5)
+
+
+def test_bfloat16_stays_close_to_fp32(encoder: Encoder) -> None:
+    half = Encoder(precision=Precision("cpu", "bf16", "test"))
+    half.load()
+    cosines = (half.encode(TEXTS).vectors * encoder.encode(TEXTS).vectors).sum(axis=1)
+    assert cosines.min() >= 0.999
+
+
+def test_vectors_are_unit_float32_in_the_order_given(encoder: Encoder) -> None:
+    vectors = encoder.encode(TEXTS).vectors
+    assert vectors.shape == (len(TEXTS), encoder.dimension)
+    assert vectors.dtype == np.float32
+    assert np.allclose(np.linalg.norm(vectors, axis=1), 1, atol=1e-5)
+    alone = np.concatenate([encoder.encode([text]).vectors for text in TEXTS])
+    assert np.allclose(vectors, alone, atol=1e-5)
+
+
+def test_batches_are_bounded_by_tokens_with_padding() -> None:
+    small = Encoder(precision=FP32, batch_tokens=20)
+    lengths = [3, 10, 4, 25, 9]
+    batches = list(small._batches(lengths))
+    assert batches == [[3], [1, 4], [2, 0]]
+    assert all(len(batch) == 1 or len(batch) * max(lengths[i] for i in batch) <= 20 for batch in batches)
+
+
+def test_the_size_of_batches_changes_nothing(encoder: Encoder) -> None:
+    small = Encoder(precision=FP32, batch_tokens=1)
+    small.load()
+    assert np.allclose(small.encode(TEXTS).vectors, encoder.encode(TEXTS).vectors, atol=1e-5)
+
+
+def test_token_states_come_with_the_vectors(encoder: Encoder) -> None:
+    encoded = encoder.encode(TEXTS, keep_token_states=True)
+    states = encoded.token_states
+    assert states is not None
+    assert len(states) == len(TEXTS)
+    assert list(np.diff(states.offsets)) == encoder.count_tokens(TEXTS)
+    assert np.allclose(np.linalg.norm(states.states, axis=1), 1, atol=1e-5)
+    assert np.allclose(encoded.vectors, encoder.encode(TEXTS).vectors, atol=1e-6)
+    third, ids = states.of(2)
+    assert third.shape == (3, encoder.dimension)
+    alone = encoder.encode(["a"], keep_token_states=True).token_states
+    assert alone is not None
+    assert list(ids) == list(alone.ids)
+    assert np.allclose(third, alone.states, atol=1e-5)
+
+
+def test_states_of_single_texts_join_again(encoder: Encoder) -> None:
+    states = encoder.encode(TEXTS, keep_token_states=True).token_states
+    assert states is not None
+    joined = TokenStates.join([states.of(index) for index in range(len(states))])
+    assert np.array_equal(joined.states, states.states)
+    assert np.array_equal(joined.offsets, states.offsets)
+
+
+def test_nothing_to_encode(encoder: Encoder) -> None:
+    encoded = encoder.encode([], keep_token_states=True)
+    assert encoded.vectors.shape == (0, encoder.dimension)
+    assert encoded.token_states is not None
+    assert len(encoded.token_states) == 0
+
+
+def test_long_texts_are_cut(encoder: Encoder) -> None:
+    assert encoder.count_tokens(["word " * 5_000]) == [256]
+
+
+def test_a_query_gets_the_models_query_prompt(encoder: Encoder, monkeypatch: pytest.MonkeyPatch) -> None:
+    plain = encoder.encode_query("who climbed it?").vectors
+    assert np.allclose(plain, encoder.encode(["who climbed it?"]).vectors, atol=1e-6)
+    monkeypatch.setitem(encoder._model.prompts, "query", "Represent this: ")
+    prompted = encoder.encode_query("who climbed it?").vectors
+    assert np.allclose(prompted, encoder.encode(["Represent this: who climbed it?"]).vectors, atol=1e-6)
+
+
+def test_an_encoder_that_is_not_loaded_says_so() -> None:
+    encoder = Encoder()
+    assert encoder.name == "all-MiniLM-L6-v2"
+    for use in (lambda: encoder.encode(["text"]), lambda: encoder.precision, lambda: encoder.dimension):
+        with pytest.raises(RuntimeError, match="not loaded"):
+            use()
+
+
+def test_a_folder_without_a_model_is_refused(tmp_path: pathlib.Path) -> None:
+    with pytest.raises((OSError, ValueError)):
+        Encoder(str(tmp_path), precision=FP32).load()
+
+
+def test_the_bundled_package_may_be_missing(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "BUNDLED_PACKAGE", "no_such_package_here")
+    with pytest.raises(ValueError, match="not installed"):
+        bundled_model()

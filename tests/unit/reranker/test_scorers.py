@@ -1,0 +1,109 @@
+"""Scores are in 0..1, in order, and mean the same in every request."""
+
+import pathlib
+import shutil
+
+import numpy as np
+import pytest
+import torch
+
+from services.kit.encoder import Encoder, bundled_model
+from services.reranker.scorers import SCORERS, Pairs, Scorer, _unit, build_scorer
+from tests.unit.conftest import FP32
+
+QUERY = "when was K2 first climbed?"
+ANSWER = "K2 was first climbed on 31 July 1954 by Lino Lacedelli and Achille Compagnoni."
+NEAR = "Mount Everest was first climbed in 1953 by Edmund Hillary and Tenzing Norgay."
+FAR = "Bread is baked from flour, water, salt and yeast."
+
+
+@pytest.fixture(scope="session")
+def late_interaction(encoder: Encoder) -> Scorer:
+    scorer = build_scorer("late-interaction", model="", precision=FP32, batch_tokens=1_024)
+    scorer.load()
+    return scorer
+
+
+@pytest.fixture(scope="session")
+def tiny_cross_encoder(tmp_path_factory: pytest.TempPathFactory) -> pathlib.Path:
+    """A random cross-encoder with the bundled tokenizer: real loading and scoring, meaningless scores."""
+    from transformers import BertConfig, BertForSequenceClassification
+
+    folder = tmp_path_factory.mktemp("cross-encoder")
+    torch.manual_seed(3)
+    config = BertConfig(
+        vocab_size=30_522,
+        hidden_size=32,
+        num_hidden_layers=2,
+        num_attention_heads=2,
+        intermediate_size=64,
+    )
+    config.num_labels = 1
+    BertForSequenceClassification(config).save_pretrained(folder)
+    for name in ("tokenizer.json", "tokenizer_config.json", "vocab.txt", "special_tokens_map.json"):
+        shutil.copy(bundled_model() / name, folder)
+    return folder
+
+
+def test_the_answer_comes_before_the_near_and_the_far(late_interaction: Scorer) -> None:
+    scores = late_interaction.score(Pairs(QUERY, (FAR, ANSWER, NEAR)))
+    assert scores[1] > scores[2] > scores[0]
+    assert all(0 <= score <= 1 for score in scores)
+    assert scores[1] > 0.5 > scores[0]
+
+
+def test_the_best_of_bad_passages_scores_low(late_interaction: Scorer) -> None:
+    bad = late_interaction.score(Pairs(QUERY, (FAR, "Cats sleep most of the day.")))
+    good = late_interaction.score(Pairs(QUERY, (FAR, ANSWER)))
+    assert max(bad) < 0.5 < max(good)
+
+
+def test_equal_passages_score_the_same(late_interaction: Scorer) -> None:
+    first, second = late_interaction.score(Pairs(QUERY, (ANSWER, ANSWER)))
+    assert first == pytest.approx(second, abs=1e-5)
+
+
+@pytest.mark.parametrize("query", ["the of and", "🏔️", "?", "x", "why " * 600])
+def test_odd_queries_and_passages(query: str, late_interaction: Scorer) -> None:
+    scores = late_interaction.score(Pairs(query, ("", " ", "🏔️", "?", ANSWER * 100)))
+    assert len(scores) == 5
+    assert all(0 <= score <= 1 for score in scores)
+
+
+def test_the_best_piece_speaks_for_a_long_passage(late_interaction: Scorer) -> None:
+    buried, without = late_interaction.score(Pairs(QUERY, (FAR * 60 + ANSWER, FAR * 62)))
+    assert buried > without
+
+
+@pytest.mark.parametrize("name", ["cross-encoder", "flag-embedding"])
+def test_cross_encoders_give_probabilities(name: str, tiny_cross_encoder: pathlib.Path) -> None:
+    scorer = build_scorer(name, model=str(tiny_cross_encoder), precision=FP32, batch_tokens=2_048)
+    scorer.load()
+    scorer.warm_up()
+    passages = (FAR, ANSWER, NEAR, "", ANSWER * 40)
+    scores = scorer.score(Pairs(QUERY, passages))
+    assert len(scores) == len(passages)
+    assert all(0 < score < 1 for score in scores)
+    alone = [scorer.score(Pairs(QUERY, (passage,)))[0] for passage in passages]
+    assert np.allclose(scores, alone, atol=1e-4)
+
+
+def test_both_cross_encoder_engines_agree(tiny_cross_encoder: pathlib.Path) -> None:
+    scores = []
+    for name in ("cross-encoder", "flag-embedding"):
+        scorer = build_scorer(name, model=str(tiny_cross_encoder), precision=FP32, batch_tokens=2_048)
+        scorer.load()
+        scores.append(scorer.score(Pairs(QUERY, (FAR, ANSWER, NEAR))))
+    assert np.allclose(scores[0], scores[1], atol=1e-4)
+
+
+def test_what_is_no_number_is_irrelevant() -> None:
+    assert _unit([float("nan"), float("inf"), -0.1, 1.5, 0.25]) == [0.0, 0.0, 0.0, 1.0, 0.25]
+
+
+def test_scorers_are_built_by_name() -> None:
+    assert set(SCORERS) == {"late-interaction", "cross-encoder", "flag-embedding"}
+    with pytest.raises(ValueError, match=r"'best'.*cross-encoder"):
+        build_scorer("best", model="", precision=FP32, batch_tokens=1)
+    with pytest.raises(ValueError, match="needs CRAGMESH_RERANKER_MODEL"):
+        build_scorer("cross-encoder", model="", precision=FP32, batch_tokens=1)
