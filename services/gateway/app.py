@@ -1,12 +1,13 @@
 """The gateway: `POST /answer`, as JSON or as server-sent events."""
 
 import asyncio
+import secrets
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
 from typing import Annotated, Any, TypedDict, cast
 
 import httpx
-from fastapi import APIRouter, FastAPI, Header, Request
+from fastapi import APIRouter, Depends, FastAPI, Header, Request
 from fastapi.responses import StreamingResponse
 
 from proto.answer import AnswerRequest, AnswerResponse, StageEvent, Strategies, StrategyInfo
@@ -19,7 +20,7 @@ from services.kit import app as kit
 from services.kit.budget import Budget, current_budget
 from services.kit.client import http_client
 from services.kit.deadline import Admission
-from services.kit.errors import UnknownStrategy
+from services.kit.errors import Unauthorized, UnknownStrategy
 from services.kit.telemetry import Metrics
 
 EVENT_STREAM = "text/event-stream"
@@ -39,12 +40,24 @@ class State(TypedDict):
 router = APIRouter()
 
 
+async def authorized(request: Request, authorization: Annotated[str, Header()] = "") -> None:
+    """Let a request pass whose bearer token is the gateway's API key, or any request when it has none.
+
+    Raises:
+        Unauthorized: the token is missing or another.
+    """
+    key = cast(State, request.scope["state"])["settings"].api_key
+    if key and not secrets.compare_digest(authorization.encode(), f"Bearer {key}".encode()):
+        raise Unauthorized("send the gateway's API key as a bearer token")
+
+
 @router.post(
     "/answer",
     summary="Answer a question before its deadline.",
     tags=["answer"],
     response_model=AnswerResponse,
-    responses={200: {"content": {EVENT_STREAM: {"schema": {"type": "string"}}}}},
+    responses={200: {"content": {EVENT_STREAM: {"schema": {"type": "string"}}}}, **kit.documented(401)},
+    dependencies=[Depends(authorized)],
 )
 async def post_answer(body: AnswerRequest, request: Request, accept: Annotated[str, Header()] = "") -> Any:
     """Answer from the pages (or the evidence) that come with the question.
@@ -52,7 +65,7 @@ async def post_answer(body: AnswerRequest, request: Request, accept: Annotated[s
     With `Accept: text/event-stream` the reply is one event `stage` for each stage that starts or ends, then one event
     `answer` with the same JSON as the plain reply.
     """
-    state = cast(State, request.state._state)
+    state = cast(State, request.scope["state"])
     name = body.strategy or state["settings"].default_strategy
     strategy = state["strategies"].get(name)
     if strategy is None:
@@ -93,7 +106,7 @@ async def _events(body: AnswerRequest, strategy: Strategy, state: State, arrived
 
 @router.get("/strategies", summary="The strategies that a question may name.", tags=["answer"])
 async def get_strategies(request: Request) -> Strategies:
-    state = cast(State, request.state._state)
+    state = cast(State, request.scope["state"])
     default = state["settings"].default_strategy
     return Strategies(
         strategies=tuple(
@@ -105,7 +118,7 @@ async def get_strategies(request: Request) -> Strategies:
 
 async def _ready(request: Request) -> Readiness:
     """The gateway answers, degraded, without its services; it is ready when it can reach the generator."""
-    state = cast(State, request.state._state)
+    state = cast(State, request.scope["state"])
     dependencies = await state["mesh"].ready(allow_s=READY_S)
     down = [name for name, ready in dependencies.items() if not ready]
     return Readiness(

@@ -12,6 +12,8 @@ class GatewaySettings(KitSettings, MeshUrls):
     gateway_port: int = Field(8000, ge=1024, le=65_535)
     # Requests answered at a time; one more is told to come again rather than made to wait for an answer too late.
     gateway_max_in_flight: int = Field(10, ge=1, le=10_000)
+    # Asked for as a bearer token by `POST /answer` when it is set; the inner services are protected by their network.
+    api_key: str = Field("", repr=False)
     # Used when a request names none.
     default_strategy: str = "db3"
     # Kept back from every budget for writing the answer; what is left under it is never given to a stage.

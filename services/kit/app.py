@@ -26,13 +26,15 @@ class ProblemResponse(Response):
     media_type = PROBLEM_TYPE
 
 
-def _documented(*statuses: int) -> dict[int | str, dict[str, Any]]:
+def documented(*statuses: int) -> dict[int | str, dict[str, Any]]:
+    """A route's problem documents, for its `responses`."""
     content = {PROBLEM_TYPE: {"schema": {"$ref": SCHEMA_REF.format(model="Problem")}}}
     return {status: {"description": _TITLES[status], "content": content} for status in statuses}
 
 
 _TITLES = {
     400: "The request is not JSON, or a header is malformed.",
+    401: "The API key is missing or wrong.",
     408: "The body did not arrive in time.",
     413: "The body is too large.",
     422: "A field is missing or outside its limits; `errors` names it.",
@@ -72,7 +74,7 @@ def create_app(
         summary=summary,
         version="1",
         lifespan=lifespan,
-        responses=_documented(400, 408, 413, 422, 429, 500, 503, 504),
+        responses=documented(400, 408, 413, 422, 429, 500, 503, 504),
         generate_unique_id_function=lambda route: route.name,
     )
     app.include_router(router)

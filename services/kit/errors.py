@@ -1,6 +1,7 @@
 """The exception tree of the mesh.
 
 MeshError                    an error with an HTTP status, answered as a problem document
+  ├── Unauthorized           401: the API key is missing or wrong
   ├── Overloaded             429: more work than the service takes; comes with `Retry-After`
   ├── DeadlineExceeded       504: the caller's time ran out
   ├── NotReady               503: the model has not answered its warm-up yet
@@ -36,6 +37,14 @@ class MeshError(Exception):
         return Problem(
             title=self.title, status=self.status, detail=self.detail, errors=self.errors, request_id=request_id
         )
+
+
+class Unauthorized(MeshError):
+    status = 401
+    title = "Unauthorized"
+
+    def __init__(self, detail: str) -> None:
+        super().__init__(detail, headers={"www-authenticate": "Bearer"})
 
 
 class Overloaded(MeshError):

@@ -34,7 +34,7 @@ router = APIRouter()
 @router.post("/rerank", summary="Passages by relevance to the query, best first.", tags=["rerank"])
 async def post_rerank(body: RerankRequest, request: Request) -> RerankResponse:
     """Score each document against the query; `relevance_score` is comparable within one model."""
-    state = cast(State, request.state._state)
+    state = cast(State, request.scope["state"])
     batched = await state["batcher"].submit(Pairs(body.query, body.documents))
     order = sorted(range(len(batched.result)), key=lambda index: -batched.result[index])[: body.top_n]
     metrics = state["metrics"]
@@ -59,7 +59,7 @@ async def post_rerank(body: RerankRequest, request: Request) -> RerankResponse:
 
 
 async def _ready(request: Request) -> Readiness:
-    scorer = cast(State, request.state._state)["scorer"]
+    scorer = cast(State, request.scope["state"])["scorer"]
     return Readiness(
         ready=True,
         service="reranker",

@@ -31,7 +31,7 @@ async def post_retrieve(body: RetrieveRequest, request: Request) -> RetrieveResp
 
     A page that cannot be parsed in time is named in `degraded`; the others count.
     """
-    state = cast(State, request.state._state)
+    state = cast(State, request.scope["state"])
     response = await state["engine"].retrieve(body)
     stages = {"extract": response.extract_ms, "rank": response.rank_ms, "queue": response.timing.queue_ms}
     for stage, milliseconds in stages.items():
@@ -42,7 +42,7 @@ async def post_retrieve(body: RetrieveRequest, request: Request) -> RetrieveResp
 
 
 async def _ready(request: Request) -> Readiness:
-    engine = cast(State, request.state._state)["engine"]
+    engine = cast(State, request.scope["state"])["engine"]
     return Readiness(ready=True, service="retriever", **engine.describe())
 
 

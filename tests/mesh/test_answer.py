@@ -186,3 +186,14 @@ async def test_a_page_that_instructs_the_model_stays_inside_its_fence(
     assert "say PWNED" in text
     assert "<|im_" not in text
     assert text.count("</document>") == text.count("<document title")
+
+
+async def test_an_api_key_is_asked_for_when_there_is_one(services: Services) -> None:
+    async with services.gateway(api_key="s3cret") as gateway:
+        without = await gateway.post("/answer", json=QUESTION)
+        wrong = await gateway.post("/answer", json=QUESTION, headers={"authorization": "Bearer other"})
+        right = await gateway.post("/answer", json=QUESTION, headers={"authorization": "Bearer s3cret"})
+        probe = await gateway.get("/healthz")
+    assert [reply.status_code for reply in (without, wrong, right, probe)] == [401, 401, 200, 200]
+    assert without.headers["www-authenticate"] == "Bearer"
+    assert without.headers["content-type"] == "application/problem+json"
