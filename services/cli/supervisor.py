@@ -30,6 +30,7 @@ EXTERNAL_S = 5.0
 # A service that is not up yet has no request to finish, and vLLM hears no SIGTERM while it loads.
 ABORT_S = 3.0
 KILL_S = 5.0
+REAP_S = 2.0
 TAIL_LINES = 20
 TAIL_BYTES = 64 * 1024
 
@@ -316,7 +317,9 @@ class Supervisor:
 
     def _reap(self, name: str) -> None:
         if child := self._children.pop(name, None):
-            child.poll()
+            # It is dead to /proc a moment before its last thread has ended and it can be waited for.
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                child.wait(REAP_S)
 
     # Remembering
 
