@@ -62,9 +62,10 @@ async def mesh(ports: dict[str, int], tmp_path_factory: pytest.TempPathFactory) 
     supervisor = Supervisor(services, tmp_path_factory.mktemp("run"), cwd=ROOT)
     try:
         await supervisor.up()
+        # The launcher reads it when the generator starts; other tests must not.
+        del os.environ["CRAGMESH_GENERATOR_PORT"]
         yield RealMesh(urls, supervisor)
     finally:
-        del os.environ["CRAGMESH_GENERATOR_PORT"]
         await supervisor.down()
 
 
