@@ -73,7 +73,7 @@ class HttpPeer(LocalPeer):
         }
         self._process = subprocess.Popen(
             [sys.executable, "-W", "ignore", "-m", "services.retriever"],
-            env=env | {"OMP_WAIT_POLICY": "PASSIVE", "HF_HUB_OFFLINE": "1"},
+            env=env | {"GOMP_SPINCOUNT": "1000", "HF_HUB_OFFLINE": "1"},
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,
             start_new_session=True,

@@ -33,7 +33,7 @@ from services.kit.precision import choose_precision
 from services.retriever.chunk import Chunk, Chunking
 from services.retriever.corpus import SearchablePage
 from services.retriever.pages import PageOptions, ProcessedPage, process_page
-from services.retriever.ranking import RANKINGS, Candidates, Scores, rank
+from services.retriever.ranking import PREFILTER, RANKINGS, Candidates, Scores, rank
 
 BUDGETS = (500, 1_000)
 # Questions whose time is taken.
@@ -138,10 +138,12 @@ class Paragraphs(ProcessedPage):
         return Chunking([Chunk(text, 0, len(text)) for text in texts], [])
 
 
-def passages(query: str, pages: Sequence[SearchablePage], encoder: Encoder, ranking: str) -> Iterator[str]:
+def passages(
+    query: str, pages: Sequence[SearchablePage], encoder: Encoder, ranking: str, prefilter: int
+) -> Iterator[str]:
     """What the generator would be shown, best first, each passage once."""
     seen: set[tuple[int, str, int]] = set()
-    for hit in rank(query, pages, encoder, ranking=ranking, recall_k=200):
+    for hit in rank(query, pages, encoder, ranking=ranking, recall_k=100, prefilter=prefilter):
         shown = pages[hit.page].shown(hit.child)
         if (place := (hit.page, shown.kind, shown.start)) not in seen:
             seen.add(place)
@@ -158,7 +160,9 @@ def share(values: Sequence[float] | NDArray[np.float64]) -> str:
     return f"{array.mean():.3f} ±{array.std() / math.sqrt(len(array)):.3f}"
 
 
-def measure_fresh(root: pathlib.Path, encoder: Encoder, seed: int, limit: int, parents: Sequence[int]) -> None:
+def measure_fresh(
+    root: pathlib.Path, encoder: Encoder, seed: int, limit: int, parents: Sequence[int], prefilter: int
+) -> None:
     questions = fresh_questions(root, seed, limit)
     tokenizer = Tokenizer.from_file(str(bundled_model() / "tokenizer.json"))
     tokenizer.no_truncation()
@@ -174,14 +178,14 @@ def measure_fresh(root: pathlib.Path, encoder: Encoder, seed: int, limit: int, p
             hits: dict[int, list[float]] = {budget: [] for budget in BUDGETS}
             cold, warm = [], []
             for index, question in enumerate(questions):
-                context = "\n".join(passages(question.text, shared[index], encoder, name))
+                context = "\n".join(passages(question.text, shared[index], encoder, name, prefilter))
                 if index < TIMED:
                     began = time.perf_counter()
                     anew = [SearchablePage(page, encoder.dimension) for page in processed[index]]
-                    list(passages(question.text, anew, encoder, name))
+                    list(passages(question.text, anew, encoder, name, prefilter))
                     cold.append(time.perf_counter() - began)
                     began = time.perf_counter()
-                    list(passages(question.text, anew, encoder, name))
+                    list(passages(question.text, anew, encoder, name, prefilter))
                     warm.append(time.perf_counter() - began)
                 for budget in BUDGETS:
                     hits[budget].append(holds(cut(tokenizer, context, budget), question.answers))
@@ -224,6 +228,7 @@ def main() -> None:
     parser.add_argument("--parents", default="600,1200", help="characters of a passage, for fresh")
     parser.add_argument("-n", type=int, default=60, help="questions of fresh")
     parser.add_argument("--squad-n", type=int, default=500, help="questions of squad")
+    parser.add_argument("--prefilter", type=int, default=PREFILTER, help="chunks embedded for a question of fresh")
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--precision", default="auto", choices=["auto", "fp32", "fp16", "bf16"])
     args = parser.parse_args()
@@ -239,7 +244,7 @@ def main() -> None:
     root = pathlib.Path(place)
     for seed in map(int, args.seeds.split(",")):
         if "fresh" in args.sets:
-            measure_fresh(root, encoder, seed, args.n, [int(size) for size in args.parents.split(",")])
+            measure_fresh(root, encoder, seed, args.n, [int(size) for size in args.parents.split(",")], args.prefilter)
         if "squad" in args.sets:
             measure_squad(root, encoder, seed, args.squad_n)
 

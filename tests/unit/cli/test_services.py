@@ -61,7 +61,7 @@ def test_vllm_is_launched_with_its_own_environment(monkeypatch: pytest.MonkeyPat
     launch = generator.launch()
     assert launch.argv[0] == sys.executable
     assert str(model) in launch.argv
-    assert launch.env["OMP_WAIT_POLICY"] == "PASSIVE"
+    assert launch.env["GOMP_SPINCOUNT"] == "1000"
     assert (generator.device, generator.precision, generator.ready_path) == ("cpu", "bf16", "/health")
 
 
@@ -99,11 +99,11 @@ def test_a_generator_url_is_never_started(monkeypatch: pytest.MonkeyPatch) -> No
 
 
 def test_the_shell_wins_over_our_defaults(monkeypatch: pytest.MonkeyPatch) -> None:
-    for name in ("OMP_WAIT_POLICY", "OMP_NUM_THREADS"):
+    for name in ("GOMP_SPINCOUNT", "OMP_NUM_THREADS"):
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv("HF_HUB_OFFLINE", "0")
     monkeypatch.setenv("CRAGMESH_THREADS", "3")
     environment = model_environment()
-    assert environment["OMP_WAIT_POLICY"] == "PASSIVE"
+    assert environment["GOMP_SPINCOUNT"] == "1000"
     assert environment["OMP_NUM_THREADS"] == "3"
     assert "HF_HUB_OFFLINE" not in environment
