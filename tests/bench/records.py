@@ -26,10 +26,10 @@ BUDGET_S = 30.0
 def found_in_page(citation: dict[str, Any], record: dict[str, Any]) -> bool:
     """Whether a citation's text is a piece of the page that it names, or of one of its tables."""
     result = record["search_results"][citation["page"]]
-    page = process_page(result["page_result"], PageOptions(name=result["page_name"]))
-    texts = [page.text, result["page_snippet"] or "", *page.tables]
-    squeeze = " ".join
-    return any(squeeze(citation["text"].split()) in squeeze(text.split()) for text in texts)
+    page = process_page(result["page_result"], PageOptions(), result["page_name"])
+    sources = " ".join(f"{page.text}\n{page.tables_markdown}\n{result['page_snippet'] or ''}".split())
+    # Line by line, since a piece of a table repeats the table's head.
+    return all(" ".join(line.split()) in sources for line in citation["text"].splitlines())
 
 
 async def main() -> None:

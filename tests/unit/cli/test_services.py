@@ -61,7 +61,7 @@ def test_vllm_is_launched_with_its_own_environment(monkeypatch: pytest.MonkeyPat
     launch = generator.launch()
     assert launch.argv[0] == sys.executable
     assert str(model) in launch.argv
-    assert launch.env["GOMP_SPINCOUNT"] == "1000"
+    assert launch.env["OMP_WAIT_POLICY"] == "PASSIVE"
     assert (generator.device, generator.precision, generator.ready_path) == ("cpu", "bf16", "/health")
 
 
