@@ -1,5 +1,6 @@
 """From what a model wrote to what CRAG scores: one line, canonical abstentions (CRAG; ElectricSheep, 4.7)."""
 
+import itertools
 import re
 from dataclasses import dataclass
 
@@ -19,6 +20,7 @@ _UNKNOWN = re.compile(
     re.IGNORECASE,
 )
 _INVALID = re.compile(r"^\W*(?:this\s+is\s+an?\s+|the\s+question\s+is\s+)?invalid(?:\s+question)?\b", re.IGNORECASE)
+_ITEM = re.compile(r"^\s*(?:[-*•]|\d{1,2}[.)])\s+(?=\S)")
 _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]+")
 
 
@@ -40,10 +42,13 @@ def normalize(text: str, *, finished: bool = True) -> Normalized:
     if _UNKNOWN.search(text):
         return Normalized(UNKNOWN, "unknown")
     lines = [line for line in (_CONTROL.sub(" ", line).strip() for line in text.splitlines()) if line]
+    if len(lines) > 1 and lines[0].rstrip("* ").endswith(":"):
+        # A label or an announcement on a line of its own, with the answer below it.
+        lines = lines[1:]
     line = _LABEL.sub("", lines[0]) if lines else ""
-    if not line.strip() and len(lines) > 1:
-        # A label on a line of its own, with the answer below it.
-        line = lines[1]
+    if len(lines) > 1 and all(map(_ITEM.match, lines[:2])):
+        items = itertools.takewhile(_ITEM.match, lines)
+        line = ", ".join(_ITEM.sub("", item) for item in items)
     if _INVALID.match(line):
         return Normalized(INVALID, "invalid_question")
     if not finished and len(lines) == 1:

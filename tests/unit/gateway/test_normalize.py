@@ -18,6 +18,10 @@ from services.gateway.normalize import INVALID, UNKNOWN, Normalized, normalize
         ("Paris\n\nExplanation: it is the capital.", "Paris"),
         ("The tower\tis   330 m\x00tall", "The tower is 330 m tall"),
         ("A - B", "A - B"),
+        ("The answer to this question is:\nParis", "Paris"),
+        ("1. Paris\n2. Rome\n3) Oslo\nThese are capitals.", "Paris, Rome, Oslo"),
+        ("Three cities:\n- Paris\n- Rome", "Paris, Rome"),
+        ("1. FC Köln", "1. FC Köln"),
         ("**1889**", "1889"),
     ],
 )
