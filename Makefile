@@ -14,10 +14,10 @@ BIN := .venv/bin
 TORCH := $(shell sed -n 's/^ *"\(torch==[^"]*\)".*/\1/p' pyproject.toml | head -n 1)
 STAMP := .setup/installed-$(shell cksum < pyproject.toml | tr -d ' ')
 
-.PHONY: help setup generator demo up down status logs lint format test test-fast contracts bench bench-ranking bench-records overload clean distclean
+.PHONY: help setup generator demo up down status logs lint format test test-fast contracts bench bench-ranking bench-records hang-up overload clean distclean
 
 help: ## Show this list.
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-10s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-14s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
 
 setup: $(STAMP) ## Install the mesh into .venv (once, and again when pyproject.toml changes).
 	@:
@@ -96,6 +96,9 @@ bench-ranking: setup ## Compare the rankings on SQuAD and FreshQA; needs CRAGMES
 
 bench-records: up ## Post the real CRAG records to the running mesh; needs CRAGMESH_EVAL_DATA.
 	$(BIN)/python -m tests.bench.records
+
+hang-up: up ## Hang up on the running mesh and see how soon vLLM is idle.
+	$(BIN)/python -m tests.load.hang_up
 
 overload: up ## Ask the running mesh far more than it can answer, for a minute.
 	$(BIN)/python -m tests.load.overload $(ARGS)
