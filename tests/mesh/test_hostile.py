@@ -1,0 +1,49 @@
+"""Hostile pages through the whole mesh: a normal answer or a page named in `degraded`, never a 500 or a stuck worker."""
+
+import time
+
+import httpx
+import pytest
+
+from tests.mesh.conftest import LIGHTHOUSE, Services
+
+pytestmark = pytest.mark.anyio
+
+MIB = 1024 * 1024
+PAGES = {
+    "nested": "<div>" * 200_000 + "deep" + "</div>" * 200_000,
+    "unclosed": "<b><i><font>" * 100_000,
+    "many rows": "<table>" + "<tr><td>1</td><td>2</td></tr>" * 140_000 + "</table>",
+    "huge spans": "<table><tr><td rowspan=999999 colspan=999999>x</td><td>y</td></tr><tr><td>z</td></tr></table>"
+    * 2_000,
+    "attributes": "<p " + " ".join(f"a{n}=1" for n in range(300_000)) + ">text</p>",
+    "nuls": "<p>lighthouse\x00\x00 designed by</p>" * 20_000,
+    "no markup": "lighthouse " * (4 * MIB // 11),
+    "one word": "x" * (4 * MIB),
+    "binary": "".join(map(chr, range(256))) * 8_000,
+    "unfinished": "<html><body><script>" + "var a = '<p>';" * 200_000,
+    "entities": "&#x1F600;&nbsp;&lt;script&gt;" * 100_000,
+    "lists": "<ul><li>" * 50_000,
+    "replacement": "\ufffd\ufeff\u202e" * 100_000,
+}
+
+
+@pytest.mark.parametrize("name", PAGES)
+async def test_a_hostile_page_costs_itself_at_most(services: Services, gateway: httpx.AsyncClient, name: str) -> None:
+    assert len(PAGES[name]) <= 4 * MIB
+    results = [{"page_name": "hostile", "page_result": PAGES[name]}, LIGHTHOUSE]
+    question = {"query": "Who designed the harbour lighthouse?", "search_results": results, "budget_s": 20}
+    began = time.monotonic()
+    reply = await gateway.post("/answer", json=question)
+    assert time.monotonic() - began < 20
+    body = reply.json()
+    assert reply.status_code == 200
+    assert any("Marta Lindqvist" in citation["text"] for citation in body["citations"])
+    assert {item["stage"] for item in body["degraded"]} <= {"page:0"}
+
+
+async def test_the_workers_are_well_afterwards(gateway: httpx.AsyncClient) -> None:
+    question = {"query": "Who designed the harbour lighthouse?", "search_results": [LIGHTHOUSE]}
+    body = (await gateway.post("/answer", json=question)).json()
+    assert body["degraded"] == []
+    assert body["answer"] == "Paris"
