@@ -1,4 +1,4 @@
-"""Hostile pages through the whole mesh: a normal answer or a page named in `degraded`, never a 500 or a stuck worker."""
+"""Hostile pages through the whole mesh: a normal answer, at most a page in `degraded`, never a stuck worker."""
 
 import time
 
