@@ -15,6 +15,8 @@ from pydantic import BaseModel, ConfigDict, Field, JsonValue, TypeAdapter, Valid
 from services.kit.client import ServiceClient
 from services.kit.errors import BadReply, ServiceRejected
 
+NOT_FOUND, METHOD_NOT_ALLOWED = 404, 405
+
 Role = Literal["system", "user", "assistant"]
 
 # Below what English text has, so that an estimate errs on the side of a shorter prompt.
@@ -156,6 +158,7 @@ class LLM:
 
     def __init__(self, client: ServiceClient, *, model: str = "") -> None:
         self._client = client
+        self._configured = model
         self._model = model
         self._served: frozenset[str] = frozenset()
         self._has_tokenizer = True
@@ -211,7 +214,13 @@ class LLM:
             body["stop"] = list(stop)
         if constraint:
             body |= constraint.body()
-        content = await self._post("/v1/chat/completions", body, allow_s=allow_s)
+        try:
+            content = await self._post("/v1/chat/completions", body, allow_s=allow_s)
+        except ServiceRejected as error:
+            if error.status == NOT_FOUND:
+                # Another model or adapter set is served now; the next request asks which.
+                self._served, self._model = frozenset(), self._configured
+            raise
         reply = self._parse(_CHAT, content)
         samples = tuple(_sample(choice) for choice in reply.choices)
         if constraint and not all(constraint.holds(sample.text) for sample in samples):
@@ -248,7 +257,7 @@ class LLM:
         try:
             return self._parse(_TOKENIZED, await self._post("/tokenize", body, allow_s=allow_s)).tokens
         except ServiceRejected as error:
-            if error.status not in (404, 405):
+            if error.status not in (NOT_FOUND, METHOD_NOT_ALLOWED):
                 raise
             self._has_tokenizer = False
             return None

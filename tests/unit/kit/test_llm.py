@@ -140,3 +140,22 @@ def test_constraints_hold_or_not() -> None:
     ]
     for constraint, text, holds in cases:
         assert constraint.holds(text) is holds
+
+
+async def test_a_server_that_comes_back_with_another_model_is_asked_again() -> None:
+    served = ["old"]
+
+    def answer(request: httpx.Request) -> httpx.Response:
+        if request.url.path == "/v1/models":
+            return httpx.Response(200, json={"data": [{"id": served[0]}]})
+        model = json.loads(request.content)["model"]
+        if model != served[0]:
+            return httpx.Response(404)
+        return httpx.Response(200, json={"model": model, "choices": [{"message": {"content": "Paris"}}]})
+
+    model = LLM(ServiceClient("generator", "http://g", http_client(httpx.MockTransport(answer))))
+    assert (await model.chat(ASK, max_tokens=5, allow_s=1)).model == "old"
+    served[0] = "new"
+    with pytest.raises(ServiceRejected):
+        await model.chat(ASK, max_tokens=5, allow_s=1)
+    assert (await model.chat(ASK, max_tokens=5, allow_s=1)).model == "new"
