@@ -12,8 +12,10 @@ from services.cli import processes
 from services.cli.supervisor import PidFile
 from tests.unit.cli.conftest import FAKE, free_port
 
+# As in a terminal: whatever runs the tests in the background may have made its children ignore interrupts.
 SCRIPT = """
-import sys
+import signal, sys
+signal.signal(signal.SIGINT, signal.default_int_handler)
 from services.cli import main
 from services.cli.services import Launch, Service
 
