@@ -4,7 +4,6 @@ MeshError                    an error with an HTTP status, answered as a problem
   ├── Unauthorized           401: the API key is missing or wrong
   ├── Overloaded             429: more work than the service takes; comes with `Retry-After`
   ├── DeadlineExceeded       504: the caller's time ran out
-  ├── NotReady               503: the model has not answered its warm-up yet
   └── UnknownStrategy        422: no strategy of that name
 ServiceFailure               a call to another service failed; `reason` is the word for `degraded`
   ├── ServiceTimeout         "timeout": no answer within the allowance
@@ -58,11 +57,6 @@ class Overloaded(MeshError):
 class DeadlineExceeded(MeshError):
     status = 504
     title = "Deadline exceeded"
-
-
-class NotReady(MeshError):
-    status = 503
-    title = "Not ready"
 
 
 class UnknownStrategy(MeshError):

@@ -105,3 +105,22 @@ async def generate(
         source="web" if shown else "model",
         evidence=shown,
     )
+
+
+async def read_and_answer(
+    run: Run,
+    mesh: Mesh,
+    prompt: Prompt,
+    query: str,
+    query_time: datetime,
+    evidence: Sequence[Evidence],
+    *,
+    max_context_tokens: int,
+    max_tokens: int,
+    adapter: str = "",
+) -> Draft:
+    """`fit`, then `generate`; evidence that there is no time to read makes an abstention, no evidence does not."""
+    shown = await fit(run, mesh, evidence, max_tokens=max_context_tokens)
+    if evidence and not shown:
+        return run.best
+    return await generate(run, mesh, prompt, query, query_time, shown, max_tokens=max_tokens, adapter=adapter)

@@ -4,7 +4,7 @@ from services.gateway import prompts
 from services.gateway.mesh import Mesh
 from services.gateway.run import Draft, Run
 from services.gateway.settings import GatewaySettings
-from services.gateway.steps.generate import fit, generate
+from services.gateway.steps.generate import read_and_answer
 from services.gateway.steps.rerank import best_pages, rerank
 from services.gateway.steps.retrieve import retrieve
 from services.gateway.strategies.base import Question, Strategy
@@ -56,17 +56,14 @@ class Db3(Strategy):
                 top_n=TOP_N,
                 allow_s=self.web_allowance(run, settings.rerank_cap_s),
             )
-        limit = settings.max_answer_tokens
-        shown = await fit(run, mesh, found, max_tokens=settings.max_context_tokens)
-        if found and not shown:
-            return run.best
-        return await generate(
+        return await read_and_answer(
             run,
             mesh,
             self._prompt,
             question.query,
             question.query_time,
-            shown,
-            max_tokens=limit,
+            found,
+            max_context_tokens=settings.max_context_tokens,
+            max_tokens=settings.max_answer_tokens,
             adapter=settings.web_answer_adapter,
         )

@@ -4,7 +4,7 @@ from services.gateway import prompts
 from services.gateway.mesh import Mesh
 from services.gateway.run import Draft, Run
 from services.gateway.settings import GatewaySettings
-from services.gateway.steps.generate import fit, generate
+from services.gateway.steps.generate import read_and_answer
 from services.gateway.steps.retrieve import retrieve
 from services.gateway.strategies.base import Question, Strategy
 
@@ -32,8 +32,13 @@ class NaiveRag(Strategy):
             recall_k=5,
             top_n=5,
         )
-        limit = settings.max_answer_tokens
-        shown = await fit(run, mesh, evidence, max_tokens=settings.max_context_tokens)
-        if evidence and not shown:
-            return run.best
-        return await generate(run, mesh, self._prompt, question.query, question.query_time, shown, max_tokens=limit)
+        return await read_and_answer(
+            run,
+            mesh,
+            self._prompt,
+            question.query,
+            question.query_time,
+            evidence,
+            max_context_tokens=settings.max_context_tokens,
+            max_tokens=settings.max_answer_tokens,
+        )
