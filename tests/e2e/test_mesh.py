@@ -7,7 +7,6 @@ import signal
 import time
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from pathlib import Path
 from typing import Any
 
 import httpx
@@ -15,18 +14,12 @@ import pytest
 
 from services.cli.processes import find
 from tests.e2e.conftest import NAMES, RealMesh
+from tests.load import hang_up
+from tests.load.overload import demo_pages
 
 pytestmark = [pytest.mark.anyio, pytest.mark.e2e, pytest.mark.timeout(420)]
 
-DEMO = Path(__file__).resolve().parents[2] / "services" / "cli" / "demo"
 QUESTION = "How tall is the Eiffel Tower in metres?"
-
-
-def demo_pages() -> list[dict[str, str]]:
-    return [
-        {"page_name": path.stem, "page_url": f"file:{path.name}", "page_result": path.read_text("utf-8")}
-        for path in sorted(DEMO.glob("*.html"))
-    ]
 
 
 def question(**change: Any) -> dict[str, Any]:
@@ -35,9 +28,7 @@ def question(**change: Any) -> dict[str, Any]:
 
 async def running_requests(mesh: RealMesh) -> float:
     async with httpx.AsyncClient(timeout=5) as http:
-        text = (await http.get(mesh.urls["generator"] + "/metrics")).text
-    lines = [line for line in text.splitlines() if line.startswith("vllm:num_requests_running")]
-    return sum(float(line.rsplit(" ", 1)[1]) for line in lines)
+        return await hang_up.running_requests(http, mesh.urls["generator"])
 
 
 @asynccontextmanager

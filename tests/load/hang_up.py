@@ -16,8 +16,9 @@ GENERATOR = "http://127.0.0.1:8005"
 REPEATS = 5
 
 
-async def running_requests(http: httpx.AsyncClient) -> float:
-    text = (await http.get(f"{GENERATOR}/metrics")).text
+async def running_requests(http: httpx.AsyncClient, generator: str = GENERATOR) -> float:
+    """vLLM's own count of the requests that it works on."""
+    text = (await http.get(f"{generator}/metrics")).text
     lines = [line for line in text.splitlines() if line.startswith("vllm:num_requests_running")]
     return sum(float(line.rsplit(" ", 1)[1]) for line in lines)
 

@@ -30,14 +30,17 @@ class Outcome:
     degraded: int = 0
 
 
-def question(budget_s: float) -> bytes:
-    pages = [
+def demo_pages() -> list[dict[str, str]]:
+    """The demo's pages as search results."""
+    return [
         {"page_name": path.stem, "page_url": f"file:{path.name}", "page_result": path.read_text("utf-8")}
         for path in sorted(DEMO.glob("*.html"))
     ]
-    return json.dumps(
-        {"query": "How tall is the Eiffel Tower?", "search_results": pages, "budget_s": budget_s}
-    ).encode()
+
+
+def question(budget_s: float) -> bytes:
+    asked = {"query": "How tall is the Eiffel Tower?", "search_results": demo_pages(), "budget_s": budget_s}
+    return json.dumps(asked).encode()
 
 
 async def ask(http: httpx.AsyncClient, body: bytes, outcome: Outcome) -> None:
