@@ -1,0 +1,5 @@
+"""What all tables of the graph share."""
+
+from sqlalchemy import MetaData
+
+METADATA = MetaData()
