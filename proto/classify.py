@@ -4,7 +4,7 @@ from typing import Literal
 
 from pydantic import Field
 
-from proto.base import Contract, Query, QueryTime, Score, StageTiming
+from proto.base import Contract, Degradation, Query, QueryTime, Score, StageTiming
 
 Domain = Literal["finance", "sports", "music", "movie", "open"]
 Dynamism = Literal["unknown", "static", "slow-changing", "fast-changing", "real-time"]
@@ -19,6 +19,12 @@ QuestionType = Literal[
     "post-processing",
     "false_premise",
 ]
+ClassifyMode = Literal["default", "svm", "in-context", "auto"]
+
+
+class LabelProbability(Contract):
+    label: str = Field(description="The label.")
+    probability: Score = Field(description="How probable it is.")
 
 
 class Classification(Contract):
@@ -30,13 +36,26 @@ class Classification(Contract):
     dynamism_certainty: Score = Field(0, description="Probability of the dynamism.")
     question_type: QuestionType = Field("unknown", description="CRAG's question type.")
     question_type_certainty: Score = Field(0, description="Probability of the question type.")
+    dynamic_probability: Score = Field(
+        0, description="Probability that the answer changes within a year: fast-changing or real-time."
+    )
+    false_premise_probability: Score = Field(0, description="Probability that the question's premise is false.")
+    domain_probabilities: tuple[LabelProbability, ...] = Field(
+        (), description="All domains, for a strategy's own rule."
+    )
 
 
 class ClassifyRequest(Contract):
     query: Query = Field(description="The question.")
     query_time: QueryTime | None = Field(None, description="When it was asked; now by default.")
+    mode: ClassifyMode = Field("default", description="Which classifier; the service's own default when not given.")
+    min_domain_certainty: Score = Field(
+        0, description="The domain is `open` unless it is more certain than this, as in WeKnow-RAG with 0.9."
+    )
 
 
 class ClassifyResponse(Contract):
     classification: Classification = Field(description="The labels.")
     timing: StageTiming = Field(default_factory=StageTiming, description="Where the time went.")
+    mode: str = Field("", description="Who said so: `svm`, `in-context`, or a head's name with each where they differ.")
+    degraded: tuple[Degradation, ...] = Field((), description="What was missing, such as the generator.")

@@ -4,8 +4,11 @@ from typing import Literal
 
 from pydantic import Field
 
-from proto.base import Contract, Count, Query, QueryTime, StageTiming
+from proto.base import Contract, Count, Query, QueryTime, Score, StageTiming
 from proto.classify import Domain
+
+MAX_PROGRAM_CHARS = 2_000
+MAX_STATEMENTS = 8
 
 KgStatus = Literal[
     "ok",
@@ -19,27 +22,86 @@ KgStatus = Literal[
     "timeout",
     "no_program",
 ]
+KgMode = Literal["auto", "program", "function-calling", "rules"]
 
 
 class KgRequest(Contract):
     query: Query = Field(description="The question.")
     query_time: QueryTime | None = Field(None, description="When it was asked; facts after it are hidden.")
     domain: Domain = Field("open", description="The domain whose functions may be called.")
+    mode: KgMode = Field(
+        "auto",
+        description="Who writes the program: the LLM in the regularized language, the LLM as function calls, or rules "
+        "without an LLM. `auto` is `program`, and `rules` where the LLM is missing or late.",
+    )
     max_tokens: int = Field(1_000, ge=50, le=4_000, description="Cap of the facts' text, in generator tokens.")
+
+
+class KgExecuteRequest(Contract):
+    program: str = Field(min_length=1, max_length=MAX_PROGRAM_CHARS, description="In the regularized language.")
+    query_time: QueryTime | None = Field(None, description="Facts after it are hidden; now by default.")
+    domain: Domain = Field("open", description="The domain in which functions are looked for first.")
+    max_tokens: int = Field(1_000, ge=50, le=4_000, description="Cap of the facts' text, in generator tokens.")
+
+
+class KgEntity(Contract):
+    """What a name was taken for."""
+
+    name: str = Field(description="As the program has it.")
+    kind: str = Field("", description="Kind of entity: movie, company, artist ...")
+    surface: str = Field("", description="The graph's own name for it.")
+    entity_ids: tuple[str, ...] = Field((), description="Its identifiers; several for namesakes.")
+    score: Score = Field(0, description="How well the names agree.")
+    how: str = Field("", description="exact, alias, tokens or fuzzy.")
 
 
 class KgStatement(Contract):
     """One statement of a program and what came of it."""
 
-    source: str = Field(max_length=2_000, description="The statement in the regularized language.")
+    source: str = Field(max_length=2 * MAX_PROGRAM_CHARS, description="The statement in the regularized language.")
     status: KgStatus = Field(description="What came of it.")
     text: str = Field("", description="Its facts in words, or what is missing in words.")
     rows_json: str = Field("[]", description="Its rows as a JSON array of objects, typed values.")
     row_count: Count = Field(0, description="Rows found, before any cap.")
+    value_json: str = Field("", description="The aggregate as a JSON value; empty when there is none.")
+    entities: tuple[KgEntity, ...] = Field((), description="What its names were taken for.")
+    windows: tuple[str, ...] = Field((), description="What its times were taken for.")
+    notes: tuple[str, ...] = Field((), description="What a reader must know beside the facts.")
+    error: str = Field("", description="What was wrong.")
+    expected: tuple[str, ...] = Field((), description="What would have been right, best first.")
 
 
 class KgResponse(Contract):
     status: KgStatus = Field(description="The best status of the statements.")
-    statements: tuple[KgStatement, ...] = Field((), max_length=8, description="In program order.")
+    program: str = Field("", description="The program that was run.")
+    mode: KgMode = Field("auto", description="Who wrote it; `auto` when it came with the request.")
+    statements: tuple[KgStatement, ...] = Field((), max_length=MAX_STATEMENTS, description="In program order.")
     text: str = Field("", description="All facts in words, ready for a prompt.")
-    timing: StageTiming = Field(default_factory=StageTiming, description="Where the time went.")
+    repaired: bool = Field(False, description="Whether a second program replaced the first.")
+    llm_calls: Count = Field(0, description="Requests to the generator.")
+    prompt_tokens: Count = Field(0, description="Tokens read by it.")
+    completion_tokens: Count = Field(0, description="Tokens written by it.")
+    as_of: str = Field("", description="The last day that the domain's sources know of.")
+    write: StageTiming = Field(default_factory=StageTiming, description="Where writing the program spent its time.")
+    execute: StageTiming = Field(default_factory=StageTiming, description="Where executing it spent its time.")
+    timing: StageTiming = Field(default_factory=StageTiming, description="Both together.")
+
+
+class KgKey(Contract):
+    name: str = Field(description="As programs spell it.")
+    kind: str = Field(description="text, integer, number, money, percent, date or flag.")
+    aliases: tuple[str, ...] = Field((), description="Other spellings.")
+
+
+class KgFunction(Contract):
+    name: str = Field(description="As programs spell it.")
+    domain: Domain = Field(description="The domain that defines it.")
+    summary: str = Field("", description="What it is for.")
+    parameters: tuple[str, ...] = Field((), description="By position; optional ones end in `?`.")
+    keys: tuple[KgKey, ...] = Field((), description="What can be projected, compared and sorted by.")
+    facets: tuple[str, ...] = Field((), description="Keys that stand for the rows of another function.")
+    aliases: tuple[str, ...] = Field((), description="Other spellings.")
+
+
+class KgCatalogue(Contract):
+    functions: tuple[KgFunction, ...] = Field((), description="All that programs may call.")

@@ -4,7 +4,9 @@ MeshError                    an error with an HTTP status, answered as a problem
   ├── Unauthorized           401: the API key is missing or wrong
   ├── Overloaded             429: more work than the service takes; comes with `Retry-After`
   ├── DeadlineExceeded       504: the caller's time ran out
-  └── UnknownStrategy        422: no strategy of that name
+  ├── InvalidRequest         422: well-formed, and refused for what it says
+  │   └── UnknownStrategy    no strategy of that name
+  └── Unavailable            503: what the service needs is missing or failed
 ServiceFailure               a call to another service failed; `reason` is the word for `degraded`
   ├── ServiceTimeout         "timeout": no answer within the allowance
   ├── ServiceUnavailable     "unavailable": no connection, a 503, or an open circuit breaker
@@ -59,9 +61,18 @@ class DeadlineExceeded(MeshError):
     title = "Deadline exceeded"
 
 
-class UnknownStrategy(MeshError):
+class InvalidRequest(MeshError):
     status = 422
     title = "Invalid request"
+
+
+class UnknownStrategy(InvalidRequest):
+    """No strategy of that name."""
+
+
+class Unavailable(MeshError):
+    status = 503
+    title = "Unavailable"
 
 
 class ServiceFailure(Exception):

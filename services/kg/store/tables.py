@@ -1,8 +1,8 @@
 """Tables that no single domain owns.
 
-Identifiers and dates are text in every table: identifiers come as numbers from one source and as names from another, and
-dates are ISO 8601, complete ("2003-04-21") or not ("2003-04", "2003"), so that they sort and compare as strings alike
-in SQLite and PostgreSQL.
+Identifiers and dates are text in every table: identifiers come as numbers from one source and as names from another,
+and dates are ISO 8601, complete ("2003-04-21") or not ("2003-04", "2003"), so that they sort and compare as strings
+alike in SQLite and PostgreSQL.
 """
 
 from sqlalchemy import BigInteger, Column, Table, Text

@@ -121,4 +121,10 @@ team_period = Table(
     Column("away_losses", Integer),
     Column("gf", BigInteger),
     Column("ga", BigInteger),
+    # Names joined by semicolons, one a game, where the source names opponents.
+    Column("home_beat", Text),
+    Column("home_lost_to", Text),
+    Column("away_beat", Text),
+    Column("away_lost_to", Text),
+    Column("season_types", Text),
 )

@@ -1,0 +1,103 @@
+"""Which trading days a time means: holidays, today's unfinished bar, and a snapshot that ends before the question."""
+
+from datetime import date, datetime, time, timedelta
+
+from sqlalchemy import func, select
+
+from services.kg.dates import Window
+from services.kg.domains.finance.tables import price_daily, price_minute
+from services.kg.scope import Scope
+
+MARKET_OPENS = time(9, 30)
+MARKET_CLOSES = time(16, 0)
+# Longer than any holiday: a gap that long means that the data ends before the question.
+LONGEST_CLOSURE = timedelta(days=5)
+
+
+def trading_day(scope: Scope) -> None:
+    """Narrow prices to the trading days that were asked for, and say which those are."""
+    window = scope.windows.get("time")
+    if scope.function.name == "get_stock_latest" or (window is not None and window.kind == "latest"):
+        _latest(scope, window)
+        return
+    now = window.now if window is not None else scope.now
+    tickers = scope.entities.get("name", ())
+    columns = scope.columns
+    if window is None:
+        scope.where.append(columns["date"] < now.date().isoformat())
+        return
+    if window.granularity in ("day", "instant") and window.kind == "window" and window.start is not None:
+        _day(scope, window, tickers)
+        return
+    # The day of the question has no close yet; what the source has of it is a part of a day.
+    end = min(window.end or now.date(), now.date())
+    if window.start is not None:
+        scope.where.append(columns["date"] >= window.start.isoformat())
+    scope.where.append(columns["date"] < end.isoformat())
+    scope.where.append(~columns["_is_partial"])
+    if window.kind in ("first", "last"):
+        scope.order = [(columns["date"], window.kind == "last")]
+        scope.limit = 1
+    _say_if_stale(scope, tickers, end - timedelta(days=1), now)
+
+
+def _latest(scope: Scope, window: Window | None) -> None:
+    now = window.now if window is not None else scope.now
+    tickers = scope.entities.get("name", ())
+    stamp = now.replace(tzinfo=None).isoformat(timespec="seconds")
+    newest = scope.scalar(
+        select(func.max(price_minute.c.at)).where(price_minute.c.ticker.in_(tickers), price_minute.c.at <= stamp)
+    )
+    if newest is not None and str(newest)[:10] == stamp[:10]:
+        if scope.function.name == "get_stock_latest":
+            scope.where.append(scope.columns["date"] == newest)
+        else:
+            scope.replace("get_stock_latest")
+        return
+    if scope.function.name == "get_stock_latest":
+        scope.replace("get_stock_price")
+        return
+    if now.time() < MARKET_OPENS:
+        scope.notes.append(f"the market had not opened on {now.date()}, so this is the last close before")
+    else:
+        scope.notes.append(f"no price of {now.date()} is known, so this is the last close before")
+    scope.where.append(scope.columns["date"] < now.date().isoformat())
+    scope.where.append(~scope.columns["_is_partial"])
+    scope.order = [(scope.columns["date"], True)]
+    scope.limit = 1
+    _say_if_stale(scope, tickers, now.date(), now)
+
+
+def _day(scope: Scope, window: Window, tickers: tuple[str, ...]) -> None:
+    day = window.start
+    assert day is not None  # noqa: S101 - checked by the caller
+    now = window.now
+    columns = scope.columns
+    if day == now.date() and now.time() < MARKET_CLOSES and scope.asked != {"open"}:
+        # Only the open of a running day is final; anything else is the newest price.
+        _latest(scope, window)
+        return
+    has_row = price_daily.c.ticker.in_(tickers)
+    if scope.scalar(select(price_daily.c.date).where(has_row, price_daily.c.date == day.isoformat()).limit(1)):
+        scope.where.append(columns["date"] == day.isoformat())
+        return
+    after = select(func.min(price_daily.c.date)).where(
+        has_row, price_daily.c.date > day.isoformat(), price_daily.c.date < now.date().isoformat()
+    )
+    before = select(func.max(price_daily.c.date)).where(has_row, price_daily.c.date < day.isoformat())
+    found = (scope.scalar(after) if window.snap == "next" else None) or scope.scalar(before)
+    if found is None:
+        scope.where.append(columns["date"] == day.isoformat())
+        return
+    scope.where.append(columns["date"] == found)
+    scope.notes.append(f"there was no trading on {day}; the nearest trading day is {found}")
+    if abs(date.fromisoformat(str(found)) - day) > LONGEST_CLOSURE:
+        scope.status = "stale"
+
+
+def _say_if_stale(scope: Scope, tickers: tuple[str, ...], wanted: date, now: datetime) -> None:
+    last = scope.scalar(select(func.max(price_daily.c.date)).where(price_daily.c.ticker.in_(tickers)))
+    recent = wanted >= now.date() - timedelta(days=7)
+    if last is not None and recent and wanted - date.fromisoformat(str(last)) > LONGEST_CLOSURE:
+        scope.status = "stale"
+        scope.notes.append(f"the prices known end on {last}")

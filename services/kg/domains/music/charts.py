@@ -1,0 +1,24 @@
+"""A chart is of a week: a day means the chart that stood on it."""
+
+from datetime import date, timedelta
+
+from sqlalchemy import func, select
+
+from services.kg.domains.music.tables import billboard
+from services.kg.scope import Scope
+
+
+def chart_week(scope: Scope) -> None:
+    """Narrow a chart to the week that was asked for, the newest by default."""
+    window = scope.windows.get("date")
+    if window is not None and window.granularity in ("month", "quarter", "year", "range"):
+        if window.start is not None:
+            scope.where.append(scope.columns["date"] >= window.start.isoformat())
+        scope.where.append(scope.columns["date"] < (window.end or scope.today + timedelta(days=1)).isoformat())
+        return
+    last = scope.today if window is None or window.end is None else min(scope.today, window.end - timedelta(days=1))
+    newest = scope.scalar(select(func.max(billboard.c.date)).where(billboard.c.date <= last.isoformat()))
+    scope.where.append(scope.columns["date"] == str(newest))
+    if newest is not None and date.fromisoformat(str(newest)) < last - timedelta(days=13):
+        scope.status = "stale"
+        scope.notes.append(f"the charts known end on {newest}")

@@ -1,0 +1,132 @@
+"""Last, next, and the games of a stretch of time; a day without a game is a fact of its own."""
+
+from datetime import date, timedelta
+from typing import Any
+from zoneinfo import ZoneInfo
+
+from sqlalchemy import and_, case, func, select
+
+from services.kg.dates import Window
+from services.kg.domains.sports.tables import nba_game, soccer_match, team_period
+from services.kg.scope import Scope
+
+# Kick-offs are local to the league.
+ZONES = {
+    "ENG": "Europe/London",
+    "ESP": "Europe/Madrid",
+    "FRA": "Europe/Paris",
+    "GER": "Europe/Berlin",
+    "ITA": "Europe/Rome",
+}
+DEFAULT_ZONE = "Europe/Paris"
+COUNTS = ("games", "wins", "draws", "losses", "home_wins", "home_losses", "away_wins", "away_losses", "gf", "ga")
+
+
+def last_game(scope: Scope) -> None:
+    """The newest game that had kicked off when the question was asked."""
+    scope.where.append(_kickoff(scope) <= _stamp(scope))
+    scope.order = [(scope.columns["date"], True)]
+    scope.limit = 1
+
+
+def next_game(scope: Scope) -> None:
+    """The first game that had not kicked off; a source taken later may know its result, which is not told."""
+    scope.where.append(_kickoff(scope) > _stamp(scope))
+    scope.order = [(scope.columns["date"], False)]
+    scope.limit = 1
+    if scope.asked & {"result", "gf", "ga"}:
+        scope.notes.append("the next game has no result yet")
+
+
+def periods(scope: Scope) -> None:
+    """Games of a window; where a source only states totals of that very window, those."""
+    window = scope.windows.get("time")
+    if window is None:
+        scope.where.append(scope.columns["date"] <= scope.today.isoformat())
+        return
+    if window.kind in ("latest", "previous_event"):
+        _nearest(scope, last=True)
+        return
+    if window.kind == "next_event":
+        _nearest(scope, last=False)
+        return
+    start, end = window.start or date.min, window.end or date.max
+    scope.where += [scope.columns["date"] >= start.isoformat(), scope.columns["date"] < end.isoformat()]
+    teams = scope.entities.get("team", ())
+    listed = _totals(scope, teams, start, end)
+    scope.summary = listed
+    stated = select(team_period).where(
+        team_period.c.team_id.in_(teams),
+        team_period.c.start == start.isoformat(),
+        team_period.c.end == end.isoformat(),
+    )
+    for row in scope.rows(stated.limit(1)):
+        if row._mapping["games"] > listed.get("games", 0):
+            # The games that are listed are not all: only the source's own totals are right.
+            scope.summary = {name: row._mapping[name] for name in COUNTS}
+            scope.stated = True
+        elif not listed:
+            scope.status = "no_event"
+        return
+    if not listed:
+        _no_event(scope, window, teams, start)
+
+
+def _totals(scope: Scope, teams: tuple[str, ...], start: date, end: date) -> dict[str, Any]:
+    """Games, results and scores over the window; nothing when there are no games."""
+    games = soccer_match if scope.function.name.startswith("get_soccer") else nba_game
+
+    def count(*conditions: Any) -> Any:
+        return func.coalesce(func.sum(case((and_(*conditions), 1), else_=0)), 0)
+
+    home, away = games.c.venue == "Home", games.c.venue == "Away"
+    won, lost = games.c.result == "W", games.c.result == "L"
+    statement = select(
+        func.count().label("games"),
+        count(won).label("wins"),
+        count(games.c.result == "D").label("draws"),
+        count(lost).label("losses"),
+        count(home, won).label("home_wins"),
+        count(home, lost).label("home_losses"),
+        count(away, won).label("away_wins"),
+        count(away, lost).label("away_losses"),
+        func.sum(games.c.gf).label("gf"),
+        func.sum(games.c.ga).label("ga"),
+    ).where(games.c.team_id.in_(teams), games.c.date >= start.isoformat(), games.c.date < end.isoformat())
+    totals = dict(scope.rows(statement)[0]._mapping)
+    return totals if totals["games"] else {}
+
+
+def _nearest(scope: Scope, *, last: bool) -> None:
+    if "time" in scope.columns:
+        (last_game if last else next_game)(scope)
+        return
+    today = scope.today.isoformat()
+    scope.where.append(scope.columns["date"] <= today if last else scope.columns["date"] > today)
+    scope.order = [(scope.columns["date"], last)]
+    scope.limit = 1
+
+
+def _no_event(scope: Scope, window: Window, teams: tuple[str, ...], start: date) -> None:
+    """A club of which games are known had none in the window: evidence that the question is wrong about that."""
+    games = soccer_match if scope.function.name.startswith("get_soccer") else nba_game
+    own = games.c.team_id.in_(teams)
+    first = scope.scalar(select(func.min(games.c.date)).where(own))
+    last = scope.scalar(select(func.max(games.c.date)).where(own))
+    margin = timedelta(days=31)
+    if first is not None and date.fromisoformat(first) - margin <= start <= date.fromisoformat(last) + margin:
+        scope.status = "no_event"
+        scope.notes.append(f"no game in {window.label}")
+
+
+def _kickoff(scope: Scope) -> Any:
+    return scope.columns["date"] + "T" + func.coalesce(scope.columns["time"], "00:00:00")
+
+
+def _stamp(scope: Scope) -> str:
+    """The query time on the clock of the club's league."""
+    teams = scope.entities.get("team", ())
+    own = soccer_match.c.team_id.in_(teams)
+    league = scope.scalar(select(soccer_match.c.league).where(own, soccer_match.c.league.is_not(None)).limit(1))
+    zone = ZoneInfo(ZONES.get(str(league or "")[:3].upper(), DEFAULT_ZONE))
+    return scope.now.astimezone(zone).replace(tzinfo=None).isoformat(timespec="seconds")

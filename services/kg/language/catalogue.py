@@ -1,0 +1,261 @@
+"""What a domain offers: functions over views with keys. Prompt, validation, completion and decoding grammar read this.
+
+A function is a view, a SELECT whose columns are its keys, and its parameters are filters upon that view. So every
+combination of conditions, sorting and counting means the same for every function, and a new function is data.
+"""
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+from rapidfuzz import fuzz, process
+from sqlalchemy import ColumnElement, Select
+
+from services.kg.errors import UnknownName
+from services.kg.language.tree import Aggregate, Operator
+
+KeyKind = Literal["text", "integer", "number", "money", "percent", "date", "flag"]
+ParameterKind = Literal["entity", "time", "integer", "text"]
+
+# A spelling that is not in the catalogue may still be meant; a person agrees with nearly all above this, by trial.
+NEAR = 80.0
+
+Compare = Callable[[Any, Operator, tuple[Any, ...]], ColumnElement[bool]]
+
+
+@dataclass(frozen=True, slots=True)
+class Key:
+    """A column of a view.
+
+    Args:
+        name: as programs spell it.
+        kind: what its values are; money is in the currency of the row or US dollars.
+        aliases: other spellings that people and models use.
+        label: in words, when it is not the name.
+        unit: behind a value in words.
+        entity: the kind of names that its values are.
+        id_column: the view's column with the identifiers of those entities.
+        compare: how a condition compares, where plain comparison would be wrong: (columns of the view, operator,
+            values) -> clause.
+    """
+
+    name: str
+    kind: KeyKind = "text"
+    aliases: tuple[str, ...] = ()
+    label: str = ""
+    unit: str = ""
+    entity: str = ""
+    id_column: str = ""
+    compare: Compare | None = None
+
+    @property
+    def words(self) -> str:
+        return self.label or self.name.replace("_", " ")
+
+
+@dataclass(frozen=True, slots=True)
+class Parameter:
+    """An argument by position.
+
+    Args:
+        name: as a keyword spells it.
+        kind: entity (resolved through the name index), time (through the time resolver), integer, text.
+        column: the view's column that it filters.
+        entities: the kinds of names that it may be.
+        required: whether a call without it asks for too much.
+        series: under ALL, every entity whose name begins so is meant: a series of films.
+        clause: how it filters, where no column holds it: (columns of the view, values) -> clause.
+    """
+
+    name: str
+    kind: ParameterKind = "entity"
+    column: str = ""
+    entities: tuple[str, ...] = ()
+    required: bool = False
+    series: bool = False
+    clause: Callable[[Any, tuple[Any, ...]], ColumnElement[bool]] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Preset:
+    """A condition that a facet or a function always has."""
+
+    key: str
+    value: str | int | bool
+    operator: Operator = "eq"
+
+
+@dataclass(frozen=True, slots=True)
+class Facet:
+    """A key that stands for another function over the same entity: `get_person(x)["music"]`.
+
+    Args:
+        function: the one whose rows it is.
+        project: keys that are shown.
+        presets: conditions on that function.
+        aggregate: what is made of the rows.
+        aliases: other spellings.
+    """
+
+    function: str
+    project: tuple[str, ...] = ()
+    presets: tuple[Preset, ...] = ()
+    aggregate: Aggregate | None = None
+    aliases: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Function:
+    """A view with its parameters.
+
+    Args:
+        name: `get_...`.
+        domain: the domain that defines it.
+        summary: what it is for, in the prompt.
+        parameters: by position.
+        view: columns named as the keys, and hidden ones with a leading underscore.
+        keys: what can be projected, compared and sorted by.
+        subject: keys that name a row, always fetched.
+        default: keys that are shown when none is projected.
+        default_of: parameter -> those keys when it is the only one of the pair that is given.
+        order: default order, a leading `-` for descending.
+        pair: two parameters whose entities the rows link; counting with one given counts entities of the other, and
+            several names for one mean those that all of them share.
+        totals: parameter -> relation of `stated_total`.
+        event: the key whose date, after the query time, hides a row.
+        facets: keys that are another function's rows.
+        dynamic: the view's rows are `key` and `value`, and any key that the entity has can be projected.
+        spellings: people's words -> keys, for a dynamic function.
+        span: two parameters that are the first and the last of a range.
+        presets: conditions that always hold.
+        limit: rows at most, for functions that mean one row.
+        aliases: other spellings.
+        refine: the domain's own rules for time and order; see `execute.Refine`.
+        narrates: the domain's `describe` is a sentence that says all of a row.
+        conditioned: whether a call may end with a condition or a list of them.
+        hidden: not shown to the model: another function's facet says it shorter.
+    """
+
+    name: str
+    domain: str
+    summary: str
+    parameters: tuple[Parameter, ...]
+    view: Select[Any]
+    keys: tuple[Key, ...]
+    subject: tuple[str, ...] = ()
+    default: tuple[str, ...] = ()
+    default_of: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    order: tuple[str, ...] = ()
+    pair: tuple[str, str] | None = None
+    totals: Mapping[str, str] = field(default_factory=dict)
+    event: str = ""
+    facets: Mapping[str, Facet] = field(default_factory=dict)
+    dynamic: bool = False
+    spellings: Mapping[str, str] = field(default_factory=dict)
+    span: tuple[str, str] | None = None
+    presets: tuple[Preset, ...] = ()
+    limit: int | None = None
+    aliases: tuple[str, ...] = ()
+    refine: Callable[..., Any] | None = None
+    narrates: bool = False
+    conditioned: bool = False
+    hidden: bool = False
+
+    def find_key(self, name: str) -> Key | None:
+        """The key of this name or alias; None for a name that is nowhere near any."""
+        wanted = spelling(name)
+        spellings = {spelling(one): key for key in self.keys for one in (*key.aliases, key.name)}
+        if wanted in spellings:
+            return spellings[wanted]
+        near = process.extractOne(wanted, spellings.keys(), scorer=fuzz.ratio, score_cutoff=NEAR)
+        return spellings[near[0]] if near else None
+
+    def find_facet(self, name: str) -> Facet | None:
+        wanted = spelling(name)
+        for facet_name, facet in self.facets.items():
+            if wanted in {spelling(one) for one in (facet_name, *facet.aliases)}:
+                return facet
+        return None
+
+    def key(self, name: str) -> Key:
+        """The key of this name.
+
+        Raises:
+            UnknownName: with the keys that there are.
+        """
+        found = self.find_key(name)
+        if found is None:
+            known = (*(key.name for key in self.keys), *self.facets)
+            raise UnknownName(
+                "key",
+                f'{self.name} has no "{name}"; it has {", ".join(known)}',
+                expected=nearest(name, known),
+            )
+        return found
+
+
+@dataclass(frozen=True, slots=True)
+class Domain:
+    """One area of the graph.
+
+    Args:
+        name: the classifier's label.
+        summary: what it knows, in the prompt.
+        functions: what can be asked.
+        describe: a row's subject in words: (function, row) -> 'the film "Alien" (1979)'.
+        lead: what a statement's rows are in words: (outcome) -> 'films in which Sigourney Weaver acted'.
+    """
+
+    name: str
+    summary: str
+    functions: tuple[Function, ...]
+    describe: Callable[[str, Mapping[str, Any]], str]
+    lead: Callable[[Any], str]
+
+
+class Catalogue:
+    """All domains, looked up as programs spell things."""
+
+    def __init__(self, domains: Iterable[Domain]) -> None:
+        self.domains = {domain.name: domain for domain in domains}
+        self._functions: dict[tuple[str, str], Function] = {}
+        for domain in self.domains.values():
+            for function in domain.functions:
+                for name in (function.name, *function.aliases):
+                    self._functions[domain.name, spelling(name)] = function
+
+    @property
+    def functions(self) -> tuple[Function, ...]:
+        return tuple(function for domain in self.domains.values() for function in domain.functions)
+
+    def names(self, domain: str = "") -> tuple[str, ...]:
+        return tuple(
+            dict.fromkeys(
+                function.name
+                for function in self.functions
+                if not function.hidden and (not domain or function.domain == domain)
+            )
+        )
+
+    def function(self, name: str, domain: str) -> Function:
+        """The function of this name, this domain's before another's.
+
+        Raises:
+            UnknownName: with the nearest names.
+        """
+        wanted = spelling(name)
+        for area in (domain, *self.domains):
+            if (found := self._functions.get((area, wanted))) is not None:
+                return found
+        near = nearest(name, self.names(domain) or self.names())
+        raise UnknownName("function", f"there is no function {name}", expected=near)
+
+
+def spelling(name: str) -> str:
+    """What two spellings of one name have in common: `Release Date`, `release_date` and `releaseDate`."""
+    return "".join(char for char in name.lower() if char.isalnum())
+
+
+def nearest(name: str, known: Iterable[str], limit: int = 3) -> tuple[str, ...]:
+    """Known names by likeness, best first."""
+    return tuple(match for match, _, _ in process.extract(name, tuple(known), scorer=fuzz.WRatio, limit=limit))

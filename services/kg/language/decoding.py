@@ -1,0 +1,166 @@
+"""What a language model is shown of the language, and what it may write of it, both made from the catalogue.
+
+The decoding grammar (EBNF as xgrammar and llguidance read it) admits the canonical surface that `tree.render` prints,
+with keys and aliases of each function, so that a constrained model cannot write a program that does not bind. Aliases
+are admitted because a model that means "box office" must not be forced to the nearest canonical key by its letters.
+"""
+
+import json
+from collections.abc import Iterable
+
+from services.kg.language.catalogue import Catalogue, Function, Key, Parameter
+
+MAX_STATEMENTS = 4
+# Characters of a name; a model that loses itself in one is stopped there.
+MAX_NAME = 80
+MAX_TIME = 40
+NUMERIC = frozenset({"integer", "number", "money", "percent"})
+# A fact of an entity that has facts of any name.
+ANY_KEY = "[a-z] [a-zA-Z0-9 _]{0,40}"
+AGGREGATES = ("AVG", "SUM", "MIN", "MAX", "LEN")
+
+
+def decoding_grammar(catalogue: Catalogue, domain: str) -> str:
+    """The EBNF of programs over one domain's functions."""
+    every = catalogue.domains[domain].functions
+    functions = [function for function in every if not function.hidden]
+    numeric = any(key.kind in NUMERIC for function in functions for key in function.keys)
+    rules = [
+        f'root ::= "none" | statement ("\\n" statement){{0,{MAX_STATEMENTS - 1}}}',
+        "statement ::= prefix? query" + (' | ("diff(" | "ratio(") query ", " query ")"' if numeric else ""),
+        f"query ::= {' | '.join(_rule(function) for function in functions)}",
+        f"prefix ::= {_choice([*(f'{one} ' for one in AGGREGATES if numeric), 'ALL ', 'ALL LEN '])}",
+        'name ::= "\\"" namechar namerest "\\""',
+        r'namechar ::= [^"\\\n\t ]',
+        rf'namerest ::= [^"\\\n\t]{{0,{MAX_NAME - 1}}}',
+        f'time ::= "\\"" [a-z0-9] [a-z0-9 -]{{0,{MAX_TIME}}} "\\""',
+        'year ::= "\\"" ("18" | "19" | "20") [0-9] [0-9] "\\""',
+        "number ::= [0-9]{1,12}",
+        'rows ::= "[:" [1-9] [0-9]? "]"',
+    ]
+    keys = sorted({key.name for function in functions for key in function.keys if key.entity} | _facets(functions))
+    named = ANY_KEY if any(function.dynamic for function in functions) else f"({_choice(keys)})"
+    rules.append(f'reference ::= "*" [1-3]? "[\\"" {named} "\\"]"')
+    reached = {facet.function for function in functions for facet in function.facets.values()}
+    for function in every:
+        if not function.hidden:
+            rules += _call(function)
+        if not function.hidden or function.name in reached:
+            rules += _steps(function)
+    return "\n".join(rules) + "\n"
+
+
+def schema_text(catalogue: Catalogue, domain: str) -> str:
+    """One line a function: its call, its keys, what it is for."""
+    lines = []
+    for function in catalogue.domains[domain].functions:
+        if function.hidden:
+            continue
+        parameters = ", ".join(
+            parameter.name if parameter.required or parameter.kind == "entity" else f"{parameter.name}?"
+            for parameter in function.parameters
+        )
+        conditions = ", conditions" if function.conditioned else ""
+        keys = (*(key.name for key in function.keys), *function.facets)
+        shown = "key" if function.dynamic else "|".join(dict.fromkeys(keys))
+        lines.append(f"{function.name}({parameters}{conditions})[{shown}]: {function.summary}")
+    return "\n".join(lines)
+
+
+def _call(function: Function) -> list[str]:
+    """The call with what may follow it: steps over its own rows, or a facet and steps over the facet's rows."""
+    rule = _rule(function)
+    arguments = _arguments(function)
+    if function.conditioned:
+        arguments += f' ", " ("None" | {rule}-conditions)'
+    tails = [f"{rule}-steps"]
+    targets: dict[str, list[str]] = {}
+    for name, facet in function.facets.items():
+        targets.setdefault(facet.function, []).extend((name, *facet.aliases))
+    for target, names in targets.items():
+        steps = target.removeprefix("get_").replace("_", "-")
+        tails.append(f'"[\\"" ({_choice(names)}) "\\"]" {steps}-steps')
+    return [f'{rule} ::= "{function.name}(" {arguments} ")" ({" | ".join(tails)})']
+
+
+def _steps(function: Function) -> list[str]:
+    rule = _rule(function)
+    keys = dict.fromkeys(spelled for key in function.keys for spelled in (key.name, *key.aliases))
+    key = ANY_KEY if function.dynamic else f"{rule}-key"
+    project = f'"[\\"" {key} ("\\", \\"" {key}){{0,2}} "\\"]" "[\\"len\\"]"? | "[\\"len\\"]"'
+    condition = f"{rule}-condition"
+    return [
+        f"{rule}-steps ::= ({rule}-where | {rule}-sort)? ({project})? rows?",
+        f"{rule}-key ::= {_choice(keys)}",
+        f'{rule}-sort ::= " sort(" ("None" | {rule}-conditions) ", " "-"? {rule}-key ")"',
+        f'{rule}-where ::= " where(" {condition} (", " {condition}){{0,3}} ")"',
+        f'{rule}-conditions ::= {condition} | "[" {condition} (", " {condition}){{1,3}} "]"',
+        f"{condition} ::= {' | '.join(_conditions(function.keys))}",
+    ]
+
+
+def _arguments(function: Function) -> str:
+    parts: list[str] = []
+    optional = ""
+    entities = sum(parameter.kind == "entity" for parameter in function.parameters)
+    for index, parameter in enumerate(function.parameters):
+        text = _argument(parameter)
+        comma = '", " ' if index else ""
+        if parameter.required or parameter.kind == "entity":
+            parts.append(comma + (text if parameter.required or entities == 1 else f'("None" | {text})'))
+        else:
+            optional += f"({comma}{text}"
+            parts.append("")
+    closing = ")?" * optional.count('(", " ')
+    return " ".join(part for part in parts if part) + (f" {optional}{closing}" if optional else "")
+
+
+def _argument(parameter: Parameter) -> str:
+    match parameter.kind:
+        case "time":
+            return "time"
+        case "integer":
+            return "year" if parameter.name in ("year", "until") else "number"
+        case "text":
+            return "name"
+    several = '"[" name (", " name){1,2} "]"'
+    return f"(name | {several} | reference)"
+
+
+def _conditions(keys: Iterable[Key]) -> list[str]:
+    """Conditions by the kind of the key: a number is compared with a number, a price also with another."""
+    alternatives: list[str] = []
+    text: list[str] = []
+    dated: list[str] = []
+    numbers: list[str] = []
+    flags: list[str] = []
+    money: list[str] = []
+    for key in keys:
+        spellings = [key.name, *key.aliases]
+        {"flag": flags, "date": dated, "money": money}.get(
+            key.kind, numbers if key.kind in ("integer", "number", "percent") else text
+        ).extend(spellings)
+    equal, order = '"eq" | "neq"', '"eq" | "ge" | "le" | "gt" | "lt"'
+    if text:
+        alternatives.append(f'({equal}) "(" ({_choice(text)}) ", " name ")"')
+    if dated:
+        alternatives.append(f'({order}) "(" ({_choice(dated)}) ", " time ")"')
+    if numbers or money:
+        alternatives.append(f'({order}) "(" ({_choice([*numbers, *money])}) ", " number ")"')
+    if len(money) > 1:
+        alternatives.append(f'("gt" | "lt") "(" ({_choice(money)}) ", " ({_choice(money)}) ")"')
+    if flags:
+        alternatives.append(f'"eq(" ({_choice(flags)}) ", " ("true" | "false") ")"')
+    return alternatives
+
+
+def _facets(functions: Iterable[Function]) -> set[str]:
+    return {name for function in functions for name, facet in function.facets.items() if facet.project}
+
+
+def _rule(function: Function) -> str:
+    return function.name.removeprefix("get_").replace("_", "-")
+
+
+def _choice(options: Iterable[str]) -> str:
+    return " | ".join(json.dumps(option) for option in options)

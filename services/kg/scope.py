@@ -1,0 +1,60 @@
+"""What a domain's own rules see of a statement on its way to SQL, and may change."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import date, datetime
+from typing import Any
+
+from sqlalchemy import ColumnElement, Connection, Row, Select
+
+from proto.kg import KgStatus
+from services.kg.dates import Window
+from services.kg.language.catalogue import Function
+
+
+@dataclass
+class Scope:
+    """One call before it is run.
+
+    Args:
+        connection: to look at the data that a rule depends on, as a calendar with holidays.
+        function: the one that is called; a rule may put another of the same keys in its place by `replace`.
+        columns: of its view.
+        asked: names of the keys that are projected or aggregated; empty for the default ones.
+        entities: parameter -> identifiers that its names were resolved to.
+        windows: parameter -> the time that was asked for.
+        now: the query time in its own zone; `today` is its date.
+        where: conditions so far.
+        order: columns to sort by unless the program sorts, with whether descending.
+        limit: rows at most.
+        notes: what the reader must be told, in words.
+        status: of the statement, when it is not simply ok or empty.
+        summary: totals of the window for the reader; `stated` when the source gives them without their parts.
+    """
+
+    connection: Connection
+    function: Function
+    columns: Any
+    asked: frozenset[str]
+    entities: Mapping[str, tuple[str, ...]]
+    windows: Mapping[str, Window]
+    now: datetime
+    today: date
+    where: list[ColumnElement[bool]] = field(default_factory=list)
+    order: list[tuple[ColumnElement[Any], bool]] = field(default_factory=list)
+    limit: int | None = None
+    notes: list[str] = field(default_factory=list)
+    status: KgStatus | None = None
+    replacement: str = ""
+    summary: dict[str, Any] = field(default_factory=dict)
+    stated: bool = False
+
+    def scalar(self, statement: Select[Any]) -> Any:
+        return self.connection.execute(statement).scalar()
+
+    def rows(self, statement: Select[Any]) -> list[Row[Any]]:
+        return list(self.connection.execute(statement))
+
+    def replace(self, function: str) -> None:
+        """Run this function instead, with the same arguments."""
+        self.replacement = function

@@ -1,0 +1,22 @@
+"""Settings of the KG-API-parser."""
+
+from pydantic import Field
+
+from services.kit.settings import EncoderSettings, KitSettings, MeshUrls
+
+
+class KgSettings(KitSettings, MeshUrls, EncoderSettings):
+    kg_port: int = Field(8004, ge=1024, le=65_535)
+    # `sqlite:///file` or `postgresql+psycopg://user@host/name`; a SQLite file that is not there is made with the demo
+    # graph, so that a first start needs nothing.
+    kg_database: str = Field("sqlite:///models/kg.sqlite", min_length=1, repr=False)
+    # For all statements of a program together; a graph in memory answers in milliseconds.
+    kg_execute_cap_s: float = Field(1.0, gt=0, le=30)
+    # Writing the program; above it the rules write one.
+    kg_write_cap_s: float = Field(10.0, gt=0, le=30)
+    # Worked examples in the prompt: more make it longer, fewer leave functions unseen.
+    kg_examples: int = Field(6, ge=0, le=20)
+    # LoRA adapter that writes programs; the base model does where the generator has none of that name.
+    kg_adapter: str = "kg-api"
+    # Programs executed at a time; more wait.
+    kg_workers: int = Field(4, ge=1, le=64)

@@ -1,0 +1,463 @@
+"""Names of entities and their index: what a name is reduced to, the tables, and how the index is built.
+
+The index is an inverted one in plain tables, the same in SQLite and PostgreSQL, because a full-text engine orders by
+its own score and reads all postings of a common word before it can. Here the postings of a token lie in the order of
+`rank`, short and popular names first, so that a `LIMIT` reads the names that cover the token best and nothing else; and
+no user's text is ever part of a query language.
+
+    name            one surface of an entity: a title, a ticker, a nickname; several entities may share one
+    name_token      the vocabulary of a kind, with the number of names that hold a token
+    name_posting    token -> names, in the order of `rank`
+    name_variant    hash of a token, or of it without one letter -> token: what a typo is found by, by deletions on both
+                    sides (Garbe's symmetric delete, at distance 1)
+    name_squash     hash of a name without its spaces -> name, so that "spiderman" finds "Spider-Man"
+"""
+
+import hashlib
+import re
+import unicodedata
+from array import array
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import lru_cache, partial
+from typing import Any, NamedTuple
+
+import numpy as np
+from sqlalchemy import (
+    BigInteger,
+    Column,
+    Connection,
+    Float,
+    Index,
+    Integer,
+    SmallInteger,
+    Table,
+    Text,
+    UniqueConstraint,
+    delete,
+    func,
+    insert,
+    select,
+)
+
+from services.kg.store.base import METADATA
+
+KINDS = ("movie", "movie_person", "company", "artist", "song", "team", "nba_team", "soccer_team", "open")
+
+# SQLite numbers rows by itself in a column of exactly INTEGER.
+_Id = BigInteger().with_variant(Integer, "sqlite")
+
+name = Table(
+    "name",
+    METADATA,
+    Column("name_id", _Id, primary_key=True),
+    Column("kind", Text, nullable=False),
+    Column("entity_id", Text, nullable=False),
+    Column("surface", Text, nullable=False),
+    Column("norm", Text, nullable=False),
+    # Popularity, for ties among homonyms; at least 0, in any unit of its kind.
+    Column("weight", Float, nullable=False, default=0.0),
+    Index("name_by_norm", "kind", "norm", "weight"),
+)
+
+name_token = Table(
+    "name_token",
+    METADATA,
+    Column("token_id", _Id, primary_key=True, autoincrement=False),
+    Column("kind", Text, nullable=False),
+    # "" counts the names of the kind.
+    Column("token", Text, nullable=False),
+    Column("names", Integer, nullable=False),
+    UniqueConstraint("kind", "token"),
+)
+
+name_posting = Table(
+    "name_posting",
+    METADATA,
+    Column("token_id", _Id, primary_key=True, autoincrement=False),
+    Column("rank", SmallInteger, primary_key=True, autoincrement=False),
+    Column("name_id", _Id, primary_key=True, autoincrement=False),
+    sqlite_with_rowid=False,
+)
+
+name_variant = Table(
+    "name_variant",
+    METADATA,
+    Column("key", _Id, primary_key=True, autoincrement=False),
+    Column("token_id", _Id, primary_key=True, autoincrement=False),
+    sqlite_with_rowid=False,
+)
+
+name_squash = Table(
+    "name_squash",
+    METADATA,
+    Column("kind", Text, primary_key=True),
+    Column("key", _Id, primary_key=True, autoincrement=False),
+    Column("name_id", _Id, primary_key=True, autoincrement=False),
+    sqlite_with_rowid=False,
+)
+
+INDEX_TABLES = (name_token, name_posting, name_variant, name_squash)
+
+BATCH_ROWS = 10_000
+# Of longer names the rest is not indexed.
+MAX_TOKENS = 24
+# Shorter tokens have no misspellings: too many of them are one letter apart.
+MIN_FUZZY_CHARS = 4
+MAX_FUZZY_CHARS = 32
+# `rank` is the number of tokens times this plus the popularity, 0 for the most popular.
+RANKS = 64
+
+# Accents are the only marks that are dropped: those of Indic scripts and kana are letters.
+_ACCENTS = re.compile("[\u0300-\u036f]")
+# Letters that Unicode does not decompose.
+_LETTERS = str.maketrans(
+    {"ø": "o", "đ": "d", "ł": "l", "æ": "ae", "œ": "oe", "ð": "d", "þ": "th", "ı": "i", "ħ": "h"},
+)
+_APOSTROPHES = re.compile("['’‘`´ʻʼ]")
+_ARTICLE = re.compile(r"^(?:the|an?)\s+(?=.*\w)")
+_LATE_ARTICLE = re.compile(r",\s*(?:the|an?)\s*$")
+# Signs that stand for letters: A$AP, P!nk.
+_DOLLAR = re.compile(r"(?<=\w)\$(?=\w)")
+_BANG = re.compile(r"(?<=\w)!(?=\w)")
+_ACRONYM = re.compile(r"\b[^\W\d_](?:\.[^\W\d_])+\b\.?")
+_ASCII_GAPS = re.compile(r"[^a-z0-9]+")
+# "madea s" is what is left of "madea's" where somebody replaced the apostrophe.
+_LOOSE_S = re.compile(r"(?<=\w\w) s(?= |$)")
+_INITIALS = re.compile(r"(?:(?<=^)|(?<= ))[^\W\d_](?: [^\W\d_])+(?= |$)")
+_N_BETWEEN = re.compile(r"(?<=\w\w) n (?=\w\w)")
+
+# One spelling for tokens with several. Roman numerals only beside other words: "Rocky II".
+_SPELLINGS = {
+    "utd": "united",
+    "bros": "brothers",
+    "intl": "international",
+    "st": "saint",
+    "mt": "mount",
+    "ft": "fort",
+    "corp": "corporation",
+    "co": "company",
+    "inc": "incorporated",
+    "ltd": "limited",
+    "pt": "part",
+    "vol": "volume",
+}
+_NUMERALS = {"ii": "2", "iii": "3", "iv": "4", "vi": "6", "vii": "7", "viii": "8", "ix": "9", "xi": "11", "xii": "12"}
+
+
+class Surface(NamedTuple):
+    """A name as a loader knows it."""
+
+    entity_id: str
+    surface: str
+    weight: float = 0.0
+
+
+def normalise(text: str, *, keep_article: bool = False) -> str:
+    """The form that equal names share: lower case, no accents, punctuation or leading article, "&" as "and".
+
+    "Madea's", "madeas" and "madea s" are one, as are "J.R.R. Tolkien" and "J R R Tolkien", "A$AP" and "asap". Letters
+    and digits of every script stay; a name of signs only ("+", "!!!") stays as it is.
+    """
+    folded = text.casefold()
+    if not folded.isascii():
+        folded = unicodedata.normalize("NFKD", folded)
+        folded = unicodedata.normalize("NFKC", _ACCENTS.sub("", folded)).casefold().translate(_LETTERS)
+    folded = folded.strip()
+    plain = _APOSTROPHES.sub("", folded)
+    if not keep_article:
+        plain = _ARTICLE.sub("", _LATE_ARTICLE.sub("", plain))
+    plain = _BANG.sub("i", _DOLLAR.sub("s", plain))
+    plain = _ACRONYM.sub(lambda match: match[0].replace(".", "") + " ", plain)
+    plain = plain.replace("&", " and ").replace("+", " plus ")
+    if plain.isascii():
+        plain = _ASCII_GAPS.sub(" ", plain).strip()
+    else:
+        plain = " ".join("".join(c if _is_letter(c) else " " for c in plain).split())
+    plain = _INITIALS.sub(lambda match: match[0].replace(" ", ""), plain)
+    plain = _N_BETWEEN.sub(" and ", _LOOSE_S.sub("s", plain))
+    return plain if plain not in ("", "plus", "and") or any(c.isalnum() for c in folded) else " ".join(folded.split())
+
+
+@lru_cache(maxsize=65_536)
+def _is_letter(character: str) -> bool:
+    """Whether it is a letter, a digit or a mark, in any script."""
+    return unicodedata.category(character)[0] in "LNM"
+
+
+def tokens(norm: str) -> list[str]:
+    """Words of a normal form in one spelling each."""
+    words = [_SPELLINGS.get(word, word) for word in norm.split()[:MAX_TOKENS]]
+    return [_NUMERALS.get(word, word) for word in words] if len(words) > 1 else words
+
+
+def squashes(norm: str) -> list[str]:
+    """A normal form without spaces; the same without "and", which "AT&T" has and "ATT" has not."""
+    words = norm.split()
+    return list(dict.fromkeys(("".join(word for word in words if word != "and") or norm, "".join(words))))
+
+
+def variant_keys(kind: str, token: str) -> set[int]:
+    """Hashes of a token and of it without each one of its letters; two tokens one edit apart share one."""
+    if not MIN_FUZZY_CHARS <= len(token) <= MAX_FUZZY_CHARS or token.isdigit():
+        return set()
+    variants = {token, *(token[:at] + token[at + 1 :] for at in range(len(token)))}
+    return {_hash(kind, variant) for variant in variants}
+
+
+def squash_key(squashed: str) -> int:
+    return _hash("", squashed)
+
+
+def _hash(kind: str, text: str) -> int:
+    """63 bits, which both databases hold; what collides is told apart where it is read."""
+    digest = hashlib.blake2b(f"{kind}\0{text}".encode(), digest_size=8).digest()
+    return int.from_bytes(digest, "big") >> 1
+
+
+_SECURITY = re.compile(
+    r"\b(?:class [a-z]\b|series [a-z]\b|new common|common (?:stock|shares?|units?)|ordinary shares?|"
+    r"american deposit[ao]ry|deposit[ao]ry (?:shares?|receipts?)|capital stock|"
+    r"(?:subordinate |limited |non-?)?voting (?:common )?shares?|shares? of beneficial|common\b|registered shares?|"
+    r"new york registry|preferred\b|preference\b|warrants?\b|units?\b|rights?\b|"
+    r"(?:senior |subordinated |junior )*notes?\b|debentures?\b|\d+(?:\.\d+)?%|perpetual\b|cumulative\b|"
+    r"redeemable\b|limited partner|adss?\b|adrs?\b)",
+    re.IGNORECASE,
+)
+_DERIVED = re.compile(
+    r"\b(?:preferred|preference|warrants?|(?<!common )units?|rights?|notes?|debentures?)\b|%", re.IGNORECASE
+)
+_LEGAL = re.compile(
+    r"[\s,]+(?:inc(?:orporated)?|corp(?:oration)?|co(?:mpany)?|ltd|limited|plc|p\.l\.c|llc|l\.l\.c|lp|l\.p|llp|sa|s\.a|"
+    r"nv|n\.v|ag|se|s\.e|asa|ab|a/s|spa|s\.p\.a|bv|b\.v|kgaa|oyj|holdings?|group|(?:\(?the\)?)|\([a-z]{2}\))\.?$",
+    re.IGNORECASE,
+)
+_LOOSE = re.compile(r"[\s,]+(?:holdings?|group)\.?$", re.IGNORECASE)
+# Weights of a company's surfaces: a warrant must not stand before the stock of the same company.
+SHARE, OTHER_CLASS, SHORTER, DERIVED = 1.0, 0.9, 0.8, 0.2
+
+
+def company_names(full: str, ticker: str) -> list[tuple[str, float]]:
+    """Surfaces worth indexing for a listed security, with their relative weights, 0..1, most telling first.
+
+    Of a share: its full name, the company's name without the words of the share class, that name without "Inc." and the
+    like, the same without "Group" or "Holdings", and the ticker. Of what is derived from a share, such as a warrant, a
+    unit or a note: only names that say so, since the company's name alone means its stock.
+    """
+    full = " ".join(full.split())
+    cut = next((match.start() for match in _SECURITY.finditer(full) if match.start()), len(full))
+    company = full[:cut].rstrip(" ,-–").removesuffix(" (The)")
+    security = full[cut:]
+    if _DERIVED.search(security):
+        word = _DERIVED.search(security)
+        kind = word[0].capitalize() if word and word[0] != "%" else "Notes"
+        surfaces = [(full, DERIVED), (f"{_strip(company, _LEGAL)} {kind}", DERIVED), (ticker, DERIVED)]
+    else:
+        second = re.search(r"class ([b-z])\b", security, re.IGNORECASE)
+        share = OTHER_CLASS if second else SHARE
+        legal = re.sub(_LOOSE, "", company) if _LOOSE.search(company) else ""
+        short = _strip(company, _LEGAL, keep=_LOOSE)
+        surfaces = [
+            (full, share),
+            (company, share),
+            (short, share),
+            (ticker, share),
+            (_strip(legal or short, _LEGAL), share * SHORTER),
+        ]
+    best: dict[str, tuple[str, float]] = {}
+    for surface, weight in surfaces:
+        key = normalise(surface)
+        if key and (key not in best or surface == ticker):
+            best[key] = (surface, max(weight, best.get(key, ("", 0.0))[1]))
+    return list(best.values())
+
+
+def _strip(company: str, ending: re.Pattern[str], keep: re.Pattern[str] | None = None) -> str:
+    """A company's name without its last words while they are such endings."""
+    while True:
+        match = ending.search(company)
+        if not match or not match.start() or (keep and keep.search(company)):
+            return company
+        company = company[: match.start()]
+
+
+def index_ddl(dialect: str) -> tuple[str, ...]:
+    """What a database of that dialect should run after a load, beside the tables themselves."""
+    return ("ANALYZE",) if dialect == "sqlite" else tuple(f"ANALYZE {table.name}" for table in (name, *INDEX_TABLES))
+
+
+def create_index(connection: Connection) -> None:
+    """Create the tables of names and of their index where they are missing."""
+    METADATA.create_all(connection, tables=[name, *INDEX_TABLES])
+
+
+def replace_names(connection: Connection, kind: str, surfaces: Iterable[Surface]) -> int:
+    """Store all names of a kind in place of those before; `refresh` must follow. The number stored.
+
+    Of surfaces of one entity with one normal form the heaviest stays.
+    """
+    connection.execute(delete(name).where(name.c.kind == kind))
+    stored = 0
+    batch: dict[tuple[str, str], dict[str, Any]] = {}
+    seen: set[int] = set()
+    for entity_id, surface, weight in surfaces:
+        norm = normalise(surface)
+        if not norm:
+            continue
+        key = (entity_id, norm)
+        known = batch.get(key)
+        if known is None:
+            # A key of an earlier batch is remembered by its hash: millions of strings would not fit.
+            fingerprint = _hash(entity_id, norm)
+            if fingerprint in seen:
+                continue
+            seen.add(fingerprint)
+        if known is None or weight > known["weight"]:
+            batch[key] = {"kind": kind, "entity_id": entity_id, "surface": surface, "norm": norm, "weight": weight}
+        if len(batch) >= BATCH_ROWS:
+            connection.execute(insert(name), list(batch.values()))
+            stored += len(batch)
+            batch.clear()
+    if batch:
+        connection.execute(insert(name), list(batch.values()))
+    return stored + len(batch)
+
+
+def refresh(
+    connection: Connection, kinds: Sequence[str], *, progress: Callable[[str, int, int], None] | None = None
+) -> None:
+    """Build the index of those kinds anew from the table of names.
+
+    Args:
+        connection: an open transaction; whoever opened it commits.
+        kinds: which; others stay as they are.
+        progress: told the step ("movie postings"), rows done and rows in all.
+    """
+    for kind in dict.fromkeys(kinds):
+        _clear(connection, kind)
+        _build(connection, kind, progress or _silent)
+    for statement in index_ddl(connection.dialect.name):
+        connection.exec_driver_sql(statement)
+
+
+def _silent(step: str, done: int, total: int) -> None:
+    pass
+
+
+def _clear(connection: Connection, kind: str) -> None:
+    mine = select(name_token.c.token_id).where(name_token.c.kind == kind)
+    for table in (name_posting, name_variant):
+        connection.execute(delete(table).where(table.c.token_id.in_(mine)))
+    connection.execute(delete(name_squash).where(name_squash.c.kind == kind))
+    connection.execute(delete(name_token).where(name_token.c.kind == kind))
+
+
+def _build(connection: Connection, kind: str, progress: Callable[[str, int, int], None]) -> None:
+    total = connection.execute(select(func.count()).where(name.c.kind == kind)).scalar_one()
+    first = (connection.execute(select(func.max(name_token.c.token_id))).scalar() or 0) + 1
+    vocabulary: dict[str, int] = {}
+    counts = array("q")
+    # Parallel columns of the postings: 18 bytes each where a list of tuples would take 100.
+    token_ids, lengths, name_ids, weights = array("q"), array("h"), array("q"), array("d")
+    squash_keys, squash_ids = array("q"), array("q")
+    rows = connection.execution_options(yield_per=BATCH_ROWS).execute(
+        select(name.c.name_id, name.c.norm, name.c.weight).where(name.c.kind == kind)
+    )
+    for done, (name_id, norm, weight) in enumerate(rows):
+        words = tokens(norm)
+        for word in set(words):
+            token = vocabulary.setdefault(word, len(vocabulary))
+            if token == len(counts):
+                counts.append(0)
+            counts[token] += 1
+            token_ids.append(token)
+            lengths.append(len(words))
+            name_ids.append(name_id)
+            weights.append(weight)
+        if " " in norm:
+            for squashed in squashes(norm):
+                squash_keys.append(squash_key(squashed))
+                squash_ids.append(name_id)
+        if done % BATCH_ROWS == 0:
+            progress(f"{kind} names", done, total)
+    connection.execute(insert(name_token), [{"token_id": first, "kind": kind, "token": "", "names": total}])
+    listed = (
+        {"token_id": first + 1 + token, "kind": kind, "token": word, "names": counts[token]}
+        for word, token in vocabulary.items()
+    )
+    _insert(connection, name_token, listed, len(vocabulary), partial(progress, f"{kind} tokens"))
+
+    postings = np.frombuffer(token_ids, np.int64)
+    rank = np.frombuffer(lengths, np.int16).astype(np.int64) * RANKS + _popularity(np.frombuffer(weights, np.float64))
+    owners = np.frombuffer(name_ids, np.int64)
+    order = np.lexsort((owners, rank, postings))
+    _insert_columns(
+        connection,
+        name_posting,
+        (postings[order] + first + 1, rank[order], owners[order]),
+        partial(progress, f"{kind} postings"),
+    )
+
+    keys, targets = array("q"), array("q")
+    for word, token in vocabulary.items():
+        for key in variant_keys(kind, word):
+            keys.append(key)
+            targets.append(first + 1 + token)
+    for table, left, right in ((name_variant, keys, targets), (name_squash, squash_keys, squash_ids)):
+        one, two = np.frombuffer(left, np.int64), np.frombuffer(right, np.int64)
+        order = np.lexsort((two, one))
+        constant = {"kind": kind} if table is name_squash else {}
+        step = f"{kind} {table.name.removeprefix('name_')}"
+        _insert_columns(
+            connection,
+            table,
+            (one[order], two[order]),
+            partial(progress, step),
+            constant,
+        )
+
+
+def _popularity(weights: np.ndarray[Any, np.dtype[np.float64]]) -> np.ndarray[Any, np.dtype[np.int64]]:
+    """Places of weights among all of their kind in 0..RANKS-1, 0 the heaviest; any unit of weight will do."""
+    if not len(weights):
+        return np.zeros(0, np.int64)
+    edges = np.unique(np.quantile(weights, np.linspace(0, 1, RANKS)))
+    return (RANKS - 1 - np.searchsorted(edges[:RANKS], weights, side="left").clip(0, RANKS - 1)).astype(np.int64)
+
+
+def _insert_columns(
+    connection: Connection,
+    table: Table,
+    columns: Sequence[np.ndarray[Any, np.dtype[np.int64]]],
+    progress: Callable[[int, int], None],
+    constant: dict[str, Any] | None = None,
+) -> None:
+    constant = constant or {}
+    names = [column.name for column in table.columns if column.name not in constant]
+
+    def rows() -> Iterator[dict[str, Any]]:
+        for start in range(0, len(columns[0]), BATCH_ROWS):
+            for values in zip(*(column[start : start + BATCH_ROWS].tolist() for column in columns), strict=True):
+                yield constant | dict(zip(names, values, strict=True))
+
+    _insert(connection, table, rows(), len(columns[0]), progress)
+
+
+def _insert(
+    connection: Connection,
+    table: Table,
+    rows: Iterable[dict[str, Any]],
+    total: int,
+    progress: Callable[[int, int], None],
+) -> None:
+    batch: list[dict[str, Any]] = []
+    done = 0
+    for row in rows:
+        batch.append(row)
+        if len(batch) == BATCH_ROWS:
+            connection.execute(insert(table), batch)
+            done += len(batch)
+            progress(done, total)
+            batch = []
+    if batch:
+        connection.execute(insert(table), batch)
+    progress(total, total)

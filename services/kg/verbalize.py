@@ -1,0 +1,308 @@
+"""Rows to words: one sentence a fact, with what was resolved, the window, the totals, and what is missing.
+
+A generator reads this text as evidence, so nothing in it may mislead: numbers are whole or rounded, never cut; a list
+that is not shown in full says so; an absence is said as an absence.
+"""
+
+import re
+from collections.abc import Mapping, Sequence
+from datetime import date
+
+from services.kg.codes import spell
+from services.kg.language.catalogue import Domain, Function, Key
+from services.kg.outcome import Outcome, Scalar
+
+# Lines of one list; the total is always said.
+MAX_ITEMS = 10
+# A generator's token is shorter than this in English; what is cut by it stays below the budget.
+CHARS_PER_TOKEN = 3.5
+# The least that a statement gets, whatever the others need.
+MIN_CHARS = 200
+AGGREGATES = {"avg": "average", "sum": "sum", "min": "lowest", "max": "highest", "diff": "difference", "ratio": "ratio"}
+STATUS = {
+    "no_program": "No function of the knowledge graph fits the question.",
+    "timeout": "The knowledge graph did not answer in time.",
+}
+
+
+def verbalize(outcomes: Sequence[Outcome], domains: Mapping[str, Domain], today: date, *, max_tokens: int) -> list[str]:
+    """The text of each statement; all together within the budget of tokens.
+
+    Args:
+        outcomes: in program order.
+        domains: by name, for the words of each.
+        today: date of the question, for ages.
+        max_tokens: of the generator, for all texts together.
+    """
+    texts = [_statement(outcome, domains, today, MAX_ITEMS) for outcome in outcomes]
+    budget = int(max_tokens * CHARS_PER_TOKEN)
+    for items in (5, 3, 1):
+        if sum(map(len, texts)) <= budget:
+            break
+        texts = [_statement(outcome, domains, today, items) for outcome in outcomes]
+    share = max(MIN_CHARS, budget // max(1, len(texts)))
+    if sum(map(len, texts)) > budget:
+        texts = [_cut(text, share) for text in texts]
+    ages = _ages(outcomes)
+    if ages and texts:
+        texts[-1] = f"{texts[-1]} {ages}"
+    return texts
+
+
+def _statement(outcome: Outcome, domains: Mapping[str, Domain], today: date, items: int) -> str:
+    notes = f" (Note: {'; '.join(outcome.notes)}.)" if outcome.notes else ""
+    function = outcome.function
+    if function is None:
+        return STATUS.get(outcome.status) or _sentence(outcome.message) + _near(outcome)
+    domain = domains[function.domain]
+    if outcome.status == "no_event":
+        return f"{_names(outcome)} had no game {_when(outcome)}.".replace("  ", " ")
+    if not outcome.rows and outcome.value is None:
+        return f"The knowledge graph knows nothing of this: {domain.lead(outcome)}{_in(outcome)}.{notes}"
+    if outcome.aggregate == "len" and outcome.value is not None:
+        body = f"Number of {domain.lead(outcome)}{_in(outcome)}: {_number(outcome.value)}."
+        if outcome.rows:
+            body += f" {_list(domain, outcome, today, items)}"
+    elif outcome.aggregate:
+        body = _aggregate(domain, outcome, today, items)
+    elif set(outcome.rows[0]) & {"games"}:
+        body = ""
+    elif len(outcome.rows) == 1 and not _listed(outcome):
+        body = _single(domain, outcome, outcome.rows[0], today)
+    else:
+        body = f"{_capital(domain.lead(outcome))}{_in(outcome)} ({_number(outcome.total)}): "
+        body += _list(domain, outcome, today, items)
+    if outcome.summary and (outcome.total != 1 or not body):
+        body = f"{_names(outcome)}{_in(outcome)}: {_totals(outcome.summary)}. {body}".rstrip()
+    return body + notes
+
+
+def _single(domain: Domain, outcome: Outcome, row: Mapping[str, Scalar], today: date) -> str:
+    """ "The budget of the film "Alien" (1979) is $11,000,000." for each key that was asked for."""
+    function = _function(outcome)
+    subject = domain.describe(function.name, row)
+    facts = []
+    if function.dynamic and row.get("key") is not None:
+        return f"{_dynamic(row)}."
+    if function.narrates:
+        return f"{_item(domain, outcome, row, today)}."
+    for key in _keys(outcome):
+        value = row.get(key.name)
+        if value is None:
+            facts.append(f"No {key.words} of {subject} is known")
+        else:
+            facts.append(f"The {key.words} of {subject} is {_value(key, value, today)}")
+    return ". ".join(facts) + "."
+
+
+def _dynamic(row: Mapping[str, Scalar]) -> str:
+    """ "The death date of Edward Hopper is ..."; a summary speaks for itself."""
+    owner = row.get("entity") or f"{row.get('company')} ({row.get('ticker')})"
+    if row["key"] == "summary":
+        return f"{owner}: {str(row['value']).rstrip('.')}"
+    return f"The {_words(str(row['key']))} of {owner} is {_dynamic_value(row)}"
+
+
+def _dynamic_value(row: Mapping[str, Scalar]) -> str:
+    number = row.get("number")
+    if isinstance(number, int | float):
+        key = str(row["key"]).lower()
+        if any(word in key for word in ("margin", "yield", "growth", "payout")) and abs(number) < 10:
+            return f"{_number(round(number * 100, 3))}%"
+        return _number(number)
+    return str(row["value"])
+
+
+def _words(key: str) -> str:
+    """`fullTimeEmployees` and `death_date` as words."""
+    return re.sub(r"(?<=[a-z])(?=[A-Z])", " ", key).replace("_", " ").lower()
+
+
+def _listed(outcome: Outcome) -> bool:
+    """Whether a list says a single row better than a sentence: where the row is one of those that an entity has."""
+    return _function(outcome).pair is not None
+
+
+def _list(domain: Domain, outcome: Outcome, today: date, items: int) -> str:
+    rows = outcome.rows
+    shown = [_item(domain, outcome, row, today) for row in rows[:items]]
+    if outcome.total > len(shown):
+        if len(rows) == outcome.total and len(rows) > items >= 3:
+            # The ends of a sorted list are what questions ask for.
+            tail = items // 3
+            last = [_item(domain, outcome, row, today) for row in rows[-tail:]]
+            shown = [*shown[: items - tail], "...", *last]
+        return f"{'; '.join(shown)} (showing {min(items, len(rows))} of {_number(outcome.total)})."
+    return f"{'; '.join(shown)}."
+
+
+def _item(domain: Domain, outcome: Outcome, row: Mapping[str, Scalar], today: date) -> str:
+    function = _function(outcome)
+    if function.dynamic and row.get("key") is not None:
+        return f"{_words(str(row['key']))}: {_dynamic_value(row)}"
+    keys = _keys(outcome)
+    values = [(key, row.get(key.name)) for key in keys]
+    if function.narrates:
+        more = [
+            f"{k.words} {_value(k, v, today)}" for k, v in values if k.name not in function.subject and v is not None
+        ]
+        return "; ".join([domain.describe(function.name, row), *more])
+    # The rows of a list are named by what they were asked for, or by their subject.
+    subjects = [name for name in function.subject if name in outcome.shown]
+    if not subjects:
+        known = "; ".join(f"{key.words} {_value(key, value, today)}" for key, value in values if value is not None)
+        return f"{domain.describe(function.name, row)}: {known or 'not known'}"
+    first, *rest = [(key, value) for key, value in values if value is not None] or [(keys[0], "unknown")]
+    more = [f"{key.words} {_value(key, value, today)}" for key, value in rest]
+    if first[0].name == "title" and row.get("year") and not any(key.name == "release_date" for key, _ in rest):
+        more.insert(0, str(row["year"]))
+    return _value(first[0], first[1], today) + (f" ({', '.join(more)})" if more else "")
+
+
+def _aggregate(domain: Domain, outcome: Outcome, today: date, items: int) -> str:
+    function = _function(outcome)
+    how = AGGREGATES.get(outcome.aggregate, outcome.aggregate)
+    key = _key(function, outcome.shown[-1])
+    if outcome.value is None:
+        return f"The {how} {key.words} cannot be computed: values are missing."
+    of = _names(outcome) or domain.describe(function.name, outcome.rows[0]) if outcome.rows else _names(outcome)
+    kind = key if key.kind != "date" else Key(key.name, "integer", unit="days")
+    text = f"The {how} {key.words} of {of}{_in(outcome)} is {_value(kind, outcome.value, today)}"
+    if outcome.aggregate in ("min", "max") and outcome.rows:
+        return f"{text}, of {'; '.join(domain.describe(function.name, row) for row in outcome.rows[:3])}."
+    inputs = [
+        f"{domain.describe(function.name, row)}: {_value(key, row[key.name], today)}"
+        for row in outcome.rows[:items]
+        if row.get(key.name) is not None
+    ]
+    return f"{text}, from {_number(outcome.total)} values: {'; '.join(inputs)}."
+
+
+def _totals(summary: Mapping[str, Scalar]) -> str:
+    """Games, wins and losses at home and away, and scores."""
+
+    def n(name: str) -> int:
+        return int(summary.get(name) or 0)
+
+    parts = [f"{n('games')} game{'s' if n('games') != 1 else ''}", f"{n('wins')} won"]
+    if n("draws"):
+        parts.append(f"{n('draws')} drawn")
+    parts.append(f"{n('losses')} lost")
+    if summary.get("home_wins") is not None:
+        parts.append(f"at home {n('home_wins')} won and {n('home_losses')} lost")
+        parts.append(f"away {n('away_wins')} won and {n('away_losses')} lost")
+    if summary.get("gf") is not None:
+        parts.append(f"{n('gf')} scored in total against {n('ga')} of the opponents")
+    return ", ".join(parts)
+
+
+def _ages(outcomes: Sequence[Outcome]) -> str:
+    """Ages at the other dates of the same program: who asks for a birthday and a date means to subtract them."""
+    births = [(row.get("name"), row.get("birthday")) for o in outcomes for row in o.rows[:1] if "birthday" in o.shown]
+    dates = [row.get("release_date") for o in outcomes for row in o.rows[:1] if "release_date" in o.shown]
+    sentences = []
+    for name, birth in births:
+        for when in dates:
+            age = _age(birth, when)
+            if age is not None:
+                sentences.append(f"{name} was {age} years old on {when}.")
+    return " ".join(sentences)
+
+
+def _age(birth: Scalar, when: Scalar | date) -> int | None:
+    try:
+        born, day = date.fromisoformat(str(birth)), date.fromisoformat(str(when)[:10])
+    except ValueError:
+        return None
+    years = day.year - born.year - ((day.month, day.day) < (born.month, born.day))
+    return years if 0 <= years <= 150 else None
+
+
+def _value(key: Key, value: Scalar, today: date) -> str:
+    """A value with its unit, rounded, its code spelt out."""
+    if isinstance(value, str) and key.kind != "date":
+        return spell(key.name, value)
+    match key.kind:
+        case "money" if isinstance(value, int | float):
+            return _money(value)
+        case "flag":
+            return "yes" if value else "no"
+        case "date":
+            age = _age(value, today) if key.name in ("birthday", "birth_date") else None
+            return str(value) + (f" (aged {age} on {today}, if alive)" if age is not None else "")
+        case _:
+            unit = f" {key.unit}" if key.unit else ""
+            text = str(value) if key.name in ("year", "film_year", "order") else _number(value)
+            return text + unit
+
+
+def _money(value: float) -> str:
+    if abs(value) < 1_000:
+        return f"${value:,.4f}" if 0 < abs(value) < 0.1 else f"${value:,.2f}"
+    words = ""
+    for scale, name in ((1e12, "trillion"), (1e9, "billion")):
+        if abs(value) >= scale:
+            words = f" ({value / scale:.2f} {name})"
+            break
+    return f"${value:,.0f}{words}"
+
+
+def _number(value: Scalar) -> str:
+    if isinstance(value, float):
+        return f"{value:,.0f}" if value.is_integer() else f"{value:,.3f}".rstrip("0").rstrip(".")
+    return f"{value:,}" if isinstance(value, int) and not isinstance(value, bool) else str(value)
+
+
+def _keys(outcome: Outcome) -> list[Key]:
+    return [_key(_function(outcome), name) for name in outcome.shown]
+
+
+def _key(function: Function, name: str) -> Key:
+    return next((key for key in function.keys if key.name == name), Key(name))
+
+
+def _function(outcome: Outcome) -> Function:
+    assert outcome.function is not None  # noqa: S101 - callers have checked
+    return outcome.function
+
+
+def _names(outcome: Outcome) -> str:
+    companies = [f"{row['company']} ({row['ticker']})" for row in outcome.rows if row.get("company")]
+    return " and ".join(dict.fromkeys(companies or [entity.surface for entity in outcome.entities]))
+
+
+def _in(outcome: Outcome) -> str:
+    return f" ({', '.join(map(_once, outcome.windows))})" if outcome.windows else ""
+
+
+def _once(label: str) -> str:
+    """A window that was asked for by its dates is labelled by them once, not "A to B (A to B)"."""
+    half = label[: (len(label) - 3) // 2]
+    return half if label == f"{half} ({half})" else label
+
+
+def _when(outcome: Outcome) -> str:
+    return f"in the time asked for: {', '.join(outcome.windows)}" if outcome.windows else ""
+
+
+def _near(outcome: Outcome) -> str:
+    if outcome.status not in ("unknown_key", "parse_error") or not outcome.expected:
+        return ""
+    return f" Possible: {', '.join(outcome.expected[:5])}."
+
+
+def _sentence(text: str) -> str:
+    return _capital(text).rstrip(".") + "."
+
+
+def _capital(text: str) -> str:
+    return text[:1].upper() + text[1:]
+
+
+def _cut(text: str, chars: int) -> str:
+    """A text up to the end of an item within so many characters."""
+    if len(text) <= chars:
+        return text
+    kept = text[:chars]
+    end = max(kept.rfind("; "), kept.rfind(". "), kept.rfind("\n"))
+    return (kept[:end] if end > chars // 2 else kept.rpartition(" ")[0]) + " ... (cut to fit)"
