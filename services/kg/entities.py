@@ -82,6 +82,8 @@ MAX_HOMONYMS = 3
 MAX_TICKER_CHARS = 6
 # One edit makes another ticker of a short name, so a short company name is not guessed.
 MIN_FUZZY_TICKER_CHARS = 6
+# A name without spaces as long as this may begin with an article: "thegodfather", but not "them" or "thesis".
+MIN_CHARS_WITH_ARTICLE = 9
 # Bounds of the work for one name: spellings of a word, names of a word, names read for two words together and of those
 # kept, and names that are scored.
 MAX_SPELLINGS = 4
@@ -189,7 +191,7 @@ class _Spelling:
     """A token of the vocabulary that a word of the query may mean."""
 
     token_id: int
-    names: int
+    entities: int
 
 
 _ROW = (name_table.c.kind, name_table.c.entity_id, name_table.c.surface, name_table.c.norm, name_table.c.weight)
@@ -205,11 +207,11 @@ _SQUASHED = _by_weight(
     .join(name_squash, name_squash.c.name_id == name_table.c.name_id)
     .where(name_squash.c.kind == bindparam("kind"), name_squash.c.key == bindparam("key"))
 )
-_TOKENS = select(name_token.c.token, name_token.c.token_id, name_token.c.names).where(
+_TOKENS = select(name_token.c.token, name_token.c.token_id, name_token.c.entities).where(
     name_token.c.kind == bindparam("kind"), name_token.c.token.in_(bindparam("words", expanding=True))
 )
 _VARIANTS = (
-    select(name_token.c.token, name_token.c.token_id, name_token.c.names)
+    select(name_token.c.token, name_token.c.token_id, name_token.c.entities)
     .join(name_variant, name_variant.c.token_id == name_token.c.token_id)
     .where(name_token.c.kind == bindparam("kind"), name_variant.c.key.in_(bindparam("keys", expanding=True)))
     .distinct()
@@ -267,13 +269,12 @@ class NameIndex:
         with self._engine.connect() as connection:
             found = _exact(connection, name, norm, kinds)
             if found:
-                refused = any(_is_generic(norm, candidate.kind, even_exact=True) for candidate in found)
-                status: Status = "no_entity" if refused else "ok"
-                return Resolution(status, name, tuple(found[:limit]), 1.0 - _next_score(found))
-            if any(_is_generic(norm, kind) for kind in kinds):
-                return Resolution("no_entity", name, (), 0.0)
-            found = [candidate for kind in kinds for candidate in _search(connection, norm, kind)]
-        return _decide(name, _ordered(found), limit)
+                named = [one for one in found if not _is_generic(norm, one.kind, even_exact=True)]
+                status: Status = "ok" if named else "no_entity"
+                return Resolution(status, name, tuple((named or found)[:limit]), 1.0 - _next_score(named or found))
+            searched = [kind for kind in kinds if not _is_generic(norm, kind)]
+            found = [candidate for kind in searched for candidate in _search(connection, norm, kind)]
+        return _decide(name, norm, _ordered(found), limit)
 
 
 def _next_score(found: Sequence[Candidate]) -> float:
@@ -288,9 +289,9 @@ def _exact(connection: Connection, name: str, norm: str, kinds: Sequence[str]) -
         if rows:
             return _tickers_first(name, norm, _candidates(rows, 1.0, "exact"))
     forms = squashes(norm)
-    if norm.startswith("the"):
+    if norm.startswith("the") and len(forms[-1]) >= MIN_CHARS_WITH_ARTICLE:
         forms.append(forms[-1].removeprefix("the"))
-    for form in filter(None, forms):
+    for form in forms:
         rows = [row for kind in kinds for row in _rows(connection, _SQUASHED, kind=kind, key=squash_key(form))]
         rows = [row for row in rows if form in squashes(row.norm)]
         if form != norm:
@@ -341,27 +342,24 @@ def _tickers_first(name: str, norm: str, found: list[Candidate]) -> list[Candida
     return [*tickers, *(Candidate(c.entity_id, c.surface, behind, c.weight, "alias", c.kind) for c in others)]
 
 
-def _decide(name: str, found: Sequence[Candidate], limit: int) -> Resolution:
-    found = [candidate for candidate in found if candidate.score >= SUGGEST]
+def _decide(name: str, norm: str, found: Sequence[Candidate], limit: int) -> Resolution:
+    words = set(tokens(norm))
+    contain = {candidate for candidate in found if words <= set(tokens(normalise(candidate.surface)))}
+    found = [candidate for candidate in found if candidate.score >= SUGGEST or candidate in contain]
     if not found:
         return Resolution("no_entity", name, (), 0.0)
     near = [candidate for candidate in found if candidate.score >= found[0].score - POPULARITY]
     most = math.log1p(max(candidate.weight for candidate in near))
-    if most:
-        lift = {candidate: POPULARITY * math.log1p(candidate.weight) / most for candidate in near}
-        near.sort(key=lambda candidate: -candidate.score - lift[candidate])
-        found = [*near, *found[len(near) :]]
-    else:
-        lift = dict.fromkeys(near, 0.0)
+    lift = {candidate: POPULARITY * math.log1p(candidate.weight) / most if most else 0.0 for candidate in near}
+    found = [*sorted(near, key=lambda candidate: -candidate.score - lift[candidate]), *found[len(near) :]]
     best = found[0]
     second = next((candidate for candidate in found[1:] if not _one_name(candidate, best)), None)
     margin = best.score + lift[best] - (second.score + lift.get(second, 0.0) if second else 0.0)
-    if best.score < ACCEPT:
-        # Several names that begin or end alike ("lord of the rings") are not an unknown name.
-        several = second is not None and best.how == "tokens" and second.score >= best.score - MARGIN
-        status: Status = "ambiguous" if several and best.score > (ACCEPT + SUGGEST) / 2 else "no_entity"
+    if best.score >= ACCEPT:
+        status: Status = "ok" if margin >= MARGIN else "ambiguous"
     else:
-        status = "ok" if margin >= MARGIN else "ambiguous"
+        # What several names contain ("lord of the rings") is not unknown, but could be any of them.
+        status = "ambiguous" if len(contain) > 1 else "no_entity"
     return Resolution(status, name, tuple(found[:limit]), max(0.0, margin))
 
 
@@ -378,8 +376,8 @@ def _search(connection: Connection, norm: str, kind: str) -> list[Candidate]:
     rows = _rows(connection, _NAMES, name_ids=name_ids)
     names = {row: tokens(row.norm) for row in rows}
     others = {token for row_tokens in names.values() for token in row_tokens} - known.keys()
-    counts = {token: spelling.names for token, spelling in known.items()}
-    counts |= {token: spelling.names for token, spelling in _vocabulary(connection, kind, sorted(others))[0].items()}
+    counts = {token: spelling.entities for token, spelling in known.items()}
+    counts |= {token: spelling.entities for token, spelling in _vocabulary(connection, kind, sorted(others))[0].items()}
     weights = _Weights(kind, counts, total)
     query = tokens(norm)
     beside_ticker = sum(token not in _BESIDE_TICKERS for token in query) == 1
@@ -401,9 +399,9 @@ def _search(connection: Connection, norm: str, kind: str) -> list[Candidate]:
 def _vocabulary(connection: Connection, kind: str, words: Sequence[str]) -> tuple[dict[str, _Spelling], int]:
     """Those words that are in the vocabulary, and the number of names of the kind."""
     rows = connection.execute(_TOKENS, {"kind": kind, "words": ["", *words]})
-    known = {token: _Spelling(token_id, names) for token, token_id, names in rows}
+    known = {token: _Spelling(token_id, entities) for token, token_id, entities in rows}
     total = known.pop("", None)
-    return known, total.names if total else 0
+    return known, total.entities if total else 0
 
 
 def _groups(
@@ -412,19 +410,19 @@ def _groups(
     """For each word the tokens that it may be: itself and its nearest spellings. Rarest word first."""
     keys = {key for word in words for key in variant_keys(kind, word)}
     rows = connection.execute(_VARIANTS, {"kind": kind, "keys": sorted(keys)}).all() if keys else []
-    near = [(token, _Spelling(token_id, names)) for token, token_id, names in rows]
+    near = [(token, _Spelling(token_id, entities)) for token, token_id, entities in rows]
     groups = []
     for word in words:
         allowed = _allowed_edits(word)
         spellings = sorted(
-            ((OSA.distance(word, token), -spelling.names, token) for token, spelling in near if token != word)
+            ((OSA.distance(word, token), -spelling.entities, token) for token, spelling in near if token != word)
         )
         by_token = dict(near)
         group = [known[word]] if word in known else []
         group += [by_token[token] for edits, _, token in spellings if edits <= allowed][:MAX_SPELLINGS]
         if group:
             groups.append(group)
-    return sorted(groups, key=lambda group: sum(spelling.names for spelling in group))
+    return sorted(groups, key=lambda group: sum(spelling.entities for spelling in group))
 
 
 def _gather(connection: Connection, groups: Sequence[Sequence[_Spelling]]) -> list[int]:

@@ -43,6 +43,8 @@ from services.kg.store.tables import stated_total
 MAX_ROWS = 50
 # Values of one statement that another may go on with.
 MAX_FAN_OUT = 50
+# Shorter words are parts of too many others.
+MIN_STEM = 4
 # Statements that go on with one another in a row.
 MAX_HOPS = 3
 ASKER = ZoneInfo("America/Los_Angeles")
@@ -499,9 +501,11 @@ class _Run:
         for one in (wanted, synonyms.get(wanted, ""), wanted.removesuffix("s"), wanted + "s"):
             if one and one in known:
                 return [known[one]]
-        # birth_place for "birthplace of", elevation_m for "elevation": one begins with the other.
-        stems = [key for said, key in known.items() if len(wanted) >= 4 and (said.startswith(wanted) or wanted in said)]
-        return sorted(stems, key=len)[:2]
+        # elevation_m and elevation_ft for "elevation", or for a synonym of it.
+        for one in (wanted, synonyms.get(wanted, "")):
+            if len(one) >= MIN_STEM and (stems := [key for said, key in known.items() if one in said]):
+                return sorted(stems, key=len)[:2]
+        return []
 
     def _clause(self, rows: _Rows, condition: BoundCondition) -> ColumnElement[bool]:
         key, operator = condition.key, condition.operator

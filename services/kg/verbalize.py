@@ -154,7 +154,8 @@ def _item(domain: Domain, outcome: Outcome, row: Mapping[str, Scalar], today: da
         return f"{domain.describe(function.name, row)}: {known or 'not known'}"
     first, *rest = [(key, value) for key, value in values if value is not None] or [(keys[0], "unknown")]
     more = [f"{key.words} {_value(key, value, today)}" for key, value in rest]
-    if first[0].name == "title" and row.get("year") and not any(key.name == "release_date" for key, _ in rest):
+    dated = any(key.kind == "date" or key.name == "year" for key in keys)
+    if "year" in function.subject and row.get("year") and not dated:
         more.insert(0, str(row["year"]))
     return _value(first[0], first[1], today) + (f" ({', '.join(more)})" if more else "")
 

@@ -24,6 +24,9 @@ CONTINUES = re.compile(r"(?:all\s+)?(?:sort|where|group)\s*\(|\[", re.IGNORECASE
 FENCE = re.compile(r"```[a-z]*|</?s>|<\|[a-z_]{1,20}\|>|<eos>|<pad>", re.IGNORECASE)
 LABEL = re.compile(r"^\s*(?:answer|program|output|query|api|calls?)\s*:", re.IGNORECASE | re.MULTILINE)
 CLOSES = re.compile(r"\s*(?:$|[,)\]=:;\n])")
+ENDS = re.compile(r"\s*(?:\[|$)")
+# A projection inside a string: `get_x("y)["z"]` lost the quote behind y.
+LOST_QUOTE = re.compile(r"\)\s*\[[\"'](?=\w)")
 PROJECTION = re.compile(r"\[[\w\"':-]{0,40}\]")
 BEGINS = re.compile(r"\s*(?:(?:all|avg|average|sum)\s+)?get_\w+\s*\(", re.IGNORECASE)
 NOTHING = frozenset({"none", "null", "[]", "no api", "n/a"})
@@ -84,6 +87,9 @@ def _split(text: str) -> Iterable[str]:
             stack.append(OPENERS[char])
         elif char in CLOSERS:
             if char not in stack:
+                # One bracket for another, `get_x("y"]["z"]`, is its partner where the call must end; else it is surplus.
+                if stack and ENDS.match(text, index + 1):
+                    out.append(stack.pop())
                 index += 1
                 continue
             while stack[-1] != char:
@@ -124,6 +130,8 @@ def _string(text: str, start: int) -> tuple[str, int]:
             index += 2
             continue
         if text[index] == quote and CLOSES.match(text, index + 1):
+            if lost := LOST_QUOTE.search(text, start + 1, index):
+                return _unescaped(text[start + 1 : lost.start()]), lost.start()
             return _unescaped(text[start + 1 : index]), index + 1
         index += 1
     content = _without_tail(text[start + 1 : stop])

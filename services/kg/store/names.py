@@ -6,7 +6,7 @@ its own score and reads all postings of a common word before it can. Here the po
 no user's text is ever part of a query language.
 
     name            one surface of an entity: a title, a ticker, a nickname; several entities may share one
-    name_token      the vocabulary of a kind, with the number of names that hold a token
+    name_token      the vocabulary of a kind, with the number of entities whose names hold a token
     name_posting    token -> names, in the order of `rank`
     name_variant    hash of a token, or of it without one letter -> token: what a typo is found by, by deletions on both
                     sides (Garbe's symmetric delete, at distance 1)
@@ -64,9 +64,9 @@ name_token = Table(
     METADATA,
     Column("token_id", _Id, primary_key=True, autoincrement=False),
     Column("kind", Text, nullable=False),
-    # "" counts the names of the kind.
+    # "" counts the entities of the kind.
     Column("token", Text, nullable=False),
-    Column("names", Integer, nullable=False),
+    Column("entities", Integer, nullable=False),
     UniqueConstraint("kind", "token"),
 )
 
@@ -158,7 +158,7 @@ def normalise(text: str, *, keep_article: bool = False) -> str:
     "Madea's", "madeas" and "madea s" are one, as are "J.R.R. Tolkien" and "J R R Tolkien", "A$AP" and "asap". Letters
     and digits of every script stay; a name of signs only ("+", "!!!") stays as it is.
     """
-    folded = text.casefold()
+    folded = text.encode(errors="ignore").decode().casefold()
     if not folded.isascii():
         folded = unicodedata.normalize("NFKD", folded)
         folded = unicodedata.normalize("NFKC", _ACCENTS.sub("", folded)).casefold().translate(_LETTERS)
@@ -175,7 +175,9 @@ def normalise(text: str, *, keep_article: bool = False) -> str:
         plain = " ".join("".join(c if _is_letter(c) else " " for c in plain).split())
     plain = _INITIALS.sub(lambda match: match[0].replace(" ", ""), plain)
     plain = _N_BETWEEN.sub(" and ", _LOOSE_S.sub("s", plain))
-    return plain if plain not in ("", "plus", "and") or any(c.isalnum() for c in folded) else " ".join(folded.split())
+    if plain not in ("", "plus", "and") or any(c.isalnum() for c in folded):
+        return plain
+    return " ".join("".join(c for c in folded if c.isprintable()).split())
 
 
 @lru_cache(maxsize=65_536)
@@ -355,20 +357,30 @@ def _build(connection: Connection, kind: str, progress: Callable[[str, int, int]
     total = connection.execute(select(func.count()).where(name.c.kind == kind)).scalar_one()
     first = (connection.execute(select(func.max(name_token.c.token_id))).scalar() or 0) + 1
     vocabulary: dict[str, int] = {}
-    counts = array("q")
+    # Entities per token. An entity's names lie together, as they were stored, so the one counted last tells.
+    counts, counted = array("q"), array("q")
+    entities, entity = 0, None
     # Parallel columns of the postings: 18 bytes each where a list of tuples would take 100.
     token_ids, lengths, name_ids, weights = array("q"), array("h"), array("q"), array("d")
     squash_keys, squash_ids = array("q"), array("q")
-    rows = connection.execution_options(yield_per=BATCH_ROWS).execute(
-        select(name.c.name_id, name.c.norm, name.c.weight).where(name.c.kind == kind)
+    rows = connection.execute(
+        select(name.c.name_id, name.c.entity_id, name.c.norm, name.c.weight)
+        .where(name.c.kind == kind)
+        .order_by(name.c.name_id)
+        .execution_options(yield_per=BATCH_ROWS)
     )
-    for done, (name_id, norm, weight) in enumerate(rows):
+    for done, (name_id, entity_id, norm, weight) in enumerate(rows):
         words = tokens(norm)
+        if entity_id != entity:
+            entity, entities = entity_id, entities + 1
         for word in set(words):
             token = vocabulary.setdefault(word, len(vocabulary))
             if token == len(counts):
                 counts.append(0)
-            counts[token] += 1
+                counted.append(0)
+            if counted[token] != entities:
+                counted[token] = entities
+                counts[token] += 1
             token_ids.append(token)
             lengths.append(len(words))
             name_ids.append(name_id)
@@ -379,9 +391,9 @@ def _build(connection: Connection, kind: str, progress: Callable[[str, int, int]
                 squash_ids.append(name_id)
         if done % BATCH_ROWS == 0:
             progress(f"{kind} names", done, total)
-    connection.execute(insert(name_token), [{"token_id": first, "kind": kind, "token": "", "names": total}])
+    connection.execute(insert(name_token), [{"token_id": first, "kind": kind, "token": "", "entities": entities}])
     listed = (
-        {"token_id": first + 1 + token, "kind": kind, "token": word, "names": counts[token]}
+        {"token_id": first + 1 + token, "kind": kind, "token": word, "entities": counts[token]}
         for word, token in vocabulary.items()
     )
     _insert(connection, name_token, listed, len(vocabulary), partial(progress, f"{kind} tokens"))

@@ -170,7 +170,7 @@ INFO = Function(
         company_fact.c.number,
     ).select_from(company_fact.join(company, company.c.ticker == company_fact.c.ticker)),
     (Key("key"), Key("value"), Key("number", "number"), *SUBJECT_KEYS),
-    subject=("company", "ticker", "key"),
+    subject=("company", "ticker", "key", "number"),
     default=("key", "value"),
     order=("key",),
     dynamic=True,

@@ -78,6 +78,9 @@ def _day(scope: Scope, window: Window, tickers: tuple[str, ...]) -> None:
         _latest(scope, window)
         return
     has_row = price_daily.c.ticker.in_(tickers)
+    if day != now.date():
+        # What a snapshot has of its own last day is a part of a day.
+        has_row &= ~price_daily.c.is_partial
     if scope.scalar(select(price_daily.c.date).where(has_row, price_daily.c.date == day.isoformat()).limit(1)):
         scope.where.append(columns["date"] == day.isoformat())
         return

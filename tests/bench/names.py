@@ -1,0 +1,362 @@
+"""Entity resolution: how often it is right, how often it refuses what it does not know, and how fast it is.
+
+    python -m tests.bench.names [--names 1000000] [--seed 7] [--sweep]
+
+Right and wrong are measured on real names, which CRAGMESH_EVAL_DATA holds: four fifths of them are indexed, and asked
+for as they are, shortened, without punctuation and with typos; the fifth that is held out is asked for as well, and
+must be refused. Thresholds are chosen on one half of the names (`--sweep`), figures are for the other. Speed is
+measured over synthetic names, the same for the same seed, beside the real ones.
+"""
+
+import argparse
+import csv
+import json
+import os
+import pathlib
+import random
+import resource
+import statistics
+import string
+import sys
+import tempfile
+import time
+import zlib
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+from rich.console import Console
+from rich.progress import Progress
+from rich.table import Table
+from sqlalchemy import create_engine
+
+from services.kg import entities
+from services.kg.entities import NameIndex, Resolution
+from services.kg.store.names import Surface, company_names, create_index, normalise, refresh, replace_names
+
+CONSOLE = Console(width=120)
+
+
+def half(text: str) -> int:
+    """0 for names that thresholds may be chosen on, 1 for those that figures are of."""
+    return zlib.crc32(text.encode()) % 2
+
+
+def held_out(text: str) -> bool:
+    return zlib.crc32(b"held out " + text.encode()) % 5 == 0
+
+
+def typo(name: str, rng: random.Random, edits: int = 1) -> str:
+    """A name with letters dropped, doubled, exchanged or swapped, in words of more than four letters."""
+    words = name.split(" ")
+    for _ in range(edits):
+        long = [index for index, word in enumerate(words) if len(word) > 4 and word.isalpha()]
+        if not long:
+            return ""
+        index = rng.choice(long)
+        word, at = words[index], rng.randrange(len(words[index]) - 1)
+        letter = rng.choice(string.ascii_lowercase)
+        words[index] = rng.choice(
+            (
+                word[:at] + word[at + 1 :],
+                word[:at] + letter + word[at:],
+                word[:at] + letter + word[at + 1 :],
+                word[:at] + word[at + 1] + word[at] + word[at + 2 :],
+            )
+        )
+    return " ".join(words)
+
+
+@dataclass
+class Real:
+    """Names of one kind: surfaces by entity, and those that are not indexed."""
+
+    kind: str
+    indexed: dict[str, list[tuple[str, float]]]
+    absent: list[str]
+
+
+def companies(root: pathlib.Path) -> Real:
+    with (root / "public_tables" / "company_name_ticker.csv").open(encoding="utf-8") as lines:
+        rows = {row["Symbol"]: row["Name"] for row in csv.DictReader(lines)}
+    indexed: dict[str, list[tuple[str, float]]] = {}
+    absent = []
+    for ticker, full in rows.items():
+        surfaces = company_names(full, ticker)
+        # All securities of a company are held out together.
+        issuer = normalise(full)[:12]
+        if held_out(issuer):
+            if surfaces[0][1] == 1.0:
+                absent += [surface for surface, _ in surfaces[1:3]]
+        else:
+            indexed[ticker] = surfaces
+    return Real("company", indexed, absent)
+
+
+def titled(root: pathlib.Path, file: str, kind: str, wanted: Callable[[dict[str, object]], list[str]]) -> Real:
+    names: dict[str, str] = {}
+    with (root / "kg_rows" / file).open(encoding="utf-8") as lines:
+        for line in lines:
+            for name in wanted(json.loads(line)):
+                names.setdefault(normalise(name), name)
+    indexed = {norm: [(name, 1.0)] for norm, name in names.items() if norm and not held_out(norm)}
+    return Real(kind, indexed, [name for norm, name in names.items() if norm and held_out(norm)])
+
+
+def real_names(root: pathlib.Path) -> list[Real]:
+    def movies(row: dict[str, object]) -> list[str]:
+        return [str(row["entity"])] if row["kind"] == "movie" else []
+
+    def people(row: dict[str, object]) -> list[str]:
+        attrs = row["attrs"]
+        assert isinstance(attrs, dict)
+        cast = [*(attrs.get("cast") or ()), *(attrs.get("directors") or ()), *(attrs.get("producers") or ())]
+        names = [str(item.get("name", "")) if isinstance(item, dict) else str(item) for item in cast]
+        return [*names, str(row["entity"])] if row["kind"] == "person" else names
+
+    def works(row: dict[str, object]) -> list[str]:
+        return [str(row["entity"])] if row["kind"] in ("work", "song") else []
+
+    def artists(row: dict[str, object]) -> list[str]:
+        return [str(row["entity"])] if row["kind"] in ("band", "lifespan", "artist", "grammy_best_artist") else []
+
+    def pages(row: dict[str, object]) -> list[str]:
+        return [str(row["entity"])]
+
+    return [
+        companies(root),
+        titled(root, "movie.jsonl", "movie", movies),
+        titled(root, "movie.jsonl", "movie_person", people),
+        titled(root, "music.jsonl", "song", works),
+        titled(root, "music.jsonl", "artist", artists),
+        titled(root, "open.jsonl", "open", pages),
+    ]
+
+
+def questions(real: Real, rng: random.Random) -> Iterator[tuple[str, str, str]]:
+    """(way of asking, text, entity that is meant)."""
+    for entity, surfaces in real.indexed.items():
+        if real.kind == "company" and surfaces[0][1] < 1.0:
+            continue
+        name = surfaces[min(2, len(surfaces) - 1)][0] if real.kind == "company" else surfaces[0][0]
+        lower = name.lower()
+        yield "lower case", lower, entity
+        yield "no punctuation", lower.translate(str.maketrans("", "", string.punctuation)), entity
+        yield "no spaces", lower.replace(" ", ""), entity
+        if (one := typo(lower, rng)) and normalise(one) != normalise(lower):
+            yield "one typo", one, entity
+        if (two := typo(lower, rng, 2)) and normalise(two) != normalise(lower):
+            yield "two typos", two, entity
+        words = lower.split()
+        if len(words) > 2:
+            yield "last word left out", " ".join(words[:-1]), entity
+            yield "last word first", " ".join([words[-1], *words[:-1]]), entity
+
+
+def sweep(root: pathlib.Path, seed: int) -> None:
+    """Thresholds on the half that they are chosen on: what absent names find, against what is found again."""
+    table = Table("ACCEPT", "absent found", "typos right", "typos wrong", "shortened right", "shortened wrong")
+    kinds = [
+        (real, built([(real.kind, [(e, s, w) for e, surfaces in real.indexed.items() for s, w in surfaces])]))
+        for real in real_names(root)
+    ]
+    chosen = entities.ACCEPT
+    for step in range(60, 92, 4):
+        entities.ACCEPT = step / 100
+        shares: dict[str, list[int]] = {}
+        for real, index in kinds:
+            for way, text, entity in questions(real, random.Random(seed)):
+                if not half(entity) and way in ("one typo", "two typos", "last word left out"):
+                    found = index.resolve(text, (real.kind,))
+                    right = entity in found.entities or (found.status == "ok" and same_name(found, real, entity))
+                    group = "shortened" if way == "last word left out" else "typos"
+                    tally(shares, group, 0 if right else 1 if found.status == "ok" else 2)
+            for name in real.absent:
+                if not half(name):
+                    tally(shares, "absent", 1 if index.resolve(name.lower(), (real.kind,)).status == "ok" else 2)
+        rate = {way: [count / sum(counts) for count in counts] for way, counts in shares.items()}
+        table.add_row(
+            f"{step / 100:.2f}",
+            f"{rate['absent'][1]:.1%}",
+            *(f"{rate[way][outcome]:.1%}" for way in ("typos", "shortened") for outcome in (0, 1)),
+        )
+    entities.ACCEPT = chosen
+    CONSOLE.print(table)
+
+
+def quality(root: pathlib.Path, rng: random.Random) -> None:
+    table = Table("kind", "asked", "n", "right", "wrong", "refused", title="Real names, the half that was not tuned on")
+    for real in real_names(root):
+        index = built([(real.kind, [(e, s, w) for e, surfaces in real.indexed.items() for s, w in surfaces])])
+        shares: dict[str, list[int]] = {}
+        for way, text, entity in questions(real, rng):
+            if half(entity):
+                found = index.resolve(text, (real.kind,))
+                right = entity in found.entities or (found.status == "ok" and same_name(found, real, entity))
+                tally(shares, way, 0 if right else 1 if found.status == "ok" else 2)
+        for name in real.absent:
+            if half(name):
+                for way, text in (("absent", name.lower()), ("absent, one typo", typo(name.lower(), rng))):
+                    if text:
+                        found = index.resolve(text, (real.kind,))
+                        tally(shares, way, 1 if found.status == "ok" else 2)
+        for way, counts in shares.items():
+            n = sum(counts)
+            table.add_row(real.kind, way, str(n), *(f"{count / n:.1%}" for count in counts))
+    CONSOLE.print(table)
+
+
+def same_name(found: Resolution, real: Real, entity: str) -> bool:
+    """Whether what was found is a homonym of what was meant."""
+    meant = {normalise(surface) for surface, _ in real.indexed[entity]}
+    return any(normalise(surface) in meant for e in found.entities for surface, _ in real.indexed[e])
+
+
+def tally(shares: dict[str, list[int]], way: str, outcome: int) -> None:
+    shares.setdefault(way, [0, 0, 0])[outcome] += 1
+
+
+def built(kinds: list[tuple[str, list[tuple[str, str, float]]]], path: str = "") -> NameIndex:
+    engine = create_engine(f"sqlite:///{path}" if path else "sqlite://")
+    with Progress(console=CONSOLE, transient=True) as progress, engine.begin() as connection:
+        bar = progress.add_task("names")
+        create_index(connection)
+        for kind, names in kinds:
+            replace_names(connection, kind, (Surface(*name) for name in names))
+        refresh(
+            connection,
+            [kind for kind, _ in kinds],
+            progress=lambda step, done, total: progress.update(bar, description=step, completed=done, total=total),
+        )
+    return NameIndex(engine)
+
+
+SYLLABLES = tuple(f"{a}{b}{c}" for a in "bdfghklmnprstvz" for b in "aeiou" for c in ("", "n", "r", "l", "s"))
+COMMON = (
+    "the",
+    "of",
+    "and",
+    "a",
+    "in",
+    "love",
+    "to",
+    "my",
+    "you",
+    "me",
+    "night",
+    "day",
+    "man",
+    "world",
+    "life",
+    "time",
+    "heart",
+    "dark",
+    "story",
+    "one",
+    "girl",
+    "house",
+)
+
+
+def synthetic(count: int, seed: int) -> Iterator[tuple[str, str, str, float]]:
+    """(kind, entity, name, weight): words by Zipf's law, common ones English, so that some are in a tenth of names."""
+    rng = random.Random(seed)
+    made = ("".join(rng.choices(SYLLABLES, k=rng.randint(2, 4))) for _ in range(max(1_000, count // 4)))
+    words = [*COMMON, *dict.fromkeys(made)]
+    weights = [1 / (rank + 3) for rank in range(len(words))]
+    total, running = sum(weights), 0.0
+    bounds = []
+    for weight in weights:
+        running += weight
+        bounds.append(running / total)
+    for number in range(count):
+        kind = rng.choices(("song", "movie", "movie_person", "artist", "open"), (50, 15, 15, 10, 10))[0]
+        length = 2 if kind == "movie_person" else rng.choices((1, 2, 3, 4, 5, 7), (15, 30, 25, 15, 10, 5))[0]
+        chosen = rng.choices(words, cum_weights=bounds, k=length)
+        yield kind, str(number), " ".join(chosen).title(), rng.paretovariate(1.2)
+
+
+def timings(index: NameIndex, names: list[tuple[str, str]], rng: random.Random) -> None:
+    """`names` are (kind, name) that are indexed."""
+
+    def sample(count: int) -> list[tuple[str, str]]:
+        return rng.sample(names, min(count, len(names)))
+
+    def subset(name: str) -> str:
+        words = name.split()
+        return " ".join(words[:-1]) if len(words) > 1 else name + " suite"
+
+    syntax = [
+        "'; DROP TABLE name; --",
+        '" OR 1=1 --',
+        "love* OR night NEAR day",
+        'surface:love AND "night',
+        "%' OR '1'='1",
+        "(((((((",
+        "^love - night",
+        "{love night} : heart",
+    ]
+    asked: dict[str, list[tuple[str, str]]] = {
+        "exact": sample(400),
+        "alias": [(kind, name.lower().replace(" ", "")) for kind, name in sample(400)],
+        "typo": [(kind, typo(name.lower(), rng) or name) for kind, name in sample(400)],
+        "token subset": [(kind, subset(name.lower())) for kind, name in sample(400)],
+        "absent": [(kind, f"{typo(name.lower(), rng, 3)} qwzx") for kind, name in sample(400)],
+        "common words": [("song", " ".join(rng.sample(COMMON, rng.randint(1, 4)))) for _ in range(200)],
+        "one character": [("song", letter) for letter in string.ascii_lowercase],
+        "2,000 characters": [("song", ("love night " * 200)[:2_000])] * 50,
+        "300 characters": [("song", ("love night " * 30)[:300])] * 50,
+        "syntax": [("song", text) for text in syntax] * 10,
+    }
+    table = Table("asked", "n", "p50 ms", "p95 ms", "p99 ms", "max ms", "ok", title="Speed")
+    everything: list[float] = []
+    for way, queries in asked.items():
+        spent, ok = [], 0
+        for kind, text in queries:
+            began = time.perf_counter()
+            ok += index.resolve(text, (kind,)).status == "ok"
+            spent.append((time.perf_counter() - began) * 1000)
+        everything += spent
+        table.add_row(way, str(len(spent)), *percentiles(spent), f"{ok / len(spent):.0%}")
+    table.add_row("all", str(len(everything)), *percentiles(everything), "")
+    CONSOLE.print(table)
+
+
+def percentiles(spent: list[float]) -> list[str]:
+    cuts = statistics.quantiles(spent, n=100)
+    return [f"{value:.2f}" for value in (cuts[49], cuts[94], cuts[98], max(spent))]
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--names", type=int, default=1_000_000)
+    parser.add_argument("--seed", type=int, default=7)
+    parser.add_argument("--sweep", action="store_true", help="try thresholds on the tuning half")
+    options = parser.parse_args()
+    rng = random.Random(options.seed)
+    root = os.environ.get("CRAGMESH_EVAL_DATA", "")
+    kinds: dict[str, list[tuple[str, str, float]]] = {}
+    if root:
+        if options.sweep:
+            sweep(pathlib.Path(root), options.seed)
+        quality(pathlib.Path(root), rng)
+        real = companies(pathlib.Path(root))
+        kinds["company"] = [(e, s, w) for e, surfaces in real.indexed.items() for s, w in surfaces]
+    else:
+        print("bench: CRAGMESH_EVAL_DATA is not set, so nothing was measured on real names")
+    if not options.names:
+        return
+    for kind, entity, name, weight in synthetic(options.names, options.seed):
+        kinds.setdefault(kind, []).append((entity, name, weight))
+    with tempfile.TemporaryDirectory() as folder:
+        path = pathlib.Path(folder) / "names.sqlite"
+        began = time.monotonic()
+        index = built(list(kinds.items()), str(path))
+        size = path.stat().st_size / 2**20
+        count = sum(map(len, kinds.values()))
+        peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / (2**10 if sys.platform == "linux" else 2**20)
+        print(f"{count:,} names in {time.monotonic() - began:.0f} s; {size:.0f} MiB on disk; peak RSS {peak:.0f} MiB")
+        timings(index, [(kind, name) for kind, rows in kinds.items() for _, name, _ in rows], rng)
+
+
+if __name__ == "__main__":
+    main()

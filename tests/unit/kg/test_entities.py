@@ -1,0 +1,442 @@
+"""Names find their entity, homonyms stay together, and what is unknown is refused with what was perhaps meant."""
+
+import pathlib
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from sqlalchemy import Engine, create_engine, event, select
+from sqlalchemy.exc import OperationalError
+
+from services.kg.entities import MAX_NAME_CHARS, NameIndex, Resolution
+from services.kg.store.names import (
+    INDEX_TABLES,
+    Surface,
+    company_names,
+    create_index,
+    name,
+    name_posting,
+    normalise,
+    refresh,
+    replace_names,
+)
+
+LISTED = [
+    ("Apple Inc. Common Stock", "AAPL"),
+    ("Apple Hospitality REIT Inc. Common Shares", "APLE"),
+    ("Oramed Pharmaceuticals Inc. Common Stock", "ORMP"),
+    ("Meta Platforms Inc. Class A Common Stock", "META"),
+    ("Microsoft Corporation Common Stock", "MSFT"),
+    ("Alphabet Inc. Class A Common Stock", "GOOGL"),
+    ("Alphabet Inc. Class C Capital Stock", "GOOG"),
+    ("ServiceNow Inc. Common Stock", "NOW"),
+    ("NOW Inc. Common Stock", "DNOW"),
+    ("Helmerich & Payne Inc. Common Stock", "HP"),
+    ("HP Inc. Common Stock", "HPQ"),
+    ("AT&T Inc.", "T"),
+    ("Allstate Corporation (The) Common Stock", "ALL"),
+    ("Barrick Gold Corporation Common Stock (BC)", "GOLD"),
+    ("Dow Inc. Common Stock", "DOW"),
+    ("United States Steel Corporation Common Stock", "X"),
+    ("Virgin Galactic Holdings Inc. Common Stock", "SPCE"),
+    ("Banc of California Inc. Common Stock", "BANC"),
+    ("Banc of California Inc. Depositary Shares each representing a 1/40th interest in a Preferred Stock", "BANC^F"),
+    ("Lemaitre Vascular Inc. Common Stock", "LMAT"),
+    ("American Airlines Group Inc. Common Stock", "AAL"),
+    ("SeaStar Medical Holding Corporation Common Stock", "ICU"),
+]
+MOVIES = [
+    ("godfather-1972", "The Godfather", 250.0),
+    ("godfather-1991", "Godfather", 1.0),
+    ("godfather-2", "The Godfather Part II", 90.0),
+    ("crash-1996", "Crash", 20.0),
+    ("crash-2004", "Crash", 100.0),
+    ("crash-1977", "Crash!", 1.0),
+    ("crash-1928", "The Crash", 0.0),
+    ("fellowship", "The Lord of the Rings: The Fellowship of the Ring", 900.0),
+    ("towers", "The Lord of the Rings: The Two Towers", 930.0),
+    ("return", "The Lord of the Rings: The Return of the King", 1_100.0),
+    ("madea", "Madea's Witness Protection", 60.0),
+    ("toy-2", "Toy Story 2", 500.0),
+    ("spider", "Spider-Man: Homecoming", 880.0),
+    ("amelie", "Amélie", 170.0),
+    ("artist", "The Artist", 130.0),
+    ("spirited", "千と千尋の神隠し", 350.0),
+    ("harry-4", "Harry Potter and the Goblet of Fire", 890.0),
+]
+ARTISTS = [
+    ("back2back", "Beatles Back2Back"),
+    ("fab", "Beatles Revival Band"),
+    ("aha", "a-ha"),
+    ("jay", "Jay-Z"),
+    ("beyonce", "Beyoncé"),
+    ("gnr", "Guns N' Roses"),
+    ("m", "M"),
+    ("plus", "+"),
+]
+TEAMS = [
+    ("soccer-manchester-united", "Manchester Utd"),
+    ("soccer-manchester-city", "Manchester City"),
+    ("soccer-atletico", "Atlético Madrid"),
+    ("soccer-real-madrid", "Real Madrid"),
+    ("soccer-nottingham", "Nott'ham Forest"),
+    ("nba-nets", "Brooklyn Nets"),
+    ("nba-nets", "BKN"),
+]
+
+
+@pytest.fixture(scope="module")
+def engine(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Engine]:
+    path = tmp_path_factory.mktemp("names") / "names.sqlite"
+    engine = create_engine(f"sqlite:///{path}")
+    with engine.begin() as connection:
+        create_index(connection)
+        surfaces = [Surface(ticker, s, weight) for full, ticker in LISTED for s, weight in company_names(full, ticker)]
+        replace_names(connection, "company", surfaces)
+        replace_names(connection, "movie", [Surface(*row) for row in MOVIES])
+        replace_names(connection, "artist", [Surface(*row) for row in ARTISTS])
+        replace_names(connection, "team", [Surface(*row) for row in TEAMS])
+        refresh(connection, ["company", "movie", "artist", "team"])
+    yield engine
+    engine.dispose()
+
+
+@pytest.fixture(scope="module")
+def index(engine: Engine) -> NameIndex:
+    return NameIndex(engine)
+
+
+def surfaces(resolution: Resolution) -> set[str]:
+    return {candidate.entity_id for candidate in resolution.candidates}
+
+
+@pytest.mark.parametrize(
+    ("left", "right"),
+    [
+        ("Madea's", "madeas"),
+        ("Madea's", "madea s"),
+        ("The Beatles", "beatles"),
+        ("Beatles, The", "the beatles"),
+        ("Beyoncé", "BEYONCE"),
+        ("Cádiz", "cadiz"),
+        ("J.R.R. Tolkien", "j r r tolkien"),
+        ("N.W.A", "NWA"),
+        ("Simon & Garfunkel", "simon and garfunkel"),
+        ("Guns N' Roses", "guns and roses"),
+        ("A$AP Rocky", "asap rocky"),
+        ("P!nk", "Pink"),
+        ("Øystein  Æsir", "oystein aesir"),
+        ("Spider-Man", "spider man"),
+        ("BANC^F", "banc-f"),
+        ("Straße", "strasse"),
+    ],
+)
+def test_equal_names_have_one_normal_form(left: str, right: str) -> None:
+    assert normalise(left) == normalise(right)
+
+
+@pytest.mark.parametrize(
+    ("left", "right"),
+    [
+        ("BANC^F", "BANCF"),
+        ("Toy Story 2", "Toy Story 3"),
+        ("The Who", "Why"),
+        ("कमल", "कमला"),
+        ("+", "÷"),
+        ("が", "か"),
+    ],
+)
+def test_different_names_do_not(left: str, right: str) -> None:
+    assert normalise(left) != normalise(right)
+
+
+@given(st.text(max_size=80))
+def test_a_name_with_a_letter_or_digit_never_vanishes(text: str) -> None:
+    norm = normalise(text)
+    assert norm or not any(character.isalnum() for character in text)
+    assert norm == " ".join(norm.split())
+
+
+def test_surfaces_of_a_share() -> None:
+    assert company_names("Meta Platforms Inc. Class A Common Stock", "META") == [
+        ("Meta Platforms Inc. Class A Common Stock", 1.0),
+        ("Meta Platforms Inc.", 1.0),
+        ("Meta Platforms", 1.0),
+        ("META", 1.0),
+    ]
+    assert ("American Airlines", 0.8) in company_names("American Airlines Group Inc. Common Stock", "AAL")
+
+
+def test_a_warrant_is_not_indexed_as_its_company() -> None:
+    names = dict(company_names("Virgin Galactic Holdings Inc. Warrant", "SPCEW"))
+    assert "Virgin Galactic Warrant" in names
+    assert not {"Virgin Galactic", "Virgin Galactic Holdings"} & names.keys()
+    assert max(names.values()) < 0.5
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("aapl", "AAPL"),
+        ("$AAPL", "AAPL"),
+        ("Apple", "AAPL"),
+        ("apple inc", "AAPL"),
+        ("apple stock", "AAPL"),
+        ("aapl stock price", "AAPL"),
+        ("Apple Inc. (NASDAQ: AAPL)", "AAPL"),
+        ("oramed", "ORMP"),
+        ("oramed pharmaceutcals", "ORMP"),
+        ("oramde pharmaceuticals", "ORMP"),
+        ("micorsoft", "MSFT"),
+        ("micro soft", "MSFT"),
+        ("at&t", "T"),
+        ("att", "T"),
+        ("at and t", "T"),
+        ("helmerich payne", "HP"),
+        ("allstate", "ALL"),
+        ("gold", "GOLD"),
+        ("american airlines", "AAL"),
+        ("galactic virgin", "SPCE"),
+        ("banc^f", "BANC^F"),
+        ("bancf", "BANC^F"),
+        ("banc", "BANC"),
+        ("hp", "HP"),
+        # A word of English: the company called so, not the ticker of another.
+        ("now", "DNOW"),
+    ],
+)
+def test_companies_are_found(index: NameIndex, text: str, expected: str) -> None:
+    assert index.resolve(text, ["company"]).entities == (expected,)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        *("index", "sector", "ALL", "the company", "stock", "STOCK_NAME", "stock company"),
+        *("dow jones", "the dow jones company", "S&P 500", "bitcoin", "united states", "silver", "nasdaq composite"),
+        *("berkshire hathaway", "oramed therapeutics", "ICU Medical", "aapx", "appl", "apple pharmaceuticals"),
+    ],
+)
+def test_what_is_no_company_of_the_graph_is_refused(index: NameIndex, text: str) -> None:
+    resolution = index.resolve(text, ["company"])
+    assert resolution.status != "ok"
+    assert resolution.entities == ()
+
+
+def test_share_classes_of_one_company_come_together(index: NameIndex) -> None:
+    assert set(index.resolve("alphabet", ["company"]).entities) == {"GOOGL", "GOOG"}
+    assert set(index.resolve("alhpabet", ["company"]).entities) == {"GOOGL", "GOOG"}
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("the godfather", "godfather-1972"),
+        ("godfather part 2", "godfather-2"),
+        ("madeas witness protection", "madea"),
+        ("madea's wittness protection", "madea"),
+        ("spiderman homecoming", "spider"),
+        ("spider man: home coming", "spider"),
+        ("AMELIE", "amelie"),
+        ("the artist", "artist"),
+        ("thegodfather", "godfather-1972"),
+        ("Crash (2004 film)", "crash-2004"),
+        ("千と千尋の神隠し", "spirited"),
+        ("harry potter and the goblet of fier", "harry-4"),
+    ],
+)
+def test_films_are_found(index: NameIndex, text: str, expected: str) -> None:
+    assert index.resolve(text, ["movie"]).entities[0] == expected
+
+
+def test_homonyms_are_three_at_most_the_most_popular_first(index: NameIndex) -> None:
+    resolution = index.resolve("crash", ["movie"])
+    assert resolution.status == "ok"
+    assert resolution.entities == ("crash-2004", "crash-1996", "crash-1977")
+    assert len(resolution.candidates) == 4
+
+
+def test_part_of_several_titles_is_ambiguous_and_names_them(index: NameIndex) -> None:
+    resolution = index.resolve("lord of the rings", ["movie"])
+    assert resolution.status == "ambiguous"
+    assert {"fellowship", "towers", "return"} <= surfaces(resolution)
+
+
+@pytest.mark.parametrize("text", ["toy story 3", "toy story", "the movie", "film", "inception", "crash landing"])
+def test_what_is_no_film_of_the_graph_is_refused(index: NameIndex, text: str) -> None:
+    assert index.resolve(text, ["movie"]).status != "ok"
+
+
+def test_a_tribute_band_is_suggested_but_not_taken(index: NameIndex) -> None:
+    resolution = index.resolve("the beatles", ["artist"])
+    assert resolution.status != "ok"
+    assert surfaces(resolution) == {"back2back", "fab"}
+
+
+def test_artists_with_odd_spellings(index: NameIndex) -> None:
+    for text, expected in (
+        ("A-ha", "aha"),
+        ("a ha", "aha"),
+        ("aha", "aha"),
+        ("jay z", "jay"),
+        ("jayz", "jay"),
+        ("beyonce", "beyonce"),
+        ("guns and roses", "gnr"),
+        ("Guns ’n’ Roses", "gnr"),
+        ("+", "plus"),
+    ):
+        assert index.resolve(text, ["artist"]).entities == (expected,), text
+
+
+def test_a_word_that_begins_like_an_article_keeps_its_letters(index: NameIndex) -> None:
+    assert index.resolve("Them", ["artist"]).status == "no_entity"
+
+
+def test_teams(index: NameIndex) -> None:
+    for text, expected in (
+        ("manchester united", "soccer-manchester-united"),
+        ("atletico madrid", "soccer-atletico"),
+        ("nottham forest", "soccer-nottingham"),
+        ("bkn", "nba-nets"),
+        ("real madrid cf", "soccer-real-madrid"),
+    ):
+        assert index.resolve(text, ["team"]).entities == (expected,), text
+    for text in ("madrid", "manchester", "real betis", "premier league"):
+        assert index.resolve(text, ["team"]).status != "ok", text
+
+
+def test_kinds_are_kept_apart_and_may_be_several(index: NameIndex) -> None:
+    assert index.resolve("apple", ["movie"]).status == "no_entity"
+    assert index.resolve("apple", ["movie", "company"]).entities == ("AAPL",)
+    assert index.resolve("apple", []).status == "no_entity"
+    assert index.resolve("apple", ["no such kind"]).status == "no_entity"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        *("", " ", "'", '"', "*", "%", "_", "\0", "🎬", "'; DROP TABLE name; --", '" OR 1=1 --', "a OR b NEAR c"),
+        *("surface:xyz*", "(((", "^", "{}", "\ud800", "x" * 10_000, "the " * 500),
+    ],
+)
+def test_syntax_and_junk_are_only_text(index: NameIndex, text: str) -> None:
+    assert index.resolve(text, ["company", "movie", "artist", "team"]).status == "no_entity"
+
+
+@given(st.text(max_size=60))
+def test_any_text_is_resolved_or_refused(text: str) -> None:
+    resolution = _SMALL.resolve(text, ["movie"])
+    assert (resolution.status == "ok") == bool(resolution.entities)
+    scores = [candidate.score for candidate in resolution.candidates]
+    assert all(0 <= score <= 1 for score in scores)
+
+
+def _small() -> NameIndex:
+    engine = create_engine("sqlite://")
+    with engine.begin() as connection:
+        create_index(connection)
+        replace_names(connection, "movie", [Surface(*row) for row in MOVIES])
+        refresh(connection, ["movie"])
+    return NameIndex(engine)
+
+
+_SMALL = _small()
+
+
+def test_popularity_decides_between_equally_misspelt_names() -> None:
+    engine = create_engine("sqlite://")
+    with engine.begin() as connection:
+        create_index(connection)
+        replace_names(
+            connection, "movie_person", [Surface("a", "Chris Evans", 900.0), Surface("b", "Chris Evins", 0.0)]
+        )
+        replace_names(connection, "artist", [Surface("a", "Chris Evans", 5.0), Surface("b", "Chris Evins", 5.0)])
+        refresh(connection, ["movie_person", "artist"])
+    index = NameIndex(engine)
+    assert index.resolve("chris evxns", ["movie_person"]).entities == ("a",)
+    assert index.resolve("chris evxns", ["artist"]).status == "ambiguous"
+
+
+def test_many_homonyms_and_a_very_common_word_read_few_rows(tmp_path: pathlib.Path) -> None:
+    engine = create_engine(f"sqlite:///{tmp_path / 'names.sqlite'}")
+    steps = [0]
+
+    @event.listens_for(engine, "connect")
+    def count(connection: object, _: object) -> None:
+        def step() -> int:
+            steps[0] += 1
+            return 0
+
+        connection.set_progress_handler(step, 1_000)  # type: ignore[attr-defined]
+
+    with engine.begin() as connection:
+        create_index(connection)
+        songs = [Surface(f"{n}", f"Love Song {n:x} Night", float(n)) for n in range(20_000)]
+        songs += [Surface(f"intro-{n}", "Intro", float(n)) for n in range(5_000)]
+        replace_names(connection, "song", songs)
+        refresh(connection, ["song"])
+    index = NameIndex(engine)
+    steps[0] = 0
+    # Neither reads the 20,000 postings of "love" nor all 5,000 rows of "intro": 200,000 instructions at most.
+    assert index.resolve("love night songs", ["song"]).status != "ok"
+    assert index.resolve("intro", ["song"]).entities == ("intro-4999", "intro-4998", "intro-4997")
+    assert steps[0] <= 200
+    engine.dispose()
+
+
+def test_refresh_replaces_what_was_there() -> None:
+    engine = create_engine("sqlite://")
+    with engine.begin() as connection:
+        create_index(connection)
+        for titles in (["Alien", "Aliens"], ["Heat"]):
+            replace_names(connection, "movie", [Surface(title, title) for title in titles])
+            replace_names(connection, "artist", [Surface("Heat", "Heat")])
+            refresh(connection, ["movie", "artist"])
+        assert connection.execute(select(name.c.surface).where(name.c.kind == "movie")).scalars().all() == ["Heat"]
+        assert len(connection.execute(select(name_posting)).all()) == 2
+        for table in INDEX_TABLES:
+            assert len(connection.execute(select(table)).all()) <= 10
+    index = NameIndex(engine)
+    assert index.resolve("alien", ["movie"]).status == "no_entity"
+    assert index.resolve("heat", ["movie"]).entities == ("Heat",)
+
+
+def test_one_normal_form_of_one_entity_is_stored_once_with_its_heaviest_surface() -> None:
+    engine = create_engine("sqlite://")
+    with engine.begin() as connection:
+        create_index(connection)
+        rows = [Surface("1", "The Wall", 1.0), Surface("1", "Wall", 3.0), Surface("2", "Wall", 2.0), Surface("3", "")]
+        assert replace_names(connection, "song", rows) == 2
+        stored = connection.execute(select(name.c.entity_id, name.c.surface, name.c.weight)).all()
+    assert sorted(map(tuple, stored)) == [("1", "Wall", 3.0), ("2", "Wall", 2.0)]
+
+
+def test_threads_ask_side_by_side(index: NameIndex) -> None:
+    asked = ["apple", "oramed pharmaceutcals", "dow jones", "micorsoft"] * 20
+    with ThreadPoolExecutor(8) as threads:
+        found = list(threads.map(lambda text: index.resolve(text, ["company"]).entities, asked))
+    assert found == [("AAPL",), ("ORMP",), (), ("MSFT",)] * 20
+
+
+def test_an_interrupted_database_is_not_a_refusal(tmp_path: pathlib.Path) -> None:
+    engine = create_engine(f"sqlite:///{tmp_path / 'names.sqlite'}")
+    with engine.begin() as connection:
+        create_index(connection)
+        replace_names(connection, "movie", [Surface(*row) for row in MOVIES])
+        refresh(connection, ["movie"])
+    engine.dispose()
+
+    @event.listens_for(engine, "connect")
+    def interrupt(connection: object, _: object) -> None:
+        connection.set_progress_handler(lambda: 1, 1)  # type: ignore[attr-defined]
+
+    with pytest.raises(OperationalError, match="interrupted"):
+        NameIndex(engine).resolve("crash", ["movie"])
+    engine.dispose()
+
+
+def test_a_name_longer_than_any_is_refused_without_asking() -> None:
+    index = NameIndex(create_engine("sqlite:////nowhere/at/all.sqlite"))
+    assert index.resolve("x" * (MAX_NAME_CHARS + 1), ["movie"]).status == "no_entity"
