@@ -14,7 +14,7 @@ BIN := .venv/bin
 TORCH := $(shell sed -n 's/^ *"\(torch==[^"]*\)".*/\1/p' pyproject.toml | head -n 1)
 STAMP := .setup/installed-$(shell cksum < pyproject.toml | tr -d ' ')
 
-.PHONY: help setup generator demo up down status logs lint format test test-fast contracts bench bench-ranking bench-records hang-up overload clean distclean
+.PHONY: help setup generator demo up down status logs lint format test test-fast contracts bench bench-ranking bench-records bench-names bench-kg eval-kg bench-classifier eval-classifier eval eval-answers eval-check eval-baseline hang-up overload clean distclean
 
 help: ## Show this list.
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-14s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
@@ -96,6 +96,51 @@ bench-ranking: setup ## Compare the rankings on SQuAD and FreshQA; needs CRAGMES
 
 bench-records: up ## Post the real CRAG records to the running mesh; needs CRAGMESH_EVAL_DATA.
 	$(BIN)/python -m tests.bench.records
+
+EVAL_OUT ?= out/eval
+STRATEGY ?= db3
+EVAL = $(BIN)/cragmesh eval run --strategy $(STRATEGY)
+DATA = $${CRAGMESH_EVAL_DATA:?names no folder}
+
+eval: up ## Ask the running mesh CRAG's records and report; needs CRAGMESH_EVAL_DATA.
+	$(EVAL) "$(DATA)/crag_pages.jsonl.gz" --out $(EVAL_OUT)/whole-$(STRATEGY) $(ARGS)
+
+eval-answers: up ## The same with the contexts given: the answering steps alone.
+	$(EVAL) "$(DATA)/crag_kg_qa.jsonl" --out $(EVAL_OUT)/answers-$(STRATEGY) $(ARGS)
+
+eval-check: setup ## Try the rule judge on the gold answers alone; needs CRAGMESH_EVAL_DATA.
+	$(BIN)/cragmesh eval check "$(DATA)/crag_kg_qa.jsonl" --timed
+
+# MODEL names the folder that the reports are kept in: embedded, lab-1.5b ...
+eval-baseline: up ## Measure naive-rag and db3 and keep their reports; MODEL=name.
+	for strategy in naive-rag db3; do for set in crag_kg_qa.jsonl crag_pages.jsonl.gz; do \
+	  name=$$strategy-$${set%%.*}; \
+	  $(BIN)/cragmesh eval run "$(DATA)/$$set" --strategy $$strategy --out $(EVAL_OUT)/$(MODEL)/$$name $(ARGS); \
+	  mkdir -p services/evaluator/reports/$(MODEL)/$$name; \
+	  cp $(EVAL_OUT)/$(MODEL)/$$name/report/{report.md,summary.json,*.png} services/evaluator/reports/$(MODEL)/$$name/; \
+	done; done
+	$(BIN)/cragmesh eval compare $(EVAL_OUT)/$(MODEL)/{naive-rag,db3}-crag_kg_qa --out $(EVAL_OUT)/$(MODEL)/compare
+
+eval-classifier: setup ## Measure the classifier on real questions; needs CRAGMESH_EVAL_DATA.
+	$(BIN)/python -m services.classifier.evaluate $(ARGS)
+
+bench-classifier: setup ## Measure the classifier's speed on one core.
+	$(BIN)/python -m tests.bench.classifier $(ARGS)
+
+bench-names: setup ## Measure entity resolution over a million names; real names need CRAGMESH_EVAL_DATA.
+	OMP_NUM_THREADS=1 $(BIN)/python -m tests.bench.names $(ARGS)
+
+bench-kg: setup ## Measure parsing, compiling and executing over a graph of a million rows.
+	$(BIN)/python -m tests.bench.kg $(ARGS)
+
+out/eval-kg.sqlite: setup
+	@test -n "$${CRAGMESH_EVAL_DATA:-}" || { echo "error: CRAGMESH_EVAL_DATA names no folder" >&2; exit 1; }
+	@mkdir -p out
+	$(BIN)/cragmesh kg load "$$CRAGMESH_EVAL_DATA/kg_rows" --database sqlite:///out/eval-kg.sqlite
+	$(BIN)/cragmesh kg load "$$CRAGMESH_EVAL_DATA/public_tables" --database sqlite:///out/eval-kg.sqlite
+
+eval-kg: out/eval-kg.sqlite ## Share of real questions whose facts hold the answer; needs CRAGMESH_EVAL_DATA, ARGS="--generator URL".
+	$(BIN)/python -m tests.bench.kg_eval --database sqlite:///out/eval-kg.sqlite $(ARGS)
 
 hang-up: up ## Hang up on the running mesh and see how soon vLLM is idle.
 	$(BIN)/python -m tests.load.hang_up

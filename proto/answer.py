@@ -19,6 +19,7 @@ from proto.base import (
     StageTiming,
 )
 from proto.classify import Classification
+from proto.kg import KgResponse
 
 AnswerKind = Literal["answer", "unknown", "invalid_question"]
 AnswerSource = Literal["kg", "web", "public_data", "model", "none"]
@@ -79,6 +80,7 @@ class Citation(Contract):
     score: float = Field(allow_inf_nan=False, description="The reranker's relevance.")
     start: Count = Field(0, description="First character, in the page's extracted text.")
     end: Count = Field(0, description="One past the last character.")
+    source: Literal["web", "kg"] = Field("web", description="A page, or facts of the knowledge graph.")
 
 
 class Usage(Contract):
@@ -98,6 +100,7 @@ class AnswerResponse(Contract):
     source: AnswerSource = Field(description="Where the answer came from.")
     citations: tuple[Citation, ...] = Field((), description="What it rests on, best first.")
     classification: Classification | None = Field(None, description="What kind of question it was taken for.")
+    kg: KgResponse | None = Field(None, description="What the knowledge graph was asked and said.")
     degraded: tuple[Degradation, ...] = Field((), description="What was missing; empty when all went well.")
     timings: dict[str, StageTiming] = Field(default_factory=dict, description="Stage to where its time went.")
     usage: Usage = Field(default_factory=Usage, description="Calls and tokens at the generator.")

@@ -40,9 +40,7 @@ class Classification(Contract):
         0, description="Probability that the answer changes within a year: fast-changing or real-time."
     )
     false_premise_probability: Score = Field(0, description="Probability that the question's premise is false.")
-    domain_probabilities: tuple[LabelProbability, ...] = Field(
-        (), description="All domains, for a strategy's own rule."
-    )
+    domain_probabilities: tuple[LabelProbability, ...] = Field((), description="All domains, for a strategy's rules.")
 
 
 class ClassifyRequest(Contract):

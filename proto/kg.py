@@ -4,11 +4,17 @@ from typing import Literal
 
 from pydantic import Field
 
-from proto.base import Contract, Count, Query, QueryTime, Score, StageTiming
+from proto.base import Contract, Count, Degradation, Query, QueryTime, Score, StageTiming
 from proto.classify import Domain
 
 MAX_PROGRAM_CHARS = 2_000
 MAX_STATEMENTS = 8
+
+# Path -> (task, request, response), where they are not named after each other.
+ROUTES = {
+    "/kg/query": ("Query", "KgRequest", "KgResponse"),
+    "/kg/execute": ("Execute", "KgExecuteRequest", "KgResponse"),
+}
 
 KgStatus = Literal[
     "ok",
@@ -32,7 +38,7 @@ class KgRequest(Contract):
     mode: KgMode = Field(
         "auto",
         description="Who writes the program: the LLM in the regularized language, the LLM as function calls, or rules "
-        "without an LLM. `auto` is `program`, and `rules` where the LLM is missing or late.",
+        "without an LLM. `auto` is `program` where the LLM was taught to write programs, else `rules`.",
     )
     max_tokens: int = Field(1_000, ge=50, le=4_000, description="Cap of the facts' text, in generator tokens.")
 
@@ -77,6 +83,7 @@ class KgResponse(Contract):
     mode: KgMode = Field("auto", description="Who wrote it; `auto` when it came with the request.")
     statements: tuple[KgStatement, ...] = Field((), max_length=MAX_STATEMENTS, description="In program order.")
     text: str = Field("", description="All facts in words, ready for a prompt.")
+    degraded: tuple[Degradation, ...] = Field((), description="What was missing; empty when all went well.")
     repaired: bool = Field(False, description="Whether a second program replaced the first.")
     llm_calls: Count = Field(0, description="Requests to the generator.")
     prompt_tokens: Count = Field(0, description="Tokens read by it.")

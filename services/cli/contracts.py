@@ -12,7 +12,7 @@ import json
 import pkgutil
 import textwrap
 import types
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
@@ -30,7 +30,9 @@ LOCK = PROTO_DIR / "numbers.json"
 
 # Service to the factory of its application, called without arguments.
 APPS = {
+    "classifier": "services.classifier.app:create_app",
     "gateway": "services.gateway.app:create_app",
+    "kg": "services.kg.app:create_app",
     "reranker": "services.reranker.app:create_app",
     "retriever": "services.retriever.app:create_app",
 }
@@ -269,6 +271,16 @@ class _File:
         return "\n".join([*head, *(line for block in blocks for line in ("", *block))]) + "\n"
 
     def _services(self) -> Iterator[list[str]]:
+        modules = {inspect.getmodule(model) for model in self.models}
+        routes: Mapping[str, tuple[str, str, str]] = next(
+            (module.ROUTES for module in modules if module is not None and hasattr(module, "ROUTES")), {}
+        )
+        if routes:
+            lines = [f"service {self.name.capitalize()} {{"]
+            for path, (task, request, response) in routes.items():
+                lines += [f"  // `POST {path}`, both ways as JSON.", f"  rpc {task}({request}) returns ({response});"]
+            yield [*lines, "}"]
+            return
         names = [model.__name__ for model in self.models]
         for name in names:
             task = name.removesuffix("Request")

@@ -16,7 +16,10 @@ from services.cli import logs as logging
 from services.cli import processes, questions, render
 from services.cli.ask import PROBLEM, UNREACHABLE, USAGE
 from services.cli.board import Board
+from services.cli.classifier import app as classifier
 from services.cli.console import err, out, plain, say, write
+from services.cli.eval import app as evaluation
+from services.cli.kg import app as knowledge
 from services.cli.questions import BadInput
 from services.cli.services import embedded, root
 from services.cli.settings import CliSettings, project_root
@@ -37,6 +40,10 @@ app = typer.Typer(
     no_args_is_help=True,
     pretty_exceptions_show_locals=False,
 )
+
+app.add_typer(evaluation)
+app.add_typer(classifier)
+app.add_typer(knowledge)
 
 Strategy = Annotated[str, typer.Option(help="How to answer; the gateway's default when not given.")]
 BudgetS = Annotated[

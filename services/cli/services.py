@@ -67,7 +67,9 @@ def embedded(urls: MeshUrls) -> tuple[Service, ...]:
         _generator(urls),
         _ours("retriever", urls, start_timeout_s=180),
         _ours("reranker", urls, start_timeout_s=180),
-        _ours("gateway", urls, after=("generator", "retriever", "reranker"), start_timeout_s=60),
+        _ours("classifier", urls, knows=("generator",), start_timeout_s=180),
+        _ours("kg", urls, knows=("generator",), start_timeout_s=180),
+        _ours("gateway", urls, after=("generator", "retriever", "reranker", "classifier", "kg"), start_timeout_s=60),
     )
 
 
@@ -97,11 +99,13 @@ def model_environment() -> dict[str, str]:
     return {name: value for name, value in defaults.items() if name not in os.environ}
 
 
-def _ours(name: str, urls: MeshUrls, *, after: tuple[str, ...] = (), start_timeout_s: float) -> Service:
+def _ours(
+    name: str, urls: MeshUrls, *, after: tuple[str, ...] = (), knows: tuple[str, ...] = (), start_timeout_s: float
+) -> Service:
     url = root(name, urls)
 
     def launch() -> Launch:
-        addresses = {f"CRAGMESH_{other.upper()}_URL": root(other, urls) for other in after}
+        addresses = {f"CRAGMESH_{other.upper()}_URL": root(other, urls) for other in (*after, *knows)}
         port = {f"CRAGMESH_{name.upper()}_PORT": str(urlsplit(url).port or 80)}
         return Launch((sys.executable, "-m", f"services.{name}"), model_environment() | addresses | port)
 

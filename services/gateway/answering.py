@@ -4,12 +4,15 @@ import asyncio
 from datetime import UTC, datetime
 
 from proto.answer import AnswerRequest, AnswerResponse
+from proto.classify import ClassifyRequest
 from services.gateway.evidence import Evidence
 from services.gateway.mesh import Mesh
 from services.gateway.run import Draft, Listener, Run
 from services.gateway.settings import GatewaySettings
+from services.gateway.steps.classify import classify
 from services.gateway.strategies import Question, Strategy
 from services.kit.budget import Budget
+from services.kit.concurrency import all_of
 from services.kit.telemetry import Metrics, log, request_id
 
 # A short budget gives up less of itself to the margin.
@@ -36,7 +39,7 @@ async def answer(
     due = arrived.within(request.budget_s)
     run = Run(budget=due.within(due.total_s - margin_s), listener=listener)
     with mesh.pace.request():
-        draft = await _run(strategy, _question(request), run, mesh)
+        draft = await _run(strategy, _question(request), run, mesh, settings)
     _count(metrics, run, draft)
     return AnswerResponse(
         answer=draft.answer,
@@ -44,6 +47,8 @@ async def answer(
         confidence=draft.confidence,
         source=draft.source,
         citations=tuple(item.citation() for item in draft.evidence),
+        classification=run.classification,
+        kg=run.kg,
         degraded=tuple(run.degraded),
         timings=run.timings,
         usage=run.usage,
@@ -53,10 +58,13 @@ async def answer(
     )
 
 
-async def _run(strategy: Strategy, question: Question, run: Run, mesh: Mesh) -> Draft:
+async def _run(strategy: Strategy, question: Question, run: Run, mesh: Mesh, settings: GatewaySettings) -> Draft:
+    message = ClassifyRequest(query=question.query, query_time=question.query_time)
+    classifying = classify(run, mesh, message, allow_s=run.budget.allow(settings.classify_cap_s))
     try:
         async with asyncio.timeout(run.budget.left()):
-            return await strategy.answer(question, run, mesh)
+            draft, _ = await all_of((strategy.answer(question, run, mesh), classifying))
+            return draft or run.best
     except TimeoutError:
         run.degrade("gateway", "timeout", f"the budget of {run.budget.total_s:.1f} s was not enough")
     except Exception as error:

@@ -3,6 +3,7 @@
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import Literal
 
 from proto.answer import Citation, SearchResult
 from proto.retrieve import PassageKind, RetrievedPassage
@@ -26,6 +27,7 @@ class Evidence:
     start: int = 0
     end: int = 0
     kind: PassageKind = "text"
+    source: Literal["web", "kg"] = "web"
 
     def citation(self) -> Citation:
         return Citation(
@@ -36,6 +38,7 @@ class Evidence:
             score=self.score,
             start=self.start,
             end=self.end,
+            source=self.source,
         )
 
 

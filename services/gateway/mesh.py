@@ -4,6 +4,8 @@ from dataclasses import dataclass
 
 import httpx
 
+from proto.classify import ClassifyRequest, ClassifyResponse
+from proto.kg import KgRequest, KgResponse
 from proto.rerank import RerankRequest, RerankResponse
 from proto.retrieve import RetrieveRequest, RetrieveResponse
 from services.gateway.pace import Pace
@@ -21,6 +23,8 @@ class Mesh:
 
     retriever: ServiceClient
     reranker: ServiceClient
+    classifier: ServiceClient
+    kg: ServiceClient
     generator: ServiceClient
     llm: LLM
     pace: Pace
@@ -40,6 +44,8 @@ class Mesh:
         return cls(
             retriever=client("retriever", settings.retriever_url),
             reranker=client("reranker", settings.reranker_url),
+            classifier=client("classifier", settings.classifier_url),
+            kg=client("kg", settings.kg_url),
             generator=generator,
             llm=LLM(generator, model=settings.generator_model),
             pace=Pace(1 / settings.prefill_tokens_per_s, 1 / settings.decode_tokens_per_s),
@@ -51,6 +57,12 @@ class Mesh:
     async def rerank(self, request: RerankRequest, *, allow_s: float) -> RerankResponse:
         return await self.reranker.call("/rerank", request, RerankResponse, allow_s=allow_s)
 
+    async def classify(self, request: ClassifyRequest, *, allow_s: float) -> ClassifyResponse:
+        return await self.classifier.call("/classify", request, ClassifyResponse, allow_s=allow_s)
+
+    async def query_kg(self, request: KgRequest, *, allow_s: float) -> KgResponse:
+        return await self.kg.call("/kg/query", request, KgResponse, allow_s=allow_s)
+
     async def ready(self, *, allow_s: float) -> dict[str, bool]:
         """Readiness of each service, asked side by side."""
 
@@ -61,6 +73,7 @@ class Mesh:
                 return False
             return True
 
-        targets = {self.retriever: "/readyz", self.reranker: "/readyz", self.generator: "/v1/models"}
+        targets = {target: "/readyz" for target in (self.retriever, self.reranker, self.classifier, self.kg)}
+        targets[self.generator] = "/v1/models"
         ready = await all_of(probe(target, path) for target, path in targets.items())
         return {target.name: ok for target, ok in zip(targets, ready, strict=True)}

@@ -5,15 +5,19 @@ import contextlib
 import time
 from collections.abc import AsyncIterator, Callable
 from dataclasses import dataclass, field
+from typing import Literal
 
 from proto.answer import AnswerKind, AnswerSource, StageEvent, Usage
 from proto.base import Degradation, StageTiming
+from proto.classify import Classification
+from proto.kg import KgResponse
 from services.gateway.evidence import Evidence
 from services.gateway.normalize import UNKNOWN
 from services.kit.budget import Budget
 from services.kit.errors import ServiceFailure
 from services.kit.llm import Completion
 
+StageStatus = Literal["started", "done", "degraded", "skipped"]
 Listener = Callable[[StageEvent], None]
 
 
@@ -49,6 +53,9 @@ class Run:
     Args:
         budget: time until the answer must leave, the safety margin taken off.
         listener: told of every stage as it starts and ends.
+
+    Attributes:
+        classification: open and unknown until `classified` is set, and after it when the classifier failed.
     """
 
     budget: Budget
@@ -56,6 +63,11 @@ class Run:
     best: Draft = field(default_factory=Draft)
     timings: dict[str, StageTiming] = field(default_factory=dict)
     degraded: list[Degradation] = field(default_factory=list)
+    classification: Classification = field(default_factory=Classification)
+    classified: asyncio.Event = field(default_factory=asyncio.Event)
+    # What the knowledge graph was asked and said.
+    kg: KgResponse | None = None
+    settled: bool = False
     llm_calls: int = 0
     prompt_tokens: int = 0
     completion_tokens: int = 0
@@ -75,8 +87,9 @@ class Run:
             self.degrade(failure.service, failure.reason, failure.detail)
             raise
         except asyncio.CancelledError:
-            failed = "timeout"
-            self.degrade(name, "timeout", "cut short")
+            failed = "superseded" if self.settled else "timeout"
+            if not self.settled:
+                self.degrade(name, "timeout", "cut short")
             raise
         finally:
             timing = StageTiming(
@@ -86,7 +99,7 @@ class Run:
                 inference_ms=round(stage.inference_ms, 1),
             )
             self.timings[name] = timing
-            status = "degraded" if failed else "done"
+            status: StageStatus = "skipped" if failed == "superseded" else "degraded" if failed else "done"
             left_ms = self.budget.left() * 1000
             self._tell(
                 StageEvent(stage=name, status=status, timing=timing, left_ms=left_ms, detail=failed or stage.detail)
@@ -97,6 +110,10 @@ class Run:
         degradation = Degradation(stage=stage, reason=reason, detail=detail[:500])
         if degradation not in self.degraded:
             self.degraded.append(degradation)
+
+    def settle(self) -> None:
+        """The answer stands: stages that are cancelled from now on were not needed."""
+        self.settled = True
 
     def skip(self, stage: str, why: str) -> None:
         """Name a stage that was not run."""

@@ -29,6 +29,14 @@ class GatewaySettings(KitSettings, MeshUrls):
     # Caps of the stages, so that a stuck service leaves time for the answer.
     retrieve_cap_s: float = Field(12.0, gt=0, le=30)
     rerank_cap_s: float = Field(5.0, gt=0, le=30)
+    # What the classification may take of a request; it runs beside the strategy, which waits for it only to read it.
+    classify_cap_s: float = Field(0.3, gt=0, le=30)
+    # The knowledge graph's facts are asked for beside the web; above this the web answers alone.
+    kg_cap_s: float = Field(12.0, gt=0, le=30)
+    # Facts are short: what is longer is a list that a question rarely wants whole.
+    kg_max_tokens: int = Field(1_000, ge=50, le=4_000)
+    # LoRA adapter of the answer from facts; the base model answers where the generator has none of that name.
+    kg_answer_adapter: str = "kg-answer"
     # Kept for the generator by the stages before it.
     generate_reserve_s: float = Field(8.0, gt=0, le=30)
     # First guesses of the generator's speed, corrected by what is measured; those of the embedded model on two cores.

@@ -253,6 +253,11 @@ class NameIndex:
     def __init__(self, engine: Engine) -> None:
         self._engine = engine
 
+    @property
+    def engine(self) -> Engine:
+        """Of the store that the names are in."""
+        return self._engine
+
     def resolve(self, name: str, kinds: Sequence[str], *, limit: int = MAX_CANDIDATES) -> Resolution:
         """The entity of one of those kinds that the name means, or a refusal.
 

@@ -5,6 +5,7 @@ KgError
 │   ├── ParseError       not a statement
 │   └── UnknownName      a function, key or parameter that the catalogue does not have
 ├── NoEntity             a name that the graph does not know, or that could be several
+├── NothingKnown         the graph has no row from which the answer could be computed
 ├── ExecutionTimeout     the store took longer than allowed
 └── StoreError           the store is missing, corrupt or of another version
 """
@@ -55,6 +56,10 @@ class NoEntity(KgError):
         self.name = name
         self.candidates = candidates
         self.status: KgStatus = "ambiguous" if ambiguous else "no_entity"
+
+
+class NothingKnown(KgError):
+    """`status` stays `empty`."""
 
 
 class ExecutionTimeout(KgError):

@@ -155,7 +155,9 @@ def _item(domain: Domain, outcome: Outcome, row: Mapping[str, Scalar], today: da
     first, *rest = [(key, value) for key, value in values if value is not None] or [(keys[0], "unknown")]
     more = [f"{key.words} {_value(key, value, today)}" for key, value in rest]
     dated = any(key.kind == "date" or key.name == "year" for key in keys)
-    if "year" in function.subject and row.get("year") and not dated:
+    # Namesakes are told apart by their year, winners of several years as well; a person is of no year.
+    yearly = first[0].name == "title" or function.span is not None
+    if yearly and "year" in function.subject and row.get("year") and not dated:
         more.insert(0, str(row["year"]))
     return _value(first[0], first[1], today) + (f" ({', '.join(more)})" if more else "")
 

@@ -1,10 +1,11 @@
 """Side by side, structured: what one of several awaitables raises cancels the others and comes out as itself."""
 
 import asyncio
-from collections.abc import Coroutine, Iterable
+from collections.abc import Callable, Coroutine, Iterable
 from typing import Any, TypeVar
 
 T = TypeVar("T")
+U = TypeVar("U")
 
 
 async def all_of(coroutines: Iterable[Coroutine[Any, Any, T]]) -> list[T]:
@@ -15,3 +16,23 @@ async def all_of(coroutines: Iterable[Coroutine[Any, Any, T]]) -> list[T]:
     except BaseExceptionGroup as errors:
         raise errors.exceptions[0] from None
     return [task.result() for task in tasks]
+
+
+async def prefer(
+    first: Coroutine[Any, Any, T | None], other: Coroutine[Any, Any, U], *, decided: Callable[[], None] = lambda: None
+) -> T | U:
+    """What `first` gives, and the other is cancelled; what the other gives where `first` gives None.
+
+    Args:
+        decided: called before the other is cancelled, so that it can tell a lost race from a deadline.
+    """
+    try:
+        async with asyncio.TaskGroup() as group:
+            running = group.create_task(other)
+            preferred = await first
+            if preferred is not None:
+                decided()
+                running.cancel()
+    except BaseExceptionGroup as errors:
+        raise errors.exceptions[0] from None
+    return running.result() if preferred is None else preferred

@@ -175,6 +175,14 @@ class LLM:
             self._model = next((model.id for model in reply.data if model.parent is None), reply.data[0].id)
         return self._served
 
+    async def serves(self, name: str, *, allow_s: float) -> bool:
+        """Whether the server has a model or an adapter of this name.
+
+        Raises:
+            ServiceFailure: the server gave no usable answer.
+        """
+        return name in (self._served or await self.models(allow_s=allow_s))
+
     async def chat(
         self,
         messages: Sequence[Message],

@@ -9,9 +9,14 @@ from typing import Any
 import httpx
 import pytest
 from asgi_lifespan import LifespanManager
+from pydantic import HttpUrl
 
+from services.classifier.app import create_app as create_classifier
+from services.classifier.settings import ClassifierSettings
 from services.gateway.app import create_app as create_gateway
 from services.gateway.settings import GatewaySettings
+from services.kg.app import create_app as create_kg
+from services.kg.settings import KgSettings
 from services.reranker.app import create_app as create_reranker
 from services.reranker.settings import RerankerSettings
 from services.retriever.app import create_app as create_retriever
@@ -21,6 +26,8 @@ from tests.mesh.fakes import FakeGenerator, Faulty
 HOSTS = {
     "retriever_url": "http://retriever",
     "reranker_url": "http://reranker",
+    "classifier_url": "http://classifier",
+    "kg_url": "http://kg",
     "generator_url": "http://generator",
 }
 
@@ -38,9 +45,21 @@ class Router(httpx.AsyncBaseTransport):
         return await self._transports[request.url.host].handle_async_request(request)
 
 
+class ToGenerator(httpx.AsyncBaseTransport):
+    """How services that outlive a test reach the generator of the test that runs."""
+
+    def __init__(self) -> None:
+        self.current: Router | None = None
+
+    async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
+        if self.current is None:
+            raise httpx.ConnectError("no test runs", request=request)
+        return await self.current.handle_async_request(request)
+
+
 @dataclass
 class Services:
-    """Retriever, reranker and a scripted generator, each behind a switch for faults; gateways are made on top."""
+    """The real services and a scripted generator, each behind a switch for faults; gateways are made on top."""
 
     faults: dict[str, Faulty]
     generator: FakeGenerator
@@ -65,11 +84,22 @@ def anyio_backend() -> str:
 
 
 @pytest.fixture(scope="session")
-async def running() -> AsyncIterator[dict[str, Any]]:
+def to_generator() -> ToGenerator:
+    return ToGenerator()
+
+
+@pytest.fixture(scope="session")
+async def running(to_generator: ToGenerator, tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[dict[str, Any]]:
+    graph = tmp_path_factory.mktemp("kg") / "demo.sqlite"
     async with AsyncExitStack() as stack:
         apps = {
             "retriever": create_retriever(RetrieverSettings()),
             "reranker": create_reranker(RerankerSettings()),
+            "classifier": create_classifier(ClassifierSettings()),
+            "kg": create_kg(
+                KgSettings(kg_database=f"sqlite:///{graph}", generator_url=HttpUrl(HOSTS["generator_url"])),
+                transport=to_generator,
+            ),
         }
         managers = {
             name: await stack.enter_async_context(LifespanManager(app, startup_timeout=60, shutdown_timeout=30))
@@ -79,9 +109,10 @@ async def running() -> AsyncIterator[dict[str, Any]]:
 
 
 @pytest.fixture
-def services(running: dict[str, Any]) -> Services:
+def services(running: dict[str, Any], to_generator: ToGenerator) -> Services:
     generator = FakeGenerator()
     faults = {name: Faulty(app) for name, app in running.items()} | {"generator": Faulty(generator.app)}
+    to_generator.current = Router({"generator": faults["generator"]})
     return Services(faults, generator)
 
 

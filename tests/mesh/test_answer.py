@@ -6,6 +6,7 @@ from typing import Any
 import httpx
 import pytest
 
+from services.gateway.run import Draft, Run
 from tests.mesh.conftest import BAKERY, LIGHTHOUSE, Services, events
 
 pytestmark = pytest.mark.anyio
@@ -96,7 +97,7 @@ async def test_duplicate_and_empty_pages_are_named_and_dropped(gateway: httpx.As
 
 
 async def test_without_pages_the_model_is_asked_alone(gateway: httpx.AsyncClient) -> None:
-    body = (await gateway.post("/answer", json={"query": "What is the capital of France?"})).json()
+    body = (await gateway.post("/answer", json={"query": "Which colour has the harbour master's door?"})).json()
     assert (body["answer"], body["source"], body["citations"]) == ("Paris", "model", [])
 
 
@@ -197,3 +198,28 @@ async def test_an_api_key_is_asked_for_when_there_is_one(services: Services) -> 
     assert [reply.status_code for reply in (without, wrong, right, probe)] == [401, 401, 200, 200]
     assert without.headers["www-authenticate"] == "Bearer"
     assert without.headers["content-type"] == "application/problem+json"
+
+
+@pytest.mark.parametrize("strategy", ["db3", "naive-rag", "closed-book"])
+async def test_every_answer_says_what_kind_of_question_it_was(gateway: httpx.AsyncClient, strategy: str) -> None:
+    request = QUESTION | {"query": "who directed the movie jaws?", "strategy": strategy}
+    body = (await gateway.post("/answer", json=request)).json()
+    found = body["classification"]
+    assert (found["domain"], found["dynamism"], found["question_type"]) == ("movie", "static", "simple")
+    assert found["domain_certainty"] > 0.9
+    assert found["dynamic_probability"] < 0.5
+    assert body["timings"]["classify"]["inference_ms"] > 0
+    assert "classifier" not in {item["stage"] for item in body["degraded"]}
+
+
+async def test_a_strategy_can_wait_for_the_classification(services: Services, monkeypatch: pytest.MonkeyPatch) -> None:
+    async def answer(_self: Any, _question: Any, run: Run, _mesh: Any) -> Draft:
+        await run.classified.wait()
+        return Draft(answer=run.classification.domain, kind="answer")
+
+    monkeypatch.setattr("services.gateway.strategies.closed_book.ClosedBook.answer", answer)
+    async with services.gateway() as gateway:
+        request = {"query": "who directed the movie jaws?", "strategy": "closed-book"}
+        assert (await gateway.post("/answer", json=request)).json()["answer"] == "movie"
+        services.faults["classifier"].fault = "killed"
+        assert (await gateway.post("/answer", json=request)).json()["answer"] == "open"

@@ -28,7 +28,7 @@ REASONS = {
 
 
 @pytest.mark.parametrize("fault", FAULTS)
-@pytest.mark.parametrize("service", ["retriever", "reranker", "generator"])
+@pytest.mark.parametrize("service", ["retriever", "reranker", "classifier", "kg", "generator"])
 async def test_the_answer_comes_in_time_and_says_what_was_missing(
     services: Services, gateway: httpx.AsyncClient, service: str, fault: str
 ) -> None:
@@ -52,7 +52,7 @@ async def test_everything_down_is_an_honest_refusal(services: Services, gateway:
         faulty.fault = "killed"
     body = (await gateway.post("/answer", json=QUESTION)).json()
     assert (body["answer"], body["confidence"]) == ("i don't know", 0)
-    assert {"retriever", "reranker", "generator"} <= {item["stage"] for item in body["degraded"]}
+    assert {"retriever", "reranker", "classifier", "kg", "generator"} <= {item["stage"] for item in body["degraded"]}
 
 
 async def test_a_service_that_comes_back_is_used_again(services: Services, gateway: httpx.AsyncClient) -> None:
@@ -116,7 +116,41 @@ async def test_readiness_names_what_is_down(services: Services, gateway: httpx.A
     services.faults["reranker"].fault = "killed"
     ready = await gateway.get("/readyz")
     assert ready.status_code == 200
-    assert ready.json()["dependencies"] == {"retriever": True, "reranker": False, "generator": True}
+    assert ready.json()["dependencies"] == {
+        "retriever": True,
+        "reranker": False,
+        "classifier": True,
+        "kg": True,
+        "generator": True,
+    }
     services.faults["generator"].fault = "killed"
     assert (await gateway.get("/readyz")).status_code == 503
     assert (await gateway.get("/healthz")).status_code == 200
+
+
+@pytest.mark.parametrize("fault", FAULTS)
+async def test_a_classifier_that_fails_costs_a_third_of_a_second_at_most(
+    services: Services, gateway: httpx.AsyncClient, fault: str
+) -> None:
+    # The strategy itself is as fast as the scripted generator: what is seen is the classifier's part.
+    request = QUESTION | {"strategy": "closed-book"}
+    await gateway.post("/answer", json=request)
+    services.faults["classifier"].fault = fault
+    body = (await gateway.post("/answer", json=request)).json()
+    assert body["timings"]["classify"]["elapsed_ms"] < 333
+    assert body["answer"] == "Paris"
+    found = body["classification"]
+    assert (found["domain"], found["dynamism"], found["question_type"]) == ("open", "unknown", "unknown")
+    assert found["domain_certainty"] == found["dynamic_probability"] == 0
+    missing = [(item["stage"], item["reason"]) for item in body["degraded"]]
+    assert missing == [("classifier", REASONS.get(fault, "error"))]
+
+
+async def test_a_frozen_classifier_takes_nothing_from_a_longer_answer(
+    services: Services, gateway: httpx.AsyncClient
+) -> None:
+    services.generator.seconds = 0.6
+    services.faults["classifier"].fault = "frozen"
+    timings = (await gateway.post("/answer", json=QUESTION | {"strategy": "closed-book"})).json()["timings"]
+    assert timings["generate"]["start_ms"] < timings["classify"]["start_ms"] + timings["classify"]["elapsed_ms"]
+    assert timings["generate"]["elapsed_ms"] > timings["classify"]["elapsed_ms"]

@@ -20,6 +20,8 @@ from schemathesis.specs.openapi.checks import (
     status_code_conformance,
 )
 
+from services.classifier.app import create_app as create_classifier
+from services.classifier.settings import ClassifierSettings
 from services.gateway.app import create_app as create_gateway
 from services.gateway.settings import GatewaySettings
 from services.reranker.app import create_app as create_reranker
@@ -67,6 +69,7 @@ def urls() -> Iterator[dict[str, str]]:
         urls = {
             "retriever": stack.enter_context(served(create_retriever(RetrieverSettings()))),
             "reranker": stack.enter_context(served(create_reranker(RerankerSettings()))),
+            "classifier": stack.enter_context(served(create_classifier(ClassifierSettings()))),
             "generator": stack.enter_context(served(FakeGenerator().app)),
         }
         named = {f"{name}_url": url for name, url in urls.items()}
@@ -96,3 +99,9 @@ def test_retriever(case: Case[Any], urls: dict[str, str]) -> None:
 @fuzzed
 def test_reranker(case: Case[Any], urls: dict[str, str]) -> None:
     case.call_and_validate(base_url=urls["reranker"], checks=CHECKS)
+
+
+@schema_of("classifier").parametrize()
+@fuzzed
+def test_classifier(case: Case[Any], urls: dict[str, str]) -> None:
+    case.call_and_validate(base_url=urls["classifier"], checks=CHECKS)

@@ -1,7 +1,8 @@
 """Ways to answer. Adding one is one file here and one line in `STRATEGIES`."""
 
+from services.gateway.question import Question
 from services.gateway.settings import GatewaySettings
-from services.gateway.strategies.base import Question, Strategy
+from services.gateway.strategies.base import Strategy
 from services.gateway.strategies.closed_book import ClosedBook
 from services.gateway.strategies.db3 import Db3
 from services.gateway.strategies.naive_rag import NaiveRag

@@ -1,25 +1,12 @@
 """What a strategy is: a name, a sentence, and a way from a question to a draft within a run's budget."""
 
 from abc import ABC, abstractmethod
-from dataclasses import dataclass
-from datetime import datetime
 from typing import ClassVar
 
-from proto.answer import SearchResult
-from services.gateway.evidence import Evidence
 from services.gateway.mesh import Mesh
+from services.gateway.question import Question
 from services.gateway.run import Draft, Run
 from services.gateway.settings import GatewaySettings
-
-
-@dataclass(frozen=True, slots=True)
-class Question:
-    """A question as a strategy sees it: `evidence` stands in for retrieval when it was given."""
-
-    query: str
-    query_time: datetime
-    search_results: tuple[SearchResult, ...] = ()
-    evidence: tuple[Evidence, ...] = ()
 
 
 class Strategy(ABC):

@@ -2,10 +2,11 @@
 
 from services.gateway import prompts
 from services.gateway.mesh import Mesh
+from services.gateway.question import Question
 from services.gateway.run import Draft, Run
 from services.gateway.settings import GatewaySettings
 from services.gateway.steps.generate import generate
-from services.gateway.strategies.base import Question, Strategy
+from services.gateway.strategies.base import Strategy
 
 
 class ClosedBook(Strategy):

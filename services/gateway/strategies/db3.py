@@ -1,13 +1,19 @@
-"""`db3`: the web pathway of the winning system (db3, sections 2.2 and 2.4)."""
+"""`db3`: the knowledge graph and, where it does not answer, the web (db3, sections 2.2 to 2.4)."""
+
+from collections.abc import Sequence
 
 from services.gateway import prompts
+from services.gateway.evidence import Evidence
 from services.gateway.mesh import Mesh
+from services.gateway.question import Question
 from services.gateway.run import Draft, Run
 from services.gateway.settings import GatewaySettings
+from services.gateway.steps.facts import answer_from_facts, look_up
 from services.gateway.steps.generate import read_and_answer
 from services.gateway.steps.rerank import best_pages, rerank
 from services.gateway.steps.retrieve import retrieve
-from services.gateway.strategies.base import Question, Strategy
+from services.gateway.strategies.base import Strategy
+from services.kit.concurrency import prefer
 
 PAGES = 5
 RECALL_K = 50
@@ -17,45 +23,79 @@ TOP_N = 5
 class Db3(Strategy):
     name = "db3"
     summary = (
-        "Winner of CRAG 2024, web pathway: the 5 best pages by snippet, parent-child chunks, recall 50, rerank 5, "
-        "4,000 tokens of context, a prompt that allows for abstention."
+        "Winner of CRAG 2024: an answer from the knowledge graph comes first; else the web: the 5 best pages by "
+        "snippet, parent-child chunks, recall 50, rerank 5, 4,000 tokens of context, a prompt that allows for "
+        "abstention."
     )
 
     def __init__(self, settings: GatewaySettings) -> None:
         super().__init__(settings)
         self._prompt = prompts.load(settings.db3_prompt)
+        self._facts_prompt = prompts.load("facts")
 
     async def answer(self, question: Question, run: Run, mesh: Mesh) -> Draft:
+        if question.evidence:
+            return await self._read(question, run, mesh, question.evidence)
+        found = await prefer(self._knowledge(question, run, mesh), self._web(question, run, mesh), decided=run.settle)
+        return found if isinstance(found, Draft) else await self._read(question, run, mesh, found)
+
+    async def _knowledge(self, question: Question, run: Run, mesh: Mesh) -> Draft | None:
+        """The knowledge graph's answer; None when it has none."""
         settings = self.settings
-        found = list(question.evidence)
-        if not found:
-            pages = await best_pages(
-                run,
-                mesh,
-                question.query,
-                question.search_results,
-                top_n=PAGES,
-                allow_s=self.web_allowance(run, settings.rerank_cap_s),
-            )
-            found = await retrieve(
-                run,
-                mesh,
-                question.query,
-                question.search_results,
-                pages,
-                allow_s=self.web_allowance(run, settings.retrieve_cap_s),
-                chunker="parent-child",
-                recall_k=RECALL_K,
-                top_n=RECALL_K,
-            )
-            found = await rerank(
-                run,
-                mesh,
-                question.query,
-                found,
-                top_n=TOP_N,
-                allow_s=self.web_allowance(run, settings.rerank_cap_s),
-            )
+        facts = await look_up(
+            run,
+            mesh,
+            question,
+            allow_s=self.web_allowance(run, settings.kg_cap_s),
+            max_tokens=settings.kg_max_tokens,
+        )
+        if facts is None:
+            return None
+        return await answer_from_facts(
+            run,
+            mesh,
+            self._facts_prompt,
+            question,
+            facts,
+            max_tokens=settings.kg_max_tokens,
+            adapter=settings.kg_answer_adapter,
+        )
+
+    async def _web(self, question: Question, run: Run, mesh: Mesh) -> list[Evidence]:
+        """The best passages of the best pages."""
+        settings = self.settings
+        if not question.search_results:
+            return []
+        pages = await best_pages(
+            run,
+            mesh,
+            question.query,
+            question.search_results,
+            top_n=PAGES,
+            allow_s=self.web_allowance(run, settings.rerank_cap_s),
+        )
+        found = await retrieve(
+            run,
+            mesh,
+            question.query,
+            question.search_results,
+            pages,
+            allow_s=self.web_allowance(run, settings.retrieve_cap_s),
+            chunker="parent-child",
+            recall_k=RECALL_K,
+            top_n=RECALL_K,
+        )
+        return await rerank(
+            run,
+            mesh,
+            question.query,
+            found,
+            top_n=TOP_N,
+            allow_s=self.web_allowance(run, settings.rerank_cap_s),
+        )
+
+    async def _read(self, question: Question, run: Run, mesh: Mesh, found: Sequence[Evidence]) -> Draft:
+        settings = self.settings
         return await read_and_answer(
             run,
             mesh,

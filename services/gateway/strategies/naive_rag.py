@@ -2,11 +2,12 @@
 
 from services.gateway import prompts
 from services.gateway.mesh import Mesh
+from services.gateway.question import Question
 from services.gateway.run import Draft, Run
 from services.gateway.settings import GatewaySettings
 from services.gateway.steps.generate import read_and_answer
 from services.gateway.steps.retrieve import retrieve
-from services.gateway.strategies.base import Question, Strategy
+from services.gateway.strategies.base import Strategy
 
 
 class NaiveRag(Strategy):

@@ -1,0 +1,44 @@
+"""Question to program: three writers behind one interface."""
+
+from services.kg.entities import NameIndex
+from services.kg.generate.base import Writer, Written
+from services.kg.generate.examples import load_library
+from services.kg.generate.function_calling import FunctionCallingWriter
+from services.kg.generate.program import ProgramWriter
+from services.kg.generate.rules import RuleWriter
+from services.kg.generate.spans import Spotter
+from services.kg.language.catalogue import Catalogue
+from services.kit.encoder import Encoder
+from services.kit.llm import LLM
+
+__all__ = ["Writer", "Written", "build_writers"]
+
+
+def build_writers(
+    llm: LLM,
+    catalogue: Catalogue,
+    names: NameIndex,
+    encoder: Encoder | None,
+    *,
+    examples: int = 6,
+    adapter: str = "kg-api",
+) -> dict[str, Writer]:
+    """All writers by name; reads the library and embeds it, which takes a second.
+
+    Args:
+        llm: the generator.
+        catalogue: the domains.
+        names: the index over the graph.
+        encoder: chooses the examples; without one the first of a domain are shown.
+        examples: worked examples that a question is shown.
+        adapter: the fine-tuned one that writes programs.
+    """
+    library = load_library(catalogue)
+    if encoder is not None:
+        library.embed(encoder)
+    spotter = Spotter(names._engine)
+    return {
+        "program": ProgramWriter(llm, catalogue, library, k=examples, adapter=adapter, spotter=spotter),
+        "function-calling": FunctionCallingWriter(llm, catalogue, library, k=examples, spotter=spotter),
+        "rules": RuleWriter(spotter),
+    }

@@ -123,10 +123,10 @@ class Binder:
             ParseError: arguments that fit no parameter, or a `*` with nothing before it.
         """
         if isinstance(query.source, Combine):
-            queries = tuple(self._query(one) for one in query.source.queries)
+            queries = tuple(self.query(one) for one in query.source.queries)
             self.functions.append(None)
             return BoundCombine(query.source.how, queries)
-        bound = self._query(query)
+        bound = self.query(query)
         self.functions.append(self.function_of(bound))
         return bound
 
@@ -146,7 +146,8 @@ class Binder:
             raise ParseError("* has no rows before it", expected=("a statement with rows before this one",))
         return function
 
-    def _query(self, query: Query) -> BoundQuery:
+    def query(self, query: Query) -> BoundQuery:
+        """One query, not remembered; raises as `bind`."""
         if isinstance(query.source, Combine):
             raise ParseError("a combination cannot stand inside another")
         facet_name, facet, asked = "", None, None
@@ -164,6 +165,10 @@ class Binder:
             source = query.source
         function = source.function if isinstance(source, BoundCall) else self._earlier(source)
         bound = [step for one in steps for step in self._step(function, one)]
+        narrowed = any(isinstance(step, BoundWhere | BoundGroup) for step in bound)
+        if isinstance(source, BoundCall) and not (source.arguments or source.conditions or narrowed):
+            names = tuple(parameter.name for parameter in function.parameters)
+            raise ParseError(f"{function.name} of what? It needs {' or '.join(names)}, or a condition", expected=names)
         aggregate = query.aggregate
         if facet is not None:
             if facet.project and not any(isinstance(step, BoundProject) for step in bound):

@@ -17,6 +17,8 @@ from services.kg.language.tree import Aggregate, Operator
 KeyKind = Literal["text", "integer", "number", "money", "percent", "date", "flag"]
 ParameterKind = Literal["entity", "time", "integer", "text"]
 
+# What can be summed, averaged and compared as a number.
+NUMERIC = frozenset({"integer", "number", "money", "percent", "flag"})
 # A spelling that is not in the catalogue may still be meant; a person agrees with nearly all above this, by trial.
 NEAR = 80.0
 
@@ -121,7 +123,7 @@ class Function:
         order: default order, a leading `-` for descending.
         pair: two parameters whose entities the rows link; counting with one given counts entities of the other, and
             several names for one mean those that all of them share.
-        totals: parameter -> relation of `stated_total`.
+        totals: parameter, or parameter with one condition as `person job=director`, -> relation of `stated_total`.
         event: the key whose date, after the query time, hides a row.
         facets: keys that are another function's rows.
         dynamic: the view's rows are `key` and `value`, and any key that the entity has can be projected.

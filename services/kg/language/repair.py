@@ -87,7 +87,7 @@ def _split(text: str) -> Iterable[str]:
             stack.append(OPENERS[char])
         elif char in CLOSERS:
             if char not in stack:
-                # One bracket for another, `get_x("y"]["z"]`, is its partner where the call must end; else it is surplus.
+                # One bracket for another, `get_x("y"]["z"]`, is its partner where a call must end, else surplus.
                 if stack and ENDS.match(text, index + 1):
                     out.append(stack.pop())
                 index += 1

@@ -25,10 +25,12 @@ def test_all_are_started_here_by_default(monkeypatch: pytest.MonkeyPatch) -> Non
         "generator": 8005,
         "retriever": 8001,
         "reranker": 8002,
+        "classifier": 8003,
+        "kg": 8004,
         "gateway": 8000,
     }
     assert all(service.launch for service in services.values())
-    assert set(services["gateway"].after) == {"generator", "retriever", "reranker"}
+    assert set(services["gateway"].after) == {"generator", "retriever", "reranker", "classifier", "kg"}
 
 
 def test_a_local_url_moves_the_port(monkeypatch: pytest.MonkeyPatch) -> None:

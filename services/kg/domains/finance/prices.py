@@ -2,7 +2,7 @@
 
 from datetime import date, datetime, time, timedelta
 
-from sqlalchemy import func, select
+from sqlalchemy import ColumnElement, func, select
 
 from services.kg.dates import Window
 from services.kg.domains.finance.tables import price_daily, price_minute
@@ -77,7 +77,7 @@ def _day(scope: Scope, window: Window, tickers: tuple[str, ...]) -> None:
         # Only the open of a running day is final; anything else is the newest price.
         _latest(scope, window)
         return
-    has_row = price_daily.c.ticker.in_(tickers)
+    has_row: ColumnElement[bool] = price_daily.c.ticker.in_(tickers)
     if day != now.date():
         # What a snapshot has of its own last day is a part of a day.
         has_row &= ~price_daily.c.is_partial

@@ -155,7 +155,7 @@ CREW = Function(
     default_of={"person": ("title", "release_date")},
     order=("job", "name"),
     pair=("movie", "person"),
-    totals={"movie": "movie.crew", "person": "movie.crewed"},
+    totals={"movie": "movie.crew", "person": "movie.crewed", "person job=director": "movie.directed"},
     conditioned=True,
     event="release_date",
     aliases=("get_movie_crew", "get_crew"),

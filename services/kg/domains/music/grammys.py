@@ -11,9 +11,9 @@ _BEFORE_FIRST = 1957
 # Categories that functions of the language name, whichever way they are written.
 _NAMED: tuple[tuple[str, re.Pattern[str]], ...] = (
     ("best_new_artist", re.compile(r"new artist")),
-    ("best_album", re.compile(r"^(?:best )?(?:grammy )?album(?: of the year)?$|^album of the year")),
-    ("best_song", re.compile(r"^(?:best )?(?:grammy )?song(?: of the year)?$|^song of the year")),
-    ("best_record", re.compile(r"^(?:best )?(?:grammy )?record(?: of the year)?$|^record of the year")),
+    ("best_album", re.compile(r"^(?:best )?(?:grammy )?album(?: of the year)?$")),
+    ("best_song", re.compile(r"^(?:best )?(?:grammy )?song(?: of the year)?$")),
+    ("best_record", re.compile(r"^(?:best )?(?:grammy )?record(?: of the year)?$")),
 )
 
 

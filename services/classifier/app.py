@@ -1,0 +1,225 @@
+"""The classifier: `POST /classify`."""
+
+import asyncio
+from collections.abc import AsyncIterator, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass
+from typing import Any, TypedDict, cast
+
+import httpx
+import numpy as np
+from fastapi import APIRouter, FastAPI, Request
+from numpy.typing import NDArray
+
+from proto.base import Degradation, Readiness, StageTiming
+from proto.classify import ClassifyRequest, ClassifyResponse
+from services.classifier import svm
+from services.classifier.in_context import Demonstrations, InContext, candidates, uncertain
+from services.classifier.settings import ClassifierSettings
+from services.classifier.svm import ModelError, Questions, Svm
+from services.classifier.synthesise import read_questions
+from services.classifier.taxonomy import HEADS, Labels, above
+from services.kit import app as kit
+from services.kit.batcher import Batched, Batcher
+from services.kit.breaker import Breaker
+from services.kit.budget import Budget, current_budget
+from services.kit.client import ServiceClient, http_client
+from services.kit.encoder import Encoder
+from services.kit.errors import ServiceFailure
+from services.kit.llm import LLM
+from services.kit.precision import choose_precision
+from services.kit.telemetry import Metrics
+
+# English prose; only what waits is counted with it, so an estimate will do.
+CHARS_PER_TOKEN = 4
+# Kept back for sending the reply.
+REPLY_S = 0.02
+
+
+@dataclass(frozen=True, slots=True)
+class Embedded:
+    """What the model says about one query, and the query's vector."""
+
+    labels: Labels
+    vector: NDArray[np.float32]
+
+
+@dataclass(frozen=True, slots=True)
+class Model:
+    """The encoder, the SVM on top of it, and what `auto` and the LLM need of their training."""
+
+    encoder: Encoder
+    svm: Svm
+    thresholds: dict[str, float]
+    demonstrations: Demonstrations
+
+    def run(self, queries: Sequence[str]) -> list[Embedded]:
+        """Labels and vectors of a batch."""
+        vectors = self.encoder.encode(queries).vectors
+        labels = self.svm.predict(Questions(queries, vectors))
+        return [Embedded(found, vector) for found, vector in zip(labels, vectors, strict=True)]
+
+
+class State(TypedDict):
+    """What handlers read from `request.state`."""
+
+    model: Model
+    batcher: Batcher[str, Embedded]
+    in_context: InContext
+    settings: ClassifierSettings
+    metrics: Metrics
+
+
+router = APIRouter()
+
+
+@router.post("/classify", summary="Domain, dynamism and type of a question.", tags=["classify"])
+async def post_classify(body: ClassifyRequest, request: Request) -> ClassifyResponse:
+    """Classify by the SVM, by the LLM, or by the LLM where the SVM is unsure (`auto`).
+
+    The SVM's labels stand wherever the LLM fails or the time is short; `degraded` says so.
+    """
+    state = cast(State, request.scope["state"])
+    batched = await state["batcher"].submit(body.query)
+    mode = state["settings"].classifier_mode if body.mode == "default" else body.mode
+    labels, degraded = await _refined(body, batched.result, mode, state)
+    _observe(state["metrics"], batched, degraded)
+    modes = set(labels.modes.values())
+    return ClassifyResponse(
+        classification=above(labels, body.min_domain_certainty).classification(),
+        mode=modes.pop() if len(modes) == 1 else ", ".join(f"{head} {said}" for head, said in labels.modes.items()),
+        degraded=degraded,
+        timing=StageTiming(
+            elapsed_ms=batched.queue_ms + batched.inference_ms,
+            queue_ms=batched.queue_ms,
+            inference_ms=batched.inference_ms,
+        ),
+    )
+
+
+async def _refined(
+    body: ClassifyRequest, found: Embedded, mode: str, state: State
+) -> tuple[Labels, tuple[Degradation, ...]]:
+    if mode == "svm":
+        return found.labels, ()
+    heads = list(HEADS) if mode == "in-context" else uncertain(found.labels, state["model"].thresholds)
+    if not heads:
+        return found.labels, ()
+    settings = state["settings"]
+    budget = current_budget.get() or Budget(settings.max_deadline_s)
+    allow_s = budget.allow(settings.classifier_llm_cap_s, reserve_s=REPLY_S)
+    if allow_s < settings.classifier_llm_min_s:
+        return found.labels, (Degradation(stage="generator", reason="skipped", detail="too little time for the LLM"),)
+    try:
+        said = await state["in_context"].classify(body.query, found.vector, allow_s=allow_s, heads=heads)
+    except ServiceFailure as failure:
+        return found.labels, (Degradation(stage=failure.service, reason=failure.reason, detail=failure.detail[:500]),)
+    return Labels({**found.labels.heads, **said.heads}, {**found.labels.modes, **said.modes}), ()
+
+
+def _observe(metrics: Metrics, batched: Batched[Embedded], degraded: Sequence[Degradation]) -> None:
+    metrics.stage.labels("classifier", "classify", "queue").observe(batched.queue_ms / 1000)
+    metrics.stage.labels("classifier", "classify", "inference").observe(batched.inference_ms / 1000)
+    for item in degraded:
+        metrics.degraded.labels("classifier", item.stage, item.reason).inc()
+
+
+async def _ready(request: Request) -> Readiness:
+    model = cast(State, request.scope["state"])["model"]
+    precision = model.encoder.precision
+    return Readiness(
+        ready=True,
+        service="classifier",
+        model=f"{svm.MODE}/{model.encoder.name}",
+        device=precision.device,
+        precision=precision.dtype,
+        detail=precision.reason,
+    )
+
+
+def load_model(settings: ClassifierSettings) -> Model:
+    """Read encoder, SVM and thresholds, and run them once; seconds.
+
+    Raises:
+        ModelError: the model file may not be loaded, or was trained on another encoder's vectors.
+    """
+    loaded = svm.load(settings.classifier_model)
+    encoder = Encoder(
+        settings.classifier_encoder,
+        precision=choose_precision(settings.precision, threads=settings.classifier_threads),
+        batch_tokens=settings.classifier_batch_tokens,
+    )
+    encoder.load()
+    if encoder.name != loaded.encoder:
+        raise ModelError(
+            f"{settings.classifier_model} was trained on {loaded.encoder}, not on {encoder.name}: "
+            "set CRAGMESH_CLASSIFIER_ENCODER, or run `cragmesh classifier train`"
+        )
+    shown = candidates(read_questions())
+    demonstrations = Demonstrations(shown, encoder.encode([example.question for example in shown]).vectors)
+    thresholds = svm.read_thresholds(settings.classifier_model.with_name(svm.CARD))
+    model = Model(encoder, loaded, thresholds, demonstrations)
+    model.run(["which request is the first?"])
+    return model
+
+
+def _cost(query: str) -> int:
+    return len(query) // CHARS_PER_TOKEN
+
+
+def create_app(
+    settings: ClassifierSettings | None = None, *, transport: httpx.AsyncBaseTransport | None = None
+) -> FastAPI:
+    """The classifier's application; its model is loaded and warmed before it takes requests.
+
+    Args:
+        settings: read from the environment when None.
+        transport: how the generator is reached; tests put a whole application behind it.
+    """
+    settings = settings or ClassifierSettings()
+    metrics = Metrics("classifier")
+
+    @asynccontextmanager
+    async def lifespan(_: FastAPI) -> AsyncIterator[dict[str, Any]]:
+        async with AsyncExitStack() as stack:
+            http = await stack.enter_async_context(http_client(transport))
+            model = await asyncio.to_thread(load_model, settings)
+            batcher = Batcher(
+                model.run,
+                cost=_cost,
+                max_batch_cost=settings.classifier_batch_tokens,
+                max_queue_cost=settings.classifier_queue_tokens,
+            )
+            await stack.enter_async_context(batcher.running())
+            in_context = InContext(
+                connect(settings, http),
+                model.demonstrations,
+                how=settings.classifier_demonstrations,
+                consistency=settings.classifier_consistency,
+                samples=settings.classifier_samples,
+            )
+            state = State(model=model, batcher=batcher, in_context=in_context, settings=settings, metrics=metrics)
+            yield cast(dict[str, Any], state)
+
+    return kit.create_app(
+        service="classifier",
+        summary="Domain, dynamism and type of a question, with calibrated certainties.",
+        settings=settings,
+        lifespan=lifespan,
+        router=router,
+        ready=_ready,
+        metrics=metrics,
+    )
+
+
+def connect(settings: ClassifierSettings, http: httpx.AsyncClient) -> LLM:
+    """The generator as a chat model."""
+    key = settings.generator_api_key
+    client = ServiceClient(
+        "generator",
+        str(settings.generator_url).rstrip("/").removesuffix("/v1"),
+        http,
+        breaker=Breaker(threshold=settings.breaker_threshold, max_open_s=settings.breaker_max_open_s),
+        headers={"authorization": f"Bearer {key}"} if key else None,
+    )
+    return LLM(client, model=settings.generator_model)

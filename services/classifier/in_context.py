@@ -1,0 +1,162 @@
+"""An LLM with a few demonstrations (ElectricSheep, section 4.2; WeKnow-RAG), a constrained decode a head.
+
+A head's certainty is either the share of samples that agree (self-consistency), or the probability that one greedy
+decode gave the label. A label is decoded as one of a few strings, so no reply has to be interpreted.
+"""
+
+import math
+import random
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from importlib.resources import files
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from services.classifier.svm import Floats
+from services.classifier.synthesise import Example
+from services.classifier.taxonomy import HEADS, Labels, Prediction
+from services.kit.concurrency import all_of
+from services.kit.llm import LLM, Completion, Constraint, Message
+
+MODE = "in-context"
+DEMONSTRATIONS = 5
+# The longest label has five or six tokens.
+MAX_TOKENS = 12
+VOTE_TEMPERATURE = 0.7
+# Questions of a group to choose demonstrations among: enough for every kind of question, few enough to embed at start.
+PER_GROUP = 3
+
+Choice = Literal["random", "nearest"]
+Consistency = Literal["logprob", "vote"]
+
+
+@dataclass(frozen=True, slots=True)
+class Demonstrations:
+    """Labelled questions to show, and their unit vectors of shape (examples, d)."""
+
+    examples: Sequence[Example]
+    vectors: Floats
+
+    def choose(self, head: str, query: str, vector: NDArray[np.float32] | None, how: Choice) -> list[Example]:
+        """Five examples with a label of that head, each of another group; the last one is the nearest."""
+        known = [index for index, example in enumerate(self.examples) if example.label(head)]
+        if how == "nearest" and vector is not None:
+            similar = self.vectors @ vector
+            known.sort(key=lambda index: -similar[index])
+        else:
+            # The same query gets the same demonstrations, so that its answer can be repeated.
+            random.Random(query).shuffle(known)  # noqa: S311 - repeatable, not secret
+        chosen: list[Example] = []
+        for index in known:
+            example = self.examples[index]
+            if example.group not in {other.group for other in chosen}:
+                chosen.append(example)
+            if len(chosen) == DEMONSTRATIONS:
+                break
+        return chosen[::-1]
+
+
+def candidates(examples: Sequence[Example]) -> list[Example]:
+    """A few questions of each group, to choose demonstrations among."""
+    taken: Counter[str] = Counter()
+    kept = []
+    for example in examples:
+        if taken[example.group] < PER_GROUP:
+            taken[example.group] += 1
+            kept.append(example)
+    return kept
+
+
+class InContext:
+    """The classifier of the LLM.
+
+    Args:
+        demonstrations: to choose from.
+        how: random ones, or the query's nearest neighbours.
+        consistency: how certainty is measured.
+        samples: replies to vote with.
+    """
+
+    def __init__(
+        self,
+        llm: LLM,
+        demonstrations: Demonstrations,
+        *,
+        how: Choice = "nearest",
+        consistency: Consistency = "logprob",
+        samples: int = 5,
+    ) -> None:
+        self._llm = llm
+        self._demonstrations = demonstrations
+        self._how: Choice = how
+        self._consistency = consistency
+        self._samples = samples
+        self._instructions = {head: _instruction(head) for head in HEADS}
+
+    async def classify(
+        self, query: str, vector: NDArray[np.float32] | None, *, allow_s: float, heads: Sequence[str] = tuple(HEADS)
+    ) -> Labels:
+        """Ask for the labels of these heads, side by side.
+
+        Args:
+            vector: the query's unit vector, for choosing the nearest demonstrations.
+            allow_s: seconds for all of them.
+
+        Raises:
+            ServiceFailure: no usable reply within the allowance.
+        """
+        predictions = await all_of(self._ask(head, query, vector, allow_s) for head in heads)
+        return Labels(dict(zip(heads, predictions, strict=True)), dict.fromkeys(heads, MODE))
+
+    def messages(self, head: str, query: str, vector: NDArray[np.float32] | None) -> list[Message]:
+        """The prompt: what never changes first, the question last."""
+        shown = self._demonstrations.choose(head, query, vector, self._how)
+        messages = [Message("system", self._instructions[head])]
+        for example in shown:
+            messages += [Message("user", example.question), Message("assistant", example.label(head))]
+        return [*messages, Message("user", query)]
+
+    async def _ask(self, head: str, query: str, vector: NDArray[np.float32] | None, allow_s: float) -> Prediction:
+        labels = HEADS[head]
+        vote = self._consistency == "vote"
+        completion = await self._llm.chat(
+            self.messages(head, query, vector),
+            max_tokens=MAX_TOKENS,
+            allow_s=allow_s,
+            temperature=VOTE_TEMPERATURE if vote else 0.0,
+            n=self._samples if vote else 1,
+            logprobs=not vote,
+            constraint=Constraint(choice=labels),
+        )
+        return by_vote(completion, labels) if vote else by_logprob(completion, labels)
+
+
+def by_vote(completion: Completion, labels: Sequence[str]) -> Prediction:
+    """Shares of the samples."""
+    counts = Counter(sample.text for sample in completion.samples)
+    return Prediction({label: counts[label] / len(completion.samples) for label in labels})
+
+
+def by_logprob(completion: Completion, labels: Sequence[str]) -> Prediction:
+    """The probability of the reply's tokens for its label; what is left is shared by the others.
+
+    The servers tell the probabilities of the tokens that were decoded, before the constraint took others away: so the
+    certainty of a model that would rather have said something else is low, as it should be.
+    """
+    sample = completion.samples[0]
+    certainty = math.exp(min(0.0, sum(sample.token_logprobs))) if sample.token_logprobs else 1 / len(labels)
+    certainty = max(certainty, 1 / len(labels))
+    rest = (1 - certainty) / (len(labels) - 1)
+    return Prediction({label: certainty if label == sample.text else rest for label in labels})
+
+
+def uncertain(labels: Labels, thresholds: Mapping[str, float]) -> list[str]:
+    """Heads whose certainty is below their threshold: those that `auto` asks the LLM about."""
+    return [head for head, prediction in labels.heads.items() if prediction.certainty < thresholds[head]]
+
+
+def _instruction(head: str) -> str:
+    return files("services.classifier").joinpath("prompts", f"{head}.txt").read_text("utf-8").strip()

@@ -1,0 +1,135 @@
+"""Measures of a classifier: accuracy, macro-F1, calibration and coverage, as numbers, tables and pictures."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.metrics import confusion_matrix, f1_score
+
+BINS = 10
+SURE = 0.9
+
+Probabilities = NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True)
+class Scores:
+    """What was measured of one head.
+
+    Attributes:
+        ece: expected calibration error of the certainty, ten bins of equal width (Guo et al. 2017).
+        coverage: share of questions with a certainty of at least 0.9, and `sure_accuracy` of those.
+        majority: accuracy of always saying the most frequent label.
+        f1: by label.
+        matrix: rows are true labels, columns predicted ones, in the order of `labels`.
+        bins: (lower bound, questions, mean certainty, accuracy) of each bin that has questions.
+    """
+
+    questions: int
+    accuracy: float
+    macro_f1: float
+    ece: float
+    coverage: float
+    sure_accuracy: float
+    majority: float
+    labels: tuple[str, ...]
+    f1: dict[str, float] = field(default_factory=dict)
+    matrix: tuple[tuple[int, ...], ...] = ()
+    bins: tuple[tuple[float, int, float, float], ...] = ()
+
+    def summary(self) -> dict[str, Any]:
+        """As JSON, rounded."""
+        return {
+            "questions": self.questions,
+            "accuracy": round(self.accuracy, 4),
+            "majority": round(self.majority, 4),
+            "macro_f1": round(self.macro_f1, 4),
+            "ece": round(self.ece, 4),
+            "coverage_at_90": round(self.coverage, 4),
+            "accuracy_at_90": round(self.sure_accuracy, 4),
+            "f1": {label: round(value, 4) for label, value in self.f1.items()},
+            "confusion": {"labels": list(self.labels), "matrix": [list(row) for row in self.matrix]},
+            "reliability": [[round(value, 4) for value in item] for item in self.bins],
+        }
+
+
+def score(truth: Sequence[str], probabilities: Probabilities, names: Sequence[str]) -> Scores:
+    """Measure one head.
+
+    Args:
+        truth: true labels, at least one; a label that is not in `names` counts as missed.
+        probabilities: shape (questions, names).
+    """
+    certainty = probabilities.max(axis=1)
+    predicted = [names[index] for index in probabilities.argmax(axis=1)]
+    right = np.array([a == b for a, b in zip(truth, predicted, strict=True)])
+    labels = tuple(sorted(set(truth) | set(predicted)))
+    true_labels = sorted(set(truth))
+    by_label = f1_score(truth, predicted, labels=true_labels, average=None, zero_division=0)
+    sure = certainty >= SURE
+    bins = reliability(certainty, right)
+    return Scores(
+        questions=len(truth),
+        accuracy=float(right.mean()),
+        macro_f1=float(np.mean(by_label)),
+        ece=sum(count * abs(mean - accuracy) for _, count, mean, accuracy in bins) / len(truth),
+        coverage=float(sure.mean()),
+        sure_accuracy=float(right[sure].mean()) if sure.any() else float("nan"),
+        majority=max(list(truth).count(label) for label in true_labels) / len(truth),
+        labels=labels,
+        f1={label: float(value) for label, value in zip(true_labels, by_label, strict=True)},
+        matrix=tuple(tuple(map(int, row)) for row in confusion_matrix(truth, predicted, labels=labels)),
+        bins=bins,
+    )
+
+
+def reliability(
+    certainty: NDArray[np.float64], right: NDArray[np.bool_]
+) -> tuple[tuple[float, int, float, float], ...]:
+    """(lower bound, questions, mean certainty, accuracy) of each of ten bins that has questions."""
+    index = np.minimum((certainty * BINS).astype(int), BINS - 1)
+    return tuple(
+        (
+            number / BINS,
+            int((index == number).sum()),
+            float(certainty[index == number].mean()),
+            float(right[index == number].mean()),
+        )
+        for number in range(BINS)
+        if (index == number).any()
+    )
+
+
+def picture(scores: Scores, path: Path, title: str) -> None:
+    """A PNG with the confusion matrix and the reliability of a head."""
+    # The Agg canvas needs no display, and `Figure` leaves no global state behind as pyplot does.
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(11, 4.8), layout="constrained")
+    FigureCanvasAgg(figure)
+    confusion, curve = figure.subplots(1, 2, width_ratios=(1.4, 1))
+    matrix = np.array(scores.matrix)
+    shares = matrix / np.maximum(matrix.sum(axis=1, keepdims=True), 1)
+    confusion.imshow(shares, cmap="Blues", vmin=0, vmax=1)
+    for row, column in np.ndindex(*matrix.shape):
+        ink = "white" if shares[row, column] > 0.5 else "black"
+        confusion.text(column, row, str(matrix[row, column]), ha="center", va="center", color=ink, fontsize=8)
+    ticks = range(len(scores.labels))
+    confusion.set_xticks(ticks, scores.labels, rotation=40, ha="right", fontsize=8)
+    confusion.set_yticks(ticks, scores.labels, fontsize=8)
+    confusion.set_xlabel("predicted")
+    confusion.set_ylabel("true")
+    confusion.set_title(f"{title}: accuracy {scores.accuracy:.3f} of {scores.questions}", fontsize=10)
+    curve.plot([0, 1], [0, 1], color="grey", linewidth=0.8)
+    curve.plot([item[2] for item in scores.bins], [item[3] for item in scores.bins], marker="o")
+    curve.set_xlim(0, 1)
+    curve.set_ylim(0, 1)
+    curve.set_xlabel("certainty")
+    curve.set_ylabel("accuracy")
+    curve.set_title(f"reliability: ECE {scores.ece:.3f}", fontsize=10)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    figure.savefig(path, dpi=90, metadata={"Software": ""})

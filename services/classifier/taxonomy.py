@@ -1,0 +1,84 @@
+"""The labels of CRAG (section 2) as heads, and what a classifier says about a query: a probability for each label."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import get_args
+
+from proto.classify import Classification, Domain, Dynamism, LabelProbability, QuestionType
+
+UNKNOWN = "unknown"
+OPEN = "open"
+
+HEADS: Mapping[str, tuple[str, ...]] = {
+    "domain": get_args(Domain),
+    "dynamism": tuple(label for label in get_args(Dynamism) if label != UNKNOWN),
+    "question_type": tuple(label for label in get_args(QuestionType) if label != UNKNOWN),
+}
+
+# ElectricSheep (section 4.2) collapses the four degrees to two, since their borders blur. An answer that holds for a
+# year or more can come from any page; one that does not is dynamic.
+DYNAMIC = frozenset({"fast-changing", "real-time"})
+
+Distribution = Mapping[str, float]
+
+
+@dataclass(frozen=True, slots=True)
+class Prediction:
+    """One head's probabilities, in 0..1, summing to 1; `chosen` overrules the most probable label."""
+
+    probabilities: Distribution
+    chosen: str = ""
+
+    @property
+    def label(self) -> str:
+        """The most probable label, the first in the contract's order when several are; or what was chosen instead."""
+        return self.chosen or max(self.probabilities, key=lambda label: self.probabilities[label])
+
+    @property
+    def certainty(self) -> float:
+        return self.probabilities[self.label]
+
+    def of(self, labels: frozenset[str]) -> float:
+        """Probability that one of these labels is right."""
+        return sum(probability for label, probability in self.probabilities.items() if label in labels)
+
+
+@dataclass(frozen=True, slots=True)
+class Labels:
+    """What a classifier says about one query, a prediction for each of `HEADS`, and which mode said it."""
+
+    heads: Mapping[str, Prediction]
+    modes: Mapping[str, str] = field(default_factory=dict)
+
+    def classification(self) -> Classification:
+        """The contract's message."""
+        domain, dynamism, question_type = (self.heads[head] for head in HEADS)
+        return Classification.model_validate(
+            {
+                "domain": domain.label,
+                "domain_certainty": _unit(domain.certainty),
+                "dynamism": dynamism.label,
+                "dynamism_certainty": _unit(dynamism.certainty),
+                "question_type": question_type.label,
+                "question_type_certainty": _unit(question_type.certainty),
+                "dynamic_probability": _unit(dynamism.of(DYNAMIC)),
+                "false_premise_probability": _unit(question_type.probabilities.get("false_premise", 0.0)),
+                "domain_probabilities": tuple(
+                    LabelProbability(label=label, probability=_unit(probability))
+                    for label, probability in domain.probabilities.items()
+                ),
+            }
+        )
+
+
+def above(labels: Labels, certainty: float) -> Labels:
+    """The labels, with the domain `open` unless it is more certain than this (WeKnow-RAG: 0.9)."""
+    domain = labels.heads["domain"]
+    if domain.label == OPEN or domain.certainty > certainty:
+        return labels
+    fallen = Prediction(domain.probabilities, chosen=OPEN)
+    return Labels({**labels.heads, "domain": fallen}, labels.modes)
+
+
+def _unit(value: float) -> float:
+    return round(min(1.0, max(0.0, value)), 4)

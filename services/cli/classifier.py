@@ -1,0 +1,114 @@
+"""`cragmesh classifier`: train, evaluate and ask the classifier, without a running mesh."""
+
+from pathlib import Path
+from typing import Annotated, Any, NoReturn
+
+import typer
+from rich.table import Table
+
+from services.cli.ask import PROBLEM, USAGE
+from services.cli.console import err, out, say, write
+
+app = typer.Typer(
+    name="classifier",
+    help="Train, evaluate and ask the classifier of questions.",
+    no_args_is_help=True,
+    pretty_exceptions_show_locals=False,
+)
+
+Generator = Annotated[str, typer.Option(help="Root of an OpenAI-compatible server.")]
+
+
+@app.command()
+def train(
+    data: Annotated[
+        list[Path] | None,
+        typer.Option(help="More labelled questions: CRAG's records or FreshQA (.jsonl, .csv, .gz, .bz2); repeat it."),
+    ] = None,
+    calibrate: Annotated[
+        list[Path] | None,
+        typer.Option(help="Real questions that only temper certainties; of FreshQA the half that is not held back."),
+    ] = None,
+    generator: Generator = "",
+    sample: Annotated[int, typer.Option(min=20, help="Validation questions to ask the generator.")] = 60,
+    to: Annotated[Path | None, typer.Option("--out", help="Where to write; the shipped model by default.")] = None,
+) -> None:
+    """Train on the project's own questions, validate on templates kept back, and write model and card."""
+    # scikit-learn and torch take seconds to import, which no other command should wait for.
+    from services.classifier.fit import fit
+    from services.classifier.svm import MODEL
+    from services.classifier.synthesise import DataError
+
+    folder = to or MODEL.parent
+    try:
+        with err.status("training"):
+            card = fit(
+                folder, data=data or (), calibrate=calibrate or (), generator=generator, sample=sample, progress=say
+            )
+    except DataError as error:
+        _fail(str(error), USAGE)
+    except ValueError as error:
+        _fail(str(error), PROBLEM)
+    table = Table("head", "accuracy", "macro-F1", "ECE", "threshold", title="validation, by templates kept back")
+    for head, scores in card["validation"].items():
+        numbers = (f"{scores[name]:.3f}" for name in ("accuracy", "macro_f1", "ece"))
+        table.add_row(head, *numbers, str(card["thresholds"][head]))
+    out.print(table)
+    write(str(folder))
+
+
+@app.command()
+def evaluate(
+    generator: Generator = "",
+    sample: Annotated[int, typer.Option(min=1, help="Questions of a set that the generator is asked.")] = 40,
+    to: Annotated[Path, typer.Option("--out", help="Folder for the report.")] = Path("out/classifier"),
+) -> None:
+    """Measure on real questions; needs CRAGMESH_EVAL_DATA."""
+    from services.classifier import evaluate as evaluation
+    from services.classifier.svm import ModelError
+
+    root = evaluation.EvaluationSettings().eval_data
+    if root is None:
+        _fail("CRAGMESH_EVAL_DATA is not set, so there are no questions; nothing was measured", USAGE)
+    try:
+        report = evaluation.evaluate(root, to, generator=generator, sample=sample, say=say)
+    except (ModelError, ValueError) as error:
+        _fail(str(error), PROBLEM)
+    write(report.markdown())
+
+
+@app.command()
+def ask(
+    question: Annotated[str, typer.Argument(help="The question.")],
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON and nothing else.")] = False,
+) -> None:
+    """Classify one question with the SVM."""
+    from services.classifier.app import load_model
+    from services.classifier.settings import ClassifierSettings
+    from services.classifier.svm import ModelError
+
+    if not question.strip():
+        _fail("ask what? Give a question", USAGE)
+    try:
+        model = load_model(ClassifierSettings())
+    except ModelError as error:
+        _fail(str(error), PROBLEM)
+    labels = model.run([question.strip()])[0].labels
+    if as_json:
+        write(labels.classification().model_dump_json())
+        return
+    table = Table("head", "label", "certainty", "others")
+    for head, prediction in labels.heads.items():
+        others: list[Any] = sorted(prediction.probabilities.items(), key=lambda item: -item[1])[1:3]
+        table.add_row(
+            head,
+            prediction.label,
+            f"{prediction.certainty:.2f}",
+            ", ".join(f"{label} {probability:.2f}" for label, probability in others),
+        )
+    out.print(table)
+
+
+def _fail(message: str, code: int) -> NoReturn:
+    say(f"cragmesh: {message}", style="red")
+    raise typer.Exit(code)

@@ -1,0 +1,390 @@
+"""`cragmesh eval`: ask a running mesh the questions of a file, judge the answers as CRAG does, report."""
+
+import asyncio
+import shlex
+import signal
+import sys
+from collections.abc import Coroutine, Iterable, Sequence
+from pathlib import Path
+from typing import Annotated, Any, Literal, NoReturn, TypeVar
+
+import typer
+from pydantic import ValidationError
+from rich.progress import (
+    BarColumn,
+    MofNCompleteColumn,
+    Progress,
+    SpinnerColumn,
+    TaskID,
+    TextColumn,
+    TimeElapsedColumn,
+    TimeRemainingColumn,
+)
+from rich.text import Text
+
+from proto.answer import MAX_BUDGET_S, MIN_BUDGET_S
+from services.cli.ask import PROBLEM, UNREACHABLE, USAGE
+from services.cli.console import err, out, plain, say, write
+from services.cli.services import root
+from services.evaluator import drive, features, runs
+from services.evaluator.data import Skip, Source
+from services.evaluator.errors import BadSource, EvaluatorError, Unreachable
+from services.evaluator.selfcheck import self_check
+from services.evaluator.settings import EvaluatorSettings
+from services.evaluator.store import RunFolder, write_whole
+from services.kit.client import http_client
+from services.kit.settings import MeshUrls
+
+Result = TypeVar("Result")
+
+MAX_NAMED_SKIPS = 5
+# What a shuffled gold answer may be taken for right at most.
+MAX_SHUFFLED = 0.02
+
+app = typer.Typer(
+    name="eval",
+    help="Measure a running mesh as CRAG does.",
+    no_args_is_help=True,
+    pretty_exceptions_show_locals=False,
+)
+
+Judge = Annotated[Literal["rules", "llm"], typer.Option(help="Whose verdicts count.")]
+Folder = Annotated[Path, typer.Argument(help="The folder of a run.")]
+Sources = Annotated[
+    list[Path],
+    typer.Argument(help="Question files: JSONL, also .gz, .bz2 or a tar of them; CRAG's records, contexts or plain."),
+]
+Timed = Annotated[bool, typer.Option("--timed", help="Only questions that have a query_time.")]
+
+
+@app.command()
+def run(
+    sources: Sources,
+    folder: Annotated[Path, typer.Option("--out", "-o", help="The run's folder; the same one goes on after a kill.")],
+    strategy: Annotated[str, typer.Option(help="How to answer; the gateway's default when not given.")] = "",
+    budget: Annotated[
+        float, typer.Option("--budget", min=MIN_BUDGET_S, max=MAX_BUDGET_S, help="Seconds for each answer.")
+    ] = MAX_BUDGET_S,
+    concurrency: Annotated[int, typer.Option("-c", min=1, max=256, help="Questions in flight at once.")] = 2,
+    sample: Annotated[int | None, typer.Option(min=1, help="A random sample of so many questions.")] = None,
+    seed: Annotated[int, typer.Option(help="Which sample.")] = 0,
+    limit: Annotated[int | None, typer.Option(min=1, help="The first so many questions.")] = None,
+    timed: Timed = False,
+    retry_failed: Annotated[bool, typer.Option("--retry-failed", help="Ask again what got no answer.")] = False,
+    tokenizer: Annotated[bool, typer.Option(help="Count tokens with the generator where it is reachable.")] = True,
+) -> None:
+    """Ask the questions, write each answer as it comes, then judge by rules and report."""
+    settings, urls = _settings()
+    order = runs.Order(
+        sources=tuple(sources),
+        folder=RunFolder(folder),
+        gateway_url=root("gateway", urls),
+        api_key=settings.api_key,
+        strategy=strategy,
+        budget_s=budget,
+        concurrency=concurrency,
+        selection=runs.Selection(timed_only=timed, sample=sample, seed=seed, limit=limit),
+        retry_failed=retry_failed,
+        command=_command(settings),
+    )
+    progress = _run(_drive(order, urls, tokenizer=tokenizer))
+    if progress.failed:
+        say(f"{progress.failed} questions got no answer and count as missing: --retry-failed asks them again", "yellow")
+    _report(folder, "rules")
+
+
+async def _drive(order: runs.Order, urls: MeshUrls, *, tokenizer: bool) -> drive.Progress:
+    skipped = 0
+
+    def skip(line: Skip) -> None:
+        nonlocal skipped
+        skipped += 1
+        if skipped <= MAX_NAMED_SKIPS:
+            say(f"left out: {line.place}: {line.why}", "yellow")
+
+    async with http_client() as http:
+        generator = runs.model_at(
+            str(urls.generator_url),
+            http,
+            model=urls.generator_model,
+            api_key=urls.generator_api_key,
+            name="generator",
+        )
+        with _bar() as bar:
+            task = bar.add_task("asking", total=None, start=False)
+
+            source: runs.Plan | None = None
+            said_at = 0
+
+            def planned(plan: runs.Plan, progress: drive.Progress) -> None:
+                nonlocal source
+                source = plan
+                bar.update(task, total=plan.total, completed=progress.earlier)
+                bar.start_task(task)
+                _advance(bar, task, plan, progress)
+
+            def told(progress: drive.Progress) -> None:
+                nonlocal said_at
+                if source is not None:
+                    _advance(bar, task, source, progress)
+                if not err.is_terminal and progress.done >= said_at + 10:
+                    said_at = progress.done
+                    say(_line(source, progress))
+
+            progress = await runs.run(
+                order, generator if tokenizer else None, on_plan=planned, on_progress=told, on_skip=skip
+            )
+    if skipped > MAX_NAMED_SKIPS:
+        say(f"left out: {skipped} lines in all, named in {order.folder.path / 'run.json'}", "yellow")
+    return progress
+
+
+def _bar() -> Progress:
+    return Progress(
+        SpinnerColumn(),
+        TextColumn("{task.description}"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TimeElapsedColumn(),
+        TextColumn("left"),
+        TimeRemainingColumn(),
+        console=err,
+        disable=not err.is_terminal,
+        transient=True,
+    )
+
+
+def _advance(bar: Progress, task: TaskID, plan: runs.Plan, progress: drive.Progress) -> None:
+    shown = f"score {progress.score:+.3f}" + (f", {progress.failed} failed" if progress.failed else "")
+    if plan.total is None and plan.source.size:
+        # Too large to count beforehand: bytes stand for questions.
+        expected = progress.done * plan.source.size / max(1, plan.source.position)
+        bar.update(task, total=max(progress.done, round(expected)))
+    bar.update(task, completed=progress.done, description=shown)
+
+
+def _line(plan: runs.Plan | None, progress: drive.Progress) -> str:
+    of = f" of {plan.total}" if plan and plan.total else ""
+    return f"{progress.done}{of} questions, score so far {progress.score:+.3f}, {progress.failed} without an answer"
+
+
+@app.command()
+def judge(
+    folder: Folder,
+    judge: Judge = "rules",
+    concurrency: Annotated[int, typer.Option("-c", min=1, max=256, help="Verdicts asked for at once.")] = 4,
+) -> None:
+    """Judge a run. The judge `llm` is at CRAGMESH_JUDGE_URL; better not the model that is judged."""
+    settings, _ = _settings()
+    target = RunFolder(folder)
+    found = _caught(lambda: runs.read(target, _warn))
+    if judge == "rules":
+        _caught(lambda: runs.judge_by_rules(target, found.predictions))
+    else:
+        if not settings.judge_url:
+            _fail("where is the judge? Set CRAGMESH_JUDGE_URL to an OpenAI-compatible server", USAGE)
+        _run(_ask_judge(target, found, settings, concurrency))
+    _report(folder, judge)
+
+
+async def _ask_judge(target: RunFolder, found: runs.Read, settings: EvaluatorSettings, concurrency: int) -> None:
+    with _bar() as bar:
+        task = bar.add_task("judging", total=len(found.predictions))
+        await runs.judge_by_model(
+            target,
+            found.predictions,
+            url=settings.judge_url,
+            model=settings.judge_model,
+            api_key=settings.judge_api_key,
+            allow_s=settings.judge_timeout_s,
+            concurrency=concurrency,
+            on_done=lambda: bar.advance(task),
+        )
+
+
+@app.command()
+def report(folder: Folder, judge: Judge = "rules") -> None:
+    """Write a run's report: Markdown, HTML, pictures, numbers. It holds no question and no answer."""
+    _report(folder, judge)
+
+
+def _report(folder: Path, judge: str) -> None:
+    # Draws: seconds that the other commands need not wait for.
+    from services.evaluator.report import files, tables
+    from services.evaluator.report.summary import summarize
+
+    target = RunFolder(folder)
+
+    def make() -> list[Path]:
+        found = runs.read(target, _warn)
+        judgements = runs.verdicts(target, found.predictions, judge)
+        summary = summarize(
+            target.name,
+            found.info,
+            found.predictions,
+            judgements,
+            judge=judge,
+            agreements=runs.agreements(target, judge, judgements),
+            unread=found.unread,
+        )
+        written = files.write_run(summary, target.report_folder)
+        _show(tables.SCORE_HEAD, [tables.scores_row("all", summary.overall)])
+        for slices in summary.slices.values():
+            _show(tables.SCORE_HEAD, [tables.scores_row(name, item) for name, item in slices.items()])
+        return written
+
+    for path in _caught(make):
+        say(str(path), "dim")
+
+
+@app.command()
+def compare(
+    folders: Annotated[list[Path], typer.Argument(help="The folders of two runs or more.")],
+    folder: Annotated[Path, typer.Option("--out", "-o", help="Where the comparison is written.")],
+    judge: Judge = "rules",
+    texts: Annotated[bool, typer.Option("--texts", help="Also write questions and answers into it.")] = False,
+) -> None:
+    """Compare runs question by question, with intervals of the differences."""
+    from services.evaluator.report import files
+
+    if len(folders) < 2:
+        _fail("give two folders or more", USAGE)
+    settings, _ = _settings()
+
+    def make() -> list[Path]:
+        judged = []
+        for name, path in zip(_names(folders), folders, strict=True):
+            target = RunFolder(path)
+            found = runs.read(target, _warn)
+            verdicts = runs.verdicts(target, found.predictions, judge)
+            judged.append(files.Judged(name, {line.id: line for line in found.predictions}, verdicts))
+        comparison = files.compare(judged)
+        written = files.write_comparison(comparison, folder, command=_command(settings), texts=texts)
+        for table in files.compared_tables(comparison):
+            _show(table.head, table.rows)
+        return written
+
+    for path in _caught(make):
+        say(str(path), "dim")
+
+
+def _names(folders: list[Path]) -> list[str]:
+    """Folder names, with the parent's where two are the same."""
+    names = [path.resolve().name for path in folders]
+    return [
+        name if names.count(name) == 1 else str(Path(path.resolve().parent.name, name))
+        for name, path in zip(names, folders, strict=True)
+    ]
+
+
+@app.command("features")
+def features_(
+    folder: Annotated[Path | None, typer.Argument(help="The folder of a run.")] = None,
+    judge: Judge = "rules",
+    as_jsonl: Annotated[bool, typer.Option("--jsonl", help="JSONL instead of CSV.")] = False,
+    columns: Annotated[bool, typer.Option("--columns", help="Only say what the columns mean.")] = False,
+) -> None:
+    """Write what was known when each answer was given, and what became of it: what abstention is learnt from."""
+    if columns:
+        for name, meaning in features.COLUMNS.items():
+            write(f"{name}: {meaning}")
+        return
+    if folder is None:
+        _fail("give the folder of a run", USAGE)
+    target = RunFolder(folder)
+
+    def make() -> Path:
+        found = runs.read(target, _warn)
+        table = features.rows(found.predictions, runs.verdicts(target, found.predictions, judge))
+        path = folder / ("features.jsonl" if as_jsonl else "features.csv")
+        write_whole(path, (features.as_jsonl(table) if as_jsonl else features.as_csv(table)).encode())
+        return path
+
+    write(str(_caught(make)))
+
+
+@app.command()
+def check(
+    sources: Sources,
+    timed: Timed = False,
+    seed: Annotated[int, typer.Option(help="Which shuffles.")] = 0,
+) -> None:
+    """Try the judge `rules` on the gold answers alone: each against itself, and against another's."""
+    found = _caught(lambda: self_check(Source(sources, timed_only=timed).items(), seed=seed))
+    rows = [
+        ("questions", str(found.questions)),
+        ("gold against itself", ", ".join(f"{count} {name}" for name, count in sorted(found.itself.items()))),
+        (f"score over the {found.answerable} that have a right answer", f"{found.score:.4f}"),
+        ("shuffled gold: share right", f"{found.shuffled_right:.4f}"),
+        ("shuffled gold: share right without being the same", f"{found.false_rights:.4f}"),
+        ("shuffled gold: score", f"{found.shuffled_score:+.4f}"),
+    ]
+    _show(("", "value"), rows)
+    if found.score < 1 or found.shuffled_right >= MAX_SHUFFLED or not found.questions:
+        raise typer.Exit(PROBLEM)
+
+
+def _show(head: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
+    """A table in lines of its own width: figures that a narrow terminal breaks in two cannot be read."""
+    cells = [[plain(cell) for cell in row] for row in (head, *rows)]
+    widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
+    for index, (first, *rest) in enumerate(cells):
+        numbers = (cell.rjust(width) for cell, width in zip(rest, widths[1:], strict=True))
+        line = "  ".join((first.ljust(widths[0]), *numbers)).rstrip()
+        out.print(Text(line, style="" if index else "dim"), soft_wrap=True)
+    out.print()
+
+
+def _settings() -> tuple[EvaluatorSettings, MeshUrls]:
+    try:
+        return EvaluatorSettings(), MeshUrls()
+    except ValidationError as error:
+        wrong = "; ".join(f"CRAGMESH_{str(item['loc'][0]).upper()}: {item['msg']}" for item in error.errors())
+        _fail(wrong, USAGE)
+
+
+def _command(settings: EvaluatorSettings) -> str:
+    """The command as it was typed; where the evaluation data lies is nobody's business but this machine's."""
+    words = ["cragmesh", *sys.argv[1:]]
+    data = str(settings.eval_data) if settings.eval_data else ""
+    marked = [word.replace(data, "$CRAGMESH_EVAL_DATA") if data else word for word in words]
+    return " ".join(word if word.startswith("$CRAGMESH_EVAL_DATA") else shlex.quote(word) for word in marked)
+
+
+def _warn(message: str) -> None:
+    say(message, "yellow")
+
+
+def _caught(work: Any) -> Any:
+    try:
+        return work()
+    except EvaluatorError as error:
+        _stop(error)
+
+
+def _run(work: Coroutine[Any, Any, Result]) -> Result:
+    """Run to the end, or until a signal cancels it and what was written is safe."""
+
+    async def main() -> Result:
+        task = asyncio.current_task()
+        for number in (signal.SIGTERM, signal.SIGHUP):
+            asyncio.get_running_loop().add_signal_handler(number, task.cancel if task else lambda: None)
+        return await work
+
+    try:
+        return asyncio.run(main())
+    except (KeyboardInterrupt, asyncio.CancelledError):
+        say("interrupted; the same command goes on from here", "yellow")
+        raise typer.Exit(130) from None
+    except EvaluatorError as error:
+        _stop(error)
+
+
+def _stop(error: EvaluatorError) -> NoReturn:
+    code = UNREACHABLE if isinstance(error, Unreachable) else USAGE if isinstance(error, BadSource) else PROBLEM
+    _fail(str(error), code)
+
+
+def _fail(message: str, code: int) -> NoReturn:
+    say(f"cragmesh: {message}", style="red")
+    raise typer.Exit(code)

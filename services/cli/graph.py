@@ -1,0 +1,204 @@
+"""`cragmesh kg ask`, `run` and `shell`: the knowledge graph from the command line, through its service."""
+
+import atexit
+import json
+import readline
+from collections.abc import Callable
+from pathlib import Path
+
+import httpx
+from pydantic import ValidationError
+from rich.console import Console
+from rich.markup import escape
+from rich.syntax import Syntax
+from rich.table import Table
+from rich.text import Text
+
+from proto.base import Problem
+from proto.kg import KgCatalogue, KgExecuteRequest, KgFunction, KgRequest, KgResponse, KgStatement
+from services.cli.console import plain
+
+CALL_S = 40.0
+ROWS_SHOWN = 10
+# A wider table is unreadable in a terminal; the text says the same.
+MAX_COLUMNS = 5
+STATUS_STYLE = {"ok": "green", "stale": "yellow", "empty": "yellow", "no_event": "yellow"}
+HELP = """A line is a program in the regularized language, and is run. Tab completes functions and keys.
+  ?question      write a program for the question and run it
+  .domain NAME   look for functions in this domain first (movie, finance, music, sports, open)
+  .time WHEN     ask as of this time: 02/28/2024, 10:04:54 PT
+  .functions     what there is
+  .quit          leave; so does Ctrl-D"""
+
+
+class KgUnreachable(Exception):
+    """The service is not up, or the connection broke."""
+
+
+class KgProblem(Exception):
+    """The service refused the request."""
+
+    def __init__(self, problem: Problem) -> None:
+        details = "; ".join(f"{error.field}: {error.message}" for error in problem.errors)
+        super().__init__(details or problem.detail or problem.title)
+        self.problem = problem
+
+
+class KgClient:
+    """The KG-API-parser at `url`."""
+
+    def __init__(self, url: str, *, transport: httpx.BaseTransport | None = None) -> None:
+        self._http = httpx.Client(base_url=url, timeout=CALL_S, transport=transport)
+        self.url = url
+
+    def ask(self, request: KgRequest) -> KgResponse:
+        """Facts for a question.
+
+        Raises:
+            KgUnreachable: no service answered.
+            KgProblem: it refused.
+        """
+        return KgResponse.model_validate_json(self._send("POST", "/kg/query", request.model_dump_json()))
+
+    def run(self, request: KgExecuteRequest) -> KgResponse:
+        """Facts of a program; raises as `ask`."""
+        return KgResponse.model_validate_json(self._send("POST", "/kg/execute", request.model_dump_json()))
+
+    def catalogue(self) -> KgCatalogue:
+        """What programs may call; raises as `ask`."""
+        return KgCatalogue.model_validate_json(self._send("GET", "/kg/catalogue"))
+
+    def close(self) -> None:
+        self._http.close()
+
+    def _send(self, method: str, path: str, body: str | None = None) -> bytes:
+        try:
+            reply = self._http.request(
+                method, path, content=body, headers={"content-type": "application/json"} if body else None
+            )
+        except httpx.HTTPError as error:
+            raise KgUnreachable(
+                f"The KG-API-parser at {self.url} is not up ({type(error).__name__}): start the mesh with `cragmesh up`"
+            ) from error
+        if reply.is_success:
+            return reply.content
+        try:
+            raise KgProblem(Problem.model_validate_json(reply.content))
+        except ValidationError:
+            raise KgUnreachable(f"{self.url} answered {reply.status_code} and no problem document") from None
+
+
+def show(console: Console, response: KgResponse) -> None:
+    """The program, what became of each statement, the facts, and where the time went."""
+    for statement in response.statements:
+        status = Text(f"{statement.status:>11}  ", style=STATUS_STYLE.get(statement.status, "red"))
+        code = Syntax(plain(statement.source), "python", theme="ansi_dark", background_color="default", word_wrap=True)
+        line = Table.grid()
+        line.add_row(status, code)
+        console.print(line)
+        console.print(Text(f"             {plain(statement.text)}"))
+        _rows(console, statement)
+    timing = f"{response.write.elapsed_ms:.0f} ms to write, {response.execute.elapsed_ms:.0f} ms to execute"
+    tokens = f", {response.prompt_tokens} + {response.completion_tokens} tokens" if response.llm_calls else ""
+    notes = [timing + tokens, f"by {response.mode}"] if response.mode != "auto" else [timing]
+    notes += ["repaired"] if response.repaired else []
+    notes += [f"{item.stage} {item.reason}" for item in response.degraded]
+    notes += [f"sources until {response.as_of}"] if response.as_of else []
+    console.print(Text("; ".join(notes), style="dim"))
+
+
+def _rows(console: Console, statement: KgStatement) -> None:
+    rows = json.loads(statement.rows_json)
+    if len(rows) < 2 or len(rows[0]) > MAX_COLUMNS:
+        return
+    table = Table(*(escape(plain(name)) for name in rows[0]), box=None, padding=(0, 2), header_style="bold")
+    for row in rows[:ROWS_SHOWN]:
+        table.add_row(*(escape(plain(str(value))) if value is not None else "-" for value in row.values()))
+    console.print(table)
+    if statement.row_count > ROWS_SHOWN:
+        console.print(Text(f"             {statement.row_count - ROWS_SHOWN} more", style="dim"))
+
+
+class Completer:
+    """Completes functions anywhere, and the keys of the function whose call stands before the cursor.
+
+    Args:
+        functions: the catalogue.
+        line: the text up to the cursor.
+    """
+
+    def __init__(self, functions: tuple[KgFunction, ...], line: Callable[[], str]) -> None:
+        self._functions = {function.name: function for function in functions}
+        self._line = line
+
+    def __call__(self, text: str, state: int) -> str | None:
+        """Readline's protocol: the `state`-th completion of `text`, None after the last."""
+        options = self.options(text)
+        return options[state] if state < len(options) else None
+
+    def options(self, text: str) -> list[str]:
+        before = self._line()
+        called = max(self._functions, key=lambda name: before.rfind(f"{name}("), default="")
+        inside = called and f"{called}(" in before
+        keys: list[str] = []
+        if inside:
+            function = self._functions[called]
+            keys = [key.name for key in function.keys] + list(function.facets)
+        names = list(self._functions) if not inside or text.startswith("get") else []
+        return sorted({option for option in (*keys, *names) if option.startswith(text)})
+
+
+def shell(client: KgClient, console: Console, history: Path, *, domain: str, query_time: str) -> None:
+    """Read programs and questions until the end of input.
+
+    Raises:
+        KgUnreachable: there is no service at all.
+    """
+    functions = client.catalogue().functions
+    if not domain:
+        domain = "movie"
+    readline.set_completer(Completer(functions, readline.get_line_buffer))
+    readline.set_completer_delims(" \t\n\"'()[]*,-=;")
+    readline.parse_and_bind("tab: complete")
+    if history.exists():
+        readline.read_history_file(history)
+    history.parent.mkdir(parents=True, exist_ok=True)
+    atexit.register(readline.write_history_file, history)
+    console.print(Text(HELP, style="dim"))
+    while True:
+        try:
+            line = input(f"{domain}> ").strip()
+        except (EOFError, KeyboardInterrupt):
+            console.print()
+            return
+        command, _, rest = line.partition(" ")
+        match command:
+            case "":
+                continue
+            case ".quit" | ".exit":
+                return
+            case ".help":
+                console.print(Text(HELP, style="dim"))
+            case ".functions":
+                for function in functions:
+                    parameters = ", ".join(function.parameters)
+                    console.print(Text(f"{function.domain:>8}  {function.name}({parameters}): {function.summary}"))
+            case ".domain":
+                domain = rest.strip() or domain
+            case ".time":
+                query_time = rest.strip()
+            case _:
+                _answer(client, console, line, domain, query_time)
+
+
+def _answer(client: KgClient, console: Console, line: str, domain: str, query_time: str) -> None:
+    context = {"domain": domain, "query_time": query_time or None}
+    try:
+        if line.startswith("?"):
+            show(console, client.ask(KgRequest.model_validate({"query": line[1:].strip(), **context})))
+        else:
+            show(console, client.run(KgExecuteRequest.model_validate({"program": line, **context})))
+    except ValidationError as error:
+        console.print(Text(f"{error.errors()[0]['loc'][0]}: {error.errors()[0]['msg']}", style="red"))
+    except (KgProblem, KgUnreachable) as error:
+        console.print(Text(plain(str(error)), style="red"))

@@ -1,0 +1,197 @@
+"""`cragmesh kg`: fill the knowledge graph, without a running mesh, and ask it through its service."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, NoReturn
+
+import typer
+from pydantic import ValidationError
+from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+from rich.table import Table
+
+from proto.kg import KgExecuteRequest, KgRequest, KgResponse
+from services.cli import graph
+from services.cli.ask import PROBLEM, UNREACHABLE, USAGE
+from services.cli.console import err, out, plain, say, write
+from services.cli.services import root
+from services.cli.settings import CliSettings
+from services.kit.settings import MeshUrls
+
+if TYPE_CHECKING:
+    from services.kg.load import LoadReport
+
+app = typer.Typer(
+    name="kg",
+    help="Fill the knowledge graph, and ask it.",
+    no_args_is_help=True,
+    pretty_exceptions_show_locals=False,
+)
+
+DOMAINS = ("movie", "finance", "music", "sports", "open")
+
+Domain = Annotated[str, typer.Option(help="movie, finance, music, sports or open.")]
+QueryTime = Annotated[str, typer.Option(help="When it is asked: `02/28/2024, 10:04:54 PT` or ISO 8601.")]
+AsJson = Annotated[bool, typer.Option("--json", help="Print JSON and nothing else.")]
+Database = Annotated[str, typer.Option(help="URL of the graph's database; CRAGMESH_KG_DATABASE when not given.")]
+
+
+@app.command()
+def load(
+    source: Annotated[
+        str, typer.Argument(help="A file or folder, or `demo` for the graph that comes with the service.")
+    ],
+    database: Database = "",
+    mapping: Annotated[
+        Path | None, typer.Option(help="YAML that says which columns of a CSV or JSONL file of your own go where.")
+    ] = None,
+    domain: Annotated[str, typer.Option(help="Take only this domain: movie, finance, music, sports or open.")] = "",
+) -> None:
+    """Load row files, public tables, the CRAG mock API's own files, or mapped files into the graph, all or nothing.
+
+    What was loaded before and has not changed is skipped; a running service keeps reading the old graph until then.
+    """
+    if domain and domain not in DOMAINS:
+        _fail(f"there is no domain {domain}: {', '.join(DOMAINS)}", USAGE)
+    # SQLAlchemy and NumPy take a second to import, which no other command should wait for.
+    from sqlalchemy.exc import DBAPIError
+
+    from services.kg.errors import StoreError
+    from services.kg.load import BadMapping, LoadError, UnknownFormat
+    from services.kg.load import load as load_graph
+    from services.kg.store.engine import open_store
+
+    try:
+        engine = open_store(database or _configured(), read_only=False)
+        with _bar() as bar:
+            task = bar.add_task("reading", total=None)
+
+            def tell(step: str, done: int, total: int) -> None:
+                bar.update(task, description=plain(step)[:48], completed=done, total=total or None)
+
+            report = load_graph(
+                "demo" if source == "demo" else Path(source),
+                engine,
+                mapping=mapping,
+                domain=domain or None,
+                progress=tell,
+            )
+    except (BadMapping, UnknownFormat) as error:
+        _fail(str(error), USAGE)
+    except (LoadError, StoreError) as error:
+        _fail(str(error), PROBLEM)
+    except DBAPIError as error:
+        _fail(f"the database refused: {error.orig}", PROBLEM)
+    engine.dispose()
+    _show(report)
+
+
+@app.command()
+def ask(
+    question: Annotated[str, typer.Argument(help="The question.")],
+    domain: Domain = "open",
+    mode: Annotated[str, typer.Option(help="auto, program, function-calling or rules.")] = "auto",
+    query_time: QueryTime = "",
+    as_json: AsJson = False,
+) -> None:
+    """Write a program for a question, run it, and show both."""
+    body = {"query": question, "domain": domain, "mode": mode, "query_time": query_time or None}
+    _call(lambda client: client.ask(KgRequest.model_validate(body)), as_json=as_json)
+
+
+@app.command()
+def run(
+    program: Annotated[str, typer.Argument(help="A program in the regularized language, or @FILE.")],
+    domain: Domain = "open",
+    query_time: QueryTime = "",
+    as_json: AsJson = False,
+) -> None:
+    """Run a program."""
+    if program.startswith("@"):
+        try:
+            program = Path(program[1:]).read_text(encoding="utf-8")
+        except (OSError, UnicodeDecodeError) as error:
+            _fail(f"{program[1:]}: {error}", USAGE)
+    body = {"program": program, "domain": domain, "query_time": query_time or None}
+    _call(lambda client: client.run(KgExecuteRequest.model_validate(body)), as_json=as_json)
+
+
+@app.command()
+def shell(domain: Domain = "", query_time: QueryTime = "") -> None:
+    """Write programs and questions line by line, with completion and history."""
+    client = _client()
+    try:
+        graph.shell(client, out, CliSettings().run_dir / "kg_history", domain=domain, query_time=query_time)
+    except graph.KgUnreachable as error:
+        _fail(str(error), UNREACHABLE)
+    finally:
+        client.close()
+
+
+def _call(call: Callable[[graph.KgClient], KgResponse], *, as_json: bool) -> None:
+    client = _client()
+    try:
+        response = call(client)
+    except ValidationError as error:
+        first = error.errors()[0]
+        _fail(f"{first['loc'][0]}: {first['msg']}", USAGE)
+    except graph.KgProblem as error:
+        _fail(str(error), PROBLEM)
+    except graph.KgUnreachable as error:
+        _fail(str(error), UNREACHABLE)
+    finally:
+        client.close()
+    if as_json:
+        write(response.model_dump_json(indent=2))
+    else:
+        graph.show(out, response)
+
+
+def _client() -> graph.KgClient:
+    try:
+        return graph.KgClient(root("kg", MeshUrls()))
+    except ValidationError as error:
+        _fail(f"settings: {error.errors()[0]['msg']}", USAGE)
+
+
+def _configured() -> str:
+    from services.kg.settings import KgSettings
+
+    try:
+        return KgSettings().kg_database
+    except ValidationError as error:
+        _fail(f"settings: {error.errors()[0]['msg']}", USAGE)
+
+
+def _bar() -> Progress:
+    return Progress(
+        TextColumn("{task.description}"),
+        BarColumn(),
+        TaskProgressColumn(),
+        TimeElapsedColumn(),
+        TimeRemainingColumn(),
+        console=err,
+        transient=True,
+    )
+
+
+def _show(report: "LoadReport") -> None:
+    table = Table("file", "format", "rows", "skipped", box=None)
+    for file in report.files:
+        rows = "unchanged" if file.unchanged else f"{sum(file.rows.values()):,}"
+        table.add_row(plain(file.name), file.format, rows, f"{file.skipped:,}" if file.skipped else "")
+    err.print(table)
+    for file in report.files:
+        for problem in file.problems:
+            place = f"{file.name}:{problem.line}" if problem.line else file.name
+            say(f"  {place}: {problem.field + ' ' if problem.field else ''}{problem.reason}", "yellow")
+        if file.skipped > len(file.problems):
+            say(f"  {file.name}: and {file.skipped - len(file.problems):,} more rows", "yellow")
+    for name in report.unknown:
+        say(f"  {name}: no known format, left out", "yellow")
+    counts = ", ".join(f"{name} {count:,}" for name, count in report.tables.items() if count and name != "source")
+    say(f"{report.rows:,} rows in {report.seconds:.1f} s; the graph holds {counts}")
+
+
+def _fail(message: str, code: int) -> NoReturn:
+    say(message, "red")
+    raise typer.Exit(code)

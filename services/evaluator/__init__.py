@@ -1,0 +1,1 @@
+"""The evaluator: asks a running mesh, judges as CRAG does, reports with intervals."""

@@ -1,0 +1,249 @@
+"""From a question to facts: write a program, run it, let the model mend it once, put the rows into words."""
+
+import asyncio
+import json
+import time
+from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, replace
+from datetime import datetime
+from typing import get_args
+
+from proto.base import Degradation, StageTiming
+from proto.kg import KgEntity, KgExecuteRequest, KgMode, KgRequest, KgResponse, KgStatement, KgStatus
+from services.kg.errors import ParseError
+from services.kg.execute import ASKER, Executor
+from services.kg.generate.base import Writer, Written
+from services.kg.outcome import Outcome
+from services.kg.verbalize import verbalize
+from services.kit.budget import Budget
+from services.kit.errors import ServiceFailure
+from services.kit.llm import LLM
+
+# Statuses from best to worst: a program is as good as its best statement.
+ORDER: tuple[KgStatus, ...] = (
+    "ok",
+    "stale",
+    "no_event",
+    "empty",
+    "unknown_key",
+    "ambiguous",
+    "no_entity",
+    "timeout",
+    "no_program",
+    "parse_error",
+)
+RANK = {status: rank for rank, status in enumerate(ORDER)}
+# What another program might mend; what the graph does not hold, none does.
+MENDABLE = frozenset({"parse_error", "unknown_key", "no_entity"})
+ROWS_IN_RESPONSE = 50
+# Kept for execution and for putting rows into words when a program is written.
+EXECUTE_RESERVE_S = 0.5
+# Asking which models are served is a look-up.
+ASK_CAP_S = 1.0
+
+
+@dataclass(frozen=True, slots=True)
+class Attempt:
+    """A program with what came of it."""
+
+    written: Written
+    outcomes: tuple[Outcome, ...]
+    write_ms: float = 0.0
+    execute_ms: float = 0.0
+    calls: int = 0
+
+    @property
+    def status(self) -> KgStatus:
+        return best_status(self.outcomes)
+
+
+class Answering:
+    """Answers questions from the graph.
+
+    Args:
+        executor: runs programs.
+        writers: by mode; `rules` must be among them.
+        as_of: domain -> last day that its sources know.
+        llm: the generator that the writers ask.
+        adapter: what was taught to write programs.
+        base_model_writes: whether the base model can without.
+        workers: programs executed at a time.
+    """
+
+    def __init__(
+        self,
+        executor: Executor,
+        writers: Mapping[str, Writer],
+        as_of: Mapping[str, str],
+        llm: LLM,
+        *,
+        adapter: str,
+        base_model_writes: bool,
+        workers: int,
+    ) -> None:
+        self._executor = executor
+        self._writers = writers
+        self._as_of = as_of
+        self._llm = llm
+        self._adapter = adapter
+        self._base_model_writes = base_model_writes
+        self._pool = ThreadPoolExecutor(workers, thread_name_prefix="kg")
+
+    def close(self) -> None:
+        self._pool.shutdown(wait=False, cancel_futures=True)
+
+    async def answer(
+        self, request: KgRequest, budget: Budget, *, write_cap_s: float, execute_cap_s: float
+    ) -> KgResponse:
+        """Facts for a question.
+
+        Args:
+            budget: of the request.
+            write_cap_s: for writing the program, a repair included.
+            execute_cap_s: for executing it.
+
+        Raises:
+            ServiceFailure: the LLM failed and the mode asks for it alone.
+        """
+        now = request.query_time or datetime.now(tz=ASKER)
+        writing = budget.within(budget.elapsed_ms() / 1000 + write_cap_s)
+        degraded: list[Degradation] = []
+        try:
+            mode = await self._mode(request.mode, writing)
+            attempt = await self._attempt(mode, request, now, writing, execute_cap_s)
+            attempt = await self._mend(attempt, mode, request, now, writing, execute_cap_s)
+        except (ServiceFailure, TimeoutError) as error:
+            if request.mode != "auto":
+                raise
+            reason = error.reason if isinstance(error, ServiceFailure) else "timeout"
+            degraded.append(Degradation(stage="generator", reason=reason, detail="rules wrote the program"))
+            attempt = await self._attempt("rules", request, now, budget, execute_cap_s)
+        if request.mode == "auto" and RANK[attempt.status] > RANK["no_event"] and attempt.written.mode != "rules":
+            # Rules cost milliseconds and fail elsewhere than a model does.
+            other = await self._attempt("rules", request, now, budget, execute_cap_s)
+            if RANK[other.status] <= RANK["no_event"]:
+                attempt = replace(other, calls=attempt.calls, write_ms=attempt.write_ms + other.write_ms)
+        return self._response(attempt, request.domain, now, request.max_tokens, degraded)
+
+    async def _mode(self, asked: KgMode, budget: Budget) -> str:
+        if asked != "auto":
+            return asked
+        if self._base_model_writes:
+            return "program"
+        taught = await self._llm.serves(self._adapter, allow_s=budget.allow(ASK_CAP_S))
+        return "program" if taught else "rules"
+
+    async def execute(self, request: KgExecuteRequest, budget: Budget, *, execute_cap_s: float) -> KgResponse:
+        """Facts of a program that came with the request.
+
+        Raises:
+            ParseError: the whole is too long, has too many statements or is nested too deeply.
+        """
+        now = request.query_time or datetime.now(tz=ASKER)
+        written = Written(request.program, "auto", 0, 0, ())
+        attempt = await self._run(written, request.domain, now, budget.allow(execute_cap_s))
+        return self._response(attempt, request.domain, now, request.max_tokens)
+
+    async def _attempt(
+        self, mode: str, request: KgRequest, now: datetime, budget: Budget, execute_cap_s: float, feedback: str = ""
+    ) -> Attempt:
+        began = time.monotonic()
+        async with asyncio.timeout(budget.allow(reserve_s=EXECUTE_RESERVE_S)):
+            written = await self._writers[mode].write(
+                request.query, query_time=now, domain=request.domain, budget=budget, feedback=feedback
+            )
+        write_ms = (time.monotonic() - began) * 1000
+        try:
+            attempt = await self._run(written, request.domain, now, execute_cap_s)
+        except ParseError as error:
+            failed = Outcome(written.program[:200], "parse_error", message=str(error))
+            attempt = Attempt(written, (failed,))
+        return replace(attempt, write_ms=write_ms, calls=int(written.completion_tokens > 0))
+
+    async def _mend(
+        self, first: Attempt, mode: str, request: KgRequest, now: datetime, budget: Budget, execute_cap_s: float
+    ) -> Attempt:
+        """A second program, when its writer could mend the errors of the first and has the time that it took again."""
+        wrong = [outcome for outcome in first.outcomes if outcome.status in MENDABLE]
+        spare_s = budget.left() - EXECUTE_RESERVE_S
+        if not wrong or first.status == "ok" or mode == "rules" or spare_s < 1.5 * first.write_ms / 1000:
+            return first
+        feedback = "\n".join(f"{outcome.source}\n-> {outcome.message}" for outcome in wrong)
+        try:
+            second = await self._attempt(mode, request, now, budget, execute_cap_s, feedback)
+        except (ServiceFailure, TimeoutError):
+            return first
+        better = second if RANK[second.status] < RANK[first.status] else first
+        return replace(better, write_ms=first.write_ms + second.write_ms, calls=first.calls + second.calls)
+
+    async def _run(self, written: Written, domain: str, now: datetime, seconds: float) -> Attempt:
+        began = time.monotonic()
+        outcomes = await asyncio.get_running_loop().run_in_executor(
+            self._pool,
+            lambda: self._executor.execute(written.program, domain=domain, query_time=now, seconds=seconds),
+        )
+        return Attempt(written, tuple(outcomes), execute_ms=(time.monotonic() - began) * 1000)
+
+    def _response(
+        self,
+        attempt: Attempt,
+        domain: str,
+        now: datetime,
+        max_tokens: int,
+        degraded: Sequence[Degradation] = (),
+    ) -> KgResponse:
+        domains = self._executor.catalogue.domains
+        texts = verbalize(attempt.outcomes, domains, now.astimezone(ASKER).date(), max_tokens=max_tokens)
+        written = attempt.written
+        return KgResponse(
+            status=attempt.status,
+            program=written.program,
+            mode=_mode(written.mode),
+            statements=tuple(_statement(one, text) for one, text in zip(attempt.outcomes, texts, strict=True)),
+            text="\n".join(text for text in texts if text),
+            degraded=tuple(degraded),
+            repaired=attempt.calls > 1,
+            llm_calls=attempt.calls,
+            prompt_tokens=written.prompt_tokens,
+            completion_tokens=written.completion_tokens,
+            as_of=self._as_of.get(domain, ""),
+            write=StageTiming(elapsed_ms=attempt.write_ms),
+            execute=StageTiming(elapsed_ms=attempt.execute_ms),
+            timing=StageTiming(elapsed_ms=attempt.write_ms + attempt.execute_ms, inference_ms=attempt.write_ms),
+        )
+
+
+def best_status(outcomes: Sequence[Outcome]) -> KgStatus:
+    """The status of a whole program."""
+    return min((outcome.status for outcome in outcomes), key=lambda status: RANK[status], default="no_program")
+
+
+def _statement(outcome: Outcome, text: str) -> KgStatement:
+    return KgStatement(
+        source=outcome.source,
+        status=outcome.status,
+        text=text,
+        rows_json=json.dumps([dict(row) for row in outcome.rows[:ROWS_IN_RESPONSE]], ensure_ascii=False),
+        row_count=outcome.total,
+        value_json="" if outcome.value is None else json.dumps(outcome.value, ensure_ascii=False),
+        entities=tuple(
+            KgEntity(
+                name=entity.name,
+                kind=entity.kind,
+                surface=entity.surface,
+                entity_ids=entity.entity_ids,
+                score=min(1.0, max(0.0, entity.score)),
+                how=entity.how,
+            )
+            for entity in outcome.entities
+        ),
+        windows=outcome.windows,
+        notes=outcome.notes,
+        error=outcome.message,
+        expected=outcome.expected,
+    )
+
+
+def _mode(name: str) -> KgMode:
+    return name if name in get_args(KgMode) else "auto"  # type: ignore[return-value]

@@ -1,0 +1,193 @@
+"""The KG-API-parser: `POST /kg/query`, `POST /kg/execute`, `GET /kg/catalogue`."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import Any, TypedDict, cast
+
+import httpx
+from fastapi import APIRouter, FastAPI, Request
+from sqlalchemy import Engine, select
+from sqlalchemy.exc import SQLAlchemyError
+
+from proto.base import FieldError, Readiness
+from proto.kg import KgCatalogue, KgExecuteRequest, KgFunction, KgKey, KgRequest, KgResponse
+from services.kg.answering import Answering
+from services.kg.domains import CATALOGUE
+from services.kg.entities import NameIndex
+from services.kg.errors import ParseError, StoreError
+from services.kg.execute import Executor
+from services.kg.generate import build_writers
+from services.kg.language.catalogue import Function
+from services.kg.settings import KgSettings
+from services.kg.store.demo import ensure_demo
+from services.kg.store.engine import deadline, open_store
+from services.kg.store.tables import source
+from services.kit import app as kit
+from services.kit.breaker import Breaker
+from services.kit.budget import Budget, current_budget
+from services.kit.client import ServiceClient, http_client
+from services.kit.encoder import Encoder
+from services.kit.errors import InvalidRequest, ServiceFailure, Unavailable
+from services.kit.llm import LLM
+from services.kit.precision import choose_precision
+from services.kit.telemetry import Metrics
+
+
+class State(TypedDict):
+    """What handlers read from `request.state`."""
+
+    answering: Answering
+    settings: KgSettings
+    metrics: Metrics
+    detail: str
+
+
+router = APIRouter()
+
+
+@router.post("/kg/query", summary="Facts for a question, with the program that fetched them.", tags=["kg"])
+async def post_query(body: KgRequest, request: Request) -> KgResponse:
+    """Write a program for the question, run it, and say its facts in words."""
+    state = cast(State, request.scope["state"])
+    settings = state["settings"]
+    budget = current_budget.get() or Budget(settings.max_deadline_s)
+    try:
+        response = await state["answering"].answer(
+            body, budget, write_cap_s=settings.kg_write_cap_s, execute_cap_s=settings.kg_execute_cap_s
+        )
+    except (ServiceFailure, TimeoutError) as error:
+        raise Unavailable(f"the program could not be written: {str(error) or 'timeout'}") from error
+    except StoreError as error:
+        raise Unavailable(str(error)) from error
+    _observe(state["metrics"], response)
+    return response
+
+
+@router.post("/kg/execute", summary="Facts of a program.", tags=["kg"])
+async def post_execute(body: KgExecuteRequest, request: Request) -> KgResponse:
+    """Run a program in the regularized language; a statement that is wrong says so and does not cost the others."""
+    state = cast(State, request.scope["state"])
+    settings = state["settings"]
+    budget = current_budget.get() or Budget(settings.max_deadline_s)
+    try:
+        response = await state["answering"].execute(body, budget, execute_cap_s=settings.kg_execute_cap_s)
+    except ParseError as error:
+        raise InvalidRequest(
+            "the program is refused", errors=(FieldError(field="program", message=str(error)),)
+        ) from error
+    except StoreError as error:
+        raise Unavailable(str(error)) from error
+    _observe(state["metrics"], response)
+    return response
+
+
+@router.get("/kg/catalogue", summary="Functions and keys that programs may use.", tags=["kg"])
+async def get_catalogue() -> KgCatalogue:
+    return KgCatalogue(functions=tuple(_function(function) for function in CATALOGUE.functions))
+
+
+def _function(function: Function) -> KgFunction:
+    return KgFunction(
+        name=function.name,
+        domain=cast(Any, function.domain),
+        summary=function.summary,
+        parameters=tuple(p.name if p.required else f"{p.name}?" for p in function.parameters),
+        keys=tuple(KgKey(name=key.name, kind=key.kind, aliases=key.aliases) for key in function.keys),
+        facets=tuple(function.facets),
+        aliases=function.aliases,
+    )
+
+
+def _observe(metrics: Metrics, response: KgResponse) -> None:
+    metrics.stage.labels("kg", "write", "inference").observe(response.write.elapsed_ms / 1000)
+    metrics.stage.labels("kg", "execute", "inference").observe(response.execute.elapsed_ms / 1000)
+
+
+async def _ready(request: Request) -> Readiness:
+    state = cast(State, request.scope["state"])
+    return Readiness(ready=True, service="kg", model="", device="cpu", detail=state["detail"])
+
+
+def _open(settings: KgSettings) -> tuple[Engine, dict[str, str], str]:
+    """The store, what its sources know until when, and a line about it."""
+    ensure_demo(settings.kg_database)
+    engine = open_store(settings.kg_database)
+    with deadline(10), engine.connect() as connection:
+        rows = connection.execute(select(source.c.name, source.c.domain, source.c.as_of, source.c.rows)).all()
+    as_of: dict[str, str] = {}
+    for _, domain, last, _ in rows:
+        as_of[domain] = max(as_of.get(domain, ""), last or "")
+    return engine, as_of, f"{sum(row[3] for row in rows):,} rows of {', '.join(sorted({row[0] for row in rows}))}"
+
+
+def create_app(settings: KgSettings | None = None, *, transport: httpx.AsyncBaseTransport | None = None) -> FastAPI:
+    """The KG-API-parser's application.
+
+    Args:
+        settings: read from the environment when None.
+        transport: how the generator is reached; tests put a whole application behind it.
+    """
+    settings = settings or KgSettings()
+    metrics = Metrics("kg")
+
+    @asynccontextmanager
+    async def lifespan(_: FastAPI) -> AsyncIterator[dict[str, Any]]:
+        try:
+            engine, as_of, detail = await asyncio.to_thread(_open, settings)
+        except SQLAlchemyError as error:
+            raise StoreError(f"the knowledge graph cannot be read: {error}") from error
+        encoder = await asyncio.to_thread(_encoder, settings)
+        async with http_client(transport) as http:
+            key = settings.generator_api_key
+            generator = ServiceClient(
+                "generator",
+                str(settings.generator_url).rstrip("/").removesuffix("/v1"),
+                http,
+                breaker=Breaker(threshold=settings.breaker_threshold, max_open_s=settings.breaker_max_open_s),
+                headers={"authorization": f"Bearer {key}"} if key else None,
+            )
+            names = NameIndex(engine)
+            executor = Executor(engine, names, CATALOGUE)
+            llm = LLM(generator, model=settings.generator_model)
+            writers = await asyncio.to_thread(
+                build_writers,
+                llm,
+                CATALOGUE,
+                names,
+                encoder,
+                examples=settings.kg_examples,
+                adapter=settings.kg_adapter,
+            )
+            answering = Answering(
+                executor,
+                writers,
+                as_of,
+                llm,
+                adapter=settings.kg_adapter,
+                base_model_writes=settings.kg_base_model_writes,
+                workers=settings.kg_workers,
+            )
+            try:
+                yield cast(
+                    dict[str, Any], State(answering=answering, settings=settings, metrics=metrics, detail=detail)
+                )
+            finally:
+                answering.close()
+                engine.dispose()
+
+    return kit.create_app(
+        service="kg",
+        summary="Facts of a knowledge graph for a question.",
+        settings=settings,
+        lifespan=lifespan,
+        router=router,
+        ready=_ready,
+        metrics=metrics,
+    )
+
+
+def _encoder(settings: KgSettings) -> Encoder:
+    encoder = Encoder(settings.encoder_model, precision=choose_precision(settings.precision, threads=settings.threads))
+    encoder.load()
+    return encoder

@@ -1,0 +1,69 @@
+"""What every writer of programs takes and gives."""
+
+import re
+import unicodedata
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Protocol
+
+from services.kit.budget import Budget
+
+# Of a longer question the rest is not shown; none of the real ones comes near.
+MAX_QUESTION_CHARS = 600
+# What a chat template or a fence is made of.
+_CONTROL_TOKEN = re.compile(r"<\|?/?[A-Za-z_ ]{1,30}\|?>|\[/?INST\]|<<|>>|```|<\||\|>", re.IGNORECASE)
+
+
+@dataclass(frozen=True, slots=True)
+class Written:
+    """A program and what it cost.
+
+    Args:
+        program: text in the regularized language, "none" when no function fits.
+        mode: name of the writer.
+        prompt_tokens: of the generator; 0 when it was not asked.
+        completion_tokens: likewise.
+        examples: questions of the worked examples that were shown.
+    """
+
+    program: str
+    mode: str
+    prompt_tokens: int = 0
+    completion_tokens: int = 0
+    examples: tuple[str, ...] = ()
+
+
+class Writer(Protocol):
+    """Question to program."""
+
+    @property
+    def name(self) -> str: ...
+
+    async def write(
+        self, query: str, *, query_time: datetime, domain: str, budget: Budget, feedback: str = ""
+    ) -> Written:
+        """The program of a question, whose names the question itself says.
+
+        Args:
+            query: the question, which may be hostile.
+            query_time: when it was asked.
+            domain: whose functions may be called.
+            budget: the time left for it.
+            feedback: what was wrong with the first try, statement by statement.
+
+        Raises:
+            ServiceFailure: the generator gave no reply; only from writers that ask one.
+        """
+        ...
+
+
+def as_data(query: str) -> str:
+    """A question on one line, unable to speak the chat template's language."""
+    plain = "".join(" " if unicodedata.category(char).startswith("C") else char for char in query)
+    return " ".join(_CONTROL_TOKEN.sub(" ", plain).split())[:MAX_QUESTION_CHARS]
+
+
+def asked(query: str, query_time: datetime | None) -> str:
+    """The question as a prompt has it; the date matters where it speaks of last Friday."""
+    when = f" (asked on {query_time:%A, %Y-%m-%d})" if query_time is not None else ""
+    return f"{as_data(query)}{when}"

@@ -1,0 +1,139 @@
+"""The library of worked examples, and which of them a question is shown.
+
+db3 chose its examples by hand, the same for every question, and expected much of choosing them per question; here the
+nearest by sentence embedding are shown (Liu et al. 2022, "What makes good in-context examples for GPT-3?").
+"""
+
+import asyncio
+import json
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from importlib.resources import files
+
+import numpy as np
+from numpy.typing import NDArray
+
+from proto.base import parse_query_time
+from services.kg.generate.names import literals
+from services.kg.generate.spans import KINDS, Spotter
+from services.kg.language.catalogue import Catalogue
+from services.kg.language.parse import parse
+from services.kit.encoder import Encoder
+from services.kit.lexical import Stems, bm25, stems
+
+Floats = NDArray[np.float32]
+
+# Weight of shared words beside the embeddings' cosine: words such as "opponent" tell keys apart that embeddings do not.
+LEXICAL = 0.5
+# What stands for a name in what is embedded, so that questions are near by what they ask and not by whom.
+MASK = "X"
+
+
+@dataclass(frozen=True, slots=True)
+class Example:
+    """A question of our own with its program in canonical form, and when it was asked if that matters."""
+
+    query: str
+    program: str
+    query_time: datetime | None = None
+
+
+@dataclass(slots=True)
+class Library:
+    """Worked examples by domain, with their embeddings once `embed` has run."""
+
+    examples: Mapping[str, tuple[Example, ...]]
+    catalogue: Catalogue
+    _encoder: Encoder | None = None
+    _vectors: dict[str, Floats] = field(default_factory=dict)
+    _stems: dict[str, list[Stems]] = field(default_factory=dict)
+
+    def embed(self, encoder: Encoder) -> None:
+        """Embed all questions, names masked; blocks for a second."""
+        self._encoder = encoder
+        for domain, examples in self.examples.items():
+            masked = [self._masked(domain, one) for one in examples]
+            self._vectors[domain] = encoder.encode(masked).vectors
+            self._stems[domain] = stems(masked)
+
+    async def nearest(self, query: str, *, domain: str, k: int, spotter: Spotter | None = None) -> tuple[Example, ...]:
+        """The k examples nearest to a question, nearest last, no program's shape more than twice.
+
+        Args:
+            query: the question.
+            domain: whose examples.
+            k: how many.
+            spotter: finds the question's names, so that they are masked as those of the examples are.
+        """
+        examples = self.examples.get(domain, ())
+        if k <= 0 or not examples:
+            return ()
+        if self._encoder is None:
+            return examples[-k:]
+        scores = await asyncio.to_thread(self._scores, query, domain, spotter)
+        order = np.argsort(-scores, kind="stable")
+        chosen: list[Example] = []
+        shapes: dict[str, int] = {}
+        for index in order:
+            example = examples[int(index)]
+            shape = _shape(example, self.catalogue, domain)
+            if shapes.get(shape, 0) >= MAX_OF_SHAPE:
+                continue
+            shapes[shape] = shapes.get(shape, 0) + 1
+            chosen.append(example)
+            if len(chosen) == k:
+                break
+        return tuple(reversed(chosen))
+
+    def _scores(self, query: str, domain: str, spotter: Spotter | None) -> Floats:
+        assert self._encoder is not None  # noqa: S101 - checked by the caller
+        spots = spotter.spot(query, KINDS.get(domain, ())) if spotter is not None else []
+        masked = mask(query, [spot.text for spot in spots])
+        dense: Floats = self._vectors[domain] @ self._encoder.encode([masked]).vectors[0]
+        return dense + LEXICAL * bm25(stems([masked])[0], self._stems[domain])
+
+    def _masked(self, domain: str, example: Example) -> str:
+        return mask(example.query, literals(example.program, self.catalogue, domain))
+
+
+# Examples with one program but for its names teach nothing new after the second.
+MAX_OF_SHAPE = 2
+
+
+def mask(query: str, names: Iterable[str]) -> str:
+    """The question with its names replaced by one letter."""
+    for name in sorted(names, key=len, reverse=True):
+        start = query.lower().find(name.lower())
+        if name and start >= 0:
+            query = f"{query[:start]}{MASK}{query[start + len(name) :]}"
+    return query
+
+
+def _shape(example: Example, catalogue: Catalogue, domain: str) -> str:
+    """The program without its names."""
+    shape = example.program
+    for name in literals(example.program, catalogue, domain):
+        shape = shape.replace(json.dumps(name, ensure_ascii=False), MASK)
+    return shape
+
+
+def load_library(catalogue: Catalogue) -> Library:
+    """Read the `examples.jsonl` of every domain.
+
+    Raises:
+        ValueError: a line is not an example, or its program cannot be parsed.
+    """
+    return Library({domain: tuple(_read(domain)) for domain in catalogue.domains}, catalogue)
+
+
+def _read(domain: str) -> Iterable[Example]:
+    text = (files("services.kg.domains") / domain / "examples.jsonl").read_text(encoding="utf-8")
+    for number, line in enumerate(text.splitlines(), 1):
+        try:
+            row = json.loads(line)
+            parse(row["program"])
+            when = parse_query_time(row["query_time"]) if row.get("query_time") else None
+            yield Example(row["query"], row["program"], when)
+        except Exception as error:
+            raise ValueError(f"examples of {domain}, line {number}: {error}") from error

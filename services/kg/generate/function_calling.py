@@ -1,0 +1,285 @@
+"""Programs by function calling, as ElectricSheep tried it (section 4.5): a JSON list of calls over the same functions.
+
+The list is decoded under a JSON schema made from the catalogue, read strictly, and translated into a program, so that
+one executor serves all writers. What a call cannot say, such as an order or a sum, this writer cannot ask for.
+"""
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any
+
+from pydantic import BaseModel, ConfigDict, Field, JsonValue, TypeAdapter, ValidationError
+
+from services.kg.errors import KgError
+from services.kg.generate.base import Written, asked
+from services.kg.generate.examples import Example, Library
+from services.kg.generate.ground import ground
+from services.kg.generate.program import RESERVE_S, TIMED, load_prompt
+from services.kg.generate.spans import Spotter
+from services.kg.language.catalogue import Catalogue, Function, Key
+from services.kg.language.parse import parse
+from services.kg.language.tree import (
+    Argument,
+    Call,
+    Condition,
+    List_,
+    Literal_,
+    Program,
+    Project,
+    Query,
+    Reference,
+    Statement,
+    Value,
+    Where,
+    render,
+)
+from services.kit.budget import Budget
+from services.kit.errors import BadReply
+from services.kit.llm import LLM, Constraint, Message
+
+MAX_CALLS = 4
+MAX_TOKENS = 200
+MAX_NAME_CHARS = 80
+COUNT = "len"
+REFERENCE = "*"
+
+
+class _Call(BaseModel):
+    model_config = ConfigDict(extra="forbid", strict=True, hide_input_in_errors=True)
+
+    function_name: str = Field(max_length=40)
+    args: list[JsonValue] = Field(max_length=8)
+
+
+_CALLS = TypeAdapter(list[_Call])
+
+
+@dataclass(frozen=True, slots=True)
+class FunctionCallingWriter:
+    """Asks the generator for calls; see `ProgramWriter` for the arguments."""
+
+    llm: LLM
+    catalogue: Catalogue
+    library: Library
+    k: int = 6
+    spotter: Spotter | None = None
+    name: str = "function-calling"
+    _schemas: dict[str, dict[str, JsonValue]] = field(default_factory=dict)
+
+    async def write(
+        self, query: str, *, query_time: datetime, domain: str, budget: Budget, feedback: str = ""
+    ) -> Written:
+        """See `Writer.write`.
+
+        Raises:
+            ServiceFailure: no reply, or one that is no list of calls.
+        """
+        examples = await self.library.nearest(query, domain=domain, k=self.k, spotter=self.spotter)
+        if domain not in self._schemas:
+            self._schemas[domain] = call_schema(self.catalogue, domain)
+        completion = await self.llm.chat(
+            self.messages(query, examples, query_time=query_time, domain=domain, feedback=feedback),
+            max_tokens=MAX_TOKENS,
+            allow_s=budget.allow(reserve_s=RESERVE_S),
+            constraint=Constraint(json_schema=self._schemas[domain]),
+        )
+        try:
+            program = to_program(completion.text, self.catalogue, domain)
+        except (ValidationError, KgError) as error:
+            raise BadReply("generator", f"no list of calls: {type(error).__name__}") from error
+        return Written(
+            ground(program, query, self.catalogue, domain),
+            self.name,
+            completion.prompt_tokens,
+            completion.completion_tokens,
+            tuple(example.query for example in examples),
+        )
+
+    def messages(
+        self, query: str, examples: Sequence[Example], *, query_time: datetime, domain: str, feedback: str = ""
+    ) -> list[Message]:
+        """The chat, static part first; examples that calls cannot express are left out."""
+        system = load_prompt("function_calling").substitute(functions=signatures(self.catalogue, domain))
+        messages = [Message("system", system)]
+        for example in examples:
+            calls = to_calls(example.program, self.catalogue, domain)
+            if calls is not None:
+                messages.append(Message("user", asked(example.query, example.query_time)))
+                messages.append(Message("assistant", calls))
+        question = asked(query, query_time if domain in TIMED else None)
+        if feedback:
+            question += f"\nThe first try failed: {' '.join(feedback.split())[:600]}"
+        return [*messages, Message("user", question)]
+
+
+def signatures(catalogue: Catalogue, domain: str) -> str:
+    """One line a function: its name, its args, its keys, what it is for."""
+    lines = []
+    for function in _functions(catalogue, domain):
+        args = ", ".join((*(parameter.name for parameter in function.parameters), "filter", "key"))
+        keys = "any" if function.dynamic else "|".join(_keys(function))
+        lines.append(f"{function.name}({args})[{keys}]: {function.summary}")
+    return "\n".join(lines)
+
+
+def call_schema(catalogue: Catalogue, domain: str) -> dict[str, JsonValue]:
+    """The JSON schema of a list of calls over one domain's functions."""
+    calls: list[JsonValue] = [_schema(function) for function in _functions(catalogue, domain)]
+    return {"type": "array", "maxItems": MAX_CALLS, "items": {"anyOf": calls}}
+
+
+def _schema(function: Function) -> dict[str, JsonValue]:
+    text: dict[str, JsonValue] = {"type": "string", "maxLength": MAX_NAME_CHARS}
+    names: dict[str, JsonValue] = {"anyOf": [text, {"type": "array", "items": text, "minItems": 2, "maxItems": 3}]}
+    args: list[JsonValue] = [names if parameter.kind == "entity" else text for parameter in function.parameters]
+    filters: dict[str, JsonValue] = {key.name: _filter_schema(key) for key in _filtered(function)}
+    args.append({"type": "object", "properties": filters, "additionalProperties": False})
+    args.append(text if function.dynamic else {"type": "string", "enum": ["", COUNT, *_keys(function)]})
+    return {
+        "type": "object",
+        "properties": {
+            "function_name": {"type": "string", "const": function.name},
+            "args": {
+                "type": "array",
+                "prefixItems": args,
+                "items": False,
+                "minItems": len(args),
+                "maxItems": len(args),
+            },
+        },
+        "required": ["function_name", "args"],
+        "additionalProperties": False,
+    }
+
+
+def _filter_schema(key: Key) -> dict[str, JsonValue]:
+    match key.kind:
+        case "flag":
+            return {"type": "boolean"}
+        case "integer":
+            return {"type": "integer"}
+        case _:
+            return {"type": "string", "maxLength": MAX_NAME_CHARS}
+
+
+def to_program(text: str, catalogue: Catalogue, domain: str) -> str:
+    """A list of calls as a program.
+
+    Raises:
+        ValidationError: the text is no list of calls.
+        KgError: a call names what the catalogue does not have, or has other arguments than its signature.
+    """
+    calls = _CALLS.validate_json(text)
+    statements = tuple(_statement(call, catalogue, domain) for call in calls[:MAX_CALLS])
+    return render(Program(statements)) if statements else "none"
+
+
+def _statement(call: _Call, catalogue: Catalogue, domain: str) -> Statement:
+    function = catalogue.function(call.function_name, domain)
+    count = len(function.parameters)
+    given: list[JsonValue] = [*call.args, *([""] * (count + 2 - len(call.args)))]
+    filters, key = given[count], given[count + 1]
+    arguments: list[Argument] = [_argument(value) for value in given[:count]]
+    conditions = tuple(
+        Condition("eq", function.key(name).name, (Literal_(value),))
+        for name, value in (filters.items() if isinstance(filters, dict) else ())
+        if isinstance(value, str | int | float | bool)
+    )
+    steps: list[Any] = []
+    if not _takes_conditions(function):
+        while arguments and arguments[-1] == Literal_(None):
+            arguments.pop()
+        steps += [Where(conditions)] if conditions else []
+    else:
+        arguments.append(List_(conditions) if len(conditions) > 1 else conditions[0] if conditions else Literal_(None))
+    name = str(key) if isinstance(key, str) else ""
+    if name and name != COUNT:
+        steps.append(Project((name,)))
+    return Query(Call(function.name, tuple(arguments)), tuple(steps), aggregate="len" if name == COUNT else None)
+
+
+def _takes_conditions(function: Function) -> bool:
+    """Whether the language writes conditions among the arguments: where two entities are linked."""
+    return sum(parameter.kind == "entity" for parameter in function.parameters) > 1
+
+
+def _argument(value: JsonValue) -> Value:
+    match value:
+        case str() if value.startswith(REFERENCE):
+            return Reference(None, value.removeprefix(REFERENCE))
+        case str() if value.strip():
+            return Literal_(value.strip())
+        case list():
+            return List_(tuple(Literal_(one) for one in value if isinstance(one, str) and one.strip()))
+        case _:
+            return Literal_(None)
+
+
+def to_calls(program: str, catalogue: Catalogue, domain: str) -> str | None:
+    """A program as a list of calls; None when calls cannot express it."""
+    calls: list[dict[str, Any]] = []
+    for statement in parse(program).statements:
+        if not isinstance(statement, Query):
+            continue
+        call = _call(statement, catalogue, domain)
+        if call is None:
+            return None
+        calls.append(call)
+    return json.dumps(calls, ensure_ascii=False)
+
+
+def _call(query: Query, catalogue: Catalogue, domain: str) -> dict[str, Any] | None:
+    if not isinstance(query.source, Call) or query.aggregate not in (None, "len") or query.head is not None:
+        return None
+    function = catalogue.function(query.source.function, domain)
+    filters: dict[str, Any] = {}
+    values: list[Any] = []
+    key = COUNT if query.aggregate else ""
+    conditions: list[Condition] = []
+    for argument in query.source.arguments:
+        match argument:
+            case Condition():
+                conditions.append(argument)
+            case List_(items) if items and all(isinstance(item, Condition) for item in items):
+                conditions += [item for item in items if isinstance(item, Condition)]
+            case Literal_(value):
+                values.append("" if value is None else str(value))
+            case Reference(None, name):
+                values.append(f"{REFERENCE}{name}")
+            case List_(items) if all(isinstance(item, Literal_) for item in items):
+                values.append([item.value for item in items if isinstance(item, Literal_)])
+            case _:
+                return None
+    for step in query.steps:
+        match step:
+            case Where(where):
+                conditions += where
+            case Project((name,)) if not key:
+                key = name
+            case _:
+                return None
+    for condition in conditions:
+        compared = condition.values[0] if condition.values else None
+        if condition.operator != "eq" or not isinstance(compared, Literal_):
+            return None
+        filters[condition.key] = compared.value
+    values = values[: len(function.parameters)]
+    values += [""] * (len(function.parameters) - len(values))
+    return {"function_name": function.name, "args": [*values, filters, key]}
+
+
+def _functions(catalogue: Catalogue, domain: str) -> list[Function]:
+    return [function for function in catalogue.domains[domain].functions if not function.hidden]
+
+
+def _keys(function: Function) -> list[str]:
+    return list(dict.fromkeys((*(key.name for key in function.keys), *function.facets)))
+
+
+def _filtered(function: Function) -> list[Key]:
+    """Keys worth comparing for equality: not those that measure something."""
+    if function.dynamic:
+        return []
+    return [key for key in function.keys if key.kind in ("text", "flag") or key.name in ("year", "gender")]

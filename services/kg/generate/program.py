@@ -1,0 +1,97 @@
+"""Programs written by a language model under the decoding grammar (db3, section 3.2), examples chosen per question."""
+
+from dataclasses import dataclass, field
+from datetime import datetime
+from functools import cache
+from importlib.resources import files
+from string import Template
+
+from services.kg.generate.base import Written, asked
+from services.kg.generate.examples import Example, Library
+from services.kg.generate.ground import ground
+from services.kg.generate.spans import Spotter
+from services.kg.language.catalogue import Catalogue
+from services.kg.language.decoding import decoding_grammar, schema_text
+from services.kit.budget import Budget
+from services.kit.llm import LLM, Constraint, Message
+
+MAX_TOKENS = 120
+# Left of the budget for running the program.
+RESERVE_S = 0.2
+ADAPTER = "kg-api"
+# Feedback is a list of short errors; a longer one would cost more to read than the program it mends.
+MAX_FEEDBACK_CHARS = 600
+
+
+@cache
+def load_prompt(name: str) -> Template:
+    """A prompt file of this service; `$functions` is its hole."""
+    return Template((files("services.kg") / "prompts" / f"{name}.txt").read_text(encoding="utf-8").strip())
+
+
+@dataclass(frozen=True, slots=True)
+class ProgramWriter:
+    """Asks the generator for a program.
+
+    Args:
+        llm: the generator.
+        catalogue: what may be called.
+        library: worked examples.
+        k: how many a question is shown.
+        adapter: the fine-tuned one, where the generator serves it.
+        constrained: whether decoding keeps to the grammar.
+        spotter: finds the names that are masked before examples are looked for.
+    """
+
+    llm: LLM
+    catalogue: Catalogue
+    library: Library
+    k: int = 6
+    adapter: str = ADAPTER
+    constrained: bool = True
+    spotter: Spotter | None = None
+    name: str = "program"
+    _grammars: dict[str, str] = field(default_factory=dict)
+
+    async def write(
+        self, query: str, *, query_time: datetime, domain: str, budget: Budget, feedback: str = ""
+    ) -> Written:
+        """See `Writer.write`."""
+        examples = await self.library.nearest(query, domain=domain, k=self.k, spotter=self.spotter)
+        completion = await self.llm.chat(
+            self.messages(query, examples, query_time=query_time, domain=domain, feedback=feedback),
+            max_tokens=MAX_TOKENS,
+            allow_s=budget.allow(reserve_s=RESERVE_S),
+            adapter=self.adapter,
+            constraint=Constraint(grammar=self._grammar(domain)) if self.constrained else None,
+        )
+        return Written(
+            ground(completion.text, query, self.catalogue, domain),
+            self.name,
+            completion.prompt_tokens,
+            completion.completion_tokens,
+            tuple(example.query for example in examples),
+        )
+
+    def messages(
+        self, query: str, examples: tuple[Example, ...], *, query_time: datetime, domain: str, feedback: str = ""
+    ) -> list[Message]:
+        """The chat: what is the same for a domain first, so that vLLM computes it once, the question last."""
+        system = load_prompt("program").substitute(functions=schema_text(self.catalogue, domain))
+        messages = [Message("system", system)]
+        for example in examples:
+            messages.append(Message("user", asked(example.query, example.query_time)))
+            messages.append(Message("assistant", example.program))
+        question = asked(query, query_time if domain in TIMED else None)
+        if feedback:
+            question += f"\nThe first try failed: {' '.join(feedback.split())[:MAX_FEEDBACK_CHARS]}"
+        return [*messages, Message("user", question)]
+
+    def _grammar(self, domain: str) -> str:
+        if domain not in self._grammars:
+            self._grammars[domain] = decoding_grammar(self.catalogue, domain)
+        return self._grammars[domain]
+
+
+# Domains whose questions lean on the date; elsewhere it would only be read.
+TIMED = frozenset(("finance", "sports"))

@@ -1,0 +1,185 @@
+"""A question as rules see it: its words, its names, its times."""
+
+import json
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from functools import cached_property
+from itertools import pairwise
+
+from services.kg.dates import UnknownTime, resolve_time
+from services.kg.generate.spans import Spot, asking_words
+
+_MONTH = (
+    r"(?:jan(?:uary)?|feb(?:ruary)?|mar(?:ch)?|apr(?:il)?|may|june?|july?|aug(?:ust)?|sept?(?:ember)?|oct(?:ober)?|"
+    r"nov(?:ember)?|dec(?:ember)?)"
+)
+_WEEKDAY = r"(?:mon|tues|wednes|thurs|fri|satur|sun)day"
+_LAST = r"(?:last|previous|past|prior|recent|most recent|latest|this past|this|current)"
+_DAY = r"(?:full )?(?:day of trading|trading day|trading session|market day|business day)"
+_ONE = r"(?:first|second|third|fourth|last|final|1st|2nd|3rd|4th)"
+_YEAR = r"(?:18|19|20)\d\d"
+# Times as people say them, longer first; each is checked with the resolver before it is used.
+_TIMES = re.compile(
+    "|".join(
+        (
+            rf"{_YEAR}-\d\d-\d\d",
+            rf"{_YEAR}-\d\d(?!\d)",
+            rf"{_MONTH}\.? \d{{1,2}}(?:st|nd|rd|th)?(?:,? {_YEAR})?(?!\d)",
+            rf"\d{{1,2}}(?:st|nd|rd|th)? (?:of )?{_MONTH}(?:,? {_YEAR})?",
+            rf"{_ONE} (?:week|{_DAY}|day) (?:of|in|from) (?:the )?(?:{_LAST} (?:month|year|quarter)|"
+            rf"{_MONTH}(?: (?:of )?{_YEAR})?|{_YEAR})",
+            rf"{_WEEKDAY} (?:of|from|in) (?:the )?{_LAST} week",
+            rf"(?:q[1-4]|{_ONE} (?:quarter|qtr))(?: of| in|,)? (?:the year )?{_YEAR}",
+            rf"{_MONTH},? (?:of )?{_YEAR}",
+            r"(?:the )?day before yesterday",
+            r"yesterday|today|tonight|tomorrow",
+            rf"{_LAST} (?:{_DAY}|{_WEEKDAY})",
+            rf"{_LAST} (?:\d+ |few )?(?:day|week|month|quarter|year)s?",
+            rf"{_WEEKDAY}",
+            r"next (?:week|month|time|game|match)",
+            rf"(?:in|during|for|of|over|throughout|year) {_YEAR}(?![\d-]| film)",
+        )
+    ),
+    re.IGNORECASE,
+)
+# "the most recent day that the market was open for trading"
+_OPEN_DAY = re.compile(rf"(?:{_LAST}) day (?:that |when |on which )?(?:the )?(?:stock )?market was open", re.IGNORECASE)
+_NOW = re.compile(
+    r"\b(?:right now|now|currently|current|latest|at the moment|at present|as of (?:now|today)|most up to date|"
+    r"most recent (?:stock )?(?:price|quote)|up-to-date)\b"
+)
+_YEARS = re.compile(rf"(?<![\d-]){_YEAR}(?![\d-])")
+# The other side of "x or y": up to the sentence's joint, or the words behind.
+_OTHER_BEFORE = re.compile(
+    r"(?:^|,|:|\bbetween|\bis|\bare|\bdid|\bdo|\bdoes)\s+([^,:?]{1,60}?)\s+(?:or|vs\.?|versus)\s+(?:the\s+)?[\"']?$",
+    re.IGNORECASE,
+)
+_OTHER_AFTER = re.compile(
+    r"^[\"']?\s*,?\s*(?:or|vs\.?|versus|compared to)\s+(?:the\s+)?([^,?]{1,60}?)\s*(?:\?|,|$|\b(?:in|on|"
+    r"at|by|now|today)\b)",
+    re.IGNORECASE,
+)
+_EDGE = " ,.?!;:\"'“”"
+_OR = re.compile(r"\bor\b|\bvs\.?\b|\bversus\b|\bthan\b|\bcompared (?:to|with)\b|\band\b|,")
+
+
+@dataclass(frozen=True)
+class Question:
+    """A question with the names that were found in it.
+
+    Args:
+        text: on one line, in its own case.
+        domain: decides what times mean.
+        query_time: when it was asked.
+        spots: its names.
+    """
+
+    text: str
+    domain: str
+    query_time: datetime
+    spots: tuple[Spot, ...] = field(default=())
+
+    @cached_property
+    def words(self) -> str:
+        """The question in lower case, with what names it blanked: only its own words choose a function."""
+        text = self.text.lower()
+        for spot in self.spots:
+            text = text[: spot.start] + "_" * (spot.end - spot.start) + text[spot.end :]
+        return text
+
+    def says(self, pattern: str) -> bool:
+        return re.search(pattern, self.words) is not None
+
+    def names(self, *kinds: str) -> list[str]:
+        """Names of those kinds in the order of the question, each once."""
+        return list(dict.fromkeys(spot.text for spot in self.spots if spot.kind in kinds))
+
+    @cached_property
+    def compares(self) -> bool:
+        """Whether several of its names stand beside each other."""
+        ends = sorted({(spot.start, spot.end) for spot in self.spots})
+        return any(
+            len(between) < 40 and _OR.search(between)
+            for (_, end), (start, _) in pairwise(ends)
+            for between in (self.text[end:start].lower(),)
+        )
+
+    def sides(self, *kinds: str) -> list[str]:
+        """Names of those kinds, and where two things are compared of which the graph knows one, the other beside it."""
+        names = self.names(*kinds)
+        spots = [spot for spot in self.spots if spot.kind in kinds]
+        if len(names) != 1 or not spots:
+            return names
+        before, after = self.text[: spots[0].start], self.text[spots[0].end :]
+        if match := _OTHER_BEFORE.search(before):
+            return [match[1].strip(_EDGE), *names]
+        if match := _OTHER_AFTER.search(after):
+            return [*names, match[1].strip(_EDGE)]
+        return names
+
+    @cached_property
+    def years(self) -> list[int]:
+        return [int(found[0]) for found in _YEARS.finditer(self.words)]
+
+    @cached_property
+    def time(self) -> str:
+        """Its longest phrase that is a time, as it says it; empty when there is none."""
+        if _OPEN_DAY.search(self.words):
+            return "last trading day"
+        found = sorted((match[0] for match in _TIMES.finditer(self.words)), key=len, reverse=True)
+        for phrase in found:
+            plain = re.sub(r"^(?:in|during|for|of|over|throughout|year) ", "", phrase.lower()).removeprefix("the ")
+            try:
+                resolve_time(plain, self.query_time, domain=self.domain)
+            except UnknownTime:
+                continue
+            return plain
+        return ""
+
+    @property
+    def asks_for_now(self) -> bool:
+        return _NOW.search(self.words) is not None
+
+    def guess(self, after: str = "") -> str:
+        """What is perhaps a name that the graph does not have: the longest run of words that ask nothing.
+
+        Args:
+            after: a pattern that stands before the name.
+        """
+        text = self.text
+        if after and (match := re.search(after, text, re.IGNORECASE)):
+            text = text[match.end() :]
+        runs: list[list[str]] = [[]]
+        for word in re.findall(r"\S+", text):
+            bare = word.strip(" ,.?!;:\"'").lower()
+            plain = bare.removesuffix("'s").removesuffix("’s")
+            if plain in asking_words() or re.fullmatch(r"(?:19|20)\d\d(?:-\d\d)*", plain):
+                if runs[-1] and plain in _INSIDE:
+                    runs[-1].append(word)
+                else:
+                    runs.append([])
+            else:
+                runs[-1].append(word)
+                if bare != plain or word[-1] in ",?":
+                    runs.append([])
+        for run in runs:
+            while run and run[-1].lower() in _INSIDE:
+                run.pop()
+        best = max(runs, key=lambda run: sum(map(len, run)))
+        name = " ".join(best).strip(" ,.?!;:\"'")
+        return re.sub(r"['’]s$", "", name)
+
+
+# Words of a question that names have in their middle.
+_INSIDE = frozenset(("of", "the", "and", "in", "for", "on", "a", "to", "with", "at"))
+
+
+def quote(name: str) -> str:
+    return json.dumps(name, ensure_ascii=False)
+
+
+def listed(names: Sequence[str]) -> str:
+    """One name, or several that are meant together."""
+    return quote(names[0]) if len(names) == 1 else f"[{', '.join(map(quote, names[:3]))}]"

@@ -1,0 +1,156 @@
+"""Names that a question says: every stretch of its words that is exactly a name in the graph, longest first.
+
+One query looks all stretches up, so that a question of thirty words costs a few milliseconds.
+"""
+
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from functools import cache
+from importlib.resources import files
+from importlib.resources.abc import Traversable
+
+from sqlalchemy import Engine, bindparam, func, select
+
+from services.kg.store.names import name as name_table
+from services.kg.store.names import normalise
+
+# Kinds of names by domain.
+KINDS = {
+    "movie": ("movie", "movie_person"),
+    "finance": ("company",),
+    "music": ("artist", "song"),
+    "sports": ("nba_team", "soccer_team"),
+    "open": ("open",),
+}
+MAX_WORDS = 60
+# Words of the longest name; titles of films run to a dozen.
+MAX_NAME_WORDS = 14
+_WORD = re.compile(r"\S+")
+_POSSESSIVE = re.compile(r"['’](?:s)?$", re.IGNORECASE)
+_QUOTES = '"“”„«»'
+_TRIM = " ,.?!;:()[]{}'’‘`" + _QUOTES
+
+
+@cache
+def asking_words() -> frozenset[str]:
+    """Words that ask; a stretch of nothing else names nobody, whatever films have been called."""
+    return _lines(files("services.kg.generate") / "asking_words.txt")
+
+
+@dataclass(frozen=True, slots=True)
+class Spot:
+    """A stretch of a question that is a name of this kind. `weight` is its most popular owner's."""
+
+    text: str
+    start: int
+    end: int
+    kind: str
+    weight: float
+    words: int
+    quoted: bool
+
+
+@dataclass(frozen=True, slots=True)
+class _Stretch:
+    text: str
+    start: int
+    end: int
+    words: int
+    quoted: bool
+
+
+class Spotter:
+    """Finds names in questions.
+
+    Args:
+        engine: the store with the table of names.
+    """
+
+    def __init__(self, engine: Engine) -> None:
+        self._engine = engine
+        self._statement = (
+            select(name_table.c.kind, name_table.c.norm, func.max(name_table.c.weight))
+            .where(
+                name_table.c.kind.in_(bindparam("kinds", expanding=True)),
+                name_table.c.norm.in_(bindparam("norms", expanding=True)),
+            )
+            .group_by(name_table.c.kind, name_table.c.norm)
+        )
+
+    def spot(self, query: str, kinds: Sequence[str]) -> list[Spot]:
+        """Names of those kinds that do not overlap, in the order of the question; of one stretch perhaps several kinds.
+
+        Blocks for milliseconds. Of two stretches that overlap the one in quotes or with more words is taken.
+        """
+        stretches: dict[str, list[_Stretch]] = {}
+        for stretch in _stretches(query):
+            stretches.setdefault(normalise(stretch.text), []).append(stretch)
+        stretches.pop("", None)
+        if not stretches or not kinds:
+            return []
+        with self._engine.connect() as connection:
+            rows = connection.execute(self._statement, {"kinds": list(kinds), "norms": list(stretches)}).all()
+        found = [
+            Spot(one.text, one.start, one.end, kind, float(weight or 0), one.words, one.quoted)
+            for kind, norm, weight in rows
+            for one in stretches[norm]
+            if one.quoted or _tells(one, kind)
+        ]
+        return _apart(found)
+
+
+def _apart(found: Iterable[Spot]) -> list[Spot]:
+    chosen: list[Spot] = []
+    for one in sorted(found, key=lambda spot: (-spot.quoted, -spot.words, -spot.weight, spot.start, spot.text)):
+        same = [other for other in chosen if other.start < one.end and one.start < other.end]
+        if all((other.start, other.end) == (one.start, one.end) and other.kind != one.kind for other in same):
+            chosen.append(one)
+    return sorted(chosen, key=lambda spot: (spot.start, -spot.weight))
+
+
+def _tells(stretch: _Stretch, kind: str) -> bool:
+    """Whether a stretch can be a name and not just words of the question."""
+    words = [word.strip(_TRIM).lower().removesuffix("'s") for word in stretch.text.split()]
+    if all(word in asking_words() or not word for word in words):
+        return False
+    if len(words) == 1:
+        word = words[0]
+        if re.fullmatch(r"(?:19|20)\d\d", word) or (word.isdigit() and kind != "movie"):
+            return False
+        if kind == "company" and (word in _common_words() or len(word) < 2):
+            return False
+    # "of the wizard" is not a name though it is three words and a film; "100 years on" may end one.
+    return words[0] not in _JOINING and words[-1] not in _ARTICLES and (len(words) > 3 or words[-1] not in _JOINING)
+
+
+_JOINING = frozenset(("of", "and", "or", "by", "in", "for", "to", "with", "on", "at", "was", "is", "did", "does"))
+_ARTICLES = frozenset(("the", "a", "an", "and", "or", "of"))
+
+
+def _stretches(query: str) -> Iterable[_Stretch]:
+    words = list(_WORD.finditer(query))[:MAX_WORDS]
+    for first in range(len(words)):
+        for last in range(first, min(first + MAX_NAME_WORDS, len(words))):
+            start, end = words[first].start(), words[last].end()
+            raw = query[start:end]
+            quoted = len(raw) > 2 and raw[0] in _QUOTES and raw.rstrip(" ,.?!;:)").rstrip("'s")[-1:] in _QUOTES
+            text = raw.strip(_TRIM.replace("(", "").replace(")", "")) if raw.count("(") == raw.count(")") else ""
+            if not text:
+                text = raw.strip(_TRIM)
+            if not text:
+                continue
+            at = start + raw.find(text)
+            yield _Stretch(text, at, at + len(text), last - first + 1, quoted)
+            bare = _POSSESSIVE.sub("", text)
+            if bare != text and bare:
+                yield _Stretch(bare, at, at + len(bare), last - first + 1, quoted)
+
+
+@cache
+def _common_words() -> frozenset[str]:
+    return _lines(files("services.kg") / "data" / "common_words.txt")
+
+
+def _lines(place: Traversable) -> frozenset[str]:
+    return frozenset(line for line in place.read_text("utf-8").splitlines() if line and not line.startswith("#"))

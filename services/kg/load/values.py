@@ -1,0 +1,166 @@
+"""Values as sources write them, made plain: dates, numbers and texts, with null for unknown."""
+
+import math
+import re
+from collections.abc import Mapping
+from datetime import date, timedelta
+from typing import Any
+
+from services.kg.load.errors import BadRow
+
+_COMPACT_DATE = re.compile(r"(\d{4})(\d{2})(\d{2})")
+_DATE = re.compile(r"(\d{4})(?:-(\d{1,2})(?:-(\d{1,2}))?)?(?:[T ].*)?")
+_MOMENT = re.compile(r"(\d{4}-\d{2}-\d{2})[T ](\d{2}:\d{2})(?::(\d{2}))?.*")
+_NOTHING = frozenset({"", "none", "null", "nan", "n/a", "nat", "unknown"})
+MAX_TEXT = 20_000
+
+
+def text(value: object, *, limit: int = MAX_TEXT) -> str | None:
+    """A stripped text, or null for nothing and for the words that mean nothing."""
+    if value is None or isinstance(value, (dict, list)):
+        return None
+    if isinstance(value, float) and math.isnan(value):
+        return None
+    plain = str(value).replace("\x00", "").strip()
+    return None if plain.casefold() in _NOTHING else plain[:limit]
+
+
+def needed(row: Mapping[str, Any], field: str) -> str:
+    """A text that must be there; here "Null" is a name, and NAN a ticker.
+
+    Raises:
+        BadRow: it is not.
+    """
+    value = row.get(field)
+    plain = "" if value is None or isinstance(value, (dict, list)) else str(value).replace("\x00", "").strip()
+    if not plain:
+        raise BadRow(field, "is missing")
+    return plain[:MAX_TEXT]
+
+
+def day(value: object, field: str = "date") -> str | None:
+    """ISO 8601, complete or not: "2003-04-21", "2003-04", "2003"; null for nothing.
+
+    Reads 20240228, 2024-2-8, and dates with a time of day.
+
+    Raises:
+        BadRow: it is no date.
+    """
+    plain = text(value)
+    if plain is None:
+        return None
+    match = _COMPACT_DATE.fullmatch(plain) or _DATE.fullmatch(plain)
+    if not match:
+        raise BadRow(field, f"{plain[:40]!r} is no date")
+    year, month, of_month = match.groups()
+    # A day that is not known is written as 0 by some sources.
+    parts = [int(part) for part in (year, month, of_month) if part is not None and int(part)]
+    try:
+        date(*[*parts, 1, 1][:3])
+    except (ValueError, TypeError):
+        raise BadRow(field, f"{plain[:40]!r} is no date") from None
+    return "-".join([f"{parts[0]:04d}", *(f"{part:02d}" for part in parts[1:])])
+
+
+def moment(value: object, field: str = "at") -> str:
+    """ "2024-02-28 10:49:00 EST" as "2024-02-28T10:49:00": a wall clock, its zone is the table's.
+
+    Raises:
+        BadRow: it is no date and time.
+    """
+    match = _MOMENT.fullmatch(str(value or "").strip())
+    if not match:
+        raise BadRow(field, f"{str(value)[:40]!r} is no date and time")
+    of_day, minutes, seconds = match.groups()
+    day(of_day, field)
+    return f"{of_day}T{minutes}:{seconds or '00'}"
+
+
+def number(value: object, field: str = "value") -> float | None:
+    """A finite number; null for nothing and for infinities, which sources write for a division by zero.
+
+    Raises:
+        BadRow: it is no number.
+    """
+    if isinstance(value, bool) or value is None:
+        return None
+    if not isinstance(value, (int, float)):
+        plain = text(value)
+        if plain is None:
+            return None
+        try:
+            value = float(plain.replace(",", ""))
+        except ValueError:
+            raise BadRow(field, f"{plain[:40]!r} is no number") from None
+    try:
+        result = float(value)
+    except OverflowError:
+        raise BadRow(field, "is too large") from None
+    return result if math.isfinite(result) else None
+
+
+def whole(value: object, field: str = "value") -> int | None:
+    """A whole number, as `number`; what does not fit 64 bits is refused.
+
+    Raises:
+        BadRow: it is no whole number.
+    """
+    if isinstance(value, int) and not isinstance(value, bool):
+        result = value
+    else:
+        plain = number(value, field)
+        if plain is None:
+            return None
+        result = round(plain)
+    if abs(result) >= 2**63:
+        raise BadRow(field, "is too large")
+    return result
+
+
+def positive(value: object, field: str = "value") -> int | None:
+    """A whole number where 0 means unknown, as in budgets and revenues."""
+    result = whole(value, field)
+    return result if result and result > 0 else None
+
+
+def truth(value: object, field: str = "value") -> bool:
+    """True and false in words and numbers; "False" is false.
+
+    Raises:
+        BadRow: it is neither.
+    """
+    plain = str(value).strip().casefold()
+    if plain in {"true", "1", "yes", "won", "winner"}:
+        return True
+    if plain in {"false", "0", "no", "none", "", "nominated", "nominee"}:
+        return False
+    raise BadRow(field, f"{plain[:40]!r} is neither true nor false")
+
+
+def items(value: object, field: str) -> list[Any]:
+    """A list, empty for null.
+
+    Raises:
+        BadRow: it is something else.
+    """
+    if value is None:
+        return []
+    if not isinstance(value, (list, tuple)):
+        raise BadRow(field, "is no list")
+    return list(value)
+
+
+def following(of_day: str) -> str:
+    """The first day after a day, a month or a year: the exclusive end of "2024-02-28", "2024-02" or "2024"."""
+    parts = [int(part) for part in of_day.split("-")]
+    if len(parts) == 1:
+        return f"{parts[0] + 1:04d}-01-01"
+    if len(parts) == 2:
+        year, month = divmod(parts[0] * 12 + parts[1], 12)
+        return f"{year:04d}-{month + 1:02d}-01"
+    return (date(*parts) + timedelta(days=1)).isoformat()
+
+
+def beginning(of_day: str) -> str:
+    """The first day of a day, a month or a year."""
+    return of_day + "-01" * (2 - of_day.count("-"))

@@ -1,0 +1,140 @@
+"""Values of programs on their way to SQL, and values of rows on their way back."""
+
+import re
+from datetime import date
+from typing import Any, cast
+
+from sqlalchemy import ColumnElement
+
+from services.kg.dates import Window
+from services.kg.errors import LanguageError, ParseError
+from services.kg.language.catalogue import Key
+from services.kg.language.tree import Literal_, Value
+from services.kg.outcome import Scalar
+
+SCALES = {"k": 1e3, "thousand": 1e3, "m": 1e6, "million": 1e6, "b": 1e9, "bn": 1e9, "billion": 1e9, "trillion": 1e12}
+NUMBER = re.compile(r"[$€£]?\s*(-?[\d,]*\.?\d+)\s*(%|[a-z]+)?", re.IGNORECASE)
+
+
+def within(column: Any, window: Window) -> list[ColumnElement[bool]]:
+    """Clauses that keep a date inside a window."""
+    clauses = []
+    if window.start is not None:
+        clauses.append(column >= lower_bound(window.start))
+    if window.end is not None:
+        clauses.append(column < lower_bound(window.end))
+    return clauses
+
+
+def lower_bound(day: date | None) -> str:
+    """The shortest text that sorts before every date from this day on, so that `2023` counts as in 2023."""
+    if day is None:
+        return "9999"
+    if (day.month, day.day) == (1, 1):
+        return f"{day.year:04d}"
+    return f"{day.year:04d}-{day.month:02d}" if day.day == 1 else day.isoformat()
+
+
+def compare(column: Any, operator: str, value: Any) -> ColumnElement[bool]:
+    """An operator of the language as a clause."""
+    match operator:
+        case "neq":
+            return cast(ColumnElement[bool], column != value)
+        case "ge":
+            return cast(ColumnElement[bool], column >= value)
+        case "le":
+            return cast(ColumnElement[bool], column <= value)
+        case "gt":
+            return cast(ColumnElement[bool], column > value)
+        case "lt":
+            return cast(ColumnElement[bool], column < value)
+        case _:
+            return cast(ColumnElement[bool], column == value)
+
+
+def plain(value: Value) -> Scalar:
+    """The value of a literal.
+
+    Raises:
+        ParseError: it is a reference, a list or a query.
+    """
+    if isinstance(value, Literal_):
+        return value.value
+    raise ParseError("a plain value is needed here")
+
+
+def integer(value: Scalar) -> int:
+    """A year or a rank; `61st grammy (2018)` is 2018."""
+    text = str(value)
+    years = re.findall(r"(?<!\d)(?:18|19|20)\d\d(?!\d)", text)
+    digits = years or re.findall(r"-?\d{1,9}", text)
+    if not digits:
+        raise LanguageError(f'"{text[:40]}" is no number')
+    return int(digits[-1])
+
+
+def number(value: Scalar, key: Key) -> float | int:
+    """`$5 million`, `1,200` or 3 as a number.
+
+    Raises:
+        LanguageError: it is none.
+    """
+    if isinstance(value, int | float):
+        return value
+    match = NUMBER.fullmatch(str(value).strip())
+    if match is None:
+        raise LanguageError(f'{key.name} is compared with "{str(value)[:40]}", which is no number')
+    found = float(match[1].replace(",", ""))
+    unit = (match[2] or "").lower()
+    if unit == "%":
+        return found / 100 if key.kind == "percent" else found
+    return found * SCALES.get(unit, 1)
+
+
+def truth(value: Scalar) -> int:
+    """1 for what people write for true."""
+    return int(str(value).strip().lower() in {"true", "1", "yes", "won", "win", "winner"})
+
+
+def scalar(value: Any) -> Scalar:
+    """A driver's value as one of JSON's."""
+    if value is None or isinstance(value, str | int | float | bool):
+        return value
+    return float(value) if hasattr(value, "__float__") else str(value)
+
+
+def combined(how: str, values: list[Scalar]) -> Scalar:
+    """A number made of others; of two dates the days between."""
+    if not values or any(value is None for value in values):
+        return None
+    if how == "diff" and all(isinstance(value, str) for value in values):
+        days = [_day(str(value)) for value in values]
+        return abs((days[0] - days[1]).days) if len(days) == 2 and days[0] and days[1] else None
+    numbers = [value for value in values if isinstance(value, int | float)]
+    if len(numbers) != len(values):
+        return None
+    match how:
+        case "diff":
+            return numbers[0] - sum(numbers[1:])
+        case "ratio":
+            return numbers[0] / numbers[1] if len(numbers) == 2 and numbers[1] else None
+        case "sum":
+            return sum(numbers)
+        case "min":
+            return min(numbers)
+        case "max":
+            return max(numbers)
+        case _:
+            return sum(numbers) / len(numbers)
+
+
+def words_of(key: str) -> list[str]:
+    """Of `birth_place`, `birthPlace` or "birth place": birth, place."""
+    return re.findall(r"[a-z]+|\d+", re.sub(r"(?<=[a-z])(?=[A-Z])", " ", key).lower())
+
+
+def _day(text: str) -> Any:
+    try:
+        return date.fromisoformat(text[:10])
+    except ValueError:
+        return None

@@ -1,0 +1,343 @@
+"""How fast programs are parsed, compiled and executed over a graph of a million rows, on one core.
+
+    python -m tests.bench.kg [--rows 1000000] [--seconds 20]
+
+The graph is invented, the same for the same seed: films with casts and crews, companies with daily prices, artists with
+works, NBA games. It is kept under `out/` and made again when the number of rows changes.
+"""
+
+import argparse
+import json
+import os
+import random
+import resource
+import statistics
+import sys
+import time
+from collections.abc import Iterator, Sequence
+from datetime import date, datetime, timedelta
+from pathlib import Path
+from typing import Any
+from zoneinfo import ZoneInfo
+
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TimeRemainingColumn
+from rich.table import Table as View
+from sqlalchemy import Connection, Table, create_engine, insert
+
+from services.kg.domains import CATALOGUE
+from services.kg.domains.finance import tables as finance
+from services.kg.domains.movie import tables as movie
+from services.kg.domains.music import tables as music
+from services.kg.domains.sports import tables as sports
+from services.kg.entities import NameIndex
+from services.kg.execute import Executor
+from services.kg.language.bind import Binder
+from services.kg.language.decoding import decoding_grammar
+from services.kg.language.parse import parse_each
+from services.kg.language.tree import Query
+from services.kg.store import names
+from services.kg.store.base import METADATA
+from services.kg.store.engine import open_store
+
+SEED = 20_240_228
+ASKED = datetime(2024, 2, 28, 8, 12, tzinfo=ZoneInfo("America/Los_Angeles"))
+SYLLABLES = ("ka", "lo", "mi", "ren", "sta", "vel", "dor", "an", "thi", "bro", "qua", "sel", "nor", "pia", "gus", "tem")
+BATCH = 20_000
+
+
+def word(chance: random.Random) -> str:
+    return "".join(chance.choices(SYLLABLES, k=chance.randint(2, 3))).capitalize()
+
+
+def said(chance: random.Random, words: int) -> str:
+    return " ".join(word(chance) for _ in range(words))
+
+
+class Graph:
+    """Invented rows; a tenth of `rows` are films and people, half their cast, the rest prices, works and games."""
+
+    def __init__(self, rows: int) -> None:
+        chance = random.Random(SEED)
+        self.films = [(str(i), said(chance, chance.randint(1, 3))) for i in range(rows * 4 // 100)]
+        self.people = [(str(i), said(chance, 2)) for i in range(rows * 6 // 100)]
+        self.companies = [(f"T{i}", f"{said(chance, 2)} Corp.") for i in range(rows // 1_000)]
+        self.artists = [(str(i), said(chance, chance.randint(1, 2))) for i in range(rows * 2 // 100)]
+        self.teams = [(f"n{i}", f"{word(chance)} {word(chance)}s") for i in range(30)]
+        self.chance = chance
+        self.rows = rows
+
+    def tables(self) -> Iterator[tuple[Table, Iterator[dict[str, Any]], int]]:
+        chance, rows = self.chance, self.rows
+        cast, crew, works = rows * 46 // 100, rows * 8 // 100, rows * 10 // 100
+        days = [date(2024, 2, 27) - timedelta(days=i) for i in range(rows * 20 // 100 // len(self.companies))]
+
+        def day() -> str:
+            return (date(1960, 1, 1) + timedelta(days=chance.randrange(23_500))).isoformat()
+
+        yield (
+            movie.movie,
+            (
+                {
+                    "movie_id": i,
+                    "title": t,
+                    "original_title": t,
+                    "original_language": chance.choice(["en", "fr", "ko"]),
+                    "release_date": day(),
+                    "budget": chance.randrange(10**8),
+                    "revenue": chance.randrange(10**9),
+                    "rating": chance.random() * 10,
+                    "length": chance.randint(60, 200),
+                }
+                for i, t in self.films
+            ),
+            len(self.films),
+        )
+        yield (
+            movie.movie_person,
+            ({"person_id": i, "name": n, "birthday": day()} for i, n in self.people),
+            len(self.people),
+        )
+        yield (
+            movie.movie_cast,
+            (
+                {
+                    "movie_id": str(n % len(self.films)),
+                    "person_id": str(chance.randrange(len(self.people))),
+                    "ord": n // 11,
+                    "character": word(chance),
+                    "gender": chance.randrange(3),
+                }
+                for n in range(cast)
+            ),
+            cast,
+        )
+        yield (
+            movie.movie_crew,
+            (
+                {
+                    "movie_id": str(n % len(self.films)),
+                    "person_id": str(chance.randrange(len(self.people))),
+                    "job": ("Director", "Producer", "Writer")[n // len(self.films) % 3],
+                }
+                for n in range(crew)
+            ),
+            crew,
+        )
+        yield (
+            finance.company,
+            ({"ticker": t, "name": n, "currency": "USD"} for t, n in self.companies),
+            len(self.companies),
+        )
+        yield (
+            finance.company_fact,
+            (
+                {"ticker": t, "key": "marketCap", "value": None, "number": chance.random() * 1e11}
+                for t, _ in self.companies
+            ),
+            len(self.companies),
+        )
+        yield (
+            finance.price_daily,
+            (
+                {
+                    "ticker": t,
+                    "date": d.isoformat(),
+                    "open": chance.random() * 100,
+                    "high": 100.0,
+                    "low": 1.0,
+                    "close": chance.random() * 100,
+                    "volume": chance.randrange(10**7),
+                    "is_partial": False,
+                }
+                for t, _ in self.companies
+                for d in days
+            ),
+            len(self.companies) * len(days),
+        )
+        yield (
+            music.artist,
+            (
+                {"artist_id": i, "name": n, "birth_place": "US", "begin_date": day(), "is_band": False}
+                for i, n in self.artists
+            ),
+            len(self.artists),
+        )
+        yield (
+            music.work,
+            ({"work_id": str(n), "title": word(chance), "release_date": day(), "country": "US"} for n in range(works)),
+            works,
+        )
+        yield (
+            music.artist_work,
+            ({"artist_id": str(n % len(self.artists)), "work_id": str(n)} for n in range(works)),
+            works,
+        )
+        yield sports.team, ({"team_id": i, "name": n, "sport": "nba"} for i, n in self.teams), len(self.teams)
+        games = rows * 2 // 100
+        yield (
+            sports.nba_game,
+            (
+                {
+                    "game_id": str(n),
+                    "team_id": self.teams[n % 30][0],
+                    "date": day(),
+                    "season_type": "Regular Season",
+                    "opponent": chance.choice(self.teams)[1],
+                    "venue": chance.choice(["Home", "Away"]),
+                    "result": chance.choice("WL"),
+                    "gf": chance.randint(80, 140),
+                    "ga": chance.randint(80, 140),
+                }
+                for n in range(games)
+            ),
+            games,
+        )
+
+    def names(self) -> dict[str, list[tuple[str, str]]]:
+        return {
+            "movie": self.films,
+            "movie_person": self.people,
+            "company": self.companies + [(ticker, ticker) for ticker, _ in self.companies],
+            "artist": self.artists,
+            "nba_team": self.teams,
+        }
+
+
+def build(path: Path, rows: int) -> None:
+    graph = Graph(rows)
+    engine = create_engine(f"sqlite:///{path}")
+    METADATA.create_all(engine)
+    columns = ("{task.description}", BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
+    with Progress(*columns) as bar, engine.begin() as connection:
+        for table, lines, total in graph.tables():
+            task = bar.add_task(table.name, total=total)
+            for batch in _batches(lines):
+                connection.execute(insert(table).prefix_with("OR IGNORE"), batch)
+                bar.advance(task, len(batch))
+        _names(connection, graph, bar)
+        connection.exec_driver_sql("ANALYZE")
+    engine.dispose()
+
+
+def _names(connection: Connection, graph: Graph, bar: Progress) -> None:
+    known = graph.names()
+    task = bar.add_task("names", total=len(known))
+    names.create_index(connection)
+    for kind, entries in known.items():
+        names.replace_names(connection, kind, [names.Surface(i, text, 1.0) for i, text in entries])
+        names.refresh(connection, (kind,))
+        bar.advance(task)
+
+
+def _batches(lines: Iterator[dict[str, Any]]) -> Iterator[list[dict[str, Any]]]:
+    batch: list[dict[str, Any]] = []
+    for line in lines:
+        batch.append(line)
+        if len(batch) == BATCH:
+            yield batch
+            batch = []
+    if batch:
+        yield batch
+
+
+def programs(graph: Graph) -> list[tuple[str, str]]:
+    """One of each kind, over entities that are there."""
+    chance = random.Random(SEED + 1)
+    film, person, company = (
+        (lambda: chance.choice(graph.films)[1]),
+        (lambda: chance.choice(graph.people)[1]),
+        (lambda: chance.choice(graph.companies)[0]),
+    )
+    artist, team = (lambda: chance.choice(graph.artists)[1]), (lambda: chance.choice(graph.teams)[1])
+    made: list[tuple[str, str]] = []
+    for _ in range(40):
+        made += [
+            ("movie", f'get_movie("{film()}")["revenue"]'),
+            ("movie", f'get_movie("{film()}")["length"]\nget_movie("{film()}")["length"]'),
+            ("movie", f'get_movie_person_cast(None, "{person()}", None) sort(None, -year)["title"][:3]'),
+            ("movie", f'get_movie_person_cast(None, ["{person()}", "{person()}"], None)["len"]'),
+            (
+                "movie",
+                f'get_movie_person_crew("{film()}", None, eq(job, "Director"))["name"]\n'
+                'get_person(*["name"])["birthday"]',
+            ),
+            ("movie", f'get_movie_person_crew(None, "{person()}", ge(year, 1990)) sort(None, -revenue)["title"][:5]'),
+            ("finance", f'get_stock_price("{company()}", "yesterday")["close"]'),
+            ("finance", f'AVG get_stock_price("{company()}", "last month")["high"]'),
+            ("finance", f'get_stock_price("{company()}", "past 3 months") where(gt(open, previous_close))["len"]'),
+            ("finance", f'get_stock_market_cap("{company()}")\nget_stock_market_cap("{company()}")'),
+            ("music", f'get_person("{artist()}")["music"] sort(None, -release_date)["title"][:1]'),
+            ("sports", f'get_nba_on_date("{team()}", "2019") where(eq(result, "L"), eq(venue, "home"))["len"]'),
+        ]
+    return made
+
+
+def percentiles(seconds: Sequence[float]) -> tuple[float, float, float]:
+    ordered = sorted(seconds)
+    return tuple(1_000 * ordered[min(len(ordered) - 1, int(len(ordered) * q))] for q in (0.5, 0.95, 0.99))  # type: ignore[return-value]
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--rows", type=int, default=1_000_000)
+    parser.add_argument("--seconds", type=float, default=20)
+    parser.add_argument("--out", type=Path, default=Path("out"))
+    args = parser.parse_args()
+    os.sched_setaffinity(0, {min(os.sched_getaffinity(0))})
+    args.out.mkdir(exist_ok=True)
+    path = args.out / f"kg-{args.rows}.sqlite"
+    if not path.exists():
+        partial = path.with_suffix(".partial")
+        partial.unlink(missing_ok=True)
+        build(partial, args.rows)
+        partial.replace(path)
+    graph = Graph(args.rows)
+    engine = open_store(f"sqlite:///{path}")
+    executor = Executor(engine, NameIndex(engine), CATALOGUE)
+    mix = programs(graph)
+    known = {name for function in CATALOGUE.functions for name in (function.name, *function.aliases)}
+    parsing: list[float] = []
+    for domain, program in mix * 3:
+        began = time.perf_counter()
+        parsed = parse_each(program, known)
+        binder = Binder(CATALOGUE, domain)
+        for one in parsed:
+            if isinstance(one.statement, Query):
+                binder.bind(one.statement)
+        parsing.append(time.perf_counter() - began)
+    for domain, program in mix[: len(mix) // 10]:
+        executor.execute(program, domain=domain, query_time=ASKED)
+    running: list[float] = []
+    statuses: dict[str, int] = {}
+    started = time.perf_counter()
+    while time.perf_counter() - started < args.seconds:
+        domain, program = mix[len(running) % len(mix)]
+        began = time.perf_counter()
+        for outcome in executor.execute(program, domain=domain, query_time=ASKED, seconds=5):
+            statuses[outcome.status] = statuses.get(outcome.status, 0) + 1
+        running.append(time.perf_counter() - began)
+    rate = len(running) / (time.perf_counter() - started)
+    began = time.perf_counter()
+    for domain in CATALOGUE.domains:
+        decoding_grammar(CATALOGUE, domain)
+    grammar_ms = (time.perf_counter() - began) * 1_000
+    engine.dispose()
+    console = Console()
+    table = View(
+        "", "p50 ms", "p95 ms", "p99 ms", title=f"{args.rows:,} rows, {path.stat().st_size >> 20} MiB, one core"
+    )
+    for name, values in (("parse and bind", parsing), ("execute, names and SQL", running)):
+        table.add_row(name, *(f"{value:.2f}" for value in percentiles(values)))
+    console.print(table)
+    memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss >> 10
+    console.print(
+        f"{rate:.0f} programs a second, mean {1_000 * statistics.mean(running):.2f} ms, {memory} MiB resident"
+    )
+    console.print(f"statuses: {json.dumps(statuses)}; five decoding grammars in {grammar_ms:.1f} ms")
+    worst = percentiles(parsing)[1] < 5 and percentiles(running)[1] < 20 and rate >= 200
+    sys.exit(0 if worst else 1)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,150 @@
+"""The knowledge graph beside the web: its answer comes first, and its absence costs nothing but its answer."""
+
+import json
+from typing import Any
+
+import httpx
+import pytest
+
+from tests.mesh.conftest import LIGHTHOUSE, Services
+
+pytestmark = pytest.mark.anyio
+
+FILM = {"query": "who directed the movie inception?", "query_time": "02/28/2024, 10:04:54 PT"}
+
+
+def says(facts_answer: str, web_answer: str) -> Any:
+    """A generator that tells a prompt with facts from one with pages."""
+
+    def reply(body: dict[str, Any]) -> str:
+        shown = "\n".join(message["content"] for message in body["messages"])
+        return facts_answer if "knowledge graph" in shown else web_answer
+
+    return reply
+
+
+async def test_an_answer_from_facts_ends_the_request(services: Services, gateway: httpx.AsyncClient) -> None:
+    services.generator.reply = says("Christopher Nolan", "Somebody Else")
+    body = (await gateway.post("/answer", json=FILM | {"search_results": [LIGHTHOUSE]})).json()
+    assert (body["answer"], body["source"], body["kind"]) == ("Christopher Nolan", "kg", "answer")
+    assert body["classification"]["domain"] == "movie"
+    assert body["kg"]["status"] == "ok"
+    assert "Christopher Nolan" in body["kg"]["text"]
+    assert [citation["source"] for citation in body["citations"]] == ["kg"]
+    assert body["degraded"] == []
+    assert body["usage"]["llm_calls"] == 1
+
+
+async def test_the_web_answers_where_the_facts_do_not(services: Services, gateway: httpx.AsyncClient) -> None:
+    services.generator.reply = says("i don't know", "Marta Lindqvist")
+    body = (await gateway.post("/answer", json=FILM | {"search_results": [LIGHTHOUSE]})).json()
+    assert (body["answer"], body["source"]) == ("Marta Lindqvist", "web")
+    assert {citation["source"] for citation in body["citations"]} == {"web"}
+    assert body["kg"]["status"] == "ok"
+
+
+async def test_the_web_answers_where_the_graph_knows_nothing(services: Services, gateway: httpx.AsyncClient) -> None:
+    services.generator.reply = says("from facts", "Marta Lindqvist")
+    question = {"query": "Who designed the harbour lighthouse?", "search_results": [LIGHTHOUSE]}
+    body = (await gateway.post("/answer", json=question)).json()
+    assert (body["answer"], body["source"]) == ("Marta Lindqvist", "web")
+    assert body["kg"]["status"] != "ok"
+
+
+@pytest.mark.parametrize("fault", ["killed", "garbage", "500", "503"])
+async def test_a_broken_graph_costs_only_its_answer(services: Services, gateway: httpx.AsyncClient, fault: str) -> None:
+    services.generator.reply = says("from facts", "Marta Lindqvist")
+    services.faults["kg"].fault = fault
+    body = (await gateway.post("/answer", json=FILM | {"search_results": [LIGHTHOUSE]})).json()
+    assert (body["answer"], body["source"]) == ("Marta Lindqvist", "web")
+    assert body["kg"] is None
+    assert "kg" in {item["stage"] for item in body["degraded"]}
+
+
+async def test_a_frozen_graph_leaves_time_for_the_web(services: Services) -> None:
+    services.generator.reply = says("from facts", "Marta Lindqvist")
+    services.faults["kg"].fault = "frozen"
+    async with services.gateway(kg_cap_s=0.3) as gateway:
+        body = (await gateway.post("/answer", json=FILM | {"search_results": [LIGHTHOUSE]})).json()
+    assert (body["answer"], body["source"]) == ("Marta Lindqvist", "web")
+    assert ("kg", "timeout") in {(item["stage"], item["reason"]) for item in body["degraded"]}
+
+
+async def test_given_evidence_stands_in_for_the_graph(services: Services, gateway: httpx.AsyncClient) -> None:
+    body = (await gateway.post("/answer", json=FILM | {"evidence": ["It was made by Jonas Berg."]})).json()
+    assert body["kg"] is None
+    assert "kg" not in body["timings"]
+
+
+async def test_the_program_mode_writes_under_the_grammar(services: Services) -> None:
+    services.generator.reply = lambda _: 'get_movie("inception")["director"]'
+    async with services.client("kg") as kg:
+        question = {"query": "who directed inception", "domain": "movie", "mode": "program"}
+        body = (await kg.post("/kg/query", json=question)).json()
+    asked = services.generator.requests[-1]
+    assert "get_movie" in asked["structured_outputs"]["grammar"]
+    assert asked["messages"][-1]["content"].startswith("who directed inception")
+    assert (body["mode"], body["status"], body["llm_calls"]) == ("program", "ok", 1)
+    assert "Christopher Nolan" in body["text"]
+
+
+async def test_errors_go_back_to_the_model_once(services: Services) -> None:
+    replies = iter(['get_movie("inception")["favourite colour"]', 'get_movie("inception")["director"]'])
+    services.generator.reply = lambda _: next(replies)
+    async with services.client("kg") as kg:
+        question = {"query": "who directed inception", "domain": "movie", "mode": "program"}
+        body = (await kg.post("/kg/query", json=question)).json()
+    assert (body["status"], body["repaired"], body["llm_calls"]) == ("ok", True, 2)
+    assert "favourite colour" in services.generator.requests[-1]["messages"][-1]["content"]
+
+
+async def test_rules_write_where_the_generator_is_down(services: Services) -> None:
+    services.faults["generator"].fault = "killed"
+    async with services.client("kg") as kg:
+        question = {"query": "who directed inception", "domain": "movie"}
+        body = (await kg.post("/kg/query", json=question)).json()
+        refused = await kg.post("/kg/query", json=question | {"mode": "program"})
+    assert (body["mode"], body["status"]) == ("rules", "ok")
+    assert "Christopher Nolan" in body["text"]
+    assert refused.status_code == 503
+    assert refused.headers["content-type"] == "application/problem+json"
+
+
+async def test_a_program_is_executed_as_it_is(services: Services) -> None:
+    async with services.client("kg") as kg:
+        program = 'get_movie("inception")["length"]\nget_movie("inception")["no such key"]'
+        body = (await kg.post("/kg/execute", json={"program": program, "domain": "movie"})).json()
+    assert body["status"] == "ok"
+    assert [statement["status"] for statement in body["statements"]] == ["ok", "unknown_key"]
+    assert json.loads(body["statements"][0]["rows_json"])[0]["length"] == 148
+
+
+@pytest.mark.parametrize(
+    ("program", "limit"),
+    [
+        ('get_movie("x")\n' * 100, "statements"),
+        ("(" * 100, "nested"),
+    ],
+)
+async def test_a_refused_program_says_the_limit(services: Services, program: str, limit: str) -> None:
+    async with services.client("kg") as kg:
+        reply = await kg.post("/kg/execute", json={"program": program})
+    assert reply.status_code == 422
+    (error,) = reply.json()["errors"]
+    assert error["field"] == "program"
+    assert limit in error["message"]
+
+
+async def test_a_program_of_megabytes_is_refused(services: Services) -> None:
+    async with services.client("kg") as kg:
+        reply = await kg.post("/kg/execute", json={"program": "x" * 10_000_000})
+    assert reply.status_code == 422
+    assert reply.json()["errors"][0]["field"] == "program"
+
+
+async def test_the_catalogue_lists_every_function(services: Services) -> None:
+    async with services.client("kg") as kg:
+        body = (await kg.get("/kg/catalogue")).json()
+    assert {"get_movie", "get_stock_price", "get_person", "get_nba_on_date", "get_open"} <= {
+        function["name"] for function in body["functions"]
+    }

@@ -1,0 +1,225 @@
+"""`POST /classify`: modes, what happens without the generator, and odd input."""
+
+import asyncio
+import json
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from typing import Any
+
+import httpx
+import pytest
+from asgi_lifespan import LifespanManager
+
+from services.classifier.app import create_app
+from services.classifier.in_context import Demonstrations, InContext, by_logprob, by_vote, candidates
+from services.classifier.settings import ClassifierSettings
+from services.classifier.synthesise import Example, read_questions
+from services.classifier.taxonomy import HEADS
+from services.kit.client import ServiceClient, http_client
+from services.kit.llm import LLM, Completion, Sample
+from tests.mesh.fakes import FakeGenerator
+
+pytestmark = pytest.mark.anyio
+
+STOCK = "what is the stock price of nvidia right now?"
+
+
+class Switchable(httpx.AsyncBaseTransport):
+    """The generator, or a refused connection."""
+
+    def __init__(self, generator: FakeGenerator) -> None:
+        self._inner = httpx.ASGITransport(generator.app)
+        self.down = False
+
+    async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
+        if self.down:
+            raise httpx.ConnectError("connection refused", request=request)
+        return await self._inner.handle_async_request(request)
+
+
+def says(**answers: str) -> Callable[[dict[str, Any]], str]:
+    """A generator that answers by the choices it is given."""
+
+    def reply(body: dict[str, Any]) -> str:
+        choice: list[str] = body["structured_outputs"]["choice"]
+        return next(label for label in (*answers.values(), *choice) if label in choice)
+
+    return reply
+
+
+@asynccontextmanager
+async def served(generator: FakeGenerator, **settings: Any) -> AsyncIterator[tuple[httpx.AsyncClient, Switchable]]:
+    transport = Switchable(generator)
+    app = create_app(ClassifierSettings(precision="fp32", **settings), transport=transport)
+    async with LifespanManager(app, startup_timeout=60) as manager:
+        inner = httpx.ASGITransport(manager.app, raise_app_exceptions=False)
+        async with httpx.AsyncClient(transport=inner, base_url="http://classifier", timeout=30) as client:
+            yield client, transport
+
+
+async def classify(client: httpx.AsyncClient, query: str, headers: Any = None, **body: Any) -> dict[str, Any]:
+    reply = await client.post("/classify", json={"query": query} | body, headers=headers)
+    assert reply.status_code == 200, reply.text
+    result: dict[str, Any] = reply.json()
+    return result
+
+
+async def test_modes_and_their_fallbacks() -> None:
+    generator = FakeGenerator(says(domain="sports", dynamism="static", question_type="set"))
+    async with served(generator) as (client, transport):
+        svm = await classify(client, STOCK)
+        assert (svm["mode"], svm["classification"]["domain"]) == ("svm", "finance")
+        assert svm["classification"]["dynamism"] == "real-time"
+        assert svm["classification"]["domain_certainty"] > 0.9
+        assert svm["timing"]["inference_ms"] > 0
+        assert generator.requests == []
+
+        asked = await classify(client, STOCK, mode="in-context")
+        assert (asked["mode"], asked["degraded"]) == ("in-context", [])
+        labels = [asked["classification"][head] for head in HEADS]
+        assert labels == ["sports", "static", "set"]
+        assert len(generator.requests) == len(HEADS)
+
+        transport.down = True
+        fallen = await classify(client, STOCK, mode="in-context")
+        assert (fallen["mode"], fallen["classification"]) == ("svm", svm["classification"])
+        assert [item["stage"] for item in fallen["degraded"]] == ["generator"]
+
+
+async def test_auto_asks_only_about_what_the_svm_is_unsure_of(tmp_path: Any) -> None:
+    from services.classifier.svm import CARD, MODEL
+
+    (tmp_path / MODEL.name).write_bytes(MODEL.read_bytes())
+    (tmp_path / CARD).write_text(json.dumps({"thresholds": {"domain": 0.5, "dynamism": 1, "question_type": 0}}))
+    generator = FakeGenerator(says(dynamism="slow-changing"))
+    async with served(generator, classifier_mode="auto", classifier_model=tmp_path / MODEL.name) as (client, transport):
+        found = await classify(client, STOCK)
+        assert found["mode"] == "domain svm, dynamism in-context, question_type svm"
+        assert found["classification"]["dynamism"] == "slow-changing"
+        assert found["classification"]["domain"] == "finance"
+        assert len(generator.requests) == 1
+
+        hurried = await classify(client, STOCK, headers={"x-deadline-ms": "90"})
+        assert (hurried["mode"], hurried["degraded"][0]["reason"]) == ("svm", "skipped")
+
+        generator.seconds = 30
+        began = asyncio.get_running_loop().time()
+        late = await classify(client, STOCK, headers={"x-deadline-ms": "600"})
+        assert asyncio.get_running_loop().time() - began < 0.6
+        assert (late["mode"], late["degraded"][0]["reason"]) == ("svm", "timeout")
+
+        transport.down = True
+        assert (await classify(client, STOCK))["degraded"][0]["reason"] == "unavailable"
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        "😀😀😀",
+        "?",
+        "'; DROP TABLE questions; --",
+        "<script>alert(1)</script>",
+        "你好吗",
+        "¿cuándo murió goya?",
+        "a" * 2_000,
+        "why " * 499,
+        "\u202e\u200b\ufeffx",
+        "\x00\x07\x1b[31m",
+        "{{7*7}} ${HOME} %s %n",
+        "NaN",
+    ],
+)
+async def test_odd_queries_are_classified(client: httpx.AsyncClient, query: str) -> None:
+    found = (await classify(client, query))["classification"]
+    assert all(0 <= found[f"{head}_certainty"] <= 1 for head in HEADS)
+
+
+@pytest.mark.parametrize(
+    ("body", "field"),
+    [
+        ({"query": ""}, "query"),
+        ({"query": " \n\t "}, "query"),
+        ({"query": "x" * 2_001}, "query"),
+        ({"query": 7}, "query"),
+        ({}, "query"),
+        ({"query": "who?", "mode": "magic"}, "mode"),
+        ({"query": "who?", "min_domain_certainty": 2}, "min_domain_certainty"),
+    ],
+)
+async def test_bad_requests_are_named(client: httpx.AsyncClient, body: dict[str, Any], field: str) -> None:
+    reply = await client.post("/classify", json=body)
+    assert reply.status_code == 422
+    assert [error["field"] for error in reply.json()["errors"]] == [field]
+
+
+async def test_the_ninety_percent_rule_travels(client: httpx.AsyncClient) -> None:
+    assert (await classify(client, STOCK, min_domain_certainty=0.9))["classification"]["domain"] == "finance"
+    assert (await classify(client, STOCK, min_domain_certainty=1))["classification"]["domain"] == "open"
+
+
+async def test_readiness_and_metrics(client: httpx.AsyncClient) -> None:
+    ready = (await client.get("/readyz")).json()
+    assert (ready["ready"], ready["service"], ready["model"]) == (True, "classifier", "svm/all-MiniLM-L6-v2")
+    await classify(client, STOCK)
+    assert 'cragmesh_stage_seconds_count{part="inference",service="classifier"' in (await client.get("/metrics")).text
+
+
+async def test_forty_at_once_are_batched(client: httpx.AsyncClient) -> None:
+    found = await asyncio.gather(*(classify(client, f"how tall is tower {number}?") for number in range(40)))
+    assert {item["classification"]["domain"] for item in found} == {"open"}
+    assert max(item["timing"]["queue_ms"] for item in found) > 0
+
+
+@pytest.fixture(scope="module")
+def anyio_backend() -> str:
+    return "asyncio"
+
+
+@pytest.fixture(scope="module")
+async def client() -> AsyncIterator[httpx.AsyncClient]:
+    async with served(FakeGenerator()) as (client, _):
+        yield client
+
+
+def llm(generator: FakeGenerator) -> LLM:
+    return LLM(ServiceClient("generator", "http://generator", http_client(httpx.ASGITransport(generator.app))))
+
+
+async def test_prompts_end_with_the_question_after_five_demonstrations() -> None:
+    import numpy as np
+
+    examples = [Example(f"q{n}", "open", "static", "simple", f"g{n // 2}") for n in range(20)]
+    vectors = np.eye(20, dtype=np.float32)
+    demonstrations = Demonstrations(examples, vectors)
+    generator = FakeGenerator(says(domain="music"))
+    nearest = InContext(llm(generator), demonstrations, how="nearest", consistency="vote", samples=3)
+    found = await nearest.classify("who?", vectors[7], allow_s=5, heads=("domain",))
+    assert found.heads["domain"].label == "music"
+    assert found.heads["domain"].certainty == 1
+    body = generator.requests[0]
+    assert (body["n"], body["temperature"] > 0) == (3, True)
+    users = [message["content"] for message in body["messages"] if message["role"] == "user"]
+    assert len(users) == 6
+    assert users[-2:] == ["q7", "who?"]
+    random = InContext(llm(generator), demonstrations, how="random")
+    first, again = (random.messages("domain", "who?", None) for _ in range(2))
+    assert first == again
+    assert len({message.content for message in first if message.role == "user"}) == 6
+
+
+def test_certainty_is_a_share_of_votes_or_a_probability() -> None:
+    samples = tuple(Sample(text, "stop") for text in ("a", "b", "a", "a"))
+    assert by_vote(Completion(samples, 1, 1, "m"), ("a", "b")).probabilities == {"a": 0.75, "b": 0.25}
+    one = Completion((Sample("b", "stop", -0.1, (-0.1, -0.1)),), 1, 1, "m")
+    found = by_logprob(one, ("a", "b", "c"))
+    assert found.label == "b"
+    assert found.certainty == pytest.approx(0.8187, abs=1e-3)
+    assert sum(found.probabilities.values()) == pytest.approx(1)
+    # A server that tells no probabilities leaves the label without certainty.
+    assert by_logprob(Completion((Sample("b", "stop"),), 1, 1, "m"), ("a", "b")).certainty == 0.5
+
+
+def test_demonstrations_are_of_all_kinds() -> None:
+    chosen = candidates(read_questions())
+    assert len(chosen) < 800
+    assert {example.group for example in chosen} == {example.group for example in read_questions()}

@@ -1,0 +1,216 @@
+"""The demo graph agrees with itself, and has something for every behaviour of the language."""
+
+import pathlib
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from sqlalchemy import Connection, create_engine, text
+
+from services.kg.entities import NameIndex
+from services.kg.load import load
+
+
+@pytest.fixture(scope="module")
+def demo(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Connection]:
+    engine = create_engine(f"sqlite:///{tmp_path_factory.mktemp('demo') / 'demo.sqlite'}")
+    report = load("demo", engine)
+    assert report.skipped == 0
+    assert not report.unknown
+    with engine.connect() as connection:
+        yield connection
+    engine.dispose()
+
+
+def ask(demo: Connection, sql: str) -> list[tuple[Any, ...]]:
+    return [tuple(row) for row in demo.execute(text(sql))]
+
+
+def test_it_is_of_the_size_that_is_promised(demo: Connection) -> None:
+    counts = {
+        table: ask(demo, f"SELECT count(*) FROM {table}")[0][0]  # noqa: S608
+        for table in ("movie", "movie_person", "oscar", "company", "artist", "work", "team", "open_entity")
+    }
+    assert counts["movie"] >= 60
+    assert counts["company"] >= 35
+    assert counts["open_entity"] >= 60
+    assert sum(counts.values()) > 1_000
+
+
+def test_films_have_casts_crews_and_possible_numbers(demo: Connection) -> None:
+    thin = ask(
+        demo, "SELECT title FROM movie m WHERE (SELECT count(*) FROM movie_cast c WHERE c.movie_id = m.movie_id) < 4"
+    )
+    assert thin == []
+    undirected = ask(
+        demo,
+        "SELECT title FROM movie m WHERE NOT EXISTS"
+        " (SELECT 1 FROM movie_crew c WHERE c.movie_id = m.movie_id AND job = 'Director')",
+    )
+    assert undirected == []
+    odd = ask(
+        demo,
+        "SELECT title FROM movie WHERE length(release_date) <> 10 OR rating NOT BETWEEN 1 AND 10 OR length NOT BETWEEN"
+        " 60 AND 240 OR revenue < 1000000 OR budget < 1000000",
+    )
+    assert odd == []
+    assert ask(demo, "SELECT count(*) FROM movie_cast WHERE ord = 9999") == [(0,)]
+
+
+def test_there_are_homonyms_unknown_revenues_and_a_film_to_come(demo: Connection) -> None:
+    twice = {title for (title,) in ask(demo, "SELECT title FROM movie GROUP BY title HAVING count(*) = 2")}
+    assert {"Titanic", "Batman", "Dune", "Frozen"} <= twice
+    assert ask(demo, "SELECT count(*) FROM movie WHERE revenue IS NULL AND release_date < '2024'")[0][0] >= 3
+    assert ask(demo, "SELECT title FROM movie WHERE release_date > '2024-02-28' AND revenue IS NULL AND rating IS NULL")
+    assert len(ask(demo, "SELECT 1 FROM movie_person WHERE name = 'Steve McQueen' AND birthday IS NOT NULL")) == 2
+    assert len(ask(demo, "SELECT 1 FROM artist WHERE name = 'Nirvana'")) == 2
+
+
+def test_everyone_was_born_before_their_first_film(demo: Connection) -> None:
+    early = ask(
+        demo,
+        "SELECT name, title FROM movie_cast JOIN movie USING (movie_id) JOIN movie_person USING (person_id)"
+        " WHERE birthday > date(release_date, '-5 years')",
+    )
+    assert early == []
+
+
+@pytest.mark.parametrize("key", ["picture", "director", "actor_leading", "actress_leading", "visual_effects"])
+def test_each_oscar_night_since_2000_has_a_winner(demo: Connection, key: str) -> None:
+    years = {year for (year,) in ask(demo, f"SELECT year FROM oscar WHERE winner AND category_key = '{key}'")}  # noqa: S608
+    assert set(range(2000, 2025)) <= years
+
+
+def test_oscars_are_tied_to_films_of_the_year_before(demo: Connection) -> None:
+    tied = ask(
+        demo,
+        "SELECT film, year, release_date FROM oscar JOIN movie USING (movie_id)"
+        " WHERE abs(year - 1 - CAST(substr(release_date, 1, 4) AS INTEGER)) > 1",
+    )
+    assert tied == []
+    assert ask(demo, "SELECT count(*) FROM oscar WHERE movie_id IS NOT NULL")[0][0] > 80
+    # Names of the award changed, the award did not.
+    names = {name for (name,) in ask(demo, "SELECT category FROM oscar WHERE category_key = 'documentary_feature'")}
+    assert len(names) == 2
+    assert len(ask(demo, "SELECT 1 FROM oscar WHERE year = 2013 AND category_key = 'sound_editing' AND winner")) == 2
+
+
+def test_prices_are_possible_and_have_their_holidays(demo: Connection) -> None:
+    assert (
+        ask(
+            demo,
+            "SELECT ticker, date FROM price_daily WHERE NOT (low <= min(open, close) AND high >= max(open, close))",
+        )
+        == []
+    )
+    assert ask(demo, "SELECT 1 FROM price_daily WHERE strftime('%w', date) IN ('0', '6')") == []
+    assert ask(demo, "SELECT 1 FROM price_daily WHERE date IN ('2024-01-15', '2024-02-19')") == []
+    assert ask(demo, "SELECT DISTINCT date FROM price_daily WHERE is_partial") == [("2024-02-28",)]
+    assert ask(demo, "SELECT count(DISTINCT date) FROM price_daily WHERE ticker = 'ZLIL'")[0][0] == 40
+    assert ask(demo, "SELECT count(DISTINCT date) FROM price_daily WHERE ticker = 'ZJAB'")[0][0] == 38
+
+
+def test_real_companies_have_no_invented_figures(demo: Connection) -> None:
+    real = "(SELECT ticker FROM company WHERE ticker NOT IN (SELECT ticker FROM company_fact WHERE key = 'fictitious'))"
+    for table in ("price_daily", "price_minute", "dividend"):
+        assert ask(demo, f"SELECT DISTINCT ticker FROM {table} WHERE ticker IN {real}") == []  # noqa: S608
+    slow = {key for (key,) in ask(demo, f"SELECT DISTINCT key FROM company_fact WHERE ticker IN {real}")}  # noqa: S608
+    assert slow == {"sector", "industry", "country", "city", "ipoDate", "founded"}
+    assert {ticker[0] for (ticker,) in ask(demo, "SELECT ticker FROM company_fact WHERE key = 'fictitious'")} == {"Z"}
+
+
+def test_snapshots_follow_from_prices(demo: Connection) -> None:
+    off = ask(
+        demo,
+        "SELECT p.ticker FROM company_fact p JOIN company_fact e ON e.ticker = p.ticker AND e.key = 'forwardEps'"
+        " JOIN company_fact c ON c.ticker = p.ticker AND c.key = 'currentPrice'"
+        " WHERE p.key = 'forwardPE' AND abs(p.number - c.number / e.number) > 0.01",
+    )
+    assert off == []
+    assert ask(demo, "SELECT count(*) FROM stated_total WHERE relation = 'finance.dividends' AND total = 0")[0][0] >= 2
+
+
+def test_minutes_end_when_the_graph_was_taken(demo: Connection) -> None:
+    assert ask(demo, "SELECT DISTINCT ticker FROM price_minute") == [("ZLIL",)]
+    assert ask(demo, "SELECT max(at) FROM price_minute") == [("2024-02-28T10:52:00",)]
+    assert ask(demo, "SELECT as_of FROM source WHERE domain = 'finance'") == [("2024-02-28T10:52:00",)]
+
+
+def test_bands_works_and_awards(demo: Connection) -> None:
+    assert ask(demo, "SELECT count(*) FROM artist WHERE is_band")[0][0] >= 28
+    assert {len(date) for (date,) in ask(demo, "SELECT release_date FROM work WHERE release_date IS NOT NULL")} == {
+        4,
+        7,
+        10,
+    }
+    assert ask(demo, "SELECT total FROM stated_total WHERE relation = 'music.works' AND entity_id = 'bob-dylan'") == [
+        (860,)
+    ]
+    assert ask(demo, "SELECT end_date FROM artist WHERE name = 'Adele'") == [(None,)]
+    for key in ("best_new_artist", "best_album", "best_song", "best_record"):
+        years = {year for (year,) in ask(demo, f"SELECT year FROM grammy WHERE category_key = '{key}'")}  # noqa: S608
+        assert years == set(range(2000, 2020))
+    assert ask(demo, "SELECT 1 FROM billboard WHERE rank_last_week IS NULL AND weeks_in_chart = 1")
+    assert ask(demo, "SELECT count(*) FROM grammy WHERE edition <> year - 1957") == [(0,)]
+
+
+def test_games_have_two_sides_that_agree(demo: Connection) -> None:
+    for table, key in (("soccer_match", "g.date = o.date"), ("nba_game", "g.game_id = o.game_id")):
+        lonely = ask(
+            demo,
+            f"SELECT g.team_id, g.date FROM {table} g LEFT JOIN {table} o"  # noqa: S608
+            f" ON o.team_id = g.opponent_id AND o.opponent_id = g.team_id AND {key}"
+            " WHERE o.team_id IS NULL OR o.gf IS NOT g.ga OR o.ga IS NOT g.gf",
+        )
+        assert lonely == []
+        wrong = ask(
+            demo,
+            f"SELECT 1 FROM {table} WHERE (result = 'W') <> (gf > ga) OR (result = 'L') <> (gf < ga)",  # noqa: S608
+        )
+        assert wrong == []
+    assert ask(demo, "SELECT 1 FROM soccer_match WHERE date < '2024-02-28' AND result IS NULL") == []
+    assert ask(demo, "SELECT 1 FROM soccer_match WHERE date >= '2024-02-28' AND result IS NOT NULL") == []
+    assert ask(demo, "SELECT 1 FROM soccer_match WHERE date = '2024-02-28'")
+    assert ask(demo, "SELECT games, wins + losses FROM team_period") == [(81, 81)]
+
+
+def test_open_facts_lead_from_owner_to_ticker(demo: Connection) -> None:
+    facts = {(entity, key): value for entity, key, value in ask(demo, "SELECT entity, key, value FROM open_fact")}
+    assert facts["USA Today", "owner"] == "Gannett"
+    assert facts["Gannett", "traded_as"] == "NYSE: GCI"
+    assert facts["Edward Hopper", "death_date"] == "1967-05-15"
+    assert facts["Starbucks", "founders"] == "Jerry Baldwin; Zev Siegl; Gordon Bowker"
+    assert not [value for value in facts.values() if set("{}[]<>") & set(value)]
+
+
+@pytest.mark.parametrize(
+    ("name", "kind", "entity"),
+    [
+        ("madeas big happy family", "movie", "madea-s-big-happy-family"),
+        ("amelie", "movie", "amelie"),
+        ("lupita nyongo", "movie_person", "lupita-nyong"),
+        ("banc^f", "company", "BANC^F"),
+        ("lilliput microsystems", "company", "ZLIL"),
+        ("cafe utopia", "company", "ZCAF"),
+        ("olooneys ice cream & candy", "company", "ZOLO"),
+        ("apple", "company", "AAPL"),
+        ("the beatles", "artist", "the-beatles"),
+        ("beyonce", "artist", "beyonce"),
+        ("nets", "nba_team", ""),
+        ("denver nuggets", "nba_team", "nba-denver-nuggets"),
+        ("st brannocs", "soccer_team", "soccer-st-brannocs"),
+        ("atletico marisma", "soccer_team", "soccer-atletico-marisma"),
+        ("burj khalifa", "open", "Burj Khalifa"),
+        ("viva la vida", "song", "coldplay/viva-la-vida"),
+    ],
+)
+def test_names_are_found_as_people_write_them(demo: Connection, name: str, kind: str, entity: str) -> None:
+    found = NameIndex(demo.engine).resolve(name, [kind])
+    assert entity == "" or any(one.startswith(entity.replace("madea-s", "madeas")) for one in found.entities), found
+    assert (found.status == "ok") == bool(entity)
+
+
+def test_every_file_is_explained() -> None:
+    folder = pathlib.Path(load.__code__.co_filename).parent.parent / "demo"
+    readme = (folder / "README.md").read_text()
+    assert all(path.name in readme for path in folder.glob("*.jsonl"))

@@ -1,0 +1,599 @@
+"""Row files, public tables and mapped files fill the tables: merged, all or nothing, with bad rows told."""
+
+import json
+import os
+import pathlib
+import re
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import pytest
+from sqlalchemy import Engine, Table, create_engine, func, select
+
+from services.kg.domains.finance.tables import company, company_fact, dividend, price_daily, price_minute
+from services.kg.domains.movie.tables import (
+    movie,
+    movie_cast,
+    movie_crew,
+    movie_genre,
+    movie_person,
+    oscar,
+    oscar_nominee,
+)
+from services.kg.domains.music.tables import artist, artist_work, band_member, billboard, grammy, grammy_artist, work
+from services.kg.domains.open.tables import open_entity, open_fact
+from services.kg.domains.sports.tables import nba_game, soccer_match, team, team_period
+from services.kg.entities import NameIndex
+from services.kg.load import BadMapping, LoadError, LoadReport, UnknownFormat, load, run
+from services.kg.load.errors import BadRow
+from services.kg.load.graph import Graph
+from services.kg.load.identity import slug
+from services.kg.load.values import day, following, number, whole
+from services.kg.store.base import METADATA
+from services.kg.store.tables import source, stated_total
+
+POSTGRES = os.environ.get("CRAGMESH_TEST_POSTGRES", "")
+
+
+@pytest.fixture(params=["sqlite", "postgresql"])
+def store(request: pytest.FixtureRequest, tmp_path: pathlib.Path) -> Iterator[Engine]:
+    """An empty database of each dialect."""
+    if request.param == "postgresql" and not POSTGRES:
+        pytest.skip("CRAGMESH_TEST_POSTGRES names no server")
+    engine = create_engine(POSTGRES if request.param == "postgresql" else f"sqlite:///{tmp_path / 'kg.sqlite'}")
+    METADATA.drop_all(engine)
+    yield engine
+    METADATA.drop_all(engine)
+    engine.dispose()
+
+
+def put(folder: pathlib.Path, name: str, rows: Sequence[Any]) -> pathlib.Path:
+    folder.mkdir(exist_ok=True)
+    path = folder / name
+    path.write_text("\n".join(row if isinstance(row, str) else json.dumps(row, ensure_ascii=False) for row in rows))
+    return path
+
+
+def row(domain: str, kind: str, entity: str, **attrs: Any) -> dict[str, Any]:
+    return {"domain": domain, "kind": kind, "entity": entity, "attrs": attrs}
+
+
+def dump(engine: Engine, *tables: Table) -> dict[str, list[tuple[Any, ...]]]:
+    with engine.connect() as connection:
+        return {
+            table.name: sorted((tuple(found) for found in connection.execute(select(table))), key=repr)
+            for table in tables
+            or [one for one in METADATA.sorted_tables if one is not source and "name" not in one.name]
+        }
+
+
+def rows_of(engine: Engine, table: Table, **where: Any) -> list[dict[str, Any]]:
+    statement = select(table).where(*(table.c[key] == value for key, value in where.items()))
+    with engine.connect() as connection:
+        return [dict(found._mapping) for found in connection.execute(statement)]
+
+
+def load_rows(engine: Engine, folder: pathlib.Path, *rows: Any) -> LoadReport:
+    return load(put(folder / "source", "some.jsonl", rows), engine)
+
+
+# -- merging -----------------------------------------------------------------------------------------------------------
+
+
+def test_rows_of_one_film_in_any_case_and_order_become_one(store: Engine, tmp_path: pathlib.Path) -> None:
+    load_rows(
+        store,
+        tmp_path,
+        row("movie", "movie_attr", "the long road", revenue=12),
+        row("movie", "movie_attr", "the long road", original_language="fr"),
+        row("movie", "movie", "The Long Road", release_date="2004-05-06", budget=0, revenue=0, rating=0.0, n_cast=40),
+    )
+    assert rows_of(store, movie) == [
+        {
+            "movie_id": "the-long-road-2004-05-06",
+            "title": "The Long Road",
+            "original_title": None,
+            "original_language": "fr",
+            "release_date": "2004-05-06",
+            "budget": None,
+            "revenue": 12,
+            "rating": None,
+            "length": None,
+        }
+    ]
+    assert rows_of(store, stated_total) == [
+        {"relation": "movie.cast", "entity_id": "the-long-road-2004-05-06", "total": 40}
+    ]
+
+
+def test_films_of_one_title_and_different_dates_stay_apart(store: Engine, tmp_path: pathlib.Path) -> None:
+    load_rows(
+        store,
+        tmp_path,
+        row("movie", "movie", "Frozen", release_date="2010-02-05"),
+        row("movie", "movie", "Frozen", release_date="2013-11-27", revenue=1),
+        row(
+            "movie", "oscar", "Frozen", year_ceremony=2014, category="ANIMATED FEATURE FILM", film="Frozen", winner=True
+        ),
+    )
+    assert {one["release_date"]: one["revenue"] for one in rows_of(store, movie)} == {
+        "2010-02-05": None,
+        "2013-11-27": 1,
+    }
+    assert rows_of(store, oscar)[0]["movie_id"] == "frozen-2013-11-27"
+
+
+def test_a_cast_is_placed_and_an_unplaced_credit_gives_way(store: Engine, tmp_path: pathlib.Path) -> None:
+    film = {"title": "Heat", "release_date": "1995-12-15"}
+    load_rows(
+        store,
+        tmp_path,
+        row("movie", "person", "Al Pacino", birthday="1940-04-25", movies=[film]),
+        row("movie", "person", "Ann Other", movies=[film]),
+        row(
+            "movie",
+            "movie",
+            "Heat",
+            release_date="1995-12-15",
+            top_cast=[{"name": "Al Pacino", "character": "Hanna", "order": 0, "gender": 2}],
+            directors=["Michael Mann"],
+            genres=["Crime"],
+        ),
+    )
+    assert {(one["person_id"], one["ord"], one["character"]) for one in rows_of(store, movie_cast)} == {
+        ("al-pacino", 0, "Hanna"),
+        ("ann-other", 9_999, None),
+    }
+    assert rows_of(store, movie_crew)[0]["job"] == "Director"
+    assert rows_of(store, movie_genre)[0]["genre"] == "Crime"
+    assert rows_of(store, movie_person, person_id="al-pacino")[0]["birthday"] == "1940-04-25"
+
+
+def test_identifiers_keep_people_of_one_name_apart(store: Engine, tmp_path: pathlib.Path) -> None:
+    load_rows(
+        store,
+        tmp_path,
+        row("movie", "person", "Steve McQueen", id="steve-1930", birthday="1930-03-24"),
+        row("movie", "person", "Steve McQueen", id="steve-1969", birthday="1969-10-09"),
+    )
+    assert len(rows_of(store, movie_person)) == 2
+    assert set(NameIndex(store).resolve("steve mcqueen", ["movie_person"]).entities) == {"steve-1930", "steve-1969"}
+
+
+def test_companies_are_found_by_name_and_generic_words_are_refused(store: Engine, tmp_path: pathlib.Path) -> None:
+    report = load_rows(
+        store,
+        tmp_path,
+        row("finance", "company_snapshot", "acme rail corp. common stock", ticker="ACMR", market_cap=1.5e9, eps=None),
+        row("finance", "company", "Acme Rail Corp. Warrant", ticker="ACMRW", facts={"sector": "Industrials"}),
+        row("finance", "price", "ACME RAIL", date="20240227", close=10.5),
+        row("finance", "price", "acmr", date="20240227", open=10.0, volume=300),
+        row(
+            "finance",
+            "price_latest",
+            "ACME RAIL when Close price > Open price",
+            at="2024-02-28 10:49:00 EST",
+            value=10.7,
+        ),
+        row("finance", "price", "ACME RAIL", date="20240228", close=10.6),
+        row("finance", "dividend", "ACME RAIL", date="20240214", amount=0.2),
+        row("finance", "dividend_empty", "ACMRW", start=None, end=None),
+        row("finance", "dividend_empty", "ACMR", start="20230101", end="20231231"),
+        row("finance", "pe_ratio", "ACMR", value="Infinity"),
+        row("finance", "market_cap", "TECH STOCKS", value=5),
+    )
+    assert [(p.line, p.field) for p in report.files[0].problems] == [(11, "entity")]
+    assert "TECH STOCKS" in report.files[0].problems[0].reason
+    day27, day28 = sorted(rows_of(store, price_daily), key=lambda one: str(one["date"]))
+    assert (day27["open"], day27["close"], day27["volume"], day27["is_partial"]) == (10.0, 10.5, 300, False)
+    assert day28["is_partial"] is True
+    assert rows_of(store, price_minute)[0]["at"] == "2024-02-28T10:49:00"
+    assert rows_of(store, stated_total) == [{"relation": "finance.dividends", "entity_id": "ACMRW", "total": 0}]
+    assert {(one["ticker"], one["key"], one["number"]) for one in rows_of(store, company_fact)} == {
+        ("ACMR", "marketCap", 1.5e9),
+        ("ACMRW", "sector", None),
+    }
+    assert rows_of(store, dividend)[0]["value"] == 0.2
+    assert rows_of(store, source)[0]["as_of"] == "2024-02-28T10:49:00"
+
+
+def test_music_rows_meet_by_normal_name(store: Engine, tmp_path: pathlib.Path) -> None:
+    load_rows(
+        store,
+        tmp_path,
+        row("music", "work", "Halo", artist="Beyoncé", release_date="2008", country="XW"),
+        row("music", "song", "Halo", author="Beyonce"),
+        row("music", "lifespan", "beyonce", begin="1981-09-04", end=None),
+        row("music", "band", "Destiny's Child", members=["Beyoncé", "Kelly Rowland"], n_members=5),
+        row("music", "grammy", "Crazy", year=2003, category="Best Rap Duo", artist="Beyoncé featuring Jay-Z"),
+        row("music", "grammy_count", "Beyoncé until now", count=27),
+        row("music", "grammy_year", "2018", best_new_artist="Dua Lipa", awards=[
+            {"category": "best grammy song", "winner": "This Is America, sung by Somebody Else"}
+        ]),
+        row("music", "billboard", "Halo", date="2009-05-23", rank=5, artist="Beyonce", rank_last_week="-"),
+    )  # fmt: skip
+    assert len(rows_of(store, artist, artist_id="beyonce")) == 1
+    assert rows_of(store, artist, artist_id="beyonce")[0]["begin_date"] == "1981-09-04"
+    halo = rows_of(store, work, title="Halo")
+    assert [(one["work_id"], one["release_date"], one["country"]) for one in halo] == [("beyonce/halo", "2008", "XW")]
+    assert rows_of(store, band_member, member_name="Beyoncé")[0]["member_id"] == "beyonce"
+    assert {one["artist_id"] for one in rows_of(store, grammy_artist)} == {"beyonce", "jay-z", "dua-lipa"}
+    song = rows_of(store, grammy, category_key="best_song")[0]
+    assert (song["nominee"], song["artist"], song["edition"]) == ("This Is America", None, 61)
+    assert {(one["relation"], one["total"]) for one in rows_of(store, stated_total)} == {
+        ("music.members", 5),
+        ("music.grammys", 27),
+    }
+    charted = rows_of(store, billboard)[0]
+    assert (charted["rank_last_week"], charted["work_id"]) == (None, "beyonce/halo")
+    assert rows_of(store, artist_work, work_id="beyonce/halo") == [{"artist_id": "beyonce", "work_id": "beyonce/halo"}]
+
+
+def test_sports_rows_become_games_and_totals(store: Engine, tmp_path: pathlib.Path) -> None:
+    load_rows(
+        store,
+        tmp_path,
+        row("sports", "soccer_match", "Kestrel", date="2024-03-17", opponent="Vale", venue="Home", result="win",
+            GF=2, GA=0, league="CRG-First", season="2324", time="18:30:00"),
+        row("sports", "soccer_match", "Kestrel", date="2024-03-30", opponent="Bay", venue="Away", result=None,
+            GF="None", GA="None", Captain="None"),
+        row("sports", "nba_period", "Denver Nuggets", period="2023-01", games=14, wins=9, losses=5, points_for=1540.0,
+            home_beat=["Utah Jazz", "Utah Jazz"]),
+        row("sports", "nba_period", "Miami Heat", period="2023-06-12", games=1, wins=0, losses=1, away_losses=1,
+            away_wins=0, home_wins=0, home_losses=0, points_for=89.0, points_against=94.0, season_types=["Playoffs"]),
+        row("sports", "nba_period", "Miami Heat", period="2023-06-12", games=1, wins=0, losses=1, away_losses=1,
+            away_lost_to=["Denver Nuggets"], points_for=89.0),
+        row("sports", "no_match", "Kestrel", when="2024-03-26"),
+        row("sports", "no_match", "Kestrel", when="last week"),
+        row("sports", "soccer_period", "Kestrel", period="last time", games=1, GF=1, GA=0, wins=1, draws=0, losses=0),
+    )  # fmt: skip
+    past, future = sorted(rows_of(store, soccer_match), key=lambda one: str(one["date"]))
+    assert (past["result"], past["gf"], past["team_id"]) == ("W", 2, "soccer-kestrel")
+    assert (future["result"], future["gf"], future["captain"]) == (None, None, None)
+    game = rows_of(store, nba_game)[0]
+    assert (game["opponent"], game["venue"], game["result"], game["gf"], game["ga"]) == (
+        "Denver Nuggets", "Away", "L", 89, 94,
+    )  # fmt: skip
+    assert game["season_type"] == "Playoffs"
+    periods = {(one["team_id"], one["start"], one["end"]): one["games"] for one in rows_of(store, team_period)}
+    assert periods[("nba-denver-nuggets", "2023-01-01", "2023-02-01")] == 14
+    assert periods[("soccer-kestrel", "2024-03-26", "2024-03-27")] == 0
+    assert rows_of(store, team_period, team_id="nba-denver-nuggets")[0]["home_beat"] == "Utah Jazz; Utah Jazz"
+    assert {one["sport"] for one in rows_of(store, team)} == {"soccer", "nba"}
+    assert rows_of(store, source)[0]["as_of"] == "2024-03-17"
+
+
+def test_pages_lose_their_markup(store: Engine, tmp_path: pathlib.Path) -> None:
+    load_rows(
+        store,
+        tmp_path,
+        row(
+            "open",
+            "wiki",
+            "Honolulu",
+            summary="A '''city'''.",
+            infobox={"Elevation": "{{convert|19|ft|m}}", "image": "x"},
+        ),
+    )
+    assert rows_of(store, open_entity) == [{"entity": "Honolulu", "summary": "A city."}]
+    assert rows_of(store, open_fact) == [{"entity": "Honolulu", "key": "elevation", "value": "19 ft", "ord": 0}]
+
+
+def test_names_of_other_scripts_signs_and_quotes_are_kept(store: Engine, tmp_path: pathlib.Path) -> None:
+    titles = ["千と千尋の神隠し", "+", "÷", "Robert'); DROP TABLE movie;--", 'Say "Hi"', "100% \\ Wolf", "Null"]
+    load_rows(store, tmp_path, *(row("movie", "movie", title, release_date="2001-01-01") for title in titles))
+    assert {one["title"] for one in rows_of(store, movie)} == set(titles)
+    assert len({slug(title) for title in titles}) == len(titles)
+    assert NameIndex(store).resolve("Robert'); DROP TABLE movie;--", ["movie"]).status == "ok"
+
+
+# -- all or nothing ----------------------------------------------------------------------------------------------------
+
+
+def test_loading_twice_changes_nothing_and_reads_nothing(store: Engine, tmp_path: pathlib.Path) -> None:
+    rows = [
+        row("movie", "movie", "Heat", release_date="1995-12-15", top_cast=[{"name": "Al Pacino"}]),
+        row("music", "grammy", "Hello", year=2016, category="Song Of The Year", artist="Adele"),
+        row(
+            "sports",
+            "nba_period",
+            "Miami Heat",
+            period="2023-06-12",
+            games=1,
+            wins=1,
+            home_wins=1,
+            home_beat=["Utah Jazz"],
+        ),
+    ]
+    first = load_rows(store, tmp_path, *rows)
+    before = dump(store)
+    again = load_rows(store, tmp_path, *rows)
+    assert (first.unchanged, again.unchanged) == (False, True)
+    assert again.rows == 0
+    assert dump(store) == before
+
+    with store.begin() as connection:
+        connection.execute(source.delete())
+    forced = load_rows(store, tmp_path, *rows)
+    assert forced.rows == first.rows
+    assert dump(store) == before
+
+
+def test_a_changed_file_is_merged_over_what_it_gave(store: Engine, tmp_path: pathlib.Path) -> None:
+    load_rows(store, tmp_path, row("movie", "movie", "Heat", release_date="1995-12-15", revenue=1, budget=7))
+    report = load_rows(store, tmp_path, row("movie", "movie", "Heat", release_date="1995-12-15", revenue=2))
+    assert not report.unchanged
+    assert [(one["revenue"], one["budget"]) for one in rows_of(store, movie)] == [(2, 7)]
+    assert len(rows_of(store, source)) == 1
+
+
+def test_a_failure_in_the_middle_leaves_the_old_state(
+    store: Engine, tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    load_rows(store, tmp_path, row("movie", "movie", "Heat", release_date="1995-12-15"))
+    before = dump(store)
+
+    def fail(*_: object) -> None:
+        raise RuntimeError("the power went out")
+
+    monkeypatch.setattr(run, "index_names", fail)
+    with pytest.raises(RuntimeError, match="power"):
+        load_rows(store, tmp_path, row("movie", "movie", "Ronin", release_date="1998-09-25"))
+    assert dump(store) == before
+    assert not [path.name for path in tmp_path.iterdir() if "loading" in path.name or "lock" in path.name]
+
+
+def test_two_loads_of_one_database_do_not_mix(tmp_path: pathlib.Path) -> None:
+    engine = create_engine(f"sqlite:///{tmp_path / 'kg.sqlite'}")
+    with run._alone(tmp_path / "kg.sqlite"), pytest.raises(LoadError, match="another load"):
+        load_rows(engine, tmp_path, row("movie", "movie", "Heat"))
+    load_rows(engine, tmp_path, row("movie", "movie", "Heat"))
+    assert len(rows_of(engine, movie)) == 1
+    engine.dispose()
+
+
+def test_bad_rows_are_told_counted_and_left_out(store: Engine, tmp_path: pathlib.Path) -> None:
+    report = load_rows(
+        store,
+        tmp_path,
+        row("movie", "movie", "Heat", release_date="1995-12-15"),
+        "no json",
+        "[1, 2]",
+        row("movie", "recipe", "Soup"),
+        row("movie", "movie", ""),
+        row("movie", "movie", "X", release_date="the spring of 1990"),
+        row("movie", "movie", "Y", revenue="a lot"),
+        row("movie", "movie", "Z", top_cast="nobody"),
+        {"domain": "movie", "kind": "movie", "entity": "W", "attrs": [1]},
+        row("movie", "movie", "V", budget=10**30),
+        *(["{"] * 30),
+    )
+    file = report.files[0]
+    assert file.skipped == 39
+    assert len(file.problems) == 20
+    assert [(problem.line, problem.field) for problem in file.problems[:9]] == [
+        (2, ""), (3, ""), (4, "kind"), (5, "entity"), (6, "release_date"), (7, "revenue"), (8, "top_cast"),
+        (9, "attrs"), (10, "budget"),
+    ]  # fmt: skip
+    assert rows_of(store, source)[0]["skipped"] == 39
+    assert "Heat" in {one["title"] for one in rows_of(store, movie)}
+
+
+def test_folders_are_read_whole_and_unknown_files_named(store: Engine, tmp_path: pathlib.Path) -> None:
+    put(tmp_path / "source", "a.jsonl", [row("movie", "movie", "Heat")])
+    put(tmp_path / "source", "b.jsonl", [row("open", "wiki", "Rome", summary="A city.")])
+    put(tmp_path / "source", "c.jsonl", [{"unheard": "of"}])
+    put(tmp_path / "source", "README.md", ["notes"])
+    report = load(tmp_path / "source", store)
+    assert report.unknown == ["source/c.jsonl"]
+    assert {file.name for file in report.files} == {"source/a.jsonl", "source/b.jsonl"}
+    assert (report.tables["movie"], report.tables["open_entity"]) == (1, 1)
+
+
+def test_a_domain_can_be_taken_alone(store: Engine, tmp_path: pathlib.Path) -> None:
+    path = put(tmp_path, "a.jsonl", [row("movie", "movie", "Heat"), row("open", "wiki", "Rome", summary="A city.")])
+    report = load(path, store, domain="open")
+    assert (report.tables["movie"], report.tables["open_entity"]) == (0, 1)
+
+
+def test_what_cannot_be_loaded_says_why(store: Engine, tmp_path: pathlib.Path) -> None:
+    with pytest.raises(LoadError, match="there is no"):
+        load(tmp_path / "nowhere", store)
+    with pytest.raises(UnknownFormat, match="--mapping"):
+        load(put(tmp_path, "x.csv", ["a,b", "1,2"]), store)
+    with pytest.raises(LoadError, match="git lfs pull"):
+        load(put(tmp_path, "y.jsonl", ["version https://git-lfs.github.com/spec/v1"]), store)
+    (tmp_path / "z.jsonl.bz2").write_bytes(b"BZh91AY&SY broken")
+    with pytest.raises(LoadError, match="broken"):
+        load(tmp_path / "z.jsonl.bz2", store)
+
+
+def test_progress_is_told_in_bytes_that_do_not_shrink(store: Engine, tmp_path: pathlib.Path) -> None:
+    told: list[tuple[str, int, int]] = []
+    path = put(tmp_path, "a.jsonl", [row("movie", "movie", f"Film {number}") for number in range(600)])
+    load(path, store, progress=lambda *step: told.append(step))
+    reading = [(done, total) for step, done, total in told if step == "a.jsonl"]
+    assert len(reading) >= 3
+    assert reading == sorted(reading)
+    assert reading[-1][0] == reading[-1][1] == 2 * path.stat().st_size
+    assert any(step.startswith("movie ") for step, _, _ in told)
+
+
+# -- public tables -----------------------------------------------------------------------------------------------------
+
+OSCARS = """year_film,year_ceremony,ceremony,category,name,film,winner
+1995,1996,68,MUSIC (Original Song),Music and Lyric by Ann Bee,Toy Days,False
+1995,1996,68,MUSIC (Original Song),Music and Lyric by Ann Bee,Toy Days,False
+1995,1996,68,BEST PICTURE,"Cee Dee and Eff Gee, Producers",Heat,True
+1995,1996,68,FOREIGN LANGUAGE FILM,France,Un Film,True
+1995,x,68,BEST PICTURE,Nobody,Nothing,True
+"""
+GRAMMYS = """year,title,category,nominee,artist,workers,winner
+2019,62nd,Record Of The Year,Bad Tune,Ann Bee,,True
+2019,62nd,Record Of The Year,Other Tune,Simon & Bar,,True
+2019,62nd,Record Of The Year,Third Tune,Cee Dee Featuring Ann Bee,,True
+2019,62nd,Record Of The Year,Fourth Tune,(Various Artists),"Ann Other, producer; E. Gineer, engineer",True
+2018,61st,Best New Artist,Cee Dee,,,True
+2018,61st,Song Of The Year,Bad Tune,,"Ann Other, songwriter (Ann Bee)",True
+2018,61st,Album Of The Year,,,,True
+"""
+
+
+def test_oscars(store: Engine, tmp_path: pathlib.Path) -> None:
+    (tmp_path / "o.csv").write_text(OSCARS)
+    put(tmp_path, "m.jsonl", [row("movie", "movie", "Heat", release_date="1995-12-15")])
+    load(tmp_path / "o.csv", store)
+    report = load(tmp_path / "m.jsonl", store)
+    assert report.tables["oscar"] == 4
+    assert rows_of(store, oscar, category_key="picture")[0]["movie_id"] == "heat-1995-12-15"
+    assert len(rows_of(store, oscar, category_key="original_song")) == 2
+    assert {one["name"] for one in rows_of(store, movie_person)} == {"Ann Bee", "Cee Dee", "Eff Gee"}
+    assert len(rows_of(store, oscar_nominee)) == 4
+
+
+def test_grammys_of_a_year_that_lists_nominees(store: Engine, tmp_path: pathlib.Path) -> None:
+    (tmp_path / "g.csv").write_text(GRAMMYS)
+    report = load(tmp_path / "g.csv", store)
+    assert [problem.field for problem in report.files[0].problems] == ["nominee"]
+    assert {one["nominee"] for one in rows_of(store, grammy, winner=True, year=2019)} == {"Bad Tune"}
+    assert {one["nominee"] for one in rows_of(store, grammy, winner=True, year=2018)} == {"Cee Dee", "Bad Tune"}
+    names = {one["name"] for one in rows_of(store, artist)}
+    assert {"Ann Bee", "Cee Dee", "Simon & Bar", "Ann Other", "E. Gineer"} <= names
+    assert not names & {"Simon", "Bar", "Various Artists", "(Various Artists)"}
+    # The record and the song are one work of one artist.
+    assert {one["work_id"] for one in rows_of(store, grammy, nominee="Bad Tune")} == {"ann-bee/bad-tune"}
+
+
+def test_companies_and_their_tickers(store: Engine, tmp_path: pathlib.Path) -> None:
+    (tmp_path / "c.csv").write_text(",Name,Symbol\n0,Acme Inc. Common Stock,ACM\n1,Nan Fund,NAN\n2,Odd,not a ticker\n")
+    report = load(tmp_path / "c.csv", store)
+    assert report.skipped == 1
+    assert {one["ticker"] for one in rows_of(store, company)} == {"ACM", "NAN"}
+    assert NameIndex(store).resolve("acme", ["company"]).entities == ("ACM",)
+
+
+# -- mapped files ------------------------------------------------------------------------------------------------------
+
+MAPPING = """
+domain: movie
+tables:
+  - table: movie
+    columns:
+      movie_id: {slug: [Name, Released]}
+      title: Name
+      release_date: Released
+      revenue: figures.gross
+      original_language: {value: fr}
+  - table: movie_genre
+    columns:
+      movie_id: {slug: [Name, Released]}
+      genre: {column: Genres, split: ","}
+"""
+
+
+def mapped(folder: pathlib.Path, text: str = MAPPING) -> pathlib.Path:
+    path = folder / "own.yaml"
+    path.write_text(text)
+    return path
+
+
+def test_a_mapping_fills_tables_from_json_lines(store: Engine, tmp_path: pathlib.Path) -> None:
+    path = put(tmp_path, "own.jsonl", [
+        {"Name": "Un Film", "Released": "20010425", "figures": {"gross": "1,000"}, "Genres": "Drama, War"},
+        {"Name": "Two", "Released": "soon", "figures": {"gross": 1}, "Genres": ""},
+        {"Name": "Three", "Released": "2001", "Genres": ""},
+        "no json",
+    ])  # fmt: skip
+    report = load(path, store, mapping=mapped(tmp_path))
+    assert [(one["movie_id"], one["revenue"], one["original_language"]) for one in rows_of(store, movie)] == [
+        ("un-film-20010425", 1000, "fr")
+    ]
+    assert {one["genre"] for one in rows_of(store, movie_genre)} == {"Drama", "War"}
+    assert {(one.line, one.field) for one in report.files[0].problems} == {
+        (2, "release_date"), (3, "figures.gross"), (4, ""),
+    }  # fmt: skip
+    assert NameIndex(store).resolve("un film", ["movie"]).status == "ok"
+    assert load(path, store, mapping=mapped(tmp_path)).unchanged
+    assert not load(path, store, mapping=mapped(tmp_path, MAPPING.replace("fr", "en"))).unchanged
+
+
+def test_a_mapping_fills_tables_from_csv(store: Engine, tmp_path: pathlib.Path) -> None:
+    (tmp_path / "p.csv").write_text("sym,when,last\nacm,2024-02-27,10.5\nacm,2024-02-28,n/a\n,2024-02-28,1\n")
+    mapping = "domain: finance\ntables: [{table: price_daily, columns: {ticker: sym, date: when, close: last}}]"
+    report = load(tmp_path / "p.csv", store, mapping=mapped(tmp_path, mapping))
+    assert [(one["ticker"], one["date"], one["close"]) for one in rows_of(store, price_daily)] == [
+        ("ACM", "2024-02-27", 10.5),
+        ("ACM", "2024-02-28", None),
+    ]
+    assert report.skipped == 1
+    assert rows_of(store, source)[0]["as_of"] == "2024-02-28"
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        ("domain: cooking\ntables: []", "domain"),
+        ("domain: movie\ntables: [{table: recipe, columns: {a: b}}]", "no table 'recipe'"),
+        ("domain: movie\ntables: [{table: movie, columns: {movie_id: a, title: b, colour: c}}]", "no column 'colour'"),
+        ("domain: movie\ntables: [{table: movie, columns: {movie_id: a}}]", "needs title"),
+        ("domain: movie\ntables: [{table: movie, columns: {movie_id: {eval: '1'}, title: b}}]", "movie_id"),
+        ("domain: movie\ntables: [{table: movie, columns: {movie_id: a, title: b}, where: c}]", "where"),
+        ("domain: movie\ntables: [{table: name, columns: {name_id: a}}]", "no table 'name'"),
+        ("!!python/object/apply:os.system ['true']", "YAML"),
+        ("a: [", "YAML"),
+        ("just words", "the file"),
+    ],
+)
+def test_a_mapping_that_is_wrong_is_refused_with_the_place(tmp_path: pathlib.Path, text: str, says: str) -> None:
+    engine = create_engine("sqlite://")
+    with pytest.raises(BadMapping, match=re.escape(says)):
+        load(put(tmp_path, "own.jsonl", [{}]), engine, mapping=mapped(tmp_path, text))
+    engine.dispose()
+
+
+# -- parts -------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("written", "iso"),
+    [("20240228", "2024-02-28"), ("2024-2-8", "2024-02-08"), ("2024", "2024"), ("1987-00-00", "1987"), ("", None),
+     ("2024-02-28 00:00:00 EST", "2024-02-28"), ("2024-03-09T00:00:00.000", "2024-03-09"), ("None", None)],
+)  # fmt: skip
+def test_dates_become_iso(written: str, iso: str | None) -> None:
+    assert day(written) == iso
+
+
+@pytest.mark.parametrize("written", ["2024-13-01", "2024-02-30", "soon", "0000", "20241301"])
+def test_no_date_is_refused(written: str) -> None:
+    with pytest.raises(BadRow):
+        day(written)
+
+
+def test_numbers_are_finite_or_unknown() -> None:
+    assert [number(value) for value in ("Infinity", float("nan"), None, "1,234.5", True)] == [
+        None,
+        None,
+        None,
+        1234.5,
+        None,
+    ]
+    assert whole("3.0") == 3
+    with pytest.raises(BadRow):
+        whole(2**63)
+
+
+def test_windows_end_on_the_day_after() -> None:
+    assert [following(one) for one in ("2024-02-28", "2023-12", "2023")] == ["2024-02-29", "2024-01-01", "2024-01-01"]
+
+
+def test_many_rows_go_in_batches_that_merge_alike(store: Engine) -> None:
+    METADATA.create_all(store)
+    with store.begin() as connection:
+        graph = Graph(connection)
+        for number_ in range(2_500):
+            graph.put(movie, movie_id=str(number_ % 1_100), title="A", revenue=number_ if number_ < 1_100 else None)
+            graph.put(movie, weak=True, movie_id=str(number_ % 1_100), title="b", budget=number_)
+        graph.flush()
+        assert connection.scalar(select(func.count()).select_from(movie)) == 1_100
+        found = connection.execute(select(movie).where(movie.c.movie_id == "7")).one()
+        assert (found.title, found.revenue, found.budget) == ("A", 7, 7)
