@@ -139,7 +139,7 @@ class _Run:
 
     def _has_rows(self, rows: Rows) -> bool:
         """Whether the graph has any row of each entity: a count of nothing is only then a fact about it."""
-        if self._findings.status is not None or NO_ROWS_STATED in self._findings.notes:
+        if self._findings.status is not None or self._findings.stated or NO_ROWS_STATED in self._findings.notes:
             return True
         view = view_of(rows.function.view) if rows.evidence else rows.source
         return all(

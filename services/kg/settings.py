@@ -15,7 +15,7 @@ class KgSettings(KitSettings, MeshUrls, EncoderSettings):
     # Writing the program; above it the rules write one.
     kg_write_cap_s: float = Field(10.0, gt=0, le=30)
     # Worked examples in the prompt: more make it longer, fewer leave functions unseen.
-    kg_examples: int = Field(6, ge=0, le=20)
+    kg_examples: int = Field(4, ge=0, le=20)
     # Whether the base model can write programs from examples alone. One of 1.5 B parameters can, the embedded one of
     # 135 M cannot: for it the rules answer until the adapter below is served.
     kg_base_model_writes: bool = False

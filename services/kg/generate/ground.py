@@ -98,7 +98,7 @@ def spelt(text: str, query: str) -> str | None:
 
 
 def says_year(year: str, query: str) -> bool:
-    """Whether the question says a year, a ceremony by its number, or a year by another word; models know some by heart."""
+    """Whether the question says a year, by its number or by another word; models know some years by heart."""
     return year in query or _OTHER_YEARS.search(query) is not None
 
 

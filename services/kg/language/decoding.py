@@ -15,6 +15,14 @@ MAX_STATEMENTS = 4
 MAX_NAME = 80
 MAX_TIME = 40
 NUMERIC = frozenset({"integer", "number", "money", "percent"})
+# What a time begins with that does not begin with a digit; anything else in its place is another argument gone astray.
+TIME_WORDS = (
+    *("yesterday", "today", "tomorrow", "day", "last", "latest", "this", "next", "past", "previous", "recent", "most"),
+    *("current", "first", "second", "third", "fourth", "final", "q1", "q2", "q3", "q4", "since", "before", "after"),
+    *("until", "between", "from", "week", "month", "quarter", "year", "ipo", "now", "opening", "end"),
+    *("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec"),
+    *("mon", "tue", "wed", "thu", "fri", "sat", "sun"),
+)
 # A fact of an entity that has facts of any name.
 ANY_KEY = "[a-z] [a-zA-Z0-9 _]{0,40}"
 AGGREGATES = ("AVG", "SUM", "MIN", "MAX", "LEN")
@@ -33,7 +41,7 @@ def decoding_grammar(catalogue: Catalogue, domain: str) -> str:
         'name ::= "\\"" namechar namerest "\\""',
         r'namechar ::= [^"\\\n\t ]',
         rf'namerest ::= [^"\\\n\t]{{0,{MAX_NAME - 1}}}',
-        f'time ::= "\\"" [a-z0-9] [a-z0-9 -]{{0,{MAX_TIME}}} "\\""',
+        f'time ::= "\\"" ([0-9] | {_choice(TIME_WORDS)}) [a-z0-9 -]{{0,{MAX_TIME}}} "\\""',
         'year ::= "\\"" ("18" | "19" | "20") [0-9] [0-9] "\\""',
         "number ::= [0-9]{1,12}",
         'rows ::= "[:" [1-9] [0-9]? "]"',

@@ -148,6 +148,8 @@ def _writable(engine: Engine) -> Iterator[Engine]:
     path.parent.mkdir(parents=True, exist_ok=True)
     copy = path.with_name(path.name + ".loading")
     with _alone(path):
+        # What a killed load left would be rolled back into the copy.
+        copy.with_name(copy.name + "-journal").unlink(missing_ok=True)
         if path.exists():
             shutil.copyfile(path, copy)
         else:

@@ -53,7 +53,7 @@ PROGRAMS = (
     ),
     ("finance", "when did zzt first pay a dividend", 'get_stock_dividend("zzt") sort(None, date)["date"][:1]'),
     ("finance", "how many dividends did zzt pay in 2023", 'LEN get_stock_dividend("zzt", "2023")'),
-    ("finance", "what sector is zuzana tools in", 'get_stock_info("zuzana tools")["sector"]'),
+    ("finance", "what sector is zzt in", 'get_stock_info("zzt")["sector"]'),
     ("music", "who sings hallow", 'get_song("hallow")["author"]'),
     ("music", "when was ilse vant born?", 'get_person("ilse vant")["birth_date"]'),
     (

@@ -104,9 +104,10 @@ REPLIES: dict[tuple[str, str], Any] = {
     ("/music/grammy_get_best_album_by_year", "2018"): ["Golden Hour"],
     # Some come as a text of JSON.
     ("/sports/soccer/get_games_on_date", "2024 Kestrel"): json.dumps(soccer(
-        date=("2024-02-24T00:00:00.000", "2024-03-09T00:00:00.000"), time=("12:30:00", "15:00:00"), venue=("Home", "Home"),
-        result=("D", None), GF=("1 (4)", None), GA=("1 (3)", None), opponent=("Öland", "Öland"), xG=(1.6, None),
-        Attendance=(7360, None), Captain=("Idris Vale", None), day=("Sat", "Sat"), round=("QF", "QF"), Notes=("", ""),
+        date=("2024-02-24T00:00:00.000", "2024-03-09T00:00:00.000"), time=("12:30:00", "15:00:00"),
+        venue=("Home", "Home"), result=("D", None), GF=("1 (4)", None), GA=("1 (3)", None), opponent=("Öland", "Öland"),
+        xG=(1.6, None), Attendance=(7360, None), Captain=("Idris Vale", None), day=("Sat", "Sat"), round=("QF", "QF"),
+        Notes=("", ""),
     )),
     ("/sports/nba/get_games_on_date", "2022-10 Chicago Bulls"): {
         "season_id": {"0": "12022"}, "game_id": {"0": "0012200049"}, "game_date": {"0": "2022-10-11 00:00:00"},
@@ -290,10 +291,11 @@ async def test_unknown_names_leave_an_empty_graph(graph: Engine, filling: Fillin
 
 
 async def test_what_does_not_come_in_time_is_left_out(graph: Engine, filling: Filling) -> None:
-    names = {"open": [f"page {number}" for number in range(8)] + ["florida city"]}
-    report = await filling("open", names, ["get_open"], app=fake(0.15), seconds=0.5)
-    assert report.truncated
-    assert report.failed or report.requests < 16
+    # Time for the search, and not for the page.
+    report = await filling("open", {"open": ["florida city"]}, ["get_open"], app=fake(0.5), seconds=1.3)
+    assert report.failed == ["/open/get_entity"]
+    assert rows_of(graph, open_entity) == []
+    assert rows_of(graph, source)[0]["name"] == "live"
 
 
 async def test_an_api_that_is_not_there_says_so(graph: Engine, filling: Filling) -> None:

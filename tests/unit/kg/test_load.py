@@ -9,7 +9,9 @@ from typing import Any
 
 import pytest
 from sqlalchemy import Engine, Table, create_engine, func, select
+from typer.testing import CliRunner
 
+from services.cli.kg import app
 from services.kg.domains.finance.tables import company, company_fact, dividend, price_daily, price_minute
 from services.kg.domains.movie.tables import (
     movie,
@@ -343,6 +345,17 @@ def test_a_failure_in_the_middle_leaves_the_old_state(
     assert not [path.name for path in tmp_path.iterdir() if "loading" in path.name or "lock" in path.name]
 
 
+def test_what_a_killed_load_left_does_no_harm(tmp_path: pathlib.Path) -> None:
+    engine = create_engine(f"sqlite:///{tmp_path / 'kg.sqlite'}")
+    load_rows(engine, tmp_path, row("movie", "movie", "Heat"))
+    for left in ("kg.sqlite.loading", "kg.sqlite.loading-journal", "kg.sqlite.lock"):
+        (tmp_path / left).write_bytes(b"half a page")
+    load_rows(engine, tmp_path, row("movie", "movie", "Ronin"))
+    assert {one["title"] for one in rows_of(engine, movie)} == {"Heat", "Ronin"}
+    assert {path.name for path in tmp_path.iterdir()} == {"kg.sqlite", "source"}
+    engine.dispose()
+
+
 def test_two_loads_of_one_database_do_not_mix(tmp_path: pathlib.Path) -> None:
     engine = create_engine(f"sqlite:///{tmp_path / 'kg.sqlite'}")
     with run._alone(tmp_path / "kg.sqlite"), pytest.raises(LoadError, match="another load"):
@@ -597,3 +610,33 @@ def test_many_rows_go_in_batches_that_merge_alike(store: Engine) -> None:
         assert connection.scalar(select(func.count()).select_from(movie)) == 1_100
         found = connection.execute(select(movie).where(movie.c.movie_id == "7")).one()
         assert (found.title, found.revenue, found.budget) == ("A", 7, 7)
+
+
+# -- the command -------------------------------------------------------------------------------------------------------
+
+
+def test_the_command_loads_shows_and_skips(tmp_path: pathlib.Path) -> None:
+    url = f"sqlite:///{tmp_path / 'kg.sqlite'}"
+    source_ = put(tmp_path, "a.jsonl", [row("movie", "movie", "Heat"), "no json"])
+    first = CliRunner().invoke(app, ["load", str(source_), "--database", url])
+    assert first.exit_code == 0
+    assert "a.jsonl:2" in first.output
+    assert "movie 1" in first.output
+    again = CliRunner().invoke(app, ["load", str(source_), "--database", url])
+    assert (again.exit_code, "unchanged" in again.output) == (0, True)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code"),
+    [
+        (["nowhere"], 1),
+        (["demo", "--domain", "cooking"], 2),
+        (["demo", "--database", "mysql://x"], 1),
+        (["demo", "--mapping", "nowhere.yaml"], 2),
+    ],
+)
+def test_the_command_says_what_is_wrong(tmp_path: pathlib.Path, arguments: list[str], code: int) -> None:
+    url = ["--database", f"sqlite:///{tmp_path / 'kg.sqlite'}"]
+    done = CliRunner().invoke(app, ["load", *(url if "--database" not in arguments else []), *arguments])
+    assert done.exit_code == code
+    assert "Traceback" not in done.output

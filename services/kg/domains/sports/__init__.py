@@ -18,8 +18,9 @@ def _league(c: Any, values: tuple[Any, ...]) -> ColumnElement[bool]:
     if len(wanted) > 4 and wanted[3] == "-":
         wanted = wanted[4:]
     # A source may not say the league of a game; that is no reason to hide it.
-    known: ColumnElement[bool] = c["league"].is_(None)
-    return known | func.lower(c["league"]).contains(wanted, autoescape=True)
+    spelt = func.replace(func.replace(func.lower(c["league"]), "-", ""), " ", "")
+    unknown: ColumnElement[bool] = c["league"].is_(None)
+    return unknown | spelt.contains(wanted.replace("-", "").replace(" ", ""), autoescape=True)
 
 
 def _result(c: Any, operator: Operator, values: tuple[Any, ...]) -> ColumnElement[bool]:

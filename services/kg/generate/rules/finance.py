@@ -27,7 +27,7 @@ _NOT_ONE_DAY = re.compile(r"^(?:first|last|final|second|third|1st) (?:full )?(?:
 
 # Indices, sectors and what no price says.
 _NO_COMPANY = (
-    r"dow jones|s&p|\bindex\b|\bindices\b|russell \d|nasdaq (?:composite|100)|\bsectors?\b(?!.*_)|exchanges\b|venture|"
+    r"dow jones|s&p|\bindex\b|\bindices\b|russell \d|nasdaq (?:composite|100)|exchanges\b|venture|"
     r"crypto|\betfs\b|ipos\b"
 )
 _PRICE = (
@@ -38,9 +38,9 @@ _PRICE = (
 
 def statements(question: Question) -> list[str]:
     """The statements for a question, none when no rule fits."""
-    if question.says(_NO_COMPANY):
-        return []
     names = question.sides("company")
+    if question.says(_NO_COMPANY) or (not names and question.says(r"\bsectors?\b")):
+        return []
     if not names:
         guessed = question.guess()
         names = [guessed] if guessed else []

@@ -77,6 +77,9 @@ def statements(question: Question) -> list[str]:
     films, people = question.sides("movie"), question.sides("movie_person")
     if len(films) > 1 and not question.compares:
         films = [max(films, key=len)]
+    if question.says(r"franchise|\bseries\b|sequels|how many .*(?:movies|films) (?:are|were) there") and not people:
+        names = films or [re.sub(r" (?:franchise|series|movies|films)$", "", name) for name in _guess(question)]
+        return [f'ALL get_movie({quote(name)})["title"]' for name in names[:2]]
     if question.says(_AWARD) and (found := _oscar(question, films, people)):
         return found
     if films and (role := _role(question)):
@@ -97,8 +100,6 @@ def statements(question: Question) -> list[str]:
     for pattern, job in _JOBS:
         if question.says(pattern) and not question.says(r"direct|release|language|box"):
             return [f'get_movie_person_crew({quote(name)}, None, eq(job, "{job}"))["name"]' for name in names[:2]]
-    if question.says(r"how many|number of") and question.says(r"series|franchise|sequel"):
-        return []
     for pattern, key in FILM_KEYS:
         if names and question.says(pattern):
             return [f'get_movie({quote(name)})["{key}"]' for name in names[:3]]

@@ -1,0 +1,112 @@
+"""Awards are one under all their names, and free text names its people."""
+
+import pytest
+
+from services.kg.domains.movie.oscars import CATEGORY_KEYS, category_key, find_category
+from services.kg.domains.music import grammys
+from services.kg.load.payloads.awards import nominees, performers, workers
+
+
+@pytest.mark.parametrize(
+    ("names", "key"),
+    [
+        (["OUTSTANDING PICTURE", "OUTSTANDING PRODUCTION", "BEST MOTION PICTURE", "BEST PICTURE"], "picture"),
+        (["ACTOR", "ACTOR IN A LEADING ROLE"], "actor_leading"),
+        (["ACTRESS IN A SUPPORTING ROLE"], "actress_supporting"),
+        (["DIRECTING", "DIRECTING (Comedy Picture)"], "director"),
+        (["SPECIAL EFFECTS", "ENGINEERING EFFECTS", "VISUAL EFFECTS", "SPECIAL ACHIEVEMENT AWARD (Visual Effects)"],
+         "visual_effects"),
+        (["DOCUMENTARY (Feature)", "DOCUMENTARY FEATURE FILM"], "documentary_feature"),
+        (["DOCUMENTARY (Short Subject)", "DOCUMENTARY SHORT FILM"], "documentary_short"),
+        (["SHORT FILM (Animated)", "SHORT SUBJECT (Cartoon)"], "animated_short"),
+        (["SHORT FILM (Live Action)", "SHORT SUBJECT (One-reel)"], "live_action_short"),
+        (["FOREIGN LANGUAGE FILM", "INTERNATIONAL FEATURE FILM"], "international_feature"),
+        (["MUSIC (Song)", "MUSIC (Original Song)"], "original_song"),
+        (["MUSIC (Original Score)", "MUSIC (Adaptation Score)", "MUSIC (Scoring)"], "original_score"),
+        (["SOUND RECORDING", "SOUND MIXING", "SOUND"], "sound"),
+        (["SOUND EDITING", "SOUND EFFECTS"], "sound_editing"),
+        (["WRITING (Original Screenplay)", "WRITING (Story and Screenplay)"], "screenplay_original"),
+        (["WRITING (Adapted Screenplay)", "WRITING (Adaptation)"], "screenplay_adapted"),
+        (["ART DIRECTION (Color)", "PRODUCTION DESIGN"], "production_design"),
+        (["HONORARY AWARD", "SPECIAL AWARD", "SPECIAL FOREIGN LANGUAGE FILM AWARD"], "honorary"),
+    ],
+)  # fmt: skip
+def test_an_award_is_one_under_all_its_names(names: list[str], key: str) -> None:
+    assert {category_key(name, 1990) for name in names} == {key}
+    assert {category_key(name.lower(), 1990) for name in names} == {key}
+    assert key in CATEGORY_KEYS
+
+
+def test_an_award_of_no_family_has_a_slug() -> None:
+    assert category_key("BEST STUNT (Group)", 2027) == "best_stunt_group"
+
+
+@pytest.mark.parametrize(
+    ("words", "keys"),
+    [
+        ("best actor", ("actor_leading",)),
+        ("Best Film", ("picture",)),
+        ("VISUAL EFFECTS", ("visual_effects",)),
+        ("actor in a leading role", ("actor_leading",)),
+        ("best supporting actress", ("actress_supporting",)),
+        ("documentary feature", ("documentary_feature",)),
+        ("documentary (feature)", ("documentary_feature",)),
+        ("best animated film", ("animated_feature",)),
+        ("best animated short film", ("animated_short",)),
+        ("foreign language film", ("international_feature",)),
+        ("best director", ("director",)),
+        ("original song", ("original_song",)),
+        ("actor_supporting", ("actor_supporting",)),
+        ("best screenplay", ("screenplay_original", "screenplay_adapted")),
+        ("supporting role", ("actor_supporting", "actress_supporting")),
+        ("cheese", ()),
+        ("", ()),
+    ],
+)
+def test_peoples_words_mean_awards(words: str, keys: tuple[str, ...]) -> None:
+    assert find_category(words) == keys
+
+
+def test_every_key_is_understood_as_itself() -> None:
+    assert [find_category(key) for key in CATEGORY_KEYS] == [(key,) for key in CATEGORY_KEYS]
+
+
+def test_grammys_are_counted_from_1958() -> None:
+    assert (grammys.edition(2018), grammys.year_of(61)) == (61, 2018)
+    assert grammys.category_key("Album Of The Year") == "best_album"
+    assert grammys.category_key("Album Of The Year - Classical") == "album_of_the_year_classical"
+    assert grammys.category_key("Best R&B Song") == "best_randb_song"
+    assert grammys.category_key("Best New Artist") == "best_new_artist"
+
+
+@pytest.mark.parametrize(
+    ("text", "names"),
+    [
+        ("Music and Lyric by Ann Bee and Cee Dee", ["Ann Bee", "Cee Dee"]),
+        ("Ann Bee, Cee Dee and Eff Gee, Producers", ["Ann Bee", "Cee Dee", "Eff Gee"]),
+        ("Art Direction: Ann Bee; Set Decoration: Cee Dee", ["Ann Bee", "Cee Dee"]),
+        ("Acme Studio Sound Department, Ann Bee, Sound Director", ["Ann Bee"]),
+        ("Sammy Davis, Jr.", ["Sammy Davis Jr"]),
+        ("", []),
+    ],
+)
+def test_nominees_are_people(text: str, names: list[str]) -> None:
+    assert nominees(text) == names
+
+
+@pytest.mark.parametrize(
+    ("text", "names"),
+    [
+        ("Beyoncé Featuring Jay-Z", ["Beyoncé", "Jay-Z"]),
+        ("Earth, Wind & Fire", ["Earth, Wind & Fire", "Earth", "Wind", "Fire"]),
+        ("Yo-Yo Ma, Jorge Calandrelli, conductor", ["Yo-Yo Ma", "Jorge Calandrelli"]),
+        ("(Various Artists)", []),
+    ],
+)
+def test_performers_come_whole_and_apart(text: str, names: list[str]) -> None:
+    assert performers(text) == names
+
+
+def test_workers_lose_their_roles() -> None:
+    text = "Ann Bee & Cee Dee, producers; Eff Gee, engineer/mixer (Dua Lipa)"
+    assert workers(text) == ["Dua Lipa", "Ann Bee", "Cee Dee", "Eff Gee"]
