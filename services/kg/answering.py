@@ -14,6 +14,7 @@ from proto.kg import KgEntity, KgExecuteRequest, KgMode, KgRequest, KgResponse, 
 from services.kg.errors import ParseError
 from services.kg.execute import ASKER, Executor
 from services.kg.generate.base import Writer, Written
+from services.kg.live_execute import LiveExecutor
 from services.kg.outcome import Outcome
 from services.kg.verbalize import verbalize
 from services.kit.budget import Budget
@@ -69,6 +70,7 @@ class Answering:
         adapter: what was taught to write programs.
         base_model_writes: whether the base model can without.
         workers: programs executed at a time.
+        live: runs programs against a live API instead of the store.
     """
 
     def __init__(
@@ -81,6 +83,7 @@ class Answering:
         adapter: str,
         base_model_writes: bool,
         workers: int,
+        live: LiveExecutor | None = None,
     ) -> None:
         self._executor = executor
         self._writers = writers
@@ -88,6 +91,7 @@ class Answering:
         self._llm = llm
         self._adapter = adapter
         self._base_model_writes = base_model_writes
+        self._live = live
         self._pool = ThreadPoolExecutor(workers, thread_name_prefix="kg")
 
     def close(self) -> None:
@@ -179,10 +183,13 @@ class Answering:
 
     async def _run(self, written: Written, domain: str, now: datetime, seconds: float) -> Attempt:
         began = time.monotonic()
-        outcomes = await asyncio.get_running_loop().run_in_executor(
-            self._pool,
-            lambda: self._executor.execute(written.program, domain=domain, query_time=now, seconds=seconds),
-        )
+        if self._live is not None:
+            outcomes = await self._live.execute(written.program, domain=domain, query_time=now, budget=Budget(seconds))
+        else:
+            outcomes = await asyncio.get_running_loop().run_in_executor(
+                self._pool,
+                lambda: self._executor.execute(written.program, domain=domain, query_time=now, seconds=seconds),
+            )
         return Attempt(written, tuple(outcomes), execute_ms=(time.monotonic() - began) * 1000)
 
     def _response(

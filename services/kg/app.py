@@ -19,6 +19,7 @@ from services.kg.errors import ParseError, StoreError
 from services.kg.execute import Executor
 from services.kg.generate import build_writers
 from services.kg.language.catalogue import Function
+from services.kg.live_execute import LiveExecutor
 from services.kg.settings import KgSettings
 from services.kg.store.demo import ensure_demo
 from services.kg.store.engine import deadline, open_store
@@ -54,7 +55,7 @@ async def post_query(body: KgRequest, request: Request) -> KgResponse:
     budget = current_budget.get() or Budget(settings.max_deadline_s)
     try:
         response = await state["answering"].answer(
-            body, budget, write_cap_s=settings.kg_write_cap_s, execute_cap_s=settings.kg_execute_cap_s
+            body, budget, write_cap_s=settings.kg_write_cap_s, execute_cap_s=_execute_cap_s(settings)
         )
     except (ServiceFailure, TimeoutError) as error:
         raise Unavailable(f"the program could not be written: {str(error) or 'timeout'}") from error
@@ -71,7 +72,9 @@ async def post_execute(body: KgExecuteRequest, request: Request) -> KgResponse:
     settings = state["settings"]
     budget = current_budget.get() or Budget(settings.max_deadline_s)
     try:
-        response = await state["answering"].execute(body, budget, execute_cap_s=settings.kg_execute_cap_s)
+        response = await state["answering"].execute(body, budget, execute_cap_s=_execute_cap_s(settings))
+    except ServiceFailure as error:
+        raise Unavailable(f"the live knowledge graph did not answer: {error}") from error
     except ParseError as error:
         raise InvalidRequest(
             "the program is refused", errors=(FieldError(field="program", message=str(error)),)
@@ -102,6 +105,10 @@ def _function(function: Function) -> KgFunction:
 def _observe(metrics: Metrics, response: KgResponse) -> None:
     metrics.stage.labels("kg", "write", "inference").observe(response.write.elapsed_ms / 1000)
     metrics.stage.labels("kg", "execute", "inference").observe(response.execute.elapsed_ms / 1000)
+
+
+def _execute_cap_s(settings: KgSettings) -> float:
+    return settings.kg_live_cap_s if settings.kg_live_url else settings.kg_execute_cap_s
 
 
 async def _ready(request: Request) -> Readiness:
@@ -139,14 +146,14 @@ def create_app(settings: KgSettings | None = None, *, transport: httpx.AsyncBase
             raise StoreError(f"the knowledge graph cannot be read: {error}") from error
         encoder = await asyncio.to_thread(_encoder, settings)
         async with http_client(transport) as http:
+
+            def client(name: str, url: object, headers: dict[str, str] | None = None) -> ServiceClient:
+                breaker = Breaker(threshold=settings.breaker_threshold, max_open_s=settings.breaker_max_open_s)
+                return ServiceClient(name, str(url).rstrip("/"), http, breaker=breaker, headers=headers)
+
             key = settings.generator_api_key
-            generator = ServiceClient(
-                "generator",
-                str(settings.generator_url).rstrip("/").removesuffix("/v1"),
-                http,
-                breaker=Breaker(threshold=settings.breaker_threshold, max_open_s=settings.breaker_max_open_s),
-                headers={"authorization": f"Bearer {key}"} if key else None,
-            )
+            root = str(settings.generator_url).rstrip("/").removesuffix("/v1")
+            generator = client("generator", root, {"authorization": f"Bearer {key}"} if key else None)
             names = NameIndex(engine)
             executor = Executor(engine, names, CATALOGUE)
             llm = LLM(generator, model=settings.generator_model)
@@ -167,6 +174,7 @@ def create_app(settings: KgSettings | None = None, *, transport: httpx.AsyncBase
                 adapter=settings.kg_adapter,
                 base_model_writes=settings.kg_base_model_writes,
                 workers=settings.kg_workers,
+                live=LiveExecutor(client("live", settings.kg_live_url), CATALOGUE) if settings.kg_live_url else None,
             )
             try:
                 yield cast(

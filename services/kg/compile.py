@@ -112,7 +112,7 @@ class Compiler:
             raise ParseError("* has no rows before it", expected=("a statement with rows before this one",))
         return rows
 
-    def _call(self, call: BoundCall, asked: frozenset[str], *, every: bool = False, replaced: bool = False) -> Rows:
+    def _call(self, call: BoundCall, asked: frozenset[str], *, every: bool = False, instead_of: str = "") -> Rows:
         function = call.function
         rows = Rows(function, view_of(function.view))
         entities: dict[str, tuple[str, ...]] = {}
@@ -140,13 +140,14 @@ class Compiler:
             self._now,
             self._now.date(),
             limit=function.limit,
+            instead_of=instead_of,
         )
         if function.refine is not None:
             function.refine(scope)
-            if scope.replacement and not replaced:
+            if scope.replacement and not instead_of:
                 other = self._catalogue.function(scope.replacement, function.domain)
                 self.findings.notes += scope.notes
-                return self._call(BoundCall(other, call.arguments, ()), asked, replaced=True)
+                return self._call(BoundCall(other, call.arguments, ()), asked, instead_of=function.name)
         elif function.event and entities and self._hides_future(call):
             today = (self._now.date() + timedelta(days=1)).isoformat()
             rows.where.append((rows.c[function.event] < today) | rows.c[function.event].is_(None))
@@ -237,7 +238,12 @@ class Compiler:
                     return
                 groups.append(found)
             else:
-                groups.append(self._resolve(str(plain(value)), parameter.entities, rows, entities))
+                try:
+                    groups.append(self._resolve(str(plain(value)), parameter.entities))
+                except NoEntity:
+                    if len(values) > 1 or not self._is_named(rows, parameter, str(plain(value))):
+                        raise
+                    return
         entities[parameter.name] = tuple(dict.fromkeys(one for group in groups for one in group))
         if parameter.column:
             rows.evidence += [(parameter.column, group) for group in groups]
@@ -249,6 +255,20 @@ class Compiler:
             for group in groups:
                 shared = select(view.c[other.column]).where(view.c[parameter.column].in_(group))
                 rows.where.append(rows.c[other.column].in_(shared))
+
+    def _is_named(self, rows: Rows, parameter: Parameter, name: str) -> bool:
+        """Narrow to rows that have the name as text, when there are any: a film that only the Oscars know."""
+        if not parameter.text_column:
+            return False
+        spellings = {name.strip().lower(), f"the {name.strip().lower()}", name.strip().lower().removeprefix("the ")}
+        clause = func.lower(rows.c[parameter.text_column]).in_(spellings)
+        column = rows.c[parameter.text_column]
+        surface = self._connection.execute(select(column).select_from(rows.source).where(clause).limit(1)).scalar()
+        if surface is None:
+            return False
+        rows.where.append(clause)
+        self.findings.entities.append(Entity(name, parameter.entities[0], (), str(surface), 1.0, "text"))
+        return True
 
     def _series(self, name: str, parameter: Parameter) -> tuple[str, ...]:
         """Entities whose names begin with this one: the films of a series."""
@@ -264,9 +284,7 @@ class Compiler:
         self.findings.entities.append(Entity(name, parameter.entities[0], found, name, 1.0, "series"))
         return found
 
-    def _resolve(
-        self, name: str, kinds: tuple[str, ...], rows: Rows, entities: Mapping[str, tuple[str, ...]]
-    ) -> tuple[str, ...]:
+    def _resolve(self, name: str, kinds: tuple[str, ...]) -> tuple[str, ...]:
         resolution = self._names.resolve(name, kinds)
         if resolution.status != "ok":
             raise NoEntity(

@@ -29,6 +29,7 @@ class Scope:
         limit: rows at most.
         notes: what the reader must be told, in words.
         status: of the statement, when it is not simply ok or empty.
+        instead_of: the function that was called, where a rule put this one in its place.
         summary: totals of the window for the reader; `stated` when the source gives them without their parts.
     """
 
@@ -46,6 +47,7 @@ class Scope:
     notes: list[str] = field(default_factory=list)
     status: KgStatus | None = None
     replacement: str = ""
+    instead_of: str = ""
     summary: dict[str, Any] = field(default_factory=dict)
     stated: bool = False
 

@@ -1,6 +1,6 @@
 """Settings of the KG-API-parser."""
 
-from pydantic import Field
+from pydantic import Field, HttpUrl
 
 from services.kit.settings import EncoderSettings, KitSettings, MeshUrls
 
@@ -10,6 +10,11 @@ class KgSettings(KitSettings, MeshUrls, EncoderSettings):
     # `sqlite:///file` or `postgresql+psycopg://user@host/name`; a SQLite file that is not there is made with the demo
     # graph, so that a first start needs nothing.
     kg_database: str = Field("sqlite:///models/kg.sqlite", min_length=1, repr=False)
+    # Root of a running CRAG mock API: programs then run over what it says, not over the database, and rules, which need
+    # the names of the database, write them less well.
+    kg_live_url: HttpUrl | None = None
+    # For all requests that one program needs of it.
+    kg_live_cap_s: float = Field(8.0, gt=0, le=30)
     # For all statements of a program together; a graph in memory answers in milliseconds.
     kg_execute_cap_s: float = Field(1.0, gt=0, le=30)
     # Writing the program; above it the rules write one.

@@ -16,7 +16,7 @@ from services.cli.supervisor import Supervisor
 from services.kit.settings import MeshUrls
 
 ROOT = Path(__file__).resolve().parents[2]
-NAMES = ("gateway", "retriever", "reranker", "classifier", "generator")
+NAMES = ("gateway", "retriever", "reranker", "classifier", "kg", "generator")
 
 
 @dataclass(frozen=True)

@@ -19,6 +19,7 @@ from services.kg.generate.ground import ground
 from services.kg.generate.program import RESERVE_S, TIMED, load_prompt
 from services.kg.generate.spans import Spotter
 from services.kg.language.catalogue import Catalogue, Function, Key
+from services.kg.language.decoding import TIME_WORDS
 from services.kg.language.parse import parse
 from services.kg.language.tree import (
     Argument,
@@ -43,6 +44,10 @@ MAX_CALLS = 4
 MAX_TOKENS = 200
 MAX_NAME_CHARS = 80
 COUNT = "len"
+# Arguments that may be left empty.
+_TIME = rf"^(([0-9]|{'|'.join(TIME_WORDS)})[a-z0-9 -]{{0,40}})?$"
+_NUMBER = r"^[0-9]{0,4}$"
+_TEXT = r'^[^"\\\n]{0,80}$'
 REFERENCE = "*"
 
 
@@ -133,7 +138,11 @@ def call_schema(catalogue: Catalogue, domain: str) -> dict[str, JsonValue]:
 def _schema(function: Function) -> dict[str, JsonValue]:
     text: dict[str, JsonValue] = {"type": "string", "maxLength": MAX_NAME_CHARS}
     names: dict[str, JsonValue] = {"anyOf": [text, {"type": "array", "items": text, "minItems": 2, "maxItems": 3}]}
-    args: list[JsonValue] = [names if parameter.kind == "entity" else text for parameter in function.parameters]
+    patterns = {"time": _TIME, "integer": _NUMBER}
+    args: list[JsonValue] = [
+        names if parameter.kind == "entity" else {"type": "string", "pattern": patterns.get(parameter.kind, _TEXT)}
+        for parameter in function.parameters
+    ]
     filters: dict[str, JsonValue] = {key.name: _filter_schema(key) for key in _filtered(function)}
     args.append({"type": "object", "properties": filters, "additionalProperties": False})
     args.append(text if function.dynamic else {"type": "string", "enum": ["", COUNT, *_keys(function)]})
@@ -265,6 +274,10 @@ def _call(query: Query, catalogue: Catalogue, domain: str) -> dict[str, Any] | N
         if condition.operator != "eq" or not isinstance(compared, Literal_):
             return None
         filters[condition.key] = compared.value
+    # A constrained decoder knows them in the schema's order only.
+    filters = {key.name: filters[key.name] for key in _filtered(function) if key.name in filters}
+    if len(filters) < len(conditions):
+        return None
     values = values[: len(function.parameters)]
     values += [""] * (len(function.parameters) - len(values))
     return {"function_name": function.name, "args": [*values, filters, key]}
@@ -279,7 +292,7 @@ def _keys(function: Function) -> list[str]:
 
 
 def _filtered(function: Function) -> list[Key]:
-    """Keys worth comparing for equality: not those that measure something."""
+    """Keys worth comparing for equality: those of a few values, or with a comparison of their own."""
     if function.dynamic:
         return []
-    return [key for key in function.keys if key.kind in ("text", "flag") or key.name in ("year", "gender")]
+    return [key for key in function.keys if key.kind == "flag" or key.compare or key.name in ("year", "job", "venue")]

@@ -66,6 +66,7 @@ class Parameter:
         entities: the kinds of names that it may be.
         required: whether a call without it asks for too much.
         series: under ALL, every entity whose name begins so is meant: a series of films.
+        text_column: the view's column that holds the name itself, for things that the graph has no entity of.
         clause: how it filters, where no column holds it: (columns of the view, values) -> clause.
     """
 
@@ -75,6 +76,7 @@ class Parameter:
     entities: tuple[str, ...] = ()
     required: bool = False
     series: bool = False
+    text_column: str = ""
     clause: Callable[[Any, tuple[Any, ...]], ColumnElement[bool]] | None = None
 
 

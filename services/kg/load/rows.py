@@ -678,7 +678,7 @@ def _period(loader: RowLoader, entity: str, attrs: Attrs) -> None:
     if not re.fullmatch(r"\d{4}(?:-\d{2}){0,2}", period):
         return
     start, end = beginning(day(period, "period") or period), following(period)
-    sport = _sport(entity)
+    sport = "nba" if text(attrs.get("sport")) == "nba" else _sport(entity)
     team_id = graph.make_team(sport, entity)
     games = whole(attrs.get("games"), "games")
     if games is None:

@@ -115,6 +115,18 @@ ROWS: Mapping[Table, list[dict[str, Any]]] = {
             "winner": False,
             "movie_id": "3",
         },
+        {
+            "oscar_id": "o3",
+            "year": 1950,
+            "film_year": 1949,
+            "ceremony": 22,
+            "category": "DIRECTING",
+            "category_key": "director",
+            "nominee": "Otto Brandt",
+            "film": "The Salt Road",
+            "winner": True,
+            "movie_id": None,
+        },
     ],
     movie.oscar_nominee: [{"oscar_id": "o1", "person_id": "12"}, {"oscar_id": "o2", "person_id": "10"}],
     finance.company: [

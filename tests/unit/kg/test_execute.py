@@ -81,6 +81,7 @@ CASES = [
         ["nominated"],
     ),
     ("movie", 'get_movie_person_oscar(None,"ada lindqvist",None)["len"]', ["1"], []),
+    ("movie", 'get_movie_person_oscar("salt road", None, None)["name"]', ["Otto Brandt won the 1950 Oscar"], []),
     (
         "movie",
         'get_person("bo o\'hara")["birthday"]\nget_movie("glass orchard")["release_date"]',

@@ -21,7 +21,9 @@ from services.kg.domains.sports.tables import nba_event, nba_game, soccer_match
 from services.kg.entities import NameIndex
 from services.kg.execute import Executor
 from services.kg.live import LiveReport, fill, private_graph, requests_for
+from services.kg.live_execute import LiveExecutor
 from services.kg.store.tables import source, stated_total
+from services.kg.verbalize import verbalize
 from services.kit.budget import Budget
 from services.kit.client import ServiceClient, http_client
 from services.kit.errors import ServiceFailure
@@ -62,6 +64,7 @@ REPLIES: dict[tuple[str, str], Any] = {
         film(1, "Dream Heist", "2010-07-16", oscar_awards=[AWARD]),
         {"id": 3, "title": None},
     ],
+    ("/movie/get_movie_info", "Dream Heist"): [film(1, "Dream Heist", "2010-07-16")],
     ("/movie/get_person_info", "ann bee"): [
         {"name": "Ann Beeman", "id": 70, "birthday": None, "acted_movies": [9]},
         {"name": "Ann Bee", "id": 7, "birthday": "1974-11-11", "acted_movies": [1, 4, 5]},
@@ -335,3 +338,38 @@ async def test_replies_of_another_shape_are_left_out(
 async def test_what_a_program_mentions_is_bounded() -> None:
     wanted = requests_for("movie", {"movie": [" a ", "a", *map(str, range(99))]}, [], years=range(1900, 2000))
     assert (wanted.names["movie"][0], len(wanted.names["movie"]), len(wanted.years)) == ("a", 8, 12)
+
+
+@pytest.mark.parametrize(
+    ("domain", "program", "says"),
+    [
+        ("movie", 'get_movie("dream heist")["release_date"]', "2010-07-16"),
+        ("movie", 'get_person("ann bee")["birthday"]', "1974-11-11"),
+        (
+            "movie",
+            'get_movie_person_oscar(None, None, eq(year, 2011))["film"]\nget_movie(*["film"])["title"]',
+            "Dream Heist",
+        ),
+        ("finance", 'get_stock_price("acme", "yesterday")["close"]', "$10"),
+        ("finance", 'get_stock_market_cap("acm")', "$1,500,000,000"),
+        ("music", 'get_person("the hives")["members"]', "Cee"),
+        ("music", 'get_song("tune")["author"]', "The Hives"),
+        ("music", 'get_grammy_year("2018")["best_new_artist"]', "Dua Lipa"),
+        ("sports", 'get_nba_on_date("bulls", "2022-10")["opponent"]', "Milwaukee Bucks"),
+        ("open", 'get_open("florida city")["elevation"]', "3"),
+    ],
+)
+async def test_programs_run_over_the_api(domain: str, program: str, says: str) -> None:
+    client = ServiceClient("live", "http://api", http_client(httpx.ASGITransport(fake())))
+    live = LiveExecutor(client, CATALOGUE)
+    outcomes = await live.execute(program, domain=domain, query_time=NOW, budget=Budget(20))
+    facts = "\n".join(verbalize(outcomes, CATALOGUE.domains, NOW.date(), max_tokens=1_000))
+    assert {outcome.status for outcome in outcomes} == {"ok"}, facts
+    assert says in facts
+
+
+async def test_a_name_that_the_api_does_not_know_is_refused() -> None:
+    client = ServiceClient("live", "http://api", http_client(httpx.ASGITransport(fake())))
+    program = 'get_movie("no such film")["title"]\nget_movie((((('
+    outcomes = await LiveExecutor(client, CATALOGUE).execute(program, domain="movie", query_time=NOW, budget=Budget(20))
+    assert [outcome.status for outcome in outcomes] == ["no_entity", "parse_error"]

@@ -17,7 +17,8 @@ LONGEST_CLOSURE = timedelta(days=5)
 def trading_day(scope: Scope) -> None:
     """Narrow prices to the trading days that were asked for, and say which those are."""
     window = scope.windows.get("time")
-    if scope.function.name == "get_stock_latest" or (window is not None and window.kind == "latest"):
+    newest = "get_stock_latest" in (scope.function.name, scope.instead_of)
+    if newest or (window is not None and window.kind == "latest"):
         _latest(scope, window)
         return
     now = window.now if window is not None else scope.now
@@ -49,7 +50,7 @@ def _latest(scope: Scope, window: Window | None) -> None:
         select(func.max(price_minute.c.at)).where(price_minute.c.ticker.in_(tickers), price_minute.c.at <= stamp)
     )
     if newest is not None and str(newest)[:10] == stamp[:10]:
-        if scope.function.name == "get_stock_latest":
+        if scope.function.name == "get_stock_latest" or scope.instead_of:
             scope.where.append(scope.columns["date"] == newest)
         else:
             scope.replace("get_stock_latest")

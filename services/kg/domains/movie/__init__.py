@@ -164,7 +164,7 @@ OSCARS = Function(
     "get_movie_person_oscar",
     "movie",
     "Oscar nominations and wins, by film, person, year of the ceremony, category",
-    (FILM_PARAMETER, Parameter("person", entities=("movie_person",), clause=_nominated)),
+    (replace(FILM_PARAMETER, text_column="film"), Parameter("person", entities=("movie_person",), clause=_nominated)),
     select(
         oscar.c.oscar_id.label("_oscar_id"),
         oscar.c.movie_id.label("_movie_id"),

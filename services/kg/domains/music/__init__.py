@@ -90,7 +90,7 @@ PEOPLE = Function(
     (
         Key("name", entity="artist", id_column="_artist_id"),
         Key("birth_place", aliases=("country", "birthplace", "nationality", "origin"), label="country"),
-        Key("birth_date", "date", ("birthday", "born", "dob", "age"), label="birth date, or founding of a band,"),
+        Key("birth_date", "date", ("birthday", "born", "dob", "age"), label="date of birth or founding"),
         Key("begin_date", "date", ("begin", "start", "formed", "founded", "debut"), label="begin (birth or founding)"),
         Key("end_date", "date", ("end", "died", "death_date", "disbanded"), label="end (death or disbanding)"),
     ),
