@@ -82,7 +82,7 @@ def _single(domain: Domain, outcome: Outcome, row: Mapping[str, Scalar], today: 
     function = _function(outcome)
     subject = domain.describe(function.name, row)
     facts = []
-    if function.dynamic and row.get("key") is not None:
+    if function.dynamic and row.get("key") is not None and "value" in row:
         return f"{_dynamic(row)}."
     if function.narrates:
         return f"{_item(domain, outcome, row, today)}."
@@ -138,7 +138,7 @@ def _list(domain: Domain, outcome: Outcome, today: date, items: int) -> str:
 
 def _item(domain: Domain, outcome: Outcome, row: Mapping[str, Scalar], today: date) -> str:
     function = _function(outcome)
-    if function.dynamic and row.get("key") is not None:
+    if function.dynamic and row.get("key") is not None and "value" in row:
         return f"{_words(str(row['key']))}: {_dynamic_value(row)}"
     keys = _keys(outcome)
     values = [(key, row.get(key.name)) for key in keys]

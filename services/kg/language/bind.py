@@ -278,9 +278,10 @@ class Binder:
         if not function.dynamic:
             # A facet among plain keys shows the first key that it stands for.
             return BoundProject(tuple(dict.fromkeys(function.key(key) for key in keys)))
-        plain = [function.find_key(key) for key in keys]
-        if all(key is not None for key in plain):
-            return BoundProject(tuple(key for key in plain if key is not None))
+        # An alias may be a fact of the entity: the `name` of a company in an infobox is no column of ours.
+        columns = {key.name: key for key in function.keys}
+        if all(key in columns for key in keys):
+            return BoundProject(tuple(columns[key] for key in keys))
         return BoundProject((function.key("key"), function.key("value")), dynamic=keys)
 
     def _condition(self, function: Function, condition: Condition) -> BoundCondition:

@@ -198,6 +198,8 @@ CASES = [
     ("sports", 'get_nba_plays("n1")["home"]', ["Jump ball"], []),
     ("open", 'get_open("mount zephyr")["elevation"]', ["3,210"], []),
     ("open", 'get_open("mount zephyr")["country"]\nget_open(*["country"])["capital"]', ["Zephyria", "Port Alba"], []),
+    ("open", 'get_open("mount zephyr")["entity"]', ["Mount Zephyr"], []),
+    ("open", 'get_open("mount zephyr")["name"]', ["nothing is known under name"], []),
     ("open", 'get_open("mount zephyr")["height"]', ["3,210"], ["nothing is known"]),
     (
         "open",
