@@ -23,9 +23,16 @@ from proto.kg import KgResponse
 
 AnswerKind = Literal["answer", "unknown", "invalid_question"]
 AnswerSource = Literal["kg", "web", "public_data", "model", "none"]
+CitationSource = Literal["web", "kg", "public_data", "calculator", "model"]
+TraceKind = Literal["plan", "decision", "prompt", "stage", "skipped"]
 
 MAX_BUDGET_S = 30.0
 MIN_BUDGET_S = 0.5
+
+# A trace is for reading: what is longer is cut, and how much was cut is said.
+MAX_TRACE_EVENTS = 200
+MAX_TRACE_TEXT_CHARS = 20_000
+MAX_TRACE_CHARS = 250_000
 
 
 class SearchResult(Contract):
@@ -62,6 +69,7 @@ class AnswerRequest(Contract):
     interaction_id: str = Field(
         "", max_length=200, description="The caller's name for the question, returned as it is."
     )
+    trace: bool = Field(False, description="Whether the response tells how the answer came about; see `Trace`.")
 
     @model_validator(mode="after")
     def _bounded_in_all(self) -> "AnswerRequest":
@@ -80,7 +88,9 @@ class Citation(Contract):
     score: float = Field(allow_inf_nan=False, description="The reranker's relevance.")
     start: Count = Field(0, description="First character, in the page's extracted text.")
     end: Count = Field(0, description="One past the last character.")
-    source: Literal["web", "kg"] = Field("web", description="A page, or facts of the knowledge graph.")
+    source: CitationSource = Field(
+        "web", description="A page, facts of the knowledge graph, stable records, a calculation, or the model's memory."
+    )
 
 
 class Usage(Contract):
@@ -89,6 +99,42 @@ class Usage(Contract):
     llm_calls: Count = Field(0, description="Requests to the generator.")
     prompt_tokens: Count = Field(0, description="Tokens read.")
     completion_tokens: Count = Field(0, description="Tokens written.")
+
+
+class TraceMessage(Contract):
+    """One chat message of a prompt."""
+
+    role: Literal["system", "user", "assistant"] = Field(description="Who speaks.")
+    content: str = Field(description="What is said.")
+
+
+class TraceEvent(Contract):
+    """One thing that happened on the way to an answer."""
+
+    at_ms: Milliseconds = Field(description="When, counted from the arrival of the request.")
+    step: str = Field(description="The step that it belongs to.")
+    kind: TraceKind = Field(
+        description="What the strategy meant to do, what it decided, a prompt with its reply, how a stage ended, or "
+        "what was left out."
+    )
+    detail: str = Field("", description="In words; why, where something was decided, failed or was left out.")
+    messages: tuple[TraceMessage, ...] = Field((), description="The prompt.")
+    constraint: str = Field("", description="What the reply was made to look like, as JSON; empty for free text.")
+    reply: str = Field("", description="What the generator said; several samples are apart by an empty line.")
+    elapsed_ms: Milliseconds = Field(0, description="How long it took.")
+    prompt_tokens: Count = Field(0, description="Tokens read.")
+    completion_tokens: Count = Field(0, description="Tokens written.")
+
+
+class Trace(Contract):
+    """How an answer came about. It goes to the caller who asked for it, and nowhere else.
+
+    Bounded: 200 events, 20,000 characters a text, 250,000 in all.
+    """
+
+    events: tuple[TraceEvent, ...] = Field((), max_length=MAX_TRACE_EVENTS, description="In order of time.")
+    omitted_chars: Count = Field(0, description="Characters that were cut.")
+    omitted_events: Count = Field(0, description="Events that were left out.")
 
 
 class AnswerResponse(Contract):
@@ -101,12 +147,16 @@ class AnswerResponse(Contract):
     citations: tuple[Citation, ...] = Field((), description="What it rests on, best first.")
     classification: Classification | None = Field(None, description="What kind of question it was taken for.")
     kg: KgResponse | None = Field(None, description="What the knowledge graph was asked and said.")
+    signals: dict[str, float] = Field(
+        default_factory=dict, description="What the confidence was computed from, by name; empty where it was not."
+    )
     degraded: tuple[Degradation, ...] = Field((), description="What was missing; empty when all went well.")
     timings: dict[str, StageTiming] = Field(default_factory=dict, description="Stage to where its time went.")
     usage: Usage = Field(default_factory=Usage, description="Calls and tokens at the generator.")
     strategy: str = Field(description="The strategy that answered.")
     request_id: str = Field("", description="To find the request in the logs.")
     interaction_id: str = Field("", description="As it was sent.")
+    trace: Trace | None = Field(None, description="How the answer came about, when `trace` was asked for.")
 
 
 class StageEvent(Contract):

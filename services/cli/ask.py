@@ -11,7 +11,7 @@ from pydantic import BaseModel, ConfigDict, TypeAdapter
 from rich.live import Live
 
 from proto.answer import StageEvent
-from services.cli import client, render
+from services.cli import client, explain, render
 from services.cli.client import GatewayProblem, GatewayUnreachable, OnStage
 from services.cli.console import err, out, say, write
 from services.cli.questions import Question
@@ -38,6 +38,7 @@ async def ask(
     *,
     api_key: str = "",
     as_json: bool = False,
+    traced: bool = False,
     transport: httpx.AsyncBaseTransport | None = None,
 ) -> int:
     """Ask, show the stages as they run and then the answer, and return the exit code.
@@ -46,12 +47,14 @@ async def ask(
         url: the gateway's root.
         api_key: sent as a bearer token, if any.
         as_json: print the response's JSON and nothing else.
+        traced: ask for the trace, and show how the answer came about.
         transport: how the gateway is reached; the network when None.
     """
+    body = question.body | {"trace": True} if traced else question.body
     try:
         async with client.http_client(api_key, transport) as http:
             with _progress(question.budget_s, quiet=as_json) as on_stage:
-                response = await client.ask(http, url, question.body, budget_s=question.budget_s, on_stage=on_stage)
+                response = await client.ask(http, url, body, budget_s=question.budget_s, on_stage=on_stage)
     except GatewayProblem as failure:
         if as_json:
             write(failure.problem.model_dump_json(indent=2))
@@ -62,6 +65,8 @@ async def ask(
         return UNREACHABLE
     if as_json:
         write(response.model_dump_json(indent=2))
+    elif traced:
+        explain.show_trace(out, question.text, response)
     else:
         render.show_answer(out, question.text, response, budget_s=question.budget_s, gold=question.gold)
     return ANSWERED

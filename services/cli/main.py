@@ -50,6 +50,11 @@ BudgetS = Annotated[
     float | None,
     typer.Option("--budget", min=MIN_BUDGET_S, max=MAX_BUDGET_S, help="Seconds until the answer is due."),
 ]
+Pages = Annotated[list[Path] | None, typer.Option(help="A page to answer from (.html, .htm, .txt); repeat it.")]
+Folder = Annotated[Path | None, typer.Option(help="A folder of pages to answer from.")]
+Record = Annotated[Path | None, typer.Option(help="A file of CRAG records (.jsonl, .jsonl.gz, .jsonl.bz2).")]
+Index = Annotated[int, typer.Option(min=0, help="Which record of the file, from 0.")]
+QueryTime = Annotated[str, typer.Option(help="When it is asked: `02/28/2024, 10:04:54 PT` or ISO 8601.")]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON and nothing else.")]
 
 
@@ -122,35 +127,38 @@ def logs(
 @app.command(epilog=EXIT_CODES)
 def ask(
     question: Annotated[str, typer.Argument(help="The question; with --record, the record's own by default.")] = "",
-    page: Annotated[
-        list[Path] | None, typer.Option(help="A page to answer from (.html, .htm, .txt); repeat it.")
-    ] = None,
-    pages: Annotated[Path | None, typer.Option(help="A folder of pages to answer from.")] = None,
-    record: Annotated[Path | None, typer.Option(help="A file of CRAG records (.jsonl, .jsonl.gz, .jsonl.bz2).")] = None,
-    index: Annotated[int, typer.Option(min=0, help="Which record of the file, from 0.")] = 0,
+    page: Pages = None,
+    pages: Folder = None,
+    record: Record = None,
+    index: Index = 0,
     strategy: Strategy = "",
     budget: BudgetS = None,
-    query_time: Annotated[str, typer.Option(help="When it is asked: `02/28/2024, 10:04:54 PT` or ISO 8601.")] = "",
+    query_time: QueryTime = "",
     as_json: AsJson = False,
 ) -> None:
     """Ask a question, from pages on disk or with a CRAG record's own search results."""
-    if not question.strip() and record is None:
-        _fail('ask what? Give a question, as in: cragmesh ask "how tall is the eiffel tower?"', USAGE)
-    if record is not None and (page or pages):
-        _fail("a record brings its own pages: give --record, or --page and --pages", USAGE)
-    try:
-        prepared = questions.question(
-            question.strip(),
-            pages=[*(page or ()), *(questions.pages_in(pages) if pages else ())],
-            record=questions.read_record(record, index) if record else None,
-            query_time=query_time,
-            strategy=strategy,
-            budget_s=budget,
-        )
-    except BadInput as error:
-        _fail(str(error), USAGE)
+    prepared = _question(question, page, pages, record, index, strategy, budget, query_time)
     settings, urls = _settings()
     code = _run(asking.ask(prepared, root("gateway", urls), api_key=settings.api_key, as_json=as_json))
+    raise typer.Exit(code)
+
+
+@app.command(epilog=EXIT_CODES)
+def explain(
+    question: Annotated[str, typer.Argument(help="The question; with --record, the record's own by default.")] = "",
+    page: Pages = None,
+    pages: Folder = None,
+    record: Record = None,
+    index: Index = 0,
+    strategy: Strategy = "",
+    budget: BudgetS = None,
+    query_time: QueryTime = "",
+    as_json: AsJson = False,
+) -> None:
+    """Ask a question and show how the answer came about: the plan, prompts and replies, decisions, what was skipped."""
+    prepared = _question(question, page, pages, record, index, strategy, budget, query_time)
+    settings, urls = _settings()
+    code = _run(asking.ask(prepared, root("gateway", urls), api_key=settings.api_key, as_json=as_json, traced=True))
     raise typer.Exit(code)
 
 
@@ -194,6 +202,33 @@ def contracts(
             _fail("the generated contracts have drifted: run `make contracts`", PROBLEM)
     except generated.ContractError as error:
         _fail(str(error), PROBLEM)
+
+
+def _question(
+    question: str,
+    page: list[Path] | None,
+    pages: Path | None,
+    record: Path | None,
+    index: int,
+    strategy: str,
+    budget: float | None,
+    query_time: str,
+) -> questions.Question:
+    if not question.strip() and record is None:
+        _fail('ask what? Give a question, as in: cragmesh ask "how tall is the eiffel tower?"', USAGE)
+    if record is not None and (page or pages):
+        _fail("a record brings its own pages: give --record, or --page and --pages", USAGE)
+    try:
+        return questions.question(
+            question.strip(),
+            pages=[*(page or ()), *(questions.pages_in(pages) if pages else ())],
+            record=questions.read_record(record, index) if record else None,
+            query_time=query_time,
+            strategy=strategy,
+            budget_s=budget,
+        )
+    except BadInput as error:
+        _fail(str(error), USAGE)
 
 
 def _settings() -> tuple[CliSettings, MeshUrls]:

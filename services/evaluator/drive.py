@@ -141,6 +141,7 @@ async def ask(item: Item, mesh: MeshClient, cutter: TokenCutter, asking: Asking)
         citations=len(response.citations),
         citation_scores=tuple(round(citation.score, 5) for citation in response.citations),
         support=round(support(response), 4),
+        signals={name: round(value, 5) for name, value in response.signals.items()},
         classification=response.classification,
         plan=plan,
         degraded=tuple(f"{entry.stage}={entry.reason}" for entry in response.degraded),

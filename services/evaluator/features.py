@@ -44,6 +44,7 @@ COLUMNS: dict[str, str] = {
     "dynamism_certainty": "and its certainty",
     "question_type": "the classifier's question type",
     "question_type_certainty": "and its certainty",
+    "signals": "JSON object of what the gateway computed its confidence from; empty for strategies that do not",
 }
 
 _NUMBER = re.compile(r"\d+(?:[.,]\d+)*")
@@ -94,6 +95,7 @@ def _row(line: Prediction, judgement: Judgement) -> dict[str, Any]:
         "dynamism_certainty": labels.dynamism_certainty if labels else 0.0,
         "question_type": labels.question_type if labels else "",
         "question_type_certainty": labels.question_type_certainty if labels else 0.0,
+        "signals": json.dumps(line.signals, sort_keys=True) if line.signals else "",
     }
 
 

@@ -62,6 +62,7 @@ class Prediction(Stored):
     support: float = 0.0
     classification: Classification | None = None
     plan: JsonValue = None
+    signals: dict[str, float] = Field(default_factory=dict)
     degraded: tuple[str, ...] = ()
     timings: dict[str, float] = Field(default_factory=dict)
     llm_calls: int = 0

@@ -11,6 +11,7 @@ from services.gateway.run import Draft, Listener, Run
 from services.gateway.settings import GatewaySettings
 from services.gateway.steps.classify import classify
 from services.gateway.strategies import Question, Strategy
+from services.gateway.trace import Recorder
 from services.kit.budget import Budget
 from services.kit.concurrency import all_of
 from services.kit.telemetry import Metrics, log, request_id
@@ -37,7 +38,8 @@ async def answer(
     """
     margin_s = min(settings.safety_margin_s, MARGIN_SHARE * request.budget_s)
     due = arrived.within(request.budget_s)
-    run = Run(budget=due.within(due.total_s - margin_s), listener=listener)
+    recorder = Recorder() if request.trace else None
+    run = Run(budget=due.within(due.total_s - margin_s), listener=listener, recorder=recorder)
     with mesh.pace.request():
         draft = await _run(strategy, _question(request), run, mesh, settings)
     _count(metrics, run, draft)
@@ -49,17 +51,21 @@ async def answer(
         citations=tuple(item.citation() for item in draft.evidence),
         classification=run.classification,
         kg=run.kg,
+        signals=run.signals,
         degraded=tuple(run.degraded),
         timings=run.timings,
         usage=run.usage,
         strategy=strategy.name,
         request_id=request_id(),
         interaction_id=request.interaction_id,
+        trace=recorder.trace() if recorder else None,
     )
 
 
 async def _run(strategy: Strategy, question: Question, run: Run, mesh: Mesh, settings: GatewaySettings) -> Draft:
-    message = ClassifyRequest(query=question.query, query_time=question.query_time)
+    message = ClassifyRequest(
+        query=question.query, query_time=question.query_time, min_domain_certainty=strategy.min_domain_certainty
+    )
     classifying = classify(run, mesh, message, allow_s=run.budget.allow(settings.classify_cap_s))
     try:
         async with asyncio.timeout(run.budget.left()):

@@ -1,26 +1,27 @@
 """The gateway: `POST /answer`, as JSON or as server-sent events."""
 
 import asyncio
-import secrets
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
 from typing import Annotated, Any, TypedDict, cast
 
 import httpx
-from fastapi import APIRouter, Depends, FastAPI, Header, Request
+from fastapi import APIRouter, FastAPI, Header, Request
 from fastapi.responses import StreamingResponse
 
 from proto.answer import AnswerRequest, AnswerResponse, StageEvent, Strategies, StrategyInfo
 from proto.base import Contract, FieldError, Readiness
 from services.gateway.answering import answer
+from services.gateway.keys import KeyRing
 from services.gateway.mesh import Mesh
+from services.gateway.observe import observe
 from services.gateway.settings import GatewaySettings
 from services.gateway.strategies import Strategy, load_strategies
 from services.kit import app as kit
 from services.kit.budget import Budget, current_budget
 from services.kit.client import http_client
 from services.kit.deadline import Admission
-from services.kit.errors import Unauthorized, UnknownStrategy
+from services.kit.errors import UnknownStrategy
 from services.kit.telemetry import Metrics
 
 EVENT_STREAM = "text/event-stream"
@@ -40,24 +41,12 @@ class State(TypedDict):
 router = APIRouter()
 
 
-async def authorized(request: Request, authorization: Annotated[str, Header()] = "") -> None:
-    """Let a request pass whose bearer token is the gateway's API key, or any request when it has none.
-
-    Raises:
-        Unauthorized: the token is missing or another.
-    """
-    key = cast(State, request.scope["state"])["settings"].api_key
-    if key and not secrets.compare_digest(authorization.encode(), f"Bearer {key}".encode()):
-        raise Unauthorized("send the gateway's API key as a bearer token")
-
-
 @router.post(
     "/answer",
     summary="Answer a question before its deadline.",
     tags=["answer"],
     response_model=AnswerResponse,
     responses={200: {"content": {EVENT_STREAM: {"schema": {"type": "string"}}}}, **kit.documented(401)},
-    dependencies=[Depends(authorized)],
 )
 async def post_answer(body: AnswerRequest, request: Request, accept: Annotated[str, Header()] = "") -> Any:
     """Answer from the pages (or the evidence) that come with the question.
@@ -78,7 +67,9 @@ async def post_answer(body: AnswerRequest, request: Request, accept: Annotated[s
     if EVENT_STREAM in accept.lower():
         stream = _events(body, strategy, state, arrived)
         return StreamingResponse(stream, media_type=EVENT_STREAM, headers={"cache-control": "no-store"})
-    return await answer(body, strategy, state["mesh"], state["settings"], state["metrics"], arrived=arrived)
+    response = await answer(body, strategy, state["mesh"], state["settings"], state["metrics"], arrived=arrived)
+    observe(state["metrics"], response, arrived.within(body.budget_s))
+    return response
 
 
 async def _events(body: AnswerRequest, strategy: Strategy, state: State, arrived: Budget) -> AsyncIterator[bytes]:
@@ -91,6 +82,7 @@ async def _events(body: AnswerRequest, strategy: Strategy, state: State, arrived
         response = await answer(
             body, strategy, state["mesh"], state["settings"], state["metrics"], arrived=arrived, listener=listener
         )
+        observe(state["metrics"], response, arrived.within(body.budget_s))
         queue.put_nowait(("answer", response))
 
     producer = asyncio.create_task(produce())
@@ -163,4 +155,5 @@ def create_app(
         ready=_ready,
         metrics=metrics,
         admission=Admission(settings.gateway_max_in_flight),
+        guard=KeyRing(key=settings.api_key, file=settings.api_keys_file, per_minute=settings.rate_per_minute),
     )

@@ -3,16 +3,29 @@
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Literal
 
-from proto.answer import Citation, SearchResult
+from proto.answer import Citation, CitationSource, SearchResult
 from proto.retrieve import PassageKind, RetrievedPassage
 from services.kit.concurrency import all_of
 from services.kit.llm import LLM, estimate_tokens
 
-# A chat template's control tokens would end our message and begin another; pages are not to speak for us.
-_CONTROL_TOKEN = re.compile(r"<\|(?=[^|<>\n]{0,40}\|>)|\[/?INST\]|</?s>", re.IGNORECASE)
-_FENCE = re.compile(r"<(?=\s*/?\s*document\b)", re.IGNORECASE)
+# Titles name a page; a longer one is no title.
+MAX_TITLE_CHARS = 200
+# What a reader does not see and a model does: zero-width and direction marks, and Unicode's tag characters, in which
+# whole sentences are hidden. Also what could stand between the letters of a token below.
+_INVISIBLE = re.compile("[\u00ad\u034f\u061c\u180e\u200b-\u200f\u202a-\u202e\u2060-\u206f\ufeff\U000e0000-\U000e007f]")
+_CONTROL = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f]")
+# A chat template's control tokens would end our message and begin another; pages are not to speak for us. ChatML and
+# Llama 3 (also in DeepSeek's fullwidth bars), Llama 2 and Mistral, Gemma, the tags of reasoning and of tool calls.
+_CONTROL_TOKEN = re.compile(
+    r"<[|\uff5c][^|\uff5c<>\n]{0,40}[|\uff5c]>"
+    r"|\[/?(?:INST|SYSTEM_PROMPT|AVAILABLE_TOOLS|TOOL_CALLS|TOOL_RESULTS)\]"
+    r"|<</?SYS>>"
+    r"|</?(?:s|bos|eos|pad|unk|start_of_turn|end_of_turn|think|tool_call|tool_response)>",
+    re.IGNORECASE,
+)
+_HALF_TOKEN = re.compile(r"<[|\uff5c]|[|\uff5c]>|</?(?=\w{1,20}>)|\[/?(?=[A-Z_]{4,20}\])", re.IGNORECASE)
+_FENCE = re.compile(r"[<\u2039\u3008\ufe64\uff1c](?=\s*[/\u2044\u2215\uff0f]?\s*document\b)", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,7 +40,7 @@ class Evidence:
     start: int = 0
     end: int = 0
     kind: PassageKind = "text"
-    source: Literal["web", "kg"] = "web"
+    source: CitationSource = "web"
 
     def citation(self) -> Citation:
         return Citation(
@@ -58,16 +71,33 @@ def from_passage(passage: RetrievedPassage, results: Sequence[SearchResult], pag
 
 
 def harmless(text: str) -> str:
-    """A text that can neither close its fence nor speak the chat template's language."""
-    return _FENCE.sub("&lt;", _CONTROL_TOKEN.sub(" ", text))
+    """A text that can neither close its fence nor speak the chat template's language, and hides nothing."""
+    text = _CONTROL_TOKEN.sub(" ", _CONTROL.sub(" ", _INVISIBLE.sub("", text)))
+    if _CONTROL_TOKEN.search(text):
+        # What was cut out stood between the halves of another; nobody writes so by chance.
+        text = _HALF_TOKEN.sub(" ", _CONTROL_TOKEN.sub(" ", text))
+    return _FENCE.sub("&lt;", text)
+
+
+def asked(query: str) -> str:
+    """A question as prompts say it: harmless, and on its own line, which ends the prompt."""
+    return " ".join(harmless(query).split())
 
 
 def render(evidence: Sequence[Evidence]) -> str:
     """Passages as fenced documents (db3, section 2.4)."""
-    return "\n".join(
-        f'<document title="{harmless(item.page_name).replace(chr(34), chr(39))}">\n{harmless(item.text)}\n</document>'
-        for item in evidence
-    )
+    return "\n".join(fence(item.text, title=item.page_name) for item in evidence)
+
+
+def fence(text: str, **attributes: str) -> str:
+    """A text between tags, with what is known of it as attributes that cannot end before their quotes do."""
+    named = "".join(f' {name}="{_attribute(value)}"' for name, value in attributes.items())
+    return f"<document{named}>\n{harmless(text)}\n</document>"
+
+
+def _attribute(value: str) -> str:
+    line = " ".join(harmless(value).replace('"', "'").replace("<", "&lt;").replace(">", "&gt;").split())
+    return line if len(line) <= MAX_TITLE_CHARS else line[:MAX_TITLE_CHARS] + "..."
 
 
 async def cut(evidence: Sequence[Evidence], max_tokens: int, llm: LLM, *, allow_s: float) -> list[Evidence]:

@@ -13,6 +13,7 @@ from services.gateway.settings import GatewaySettings
 from services.kit.breaker import Breaker
 from services.kit.client import ServiceClient
 from services.kit.concurrency import all_of
+from services.kit.deadline import MESH_TOKEN_HEADER
 from services.kit.errors import ServiceFailure
 from services.kit.llm import LLM
 
@@ -35,6 +36,8 @@ class Mesh:
             breaker = Breaker(threshold=settings.breaker_threshold, max_open_s=settings.breaker_max_open_s)
             return ServiceClient(name, str(url), http, breaker=breaker, headers=headers)
 
+        # Never sent to the generator, which may be somebody else's.
+        ours = {MESH_TOKEN_HEADER: settings.mesh_token} if settings.mesh_token else None
         key = settings.generator_api_key
         generator = client(
             "generator",
@@ -42,10 +45,10 @@ class Mesh:
             {"authorization": f"Bearer {key}"} if key else None,
         )
         return cls(
-            retriever=client("retriever", settings.retriever_url),
-            reranker=client("reranker", settings.reranker_url),
-            classifier=client("classifier", settings.classifier_url),
-            kg=client("kg", settings.kg_url),
+            retriever=client("retriever", settings.retriever_url, ours),
+            reranker=client("reranker", settings.reranker_url, ours),
+            classifier=client("classifier", settings.classifier_url, ours),
+            kg=client("kg", settings.kg_url, ours),
             generator=generator,
             llm=LLM(generator, model=settings.generator_model),
             pace=Pace(1 / settings.prefill_tokens_per_s, 1 / settings.decode_tokens_per_s),

@@ -7,12 +7,13 @@ from collections.abc import AsyncIterator, Callable
 from dataclasses import dataclass, field
 from typing import Literal
 
-from proto.answer import AnswerKind, AnswerSource, StageEvent, Usage
+from proto.answer import AnswerKind, AnswerSource, StageEvent, TraceKind, Usage
 from proto.base import Degradation, StageTiming
 from proto.classify import Classification
 from proto.kg import KgResponse
 from services.gateway.evidence import Evidence
 from services.gateway.normalize import UNKNOWN
+from services.gateway.trace import Recorder
 from services.kit.budget import Budget
 from services.kit.errors import ServiceFailure
 from services.kit.llm import Completion
@@ -53,6 +54,7 @@ class Run:
     Args:
         budget: time until the answer must leave, the safety margin taken off.
         listener: told of every stage as it starts and ends.
+        recorder: keeps what happens for the caller; None when no trace was asked for.
 
     Attributes:
         classification: open and unknown until `classified` is set, and after it when the classifier failed.
@@ -60,6 +62,7 @@ class Run:
 
     budget: Budget
     listener: Listener = lambda _: None
+    recorder: Recorder | None = None
     best: Draft = field(default_factory=Draft)
     timings: dict[str, StageTiming] = field(default_factory=dict)
     degraded: list[Degradation] = field(default_factory=list)
@@ -68,6 +71,7 @@ class Run:
     # What the knowledge graph was asked and said.
     kg: KgResponse | None = None
     settled: bool = False
+    signals: dict[str, float] = field(default_factory=dict)
     llm_calls: int = 0
     prompt_tokens: int = 0
     completion_tokens: int = 0
@@ -120,6 +124,16 @@ class Run:
         self.degrade(stage, "skipped", why)
         self._tell(StageEvent(stage=stage, status="skipped", left_ms=self.budget.left() * 1000, detail=why))
 
+    def plan(self, step: str, detail: str) -> None:
+        """Tell the trace what is meant to be done."""
+        if self.recorder:
+            self.recorder.note("plan", self.budget.elapsed_ms(), step, detail)
+
+    def decide(self, step: str, detail: str) -> None:
+        """Tell the trace what was decided, and why."""
+        if self.recorder:
+            self.recorder.note("decision", self.budget.elapsed_ms(), step, detail)
+
     def spent(self, completion: Completion) -> None:
         self.llm_calls += 1
         self.prompt_tokens += completion.prompt_tokens
@@ -133,3 +147,9 @@ class Run:
 
     def _tell(self, event: StageEvent) -> None:
         self.listener(event)
+        if self.recorder and event.status != "started":
+            kind: TraceKind = "skipped" if event.status == "skipped" else "stage"
+            detail = f"failed: {event.detail}" if event.status == "degraded" else event.detail
+            elapsed_ms = event.timing.elapsed_ms
+            at_ms = event.timing.start_ms if elapsed_ms else self.budget.elapsed_ms()
+            self.recorder.note(kind, at_ms, event.stage, detail, elapsed_ms=elapsed_ms)

@@ -1,5 +1,6 @@
 """Settings of the gateway."""
 
+from pathlib import Path
 from typing import Literal
 
 from pydantic import Field
@@ -12,8 +13,12 @@ class GatewaySettings(KitSettings, MeshUrls):
     gateway_port: int = Field(8000, ge=1024, le=65_535)
     # Requests answered at a time; one more is told to come again rather than made to wait for an answer too late.
     gateway_max_in_flight: int = Field(10, ge=1, le=10_000)
-    # Asked for as a bearer token by `POST /answer` when it is set; the inner services are protected by their network.
+    # Asked for as a bearer token by every POST when it is set; the inner services are protected by their network.
     api_key: str = Field("", repr=False)
+    # A file that `python -m services.gateway.keys` writes: several keys, hashed, read again when it changes.
+    api_keys_file: Path | None = None
+    # Requests a minute of a key that has no rate of its own in the file; 0 is no limit.
+    rate_per_minute: int = Field(0, ge=0, le=1_000_000)
     # Used when a request names none.
     default_strategy: str = "db3"
     # Kept back from every budget for writing the answer; what is left under it is never given to a stage.
@@ -37,6 +42,18 @@ class GatewaySettings(KitSettings, MeshUrls):
     kg_max_tokens: int = Field(1_000, ge=50, le=4_000)
     # LoRA adapter of the answer from facts; the base model answers where the generator has none of that name.
     kg_answer_adapter: str = "kg-answer"
+    # From this probability on that the answer changes within a year, `electric-sheep` does not answer, and `weknow`
+    # leans on the web instead of the knowledge graph.
+    dynamic_threshold: float = Field(0.5, ge=0, le=1)
+    # What the model's answer from memory may take; it is written beside retrieval.
+    knowledge_cap_s: float = Field(8.0, gt=0, le=30)
+    # Writing expressions may take this long, over this much of the documents that hold figures.
+    calculate_cap_s: float = Field(8.0, gt=0, le=30)
+    calculate_max_tokens: int = Field(1_500, ge=100, le=100_000)
+    # WeKnow-RAG: the domain is `open` unless it is more certain than this.
+    weknow_domain_certainty: float = Field(0.9, ge=0, le=1)
+    # WeKnow-RAG: what the model must say of its own answer for it to be given.
+    weknow_confidence: Literal["high", "medium", "low"] = "high"
     # Kept for the generator by the stages before it.
     generate_reserve_s: float = Field(8.0, gt=0, le=30)
     # First guesses of the generator's speed, corrected by what is measured; those of the embedded model on two cores.

@@ -11,10 +11,11 @@ from prometheus_client import CONTENT_TYPE_LATEST, generate_latest
 from starlette.exceptions import HTTPException
 
 from proto.base import FieldError, Problem, Readiness
-from services.kit.deadline import Admission, DeadlineMiddleware, problem_body
+from services.kit.deadline import Admission, DeadlineMiddleware, Guard, mesh_guard, problem_body
 from services.kit.errors import MeshError
 from services.kit.settings import KitSettings
 from services.kit.telemetry import Metrics, configure_logging, request_id
+from services.kit.tracing import configure_tracing
 
 PROBLEM_TYPE = "application/problem+json"
 SCHEMA_REF = "#/components/schemas/{model}"
@@ -34,11 +35,11 @@ def documented(*statuses: int) -> dict[int | str, dict[str, Any]]:
 
 _TITLES = {
     400: "The request is not JSON, or a header is malformed.",
-    401: "The API key is missing or wrong.",
+    401: "The API key is missing or not one of ours.",
     408: "The body did not arrive in time.",
     413: "The body is too large.",
     422: "A field is missing or outside its limits; `errors` names it.",
-    429: "Too many requests in flight; `Retry-After` says when to come again.",
+    429: "Too many requests in flight, or by this key; `Retry-After` says when to come again.",
     500: "The service failed; its log has the details.",
     503: "The service is not ready.",
     504: "The deadline passed.",
@@ -55,6 +56,7 @@ def create_app(
     ready: Ready,
     metrics: Metrics,
     admission: Admission | None = None,
+    guard: Guard | None = None,
 ) -> FastAPI:
     """Make a service of a router.
 
@@ -66,6 +68,7 @@ def create_app(
         ready: what `/readyz` answers; it may look, but not compute.
         metrics: where to count.
         admission: places for requests in flight; None takes all.
+        guard: who may POST; None lets in who knows the mesh's token, and all where there is none.
 
     The app adds `/healthz` (no I/O), `/readyz`, `/metrics`, problem documents for all errors, and the deadline.
     """
@@ -88,6 +91,7 @@ def create_app(
         max_s=settings.max_deadline_s,
         max_body=settings.max_body_mib * 1024 * 1024,
         admission=admission,
+        guard=guard or mesh_guard(settings.mesh_token),
     )
     _define_problem(app)
     return app
@@ -168,6 +172,7 @@ async def _mesh_error(_: Request, error: Exception) -> Response:
 def serve(app: FastAPI, settings: KitSettings, *, service: str, port: int) -> None:
     """Run a service until it is told to stop, draining what is in flight."""
     configure_logging(service, settings.log_level)
+    configure_tracing(service, settings.otlp_endpoint)
     uvicorn.run(
         app,
         host=settings.host,

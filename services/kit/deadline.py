@@ -6,24 +6,50 @@ because a `BaseHTTPMiddleware` around it would hide the hang-up.
 
 import asyncio
 import contextlib
+import hmac
 import json
 import time
+from collections.abc import Awaitable, Callable, Mapping
 
 import structlog
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from proto.base import Problem
 from services.kit.budget import DEADLINE_HEADER, Budget, current_budget
-from services.kit.errors import DeadlineExceeded, MeshError, Overloaded
+from services.kit.errors import DeadlineExceeded, MeshError, Overloaded, Unauthorized
 from services.kit.telemetry import REQUEST_ID_HEADER, Metrics, TraceContext, current_trace, log
+from services.kit.tracing import request_span
 
 # Asked by orchestrators while the service is busy: they are answered by the loop alone, and need no budget.
 PROBES = frozenset({"/healthz", "/readyz", "/metrics"})
+# Lets a request in by its headers, before its body is read: the caller's name, or an Unauthorized or RateLimited.
+Guard = Callable[[Mapping[str, str]], Awaitable[str]]
 # A refused upload is read to its end, within these, so that the client sees the refusal and not a reset connection.
 DRAIN_BYTES = 128 * 1024 * 1024
 DRAIN_S = 5.0
 # What a cancelled handler gets to close its connections.
 CANCEL_GRACE_S = 2.0
+# No status was sent: what nginx writes when its client has gone.
+HUNG_UP = 499
+MESH_TOKEN_HEADER = "x-mesh-token"  # noqa: S105 - a name, no secret
+
+
+def route_of(scope: Scope) -> str:
+    """The route's template, which is one of few, and never the path, which anybody can make up."""
+    return str(getattr(scope.get("route"), "path", "unmatched"))
+
+
+def mesh_guard(token: str) -> Guard | None:
+    """Let in who knows the mesh's token; all when there is none."""
+    if not token:
+        return None
+
+    async def guard(headers: Mapping[str, str]) -> str:
+        if not hmac.compare_digest(headers.get(MESH_TOKEN_HEADER, "").encode(), token.encode()):
+            raise Unauthorized("only services of this mesh may call it")
+        return ""
+
+    return guard
 
 
 class Admission:
@@ -75,16 +101,25 @@ class DeadlineMiddleware:
         max_s: seconds a request may take; `x-deadline-ms` can lower it.
         max_body: bytes of a request's body.
         admission: places for requests in flight; None takes all.
+        guard: asked about every POST; None lets all in.
     """
 
     def __init__(
-        self, app: ASGIApp, *, metrics: Metrics, max_s: float, max_body: int, admission: Admission | None = None
+        self,
+        app: ASGIApp,
+        *,
+        metrics: Metrics,
+        max_s: float,
+        max_body: int,
+        admission: Admission | None = None,
+        guard: Guard | None = None,
     ) -> None:
         self.app = app
         self.metrics = metrics
         self.max_s = max_s
         self.max_body = max_body
         self.admission = admission
+        self.guard = guard
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http" or scope["path"] in PROBES:
@@ -93,10 +128,15 @@ class DeadlineMiddleware:
         headers = {key.decode("latin-1"): value.decode("latin-1") for key, value in scope["headers"]}
         trace = TraceContext.from_headers(headers)
         response = _Response(send, trace.request_id)
-        token = current_trace.set(trace)
-        with structlog.contextvars.bound_contextvars(request_id=trace.request_id, trace_id=trace.trace_id):
-            await self._observed(scope, headers, receive, response)
-        current_trace.reset(token)
+        with request_span(trace, f"{self.metrics.service} {scope['method']}") as (trace, span):
+            token = current_trace.set(trace)
+            try:
+                with structlog.contextvars.bound_contextvars(request_id=trace.request_id, trace_id=trace.trace_id):
+                    await self._observed(scope, headers, receive, response)
+            finally:
+                current_trace.reset(token)
+                span.set_attribute("http.route", route_of(scope))
+                span.set_attribute("http.response.status_code", response.status or HUNG_UP)
 
     async def _observed(self, scope: Scope, headers: dict[str, str], receive: Receive, response: "_Response") -> None:
         began = time.monotonic()
@@ -108,9 +148,9 @@ class DeadlineMiddleware:
         except _ClientGone:
             self.metrics.cut_short.labels(self.metrics.service, "hang-up").inc()
         finally:
-            route = getattr(scope.get("route"), "path", "unmatched")
+            route = route_of(scope)
             seconds = time.monotonic() - began
-            self.metrics.requests.labels(self.metrics.service, route, str(response.status or 499)).inc()
+            self.metrics.requests.labels(self.metrics.service, route, str(response.status or HUNG_UP)).inc()
             self.metrics.latency.labels(self.metrics.service, route).observe(seconds)
             log.info(
                 "request", method=scope["method"], route=route, status=response.status, ms=round(seconds * 1000, 1)
@@ -120,19 +160,25 @@ class DeadlineMiddleware:
         budget = Budget(_deadline_s(headers, self.max_s))
         token = current_budget.set(budget)
         admitted = self.admission if scope["method"] == "POST" else None
+        guard = self.guard if scope["method"] == "POST" else None
+        entered = False
         try:
-            if admitted:
-                try:
+            try:
+                caller = await guard(headers) if guard else ""
+                if admitted:
                     admitted.enter()
-                except Overloaded:
-                    admitted = None
-                    await _drain(receive)
-                    raise
-            body = await self._body(headers, receive, budget)
-            await self._run(scope, body, receive, response, budget)
+                    entered = True
+            except MeshError:
+                await _drain(receive)
+                raise
+            named = {"caller": caller} if caller else {}
+            in_flight = self.metrics.in_flight.labels(self.metrics.service)
+            with structlog.contextvars.bound_contextvars(**named), in_flight.track_inprogress():
+                body = await self._body(headers, receive, budget)
+                await self._run(scope, body, receive, response, budget)
         finally:
             current_budget.reset(token)
-            if admitted:
+            if admitted and entered:
                 admitted.leave()
 
     async def _body(self, headers: dict[str, str], receive: Receive, budget: Budget) -> bytes:

@@ -3,6 +3,7 @@
 MeshError                    an error with an HTTP status, answered as a problem document
   ├── Unauthorized           401: the API key is missing or wrong
   ├── Overloaded             429: more work than the service takes; comes with `Retry-After`
+  ├── RateLimited            429: one caller asks too often; comes with `Retry-After`
   ├── DeadlineExceeded       504: the caller's time ran out
   ├── InvalidRequest         422: well-formed, and refused for what it says
   │   └── UnknownStrategy    no strategy of that name
@@ -51,6 +52,14 @@ class Unauthorized(MeshError):
 class Overloaded(MeshError):
     status = 429
     title = "Overloaded"
+
+    def __init__(self, detail: str, *, retry_after_s: int = 1) -> None:
+        super().__init__(detail, headers={"retry-after": str(retry_after_s)})
+
+
+class RateLimited(MeshError):
+    status = 429
+    title = "Rate limited"
 
     def __init__(self, detail: str, *, retry_after_s: int = 1) -> None:
         super().__init__(detail, headers={"retry-after": str(retry_after_s)})

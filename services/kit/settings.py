@@ -21,6 +21,10 @@ class KitSettings(BaseSettings):
     max_body_mib: int = Field(64, ge=1, le=512)
     # How long a stopping service waits for requests in flight before it cancels them.
     graceful_shutdown_s: int = Field(5, ge=0, le=60)
+    # An OpenTelemetry collector, http://host:4318; empty keeps no traces.
+    otlp_endpoint: str = ""
+    # Shared by all services, and asked for by each but the gateway; for networks that do not say who talks to whom.
+    mesh_token: str = Field("", repr=False)
     # Time-outs and refused connections in a row before a service is left alone for a while.
     breaker_threshold: int = Field(5, ge=1, le=100)
     # The longest that a service is left alone; short, so that a recovered service is found again soon.

@@ -8,7 +8,7 @@ from contextvars import ContextVar
 from dataclasses import dataclass
 
 import structlog
-from prometheus_client import CollectorRegistry, Counter, Histogram
+from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
 
 REQUEST_ID_HEADER = "x-request-id"
 TRACEPARENT_HEADER = "traceparent"
@@ -26,16 +26,23 @@ class TraceContext:
     trace_id: str
     span_id: str
     flags: str = "01"
+    # The caller's span; empty for a trace that begins here.
+    parent_id: str = ""
 
     @classmethod
     def from_headers(cls, headers: dict[str, str]) -> "TraceContext":
         """Continue the caller's trace, or begin one; malformed values are replaced, never passed on."""
         match = _TRACEPARENT.fullmatch(headers.get(TRACEPARENT_HEADER, ""))
-        trace_id, flags = (match[1], match[3]) if match and set(match[1]) != {"0"} else (secrets.token_hex(16), "01")
+        if match and set(match[1]) != {"0"} and set(match[2]) != {"0"}:
+            trace_id, parent_id, flags = match[1], match[2], match[3]
+        else:
+            trace_id, parent_id, flags = secrets.token_hex(16), "", "01"
         request_id = headers.get(REQUEST_ID_HEADER, "")
         if not _REQUEST_ID.fullmatch(request_id):
             request_id = trace_id[:16]
-        return cls(request_id=request_id, trace_id=trace_id, span_id=secrets.token_hex(8), flags=flags)
+        return cls(
+            request_id=request_id, trace_id=trace_id, span_id=secrets.token_hex(8), flags=flags, parent_id=parent_id
+        )
 
     def outgoing(self) -> dict[str, str]:
         """Headers for a call made on behalf of this request, which is that call's parent."""
@@ -59,7 +66,6 @@ class Metrics:
 
     def __init__(self, service: str) -> None:
         self.registry = CollectorRegistry()
-        labels = {"service": service}
         self.requests = Counter(
             "cragmesh_requests", "Requests by route and status.", ["service", "route", "status"], registry=self.registry
         )
@@ -86,7 +92,33 @@ class Metrics:
         self.degraded = Counter(
             "cragmesh_degraded", "What was missing, and why.", ["service", "stage", "reason"], registry=self.registry
         )
-        self.service = labels["service"]
+        self.in_flight = Gauge("cragmesh_in_flight", "Requests being served.", ["service"], registry=self.registry)
+        self.answers = Counter(
+            "cragmesh_answers",
+            "Answers by strategy, kind (unknown is an abstention) and source.",
+            ["service", "strategy", "kind", "source"],
+            registry=self.registry,
+        )
+        self.degraded_answers = Counter(
+            "cragmesh_answers_degraded",
+            "Answers for which something was missing.",
+            ["service", "strategy"],
+            registry=self.registry,
+        )
+        self.budget_left = Histogram(
+            "cragmesh_budget_left_seconds",
+            "Time that was left of the 30 seconds when an answer left; 0 is a budget missed.",
+            ["service", "strategy"],
+            buckets=(0.0, *_SECONDS),
+            registry=self.registry,
+        )
+        self.tokens = Counter(
+            "cragmesh_llm_tokens", "Tokens read and written by the LLM.", ["service", "kind"], registry=self.registry
+        )
+        self.llm_calls = Counter("cragmesh_llm_calls", "Calls of the LLM.", ["service"], registry=self.registry)
+        self.service = service
+        # There from the first scrape on, so that an autoscaler and a dashboard see nothing and not no data.
+        self.in_flight.labels(service)
 
 
 def configure_logging(service: str, level: str) -> None:

@@ -161,7 +161,7 @@ def numbers_of(text: str) -> list[tuple[float, int]]:
 
 def same_number(gold: float, decimals: int, value: float) -> bool:
     """Equal to the gold's precision, or to a thousandth where the gold is large."""
-    return abs(value - gold) <= max(0.5001 * 10**-decimals, abs(gold) * 1e-3 if abs(gold) >= 1_000 else 0)
+    return bool(abs(value - gold) <= max(0.5001 * 10**-decimals, abs(gold) * 1e-3 if abs(gold) >= 100_000 else 0))
 
 
 def holds(gold: str, value: Any, *, long: bool = False) -> bool:
@@ -182,8 +182,10 @@ def holds(gold: str, value: Any, *, long: bool = False) -> bool:
             return same_number(*wanted_numbers[0], float(value))
         if re.fullmatch(r"\d{4}", gold.strip()) and any(one[0] == int(gold) for one in dates_of(str(value))):
             return True
-        return not long and all(
-            any(same_number(*wanted, one) for one, _ in numbers_of(str(value))) for wanted in wanted_numbers
+        return (
+            not long
+            and not dates_of(str(value))
+            and all(any(same_number(*wanted, one) for one, _ in numbers_of(str(value))) for wanted in wanted_numbers)
         )
     if isinstance(value, int | float):
         return any(same_number(number, decimals, float(value)) for number, decimals in wanted_numbers)
@@ -288,7 +290,9 @@ def verdict(question: Question, program: str, outcomes: Sequence[Outcome], *, un
     """`answered`, or the first reason that fits."""
     if answered(question, outcomes) and not unnamed:
         return "answered"
-    if program.strip() in ("", "none") or all(one.status in ("no_program", "parse_error") for one in outcomes):
+    if program.strip() in ("", "none") or (
+        outcomes and all(one.status in ("no_program", "parse_error") for one in outcomes)
+    ):
         return "no program"
     if unnamed or any(one.status in ("no_entity", "ambiguous") for one in outcomes):
         return "wrong entity"
@@ -431,7 +435,11 @@ class Bench:
             )
         except KgError as error:
             return [Outcome(program[:200], error.status, message=str(error))], str(error)
-        texts = verbalize(outcomes, CATALOGUE.domains, question.query_time.date(), max_tokens=1_000)
+        try:
+            texts = verbalize(outcomes, CATALOGUE.domains, question.query_time.date(), max_tokens=1_000)
+        except (KeyError, TypeError, ValueError, IndexError) as error:
+            # A defect is a result too: the question counts as not answered and its text says why.
+            return [], f"{type(error).__name__}: {error}"
         return outcomes, "\n".join(texts)
 
 

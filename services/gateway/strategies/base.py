@@ -1,12 +1,18 @@
 """What a strategy is: a name, a sentence, and a way from a question to a draft within a run's budget."""
 
 from abc import ABC, abstractmethod
+from collections.abc import Mapping
 from typing import ClassVar
 
 from services.gateway.mesh import Mesh
 from services.gateway.question import Question
 from services.gateway.run import Draft, Run
 from services.gateway.settings import GatewaySettings
+from services.gateway.steps.ask import PACE_MARGIN
+
+# The generator's share of a short budget, and the most that a strategy may ask for it.
+USUAL_SHARE = 0.4
+MOST_SHARE = 0.7
 
 
 class Strategy(ABC):
@@ -14,6 +20,8 @@ class Strategy(ABC):
 
     name: ClassVar[str]
     summary: ClassVar[str]
+    # What the classifier must be sure of to name a domain; below it the question is `open`.
+    min_domain_certainty: float = 0.0
 
     def __init__(self, settings: GatewaySettings) -> None:
         self.settings = settings
@@ -22,7 +30,45 @@ class Strategy(ABC):
     async def answer(self, question: Question, run: Run, mesh: Mesh) -> Draft:
         """Answer within `run.budget`; a service that fails is named in `run.degraded`, never raised."""
 
-    def web_allowance(self, run: Run, cap_s: float) -> float:
-        """Seconds for a stage before generation: what is left after the generator's share of this very budget."""
-        reserve_s = min(self.settings.generate_reserve_s, run.budget.total_s * 0.4)
+    def web_allowance(self, run: Run, cap_s: float, *, needed_s: float = 0.0) -> float:
+        """Seconds for a stage before generation: what is left after the generator's share of this very budget.
+
+        Args:
+            needed_s: what the shortest generation of use takes, where that may be more than the usual share.
+        """
+        total_s = run.budget.total_s
+        reserve_s = max(
+            min(self.settings.generate_reserve_s, USUAL_SHARE * total_s), min(needed_s, MOST_SHARE * total_s)
+        )
         return run.budget.allow(cap_s, reserve_s=reserve_s)
+
+    def changes_fast(self, run: Run) -> bool:
+        """Whether the answer is too likely to change within a year; not when the classifier did not say."""
+        found = run.classification
+        fast = found.dynamic_probability >= self.settings.dynamic_threshold and found.dynamism != "unknown"
+        run.decide(
+            "dynamism",
+            f"{found.dynamism}, changes within a year with {found.dynamic_probability:.2f}: "
+            f"{'fast' if fast else 'not fast'} by the threshold of {self.settings.dynamic_threshold:.2f}",
+        )
+        return fast
+
+    def affordable(self, run: Run, mesh: Mesh, calls: Mapping[str, tuple[int, int]]) -> set[str]:
+        """The calls to the generator that fit into the time left, one after the other; the others are named.
+
+        Args:
+            calls: step -> tokens read and written, the most useful first.
+        """
+        left = run.budget.left()
+        chosen: set[str] = set()
+        for step, (prompt_tokens, completion_tokens) in calls.items():
+            seconds = mesh.pace.seconds(prompt_tokens, completion_tokens) * PACE_MARGIN
+            words = f"{prompt_tokens} + {completion_tokens} tokens take {seconds:.1f} s of the {left:.1f} s left"
+            # The first is what all others are for: it is cut to the time that there is.
+            if chosen and seconds > left:
+                run.skip(step, words)
+                continue
+            run.plan(step, words)
+            chosen.add(step)
+            left = max(0.0, left - seconds)
+        return chosen

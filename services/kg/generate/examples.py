@@ -6,7 +6,7 @@ nearest by sentence embedding are shown (Liu et al. 2022, "What makes good in-co
 
 import asyncio
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from importlib.resources import files
@@ -16,7 +16,6 @@ from numpy.typing import NDArray
 
 from proto.base import parse_query_time
 from services.kg.generate.names import literals
-from services.kg.generate.spans import KINDS, Spotter
 from services.kg.language.catalogue import Catalogue
 from services.kg.language.parse import parse
 from services.kit.encoder import Encoder
@@ -57,21 +56,21 @@ class Library:
             self._vectors[domain] = encoder.encode(masked).vectors
             self._stems[domain] = stems(masked)
 
-    async def nearest(self, query: str, *, domain: str, k: int, spotter: Spotter | None = None) -> tuple[Example, ...]:
+    async def nearest(self, query: str, *, domain: str, k: int, names: Sequence[str] = ()) -> tuple[Example, ...]:
         """The k examples nearest to a question, nearest last, no program's shape more than twice.
 
         Args:
             query: the question.
             domain: whose examples.
             k: how many.
-            spotter: finds the question's names, so that they are masked as those of the examples are.
+            names: what the question names, masked as the names of the examples are.
         """
         examples = self.examples.get(domain, ())
         if k <= 0 or not examples:
             return ()
         if self._encoder is None:
             return examples[-k:]
-        scores = await asyncio.to_thread(self._scores, query, domain, spotter)
+        scores = await asyncio.to_thread(self._scores, mask(query, names), domain)
         order = np.argsort(-scores, kind="stable")
         chosen: list[Example] = []
         shapes: dict[str, int] = {}
@@ -86,10 +85,8 @@ class Library:
                 break
         return tuple(reversed(chosen))
 
-    def _scores(self, query: str, domain: str, spotter: Spotter | None) -> Floats:
+    def _scores(self, masked: str, domain: str) -> Floats:
         assert self._encoder is not None  # noqa: S101 - checked by the caller
-        spots = spotter.spot(query, KINDS.get(domain, ())) if spotter is not None else []
-        masked = mask(query, [spot.text for spot in spots])
         dense: Floats = self._vectors[domain] @ self._encoder.encode([masked]).vectors[0]
         return dense + LEXICAL * bm25(stems([masked])[0], self._stems[domain])
 

@@ -4,6 +4,7 @@ The list is decoded under a JSON schema made from the catalogue, read strictly, 
 one executor serves all writers. What a call cannot say, such as an order or a sum, this writer cannot ask for.
 """
 
+import asyncio
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -17,7 +18,7 @@ from services.kg.generate.base import Written, asked
 from services.kg.generate.examples import Example, Library
 from services.kg.generate.ground import ground
 from services.kg.generate.program import RESERVE_S, TIMED, load_prompt
-from services.kg.generate.spans import Spotter
+from services.kg.generate.spans import Spotter, spots_in
 from services.kg.language.catalogue import Catalogue, Function, Key
 from services.kg.language.decoding import TIME_WORDS
 from services.kg.language.parse import parse
@@ -81,7 +82,8 @@ class FunctionCallingWriter:
         Raises:
             ServiceFailure: no reply, or one that is no list of calls.
         """
-        examples = await self.library.nearest(query, domain=domain, k=self.k, spotter=self.spotter)
+        spots = await spots_in(query, domain, self.spotter)
+        examples = await self.library.nearest(query, domain=domain, k=self.k, names=[spot.text for spot in spots])
         if domain not in self._schemas:
             self._schemas[domain] = call_schema(self.catalogue, domain)
         completion = await self.llm.chat(
@@ -91,11 +93,12 @@ class FunctionCallingWriter:
             constraint=Constraint(json_schema=self._schemas[domain]),
         )
         try:
-            program = to_program(completion.text, self.catalogue, domain)
+            program = await asyncio.to_thread(to_program, completion.text, self.catalogue, domain)
         except (ValidationError, KgError) as error:
             raise BadReply("generator", f"no list of calls: {type(error).__name__}") from error
+        program = await asyncio.to_thread(ground, program, query, self.catalogue, domain, spots)
         return Written(
-            ground(program, query, self.catalogue, domain),
+            program,
             self.name,
             completion.prompt_tokens,
             completion.completion_tokens,

@@ -8,13 +8,15 @@ other costs its statement.
 
 import re
 import unicodedata
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
 
 from rapidfuzz import fuzz
 
 from services.kg.errors import ParseError
-from services.kg.generate.names import Change, Unnamed, refers, rename
+from services.kg.generate.names import Change, Unnamed, literals, refers, rename
+from services.kg.generate.spans import Spot
 from services.kg.language.catalogue import Catalogue
 from services.kg.language.parse import parse_each
 from services.kg.language.tree import Query, render
@@ -28,10 +30,19 @@ MIN_FUZZY_CHARS = 5
 MIN_SHARE = 0.25
 # Words that may stand between those of a name: "the lord of the rings film, the two towers".
 GAP = 2
+# Two sides of a comparison stand this near: " or the movie ".
+MAX_BETWEEN = 25
+_VERSUS = re.compile(r"\bor\b|\bvs\b|\bversus\b|\bthan\b|\bcompared\b", re.IGNORECASE)
 _WORD = re.compile(r"[^\W_]+")
 _POSSESSIVE = re.compile(r"(?<=\w)['’]s\b", re.IGNORECASE)
+_YEAR = re.compile(r"(?<!\d)(?:1[89]|20)\d\d(?!\d)")
+# Words that a year may stand for: "last year", "61st grammy", "the nineties", "on monday".
 _OTHER_YEARS = re.compile(
-    r"\byears?\b|\d(?:st|nd|rd|th)\b|\d0s\b|\b(?:decade|century|\w+ties)\b|'\d\d\b", re.IGNORECASE
+    r"\b(?:last|this|past|previous|next|current|recent)\s+(?:\w+\s+)?years?\b|"
+    r"\byears? (?:ago|before|after|earlier|later)\b|"
+    r"\d(?:st|nd|rd|th)\b|\d0s\b|\b(?:decades?|century|\w+ties)\b|'\d\d\b|\b(?:yesterday|today|tomorrow|days?|weeks?|"
+    r"months?|quarters?|q[1-4]|\w+day|seasons?)\b",
+    re.IGNORECASE,
 )
 _WEAK = frozenset(
     (
@@ -48,8 +59,16 @@ class _Word:
     end: int
 
 
-def ground(program: str, query: str, catalogue: Catalogue, domain: str) -> str:
+def ground(program: str, query: str, catalogue: Catalogue, domain: str, spots: Sequence[Spot] = ()) -> str:
     """The program without what its question does not name; "none" when nothing is left.
+
+    Args:
+        program: as it was written.
+        query: the question.
+        catalogue: says which words of the program are names.
+        domain: where its functions are looked for.
+        spots: names that the question is known to say; one that is cut or runs on is mended by them, and a
+            comparison of which one side is asked gets the other.
 
     Statements that cannot be parsed stay as they are, so that whoever runs them can say what is wrong.
     """
@@ -58,8 +77,11 @@ def ground(program: str, query: str, catalogue: Catalogue, domain: str) -> str:
         parsed = parse_each(program, names)
     except ParseError:
         return program
-    change = Change(partial(named, query=query), partial(spelt, query=query), partial(says_year, query=query))
+    change = Change(
+        partial(_settled, query=query, spots=spots), partial(spelt, query=query), partial(says_year, query=query)
+    )
     kept: list[str] = []
+    grounded: list[Query] = []
     lost = linked = False
     for one in parsed:
         if one.statement is None:
@@ -70,9 +92,15 @@ def ground(program: str, query: str, catalogue: Catalogue, domain: str) -> str:
             if refers_back and lost:
                 continue
             try:
-                kept.append(render(rename(one.statement, change, catalogue, domain)))
+                grounded.append(rename(one.statement, change, catalogue, domain))
+                kept.append(render(grounded[-1]))
             except Unnamed:
                 lost = True
+    if not linked and len(set(kept)) == len(grounded) == 1:
+        said = literals(kept[0], catalogue, domain)
+        if len(said) == 1 and (other := _other_side(said[0], query, spots)):
+            swap = Change(lambda _name, _kinds: other)
+            kept.append(render(rename(grounded[0], swap, catalogue, domain)))
     # Small models say the same twice; where a later statement counts those before it, they stay.
     return "\n".join(kept if linked else dict.fromkeys(kept)) or "none"
 
@@ -87,6 +115,39 @@ def named(name: str, query: str) -> str | None:
     return _part(words, said, query)
 
 
+def _other_side(name: str, query: str, spots: Sequence[Spot]) -> str | None:
+    """What the question compares with this name: the one other name of its kind, with "or" or the like between."""
+    sides = [spot for spot in spots if [w.text for w in _words(spot.text)] == [w.text for w in _words(name)]]
+    others = [spot for spot in spots if sides and spot.kind == sides[0].kind and spot not in sides]
+    if len(sides) != 1 or len(others) != 1:
+        return None
+    first, second = sorted((sides[0], others[0]), key=lambda spot: spot.start)
+    between = query[first.end : second.start]
+    return others[0].text if len(between) <= MAX_BETWEEN and _VERSUS.search(between) else None
+
+
+def _settled(name: str, kinds: Sequence[str], query: str, spots: Sequence[Spot]) -> str | None:
+    """The name as the question says it, in the extent in which the graph knows it."""
+    found = named(name, query)
+    if found is None:
+        return None
+    words = [word.text for word in _words(found)]
+    fitting = []
+    for spot in spots:
+        other = [word.text for word in _words(spot.text)]
+        if spot.kind in kinds and (_within(words, other) or _within(other, words)):
+            fitting.append((len(other), spot.text, other))
+    # The name itself is settled; of several others none is.
+    if len(fitting) != 1 or fitting[0][2] == words:
+        return found
+    return fitting[0][1]
+
+
+def _within(words: list[str], others: list[str]) -> bool:
+    size = len(words)
+    return size > 0 and any(others[start : start + size] == words for start in range(len(others) - size + 1))
+
+
 def spelt(text: str, query: str) -> str | None:
     """The question's own spelling of words that it says together, whatever stands between them."""
     words, said = [word.text for word in _words(text)], _words(query)
@@ -97,9 +158,12 @@ def spelt(text: str, query: str) -> str | None:
     return None
 
 
-def says_year(year: str, query: str) -> bool:
-    """Whether the question says a year, by its number or by another word; models know some years by heart."""
-    return year in query or _OTHER_YEARS.search(query) is not None
+def says_year(text: str, query: str) -> bool:
+    """Whether the question says the years of a text, by number or by another word; models know some by heart."""
+    said = {int(year) for year in _YEAR.findall(query)}
+    # "After 2010" is from 2011 on, and films of 2010 have their Oscars in 2011.
+    near = said | {year + 1 for year in said} | {year - 1 for year in said}
+    return all(int(year) in near for year in _YEAR.findall(text)) or _OTHER_YEARS.search(query) is not None
 
 
 def _says(words: list[_Word], said: list[_Word]) -> bool:

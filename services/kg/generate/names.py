@@ -15,6 +15,7 @@ from services.kg.language.tree import (
     Keyword,
     List_,
     Literal_,
+    Project,
     Query,
     Reference,
     Sort,
@@ -23,8 +24,8 @@ from services.kg.language.tree import (
     Where,
 )
 
-# What becomes of a name: another spelling, or None to refuse the statement.
-Rename = Callable[[str], str | None]
+# What becomes of a name of one of these kinds: another spelling, or None to refuse the statement.
+Rename = Callable[[str, Sequence[str]], str | None]
 # The parameters of functions that are years.
 YEARS = frozenset(("year", "until"))
 
@@ -36,11 +37,11 @@ class Change:
     Args:
         name: of names of entities.
         text: of other words that the question should have said, such as a league.
-        year: of years; False refuses the statement.
+        year: whether years, alone or in dates, may stay; False refuses the statement.
     """
 
     name: Rename
-    text: Rename = str
+    text: Callable[[str], str | None] = str
     year: Callable[[str], bool] = bool
 
 
@@ -56,7 +57,7 @@ def literals(program: str, catalogue: Catalogue, domain: str) -> tuple[str, ...]
     """All names of entities in a program, in order; those of statements that cannot be read are left out."""
     found: dict[str, None] = {}
 
-    def note(name: str) -> str:
+    def note(name: str, _: Sequence[str]) -> str:
         found[name] = None
         return name
 
@@ -108,8 +109,18 @@ def rename(query: Query, change: Change, catalogue: Catalogue, domain: str) -> Q
     except KgError:
         return query
     arguments = _arguments(function, query.source.arguments, change, catalogue, domain)
-    steps = tuple(_step(function, step, change) for step in query.steps)
+    rows = _rows_of(function, query.steps, catalogue)
+    steps = tuple(_step(rows, step, change) for step in query.steps)
     return replace(query, source=Call(query.source.function, arguments), steps=steps)
+
+
+def _rows_of(function: Function, steps: Sequence[Step], catalogue: Catalogue) -> Function:
+    """The function whose keys the steps have: of `get_person(x)["music"]` the one that lists works."""
+    if steps and isinstance(steps[0], Project) and len(steps[0].keys) == 1:
+        facet = function.find_facet(steps[0].keys[0])
+        if facet is not None:
+            return catalogue.function(facet.function, function.domain)
+    return function
 
 
 def _arguments(
@@ -139,26 +150,27 @@ def _argument(parameter: Parameter | None, argument: Value, change: Change, cata
     if parameter is None:
         return argument
     if parameter.kind == "entity":
-        return _value(argument, change, catalogue, domain)
+        return _value(argument, parameter.entities, change, catalogue, domain)
     if isinstance(argument, Literal_) and argument.value is not None:
         text = str(argument.value)
         if parameter.kind == "text":
             return Literal_(change.text(text) or text)
-        if parameter.kind == "integer" and parameter.name in YEARS and not change.year(text):
+        dated = parameter.kind == "time" or (parameter.kind == "integer" and parameter.name in YEARS)
+        if dated and not change.year(text):
             raise Unnamed(text)
     return argument
 
 
-def _value(value: Value, change: Change, catalogue: Catalogue, domain: str) -> Value:
+def _value(value: Value, kinds: Sequence[str], change: Change, catalogue: Catalogue, domain: str) -> Value:
     match value:
         case Literal_(str() as name):
-            changed = change.name(name)
+            changed = change.name(name, kinds)
             if changed is None:
                 raise Unnamed(name)
             return Literal_(changed)
         case List_(items):
             values = (item for item in items if not isinstance(item, Condition | Keyword | Descending))
-            return List_(tuple(_value(item, change, catalogue, domain) for item in values))
+            return List_(tuple(_value(item, kinds, change, catalogue, domain) for item in values))
         case Query():
             return rename(value, change, catalogue, domain)
         case _:
@@ -178,12 +190,16 @@ def _step(function: Function, step: Step, change: Change) -> Step:
 def _condition(function: Function, condition: Condition, change: Change) -> Condition:
     """Values of keys that hold names are names too: the opponent, the artist."""
     key = function.find_key(condition.key)
+    if key is not None and (key.kind == "date" or key.name.endswith("year")):
+        for value in condition.values:
+            if isinstance(value, Literal_) and not change.year(str(value.value)):
+                raise Unnamed(str(value.value))
     if key is None or not (key.entity or key.id_column):
         return condition
     values: list[Value] = []
     for value in condition.values:
         if isinstance(value, Literal_) and isinstance(value.value, str):
-            changed = change.name(value.value)
+            changed = change.name(value.value, (key.entity,) if key.entity else ())
             if changed is None:
                 raise Unnamed(value.value)
             values.append(Literal_(changed))

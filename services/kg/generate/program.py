@@ -1,5 +1,6 @@
 """Programs written by a language model under the decoding grammar (db3, section 3.2), examples chosen per question."""
 
+import asyncio
 from dataclasses import dataclass, field
 from datetime import datetime
 from functools import cache
@@ -9,7 +10,7 @@ from string import Template
 from services.kg.generate.base import Written, asked
 from services.kg.generate.examples import Example, Library
 from services.kg.generate.ground import ground
-from services.kg.generate.spans import Spotter
+from services.kg.generate.spans import Spotter, spots_in
 from services.kg.language.catalogue import Catalogue
 from services.kg.language.decoding import decoding_grammar, schema_text
 from services.kit.budget import Budget
@@ -57,7 +58,8 @@ class ProgramWriter:
         self, query: str, *, query_time: datetime, domain: str, budget: Budget, feedback: str = ""
     ) -> Written:
         """See `Writer.write`."""
-        examples = await self.library.nearest(query, domain=domain, k=self.k, spotter=self.spotter)
+        spots = await spots_in(query, domain, self.spotter)
+        examples = await self.library.nearest(query, domain=domain, k=self.k, names=[spot.text for spot in spots])
         completion = await self.llm.chat(
             self.messages(query, examples, query_time=query_time, domain=domain, feedback=feedback),
             max_tokens=MAX_TOKENS,
@@ -65,8 +67,9 @@ class ProgramWriter:
             adapter=self.adapter,
             constraint=Constraint(grammar=self._grammar(domain)) if self.constrained else None,
         )
+        program = await asyncio.to_thread(ground, completion.text, query, self.catalogue, domain, spots)
         return Written(
-            ground(completion.text, query, self.catalogue, domain),
+            program,
             self.name,
             completion.prompt_tokens,
             completion.completion_tokens,

@@ -3,6 +3,7 @@
 One query looks all stretches up, so that a question of thirty words costs a few milliseconds.
 """
 
+import asyncio
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -98,6 +99,13 @@ class Spotter:
             if one.quoted or _tells(one, kind)
         ]
         return _apart(found)
+
+
+async def spots_in(query: str, domain: str, spotter: Spotter | None) -> tuple[Spot, ...]:
+    """The names of a question in a domain; none without a spotter."""
+    if spotter is None:
+        return ()
+    return tuple(await asyncio.to_thread(spotter.spot, query, KINDS.get(domain, KINDS["open"])))
 
 
 def _apart(found: Iterable[Spot]) -> list[Spot]:

@@ -6,6 +6,7 @@ from hypothesis import strategies as st
 
 from services.kg.domains import CATALOGUE
 from services.kg.generate.ground import ground, named
+from services.kg.generate.spans import Spot
 
 
 @pytest.mark.parametrize(
@@ -35,6 +36,10 @@ from services.kg.generate.ground import ground, named
 )
 def test_a_name_is_kept_shortened_or_refused(question: str, name: str, expected: str | None) -> None:
     assert named(name, question) == expected
+
+
+def domain_of(program: str) -> str:
+    return "movie" if "movie" in program else "music" if "music" in program else "sports"
 
 
 @pytest.mark.parametrize(
@@ -71,6 +76,9 @@ def test_a_name_is_kept_shortened_or_refused(question: str, name: str, expected:
         ),
         # A year that the model knows by heart, and one that the question says in another way.
         ("when was the first toy story movie", 'get_year_movies("1995")', "none"),
+        ("what year was the first toy story movie", 'get_year_movies("1995")', "none"),
+        ("x's most recent song", 'get_person("x")["music"] where(eq(release_date, "2017"))["title"]', "none"),
+        ("x in movies of 2017", 'get_movie_person_cast(None, "x", eq(year, 2012))["title"]', "none"),
         ("top movie of 1995", 'get_year_movies("1995")["title"]', 'get_year_movies("1995")["title"]'),
         ("top movie of last year", 'get_year_movies("2023")["title"]', 'get_year_movies("2023")["title"]'),
         # A league in the question's own spelling.
@@ -87,7 +95,45 @@ def test_a_name_is_kept_shortened_or_refused(question: str, name: str, expected:
     ],
 )
 def test_statements_about_others_are_dropped(question: str, program: str, expected: str) -> None:
-    assert ground(program, question, CATALOGUE, "movie" if "movie" in program else "sports") == expected
+    assert ground(program, question, CATALOGUE, domain_of(program)) == expected
+
+
+@pytest.mark.parametrize(
+    ("question", "written", "expected"),
+    [
+        # The model cut the name at its colon, or took words of the question into it.
+        ("who directed ada sings: allegedly?", "ada sings", "ada sings: allegedly"),
+        ("in which language is ada sings: allegedly shown", "ada sings: allegedly shown", "ada sings: allegedly"),
+        ("who directed ada sings: allegedly?", "ada sings: allegedly", "ada sings: allegedly"),
+    ],
+)
+def test_a_known_name_settles_where_a_name_ends(question: str, written: str, expected: str) -> None:
+    start = question.index("ada sings")
+    spot = Spot("ada sings: allegedly", start, start + 20, "movie", 1.0, 3, False)
+    program = f'get_movie("{written}")["director"]'
+    assert ground(program, question, CATALOGUE, "movie", [spot]) == f'get_movie("{expected}")["director"]'
+    # A name of another kind settles nothing.
+    other = Spot("ada sings: allegedly", start, start + 20, "movie_person", 1.0, 3, False)
+    assert ground(program, question, CATALOGUE, "movie", [other]) == program
+
+
+def spots_of(question: str, *names: str, kind: str = "movie") -> list[Spot]:
+    return [Spot(name, question.index(name), question.index(name) + len(name), kind, 1.0, 1, False) for name in names]
+
+
+def test_a_comparison_gets_its_other_side() -> None:
+    question = "which is longer, alien or heat?"
+    one, both = 'get_movie("alien")["length"]', 'get_movie("alien")["length"]\nget_movie("heat")["length"]'
+    spots = spots_of(question, "alien", "heat")
+    assert ground(one, question, CATALOGUE, "movie", spots) == both
+    assert ground(both, question, CATALOGUE, "movie", spots) == both
+    # Not where both stand in one statement, nothing is compared, or the other is of another kind.
+    together = 'get_movie_person_cast(["alien", "heat"], None, None)["name"]'
+    assert ground(together, question, CATALOGUE, "movie", spots) == together
+    listed = "alien, with the cast of heat"
+    assert ground(one, listed, CATALOGUE, "movie", spots_of(listed, "alien", "heat")) == one
+    mixed = [*spots_of(question, "alien"), *spots_of(question, "heat", kind="movie_person")]
+    assert ground(one, question, CATALOGUE, "movie", mixed) == one
 
 
 def test_multi_hop_stays_whole() -> None:

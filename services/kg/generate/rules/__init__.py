@@ -47,6 +47,6 @@ class RuleWriter:
         """As `write`, blocking."""
         statements = RULES.get(domain, RULES["open"])
         text = as_data(query)
-        spots = self.spotter.spot(text, KINDS.get(domain, ("open",))) if self.spotter is not None else []
+        spots = self.spotter.spot(text, KINDS.get(domain, KINDS["open"])) if self.spotter is not None else []
         question = Question(text, domain, query_time, tuple(spots))
         return "\n".join(dict.fromkeys(statements(question))) or "none"

@@ -1,0 +1,68 @@
+"""What a language model may write: lines `label = expression`, of which every one parses.
+
+The grammar (EBNF as xgrammar and llguidance read it) admits the canonical surface that `tree.render` prints, in bounded
+lengths, so that a constrained model cannot lose itself in a number or a list. It is the same for every question, so
+that the server compiles it once. The reply is parsed strictly all the same: a server may ignore the constraint.
+"""
+
+import re
+from dataclasses import dataclass
+
+from services.gateway.calculator.errors import ExpressionError
+from services.gateway.calculator.parse import parse
+from services.gateway.calculator.tree import Expression
+
+MAX_LINES = 5
+MAX_LABEL = 80
+NOTHING = "none"
+
+GRAMMAR = rf"""
+root ::= "{NOTHING}" | line ("\n" line){{0,{MAX_LINES - 1}}}
+line ::= label " = " (comparison | sum)
+label ::= word (" " word){{0,7}}
+word ::= [a-zA-Z0-9]{{1,16}}
+comparison ::= sum (" < " | " > " | " <= " | " >= " | " == ") sum
+sum ::= product ((" + " | " - ") product){{0,15}}
+product ::= signed ((" * " | " / ") signed){{0,5}}
+signed ::= "-"? power
+power ::= atom (" ** " exponent)?
+exponent ::= count | "(1 / " count ")"
+count ::= [1-9] [0-9]?
+atom ::= number | "(" sum ")" | call
+call ::= ("sum" | "mean" | "median" | "min" | "max") "(" sum (", " sum){{1,11}} ")" | "abs(" sum ")" | "round(" sum ", " [0-4] ")" | "pct_change(" sum ", " sum ")" | ("days_between" | "years_between") "(" day ", " day ")"
+number ::= "$"? digits (" thousand" | " million" | " billion" | " trillion")? | digits "%"
+digits ::= ([0-9]{{1,3}} ("," [0-9] [0-9] [0-9]){{1,4}} | [0-9]{{1,12}}) ("." [0-9]{{1,6}})?
+day ::= "\"" [12] [0-9] [0-9] [0-9] "-" ("0" [1-9] | "1" [0-2]) "-" ("0" [1-9] | [12] [0-9] | "3" [01]) "\""
+""".strip()  # noqa: E501 - a rule is a line
+
+_LINE = re.compile(rf"\s{{0,8}}(?P<label>[^=\n]{{1,{MAX_LABEL}}}?)\s{{0,8}}=\s{{0,8}}(?P<expression>[^=\n].*)")
+
+
+@dataclass(frozen=True, slots=True)
+class Proposal:
+    """An expression that the model wants to know the value of, and what it calls that."""
+
+    label: str
+    expression: Expression
+
+
+def read(reply: str) -> tuple[list[Proposal], list[str]]:
+    """The proposals of a reply, and why lines of it are none.
+
+    A reply that was cut at its limit loses its last line when that does not parse.
+    """
+    proposals: list[Proposal] = []
+    refused: list[str] = []
+    text = reply.strip()
+    if not text or text.lower().rstrip(".") == NOTHING:
+        return [], []
+    for line in text.splitlines()[:MAX_LINES]:
+        match = _LINE.fullmatch(line)
+        if match is None:
+            refused.append("a line without label = expression")
+            continue
+        try:
+            proposals.append(Proposal(" ".join(match["label"].split()), parse(match["expression"])))
+        except ExpressionError as error:
+            refused.append(f"{type(error).__name__}: {error}")
+    return proposals, refused

@@ -1,0 +1,297 @@
+"""Text to tree: a scanner of one regular expression, and precedence climbing over its tokens.
+
+Inputs are as pages write them: `1,452.4`, `$ 5`, `12%`, `3.5 million`, `20bn`. What could be read in two ways is
+refused: `sum(1,234)` and `7 % -3`.
+"""
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import date
+from decimal import Decimal
+from typing import Literal, TypeVar, cast
+
+from services.gateway.calculator.errors import Ambiguous, LimitExceeded, SyntaxFault, UnknownName
+from services.gateway.calculator.tree import (
+    LEVEL,
+    POWER,
+    PRODUCT,
+    SUM,
+    Binary,
+    Call,
+    Compare,
+    Comparison,
+    Day,
+    Expression,
+    Mark,
+    Node,
+    Number,
+    Operator,
+    Scale,
+    Sign,
+    Unary,
+)
+
+MAX_CHARS = 600
+MAX_NODES = 120
+MAX_DEPTH = 24
+MAX_DIGITS = 24
+MAX_ARGUMENTS = 40
+
+# Least and most arguments.
+FUNCTIONS = {
+    "abs": (1, 1),
+    "round": (1, 2),
+    "min": (1, MAX_ARGUMENTS),
+    "max": (1, MAX_ARGUMENTS),
+    "sum": (1, MAX_ARGUMENTS),
+    "mean": (1, MAX_ARGUMENTS),
+    "median": (1, MAX_ARGUMENTS),
+    "pct_change": (2, 2),
+    "days": (1, 1),
+    "days_between": (2, 2),
+    "years_between": (2, 2),
+}
+DAYS_OF = frozenset({"days", "days_between", "years_between"})
+SCALES: dict[str, Scale] = {
+    **dict.fromkeys(("k", "thousand"), 3),
+    **dict.fromkeys(("m", "mn", "million"), 6),
+    **dict.fromkeys(("b", "bn", "billion"), 9),
+    **dict.fromkeys(("tn", "trillion"), 12),
+}
+
+T = TypeVar("T")
+TokenKind = Literal["number", "day", "name", "operator", "open", "close", "comma", "end"]
+# Every alternative begins with characters of its own, and no repetition stands inside another that could share them.
+_TOKEN = re.compile(
+    r"""\s*(?:
+      (?P<number>[$€£]?\ {0,3}(?:[0-9]+(?:,[0-9]+)*(?:\.[0-9]+)?|\.[0-9]+))
+    | (?P<day>"[^"]{0,40}"|'[^']{0,40}')
+    | (?P<name>[A-Za-z_][A-Za-z_0-9]*)
+    | (?P<operator>\*\*|//|<=|>=|==|!=|[-+*/%<>])
+    | (?P<open>[$€£]?[(\[])
+    | (?P<close>[)\]])
+    | (?P<comma>,)
+    | (?P<end>\Z)
+    )""",
+    re.VERBOSE | re.ASCII,
+)
+_FOREIGN = re.compile(r"[^\t\n -~€£]")
+_THOUSANDS = re.compile(r"[0-9]{1,3}(?:,[0-9]{3})+(?:\.[0-9]+)?", re.ASCII)
+_ISO_DAY = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}", re.ASCII)
+COMPARISONS = frozenset({"<", "<=", ">", ">=", "==", "!="})
+CLOSING = {"(": ")", "[": "]"}
+
+
+@dataclass(frozen=True, slots=True)
+class Token:
+    kind: TokenKind
+    text: str
+    start: int
+    end: int
+    # A number with separators of thousands.
+    grouped: bool = False
+
+
+def parse(text: str) -> Expression:
+    """The tree of an expression.
+
+    Raises:
+        ExpressionError: the text is not in the language or exceeds its limits.
+    """
+    if len(text) > MAX_CHARS:
+        raise LimitExceeded(f"an expression has at most {MAX_CHARS} characters", position=MAX_CHARS)
+    foreign = _FOREIGN.search(text)
+    if foreign is not None:
+        raise SyntaxFault("a character that no expression has", position=foreign.start())
+    return _Parser(_scan(text)).whole()
+
+
+def _scan(text: str) -> list[Token]:
+    tokens: list[Token] = []
+    position = 0
+    while not tokens or tokens[-1].kind != "end":
+        match = _TOKEN.match(text, position)
+        if match is None:
+            raise SyntaxFault("no number, function or operator begins so", position=position)
+        kind = cast(TokenKind, match.lastgroup)
+        start, position = match.span(kind)
+        if kind == "number":
+            tokens += _numbers(match[kind], start)
+        else:
+            tokens.append(Token(kind, match[kind], start, position))
+    return tokens
+
+
+def _numbers(text: str, start: int) -> list[Token]:
+    """One number where its commas separate thousands, else several with commas between."""
+    digits = text.lstrip("$€£ ")
+    if "," not in digits:
+        return [Token("number", text, start, start + len(text))]
+    if _THOUSANDS.fullmatch(digits):
+        return [Token("number", text, start, start + len(text), grouped=True)]
+    tokens: list[Token] = []
+    for part in text.split(","):
+        if tokens:
+            tokens.append(Token("comma", ",", start - 1, start))
+        tokens.append(Token("number", part, start, start + len(part)))
+        start += len(part) + 1
+    return tokens
+
+
+class _Parser:
+    def __init__(self, tokens: list[Token]) -> None:
+        self._tokens = tokens
+        self._at = 0
+        self._nodes = 0
+        self._depth = 0
+        # Numbers with separators of thousands that stand in the innermost argument list, outside its brackets.
+        self._grouped = 0
+
+    def whole(self) -> Expression:
+        operands = [self._binary(SUM)]
+        operators: list[Comparison] = []
+        while self._next.text in COMPARISONS:
+            operators.append(cast(Comparison, self._take().text))
+            operands.append(self._binary(SUM))
+        if self._next.kind != "end":
+            raise SyntaxFault("an operator or the end was expected", position=self._next.start)
+        return self._node(Compare(tuple(operands), tuple(operators))) if operators else operands[0]
+
+    @property
+    def _next(self) -> Token:
+        return self._tokens[self._at]
+
+    def _take(self) -> Token:
+        token = self._tokens[self._at]
+        self._at += 1
+        return token
+
+    def _node(self, node: T) -> T:
+        self._nodes += 1
+        if self._nodes > MAX_NODES:
+            raise LimitExceeded(f"an expression has at most {MAX_NODES} parts", position=self._next.start)
+        return node
+
+    def _binary(self, level: int) -> Node:
+        """Sums and products, from left to right."""
+        if level > PRODUCT:
+            return self._signed()
+        left = self._binary(level + 1)
+        while LEVEL.get(cast(Operator, self._next.text)) == level:
+            operator = cast(Operator, self._take().text)
+            left = self._node(Binary(operator, left, self._binary(level + 1)))
+        return left
+
+    def _signed(self) -> Node:
+        if self._next.text not in ("-", "+"):
+            return self._power()
+        sign = cast(Sign, self._take().text)
+        with_sign = Unary(sign, self._deeper(self._signed))
+        return self._node(with_sign)
+
+    def _power(self) -> Node:
+        base = self._atom()
+        if LEVEL.get(cast(Operator, self._next.text)) != POWER:
+            return base
+        self._take()
+        return self._node(Binary("**", base, self._deeper(self._signed)))
+
+    def _deeper(self, read: Callable[[], T]) -> T:
+        self._depth += 1
+        if self._depth > MAX_DEPTH:
+            raise LimitExceeded(f"an expression has at most {MAX_DEPTH} levels", position=self._next.start)
+        found = read()
+        self._depth -= 1
+        return found
+
+    def _atom(self) -> Node:
+        token = self._take()
+        match token.kind:
+            case "number":
+                return self._number(token)
+            case "day":
+                raise SyntaxFault("a day stands in functions of days alone", position=token.start)
+            case "name":
+                return self._call(token)
+            case "open":
+                # What stands in brackets of its own cannot be a list of arguments; a currency before them says no more
+                # than those of the numbers in them.
+                outer, self._grouped = self._grouped, 0
+                inner = self._deeper(lambda: self._binary(SUM))
+                self._grouped = outer
+                self._close(token)
+                return inner
+        raise SyntaxFault("a number or a function was expected", position=token.start)
+
+    def _close(self, opened: Token) -> None:
+        closing = CLOSING[opened.text[-1]]
+        if self._next.text != closing:
+            raise SyntaxFault(f"{closing} was expected", position=self._next.start)
+        self._take()
+
+    def _number(self, token: Token) -> Number:
+        digits = token.text.lstrip("$€£ ").replace(",", "")
+        if len(digits) > MAX_DIGITS:
+            raise LimitExceeded(f"a number has at most {MAX_DIGITS} digits", position=token.start)
+        self._grouped += token.grouped
+        mark = cast(Mark, token.text[0] if token.text[0] in "$€£" else "")
+        scale: Scale = 0
+        if self._next.text.lower() in SCALES and self._next.kind == "name":
+            scale = SCALES[self._take().text.lower()]
+        elif not mark and self._next.text == "%" and self._is_per_cent(token):
+            self._take()
+            mark = "%"
+        return self._node(Number(Decimal(digits), mark, scale))
+
+    def _is_per_cent(self, token: Token) -> bool:
+        """Whether the sign behind a number says what it is, and does not ask for a remainder."""
+        sign, after = self._next, self._tokens[self._at + 1]
+        if after.kind in ("number", "day", "name", "open"):
+            return False
+        if after.text in ("-", "+") and sign.start > token.end:
+            raise Ambiguous("a remainder, or a percentage less something? 7 % (-3), 7% - 3", position=sign.start)
+        return True
+
+    def _call(self, name: Token) -> Call:
+        function = name.text
+        if function not in FUNCTIONS:
+            raise UnknownName(f"the functions are {', '.join(FUNCTIONS)}", position=name.start)
+        opened = self._take()
+        if opened.text != "(":
+            raise SyntaxFault(f"( was expected behind {function}", position=opened.start)
+        read = self._day if function in DAYS_OF else lambda: self._binary(SUM)
+        arguments = self._deeper(lambda: self._arguments(opened, read, single=FUNCTIONS[function][1] == 1))
+        least, most = FUNCTIONS[function]
+        if not least <= len(arguments) <= most:
+            error = LimitExceeded if len(arguments) > MAX_ARGUMENTS else SyntaxFault
+            raise error(f"{function} takes {least} to {most} arguments", position=name.start)
+        return self._node(Call(function, arguments))
+
+    def _day(self) -> Day:
+        token = self._take()
+        if token.kind != "day" or not _ISO_DAY.fullmatch(token.text[1:-1]):
+            raise SyntaxFault('a day such as "2024-02-28" was expected', position=token.start)
+        try:
+            return self._node(Day(date.fromisoformat(token.text[1:-1])))
+        except ValueError:
+            raise SyntaxFault("no calendar has this day", position=token.start) from None
+
+    def _arguments(self, opened: Token, read: Callable[[], Node], *, single: bool) -> tuple[Node, ...]:
+        """Arguments up to the closing bracket; one list stands for its items."""
+        outer, self._grouped = self._grouped, 0
+        arguments: list[Node] = []
+        spaced = True
+        if self._next.text == "[":
+            arguments += self._deeper(lambda: self._arguments(self._take(), read, single=False))
+        else:
+            arguments.append(read())
+        while self._next.kind == "comma":
+            comma = self._take()
+            spaced &= self._next.start > comma.end
+            arguments.append(read())
+        if self._grouped and not single and not (spaced and len(arguments) > 1):
+            raise Ambiguous("one number with thousands, or several arguments? Put a space between", position=opened.end)
+        self._grouped = outer
+        self._close(opened)
+        return tuple(arguments)

@@ -1,0 +1,142 @@
+"""The typed tree of an expression, and its printer.
+
+    (259.2 - 133.7) / 133.7
+    pct_change($1,036.9 million, $1,146.2 million)
+    mean(3.9, 3.4, 7.0) > 12% * 40
+    years_between("1979-05-25", "2024-02-28")
+
+Operators bind as in Python: comparisons, which chain, below sums, below products, below signs, below powers.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import date
+from decimal import Decimal
+from typing import Literal, TypeAlias
+
+Operator = Literal["+", "-", "*", "/", "//", "%", "**"]
+Comparison = Literal["<", "<=", ">", ">=", "==", "!="]
+Sign = Literal["-", "+"]
+# How a number is written; what comes of computing with it has more units, see `evaluate.Unit`.
+Mark = Literal["", "%", "$", "€", "£"]
+Scale = Literal[0, 3, 6, 9, 12]
+
+SUM, PRODUCT, SIGN, POWER, ATOM = range(5)
+LEVEL: dict[Operator, int] = {
+    "+": SUM,
+    "-": SUM,
+    "*": PRODUCT,
+    "/": PRODUCT,
+    "//": PRODUCT,
+    "%": PRODUCT,
+    "**": POWER,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Number:
+    """A number as it was written: `mantissa` with `scale` zeros behind it, hundredths where its mark is a per cent."""
+
+    mantissa: Decimal
+    mark: Mark = ""
+    scale: Scale = 0
+
+    @property
+    def value(self) -> Decimal:
+        return self.mantissa.scaleb(self.scale - 2 * (self.mark == "%"))
+
+
+@dataclass(frozen=True, slots=True)
+class Day:
+    value: date
+
+
+@dataclass(frozen=True, slots=True)
+class Unary:
+    sign: Sign
+    operand: "Node"
+
+
+@dataclass(frozen=True, slots=True)
+class Binary:
+    operator: Operator
+    left: "Node"
+    right: "Node"
+
+
+@dataclass(frozen=True, slots=True)
+class Compare:
+    """A chain of comparisons, which only a whole expression can be; `operands` are one more than `operators`."""
+
+    operands: tuple["Node", ...]
+    operators: tuple[Comparison, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    function: str
+    arguments: tuple["Node", ...]
+
+
+Node: TypeAlias = Number | Day | Unary | Binary | Call
+Expression: TypeAlias = Node | Compare
+
+SCALE_NAMES: dict[Scale, str] = {0: "", 3: " thousand", 6: " million", 9: " billion", 12: " trillion"}
+
+
+def render(expression: Expression) -> str:
+    """The expression in canonical form; parsing it gives the same tree."""
+    if isinstance(expression, Compare):
+        first, *rest = (_render(operand, SUM) for operand in expression.operands)
+        return " ".join([first, *(f"{op} {text}" for op, text in zip(expression.operators, rest, strict=True))])
+    return _render(expression, SUM)
+
+
+def leaves(node: Expression) -> Iterator[Number | Day]:
+    """Numbers and days, from left to right."""
+    match node:
+        case Number() | Day():
+            yield node
+        case Unary():
+            yield from leaves(node.operand)
+        case Binary():
+            yield from leaves(node.left)
+            yield from leaves(node.right)
+        case Compare():
+            for operand in node.operands:
+                yield from leaves(operand)
+        case Call():
+            for argument in node.arguments:
+                yield from leaves(argument)
+
+
+def spelled(number: Number) -> str:
+    """A number with its mark and its scale."""
+    before, after = (number.mark, "") if number.mark != "%" else ("", "%")
+    return f"{before}{number.mantissa:,f}{after}{SCALE_NAMES[number.scale]}"
+
+
+def _render(node: Node, level: int) -> str:
+    """As text that stands where at least `level` binds."""
+    match node:
+        case Number():
+            return spelled(node)
+        case Day():
+            return f'"{node.value.isoformat()}"'
+        case Call():
+            inner = ", ".join(_render(argument, SUM) for argument in node.arguments)
+            # A single argument with thousands would be read as two.
+            return (
+                f"{node.function}(({inner}))"
+                if len(node.arguments) == 1 and "," in inner
+                else f"{node.function}({inner})"
+            )
+        case Unary():
+            own, text = SIGN, f"{node.sign}{_render(node.operand, SIGN)}"
+        case Binary("**"):
+            # The base binds tighter than a sign, and the exponent takes one: 2 ** -3 ** 2.
+            own, text = POWER, f"{_render(node.left, ATOM)} ** {_render(node.right, SIGN)}"
+        case Binary():
+            own = LEVEL[node.operator]
+            text = f"{_render(node.left, own)} {node.operator} {_render(node.right, own + 1)}"
+    return f"({text})" if own < level else text

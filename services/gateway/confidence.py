@@ -1,0 +1,175 @@
+"""How likely an answer is right, from what was seen on the way to it, by a small fitted model; and when to give it.
+
+A wrong answer costs in CRAG what a right one earns, so an answer is worth giving when it is right more often than
+wrong; where exactly the line lies is chosen on validation data (`cragmesh calibrate`). The model is data: a logistic
+regression over the signals below, whose weights, scales and thresholds are in `data/confidence.json`.
+"""
+
+import json
+import math
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cache
+from importlib.resources import files
+from typing import Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from proto.classify import Classification
+from services.gateway.evidence import Evidence
+from services.kit.llm import Sample
+
+# What each signal says; a fitted model names those that it uses.
+SIGNALS: dict[str, str] = {
+    "logprob_mean": "mean log-probability of the answer's tokens",
+    "logprob_min": "that of its least likely token",
+    "logprob_first": "that of its first token, where an abstention would begin",
+    "answer_words": "words of the answer",
+    "echo": "share of the answer's words that the question has",
+    "support": "share of the answer's words that the evidence has",
+    "numbers_supported": "share of the answer's numbers that the evidence has",
+    "question_covered": "share of the question's words that the evidence has",
+    "question_covered_best": "the same for the best single passage",
+    "rare_covered": "share of the question's long words that the evidence has: names are among them",
+    "evidence_log_words": "words of the evidence, logarithm",
+    "passages": "passages of evidence",
+    "yes_no": "1 for an answer that begins with yes or no",
+    "agreement": "share of further samples that say the same, -1 without any",
+    "check": "probability that the model gives to `yes` when asked whether the evidence says so, -1 when not asked",
+    "abstain": "share of further samples that abstain",
+    "invalid": "share of further samples that call the question invalid",
+    "dynamic": "probability that the answer changes with time",
+    "false_premise": "probability that the question is false",
+    "domain_finance": "probability of the domain",
+    "domain_movie": "likewise",
+    "domain_music": "likewise",
+    "domain_open": "likewise",
+    "domain_sports": "likewise",
+}
+NUMBER = re.compile(r"\d+(?:[.,]\d+)*")
+WORD = re.compile(r"[^\W\d_]{2,}")
+COMMON = frozenset((files("services.gateway") / "data" / "common_words.txt").read_text(encoding="utf-8").split())
+LONG_WORD = 5
+
+
+class Head(BaseModel):
+    """A logistic regression: standardise, weigh, add. `threshold` is the least probability that is acted upon."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    names: tuple[str, ...]
+    means: tuple[float, ...]
+    scales: tuple[float, ...]
+    weights: tuple[float, ...]
+    intercept: float
+    threshold: float = Field(ge=0, le=1)
+
+    def probability(self, signals: Mapping[str, float]) -> float:
+        """Probability, 0 to 1; a signal that is missing counts as average."""
+        total = self.intercept
+        for name, mean, scale, weight in zip(self.names, self.means, self.scales, self.weights, strict=True):
+            total += weight * (signals.get(name, mean) - mean) / scale
+        return 1 / (1 + math.exp(-max(-30.0, min(30.0, total))))
+
+
+class Confidence(BaseModel):
+    """`answer`: that an answer is right; `invalid`: that a question which was called invalid is so.
+
+    Args:
+        fitted_on: what the heads were fitted on, for the reader.
+        generator: whose log-probabilities they know; another model's mean something else.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    answer: Head
+    invalid: Head | None = None
+    fitted_on: str = ""
+    generator: str = ""
+
+
+@cache
+def load() -> Confidence | None:
+    """The shipped model; None where none is."""
+    try:
+        text = (files("services.gateway") / "data" / "confidence.json").read_text(encoding="utf-8")
+    except FileNotFoundError:
+        return None
+    return Confidence.model_validate(json.loads(text))
+
+
+@dataclass(frozen=True, slots=True)
+class Seen:
+    """What was seen of one answer.
+
+    Args:
+        query: the question.
+        answer: the greedy answer, normalised.
+        sample: its tokens' log-probabilities.
+        evidence: what the generator was shown.
+        classification: of the question.
+        others: further samples, normalised: their kinds and answers.
+        check: the model's own probability that the evidence says so.
+    """
+
+    query: str
+    answer: str
+    sample: Sample
+    evidence: Sequence[Evidence]
+    classification: Classification
+    others: Sequence[tuple[Literal["answer", "unknown", "invalid_question"], str]] = field(default=())
+    check: float | None = None
+
+
+def signals(seen: Seen) -> dict[str, float]:
+    """The signals of an answer by name, see SIGNALS."""
+    question, answer = words(seen.query), words(seen.answer)
+    passages = [words(item.text) for item in seen.evidence]
+    shown: set[str] = set().union(*passages) if passages else set()
+    long = {word for word in question if len(word) >= LONG_WORD}
+    numbers = set(NUMBER.findall(seen.answer))
+    text = " ".join(item.text for item in seen.evidence)
+    plain = text.replace(",", "")
+    logprobs = seen.sample.token_logprobs or (0.0,)
+    same = [kind == "answer" and words(other) == answer for kind, other in seen.others]
+    domains = {item.label: item.probability for item in seen.classification.domain_probabilities}
+    return {
+        "logprob_mean": sum(logprobs) / len(logprobs),
+        "logprob_min": min(logprobs),
+        "logprob_first": logprobs[0],
+        "answer_words": float(len(seen.answer.split())),
+        "echo": share(answer, question),
+        "support": share(answer, shown),
+        "numbers_supported": (
+            sum(number.replace(",", "") in plain for number in numbers) / len(numbers) if numbers else 1.0
+        ),
+        "question_covered": share(question, shown),
+        "question_covered_best": max((share(question, passage) for passage in passages), default=0.0),
+        "rare_covered": share(long, shown),
+        "evidence_log_words": math.log1p(len(text.split())),
+        "passages": float(len(passages)),
+        "yes_no": float(seen.answer.lower().startswith(("yes", "no"))),
+        "agreement": sum(same) / len(same) if same else -1.0,
+        "abstain": _share_of(seen.others, "unknown"),
+        "invalid": _share_of(seen.others, "invalid_question"),
+        "check": -1.0 if seen.check is None else seen.check,
+        "dynamic": seen.classification.dynamic_probability,
+        "false_premise": seen.classification.false_premise_probability,
+        **{f"domain_{name}": domains.get(name, 0.0) for name in ("finance", "movie", "music", "open", "sports")},
+    }
+
+
+def words(text: str) -> set[str]:
+    """A text's words without those that every text has, plurals as singulars, and its numbers without separators."""
+    found = {word.removesuffix("s") for word in WORD.findall(text.lower()) if word not in COMMON}
+    return found | {number.replace(",", "") for number in NUMBER.findall(text)}
+
+
+def share(part: set[str], whole: set[str]) -> float:
+    """Share of `part` that is in `whole`; 0 of nothing."""
+    return len(part & whole) / len(part) if part else 0.0
+
+
+def _share_of(others: Sequence[tuple[str, str]], kind: str) -> float:
+    return sum(one == kind for one, _ in others) / len(others) if others else 0.0

@@ -1,0 +1,231 @@
+"""API keys: several, kept as SHA-256 only, changed without a restart, each with its own rate.
+
+    python -m services.gateway.keys FILE add NAME [--per-minute N]     make a key, print it once
+    python -m services.gateway.keys FILE revoke NAME
+    python -m services.gateway.keys FILE list
+
+A line of the file is a name, the digest in hexadecimal and, where the key has a rate of its own, requests a minute. A
+plain hash is enough for keys that we make ourselves: nobody guesses 256 random bits. To rotate a key, add one under
+another name, move the callers over, revoke the first.
+"""
+
+import argparse
+import asyncio
+import hashlib
+import hmac
+import math
+import os
+import re
+import secrets
+import sys
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from services.kit.budget import Clock
+from services.kit.errors import RateLimited, Unauthorized
+from services.kit.telemetry import log
+
+PREFIX = "cm_"
+# How old the file's last look may be: a revoked key works this long at most.
+LOOK_S = 1.0
+# Requests that may come at once, as a share of a minute's; a page that asks five questions is no flood.
+BURST_SHARE = 1 / 6
+
+_LINE = re.compile(r"(?P<name>[A-Za-z0-9][\w.-]{0,63})[ \t]+(?P<digest>[0-9a-f]{64})(?:[ \t]+(?P<rate>[1-9]\d{0,6}))?")
+
+
+@dataclass(frozen=True, slots=True)
+class Key:
+    """A key without the key: its holder's name, its digest, and requests a minute (None: the gateway's own rate)."""
+
+    name: str
+    digest: bytes
+    per_minute: int | None = None
+
+
+class KeyFileError(ValueError):
+    """The file is not what it must be; the message names the line, and never its content."""
+
+
+def digest(key: str) -> bytes:
+    return hashlib.sha256(key.encode()).digest()
+
+
+def parse(text: str) -> tuple[Key, ...]:
+    """The keys of a file; empty lines and those that begin with # are nothing.
+
+    Raises:
+        KeyFileError: a line is no key, or a name is there twice.
+    """
+    keys: dict[str, Key] = {}
+    for number, line in enumerate(text.splitlines(), 1):
+        if not line.strip() or line.startswith("#"):
+            continue
+        match = _LINE.fullmatch(line.strip())
+        if match is None:
+            raise KeyFileError(f"line {number} is not: name, SHA-256 in hexadecimal, requests a minute if any")
+        if match["name"] in keys:
+            raise KeyFileError(f"line {number}: there are two keys named {match['name']}")
+        rate = int(match["rate"]) if match["rate"] else None
+        keys[match["name"]] = Key(match["name"], bytes.fromhex(match["digest"]), rate)
+    return tuple(keys.values())
+
+
+@dataclass(slots=True)
+class Bucket:
+    """A token bucket: `per_minute` on average, a sixth of it at once."""
+
+    per_minute: int
+    clock: Clock
+    tokens: float = field(init=False)
+    at: float = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.tokens = self.size
+        self.at = self.clock()
+
+    @property
+    def size(self) -> float:
+        return max(1.0, self.per_minute * BURST_SHARE)
+
+    def take(self) -> float:
+        """Take a token: 0, or the seconds until there is one."""
+        now = self.clock()
+        self.tokens = min(self.size, self.tokens + (now - self.at) * self.per_minute / 60)
+        self.at = now
+        if self.tokens < 1:
+            return (1 - self.tokens) * 60 / self.per_minute
+        self.tokens -= 1
+        return 0.0
+
+
+class KeyRing:
+    """Who may ask, and how often. Rates count in this process: several gateways give each key its rate several times.
+
+    Args:
+        key: a single key in plain text, for a mesh of one's own; its holder is named `default`.
+        file: a file of keys; one that is configured and cannot be read lets nobody in.
+        per_minute: requests a minute of a key that has no rate of its own; 0 is no limit.
+    """
+
+    def __init__(
+        self, *, key: str = "", file: Path | None = None, per_minute: int = 0, clock: Clock = time.monotonic
+    ) -> None:
+        self._fixed = (Key("default", digest(key)),) if key else ()
+        self._file = file
+        self._per_minute = per_minute
+        self._clock = clock
+        self._keys = self._fixed
+        self._seen: tuple[int, int, int] | None = None
+        self._looked = -math.inf
+        self._looking = asyncio.Lock()
+        self._buckets: dict[str, Bucket] = {}
+
+    @property
+    def asks(self) -> bool:
+        """Whether a key is needed at all."""
+        return bool(self._fixed or self._file)
+
+    async def __call__(self, headers: Mapping[str, str]) -> str:
+        """The name of the key that a request brings; nothing where none is needed.
+
+        Raises:
+            Unauthorized: there is no key, or not one that we know.
+            RateLimited: its holder asked too often; `Retry-After` says when to come again.
+        """
+        if not self.asks:
+            return ""
+        await self._look()
+        scheme, _, token = headers.get("authorization", "").partition(" ")
+        presented = digest(token.strip())
+        found: Key | None = None
+        # All are compared, so that the time says nothing about which one, if any, was close.
+        for key in self._keys:
+            if hmac.compare_digest(key.digest, presented):
+                found = key
+        if found is None or scheme.lower() != "bearer":
+            raise Unauthorized("send an API key of this gateway as a bearer token")
+        self._take(found)
+        return found.name
+
+    def _take(self, key: Key) -> None:
+        per_minute = key.per_minute or self._per_minute
+        if not per_minute:
+            return
+        bucket = self._buckets.get(key.name)
+        if bucket is None or bucket.per_minute != per_minute:
+            bucket = self._buckets[key.name] = Bucket(per_minute, self._clock)
+        if wait_s := bucket.take():
+            raise RateLimited(f"this key may ask {per_minute} times a minute", retry_after_s=math.ceil(wait_s))
+
+    async def _look(self) -> None:
+        if self._file is None or self._clock() - self._looked < LOOK_S:
+            return
+        async with self._looking:
+            if self._clock() - self._looked < LOOK_S:
+                return
+            await asyncio.to_thread(self._read, self._file)
+            self._looked = self._clock()
+
+    def _read(self, file: Path) -> None:
+        try:
+            stat = file.stat()
+            seen = (stat.st_mtime_ns, stat.st_ino, stat.st_size)
+            if seen == self._seen:
+                return
+            keys = parse(file.read_text(encoding="utf-8"))
+        except (OSError, ValueError) as error:
+            # Closed and not open: whoever configured a file wants a key asked for.
+            log.error("API keys cannot be read", file=str(file), error=str(error))
+            self._keys, self._seen = self._fixed, None
+            return
+        self._keys, self._seen = (*self._fixed, *keys), seen
+        self._buckets = {name: bucket for name, bucket in self._buckets.items() if name in {k.name for k in self._keys}}
+        log.info("API keys read", keys=len(keys))
+
+
+def write(file: Path, keys: tuple[Key, ...]) -> None:
+    """Replace a file at once: a gateway that looks now sees the old keys or the new."""
+    lines = [f"{key.name} {key.digest.hex()}{f' {key.per_minute}' if key.per_minute else ''}\n" for key in keys]
+    draft = file.with_name(f".{file.name}.{os.getpid()}")
+    draft.write_text("".join(lines), encoding="utf-8")
+    # Digests only; and the gateway of a container is another user.
+    draft.chmod(0o644)
+    draft.replace(file)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("file", type=Path)
+    commands = parser.add_subparsers(dest="command", required=True)
+    add = commands.add_parser("add", help="make a key and print it, once")
+    add.add_argument("name")
+    add.add_argument("--per-minute", type=int, default=None, help="its own rate, else the gateway's")
+    commands.add_parser("revoke", help="let a key in no more").add_argument("name")
+    commands.add_parser("list", help="names and rates")
+    args = parser.parse_args()
+    try:
+        keys = parse(args.file.read_text(encoding="utf-8")) if args.file.exists() else ()
+        if args.command == "add":
+            secret = PREFIX + secrets.token_urlsafe(32)
+            write(args.file, parse(_text((*keys, Key(args.name, digest(secret), args.per_minute)))))
+            print(secret)
+        elif args.command == "revoke":
+            if args.name not in {key.name for key in keys}:
+                raise KeyFileError(f"there is no key named {args.name}")
+            write(args.file, tuple(key for key in keys if key.name != args.name))
+        else:
+            for key in keys:
+                print(f"{key.name}\t{key.per_minute or 'default'}")
+    except (KeyFileError, OSError) as error:
+        sys.exit(f"error: {error}")
+
+
+def _text(keys: tuple[Key, ...]) -> str:
+    return "".join(f"{key.name} {key.digest.hex()} {key.per_minute or ''}\n" for key in keys)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,187 @@
+"""Step `reason`: one answer out of all references, after a look for a false premise (ElectricSheep, section 4.6, D.5).
+
+Chunks, tables, facts, calculations and the model's own answer stand side by side, each with its source. The reply has a
+frame: a little reasoning, whether the premise is false, the answer. The frame is a regular expression and at the same
+time JSON, so that a server that knows no constraints may keep to it as well; reasoning is bounded by characters, since
+decoding is what a CPU is slow at, and left out where there is no time for it. A reply without the frame goes to the
+backup summariser (section 4.7).
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from proto.answer import AnswerSource
+from services.gateway.evidence import Evidence, asked, fence
+from services.gateway.mesh import Mesh
+from services.gateway.normalize import INVALID, UNKNOWN, Normalized, normalize
+from services.gateway.prompts import Prompt
+from services.gateway.question import Question
+from services.gateway.run import Draft, Run
+from services.gateway.steps.ask import PACE_MARGIN, ask, asked_on, probability
+from services.gateway.steps.generate import fit
+from services.gateway.steps.summarise import summarise
+from services.kit.llm import Constraint, Message, estimate_tokens
+
+# Characters of reasoning, and of the answer: CRAG reads 75 tokens.
+REASONING_CHARS = 280
+ANSWER_CHARS = 200
+# The frame's own tokens and a usual answer's; with reasoning, and without.
+FRAMED_TOKENS = 40
+REASONING_TOKENS = 80
+MAX_TOKENS = 190
+# Where there is not even time to read this much, what there is goes into reading more rather than into reasoning.
+ENOUGH_CONTEXT_TOKENS = 1_000
+# Kept for the summariser when there is time to reason.
+SUMMARISE_RESERVE_S = 1.0
+
+
+class Reasoned(BaseModel):
+    """What the frame holds."""
+
+    model_config = ConfigDict(extra="forbid", strict=True, hide_input_in_errors=True)
+
+    reasoning: str = Field(max_length=4 * REASONING_CHARS)
+    false_premise: bool
+    answer: str = Field(min_length=1, max_length=4 * ANSWER_CHARS)
+
+
+@dataclass(frozen=True, slots=True)
+class Frame(Constraint):
+    """A constraint whose reply is left to `parse`, since what breaks it still serves the summariser."""
+
+    def holds(self, text: str) -> bool:
+        return True
+
+
+def frame(reasoning_chars: int) -> Frame:
+    """One line of JSON without escapes.
+
+    Args:
+        reasoning_chars: 0 for none.
+    """
+    reasoning = rf'[^"\\\n]{{1,{reasoning_chars}}}' if reasoning_chars else ""
+    return Frame(
+        regex=rf'\{{"reasoning": "{reasoning}", "false_premise": (true|false), '
+        rf'"answer": "[^"\\\n]{{1,{ANSWER_CHARS}}}"\}}'
+    )
+
+
+def parse(text: str) -> Reasoned | None:
+    """A reply that is the frame and nothing else; None for all others."""
+    try:
+        return Reasoned.model_validate_json(text.strip())
+    except ValidationError:
+        return None
+
+
+def read(reasoned: Reasoned) -> Normalized:
+    """The answer as CRAG has it: a false premise makes the question invalid, any doubt makes the answer unknown."""
+    normalized = normalize(reasoned.answer)
+    if normalized.kind == "unknown":
+        return Normalized(UNKNOWN, "unknown")
+    return Normalized(INVALID, "invalid_question") if reasoned.false_premise else normalized
+
+
+def references(evidence: Sequence[Evidence]) -> str:
+    """All references, each in its fence with its source."""
+    return "\n".join(fence(item.text, source=_source(item), title=item.page_name) for item in evidence)
+
+
+def _source(item: Evidence) -> str:
+    match item.source:
+        case "web":
+            return "table" if item.kind == "table" else "web page"
+        case "kg" | "public_data":
+            return "knowledge graph"
+        case "calculator":
+            return "calculator"
+        case "model":
+            return "memory"
+
+
+def chat(prompt: Prompt, question: Question, evidence: Sequence[Evidence]) -> list[Message]:
+    """The messages of the step."""
+    return prompt.fill(
+        documents=references(evidence), query=asked(question.query), query_time=asked_on(question.query_time)
+    )
+
+
+async def reason(
+    run: Run,
+    mesh: Mesh,
+    prompt: Prompt,
+    backup: Prompt,
+    question: Question,
+    evidence: Sequence[Evidence],
+    *,
+    max_context_tokens: int,
+) -> Draft:
+    """Answer from all references. Without a reply the draft says "i don't know" and keeps its evidence.
+
+    Args:
+        prompt: of this step.
+        backup: of the summariser.
+        evidence: the most reliable first, since what does not fit into the context is lost from the end.
+        max_context_tokens: of all references.
+    """
+    frame_tokens = sum(estimate_tokens(message.content) for message in chat(prompt, question, ()))
+    context = min(estimate_tokens(references(evidence)), max_context_tokens, ENOUGH_CONTEXT_TOKENS)
+    seconds = run.budget.allow(reserve_s=SUMMARISE_RESERVE_S) / PACE_MARGIN
+    wordy = mesh.pace.affordable_prompt(seconds, FRAMED_TOKENS + REASONING_TOKENS) >= frame_tokens + context
+    if not wordy:
+        run.decide("reason", "time for the answer alone, not for reasoning")
+    shown = tuple(
+        await fit(
+            run,
+            mesh,
+            evidence,
+            max_tokens=max_context_tokens,
+            answer_tokens=FRAMED_TOKENS + (REASONING_TOKENS if wordy else 0),
+            reserve_s=mesh.pace.seconds(frame_tokens, 0) * PACE_MARGIN,
+        )
+    )
+    if evidence and not shown:
+        return run.best
+    run.best = Draft(evidence=shown)
+    messages = chat(prompt, question, shown)
+    completion = await ask(
+        run,
+        mesh,
+        "reason",
+        messages,
+        max_tokens=MAX_TOKENS,
+        min_tokens=FRAMED_TOKENS,
+        optional=False,
+        constraint=frame(REASONING_CHARS if wordy else 0),
+        logprobs=True,
+    )
+    if completion is None:
+        return run.best
+    sample = completion.samples[0]
+    reasoned = parse(sample.text)
+    if reasoned:
+        found: Normalized | None = read(reasoned)
+        run.decide("reason", f"premise {'false' if reasoned.false_premise else 'not false'}: {reasoned.answer}")
+    else:
+        run.decide("reason", "the reply has not the frame that was asked for: the summariser reads it")
+        found = await summarise(run, mesh, backup, question.query, sample.text)
+    if found is None or found.kind == "unknown":
+        return run.best
+    return Draft(
+        answer=found.answer,
+        kind=found.kind,
+        confidence=probability(sample),
+        source=origin(found.answer, shown),
+        evidence=shown,
+    )
+
+
+def origin(answer: str, evidence: Sequence[Evidence]) -> AnswerSource:
+    """Where an answer came from: the first reference that holds it, else the most reliable, else the model itself."""
+    holders = [item for item in evidence if answer.casefold() in item.text.casefold()]
+    for item in (*holders, *evidence):
+        if item.source != "calculator":
+            return item.source
+    return "model"

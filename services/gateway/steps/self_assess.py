@@ -1,0 +1,49 @@
+"""Step `self_assess`: how sure the model is of an answer that it has just given (WeKnow-RAG, answer generation).
+
+WeKnow has the model state its confidence along with the answer. Here it is the next turn of the same chat, one word
+out of three: the answer's own prompt stays free of it, and the documents are in the engine's prefix cache already, so
+the turn costs the reading of a few lines.
+"""
+
+from collections.abc import Sequence
+from typing import Literal, get_args
+
+from services.gateway.evidence import harmless
+from services.gateway.mesh import Mesh
+from services.gateway.run import Run
+from services.gateway.steps.ask import ask
+from services.kit.llm import Constraint, Message, estimate_tokens
+
+Level = Literal["high", "medium", "low"]
+LEVELS: tuple[Level, ...] = get_args(Level)
+MAX_TOKENS = 4
+
+
+async def self_assess(
+    run: Run, mesh: Mesh, turn: Message, chat: Sequence[Message], answer: str, *, cap_s: float
+) -> Level | None:
+    """The model's confidence; None when it was not asked or gave none.
+
+    Args:
+        turn: the question how sure it is.
+        chat: the messages that the answer was a reply to.
+        answer: as it was given.
+        cap_s: seconds for it at most.
+    """
+    completion = await ask(
+        run,
+        mesh,
+        "self_assess",
+        [*chat, Message("assistant", harmless(answer)), turn],
+        max_tokens=MAX_TOKENS,
+        min_tokens=MAX_TOKENS,
+        cap_s=cap_s,
+        known_tokens=sum(estimate_tokens(message.content) for message in chat),
+        constraint=Constraint(choice=LEVELS),
+    )
+    return next((level for level in LEVELS if completion and completion.text == level), None)
+
+
+def accepts(required: Level, level: Level | None) -> bool:
+    """Whether an answer of this confidence is given; one that nobody judged is not."""
+    return level is not None and LEVELS.index(level) <= LEVELS.index(required)

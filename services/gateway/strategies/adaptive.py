@@ -1,0 +1,149 @@
+"""`adaptive`: the graph first, then the web; an answer only where it is likelier right than wrong."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from math import exp
+from typing import Literal
+
+from services.gateway import confidence, prompts
+from services.gateway.confidence import Seen
+from services.gateway.evidence import Evidence, harmless
+from services.gateway.mesh import Mesh
+from services.gateway.normalize import INVALID, UNKNOWN, Normalized, normalize
+from services.gateway.question import Question
+from services.gateway.run import Draft, Run
+from services.gateway.settings import GatewaySettings
+from services.gateway.steps.ask import NAMING_RESERVE_S, ask
+from services.gateway.steps.generate import MIN_ANSWER_TOKENS, chat, fit
+from services.gateway.strategies.db3 import Db3
+from services.kit.llm import Completion, Constraint, Message, estimate_tokens
+
+# Further samples tell whether the model would say the same again.
+SAMPLES = 3
+TEMPERATURE = 0.8
+SAMPLE_TOKENS = 32
+# A probability so far from the line cannot cross it by what one more call may tell.
+SURE = 0.25
+CHOICES: tuple[Literal["yes", "no"], ...] = ("yes", "no")
+SOURCES: dict[str, Literal["kg", "web"]] = {"kg": "kg"}
+
+
+class Adaptive(Db3):
+    name = "adaptive"
+    summary = (
+        "Graph first, then the web, as db3; each answer is weighed by a fitted model from what was seen on the way, "
+        "and what is likelier wrong than right becomes an abstention. Calls whose result could not change the outcome "
+        "are not made."
+    )
+
+    def __init__(self, settings: GatewaySettings) -> None:
+        super().__init__(settings)
+        self._answer_prompt = prompts.load("adaptive")
+        self._check_turn = Message("user", prompts.load("check").user.template)
+        self._confidence = confidence.load()
+
+    async def _read(self, question: Question, run: Run, mesh: Mesh, found: Sequence[Evidence]) -> Draft:
+        settings = self.settings
+        await run.classified.wait()
+        shown = await fit(run, mesh, found, max_tokens=settings.max_context_tokens)
+        if found and not shown:
+            return run.best
+        abstention = Draft(evidence=tuple(shown))
+        run.best = abstention
+        messages = chat(self._answer_prompt, question.query, question.query_time, shown)
+        first = await ask(
+            run,
+            mesh,
+            "generate",
+            messages,
+            max_tokens=settings.max_answer_tokens,
+            min_tokens=MIN_ANSWER_TOKENS,
+            optional=False,
+            adapter=settings.web_answer_adapter,
+            logprobs=True,
+        )
+        if first is None:
+            return abstention
+        said = _normal(first)[0]
+        if said.kind == "unknown":
+            return abstention
+        seen = Seen(question.query, said.answer, first.samples[0], shown, run.classification)
+        draft = Draft(said.answer, said.kind, 0.0, _source(shown), tuple(shown))
+        return await self._weighed(draft, seen, messages, run, mesh)
+
+    async def _weighed(self, draft: Draft, seen: Seen, messages: Sequence[Message], run: Run, mesh: Mesh) -> Draft:
+        """The draft with its probability, or an abstention where that is below the line."""
+        model = self._confidence
+        if model is not None and not self._open(seen, draft.kind):
+            run.decide("check", "no further call could change the outcome")
+        else:
+            seen = await self._looked_again(seen, messages, run, mesh)
+        signals = confidence.signals(seen)
+        run.signals = signals
+        if model is None:
+            return replace(draft, confidence=round(exp(signals["logprob_mean"]), 4))
+        head = model.invalid if draft.kind == "invalid_question" else model.answer
+        if head is None:
+            return Draft(evidence=draft.evidence)
+        probability = head.probability(signals)
+        given = probability >= head.threshold
+        run.decide("confidence", f"{probability:.2f}, {'given' if given else 'kept back'} at {head.threshold:.2f}")
+        if given:
+            return replace(draft, confidence=round(probability, 4))
+        return Draft(UNKNOWN, "unknown", round(probability, 4), "none", draft.evidence)
+
+    def _open(self, seen: Seen, kind: str) -> bool:
+        """Whether what a further call may tell could move the probability over the line."""
+        model = self._confidence
+        head = None if model is None else model.invalid if kind == "invalid_question" else model.answer
+        if head is None:
+            return model is None
+        return abs(head.probability(confidence.signals(seen)) - head.threshold) < SURE
+
+    async def _looked_again(self, seen: Seen, messages: Sequence[Message], run: Run, mesh: Mesh) -> Seen:
+        """Further samples, and the model's own check; each left out where the time does not allow it."""
+        known = sum(estimate_tokens(message.content) for message in messages)
+        samples = await ask(
+            run,
+            mesh,
+            "samples",
+            messages,
+            max_tokens=SAMPLE_TOKENS,
+            min_tokens=SAMPLE_TOKENS,
+            known_tokens=known,
+            reserve_s=NAMING_RESERVE_S,
+            adapter=self.settings.web_answer_adapter,
+            n=SAMPLES,
+            temperature=TEMPERATURE,
+        )
+        if samples is not None:
+            seen = replace(seen, others=tuple((one.kind, one.answer) for one in _normal(samples)))
+        if seen.answer == INVALID:
+            return seen
+        checked = await ask(
+            run,
+            mesh,
+            "check",
+            [*messages, Message("assistant", harmless(seen.answer)), self._check_turn],
+            max_tokens=1,
+            min_tokens=1,
+            known_tokens=known,
+            constraint=Constraint(choice=CHOICES),
+            logprobs=True,
+        )
+        return seen if checked is None else replace(seen, check=_yes(checked))
+
+
+def _normal(completion: Completion) -> list[Normalized]:
+    return [normalize(sample.text, finished=sample.finish_reason != "length") for sample in completion.samples]
+
+
+def _yes(completion: Completion) -> float:
+    """Probability of `yes`; what is not given to the word that was said is the other's."""
+    sample = completion.samples[0]
+    said = exp(sample.token_logprobs[0]) if sample.token_logprobs else 1.0
+    return said if sample.text == "yes" else 1.0 - said
+
+
+def _source(shown: Sequence[Evidence]) -> Literal["kg", "web", "model"]:
+    return SOURCES.get(shown[0].source, "web") if shown else "model"

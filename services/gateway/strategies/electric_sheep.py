@@ -1,0 +1,170 @@
+"""`electric-sheep`: reasoning over all that may help, no answer to what changes fast (ElectricSheep, 4.1 to 4.7).
+
+As published but for: tables are ranked beside the chunks instead of being shown whole; the predictor is the SVM that
+the authors found better too late to submit; where the time left does not pay a call, it is skipped and named, the least
+useful by the authors' ablation first.
+"""
+
+from collections.abc import Sequence
+
+from proto.kg import KgMode, KgResponse
+from services.gateway import prompts
+from services.gateway.calculator.wanted import asks_arithmetic
+from services.gateway.evidence import Evidence
+from services.gateway.mesh import Mesh
+from services.gateway.question import Question
+from services.gateway.run import Draft, Run
+from services.gateway.settings import GatewaySettings
+from services.gateway.steps import knowledge as memory
+from services.gateway.steps import reason as reasoning
+from services.gateway.steps.ask import PACE_MARGIN
+from services.gateway.steps.calculate import calculate
+from services.gateway.steps.facts import FOUND, as_evidence, look_up
+from services.gateway.steps.knowledge import knowledge
+from services.gateway.steps.reason import reason, references
+from services.gateway.steps.rerank import best_pages
+from services.gateway.steps.retrieve import retrieve
+from services.gateway.strategies.base import Strategy
+from services.kit.concurrency import all_of
+from services.kit.llm import estimate_tokens
+
+PAGES = 5
+TOP_N = 10
+KG_CHARS = 1_000
+# What calls usually take, in tokens read and written: ten chunks of 600 characters, the functions of a domain with
+# six examples, a question alone.
+CHUNKS_TOKENS = 2_000
+FRAME_TOKENS = 450
+SHORT_CONTEXT_TOKENS = 300
+FUNCTION_CALLING = (2_000, 60)
+KNOWLEDGE = (200, memory.MIN_TOKENS)
+CALCULATE = (1_500, 60)
+
+
+class ElectricSheep(Strategy):
+    name = "electric-sheep"
+    summary = (
+        "Third in task 1 of CRAG 2024: no answer to what changes fast; else sentence groups and tables, the knowledge "
+        "graph by function calls, calculations and the model's own answer, reasoned over with a check of the premise."
+    )
+
+    def __init__(self, settings: GatewaySettings) -> None:
+        super().__init__(settings)
+        self._reason = prompts.load("reason")
+        self._summarise = prompts.load("summarise")
+        self._knowledge = prompts.load("knowledge")
+        self._calculate = prompts.load("calculate")
+
+    async def answer(self, question: Question, run: Run, mesh: Mesh) -> Draft:
+        await run.classified.wait()
+        if self.changes_fast(run):
+            return Draft()
+        planned = self._plan(question, run, mesh)
+        collecting = [self._from_memory(question, run, mesh, asked="knowledge" in planned)]
+        if not question.evidence:
+            mode: KgMode = "function-calling" if "kg" in planned else "rules"
+            collecting += [self._facts(question, run, mesh, mode), self._web(question, run, mesh)]
+        own, *found = await all_of(collecting)
+        facts, web = found if found else ([], list(question.evidence))
+        computed = await self._computed(question, run, mesh, [*facts, *web], asked="calculate" in planned)
+        return await reason(
+            run,
+            mesh,
+            self._reason,
+            self._summarise,
+            question,
+            [*facts, *computed, *own, *web],
+            max_context_tokens=self.settings.max_context_tokens,
+        )
+
+    def _plan(self, question: Question, run: Run, mesh: Mesh) -> set[str]:
+        """The calls beside the reasoning that the time left pays for, by the measured pace, the most useful first."""
+        calls = {
+            "reason": self._size(question.evidence),
+            "kg": FUNCTION_CALLING,
+            "knowledge": KNOWLEDGE,
+            "calculate": CALCULATE,
+        }
+        if question.evidence:
+            del calls["kg"]
+        if not asks_arithmetic(question.query):
+            del calls["calculate"]
+        return self.affordable(run, mesh, calls)
+
+    def _size(self, evidence: Sequence[Evidence]) -> tuple[int, int]:
+        """Tokens that the reasoning reads and writes; of evidence not yet there, as much as there usually is."""
+        context = estimate_tokens(references(evidence)) if evidence else CHUNKS_TOKENS
+        read = FRAME_TOKENS + min(context, self.settings.max_context_tokens)
+        return read, reasoning.FRAMED_TOKENS + reasoning.REASONING_TOKENS
+
+    def _allowance(self, run: Run, mesh: Mesh, cap_s: float) -> float:
+        """Seconds for a stage before the reasoning, which leaves time for a short one."""
+        shortest = (FRAME_TOKENS + SHORT_CONTEXT_TOKENS, reasoning.FRAMED_TOKENS)
+        return self.web_allowance(run, cap_s, needed_s=mesh.pace.seconds(*shortest) * PACE_MARGIN)
+
+    async def _web(self, question: Question, run: Run, mesh: Mesh) -> list[Evidence]:
+        settings = self.settings
+        pages = await best_pages(
+            run,
+            mesh,
+            question.query,
+            question.search_results,
+            top_n=PAGES,
+            allow_s=self._allowance(run, mesh, settings.rerank_cap_s),
+        )
+        return await retrieve(
+            run,
+            mesh,
+            question.query,
+            question.search_results,
+            pages,
+            allow_s=self._allowance(run, mesh, settings.retrieve_cap_s),
+            chunker="sentence-groups",
+            ranking="dense",
+            recall_k=TOP_N,
+            top_n=TOP_N,
+        )
+
+    async def _facts(self, question: Question, run: Run, mesh: Mesh, mode: KgMode) -> list[Evidence]:
+        facts = await look_up(
+            run,
+            mesh,
+            question,
+            allow_s=self._allowance(run, mesh, self.settings.kg_cap_s),
+            max_tokens=self.settings.kg_max_tokens,
+            mode=mode,
+        )
+        return _shown(facts)
+
+    async def _from_memory(self, question: Question, run: Run, mesh: Mesh, *, asked: bool) -> list[Evidence]:
+        if not asked:
+            return []
+        allow_s = self._allowance(run, mesh, self.settings.knowledge_cap_s)
+        own = await knowledge(
+            run, mesh, self._knowledge, question, cap_s=allow_s, reserve_s=run.budget.left() - allow_s
+        )
+        return [own] if own else []
+
+    async def _computed(
+        self, question: Question, run: Run, mesh: Mesh, evidence: Sequence[Evidence], *, asked: bool
+    ) -> list[Evidence]:
+        if not asked:
+            return []
+        return await calculate(
+            run,
+            mesh,
+            self._calculate,
+            question,
+            evidence,
+            cap_s=self.settings.calculate_cap_s,
+            reserve_s=mesh.pace.seconds(*self._size(evidence)) * PACE_MARGIN,
+            max_context_tokens=self.settings.calculate_max_tokens,
+        )
+
+
+def _shown(facts: KgResponse | None) -> list[Evidence]:
+    """Facts as a reference, cut at 1,000 characters; a game that did not take place is a fact as well."""
+    if facts is None or facts.status not in FOUND | {"no_event"}:
+        return []
+    item = as_evidence(facts)
+    return [Evidence(item.text[:KG_CHARS], item.page, item.page_name, source=item.source)]

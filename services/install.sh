@@ -1,0 +1,13 @@
+#!/bin/sh
+# install.sh VENV ARGUMENTS...: pip install into an environment, made if need be; from /wheels alone where there are any.
+set -eu
+venv=$1
+shift
+[ -x "$venv/bin/python" ] || python -m venv "$venv"
+if ls /wheels/*.whl >/dev/null 2>&1; then
+  export PIP_NO_INDEX=1 PIP_FIND_LINKS=/wheels
+elif [ -n "${TORCH_INDEX_URL:-}" ]; then
+  # Its builds carry a local version, which wins over the same version without one.
+  export PIP_EXTRA_INDEX_URL="$TORCH_INDEX_URL"
+fi
+exec "$venv/bin/python" -m pip install "$@"

@@ -1,0 +1,334 @@
+"""The calculator on TAT-QA: gold derivations, questions end to end, and how fast it refuses.
+
+    python -m tests.bench.calculator [--generator http://127.0.0.1:8000 --limit 200 --seed 1 --concurrency 1]
+
+Derivations: the share of the gold arithmetic derivations (tables and texts of annual reports, worked out by people)
+whose value the calculator finds within the rounding of the gold answer, and of the others by category why not.
+
+Questions, with a generator: the share whose first expression has the gold value, question -> expression -> value, and
+beside it what the same model answers directly from the same documents. Refusals: the time of each attack of the escape
+suite. Data are found through CRAGMESH_EVAL_DATA. Writes `out/calculator.json`.
+"""
+
+import argparse
+import asyncio
+import contextlib
+import gzip
+import json
+import os
+import pathlib
+import random
+import re
+import statistics
+import sys
+import time
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from datetime import UTC, datetime
+from decimal import Decimal, InvalidOperation
+from typing import Any
+
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
+from services.gateway import prompts
+from services.gateway.calculator.decoding import GRAMMAR
+from services.gateway.calculator.errors import CalculatorError
+from services.gateway.calculator.evaluate import Calculation, calculate
+from services.gateway.calculator.grounding import Grounds
+from services.gateway.calculator.wanted import asks_arithmetic
+from services.gateway.evidence import Evidence, render
+from services.gateway.steps.ask import asked_on
+from services.gateway.steps.calculate import MAX_TOKENS, results
+from services.kit.client import ServiceClient, http_client
+from services.kit.errors import ServiceFailure
+from services.kit.llm import LLM, Constraint, Message
+from tests.unit.gateway.test_calculator_escape import ATTACKS
+
+OUT = pathlib.Path("out")
+DATA = "tatqa_dev_test_full.jsonl.gz"
+# Gold answers are rounded to two decimals.
+ROUNDING = Decimal("0.0051")
+SCALES = {"thousand": 3, "million": 6, "billion": 9}
+ASKED_AT = datetime(2020, 1, 1, tzinfo=UTC)
+MAX_TABLE_CHARS = 4_000
+_FIGURE = re.compile(
+    r"(?P<minus>[-−(]?)\s?[$€£]?\s?(?P<digits>\d[\d,]*(?:\.\d+)?)\s*(?P<scale>thousand|million|billion)?"
+)
+REFUSAL_MS = 5.0
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    id: str
+    question: str
+    answer: Decimal
+    scale: str
+    derivation: str
+    documents: tuple[Evidence, ...]
+
+
+@dataclass(slots=True)
+class Outcome:
+    id: str
+    question: str
+    gold: str
+    scale: str
+    reply: str
+    values: list[str]
+    why: list[str]
+    first: bool
+    any: bool
+    unsigned: bool
+    direct: str
+    direct_right: bool
+    seconds: float
+    direct_seconds: float
+
+
+def load(folder: pathlib.Path) -> tuple[list[Case], list[tuple[str, str]]]:
+    """Arithmetic questions, and (question, answer type) of all."""
+    cases, everything = [], []
+    with gzip.open(folder / DATA, "rt", encoding="utf-8") as file:
+        for line in file:
+            row = json.loads(line)
+            everything.append((row["question"], row["answer_type"]))
+            if row["answer_type"] != "arithmetic":
+                continue
+            table = "\n".join(f"| {' | '.join(cells)} |" for cells in row["table"])[:MAX_TABLE_CHARS]
+            text = "\n".join(part["text"] for part in row["paragraphs"])[:MAX_TABLE_CHARS]
+            cases.append(
+                Case(
+                    row["id"],
+                    row["question"],
+                    Decimal(str(row["answer"])),
+                    row["scale"],
+                    row["derivation"],
+                    (Evidence(table, 0, page_name="table", kind="table"), Evidence(text, 0, page_name="text")),
+                )
+            )
+    return cases, everything
+
+
+def equals(value: Decimal, gold: Decimal, scale: str, *, tolerance: Decimal = ROUNDING) -> bool:
+    """Whether a value is the gold one in its scale; a percentage may be given as a share."""
+    candidates = [value]
+    if scale == "percent":
+        candidates.append(value * 100)
+    elif scale:
+        candidates.append(value.scaleb(-SCALES[scale]))
+    return any(abs(candidate - gold) <= tolerance for candidate in candidates)
+
+
+def number_of(calculation: Calculation) -> Decimal | None:
+    return calculation.value if isinstance(calculation.value, Decimal) else None
+
+
+# Gold derivations
+
+
+def category(case: Case) -> str:
+    """`right`, or why the value of a derivation is not the gold answer."""
+    try:
+        value = number_of(calculate(case.derivation))
+    except CalculatorError as error:
+        return f"refused: {type(error).__name__}"
+    if value is None:
+        return "no number"
+    if equals(value, case.answer, case.scale):
+        return "right"
+    if case.scale == "percent" and abs(value / 100 - case.answer) <= ROUNDING:
+        return "ill-formed: the answer is in percent of percent"
+    if case.scale == "percent" and any(abs(value * factor - case.answer) <= Decimal("0.051") for factor in (1, 100)):
+        return "ill-formed: the answer is rounded otherwise"
+    # In annual reports a number in brackets is negative; as arithmetic it is not.
+    negative = re.sub(r"(?<![\d)\w])\((\d[\d,.]*)\)", r"(-\1)", case.derivation)
+    try:
+        signed = number_of(calculate(negative))
+    except CalculatorError:
+        signed = None
+    if signed is not None and equals(signed, case.answer, case.scale):
+        return "ill-formed: brackets stand for a minus"
+    return "wrong"
+
+
+def derivations(cases: Sequence[Case], console: Console) -> dict[str, Any]:
+    began = time.perf_counter()
+    found = {case.id: category(case) for case in cases}
+    seconds = time.perf_counter() - began
+    counts = Counter(found.values())
+    ill = sum(count for name, count in counts.items() if name.startswith("ill-formed"))
+    well = len(cases) - ill
+    console.print(f"derivations: {counts['right']} of {len(cases)} right, {counts['right'] / len(cases):.1%}")
+    console.print(
+        f"of the {well} well-formed ones: {counts['right'] / well:.1%}; {seconds / len(cases) * 1e6:.0f} us each"
+    )
+    for name, count in counts.most_common():
+        console.print(f"  {count:4} {name}")
+        if name != "right":
+            for case in [case for case in cases if found[case.id] == name][:4]:
+                console.print(f"         {case.derivation!r} -> {case.answer} {case.scale}", markup=False)
+    return {"cases": len(cases), "well_formed": well, "categories": dict(counts)}
+
+
+def lexical(everything: Sequence[tuple[str, str]], console: Console) -> dict[str, Any]:
+    """How often the words alone send a question to the calculator, by type of its answer."""
+    counts: dict[str, list[int]] = {}
+    for question, kind in everything:
+        counts.setdefault(kind, []).append(asks_arithmetic(question))
+    shares = {kind: sum(hits) / len(hits) for kind, hits in counts.items()}
+    console.print("asked by words: " + ", ".join(f"{kind} {share:.1%}" for kind, share in shares.items()))
+    return shares
+
+
+def refusals(console: Console) -> dict[str, float]:
+    """Milliseconds of processor time of each attack, the median of 20 and the worst of all."""
+    medians, worst = {}, 0.0
+    for name, (text, _) in ATTACKS.items():
+        times = []
+        for _ in range(20):
+            began = time.thread_time()
+            with contextlib.suppress(CalculatorError):
+                calculate(text)
+            times.append((time.thread_time() - began) * 1_000)
+        medians[name] = statistics.median(times)
+        worst = max(worst, *times)
+    slowest = max(medians, key=medians.__getitem__)
+    console.print(
+        f"refusals: {len(medians)} attacks, slowest median {medians[slowest]:.3f} ms ({slowest}), worst of all "
+        f"{worst:.3f} ms"
+    )
+    return {"attacks": len(medians), "slowest_median_ms": medians[slowest], "worst_ms": worst}
+
+
+# Questions
+
+
+def said(text: str) -> tuple[Decimal, int] | None:
+    """The number of a direct answer in the scale it is said in, and its decimals."""
+    match = _FIGURE.search(text)
+    if match is None:
+        return None
+    digits = match["digits"].rstrip(",").replace(",", "")
+    try:
+        value = Decimal(digits)
+    except InvalidOperation:
+        return None
+    value = value.scaleb(SCALES.get(match["scale"] or "", 0))
+    return (-value if match["minus"] else value), len(digits.partition(".")[2])
+
+
+def direct_right(text: str, case: Case) -> bool:
+    """As lenient as the calculator's judge, and more: a number may be rounded to the decimals that it is said with."""
+    found = said(text)
+    if found is None:
+        return False
+    value, decimals = found
+    tolerance = max(ROUNDING, Decimal("0.501").scaleb(-decimals)) if decimals else ROUNDING
+    return equals(value, case.answer, case.scale, tolerance=tolerance)
+
+
+async def one(case: Case, llm: LLM, seconds: float) -> Outcome:
+    filled = {"documents": render(case.documents), "query": case.question, "query_time": asked_on(ASKED_AT)}
+    began = time.monotonic()
+    reply = await _say(llm, prompts.load("calculate").fill(**filled), MAX_TOKENS, seconds, Constraint(grammar=GRAMMAR))
+    middle = time.monotonic()
+    direct = await _say(llm, prompts.load("basic").fill(**filled), 75, seconds, None)
+    ended = time.monotonic()
+    texts = [case.question, *(document.text for document in case.documents)]
+    found, why = results(reply, Grounds.of(texts))
+    values = [value for value in (number_of(result.calculation) for result in found) if value is not None]
+    hits = [equals(value, case.answer, case.scale) for value in values]
+    return Outcome(
+        case.id,
+        case.question,
+        str(case.answer),
+        case.scale,
+        reply,
+        [result.text for result in found],
+        why,
+        hits[0] if hits else False,
+        any(hits),
+        any(equals(abs(value), abs(case.answer), case.scale) for value in values[:1]),
+        direct,
+        direct_right(direct, case),
+        middle - began,
+        ended - middle,
+    )
+
+
+async def _say(llm: LLM, messages: list[Message], max_tokens: int, seconds: float, form: Constraint | None) -> str:
+    try:
+        return (await llm.chat(messages, max_tokens=max_tokens, allow_s=seconds, constraint=form)).text
+    except ServiceFailure as failure:
+        return f"# {failure.reason}: {failure.detail}"[:200]
+
+
+async def questions(cases: Sequence[Case], arguments: argparse.Namespace, console: Console) -> dict[str, Any]:
+    chosen = random.Random(arguments.seed).sample(list(cases), min(arguments.limit, len(cases)))
+    gate = asyncio.Semaphore(arguments.concurrency)
+    bar = Progress(
+        TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn(), console=console
+    )
+    async with http_client() as http:
+        llm = LLM(ServiceClient("generator", arguments.generator, http))
+        with bar:
+            task = bar.add_task("questions", total=len(chosen))
+
+            async def ask(case: Case) -> Outcome:
+                async with gate:
+                    outcome = await one(case, llm, arguments.seconds)
+                bar.advance(task)
+                done = int(bar.tasks[task].completed)
+                if not sys.stderr.isatty() and done % 10 == 0:
+                    print(f"{done} of {len(chosen)}, {bar.tasks[task].time_remaining or 0:.0f} s left", file=sys.stderr)
+                return outcome
+
+            outcomes = await asyncio.gather(*(ask(case) for case in chosen))
+    total = len(outcomes)
+    summary = {
+        "questions": total,
+        "right": sum(outcome.first for outcome in outcomes) / total,
+        "right_up_to_sign": sum(outcome.unsigned for outcome in outcomes) / total,
+        "right_in_any_line": sum(outcome.any for outcome in outcomes) / total,
+        "no_value": sum(not outcome.values for outcome in outcomes) / total,
+        "ungrounded": sum(any("ungrounded" in why for why in outcome.why) for outcome in outcomes) / total,
+        "failed": sum(outcome.reply.startswith("#") for outcome in outcomes) / total,
+        "direct": sum(outcome.direct_right for outcome in outcomes) / total,
+        "median_s": statistics.median(outcome.seconds for outcome in outcomes),
+        "direct_median_s": statistics.median(outcome.direct_seconds for outcome in outcomes),
+    }
+    for name, value in summary.items():
+        console.print(f"  {name}: {value:.3f}" if isinstance(value, float) else f"  {name}: {value}")
+    return {**summary, "outcomes": [asdict(outcome) for outcome in outcomes]}
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--generator", default="", help="root of an OpenAI-compatible server; without it no questions")
+    parser.add_argument("--limit", type=int, default=200)
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--concurrency", type=int, default=1)
+    parser.add_argument("--seconds", type=float, default=120.0, help="for one reply")
+    arguments = parser.parse_args()
+    place = os.environ.get("CRAGMESH_EVAL_DATA")
+    if not place:
+        sys.exit("CRAGMESH_EVAL_DATA is not set: there are no questions to measure with")
+    console = Console(width=160)
+    cases, everything = load(pathlib.Path(place))
+    report: dict[str, Any] = {
+        "derivations": derivations(cases, console),
+        "lexical": lexical(everything, console),
+        "refusals": refusals(console),
+    }
+    if arguments.generator:
+        report["questions"] = asyncio.run(questions(cases, arguments, console))
+    OUT.mkdir(exist_ok=True)
+    (OUT / "calculator.json").write_text(json.dumps(report, ensure_ascii=False, indent=1), encoding="utf-8")
+    console.print(f"written: {OUT}/calculator.json")
+    sys.exit(1 if report["refusals"]["slowest_median_ms"] > REFUSAL_MS else 0)
+
+
+if __name__ == "__main__":
+    main()

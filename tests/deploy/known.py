@@ -1,0 +1,47 @@
+"""What each service's settings read from the environment, and what else a deployment may name."""
+
+from pydantic_settings import BaseSettings
+
+from services.classifier.settings import ClassifierSettings
+from services.cli.settings import CliSettings
+from services.evaluator.settings import EvaluatorSettings
+from services.gateway.settings import GatewaySettings
+from services.generator.settings import GeneratorSettings
+from services.kg.settings import KgSettings
+from services.kit.settings import MeshUrls
+from services.reranker.settings import RerankerSettings
+from services.retriever.settings import RetrieverSettings
+
+SETTINGS: dict[str, tuple[type[BaseSettings], ...]] = {
+    "gateway": (GatewaySettings,),
+    "retriever": (RetrieverSettings,),
+    "reranker": (RerankerSettings,),
+    "classifier": (ClassifierSettings,),
+    "kg": (KgSettings,),
+    "generator": (GeneratorSettings,),
+    "evaluator": (EvaluatorSettings, MeshUrls),
+    "cli": (CliSettings, MeshUrls),
+}
+
+
+def names(service: str) -> set[str]:
+    """Environment variables that a service's settings read."""
+    return {
+        f"{settings.model_config['env_prefix']}{field}".upper()
+        for settings in SETTINGS[service]
+        for field in settings.model_fields
+    }
+
+
+def all_names() -> set[str]:
+    return set().union(*(names(service) for service in SETTINGS))
+
+
+def defaults() -> dict[str, object]:
+    """Default of each variable that has a plain one."""
+    return {
+        f"{settings.model_config['env_prefix']}{name}".upper(): field.default
+        for kinds in SETTINGS.values()
+        for settings in kinds
+        for name, field in settings.model_fields.items()
+    }

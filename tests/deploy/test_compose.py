@@ -1,0 +1,182 @@
+"""Compose: the schema, what every container is denied, and that it says the same as Kubernetes and `.env.example`."""
+
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pydantic_core import PydanticUndefined
+
+from services.cli.services import embedded
+from services.kit.settings import MeshUrls
+from tests.deploy.conftest import ROOT, Manifest, container, of_kind, pods, run, tool
+from tests.deploy.known import all_names, defaults, names
+
+SERVICES = ("gateway", "retriever", "reranker", "classifier", "kg", "generator")
+# Read by Compose itself, or by what is not a service of ours.
+COMPOSE_ONLY = {
+    "CRAGMESH_GRAFANA_IMAGE",
+    "CRAGMESH_GRAFANA_PASSWORD",
+    "CRAGMESH_GRAFANA_PORT",
+    "CRAGMESH_MESH_INTERNAL",
+    "CRAGMESH_PROMETHEUS_IMAGE",
+    "CRAGMESH_PROMETHEUS_PORT",
+    "CRAGMESH_PUBLISH",
+    "CRAGMESH_PYTHON_IMAGE",
+    "CRAGMESH_QDRANT_IMAGE",
+    "CRAGMESH_TAG",
+    "CRAGMESH_TORCH_CUDA_INDEX_URL",
+    "CRAGMESH_TORCH_INDEX_URL",
+    "CRAGMESH_VLLM_IMAGE",
+    "CRAGMESH_WHEELS_IMAGE",
+}
+FILES = ("docker-compose.yml", "docker-compose.gpu.yml")
+
+
+def interpolated(text: str) -> dict[str, str]:
+    """Variables that Compose fills in, each with its default."""
+    return dict(re.findall(r"\$\{(CRAGMESH_\w+):-([^}]*)\}", text))
+
+
+def seconds(duration: str) -> float:
+    number, unit = re.fullmatch(r"(\d+)(s|m)", duration).groups()  # type: ignore[union-attr]
+    return int(number) * {"s": 1, "m": 60}[unit]
+
+
+@pytest.mark.parametrize("name", FILES)
+def test_the_file_follows_the_compose_specification(name: str) -> None:
+    result = run(tool("check-jsonschema"), "--builtin-schema", "vendor.compose-spec", name)
+    assert result.returncode == 0, result.stdout
+
+
+def test_the_schema_sees_a_mistake(tmp_path: Path) -> None:
+    wrong = tmp_path / "docker-compose.yml"
+    wrong.write_text("services: {gateway: {imag: x}}\n")
+    assert run(tool("check-jsonschema"), "--builtin-schema", "vendor.compose-spec", str(wrong)).returncode != 0
+
+
+@pytest.mark.parametrize("recipe", ["services/Dockerfile", "services/generator/Dockerfile"])
+def test_the_recipes_have_nothing_that_a_linter_sees(recipe: str) -> None:
+    result = run(tool("hadolint"), recipe)
+    assert result.returncode == 0, result.stdout
+
+
+def test_every_service_of_the_mesh_starts_by_default_and_the_rest_on_demand(compose: Manifest) -> None:
+    default = {name for name, service in compose["services"].items() if "profiles" not in service}
+    assert default == {service.name for service in embedded(MeshUrls())} == set(SERVICES)
+
+
+def test_every_container_of_ours_has_no_rights_and_bounds(compose: Manifest) -> None:
+    for name, service in compose["services"].items():
+        assert service["cap_drop"] == ["ALL"], name
+        assert service["security_opt"] == ["no-new-privileges:true"], name
+        assert service["restart"] == "unless-stopped", name
+        assert {"cpus", "memory"} <= service["deploy"]["resources"]["limits"].keys(), name
+        assert "healthcheck" in service, name
+        if name in SERVICES:
+            assert service["user"] == "10001:10001", name
+            assert service["read_only"] is True, name
+        else:
+            assert re.search(r":-[\w./-]+:v?\d[\w.-]+}$", service["image"]), f"{name} has no pinned tag"
+
+
+def test_only_the_gateway_and_the_dashboards_are_published_and_on_loopback(compose: Manifest) -> None:
+    published = {name: service["ports"] for name, service in compose["services"].items() if "ports" in service}
+    assert published.keys() == {"gateway", "prometheus", "grafana"}
+    for ports in published.values():
+        assert all(port.startswith("${CRAGMESH_PUBLISH:-127.0.0.1}:") for port in ports)
+    inside = {name for name, service in compose["services"].items() if service["networks"] == ["mesh"]}
+    assert inside == {*SERVICES[1:], "qdrant"}
+    assert compose["networks"]["mesh"]["internal"] == "${CRAGMESH_MESH_INTERNAL:-true}"
+
+
+def test_start_periods_are_those_of_the_command_line(compose: Manifest) -> None:
+    for service in embedded(MeshUrls()):
+        check = compose["services"][service.name]["healthcheck"]
+        assert seconds(check["start_period"]) == service.start_timeout_s, service.name
+        path = "/health" if service.name == "generator" else "/readyz"
+        assert check["test"][-1] == f"http://127.0.0.1:{service.port}{path}"
+
+
+def test_the_gateway_starts_when_the_others_are_healthy(compose: Manifest) -> None:
+    after = next(service.after for service in embedded(MeshUrls()) if service.name == "gateway")
+    waits = compose["services"]["gateway"]["depends_on"]
+    assert waits == {name: {"condition": "service_healthy"} for name in after}
+
+
+def test_secrets_reach_the_gateway_alone(compose: Manifest) -> None:
+    for name in SERVICES[1:]:
+        assert compose["services"][name]["environment"]["CRAGMESH_API_KEY"] == "", name
+
+
+def environment(service: dict[str, Any]) -> dict[str, str]:
+    return {key: value for key, value in service.get("environment", {}).items() if key.startswith("CRAGMESH_")}
+
+
+def test_every_variable_is_one_that_something_reads(compose: Manifest, compose_gpu: Manifest) -> None:
+    for document in (compose, compose_gpu):
+        for service in document["services"].values():
+            assert environment(service).keys() <= all_names()
+    for name in FILES:
+        assert interpolated((ROOT / name).read_text()).keys() <= all_names() | COMPOSE_ONLY
+
+
+def test_env_example_names_what_exists_and_shows_true_defaults() -> None:
+    text = (ROOT / ".env.example").read_text()
+    lines = dict(re.findall(r"^#?(CRAGMESH_\w+)=(.*)$", text, re.MULTILINE))
+    assert lines.keys() <= all_names() | COMPOSE_ONLY
+    compose_defaults = {
+        key: value for name in reversed(FILES) for key, value in interpolated((ROOT / name).read_text()).items()
+    }
+    assert {name for name in compose_defaults if name in COMPOSE_ONLY} <= lines.keys()
+    known = defaults()
+    for name, shown in lines.items():
+        if name in COMPOSE_ONLY:
+            assert shown == compose_defaults[name], name
+            continue
+        default = known[name]
+        if default is PydanticUndefined:
+            # Found out at start, from the machine or the checkout.
+            continue
+        plain: tuple[object, ...] = (default,)
+        if isinstance(default, bool):
+            plain = (int(default),)
+        elif isinstance(default, float):
+            plain = (f"{default:g}",)
+        elif default is None:
+            plain = ("",)
+        assert shown in {str(value).rstrip("/") for value in plain}, f"{name}: {default!r}"
+
+
+def test_compose_and_kubernetes_agree(
+    compose: Manifest, compose_gpu: Manifest, rendered: dict[str, list[Manifest]]
+) -> None:
+    plain, cards = rendered["overlays/cpu"], rendered["overlays/t4"]
+    for name in SERVICES:
+        repository = compose["services"][name]["image"].partition(":")[0]
+        assert container(pods(plain)[name])["image"].partition(":")[0] == repository
+        with_cards = compose_gpu["services"].get(name, {}).get("image", repository).partition(":")[0]
+        assert container(pods(cards)[name])["image"].partition(":")[0] == with_cards
+    (mesh,) = of_kind(plain, "ConfigMap").values()
+    network = environment(compose["services"]["retriever"])
+    for key, value in mesh["data"].items():
+        if key.endswith("_URL"):
+            assert network[key] in (value, f"${{{key}:-{value}}}"), key
+    (mesh,) = of_kind(cards, "ConfigMap").values()
+    for name in ("gateway", "retriever", "reranker"):
+        for key, value in environment(compose_gpu["services"][name]).items():
+            assert interpolated(value) == {key: mesh["data"][key]}, key
+    generator = {entry["name"]: entry["value"] for entry in container(pods(cards)["generator"])["env"]}
+    assert (
+        compose_gpu["services"]["generator"]["environment"]["CRAGMESH_GENERATOR_PROFILE"]
+        == (generator["CRAGMESH_GENERATOR_PROFILE"])
+    )
+
+
+def test_the_four_cards_are_given_out_once(compose_gpu: Manifest) -> None:
+    given: list[str] = []
+    for service in compose_gpu["services"].values():
+        for device in service.get("deploy", {}).get("resources", {}).get("reservations", {}).get("devices", []):
+            given += device["device_ids"]
+    assert sorted(given) == ["0", "1", "2", "3"]
+    assert names("generator") >= set(environment(compose_gpu["services"]["generator"]))

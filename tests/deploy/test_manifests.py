@@ -1,0 +1,220 @@
+"""Kubernetes: each overlay as kustomize renders it, against the strict schema and against what we ask of every pod."""
+
+from typing import Any
+
+import kubernetes_validate
+import pytest
+
+from services.cli.services import embedded
+from services.kit.settings import MeshUrls
+from tests.deploy.conftest import KUSTOMIZATIONS, OVERLAYS, Manifest, container, of_kind, pods
+from tests.deploy.known import SETTINGS, names
+
+# The oldest that has the sleep action of preStop without a gate, and the newest that the schemas know.
+VERSIONS = ("1.30", "1.37")
+SERVICES = ("gateway", "retriever", "reranker", "classifier", "kg", "generator")
+# Defined by the Prometheus operator, whose schemas are not Kubernetes' own.
+CUSTOM = {"ServiceMonitor"}
+Rendered = dict[str, list[Manifest]]
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+@pytest.mark.parametrize("name", KUSTOMIZATIONS)
+def test_every_manifest_is_valid_and_has_no_unknown_field(rendered: Rendered, name: str, version: str) -> None:
+    checked = 0
+    for manifest in rendered[name]:
+        if manifest["kind"] in CUSTOM:
+            continue
+        kubernetes_validate.validate(manifest, version, strict=True)
+        checked += 1
+    assert checked or name == "monitoring"
+
+
+def test_the_validator_sees_a_mistake(rendered: Rendered) -> None:
+    deployment = of_kind(rendered["overlays/cpu"], "Deployment")["gateway"]
+    wrong = {**deployment, "spec": {**deployment["spec"], "replica": 2}}
+    with pytest.raises(kubernetes_validate.ValidationError):
+        kubernetes_validate.validate(wrong, VERSIONS[-1], strict=True)
+
+
+@pytest.mark.parametrize("name", ["overlays/cpu", "overlays/t4", "jobs"])
+def test_every_pod_has_no_rights_and_bounded_resources(rendered: Rendered, name: str) -> None:
+    found = pods(rendered[name])
+    assert found
+    for workload, pod in found.items():
+        spec, app = pod["spec"], container(pod)
+        assert spec["automountServiceAccountToken"] is False, workload
+        assert spec["securityContext"]["runAsNonRoot"] is True, workload
+        assert spec["securityContext"]["seccompProfile"] == {"type": "RuntimeDefault"}, workload
+        assert app["securityContext"] == {
+            "allowPrivilegeEscalation": False,
+            "readOnlyRootFilesystem": True,
+            "capabilities": {"drop": ["ALL"]},
+        }, workload
+        assert not {"hostNetwork", "hostPID", "hostIPC"} & spec.keys(), workload
+        assert all("hostPath" not in volume for volume in spec["volumes"]), workload
+        assert {"cpu", "memory"} <= app["resources"]["limits"].keys(), workload
+        assert {"cpu", "memory"} <= app["resources"]["requests"].keys(), workload
+        tag = app["image"].partition(":")[2]
+        assert tag, f"{workload} has no tag"
+        assert tag != "latest", workload
+        for volume in spec["volumes"]:
+            if "emptyDir" in volume:
+                assert volume["emptyDir"].get("sizeLimit"), f"{workload} can fill the node's disk"
+
+
+@pytest.mark.parametrize("name", OVERLAYS)
+def test_secrets_are_named_and_never_written(rendered: Rendered, name: str) -> None:
+    assert not of_kind(rendered[name], "Secret")
+    for workload, pod in pods(rendered[name]).items():
+        for entry in container(pod).get("env", []):
+            secret = any(word in entry["name"] for word in ("API_KEY", "PASSWORD", "TOKEN"))
+            if secret and not entry["name"].endswith("_FILE"):
+                assert "secretKeyRef" in entry.get("valueFrom", {}), f"{workload}: {entry['name']}"
+
+
+@pytest.mark.parametrize("name", OVERLAYS)
+def test_probes_give_each_service_its_start_and_its_patience(rendered: Rendered, name: str) -> None:
+    starts = {service.name: service.start_timeout_s for service in embedded(MeshUrls())}
+    for service in SERVICES:
+        app = container(pods(rendered[name])[service])
+        paths = {kind: app[f"{kind}Probe"]["httpGet"]["path"] for kind in ("startup", "readiness", "liveness")}
+        ours = {"startup": "/healthz", "readiness": "/readyz", "liveness": "/healthz"}
+        assert paths == (dict.fromkeys(ours, "/health") if service == "generator" else ours)
+        start = app["startupProbe"]
+        assert start["periodSeconds"] * start["failureThreshold"] >= starts[service], service
+        # A second, the default, flaps under load.
+        assert all(app[f"{kind}Probe"]["timeoutSeconds"] >= 5 for kind in ours), service
+        alive, ready = app["livenessProbe"], app["readinessProbe"]
+        assert alive["periodSeconds"] * alive["failureThreshold"] > ready["periodSeconds"] * ready["failureThreshold"]
+
+
+@pytest.mark.parametrize("name", OVERLAYS)
+def test_a_pod_may_finish_what_it_has_begun(rendered: Rendered, name: str) -> None:
+    (mesh,) = (item for item in rendered[name] if item["kind"] == "ConfigMap")
+    drain = int(mesh["data"]["CRAGMESH_GRACEFUL_SHUTDOWN_S"])
+    assert drain >= 30, "the longest request"
+    for service in SERVICES:
+        pod = pods(rendered[name])[service]
+        pause = container(pod)["lifecycle"]["preStop"]["sleep"]["seconds"]
+        assert pod["spec"]["terminationGracePeriodSeconds"] > pause + drain, service
+
+
+@pytest.mark.parametrize("name", [*OVERLAYS, "jobs"])
+def test_every_variable_is_one_that_its_service_reads(rendered: Rendered, name: str) -> None:
+    maps = of_kind(rendered[name], "ConfigMap")
+    everything = set().union(*(names(service) for service in SETTINGS))
+    for workload, pod in pods(rendered[name]).items():
+        app = container(pod)
+        if workload in SETTINGS:
+            own = {entry["name"] for entry in app.get("env", []) if entry["name"].startswith("CRAGMESH_")}
+            assert own <= names(workload), workload
+        for source in app.get("envFrom", []):
+            shared = {key for key in maps[source["configMapRef"]["name"]]["data"] if key.startswith("CRAGMESH_")}
+            assert shared <= everything, workload
+
+
+@pytest.mark.parametrize("name", OVERLAYS)
+def test_each_service_is_found_under_the_address_that_the_mesh_uses(rendered: Rendered, name: str) -> None:
+    (mesh,) = (item for item in rendered[name] if item["kind"] == "ConfigMap")
+    services = of_kind(rendered[name], "Service")
+    for service in SERVICES[1:]:
+        (port,) = services[service]["spec"]["ports"]
+        assert mesh["data"][f"CRAGMESH_{service.upper()}_URL"] == f"http://{service}:{port['port']}"
+        (listening,) = container(pods(rendered[name])[service])["ports"]
+        assert (listening["name"], listening["containerPort"]) == (port["targetPort"], port["port"])
+
+
+@pytest.mark.parametrize("name", OVERLAYS)
+def test_each_workload_is_spread_disrupted_gently_and_selected_by_its_own_labels(rendered: Rendered, name: str) -> None:
+    budgets = of_kind(rendered[name], "PodDisruptionBudget")
+    for workload, pod in pods(rendered[name]).items():
+        labels = pod["metadata"]["labels"].items()
+        (spread,) = pod["spec"]["topologySpreadConstraints"]
+        assert spread["labelSelector"]["matchLabels"].items() <= labels
+        assert budgets[workload]["spec"]["selector"]["matchLabels"].items() <= labels
+        assert of_kind(rendered[name], "Service")[workload]["spec"]["selector"].items() <= labels
+    workloads = of_kind(rendered[name], "Deployment")
+    for scaler in of_kind(rendered[name], "HorizontalPodAutoscaler").values():
+        target = scaler["spec"]["scaleTargetRef"]["name"]
+        assert scaler["spec"]["minReplicas"] >= workloads[target]["spec"]["replicas"]
+    assert "gateway" in of_kind(rendered[name], "HorizontalPodAutoscaler")
+
+
+def allowed(policies: list[Manifest], pod: Manifest, direction: str, other: Manifest | None, port: int) -> bool:
+    """Whether the policies let `pod` take from (Ingress) or send to (Egress) `other`; None is anyone outside."""
+    chosen = [
+        policy["spec"]
+        for policy in policies
+        if direction in policy["spec"]["policyTypes"]
+        and policy["spec"]["podSelector"].get("matchLabels", {}).items() <= pod["metadata"]["labels"].items()
+    ]
+    assert chosen, "nothing selects this pod, so all is allowed"
+    peers = "from" if direction == "Ingress" else "to"
+    return any(
+        _ports(rule, pod, port) and _peers(rule.get(peers), other)
+        for policy in chosen
+        for rule in policy.get(direction.lower(), [])
+    )
+
+
+def _ports(rule: Manifest, pod: Manifest, port: int) -> bool:
+    named: dict[Any, int] = {entry["name"]: entry["containerPort"] for entry in container(pod)["ports"]}
+    return "ports" not in rule or any(named.get(entry["port"], entry["port"]) == port for entry in rule["ports"])
+
+
+def _peers(peers: list[Manifest] | None, other: Manifest | None) -> bool:
+    if peers is None:
+        return True
+    return other is not None and any(
+        "namespaceSelector" not in peer
+        and peer["podSelector"]["matchLabels"].items() <= other["metadata"]["labels"].items()
+        for peer in peers
+    )
+
+
+@pytest.mark.parametrize("name", OVERLAYS)
+def test_only_who_must_talks_to_whom(rendered: Rendered, name: str) -> None:
+    policies = [item for item in rendered[name] if item["kind"] == "NetworkPolicy"]
+    found = pods(rendered[name])
+    edges = set()
+    for there, target in found.items():
+        port = container(target)["ports"][0]["containerPort"]
+        if allowed(policies, target, "Ingress", None, port):
+            edges.add(("outside", there))
+        edges |= {
+            (here, there)
+            for here, source in found.items()
+            if here != there
+            and allowed(policies, target, "Ingress", source, port)
+            and allowed(policies, source, "Egress", target, port)
+        }
+    # The gateway's port is open to all, but no service may send there.
+    assert edges == {
+        ("outside", "gateway"),
+        *(("gateway", service) for service in SERVICES[1:]),
+        ("classifier", "generator"),
+        ("kg", "generator"),
+        ("retriever", "qdrant"),
+    }
+
+
+def test_the_t4_overlay_gives_four_cards_to_three_services(rendered: Rendered) -> None:
+    cards = {
+        name: int(container(pod)["resources"]["limits"].get("nvidia.com/gpu", 0))
+        for name, pod in pods(rendered["overlays/t4"]).items()
+    }
+    assert {name: number for name, number in cards.items() if number} == {"generator": 2, "retriever": 1, "reranker": 1}
+    for name, number in cards.items():
+        deployment = of_kind(rendered["overlays/t4"], "Deployment").get(name)
+        if number and deployment:
+            assert deployment["spec"]["replicas"] == 1
+            assert deployment["spec"]["strategy"]["rollingUpdate"] == {"maxSurge": 0, "maxUnavailable": 1}
+
+
+def test_every_service_is_watched(rendered: Rendered) -> None:
+    monitors = of_kind(rendered["monitoring"], "ServiceMonitor")
+    for name, service in of_kind(rendered["overlays/cpu"], "Service").items():
+        spec = monitors[name]["spec"]
+        assert spec["selector"]["matchLabels"].items() <= service["metadata"]["labels"].items()
+        assert [end["port"] for end in spec["endpoints"]] == [service["spec"]["ports"][0]["name"]]

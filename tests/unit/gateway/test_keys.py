@@ -1,0 +1,137 @@
+"""API keys: who gets in, how often, and what is never written down."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from services.gateway.keys import LOOK_S, Bucket, Key, KeyFileError, KeyRing, digest, parse, write
+from services.kit.errors import RateLimited, Unauthorized
+
+pytestmark = pytest.mark.anyio
+
+
+class Time:
+    def __init__(self) -> None:
+        self.now = 1_000.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+@pytest.fixture
+def time() -> Time:
+    return Time()
+
+
+def bearer(key: str) -> dict[str, str]:
+    return {"authorization": f"Bearer {key}"}
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Path:
+    path = tmp_path / "api_keys"
+    write(path, (Key("alice", digest("cm_alice")), Key("bob", digest("cm_bob"), per_minute=6)))
+    return path
+
+
+async def test_without_any_key_all_may_ask() -> None:
+    assert await KeyRing()({}) == ""
+
+
+async def test_each_key_has_a_name_and_others_are_refused(file: Path, time: Time) -> None:
+    ring = KeyRing(key="plain", file=file, clock=time)
+    assert await ring(bearer("plain")) == "default"
+    assert await ring(bearer("cm_alice")) == "alice"
+    assert await ring({"authorization": "bearer  cm_bob "}) == "bob"
+    for headers in ({}, bearer(""), bearer("cm_mallory"), bearer("cm_alic"), {"authorization": "Basic cm_alice"}):
+        with pytest.raises(Unauthorized) as refused:
+            await ring(headers)
+        assert refused.value.headers == {"www-authenticate": "Bearer"}
+        assert "cm_" not in str(refused.value)
+
+
+async def test_the_digest_itself_is_no_key(file: Path, time: Time) -> None:
+    with pytest.raises(Unauthorized):
+        await KeyRing(file=file, clock=time)(bearer(digest("cm_alice").hex()))
+
+
+async def test_keys_are_rotated_without_a_restart(file: Path, time: Time) -> None:
+    ring = KeyRing(file=file, clock=time)
+    assert await ring(bearer("cm_alice")) == "alice"
+    write(file, (Key("alice-2", digest("cm_alice_2")),))
+    time.now += LOOK_S
+    assert await ring(bearer("cm_alice_2")) == "alice-2"
+    with pytest.raises(Unauthorized):
+        await ring(bearer("cm_alice"))
+
+
+def harm_it(file: Path, harm: str) -> None:
+    if harm == "gone":
+        file.unlink()
+    else:
+        file.write_bytes(b"alice cm_alice\n" if harm == "garbage" else b"\xff\xfe\x00")
+
+
+@pytest.mark.parametrize("harm", ["gone", "garbage", "binary"])
+async def test_a_file_that_cannot_be_read_lets_nobody_in(file: Path, time: Time, harm: str) -> None:
+    ring = KeyRing(file=file, clock=time)
+    assert await ring(bearer("cm_alice")) == "alice"
+    harm_it(file, harm)
+    time.now += LOOK_S
+    with pytest.raises(Unauthorized):
+        await ring(bearer("cm_alice"))
+    write(file, (Key("alice", digest("cm_alice")),))
+    time.now += LOOK_S
+    assert await ring(bearer("cm_alice")) == "alice"
+
+
+async def test_a_key_is_held_to_its_own_rate(file: Path, time: Time) -> None:
+    ring = KeyRing(file=file, per_minute=60, clock=time)
+    assert await ring(bearer("cm_bob")) == "bob"
+    with pytest.raises(RateLimited) as refused:
+        await ring(bearer("cm_bob"))
+    assert refused.value.headers == {"retry-after": "10"}
+    for _ in range(10):
+        assert await ring(bearer("cm_alice")) == "alice"
+    with pytest.raises(RateLimited):
+        await ring(bearer("cm_alice"))
+    time.now += 10
+    assert await ring(bearer("cm_bob")) == "bob"
+
+
+def test_ten_times_the_rate_gets_the_rate(time: Time) -> None:
+    bucket = Bucket(60, time)
+    passed = 0
+    for _ in range(600):
+        passed += bucket.take() == 0
+        time.now += 0.1
+    assert 60 <= passed <= 60 + bucket.size
+
+
+def test_a_file_is_refused_by_line_and_without_its_content() -> None:
+    assert parse("# nothing\n\n") == ()
+    with pytest.raises(KeyFileError, match="line 2") as refused:
+        parse(f"a {'0' * 64}\nb s3cret\n")
+    assert "s3cret" not in str(refused.value)
+    with pytest.raises(KeyFileError, match="two keys named a"):
+        parse(f"a {'0' * 64}\na {'1' * 64}\n")
+
+
+def test_the_command_line_makes_and_revokes_keys(tmp_path: Path) -> None:
+    file = tmp_path / "api_keys"
+
+    def keys(*arguments: str) -> subprocess.CompletedProcess[str]:
+        command = (sys.executable, "-m", "services.gateway.keys", str(file), *arguments)
+        return subprocess.run(command, capture_output=True, text=True, check=False, timeout=60)  # noqa: S603
+
+    key = keys("add", "alice", "--per-minute", "30").stdout.strip()
+    assert len(key) > 40
+    assert key not in file.read_text()
+    assert parse(file.read_text()) == (Key("alice", digest(key), 30),)
+    assert keys("add", "alice").returncode == 1
+    assert keys("list").stdout == "alice\t30\n"
+    assert keys("revoke", "bob").returncode == 1
+    assert keys("revoke", "alice").returncode == 0
+    assert file.read_text() == ""

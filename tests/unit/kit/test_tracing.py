@@ -1,0 +1,75 @@
+"""Spans: one trace through several services, and nothing of a question in it."""
+
+from collections.abc import Iterator
+
+import pytest
+from opentelemetry.sdk.trace import ReadableSpan
+from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
+
+from services.kit.telemetry import TraceContext
+from services.kit.tracing import Tracing, request_span, stage_spans, use
+
+INCOMING = {"traceparent": f"00-{'a' * 32}-{'b' * 16}-01"}
+
+
+@pytest.fixture
+def exporter() -> Iterator[InMemorySpanExporter]:
+    exporter = InMemorySpanExporter()
+    use(Tracing("test", exporter))
+    yield exporter
+    use(None)
+
+
+def finished(exporter: InMemorySpanExporter) -> dict[str, ReadableSpan]:
+    use(None)
+    return {span.name: span for span in exporter.get_finished_spans()}
+
+
+def test_a_request_continues_its_callers_trace(exporter: InMemorySpanExporter) -> None:
+    with request_span(TraceContext.from_headers(INCOMING), "retriever POST") as (trace, span):
+        span.set_attribute("http.route", "/retrieve")
+        outgoing = trace.outgoing()["traceparent"]
+    served = finished(exporter)["retriever POST"]
+    assert served.context is not None
+    assert served.parent is not None
+    assert f"{served.parent.span_id:016x}" == "b" * 16
+    assert outgoing == f"00-{'a' * 32}-{served.context.span_id:016x}-01"
+    assert served.attributes == {"http.route": "/retrieve"}
+    assert served.resource.attributes["service.name"] == "cragmesh-test"
+
+
+def test_a_request_without_a_trace_begins_one(exporter: InMemorySpanExporter) -> None:
+    with request_span(TraceContext.from_headers({}), "gateway POST") as (trace, _):
+        pass
+    served = finished(exporter)["gateway POST"]
+    assert served.parent is None
+    assert served.context is not None
+    assert f"{served.context.trace_id:032x}" == trace.trace_id
+
+
+def test_a_trace_that_the_caller_does_not_record_is_not_recorded_here(exporter: InMemorySpanExporter) -> None:
+    unsampled = {"traceparent": INCOMING["traceparent"][:-1] + "0"}
+    with request_span(TraceContext.from_headers(unsampled), "gateway POST") as (trace, _):
+        assert trace.outgoing()["traceparent"].endswith("-00")
+    assert not finished(exporter)
+
+
+def test_stages_are_below_their_request_with_their_own_times(exporter: InMemorySpanExporter) -> None:
+    with request_span(TraceContext.from_headers({}), "gateway POST") as (trace, _):
+        stage_spans(trace, {"retrieve": (2.0, 0.5)})
+    spans = finished(exporter)
+    stage, request = spans["retrieve"], spans["gateway POST"]
+    assert stage.parent is not None
+    assert request.context is not None
+    assert stage.parent.span_id == request.context.span_id
+    assert stage.end_time is not None
+    assert stage.start_time is not None
+    assert stage.end_time - stage.start_time == pytest.approx(0.5e9)
+
+
+def test_off_it_changes_nothing() -> None:
+    given = TraceContext.from_headers(INCOMING)
+    with request_span(given, "gateway POST") as (trace, span):
+        span.set_attribute("http.route", "/answer")
+        assert trace is given
+    stage_spans(trace, {"retrieve": (2.0, 0.5)})
