@@ -16,6 +16,7 @@ from services.cli import logs as logging
 from services.cli import processes, questions, render
 from services.cli.ask import PROBLEM, UNREACHABLE, USAGE
 from services.cli.board import Board
+from services.cli.calibrate import calibrate
 from services.cli.classifier import app as classifier
 from services.cli.console import err, out, plain, say, write
 from services.cli.eval import app as evaluation
@@ -44,6 +45,7 @@ app = typer.Typer(
 app.add_typer(evaluation)
 app.add_typer(classifier)
 app.add_typer(knowledge)
+app.command()(calibrate)
 
 Strategy = Annotated[str, typer.Option(help="How to answer; the gateway's default when not given.")]
 BudgetS = Annotated[

@@ -69,7 +69,7 @@ def fit(data: Table) -> tuple[dict[str, Any], Floats]:
     held_out = np.zeros(len(data.right))
     for train, test in StratifiedKFold(FOLDS, shuffle=True, random_state=SEED).split(data.signals, data.right):
         head = _regress(data.names, data.signals[train], data.right[train])
-        held_out[test] = probabilities(head, data.signals[test])
+        held_out[test] = probabilities(head, data.signals[test], data.names)
     head = _regress(data.names, data.signals, data.right)
     head["threshold"] = best_threshold(held_out, data.right)
     return head, held_out
@@ -97,13 +97,10 @@ def _regress(names: Sequence[str], signals: Floats, right: NDArray[np.int64]) ->
     }
 
 
-def probabilities(head: dict[str, Any], signals: Floats, names: Sequence[str] | None = None) -> Floats:
-    """What a head gives for signals whose columns are its own, or are named."""
-    if names is not None:
-        signals = signals[:, [list(names).index(name) for name in head["names"]]]
-    elif signals.shape[1] != len(head["names"]):
-        raise ValueError("the columns are not the head's")
-    scaled = (signals - np.array(head["means"])) / np.array(head["scales"])
+def probabilities(head: dict[str, Any], signals: Floats, names: Sequence[str]) -> Floats:
+    """What a head gives for signals whose columns have these names."""
+    chosen = signals[:, [list(names).index(name) for name in head["names"]]]
+    scaled = (chosen - np.array(head["means"])) / np.array(head["scales"])
     result: Floats = 1 / (1 + np.exp(-(scaled @ np.array(head["weights"]) + head["intercept"])))
     return result
 

@@ -31,6 +31,8 @@ class GatewaySettings(KitSettings, MeshUrls):
     db3_prompt: Literal["basic", "controlled"] = "controlled"
     # LoRA adapter of the web answer; the base model answers where the generator has none of that name.
     web_answer_adapter: str = "web-answer"
+    # Off where runs are made to fit the confidence on (`cragmesh calibrate`): then every answer is given.
+    abstain: bool = True
     # Caps of the stages, so that a stuck service leaves time for the answer.
     retrieve_cap_s: float = Field(12.0, gt=0, le=30)
     rerank_cap_s: float = Field(5.0, gt=0, le=30)

@@ -1,7 +1,7 @@
 """How many real questions the knowledge graph answers, by who writes the program and by domain, and why not the rest.
 
     python -m tests.bench.kg_eval --database sqlite:///out/kg.sqlite [--modes program,rules,function-calling]
-        [--generator http://127.0.0.1:8000] [--limit 60] [--seed 1] [--concurrency 2] [--examples 6]
+        [--generator http://127.0.0.1:8000] [--limit 60] [--seed 1] [--concurrency 2] [--examples 4]
 
 A question counts as answered when the values that its program asked for hold the gold one: numbers to the gold's own
 precision, dates in any form, names in their normal form. Other values of the same rows do not count, nor does an entity
@@ -593,7 +593,7 @@ def main() -> None:
     parser.add_argument("--encoder", default="", help="folder or name of a sentence encoder; empty: the bundled one")
     parser.add_argument("--limit", type=int, default=0, help="questions, stratified by domain; 0: all")
     parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--examples", type=int, default=6, help="worked examples a question is shown")
+    parser.add_argument("--examples", type=int, default=4, help="worked examples a question is shown")
     parser.add_argument("--concurrency", type=int, default=2)
     parser.add_argument("--seconds", type=float, default=120.0, help="for writing one program")
     parser.add_argument("--stem", default="kg_eval", help="name of the files under out/")

@@ -72,12 +72,10 @@ async def test_an_attack_stays_inside_its_fence(
             assert mark(attack) not in text
         if message["role"] == "user":
             outside = FENCED.sub("", text)
-            assert "document>" not in outside
-            assert "<document" not in outside
-            if attack.place == "question":
-                assert text.rstrip().splitlines()[-1].startswith(("Question", "How sure", "Reply", "Names"))
-            else:
-                assert mark(attack) not in outside
+            assert not re.search(r"<\s*/?\s*document", outside, re.IGNORECASE)
+            spoken = [line for line in outside.splitlines() if mark(attack) in line]
+            # Only a question speaks outside a fence, and on its own line.
+            assert all(attack.place == "question" and line.startswith("Question") for line in spoken)
 
 
 async def test_the_attacks_do_reach_the_prompts(

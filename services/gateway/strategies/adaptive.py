@@ -40,7 +40,7 @@ class Adaptive(Db3):
         super().__init__(settings)
         self._answer_prompt = prompts.load("adaptive")
         self._check_turn = Message("user", prompts.load("check").user.template)
-        self._confidence = confidence.load()
+        self._confidence = confidence.load() if settings.abstain else None
 
     async def _read(self, question: Question, run: Run, mesh: Mesh, found: Sequence[Evidence]) -> Draft:
         settings = self.settings

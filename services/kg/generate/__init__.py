@@ -20,7 +20,7 @@ def build_writers(
     names: NameIndex,
     encoder: Encoder | None,
     *,
-    examples: int = 6,
+    examples: int = 4,
     adapter: str = "kg-api",
 ) -> dict[str, Writer]:
     """All writers by name; reads the library and embeds it, which takes a second.

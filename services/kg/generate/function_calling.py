@@ -69,7 +69,7 @@ class FunctionCallingWriter:
     llm: LLM
     catalogue: Catalogue
     library: Library
-    k: int = 6
+    k: int = 4
     spotter: Spotter | None = None
     name: str = "function-calling"
     _schemas: dict[str, dict[str, JsonValue]] = field(default_factory=dict)

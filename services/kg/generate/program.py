@@ -47,7 +47,7 @@ class ProgramWriter:
     llm: LLM
     catalogue: Catalogue
     library: Library
-    k: int = 6
+    k: int = 4
     adapter: str = ADAPTER
     constrained: bool = True
     spotter: Spotter | None = None

@@ -1,0 +1,89 @@
+"""An image holds its service's extra and nothing more, so the extra must bring all that the service imports."""
+
+import ast
+import sys
+import tomllib
+from functools import cache
+from importlib.metadata import distribution, packages_distributions
+from pathlib import Path
+
+import pytest
+from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name
+
+from tests.deploy.conftest import ROOT
+
+OURS = ("proto", "services")
+
+
+def _file(module: str) -> Path | None:
+    path = ROOT.joinpath(*module.split("."))
+    if path.with_suffix(".py").is_file():
+        return path.with_suffix(".py")
+    return path / "__init__.py" if (path / "__init__.py").is_file() else None
+
+
+@cache
+def _imports(file: Path) -> frozenset[str]:
+    """Modules that a file imports when it is imported; what functions import is needed only when they are called."""
+    found: set[str] = set()
+    waiting: list[ast.AST] = [ast.parse(file.read_text(encoding="utf-8"))]
+    while waiting:
+        node = waiting.pop()
+        if isinstance(node, ast.Import):
+            found |= {alias.name for alias in node.names}
+        elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
+            found |= {node.module, *(f"{node.module}.{alias.name}" for alias in node.names)}
+        if isinstance(node, ast.If) and "TYPE_CHECKING" in ast.dump(node.test):
+            waiting += node.orelse
+        elif not isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+            waiting += ast.iter_child_nodes(node)
+    return frozenset(found)
+
+
+def third_party(module: str) -> set[str]:
+    """Top-level packages of others that a module and all of ours that it imports need."""
+    seen: set[Path] = set()
+    needed: set[str] = set()
+    waiting = [module]
+    while waiting:
+        name = waiting.pop()
+        top = name.partition(".")[0]
+        if top not in OURS:
+            needed.add(top)
+            continue
+        parts = name.split(".")
+        for length in range(1, len(parts) + 1):
+            file = _file(".".join(parts[:length]))
+            if file and file not in seen:
+                seen.add(file)
+                waiting += _imports(file)
+    return needed - set(sys.stdlib_module_names)
+
+
+def installed(service: str) -> set[str]:
+    """Distributions that the core and one extra bring, with theirs."""
+    found: set[str] = set()
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    waiting = [Requirement(line) for line in (*project["dependencies"], *project["optional-dependencies"][service])]
+    while waiting:
+        requirement = waiting.pop()
+        name = canonicalize_name(requirement.name)
+        extras = requirement.extras or {""}
+        if name in found and not requirement.extras:
+            continue
+        found.add(name)
+        for line in distribution(name).requires or ():
+            inner = Requirement(line)
+            if inner.marker is None or any(inner.marker.evaluate({"extra": extra}) for extra in extras):
+                waiting.append(inner)
+    return found
+
+
+@pytest.mark.parametrize("service", ["gateway", "retriever", "reranker", "classifier", "kg"])
+def test_the_extra_brings_all_that_the_service_imports(service: str) -> None:
+    brought = installed(service)
+    owners = packages_distributions()
+    for package in third_party(f"services.{service}.__main__"):
+        names = {canonicalize_name(name) for name in owners.get(package, [])}
+        assert names & brought, f"{package} is imported by {service}, and its extra does not bring it"

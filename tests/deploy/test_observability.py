@@ -1,0 +1,182 @@
+"""Alerts by promtool, dashboards and alerts against the metrics that there are, and a real Prometheus scraping real apps."""
+
+import json
+import re
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+import yaml
+
+from services.kit.telemetry import Metrics
+from tests.deploy.conftest import ROOT, run, tool
+
+FOLDER = ROOT / "deploy" / "observability"
+# Of vLLM 0.32, read from a running engine.
+VLLM = {
+    "vllm:generation_tokens_total",
+    "vllm:num_requests_running",
+    "vllm:num_requests_waiting",
+    "vllm:prefix_cache_hits_total",
+    "vllm:prefix_cache_queries_total",
+    "vllm:prompt_tokens_total",
+    "vllm:request_queue_time_seconds_bucket",
+    "vllm:time_to_first_token_seconds_bucket",
+}
+
+
+def series() -> set[str]:
+    """Names of all series of ours."""
+    names = set()
+    for family in Metrics("test").registry.collect():
+        suffixes = {"counter": ("_total",), "histogram": ("_bucket", "_count", "_sum")}.get(family.type, ("",))
+        names |= {family.name + suffix for suffix in suffixes}
+    return names
+
+
+def expressions() -> list[str]:
+    rules = yaml.safe_load((FOLDER / "alerts.yml").read_text())
+    alerts = [rule["expr"] for group in rules["groups"] for rule in group["rules"]]
+    board = json.loads((FOLDER / "grafana/dashboards/cragmesh.json").read_text())
+    return alerts + [target["expr"] for panel in board["panels"] for target in panel.get("targets", [])]
+
+
+def test_alerts_and_dashboards_ask_for_series_that_exist() -> None:
+    asked = {name for text in expressions() for name in re.findall(r"\b(?:cragmesh|vllm:)\w+", text)}
+    assert asked
+    assert asked <= series() | VLLM
+
+
+def test_every_alert_has_a_test_that_sees_it_fire_and_one_that_sees_it_silent() -> None:
+    rules = yaml.safe_load((FOLDER / "alerts.yml").read_text())
+    names = {rule["alert"] for group in rules["groups"] for rule in group["rules"]}
+    cases = [
+        case
+        for test in yaml.safe_load((FOLDER / "alerts_test.yml").read_text())["tests"]
+        for case in test["alert_rule_test"]
+    ]
+    assert {case["alertname"] for case in cases if case.get("exp_alerts")} == names
+    assert {case["alertname"] for case in cases if not case.get("exp_alerts")} == names
+
+
+def test_the_alerts_do_what_their_tests_say() -> None:
+    result = run(tool("promtool"), "test", "rules", str(FOLDER / "alerts_test.yml"))
+    assert result.returncode == 0, result.stdout + result.stderr
+
+
+def test_the_configuration_is_valid_and_scrapes_every_service() -> None:
+    result = run(tool("promtool"), "check", "config", str(FOLDER / "prometheus.yml"))
+    assert result.returncode == 0, result.stdout + result.stderr
+    jobs = {job["job_name"]: job for job in yaml.safe_load((FOLDER / "prometheus.yml").read_text())["scrape_configs"]}
+    services = yaml.safe_load((ROOT / "docker-compose.yml").read_text())["services"]
+    for name in ("gateway", "retriever", "reranker", "classifier", "kg", "generator"):
+        (found,) = jobs[name]["dns_sd_configs"]
+        assert found["names"] == [name]
+        assert f":{found['port']}/" in services[name]["healthcheck"]["test"][-1]
+
+
+def test_the_dashboards_queries_are_promql() -> None:
+    promtool = tool("promtool")
+    rules = [
+        {"record": f"panel:{number}", "expr": text.replace("$__rate_interval", "5m")}
+        for number, text in enumerate(expressions())
+    ]
+    document = yaml.safe_dump({"groups": [{"name": "panels", "rules": rules}]})
+    result = subprocess.run(  # noqa: S603 - a program of this test
+        (promtool, "check", "rules", "/dev/stdin"),
+        input=document,
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+    assert result.returncode == 0, result.stdout + result.stderr
+
+
+def free_port() -> int:
+    with socket.socket() as bound:
+        bound.bind(("127.0.0.1", 0))
+        return int(bound.getsockname()[1])
+
+
+@contextmanager
+def process(*argv: str, env: dict[str, str] | None = None) -> Iterator[subprocess.Popen[bytes]]:
+    started = subprocess.Popen(argv, cwd=ROOT, env=env, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)  # noqa: S603
+    try:
+        yield started
+    finally:
+        started.terminate()
+        started.wait(20)
+
+
+def until(what: str, seconds: float, look: Any) -> Any:
+    """The first true value of `look`, asked again and again."""
+    end = time.monotonic() + seconds
+    while time.monotonic() < end:
+        try:
+            if found := look():
+                return found
+        except httpx.HTTPError:
+            pass
+        time.sleep(0.2)
+    raise AssertionError(f"not within {seconds:g} s: {what}")
+
+
+@pytest.mark.slow
+def test_a_real_prometheus_scrapes_a_real_gateway_and_sees_the_engine_die(tmp_path: Path) -> None:
+    prometheus, gateway, generator, web = tool("prometheus"), free_port(), free_port(), free_port()
+    alerts = yaml.safe_load((FOLDER / "alerts.yml").read_text())
+    for group in alerts["groups"]:
+        group["interval"] = "1s"
+        for rule in group["rules"]:
+            # The conditions are ours; only the patience is a test's.
+            rule.pop("for", None)
+    (tmp_path / "alerts.yml").write_text(yaml.safe_dump(alerts))
+    config = {
+        "global": {"scrape_interval": "1s", "evaluation_interval": "1s"},
+        "rule_files": ["alerts.yml"],
+        "scrape_configs": [
+            {"job_name": name, "static_configs": [{"targets": [f"127.0.0.1:{port}"]}]}
+            for name, port in (("gateway", gateway), ("generator", generator))
+        ],
+    }
+    (tmp_path / "prometheus.yml").write_text(yaml.safe_dump(config))
+    env = {
+        "PATH": "/usr/bin:/bin",
+        "CRAGMESH_GATEWAY_PORT": str(gateway),
+        "CRAGMESH_GENERATOR_URL": f"http://127.0.0.1:{generator}",
+        "CRAGMESH_RETRIEVER_URL": "http://127.0.0.1:9",
+        "CRAGMESH_RERANKER_URL": "http://127.0.0.1:9",
+        "CRAGMESH_CLASSIFIER_URL": "http://127.0.0.1:9",
+        "CRAGMESH_KG_URL": "http://127.0.0.1:9",
+    }
+    with ExitStack() as stack, httpx.Client(trust_env=False, timeout=30) as http:
+        engine = stack.enter_context(
+            process(
+                sys.executable, "-m", "tests.load.fake_generator", "--port", str(generator), env={"PATH": env["PATH"]}
+            )
+        )
+        stack.enter_context(process(sys.executable, "-m", "services.gateway", env=env))
+        arguments = (f"--config.file={tmp_path / 'prometheus.yml'}", f"--storage.tsdb.path={tmp_path / 'data'}")
+        stack.enter_context(process(prometheus, *arguments, f"--web.listen-address=127.0.0.1:{web}"))
+
+        def query(text: str) -> list[dict[str, Any]]:
+            reply = http.get(f"http://127.0.0.1:{web}/api/v1/query", params={"query": text})
+            return list(reply.json()["data"]["result"])
+
+        until("both are scraped", 40, lambda: len(query("up == 1")) == 2)
+        asked = {"query": "How tall is the lighthouse?", "evidence": ["The lighthouse is 43 metres tall."]}
+        answered = http.post(f"http://127.0.0.1:{gateway}/answer", json=asked | {"strategy": "naive-rag"})
+        assert answered.status_code == 200
+        until("the answer is counted", 20, lambda: query("sum(cragmesh_answers_total) == 1"))
+        assert query("cragmesh_in_flight")
+        assert not query('ALERTS{alertname="EngineDown", alertstate="firing"}')
+        engine.kill()
+        until("the alert fires", 20, lambda: query('ALERTS{alertname="EngineDown", alertstate="firing"}'))
