@@ -9,6 +9,9 @@ from collections.abc import Iterator
 
 # Older requests fade by this factor with each new one: a generator that slows under load is believed within ten.
 FADE = 0.9
+# Shorter requests cost what any request costs, whatever their length: they tell nothing of a token's price.
+TELLING_PROMPT = 100
+TELLING_COMPLETION = 8
 # How many requests' worth of belief the first guess carries.
 PRIOR_WEIGHT = 2.0
 
@@ -24,11 +27,11 @@ class Pace:
     def __init__(self, prefill_s: float, decode_s: float) -> None:
         self.prefill_s = prefill_s
         self.decode_s = decode_s
+        self._guess = (prefill_s, decode_s)
         self._in_flight = 0
         # The guess enters as two imagined requests, one nearly all prompt and one nearly all completion.
         self._pp = self._pc = self._cc = self._pt = self._ct = 0.0
-        for prompt, completion in ((1_000.0, 0.0), (0.0, 50.0)):
-            self._add(prompt, completion, prompt * self.prefill_s + completion * self.decode_s, PRIOR_WEIGHT)
+        self._imagine(PRIOR_WEIGHT)
 
     @property
     def sharing(self) -> int:
@@ -58,7 +61,25 @@ class Pace:
 
     def observe(self, prompt_tokens: int, completion_tokens: int, seconds: float) -> None:
         """Learn from a request that has ended, or from one given up after `seconds` with nothing to show."""
+        if prompt_tokens < TELLING_PROMPT and completion_tokens < TELLING_COMPLETION:
+            return
         self._add(float(prompt_tokens * self.sharing), float(completion_tokens), seconds, 1.0)
+        self._solve()
+
+    def doubt(self) -> None:
+        """Move a little back to the first guess: a request was not made because of what is believed.
+
+        Without it an engine that was slow for a while would never be asked again, and never be found fast again.
+        """
+        self._imagine(PRIOR_WEIGHT)
+        self._solve()
+
+    def _imagine(self, weight: float) -> None:
+        prefill_s, decode_s = self._guess
+        for prompt, completion in ((1_000.0, 0.0), (0.0, 50.0)):
+            self._add(prompt, completion, prompt * prefill_s + completion * decode_s, weight)
+
+    def _solve(self) -> None:
         determinant = self._pp * self._cc - self._pc**2
         if determinant > 1e-9 * self._pp * self._cc:
             prefill = (self._pt * self._cc - self._ct * self._pc) / determinant

@@ -47,6 +47,7 @@ async def fit(
     affordable = mesh.pace.affordable_prompt(run.budget.allow(reserve_s=reserve_s) / PACE_MARGIN, answer_tokens)
     if affordable < max_tokens:
         if affordable < MIN_CONTEXT_TOKENS:
+            mesh.pace.doubt()
             run.skip("context", f"time for {affordable} prompt tokens only")
             return []
         run.degrade("context", "skipped", f"cut at {affordable} of {max_tokens} tokens for want of time")

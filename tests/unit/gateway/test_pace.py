@@ -41,6 +41,25 @@ def test_rates_stay_positive_whatever_is_observed() -> None:
         assert pace.decode_s > 0
 
 
+def test_requests_too_short_to_tell_are_not_learnt_from() -> None:
+    pace = Pace(1 / 1_000, 1 / 50)
+    for _ in range(20):
+        pace.observe(1, 1, 2.5)
+    assert pace.seconds(1_000, 25) == pytest.approx(1.5)
+
+
+def test_an_engine_that_was_slow_is_asked_again() -> None:
+    pace = Pace(1 / 1_000, 1 / 50)
+    for _ in range(20):
+        pace.observe(1_000, 20, 60)
+    assert pace.affordable_prompt(10, 25) < 64
+    refused = 0
+    while pace.affordable_prompt(10, 25) < 64:
+        pace.doubt()
+        refused += 1
+    assert 1 <= refused <= 20
+
+
 def test_requests_in_flight_share_the_engine_fairly() -> None:
     pace = Pace(1 / 1_000, 1 / 50)
     alone = pace.affordable_prompt(4, 25)
