@@ -9,7 +9,7 @@ from rich.table import Table
 from services.cli.ask import PROBLEM
 from services.cli.console import out, say, write
 
-SHIPPED = Path("services/gateway/data/confidence.json")
+SHIPPED = Path("services/gateway/data/confidence/default.json")
 
 
 def calibrate(

@@ -2,7 +2,8 @@
 
 A wrong answer costs in CRAG what a right one earns, so an answer is worth giving when it is right more often than
 wrong; where exactly the line lies is chosen on validation data (`cragmesh calibrate`). The model is data: a logistic
-regression over the signals below, whose weights, scales and thresholds are in `data/confidence.json`.
+regression over the signals below, whose weights, scales and thresholds are in `data/confidence/`, a file a generator:
+log-probabilities of one model mean something else than another's.
 """
 
 import json
@@ -10,7 +11,6 @@ import math
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cache
 from importlib.resources import files
 from typing import Literal
 
@@ -51,6 +51,7 @@ NUMBER = re.compile(r"\d+(?:[.,]\d+)*")
 WORD = re.compile(r"[^\W\d_]{2,}")
 COMMON = frozenset((files("services.gateway") / "data" / "common_words.txt").read_text(encoding="utf-8").split())
 LONG_WORD = 5
+DEFAULT = "default"
 
 
 class Head(BaseModel):
@@ -89,14 +90,19 @@ class Confidence(BaseModel):
     generator: str = ""
 
 
-@cache
-def load() -> Confidence | None:
-    """The shipped model; None where none is."""
-    try:
-        text = (files("services.gateway") / "data" / "confidence.json").read_text(encoding="utf-8")
-    except FileNotFoundError:
-        return None
-    return Confidence.model_validate(json.loads(text))
+def load() -> dict[str, Confidence]:
+    """The fitted models by the name of the generator; read once, when a strategy is made."""
+    folder = files("services.gateway") / "data" / "confidence"
+    return {
+        file.name.removesuffix(".json"): Confidence.model_validate(json.loads(file.read_text(encoding="utf-8")))
+        for file in folder.iterdir()
+        if file.name.endswith(".json")
+    }
+
+
+def choose(models: Mapping[str, Confidence], generator: str) -> Confidence | None:
+    """The model that was fitted on this generator's answers, else the default one; None where there is none."""
+    return models.get(generator.rpartition("/")[2]) or models.get(DEFAULT)
 
 
 @dataclass(frozen=True, slots=True)

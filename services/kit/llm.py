@@ -163,6 +163,11 @@ class LLM:
         self._served: frozenset[str] = frozenset()
         self._has_tokenizer = True
 
+    @property
+    def model(self) -> str:
+        """The base model's name, empty before the first request."""
+        return self._model
+
     async def models(self, *, allow_s: float) -> frozenset[str]:
         """Names of the models and adapters that the server has, asked once and again when it was down.
 

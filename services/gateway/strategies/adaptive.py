@@ -6,7 +6,7 @@ from math import exp
 from typing import Literal
 
 from services.gateway import confidence, prompts
-from services.gateway.confidence import Seen
+from services.gateway.confidence import Confidence, Seen
 from services.gateway.evidence import Evidence, harmless
 from services.gateway.mesh import Mesh
 from services.gateway.normalize import INVALID, UNKNOWN, Normalized, normalize
@@ -40,7 +40,7 @@ class Adaptive(Db3):
         super().__init__(settings)
         self._answer_prompt = prompts.load("adaptive")
         self._check_turn = Message("user", prompts.load("check").user.template)
-        self._confidence = confidence.load() if settings.abstain else None
+        self._models = confidence.load() if settings.abstain else {}
 
     async def _read(self, question: Question, run: Run, mesh: Mesh, found: Sequence[Evidence]) -> Draft:
         settings = self.settings
@@ -73,8 +73,8 @@ class Adaptive(Db3):
 
     async def _weighed(self, draft: Draft, seen: Seen, messages: Sequence[Message], run: Run, mesh: Mesh) -> Draft:
         """The draft with its probability, or an abstention where that is below the line."""
-        model = self._confidence
-        if model is not None and not self._open(seen, draft.kind):
+        model = confidence.choose(self._models, mesh.llm.model)
+        if model is not None and not _open(model, seen, draft.kind):
             run.decide("check", "no further call could change the outcome")
         else:
             seen = await self._looked_again(seen, messages, run, mesh)
@@ -91,14 +91,6 @@ class Adaptive(Db3):
         if given:
             return replace(draft, confidence=round(probability, 4))
         return Draft(UNKNOWN, "unknown", round(probability, 4), "none", draft.evidence)
-
-    def _open(self, seen: Seen, kind: str) -> bool:
-        """Whether what a further call may tell could move the probability over the line."""
-        model = self._confidence
-        head = None if model is None else model.invalid if kind == "invalid_question" else model.answer
-        if head is None:
-            return model is None
-        return abs(head.probability(confidence.signals(seen)) - head.threshold) < SURE
 
     async def _looked_again(self, seen: Seen, messages: Sequence[Message], run: Run, mesh: Mesh) -> Seen:
         """Further samples, and the model's own check; each left out where the time does not allow it."""
@@ -132,6 +124,12 @@ class Adaptive(Db3):
             logprobs=True,
         )
         return seen if checked is None else replace(seen, check=_yes(checked))
+
+
+def _open(model: Confidence, seen: Seen, kind: str) -> bool:
+    """Whether what a further call may tell could move the probability over the line."""
+    head = model.invalid if kind == "invalid_question" else model.answer
+    return head is not None and abs(head.probability(confidence.signals(seen)) - head.threshold) < SURE
 
 
 def _normal(completion: Completion) -> list[Normalized]:

@@ -73,9 +73,17 @@ def test_a_head_adds_what_its_signals_weigh() -> None:
     assert head(weights=(1e9, 0.0)).probability({"support": 1.0, "echo": 0.5}) <= 1
 
 
-def test_the_shipped_model_knows_only_signals_that_there_are() -> None:
-    model = confidence.load()
-    for fitted in (model.answer, model.invalid) if model else ():
-        if fitted is not None:
-            assert set(fitted.names) <= set(SIGNALS)
-            assert len(fitted.names) == len(fitted.means) == len(fitted.scales) == len(fitted.weights)
+def test_shipped_models_know_only_signals_that_there_are() -> None:
+    for model in confidence.load().values():
+        for fitted in (model.answer, model.invalid):
+            if fitted is not None:
+                assert set(fitted.names) <= set(SIGNALS)
+                assert len(fitted.names) == len(fitted.means) == len(fitted.scales) == len(fitted.weights)
+
+
+def test_a_generator_has_its_own_model_or_the_default() -> None:
+    own, default = (confidence.Confidence(answer=head(threshold=line)) for line in (0.2, 0.8))
+    models = {"some-model": own, "default": default}
+    assert confidence.choose(models, "org/some-model") is own
+    assert confidence.choose(models, "another") is default
+    assert confidence.choose({}, "another") is None
