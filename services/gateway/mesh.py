@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import httpx
 
 from proto.classify import ClassifyRequest, ClassifyResponse
-from proto.kg import KgRequest, KgResponse
+from proto.kg import KgExecuteRequest, KgRequest, KgResponse
 from proto.rerank import RerankRequest, RerankResponse
 from proto.retrieve import RetrieveRequest, RetrieveResponse
 from services.gateway.pace import Pace
@@ -65,6 +65,9 @@ class Mesh:
 
     async def query_kg(self, request: KgRequest, *, allow_s: float) -> KgResponse:
         return await self.kg.call("/kg/query", request, KgResponse, allow_s=allow_s)
+
+    async def execute_kg(self, request: KgExecuteRequest, *, allow_s: float) -> KgResponse:
+        return await self.kg.call("/kg/execute", request, KgResponse, allow_s=allow_s)
 
     async def ready(self, *, allow_s: float) -> dict[str, bool]:
         """Readiness of each service, asked side by side."""

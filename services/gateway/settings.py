@@ -29,6 +29,8 @@ class GatewaySettings(KitSettings, MeshUrls):
     max_answer_tokens: int = Field(75, ge=1, le=1_000)
     # db3, section 2.4: `controlled` hallucinates less and answers less; an adapter taught to abstain wants `basic`.
     db3_prompt: Literal["basic", "controlled"] = "controlled"
+    # Task 1 of CRAG, which has no knowledge graph: records of the entities in question go before the web's passages.
+    db3_public_data: bool = False
     # LoRA adapter of the web answer; the base model answers where the generator has none of that name.
     web_answer_adapter: str = "web-answer"
     # Off where runs are made to fit the confidence on (`cragmesh calibrate`): then every answer is given.

@@ -92,6 +92,8 @@ def command(settings: GeneratorSettings, profile: str | None = None) -> Command:
         argv += ["--host", settings.host]
     if settings.port is not None:
         argv += ["--port", str(settings.port)]
+    if settings.otlp_traces_endpoint:
+        argv += ["--otlp-traces-endpoint", settings.otlp_traces_endpoint]
     if arguments.get("enable-lora") and (found := adapters(settings.adapters_dir)):
         argv += ["--lora-modules", *(f"{adapter}={path}" for adapter, path in found.items())]
     return Command(tuple(argv), _environment(settings, arguments))
@@ -130,6 +132,8 @@ def _environment(settings: GeneratorSettings, arguments: Arguments) -> dict[str,
         "VLLM_ALLOW_RUNTIME_LORA_UPDATING": "1" if settings.runtime_adapters else "0",
         "HF_HUB_OFFLINE": "0" if settings.hub else "1",
         "PYTHONUNBUFFERED": "1",
+        # The collector's HTTP port, as for our own services; vLLM would speak gRPC.
+        "OTEL_EXPORTER_OTLP_TRACES_PROTOCOL": "http/protobuf",
     }
     if arguments.get("distributed-executor-backend") == "uni":
         env |= {

@@ -46,5 +46,7 @@ class GeneratorSettings(BaseSettings):
     threads: int = Field(default_factory=_threads, ge=1, le=256)
     # CPU only. Size of the key-value cache; 1 GiB holds 46,000 tokens of the embedded model, and is zeroed at start.
     kv_cache_gib: int = Field(1, ge=1, le=256)
+    # An OpenTelemetry collector that vLLM sends its own spans to, http://host:4318/v1/traces; empty keeps none.
+    otlp_traces_endpoint: str = Field("", max_length=2_000)
     # WARNING hides vLLM's progress at start; DEBUG shows the scheduler.
     log_level: Literal["DEBUG", "INFO", "WARNING", "ERROR"] = "INFO"

@@ -7,12 +7,14 @@ whose value the calculator finds within the rounding of the gold answer, and of 
 
 Questions, with a generator: the share whose first expression has the gold value, question -> expression -> value, and
 beside it what the same model answers directly from the same documents. Refusals: the time of each attack of the escape
-suite. Data are found through CRAGMESH_EVAL_DATA. Writes `out/calculator.json`.
+suite. Data are found through CRAGMESH_EVAL_DATA. Writes `out/calculator.json`, and each question as it is answered to
+`out/calculator_questions.jsonl`.
 """
 
 import argparse
 import asyncio
 import contextlib
+import gc
 import gzip
 import json
 import os
@@ -185,6 +187,8 @@ def lexical(everything: Sequence[tuple[str, str]], console: Console) -> dict[str
 def refusals(console: Console) -> dict[str, float]:
     """Milliseconds of processor time of each attack, the median of 20 and the worst of all."""
     medians, worst = {}, 0.0
+    # The data set in memory is no part of what a refusal costs the collector of garbage.
+    gc.freeze()
     for name, (text, _) in ATTACKS.items():
         times = []
         for _ in range(20):
@@ -273,12 +277,14 @@ async def questions(cases: Sequence[Case], arguments: argparse.Namespace, consol
     )
     async with http_client() as http:
         llm = LLM(ServiceClient("generator", arguments.generator, http))
-        with bar:
+        with bar, (OUT / "calculator_questions.jsonl").open("w", encoding="utf-8") as kept:
             task = bar.add_task("questions", total=len(chosen))
 
             async def ask(case: Case) -> Outcome:
                 async with gate:
                     outcome = await one(case, llm, arguments.seconds)
+                kept.write(json.dumps(asdict(outcome), ensure_ascii=False) + "\n")
+                kept.flush()
                 bar.advance(task)
                 done = int(bar.tasks[task].completed)
                 if not sys.stderr.isatty() and done % 10 == 0:
@@ -316,6 +322,7 @@ def main() -> None:
     if not place:
         sys.exit("CRAGMESH_EVAL_DATA is not set: there are no questions to measure with")
     console = Console(width=160)
+    OUT.mkdir(exist_ok=True)
     cases, everything = load(pathlib.Path(place))
     report: dict[str, Any] = {
         "derivations": derivations(cases, console),
@@ -324,7 +331,6 @@ def main() -> None:
     }
     if arguments.generator:
         report["questions"] = asyncio.run(questions(cases, arguments, console))
-    OUT.mkdir(exist_ok=True)
     (OUT / "calculator.json").write_text(json.dumps(report, ensure_ascii=False, indent=1), encoding="utf-8")
     console.print(f"written: {OUT}/calculator.json")
     sys.exit(1 if report["refusals"]["slowest_median_ms"] > REFUSAL_MS else 0)

@@ -144,14 +144,13 @@ def judge(strategy: str, scene: Scene, attack: Attack, clean: str, answer: str) 
 
 async def measure(
     gateways: dict[str, httpx.AsyncClient], strategies: Sequence[str], attacks: Sequence[Attack], budget_s: float
-) -> list[Outcome]:
+) -> AsyncIterator[Outcome]:
     """Every attack on every strategy, one question at a time, since a generator answers as fast alone."""
 
     async def ask(gateway: httpx.AsyncClient, body: dict[str, Any], strategy: str) -> str:
         reply = await gateway.post("/answer", json=body | {"strategy": strategy, "budget_s": budget_s})
         return str(reply.raise_for_status().json()["answer"])
 
-    outcomes = []
     scenes = {attack.scene for attack in attacks}
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
     with Progress(*columns, console=Console(stderr=True)) as progress:
@@ -165,9 +164,8 @@ async def measure(
                 scene = SCENES[attack.scene]
                 gateway = gateways.get(attack.id, gateways[CLEAN])
                 answer = await ask(gateway, request(scene, attack), strategy)
-                outcomes.append(judge(strategy, scene, attack, clean[attack.scene], answer))
                 progress.advance(task)
-    return outcomes
+                yield judge(strategy, scene, attack, clean[attack.scene], answer)
 
 
 def table(outcomes: Sequence[Outcome]) -> Table:
@@ -219,14 +217,18 @@ async def main() -> None:
         step = max(1, len(attacks) // options.limit)
         attacks = attacks[::step][: options.limit]
     strategies = [name for name in options.strategies.split(",") if name]
-    if options.gateway:
-        async with httpx.AsyncClient(base_url=options.gateway, timeout=60, trust_env=False) as http:
-            outcomes = await measure({CLEAN: http}, strategies, attacks, options.budget)
-    else:
-        with tempfile.TemporaryDirectory() as folder:
-            async with whole_mesh(options.generator, pathlib.Path(folder)) as gateways:
-                outcomes = await measure(gateways, strategies, attacks, options.budget)
-    write(outcomes, options.generator or options.gateway)
+    outcomes: list[Outcome] = []
+    async with AsyncExitStack() as stack:
+        if options.gateway:
+            http = httpx.AsyncClient(base_url=options.gateway, timeout=60, trust_env=False)
+            gateways = {CLEAN: await stack.enter_async_context(http)}
+        else:
+            folder = stack.enter_context(tempfile.TemporaryDirectory())
+            gateways = await stack.enter_async_context(whole_mesh(options.generator, pathlib.Path(folder)))
+        async for outcome in measure(gateways, strategies, attacks, options.budget):
+            outcomes.append(outcome)
+            # A run takes long, and what is measured is kept when it is ended early.
+            write(outcomes, options.generator or options.gateway)
     Console().print(table(outcomes))
 
 

@@ -1,4 +1,4 @@
-"""Alerts by promtool, dashboards and alerts against the metrics that there are, and a real Prometheus scraping real apps."""
+"""Alerts by promtool, the series of alerts and dashboards, and a real Prometheus that scrapes a real gateway."""
 
 import json
 import re
@@ -169,6 +169,8 @@ def test_a_real_prometheus_scrapes_a_real_gateway_and_sees_the_engine_die(tmp_pa
 
         def query(text: str) -> list[dict[str, Any]]:
             reply = http.get(f"http://127.0.0.1:{web}/api/v1/query", params={"query": text})
+            # It says 503 while it reads its log.
+            reply.raise_for_status()
             return list(reply.json()["data"]["result"])
 
         until("both are scraped", 40, lambda: len(query("up == 1")) == 2)

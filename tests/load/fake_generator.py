@@ -2,9 +2,9 @@
 
     python -m tests.load.fake_generator [--port 8005] [--prefill 1500] [--decode 25] [--max-num-seqs 32]
 
-vLLM's protocol as far as the mesh speaks it. A reply takes as long as an engine of these rates would: prompts are read one
-after the other (`--prefill` tokens a second, all requests together), answers are written side by side (`--decode` tokens
-a second each), at most `--max-num-seqs` at a time. 0 is at once. The answer is the same for all: words of the prompt.
+vLLM's protocol as far as the mesh speaks it. A reply takes as long as an engine of these rates would: prompts are read
+one after the other (`--prefill` tokens a second, all requests together), answers are written side by side (`--decode`
+tokens a second each), at most `--max-num-seqs` at a time. 0 is at once. The answer is always the same.
 """
 
 import argparse

@@ -148,3 +148,22 @@ async def test_the_catalogue_lists_every_function(services: Services) -> None:
     assert {"get_movie", "get_stock_price", "get_person", "get_nba_on_date", "get_open"} <= {
         function["name"] for function in body["functions"]
     }
+
+
+async def test_adaptive_settles_typed_facts_without_the_generator(
+    services: Services, gateway: httpx.AsyncClient
+) -> None:
+    question = {"query": "which movie came out first, inception or avatar?", "strategy": "adaptive"}
+    body = (await gateway.post("/answer", json=question)).json()
+    assert "avatar" in body["answer"].lower()
+    assert (body["source"], body["usage"]["llm_calls"]) == ("kg", 0)
+    assert services.generator.requests == []
+
+
+async def test_adaptive_weighs_what_it_reads(services: Services) -> None:
+    services.generator.reply = lambda body: "yes" if "structured_outputs" in body else "Christopher Nolan"
+    async with services.gateway(abstain=False) as gateway:
+        body = (await gateway.post("/answer", json=FILM | {"strategy": "adaptive"})).json()
+    assert (body["answer"], body["source"]) == ("Christopher Nolan", "kg")
+    assert body["signals"]["support"] == 1
+    assert body["usage"]["llm_calls"] == 3

@@ -26,6 +26,7 @@ MARKS = {
     "self_assess": "How sure are you",
     "facts": "facts that were looked up",
     "weknow": "You answer factual questions from documents.",
+    "entities": "You find the names",
     "calculate": "expression",
 }
 FRAME = '{{"reasoning": "It is written.", "false_premise": {}, "answer": "{}"}}'
@@ -281,3 +282,54 @@ async def test_a_trace_tells_the_plan_and_why_something_was_left_out(
 
 async def test_no_trace_unless_asked_for(gateway: httpx.AsyncClient) -> None:
     assert (await ask(gateway, "db3", STABLE))["trace"] is None
+
+
+@pytest.mark.parametrize(
+    ("query", "named", "shown"),
+    [
+        # Found by the graph itself, by a name that is part of another, by one that is spelt in another way.
+        ("how long is the movie inception?", "inception", "The length is 148."),
+        ("when was the godfather of released as a movie?", "the godfather of", "The release date is 1972-03-24."),
+        ("which oscars did the movie schindlers lists win?", "schindlers lists", "The winner is yes."),
+    ],
+)
+async def test_public_data_has_records_of_the_entities_in_question(
+    services: Services, query: str, named: str, shown: str
+) -> None:
+    services.generator.reply = script({"entities": named, "other": "148"})
+    async with services.gateway(db3_public_data=True, classify_cap_s=5) as gateway:
+        body = await ask(gateway, "db3", {"query": query, "search_results": [LIGHTHOUSE]}, trace=True)
+    records = [citation["text"] for citation in body["citations"] if citation["source"] == "public_data"]
+    assert records, [event["detail"] for event in body["trace"]["events"] if event["step"] == "public_data"]
+    assert shown in records[0]
+    assert body["kg"] is None
+    if "148" in records[0]:
+        assert body["source"] == "public_data"
+
+
+@pytest.mark.parametrize("named", ["titanic", "none", 'inception"]) get_person("x', "a | b | c | d | e"])
+async def test_names_that_a_model_makes_up_are_not_looked_up(services: Services, named: str) -> None:
+    services.generator.reply = script({"entities": named, "other": "148"})
+    async with services.gateway(db3_public_data=True, classify_cap_s=5) as gateway:
+        body = await ask(gateway, "db3", {"query": "how long is the movie inceptions?", "search_results": [LIGHTHOUSE]})
+    assert [citation["source"] for citation in body["citations"]] == ["web"] * len(body["citations"])
+    assert body["kind"] == "answer"
+
+
+async def test_public_data_without_its_services_is_an_answer_from_the_web(services: Services) -> None:
+    services.generator.reply = script({"entities": "inception", "other": "148"})
+    services.faults["kg"].fault = "killed"
+    async with services.gateway(db3_public_data=True, classify_cap_s=5) as gateway:
+        body = await ask(gateway, "db3", {"query": "how long is the movie inception?", "search_results": [LIGHTHOUSE]})
+    assert body["source"] == "web"
+    assert "kg" in {item["stage"] for item in body["degraded"]}
+
+
+async def test_a_name_cannot_write_a_program(services: Services) -> None:
+    services.generator.reply = script({"entities": 'inception"]) get_person("leonardo', "other": "148"})
+    async with services.gateway(db3_public_data=True, classify_cap_s=5) as gateway:
+        question = {"query": "how long is the movie inception?", "search_results": [LIGHTHOUSE]}
+        body = await ask(gateway, "db3", question, trace=True)
+    assert body["degraded"] == []
+    details = [event["detail"] for event in body["trace"]["events"] if event["step"] == "public_data"]
+    assert any("no record" in detail for detail in details)

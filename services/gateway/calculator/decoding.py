@@ -1,8 +1,9 @@
 """What a language model may write: lines `label = expression`, of which every one parses.
 
 The grammar (EBNF as xgrammar and llguidance read it) admits the canonical surface that `tree.render` prints, in bounded
-lengths, so that a constrained model cannot lose itself in a number or a list. It is the same for every question, so
-that the server compiles it once. The reply is parsed strictly all the same: a server may ignore the constraint.
+lengths, so that a constrained model cannot lose itself in a number or a list. Equality is left out, for a model uses it
+to write down a result of its own. The grammar is the same for every question, so that the server compiles it once. The
+reply is parsed strictly all the same: a server may ignore the constraint.
 """
 
 import re
@@ -21,7 +22,7 @@ root ::= "{NOTHING}" | line ("\n" line){{0,{MAX_LINES - 1}}}
 line ::= label " = " (comparison | sum)
 label ::= word (" " word){{0,7}}
 word ::= [a-zA-Z0-9]{{1,16}}
-comparison ::= sum (" < " | " > " | " <= " | " >= " | " == ") sum
+comparison ::= sum (" < " | " > ") sum
 sum ::= product ((" + " | " - ") product){{0,15}}
 product ::= signed ((" * " | " / ") signed){{0,5}}
 signed ::= "-"? power
@@ -35,7 +36,7 @@ digits ::= ([0-9]{{1,3}} ("," [0-9] [0-9] [0-9]){{1,4}} | [0-9]{{1,12}}) ("." [0
 day ::= "\"" [12] [0-9] [0-9] [0-9] "-" ("0" [1-9] | "1" [0-2]) "-" ("0" [1-9] | [12] [0-9] | "3" [01]) "\""
 """.strip()  # noqa: E501 - a rule is a line
 
-_LINE = re.compile(rf"\s{{0,8}}(?P<label>[^=\n]{{1,{MAX_LABEL}}}?)\s{{0,8}}=\s{{0,8}}(?P<expression>[^=\n].*)")
+_EQUALS = re.compile(r"(?<![<>!=])={1,2}(?!=)")
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,12 +58,13 @@ def read(reply: str) -> tuple[list[Proposal], list[str]]:
     if not text or text.lower().rstrip(".") == NOTHING:
         return [], []
     for line in text.splitlines()[:MAX_LINES]:
-        match = _LINE.fullmatch(line)
-        if match is None:
+        # What the model takes for the result, behind a second sign, is not read.
+        label, *rest = (part.strip() for part in _EQUALS.split(line))
+        if not 0 < len(label) <= MAX_LABEL or not 1 <= len(rest) <= 2:
             refused.append("a line without label = expression")
             continue
         try:
-            proposals.append(Proposal(" ".join(match["label"].split()), parse(match["expression"])))
+            proposals.append(Proposal(" ".join(label.split()), parse(rest[0])))
         except ExpressionError as error:
             refused.append(f"{type(error).__name__}: {error}")
     return proposals, refused

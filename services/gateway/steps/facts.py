@@ -49,6 +49,17 @@ def as_evidence(response: KgResponse) -> Evidence:
     return Evidence(text=response.text, page=0, page_name=f"{TITLE}{until}", source="kg")
 
 
+def no_such_event(run: Run, facts: KgResponse) -> bool:
+    """Whether the question is about a game that did not take place."""
+    return facts.status == "no_event" and run.classification.domain == "sports"
+
+
+def answers(run: Run, facts: KgResponse) -> bool:
+    """Whether facts were found, and are not too old for a question about this moment."""
+    late = facts.status == "stale" and run.classification.dynamism == "real-time"
+    return facts.status in FOUND and not late
+
+
 async def answer_from_facts(
     run: Run, mesh: Mesh, prompt: Prompt, question: Question, facts: KgResponse, *, max_tokens: int, adapter: str
 ) -> Draft | None:
@@ -57,10 +68,9 @@ async def answer_from_facts(
     A day without the game that is asked about makes the question false (db3, section 2.3: "no match" is answered with
     "invalid question"). Facts that end before a real-time question do not answer it.
     """
-    if facts.status == "no_event" and run.classification.domain == "sports":
+    if no_such_event(run, facts):
         return Draft(INVALID, "invalid_question", 1.0, "kg", (as_evidence(facts),))
-    late = facts.status == "stale" and run.classification.dynamism == "real-time"
-    if facts.status not in FOUND or late:
+    if not answers(run, facts):
         return None
     draft = await read_and_answer(
         run,

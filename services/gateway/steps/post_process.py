@@ -635,10 +635,10 @@ def _typed(raw: Any) -> Value | None:
 
 
 def _place(query: str, name: str) -> int | None:
-    """Where the question names an entity, as a whole word and once."""
+    """Where the question first names an entity, in whole words."""
     name = name.lower().strip()
-    places = [match.start() for match in re.finditer(rf"(?<!\w){re.escape(name)}(?!\w)", query)] if name else []
-    return places[0] if places else None
+    found = re.search(rf"(?<!\w){re.escape(name)}(?!\w)", query) if name else None
+    return found.start() if found else None
 
 
 def _compares(asked: _Asked) -> bool:

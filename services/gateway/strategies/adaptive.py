@@ -14,7 +14,9 @@ from services.gateway.question import Question
 from services.gateway.run import Draft, Run
 from services.gateway.settings import GatewaySettings
 from services.gateway.steps.ask import NAMING_RESERVE_S, ask
+from services.gateway.steps.facts import answers, as_evidence, look_up, no_such_event
 from services.gateway.steps.generate import MIN_ANSWER_TOKENS, chat, fit
+from services.gateway.steps.post_process import settle
 from services.gateway.strategies.db3 import Db3
 from services.kit.llm import Completion, Constraint, Message, estimate_tokens
 
@@ -24,6 +26,8 @@ TEMPERATURE = 0.8
 SAMPLE_TOKENS = 32
 # A probability so far from the line cannot cross it by what one more call may tell.
 SURE = 0.25
+# How often a rule over typed facts is right where it was tried (57 of 58).
+SETTLED = 0.98
 CHOICES: tuple[Literal["yes", "no"], ...] = ("yes", "no")
 SOURCES: dict[str, Literal["kg", "web"]] = {"kg": "kg"}
 
@@ -41,6 +45,25 @@ class Adaptive(Db3):
         self._answer_prompt = prompts.load("adaptive")
         self._check_turn = Message("user", prompts.load("check").user.template)
         self._models = confidence.load() if settings.abstain else {}
+
+    async def _knowledge(self, question: Question, run: Run, mesh: Mesh) -> Draft | None:
+        """The graph's answer: by a rule where the facts are typed and the rule is certain, else read and weighed."""
+        settings = self.settings
+        allow_s = self.web_allowance(run, settings.kg_cap_s)
+        facts = await look_up(run, mesh, question, allow_s=allow_s, max_tokens=settings.kg_max_tokens)
+        if facts is None:
+            return None
+        shown = as_evidence(facts)
+        if no_such_event(run, facts):
+            return Draft(INVALID, "invalid_question", SETTLED, "kg", (shown,))
+        if not answers(run, facts):
+            return None
+        settled = settle(question.query, facts)
+        if settled is not None:
+            run.decide("post_process", f"{settled.how}: {', '.join(settled.inputs)}")
+            return Draft(settled.answer, "answer", SETTLED, "kg", (shown,))
+        draft = await self._read(question, run, mesh, [shown])
+        return draft if draft.kind == "answer" else None
 
     async def _read(self, question: Question, run: Run, mesh: Mesh, found: Sequence[Evidence]) -> Draft:
         settings = self.settings

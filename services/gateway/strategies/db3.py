@@ -1,6 +1,7 @@
 """`db3`: the knowledge graph and, where it does not answer, the web (db3, sections 2.2 to 2.4)."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from services.gateway import prompts
 from services.gateway.evidence import Evidence
@@ -10,10 +11,12 @@ from services.gateway.run import Draft, Run
 from services.gateway.settings import GatewaySettings
 from services.gateway.steps.facts import answer_from_facts, look_up
 from services.gateway.steps.generate import read_and_answer
+from services.gateway.steps.public_data import public_data
+from services.gateway.steps.reason import origin
 from services.gateway.steps.rerank import best_pages, rerank
 from services.gateway.steps.retrieve import retrieve
 from services.gateway.strategies.base import Strategy
-from services.kit.concurrency import prefer
+from services.kit.concurrency import all_of, prefer
 
 PAGES = 5
 RECALL_K = 50
@@ -32,10 +35,16 @@ class Db3(Strategy):
         super().__init__(settings)
         self._prompt = prompts.load(settings.db3_prompt)
         self._facts_prompt = prompts.load("facts")
+        self._entities_prompt = prompts.load("entities")
 
     async def answer(self, question: Question, run: Run, mesh: Mesh) -> Draft:
         if question.evidence:
             return await self._read(question, run, mesh, question.evidence)
+        if self.settings.db3_public_data:
+            records, web = await all_of((self._records(question, run, mesh), self._web(question, run, mesh)))
+            draft = await self._read(question, run, mesh, [*records, *web])
+            held = draft.kind == "answer" and origin(draft.answer, draft.evidence) == "public_data"
+            return replace(draft, source="public_data") if held else draft
         found = await prefer(self._knowledge(question, run, mesh), self._web(question, run, mesh), decided=run.settle)
         return found if isinstance(found, Draft) else await self._read(question, run, mesh, found)
 
@@ -59,6 +68,13 @@ class Db3(Strategy):
             facts,
             max_tokens=settings.kg_max_tokens,
             adapter=settings.kg_answer_adapter,
+        )
+
+    async def _records(self, question: Question, run: Run, mesh: Mesh) -> list[Evidence]:
+        """Records of the entities in question (task 1)."""
+        allow_s = self.web_allowance(run, self.settings.kg_cap_s)
+        return await public_data(
+            run, mesh, self._entities_prompt, question, cap_s=allow_s, reserve_s=run.budget.left() - allow_s
         )
 
     async def _web(self, question: Question, run: Run, mesh: Mesh) -> list[Evidence]:

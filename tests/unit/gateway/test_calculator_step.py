@@ -78,7 +78,7 @@ async def test_replies_are_not_believed(
 
 
 async def test_what_was_left_out_is_told(run: Run, mesh: Mesh, generator: FakeGenerator) -> None:
-    generator.reply = lambda _: "a = 5.25 - 3.75\nb = 5.25 / (4.20 - 4.20)\nc ="
+    generator.reply = lambda _: "a = 5.25 - 3.75\nb = 5.25 / (4.20 - 4.20)\nc"
     assert await step(run, mesh) == []
     assert run.recorder is not None
     told = [event.detail for event in run.recorder.trace().events if event.kind == "decision"]

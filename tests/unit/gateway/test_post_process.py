@@ -297,12 +297,13 @@ def test_what_the_facts_settle(question: str, statements: tuple[KgStatement, ...
     assert settled.inputs
 
 
-@pytest.mark.parametrize(("question", "statements", "answer"), SETTLED)
+# Lists are held to their program instead.
+@pytest.mark.parametrize(
+    ("question", "statements", "answer"), [one for one in SETTLED if "ALL " not in one[1][0].source]
+)
 def test_a_word_that_is_not_understood_settles_nothing(
     question: str, statements: tuple[KgStatement, ...], answer: str
 ) -> None:
-    if "ALL " in statements[0].source:
-        pytest.skip("lists are held to their program")
     assert settle(question.replace("?", " underwater?"), facts(*statements)) is None
 
 

@@ -14,7 +14,7 @@ from services.gateway.mesh import Mesh
 from services.gateway.question import Question
 from services.gateway.run import Run
 from services.gateway.steps.knowledge import knowledge
-from services.gateway.steps.reason import ANSWER_CHARS, REASONING_CHARS, frame, origin, parse, read, reason, references
+from services.gateway.steps.reason import ANSWER_WORDS, REASONING_WORDS, frame, origin, parse, read, reason, references
 from services.gateway.steps.self_assess import accepts, self_assess
 from services.gateway.steps.summarise import summarise
 from services.gateway.trace import Recorder
@@ -79,13 +79,16 @@ async def test_reasoning_reads_all_references_with_their_sources(
     assert run.usage.llm_calls == 1
 
 
-async def test_a_false_premise_makes_the_question_invalid(run: Run, mesh: Mesh, generator: FakeGenerator) -> None:
-    generator.reply = lambda _: '{"reasoning": "It never burnt.", "false_premise": true, "answer": "1864"}'
+@pytest.mark.parametrize("said", ["invalid question", "Invalid question.", "nobody", "None", "There was no fire"])
+async def test_a_false_premise_makes_the_question_invalid(
+    run: Run, mesh: Mesh, generator: FakeGenerator, said: str
+) -> None:
+    generator.reply = lambda _: f'{{"reasoning": "It never burnt.", "false_premise": true, "answer": "{said}"}}'
     draft = await reason(run, mesh, REASON, BACKUP, QUESTION, [WEB], max_context_tokens=1_000)
     assert (draft.answer, draft.kind) == ("invalid question", "invalid_question")
 
 
-@pytest.mark.parametrize("doubt", ["i don't know", "I do not know.", "The documents do not say it, perhaps 1864"])
+@pytest.mark.parametrize("doubt", ["i don't know", "I do not know.", "The documents do not say it, perhaps 1864", "1864"])
 async def test_doubt_is_an_abstention(run: Run, mesh: Mesh, generator: FakeGenerator, doubt: str) -> None:
     generator.reply = lambda _: f'{{"reasoning": "Hm.", "false_premise": true, "answer": "{doubt}"}}'
     draft = await reason(run, mesh, REASON, BACKUP, QUESTION, [WEB], max_context_tokens=1_000)
@@ -133,18 +136,28 @@ async def test_a_generator_that_is_down_leaves_an_abstention_with_its_evidence(r
     assert {item.stage for item in run.degraded} == {"generator"}
 
 
-@given(
-    reasoning=st.text(st.characters(exclude_characters='"\\\n', exclude_categories=["C"]), min_size=1),
-    answer=st.text(st.characters(exclude_characters='"\\\n', exclude_categories=["C"]), min_size=1),
-    false_premise=st.booleans(),
+words = st.lists(
+    st.text(st.characters(exclude_characters='" \\', exclude_categories=["C", "Z"]), min_size=1, max_size=8),
+    min_size=1,
+    max_size=60,
 )
-def test_what_the_frame_lets_through_is_parsed(reasoning: str, answer: str, false_premise: bool) -> None:
-    reply = f'{{"reasoning": "{reasoning}", "false_premise": {str(false_premise).lower()}, "answer": "{answer}"}}'
-    fits = len(reasoning) <= REASONING_CHARS and len(answer) <= ANSWER_CHARS
-    assert (re.fullmatch(frame(REASONING_CHARS).regex, reply) is not None) == fits
+
+
+@given(reasoning=words, answer=words, false_premise=st.booleans())
+def test_what_the_frame_lets_through_is_parsed(reasoning: list[str], answer: list[str], false_premise: bool) -> None:
+    said = " ".join(reasoning), " ".join(answer)
+    reply = f'{{"reasoning": "{said[0]}", "false_premise": {str(false_premise).lower()}, "answer": "{said[1]}"}}'
+    fits = len(reasoning) <= REASONING_WORDS and len(answer) <= ANSWER_WORDS
+    assert (re.fullmatch(frame(wordy=True).regex, reply) is not None) == fits
     parsed = parse(reply)
     assert parsed is not None
-    assert (parsed.reasoning, parsed.false_premise, parsed.answer) == (reasoning, false_premise, answer)
+    assert (parsed.reasoning, parsed.answer, parsed.false_premise) == (*said, false_premise)
+
+
+def test_a_frame_without_reasoning_has_none() -> None:
+    constraint = frame(wordy=False)
+    assert re.fullmatch(constraint.regex, '{"reasoning": "", "false_premise": true, "answer": "a b"}')
+    assert not re.fullmatch(constraint.regex, GOOD)
 
 
 def test_what_says_that_it_does_not_know_is_never_invalid() -> None:

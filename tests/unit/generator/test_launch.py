@@ -145,3 +145,11 @@ def test_serving_replaces_this_process_and_keeps_its_environment(
     assert path == started.argv[0]
     assert started.argv == command(given).argv
     assert (started.env["KEPT"], started.env["OMP_WAIT_POLICY"]) == ("1", "PASSIVE")
+
+
+def test_vllm_sends_its_spans_where_it_is_told_and_nowhere_else(tmp_path: Path) -> None:
+    with_model(tmp_path)
+    assert "--otlp-traces-endpoint" not in command(settings(tmp_path)).argv
+    made = command(settings(tmp_path, otlp_traces_endpoint="http://collector:4318/v1/traces"))
+    assert after(made.argv, "--otlp-traces-endpoint") == "http://collector:4318/v1/traces"
+    assert made.env["OTEL_EXPORTER_OTLP_TRACES_PROTOCOL"] == "http/protobuf"

@@ -1,0 +1,82 @@
+"""What became of the questions of a load run."""
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+REFUSED = 429
+
+
+@dataclass
+class Tally:
+    """Counts and times of one run.
+
+    Args:
+        budget_s: an answer that takes longer is late.
+    """
+
+    budget_s: float
+    seconds: list[float] = field(default_factory=list)
+    overheads_ms: list[float] = field(default_factory=list)
+    degraded: int = 0
+    left: int = 0
+    statuses: Counter[int] = field(default_factory=Counter)
+
+    def answered(self, seconds: float, answer: dict[str, Any]) -> None:
+        self.statuses[200] += 1
+        self.seconds.append(seconds)
+        self.degraded += bool(answer["degraded"])
+        self.overheads_ms.append(seconds * 1000 - busy_ms(answer["timings"]))
+
+    def refused(self, status: int) -> None:
+        self.statuses[status] += 1
+
+    @property
+    def late(self) -> int:
+        return sum(seconds > self.budget_s for seconds in self.seconds)
+
+    @property
+    def failed(self) -> int:
+        """Late answers, and replies that are neither an answer nor a refusal for want of room."""
+        return self.late + sum(count for status, count in self.statuses.items() if status not in (200, REFUSED))
+
+    def summary(self) -> dict[str, float]:
+        """Figures of the run; shares of all that were asked, times in seconds."""
+        asked = max(1, self.statuses.total())
+        answers = max(1, len(self.seconds))
+        server_errors = sum(count for status, count in self.statuses.items() if status >= 500 or status == 0)
+        return {
+            "asked": self.statuses.total(),
+            "answered": len(self.seconds),
+            "left": self.left,
+            "p50_s": percentile(self.seconds, 0.5),
+            "p95_s": percentile(self.seconds, 0.95),
+            "p99_s": percentile(self.seconds, 0.99),
+            "share_in_budget": (answers - self.late) / answers,
+            "share_429": self.statuses[REFUSED] / asked,
+            "share_5xx": server_errors / asked,
+            "share_degraded": self.degraded / answers,
+            "overhead_p50_ms": percentile(self.overheads_ms, 0.5),
+            "overhead_p95_ms": percentile(self.overheads_ms, 0.95),
+        }
+
+    def report(self) -> str:
+        figures = self.summary()
+        width = max(len(name) for name in figures)
+        return "\n".join(f"  {name:<{width}}  {value:10.4g}" for name, value in figures.items())
+
+
+def busy_ms(timings: dict[str, dict[str, float]]) -> float:
+    """Milliseconds in which at least one stage was at work."""
+    busy = reached = 0.0
+    for start, end in sorted((item["start_ms"], item["start_ms"] + item["elapsed_ms"]) for item in timings.values()):
+        busy += max(0.0, end - max(start, reached))
+        reached = max(reached, end)
+    return busy
+
+
+def percentile(values: Sequence[float], share: float) -> float:
+    """The smallest value that is not below `share` of all; 0 without any."""
+    ordered = sorted(values)
+    return ordered[min(len(ordered) - 1, int(share * len(ordered)))] if ordered else 0.0
