@@ -43,12 +43,11 @@ from services.kit.llm import LLM, Constraint, Message
 
 MAX_CALLS = 4
 MAX_TOKENS = 200
-MAX_NAME_CHARS = 80
 COUNT = "len"
 # Arguments that may be left empty.
-_TIME = rf"^(([0-9]|{'|'.join(TIME_WORDS)})[a-z0-9 -]{{0,40}})?$"
-_NUMBER = r"^[0-9]{0,4}$"
-_TEXT = r'^[^"\\\n]{0,80}$'
+_TIME = rf"^(([0-9]|{'|'.join(TIME_WORDS)})[a-z0-9 -]*)?$"
+_NUMBER = r"^[0-9]*$"
+_TEXT = r'^[^"\\\n]*$'
 REFERENCE = "*"
 
 
@@ -139,7 +138,8 @@ def call_schema(catalogue: Catalogue, domain: str) -> dict[str, JsonValue]:
 
 
 def _schema(function: Function) -> dict[str, JsonValue]:
-    text: dict[str, JsonValue] = {"type": "string", "maxLength": MAX_NAME_CHARS}
+    # No length: an engine compiles a count of characters for seconds, and the name index refuses long names.
+    text: dict[str, JsonValue] = {"type": "string"}
     names: dict[str, JsonValue] = {"anyOf": [text, {"type": "array", "items": text, "minItems": 2, "maxItems": 3}]}
     patterns = {"time": _TIME, "integer": _NUMBER}
     args: list[JsonValue] = [
@@ -173,7 +173,7 @@ def _filter_schema(key: Key) -> dict[str, JsonValue]:
         case "integer":
             return {"type": "integer"}
         case _:
-            return {"type": "string", "maxLength": MAX_NAME_CHARS}
+            return {"type": "string"}
 
 
 def to_program(text: str, catalogue: Catalogue, domain: str) -> str:

@@ -11,9 +11,10 @@ from collections.abc import Iterable
 from services.kg.language.catalogue import Catalogue, Function, Key, Parameter
 
 MAX_STATEMENTS = 4
-# Characters of a name; a model that loses itself in one is stopped there.
-MAX_NAME = 80
-MAX_TIME = 40
+# Words of a name and of a time; a model that loses itself in one is stopped there. Words, because an engine compiles a
+# count of characters for seconds and a count of words in a few milliseconds.
+MAX_NAME_WORDS = 14
+MAX_TIME_WORDS = 6
 NUMERIC = frozenset({"integer", "number", "money", "percent"})
 # What a time begins with that does not begin with a digit; anything else in its place is another argument gone astray.
 TIME_WORDS = (
@@ -24,7 +25,7 @@ TIME_WORDS = (
     *("mon", "tue", "wed", "thu", "fri", "sat", "sun"),
 )
 # A fact of an entity that has facts of any name.
-ANY_KEY = "[a-z] [a-zA-Z0-9 _]{0,40}"
+ANY_KEY = '[a-z] [a-zA-Z0-9_]* (" " [a-zA-Z0-9_]+){0,4}'
 AGGREGATES = ("AVG", "SUM", "MIN", "MAX", "LEN")
 
 
@@ -38,12 +39,11 @@ def decoding_grammar(catalogue: Catalogue, domain: str) -> str:
         "statement ::= prefix? query" + (' | ("diff(" | "ratio(") query ", " query ")"' if numeric else ""),
         f"query ::= {' | '.join(_rule(function) for function in functions)}",
         f"prefix ::= {_choice([*(f'{one} ' for one in AGGREGATES if numeric), 'ALL ', 'ALL LEN '])}",
-        'name ::= "\\"" namechar namerest "\\""',
-        r'namechar ::= [^"\\\n\t ]',
-        rf'namerest ::= [^"\\\n\t]{{0,{MAX_NAME - 1}}}',
-        f'time ::= "\\"" ([0-9] | {_choice(TIME_WORDS)}) [a-z0-9 -]{{0,{MAX_TIME}}} "\\""',
+        f'name ::= "\\"" word (" " word){{0,{MAX_NAME_WORDS - 1}}} "\\""',
+        r'word ::= [^"\\\n\t ]+',
+        f'time ::= "\\"" ([0-9] | {_choice(TIME_WORDS)}) [a-z0-9-]* (" " [a-z0-9-]+){{0,{MAX_TIME_WORDS - 1}}} "\\""',
         'year ::= "\\"" ("18" | "19" | "20") [0-9] [0-9] "\\""',
-        "number ::= [0-9]{1,12}",
+        "number ::= [0-9]+",
         'rows ::= "[:" [1-9] [0-9]? "]"',
     ]
     keys = sorted({key.name for function in functions for key in function.keys if key.entity} | _facets(functions))

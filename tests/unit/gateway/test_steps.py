@@ -88,7 +88,9 @@ async def test_a_false_premise_makes_the_question_invalid(
     assert (draft.answer, draft.kind) == ("invalid question", "invalid_question")
 
 
-@pytest.mark.parametrize("doubt", ["i don't know", "I do not know.", "The documents do not say it, perhaps 1864", "1864"])
+@pytest.mark.parametrize(
+    "doubt", ["i don't know", "I do not know.", "The documents do not say it, perhaps 1864", "1864"]
+)
 async def test_doubt_is_an_abstention(run: Run, mesh: Mesh, generator: FakeGenerator, doubt: str) -> None:
     generator.reply = lambda _: f'{{"reasoning": "Hm.", "false_premise": true, "answer": "{doubt}"}}'
     draft = await reason(run, mesh, REASON, BACKUP, QUESTION, [WEB], max_context_tokens=1_000)
