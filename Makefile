@@ -48,6 +48,7 @@ demo: setup generator ## Start the mesh and ask it about five web pages.
 	@$(BIN)/cragmesh demo
 	@echo
 	@echo "The mesh is still up. Ask it:   $(BIN)/cragmesh ask \"when was k2 first climbed?\" --pages services/cli/demo"
+	@echo "                Ask the graph:  $(BIN)/cragmesh kg ask \"who directed inception?\" --domain movie"
 	@echo "                      Stop it:  make down"
 
 up: setup generator ## Start the mesh.

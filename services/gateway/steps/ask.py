@@ -82,11 +82,6 @@ async def ask(
     return completion
 
 
-def fits(run: Run, mesh: Mesh, prompt_tokens: int, completion_tokens: int, *, seconds: float) -> bool:
-    """Whether a call of this size should be over within `seconds`."""
-    return mesh.pace.seconds(prompt_tokens, completion_tokens) * PACE_MARGIN <= min(seconds, run.budget.left())
-
-
 def probability(sample: Sample) -> float:
     """The mean probability of a reply's tokens; not yet calibrated against how often such answers are right."""
     if sample.logprob is None:
