@@ -93,6 +93,8 @@ class Confidence(BaseModel):
 def load() -> dict[str, Confidence]:
     """The fitted models by the name of the generator; read once, when a strategy is made."""
     folder = files("services.gateway") / "data" / "confidence"
+    if not folder.is_dir():
+        return {}
     return {
         file.name.removesuffix(".json"): Confidence.model_validate(json.loads(file.read_text(encoding="utf-8")))
         for file in folder.iterdir()
