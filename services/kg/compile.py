@@ -378,10 +378,9 @@ class Compiler:
         """Rows whose `key` is what was asked for: the spelling, the domain's synonym, or the nearest that there is."""
         found = self._connection.execute(rows.select([rows.c["key"]], ordered=False).distinct().limit(1_000)).scalars()
         known = {spelling(str(key)): str(key) for key in found}
-        chosen: list[str] = []
-        for name in names:
-            chosen += self._find_dynamic(rows.function, name, known)
-        missing = [name for name in names if not self._find_dynamic(rows.function, name, known)]
+        found_of = {name: self._find_dynamic(rows.function, name, known) for name in names}
+        chosen = [key for keys in found_of.values() for key in keys]
+        missing = [name for name, keys in found_of.items() if not keys]
         if missing and known:
             near = nearest(missing[0], [key for key in known.values() if key != "summary"])
             self.findings.status = "unknown_key"

@@ -51,8 +51,9 @@ class Executor:
             ParseError: the whole is too long, has too many statements or is nested too deeply.
             StoreError: the store cannot be read.
         """
-        names = {name for function in self.catalogue.functions for name in (function.name, *function.aliases)}
-        return self.run(parse_each(program, names), domain=domain, query_time=query_time, seconds=seconds)
+        return self.run(
+            parse_each(program, self.catalogue.spellings), domain=domain, query_time=query_time, seconds=seconds
+        )
 
     def run(
         self, parsed: Sequence[Parsed], *, domain: str, query_time: datetime, seconds: float = 1.0
@@ -250,8 +251,6 @@ class _Run:
             total,
             total if counted else value,
             "" if self._findings.stated and not counted else query.aggregate or "",
-            query.every,
-            query.facet,
             tuple(self._findings.entities),
             tuple(self._findings.windows),
             tuple(self._findings.notes),

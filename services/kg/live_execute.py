@@ -44,8 +44,7 @@ class LiveExecutor:
             ParseError: the whole is too long, has too many statements or is nested too deeply.
             ServiceFailure: the API answered nothing.
         """
-        known = {name for function in self._catalogue.functions for name in (function.name, *function.aliases)}
-        parsed = parse_each(program, known)
+        parsed = parse_each(program, self._catalogue.spellings)
         now = query_time.astimezone(ASKER)
         outcomes: list[Outcome] = []
         with private_graph() as engine:

@@ -35,8 +35,6 @@ class Outcome:
         total: rows found in all, or what a source states.
         value: the aggregate or combination; None when the statement has none.
         aggregate: how `value` was made.
-        every: whether all rows are wanted, not the first few.
-        facet: the key of the named function that this stands for.
         entities: what the names were taken for.
         windows: the times that were meant, in words.
         notes: what the reader must be told.
@@ -53,8 +51,6 @@ class Outcome:
     total: int = 0
     value: Scalar = None
     aggregate: str = ""
-    every: bool = False
-    facet: str = ""
     entities: tuple[Entity, ...] = ()
     windows: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()

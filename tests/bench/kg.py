@@ -299,7 +299,7 @@ def main() -> None:
     engine = open_store(f"sqlite:///{path}")
     executor = Executor(engine, NameIndex(engine), CATALOGUE)
     mix = programs(graph)
-    known = {name for function in CATALOGUE.functions for name in (function.name, *function.aliases)}
+    known = CATALOGUE.spellings
     parsing: list[float] = []
     for domain, program in mix * 3:
         began = time.perf_counter()

@@ -6,7 +6,7 @@ from math import exp
 from typing import Literal
 
 from services.gateway import confidence, prompts
-from services.gateway.confidence import Confidence, Seen
+from services.gateway.confidence import Seen
 from services.gateway.evidence import Evidence, harmless
 from services.gateway.mesh import Mesh
 from services.gateway.normalize import INVALID, UNKNOWN, Normalized, normalize
@@ -14,7 +14,7 @@ from services.gateway.question import Question
 from services.gateway.run import Draft, Run
 from services.gateway.settings import GatewaySettings
 from services.gateway.steps.ask import NAMING_RESERVE_S, ask
-from services.gateway.steps.facts import answers, as_evidence, look_up, no_such_event
+from services.gateway.steps.facts import answers, as_evidence, no_such_event
 from services.gateway.steps.generate import MIN_ANSWER_TOKENS, chat, fit
 from services.gateway.steps.post_process import settle
 from services.gateway.strategies.db3 import Db3
@@ -48,9 +48,7 @@ class Adaptive(Db3):
 
     async def _knowledge(self, question: Question, run: Run, mesh: Mesh) -> Draft | None:
         """The graph's answer: by a rule where the facts are typed and the rule is certain, else read and weighed."""
-        settings = self.settings
-        allow_s = self.web_allowance(run, settings.kg_cap_s)
-        facts = await look_up(run, mesh, question, allow_s=allow_s, max_tokens=settings.kg_max_tokens)
+        facts = await self.look_up(question, run, mesh)
         if facts is None:
             return None
         shown = as_evidence(facts)
@@ -97,15 +95,15 @@ class Adaptive(Db3):
     async def _weighed(self, draft: Draft, seen: Seen, messages: Sequence[Message], run: Run, mesh: Mesh) -> Draft:
         """The draft with its probability, or an abstention where that is below the line."""
         model = confidence.choose(self._models, mesh.llm.model)
-        if model is not None and not _open(model, seen, draft.kind):
-            run.decide("check", "no further call could change the outcome")
-        else:
-            seen = await self._looked_again(seen, messages, run, mesh)
+        head = None if model is None else model.invalid if draft.kind == "invalid_question" else model.answer
         signals = confidence.signals(seen)
+        if model is None or (head is not None and abs(head.probability(signals) - head.threshold) < SURE):
+            signals = confidence.signals(await self._looked_again(seen, messages, run, mesh))
+        else:
+            run.decide("check", "no further call could change the outcome")
         run.signals = signals
         if model is None:
             return replace(draft, confidence=round(exp(signals["logprob_mean"]), 4))
-        head = model.invalid if draft.kind == "invalid_question" else model.answer
         if head is None:
             return Draft(evidence=draft.evidence)
         probability = head.probability(signals)
@@ -147,12 +145,6 @@ class Adaptive(Db3):
             logprobs=True,
         )
         return seen if checked is None else replace(seen, check=_yes(checked))
-
-
-def _open(model: Confidence, seen: Seen, kind: str) -> bool:
-    """Whether what a further call may tell could move the probability over the line."""
-    head = model.invalid if kind == "invalid_question" else model.answer
-    return head is not None and abs(head.probability(confidence.signals(seen)) - head.threshold) < SURE
 
 
 def _normal(completion: Completion) -> list[Normalized]:

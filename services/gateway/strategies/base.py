@@ -2,14 +2,21 @@
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
-from typing import ClassVar
+from typing import Any, ClassVar
 
+from proto.kg import KgResponse
+from services.gateway.evidence import Evidence
 from services.gateway.mesh import Mesh
 from services.gateway.question import Question
 from services.gateway.run import Draft, Run
 from services.gateway.settings import GatewaySettings
 from services.gateway.steps.ask import PACE_MARGIN
+from services.gateway.steps.facts import look_up
+from services.gateway.steps.rerank import best_pages, rerank
+from services.gateway.steps.retrieve import retrieve
 
+# db3, section 2.2: of more pages the snippets choose.
+PAGES = 5
 # The generator's share of a short budget, and the most that a strategy may ask for it.
 USUAL_SHARE = 0.4
 MOST_SHARE = 0.7
@@ -41,6 +48,31 @@ class Strategy(ABC):
             min(self.settings.generate_reserve_s, USUAL_SHARE * total_s), min(needed_s, MOST_SHARE * total_s)
         )
         return run.budget.allow(cap_s, reserve_s=reserve_s)
+
+    async def look_up(self, question: Question, run: Run, mesh: Mesh) -> KgResponse | None:
+        """The knowledge graph's facts, in the time before generation; None when the service failed."""
+        settings = self.settings
+        allow_s = self.web_allowance(run, settings.kg_cap_s)
+        return await look_up(run, mesh, question, allow_s=allow_s, max_tokens=settings.kg_max_tokens)
+
+    async def reranked(
+        self, question: Question, run: Run, mesh: Mesh, *, recall_k: int, top_n: int, **options: Any
+    ) -> list[Evidence]:
+        """The best passages of the best pages: pages by their snippets, `recall_k` passages, `top_n` after reranking.
+
+        Args:
+            options: further fields of `RetrieveRequest`.
+        """
+        settings = self.settings
+        query, results = question.query, question.search_results
+        allow_s = self.web_allowance(run, settings.rerank_cap_s)
+        pages = await best_pages(run, mesh, query, results, top_n=PAGES, allow_s=allow_s)
+        allow_s = self.web_allowance(run, settings.retrieve_cap_s)
+        found = await retrieve(
+            run, mesh, query, results, pages, allow_s=allow_s, recall_k=recall_k, top_n=recall_k, **options
+        )
+        allow_s = self.web_allowance(run, settings.rerank_cap_s)
+        return await rerank(run, mesh, query, found, top_n=top_n, allow_s=allow_s)
 
     def changes_fast(self, run: Run) -> bool:
         """Whether the answer is too likely to change within a year; not when the classifier did not say."""

@@ -9,16 +9,13 @@ from services.gateway.mesh import Mesh
 from services.gateway.question import Question
 from services.gateway.run import Draft, Run
 from services.gateway.settings import GatewaySettings
-from services.gateway.steps.facts import answer_from_facts, look_up
+from services.gateway.steps.facts import answer_from_facts
 from services.gateway.steps.generate import read_and_answer
 from services.gateway.steps.public_data import public_data
 from services.gateway.steps.reason import origin
-from services.gateway.steps.rerank import best_pages, rerank
-from services.gateway.steps.retrieve import retrieve
 from services.gateway.strategies.base import Strategy
 from services.kit.concurrency import all_of, prefer
 
-PAGES = 5
 RECALL_K = 50
 TOP_N = 5
 
@@ -51,13 +48,7 @@ class Db3(Strategy):
     async def _knowledge(self, question: Question, run: Run, mesh: Mesh) -> Draft | None:
         """The knowledge graph's answer; None when it has none."""
         settings = self.settings
-        facts = await look_up(
-            run,
-            mesh,
-            question,
-            allow_s=self.web_allowance(run, settings.kg_cap_s),
-            max_tokens=settings.kg_max_tokens,
-        )
+        facts = await self.look_up(question, run, mesh)
         if facts is None:
             return None
         return await answer_from_facts(
@@ -78,37 +69,7 @@ class Db3(Strategy):
         )
 
     async def _web(self, question: Question, run: Run, mesh: Mesh) -> list[Evidence]:
-        """The best passages of the best pages."""
-        settings = self.settings
-        if not question.search_results:
-            return []
-        pages = await best_pages(
-            run,
-            mesh,
-            question.query,
-            question.search_results,
-            top_n=PAGES,
-            allow_s=self.web_allowance(run, settings.rerank_cap_s),
-        )
-        found = await retrieve(
-            run,
-            mesh,
-            question.query,
-            question.search_results,
-            pages,
-            allow_s=self.web_allowance(run, settings.retrieve_cap_s),
-            chunker="parent-child",
-            recall_k=RECALL_K,
-            top_n=RECALL_K,
-        )
-        return await rerank(
-            run,
-            mesh,
-            question.query,
-            found,
-            top_n=TOP_N,
-            allow_s=self.web_allowance(run, settings.rerank_cap_s),
-        )
+        return await self.reranked(question, run, mesh, recall_k=RECALL_K, top_n=TOP_N, chunker="parent-child")
 
     async def _read(self, question: Question, run: Run, mesh: Mesh, found: Sequence[Evidence]) -> Draft:
         settings = self.settings

@@ -24,11 +24,10 @@ from services.gateway.steps.knowledge import knowledge
 from services.gateway.steps.reason import reason, references
 from services.gateway.steps.rerank import best_pages
 from services.gateway.steps.retrieve import retrieve
-from services.gateway.strategies.base import Strategy
+from services.gateway.strategies.base import PAGES, Strategy
 from services.kit.concurrency import all_of
 from services.kit.llm import estimate_tokens
 
-PAGES = 5
 TOP_N = 10
 KG_CHARS = 1_000
 # What calls usually take, in tokens read and written: ten chunks of 600 characters, the functions of a domain with

@@ -16,18 +16,15 @@ from services.gateway.question import Question
 from services.gateway.run import Draft, Run
 from services.gateway.settings import GatewaySettings
 from services.gateway.steps.ask import PACE_MARGIN
-from services.gateway.steps.facts import FOUND, as_evidence, look_up
+from services.gateway.steps.facts import FOUND, as_evidence
 from services.gateway.steps.generate import chat, read_and_answer
 from services.gateway.steps.post_process import settle
-from services.gateway.steps.rerank import best_pages, rerank
-from services.gateway.steps.retrieve import retrieve
 from services.gateway.steps.self_assess import MAX_TOKENS as ASSESS_TOKENS
 from services.gateway.steps.self_assess import accepts, self_assess
 from services.gateway.strategies.base import Strategy
 from services.kit.concurrency import all_of, prefer
 from services.kit.llm import estimate_tokens
 
-PAGES = 5
 # The retriever ranks 200 candidates by BM25; its `hybrid` passes the 5 best of them and the 20 best by vectors on.
 RECALL_K = 25
 TOP_N = 5
@@ -74,44 +71,18 @@ class WeKnow(Strategy):
         return draft if draft.kind == "answer" else None
 
     async def _facts(self, question: Question, run: Run, mesh: Mesh) -> list[Evidence]:
-        settings = self.settings
-        return _shown(
-            await look_up(
-                run,
-                mesh,
-                question,
-                allow_s=self.web_allowance(run, settings.kg_cap_s),
-                max_tokens=settings.kg_max_tokens,
-            )
-        )
+        return _shown(await self.look_up(question, run, mesh))
 
     async def _web(self, question: Question, run: Run, mesh: Mesh) -> list[Evidence]:
-        settings = self.settings
-        if not question.search_results:
-            return []
-        pages = await best_pages(
+        return await self.reranked(
+            question,
             run,
             mesh,
-            question.query,
-            question.search_results,
-            top_n=PAGES,
-            allow_s=self.web_allowance(run, settings.rerank_cap_s),
-        )
-        found = await retrieve(
-            run,
-            mesh,
-            question.query,
-            question.search_results,
-            pages,
-            allow_s=self.web_allowance(run, settings.retrieve_cap_s),
+            recall_k=RECALL_K,
+            top_n=TOP_N,
             chunker="tokens",
             ranking="hybrid",
             page_fields=True,
-            recall_k=RECALL_K,
-            top_n=RECALL_K,
-        )
-        return await rerank(
-            run, mesh, question.query, found, top_n=TOP_N, allow_s=self.web_allowance(run, settings.rerank_cap_s)
         )
 
     async def _assessed(self, question: Question, run: Run, mesh: Mesh, evidence: Sequence[Evidence]) -> Draft:

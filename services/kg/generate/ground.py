@@ -72,9 +72,8 @@ def ground(program: str, query: str, catalogue: Catalogue, domain: str, spots: S
 
     Statements that cannot be parsed stay as they are, so that whoever runs them can say what is wrong.
     """
-    names = {name for function in catalogue.functions for name in (function.name, *function.aliases)}
     try:
-        parsed = parse_each(program, names)
+        parsed = parse_each(program, catalogue.spellings)
     except ParseError:
         return program
     change = Change(

@@ -227,6 +227,8 @@ class Catalogue:
             for function in domain.functions:
                 for name in (function.name, *function.aliases):
                     self._functions[domain.name, spelling(name)] = function
+        # Names and aliases of all functions, as programs may spell them.
+        self.spellings = frozenset(name for one in self.functions for name in (one.name, *one.aliases))
 
     @property
     def functions(self) -> tuple[Function, ...]:
