@@ -36,7 +36,7 @@ $(STAMP): .venv/pyvenv.cfg
 	@echo "==> installing $(TORCH)"
 	@$(BIN)/python -m pip install "$(TORCH)"
 	@echo "==> installing cragmesh"
-	@$(BIN)/python -m pip install --editable ".[retriever,reranker,classifier,kg,evaluator,deploy,load,dev]"
+	@$(BIN)/python -m pip install --editable ".[retriever,reranker,classifier,kg,evaluator,trainer,deploy,load,dev]"
 	@mkdir -p .setup && rm -f .setup/installed-* && touch $@
 
 generator: setup ## Make the generator's environment (vLLM) and its model, once.
