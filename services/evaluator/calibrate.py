@@ -1,11 +1,14 @@
 """Fits the gateway's confidence on judged runs, and says what it earns on questions that it was not fitted on.
 
-A logistic regression over the signals of `services/gateway/confidence.py`, written as the JSON that it reads.
-Thresholds maximise the CRAG score, share right less share wrong, on predictions for held-out folds, never on the fit.
+Two logistic regressions over the signals of `services/gateway/confidence.py`, written as the JSON that it reads: that
+an answer is right, and that a question is invalid. Thresholds maximise the CRAG score, share right less share wrong, on
+predictions for held-out folds, never on the fit. Signals that cost a call to the generator are kept only where they
+earn their price.
 """
 
 import json
-from collections.abc import Sequence
+import zlib
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -22,11 +25,16 @@ matplotlib.use("Agg")
 
 FOLDS = 5
 SEED = 0
-# Fewer answers than these say nothing about a head.
+# Fewer answers than these say nothing about a head; of invalid questions fewer are had.
 MIN_ANSWERS = 30
+MIN_INVALID = 10
 BINS = 8
+# Signals by the call that brings them. A call must earn a point in a hundred questions, on held-out folds.
+COSTLY = {"samples": ("agreement", "abstain", "invalid"), "check": ("check",)}
+PRICE = 0.01
 
 Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
 
 
 class TooLittle(ValueError):
@@ -35,47 +43,162 @@ class TooLittle(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """Signals of answers, shape (answers, signals), with whether each was right; `asked` counts all questions."""
+    """Questions with the signals of what the model said to them.
+
+    Attributes:
+        names: the signals.
+        signals: shape (questions, signals).
+        answered: 1 where the model gave an answer, 0 where it abstained or called the question invalid.
+        right: 1 where the answer is right.
+        invalid: 1 where "invalid question" would be right.
+        ids: the questions.
+        domains: their domains.
+    """
 
     names: tuple[str, ...]
     signals: Floats
-    right: NDArray[np.int64]
+    answered: Ints
+    right: Ints
+    invalid: Ints
     ids: tuple[str, ...]
-    asked: int
+    domains: tuple[str, ...]
+
+    def only(self, rows: NDArray[np.bool_]) -> "Table":
+        """The questions where `rows` is true."""
+        return Table(
+            self.names,
+            self.signals[rows],
+            self.answered[rows],
+            self.right[rows],
+            self.invalid[rows],
+            tuple(one for one, keep in zip(self.ids, rows, strict=True) if keep),
+            tuple(one for one, keep in zip(self.domains, rows, strict=True) if keep),
+        )
+
+    def without(self, names: Sequence[str]) -> "Table":
+        """The table without some signals."""
+        kept = [at for at, name in enumerate(self.names) if name not in names]
+        left = tuple(self.names[at] for at in kept)
+        return Table(left, self.signals[:, kept], self.answered, self.right, self.invalid, self.ids, self.domains)
 
 
-def table(predictions: Sequence[Prediction], judgements: dict[str, Judgement], *, invalid: bool) -> Table:
-    """The answers of runs that came with signals.
+@dataclass(frozen=True, slots=True)
+class Earned:
+    """What a confidence earns: CRAG score, and shares of all questions."""
 
-    Args:
-        invalid: take the answers "invalid question" instead of the others.
+    score: float
+    right: float
+    wrong: float
+    ungated: float
+
+
+def table(predictions: Sequence[Prediction], judgements: dict[str, Judgement]) -> Table:
+    """The questions of runs whose replies came with signals; each run must have answered whatever it could.
 
     Raises:
         TooLittle: there are hardly any.
     """
-    kind = "invalid_question" if invalid else "answer"
     lines = [line for line in predictions if line.signals and line.id in judgements]
-    chosen = [line for line in lines if line.kind == kind]
-    if len(chosen) < MIN_ANSWERS:
-        raise TooLittle(f"{len(chosen)} answers with signals; {MIN_ANSWERS} are needed")
-    names = tuple(sorted(set().union(*(line.signals for line in chosen))))
-    signals = np.array([[line.signals.get(name, 0.0) for name in names] for line in chosen])
-    right = np.array([int(judgements[line.id].outcome == "right") for line in chosen])
-    return Table(names, signals, right, tuple(line.id for line in chosen), len(predictions))
+    answers = sum(line.kind == "answer" for line in lines)
+    if answers < MIN_ANSWERS:
+        raise TooLittle(f"{answers} answers with signals; {MIN_ANSWERS} are needed")
+    names = tuple(sorted(set().union(*(line.signals for line in lines))))
+    answered = np.array([int(line.kind == "answer") for line in lines])
+    right = np.array([int(judgements[line.id].outcome == "right") for line in lines])
+    return Table(
+        names,
+        np.array([[line.signals.get(name, 0.0) for name in names] for line in lines]),
+        answered,
+        right * answered,
+        np.array([int(line.label_kind == "invalid") for line in lines]),
+        tuple(line.id for line in lines),
+        tuple(line.domain for line in lines),
+    )
 
 
-def fit(data: Table) -> tuple[dict[str, Any], Floats]:
-    """A head as JSON, and the probabilities of held-out folds that its threshold was chosen on."""
-    held_out = np.zeros(len(data.right))
-    for train, test in StratifiedKFold(FOLDS, shuffle=True, random_state=SEED).split(data.signals, data.right):
-        head = _regress(data.names, data.signals[train], data.right[train])
-        held_out[test] = probabilities(head, data.signals[test], data.names)
-    head = _regress(data.names, data.signals, data.right)
-    head["threshold"] = best_threshold(held_out, data.right)
+@dataclass(frozen=True, slots=True)
+class Fitted:
+    """Both heads as JSON, and what they give for questions of held-out folds; shapes (questions,)."""
+
+    answer: dict[str, Any]
+    invalid: dict[str, Any] | None
+    right: Floats
+    false: Floats
+
+
+def fit(data: Table) -> Fitted:
+    """Heads of the cheapest set of signals that earns as much as any, within the price of the calls it saves."""
+    best: tuple[float, Fitted] | None = None
+    for left_out in _cheapest_first(data):
+        fitted = _fit(data.without(left_out))
+        calls = sum(not set(names) <= set(left_out) for names in COSTLY.values() if set(names) <= set(data.names))
+        worth = earned(fitted, data, fitted.right, fitted.false).score - PRICE * calls
+        if best is None or worth > best[0]:
+            best = worth, fitted
+    assert best is not None  # noqa: S101 - there is always the table as it is
+    return best[1]
+
+
+def _cheapest_first(data: Table) -> Iterator[tuple[str, ...]]:
+    """Which signals to leave out."""
+    there = {call: names for call, names in COSTLY.items() if set(names) <= set(data.names)}
+    yield tuple(name for names in there.values() for name in names)
+    if len(there) > 1:
+        yield from there.values()
+    if there:
+        yield ()
+
+
+def _fit(data: Table) -> Fitted:
+    answered = data.answered == 1
+    head, held_out = _head(data.names, data.signals[answered], data.right[answered])
+    right = np.zeros(len(data.ids))
+    right[answered] = held_out
+    if data.invalid.sum() < MIN_INVALID:
+        return Fitted(head, None, right, np.zeros(len(data.ids)))
+    invalid, false = _head(data.names, data.signals, data.invalid)
+    return Fitted(head, invalid, right, false)
+
+
+def _head(names: Sequence[str], signals: Floats, truth: Ints) -> tuple[dict[str, Any], Floats]:
+    """A head, and the probabilities of held-out folds that its threshold was chosen on."""
+    held_out = np.zeros(len(truth))
+    for train, test in StratifiedKFold(FOLDS, shuffle=True, random_state=SEED).split(signals, truth):
+        held_out[test] = probabilities(_regress(names, signals[train], truth[train]), signals[test], names)
+    head = _regress(names, signals, truth)
+    head["threshold"] = best_threshold(held_out, truth)
     return head, held_out
 
 
-def _regress(names: Sequence[str], signals: Floats, right: NDArray[np.int64]) -> dict[str, Any]:
+def earned(fitted: Fitted, data: Table, right: Floats, false: Floats) -> Earned:
+    """What the gateway would earn with these probabilities and the heads' thresholds.
+
+    Args:
+        right: that each question's answer is right.
+        false: that each question is invalid.
+    """
+    given = (data.answered == 1) & (right >= fitted.answer["threshold"])
+    called = np.zeros(len(right), bool)
+    if fitted.invalid is not None:
+        called = (false >= fitted.invalid["threshold"]) & (false >= right)
+    given &= ~called
+    good = int(data.right[given].sum() + data.invalid[called].sum())
+    bad = int(given.sum() + called.sum()) - good
+    everything = int(2 * data.right[data.answered == 1].sum() - data.answered.sum())
+    asked = max(1, len(data.ids))
+    return Earned((good - bad) / asked, good / asked, bad / asked, everything / asked)
+
+
+def apply(fitted: Fitted, data: Table) -> Earned:
+    """What heads earn on a table that they were not fitted on."""
+    right = probabilities(fitted.answer, data.signals, data.names) * data.answered
+    false = np.zeros(len(data.ids))
+    if fitted.invalid is not None:
+        false = probabilities(fitted.invalid, data.signals, data.names)
+    return earned(fitted, data, right, false)
+
+
+def _regress(names: Sequence[str], signals: Floats, right: Ints) -> dict[str, Any]:
     means, scales = signals.mean(axis=0), signals.std(axis=0)
     kept = scales > 1e-9
     scaled = (signals[:, kept] - means[kept]) / scales[kept]
@@ -105,68 +228,76 @@ def probabilities(head: dict[str, Any], signals: Floats, names: Sequence[str]) -
     return result
 
 
-def best_threshold(probability: Floats, right: NDArray[np.int64]) -> float:
-    """The least probability whose answers together earn most: right ones count 1, wrong ones -1."""
-    order = np.argsort(-probability)
-    earned = np.cumsum(2 * right[order] - 1)
-    best = int(np.argmax(earned))
-    if earned[best] <= 0:
+def best_threshold(probability: Floats, right: Ints) -> float:
+    """The least probability whose replies together earn most: right ones count 1, wrong ones -1.
+
+    In theory that is one half. Another line is drawn only where it earns a standard error more than that: the best of
+    many lines is partly luck.
+    """
+    order = np.argsort(-probability, kind="stable")
+    earned_so_far = np.cumsum(2 * right[order] - 1)
+    best = int(np.argmax(earned_so_far))
+    if earned_so_far[best] <= 0:
         return 1.0
+    at_half = int((probability >= 0.5).sum())
+    usual = int(earned_so_far[at_half - 1]) if at_half else 0
+    between = abs(best + 1 - at_half)
+    if earned_so_far[best] - usual <= between**0.5:
+        return 0.5
     following = probability[order[best + 1]] if best + 1 < len(order) else 0.0
     return round(float((probability[order[best]] + following) / 2), 4)
 
 
-def score_at(probability: Floats, right: NDArray[np.int64], threshold: float, asked: int) -> tuple[float, float, float]:
-    """CRAG score, share right, share wrong of all questions when only answers from the threshold on are given."""
-    given = probability >= threshold
-    good, bad = int(right[given].sum()), int((1 - right[given]).sum())
-    return (good - bad) / asked, good / asked, bad / asked
-
-
-def halves(data: Table) -> list[dict[str, float]]:
+def halves(data: Table) -> tuple[tuple[Fitted, Earned], tuple[Fitted, Earned]]:
     """Fitted on one half of the questions, reported on the other, both ways; halves by a hash of the question's id."""
-    import zlib
-
     side = np.array([zlib.crc32(one.encode()) % 2 for one in data.ids])
-    reports = []
-    for fitted in (0, 1):
-        head, _ = fit(Table(data.names, data.signals[side == fitted], data.right[side == fitted], (), data.asked))
-        there = side != fitted
-        probability = probabilities(head, data.signals[there], data.names)
-        asked = data.asked / 2
-        score, good, bad = score_at(probability, data.right[there], head["threshold"], max(1, round(asked)))
-        ungated, _, _ = score_at(probability, data.right[there], 0.0, max(1, round(asked)))
-        reports.append(
-            {"score": score, "right": good, "wrong": bad, "without": ungated, "threshold": head["threshold"]}
-        )
-    return reports
+    first, second = data.only(side == 0), data.only(side == 1)
+    on_first, on_second = fit(first), fit(second)
+    return (on_first, apply(on_first, second)), (on_second, apply(on_second, first))
 
 
-def draw(probability: Floats, right: NDArray[np.int64], asked: int, folder: Path) -> None:
-    """`calibration.png`: how often answers of a probability are right; `risk_coverage.png`: what abstaining earns."""
+def draw(fitted: Fitted, data: Table, folder: Path) -> None:
+    """Pictures of the held-out folds.
+
+    `calibration.png`: how often answers of a probability are right, in all and by domain; `risk_coverage.png`: what
+    abstaining earns, and what a confidence that knew all would.
+    """
     from matplotlib import pyplot
 
     folder.mkdir(parents=True, exist_ok=True)
+    answered = data.answered == 1
+    probability, right = fitted.right[answered], data.right[answered]
+    domains = np.array(data.domains)[answered]
+    named = [name for name in sorted(set(domains)) if (domains == name).sum() >= MIN_ANSWERS]
+    figure, axes = pyplot.subplots(1, 1 + len(named), figsize=(3.2 * (1 + len(named)), 3.4), squeeze=False)
+    for axis, name in zip(axes[0], ["all", *named], strict=True):
+        chosen = np.ones(len(right), bool) if name == "all" else domains == name
+        _reliability(axis, probability[chosen], right[chosen])
+        axis.set_title(f"{name}, n = {int(chosen.sum())}")
+    axes[0][0].set(ylabel="share right")
+    figure.savefig(folder / "calibration.png", dpi=110, bbox_inches="tight")
+    figure, axis = pyplot.subplots(figsize=(6, 4))
+    asked = len(data.ids)
+    for label, order in (("fitted", np.argsort(-probability)), ("oracle", np.argsort(-right))):
+        axis.plot(np.arange(1, len(order) + 1) / asked, np.cumsum(2 * right[order] - 1) / asked, label=label)
+    axis.axhline(0, color="grey", linewidth=1)
+    axis.legend()
+    axis.set(xlabel="share of questions answered, surest first", ylabel="CRAG score")
+    figure.savefig(folder / "risk_coverage.png", dpi=110, bbox_inches="tight")
+    pyplot.close("all")
+
+
+def _reliability(axis: Any, probability: Floats, right: Ints) -> None:
     edges = np.quantile(probability, np.linspace(0, 1, BINS + 1))
     places = np.clip(np.searchsorted(edges, probability, side="right") - 1, 0, BINS - 1)
-    figure, axis = pyplot.subplots(figsize=(5, 5))
-    axis.plot([0, 1], [0, 1], color="grey", linewidth=1)
     filled = [place for place in range(BINS) if (places == place).any()]
+    axis.plot([0, 1], [0, 1], color="grey", linewidth=1)
     axis.plot(
         [probability[places == place].mean() for place in filled],
         [right[places == place].mean() for place in filled],
         "o-",
     )
-    axis.set(xlabel="probability, held-out folds", ylabel="share right", xlim=(0, 1), ylim=(0, 1))
-    figure.savefig(folder / "calibration.png", dpi=110, bbox_inches="tight")
-    order = np.argsort(-probability)
-    earned = np.cumsum(2 * right[order] - 1) / asked
-    figure, axis = pyplot.subplots(figsize=(6, 4))
-    axis.plot(np.arange(1, len(order) + 1) / asked, earned)
-    axis.axhline(0, color="grey", linewidth=1)
-    axis.set(xlabel="share of questions answered, surest first", ylabel="CRAG score")
-    figure.savefig(folder / "risk_coverage.png", dpi=110, bbox_inches="tight")
-    pyplot.close("all")
+    axis.set(xlabel="probability, held-out folds", xlim=(0, 1), ylim=(0, 1))
 
 
 def write(heads: dict[str, Any], path: Path) -> None:

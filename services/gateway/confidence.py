@@ -9,7 +9,7 @@ log-probabilities of one model mean something else than another's.
 import json
 import math
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from importlib.resources import files
 from typing import Literal
@@ -41,16 +41,36 @@ SIGNALS: dict[str, str] = {
     "invalid": "share of further samples that call the question invalid",
     "dynamic": "probability that the answer changes with time",
     "false_premise": "probability that the question is false",
+    "said_unknown": "1 when the model abstains",
+    "said_invalid": "1 when the model calls the question invalid",
+    "empty": "share of the passages that have an empty list, a missing value or a count of none",
+    "no_record": "1 when a passage says that there is no such record, game or event",
     "domain_finance": "probability of the domain",
     "domain_movie": "likewise",
     "domain_music": "likewise",
     "domain_open": "likewise",
     "domain_sports": "likewise",
 }
+# Signals that cost a call each to the generator; a head without their names does without the call.
+SAMPLED = frozenset({"agreement", "abstain", "invalid"})
+CHECKED = frozenset({"check"})
+Kind = Literal["answer", "unknown", "invalid_question"]
 NUMBER = re.compile(r"\d+(?:[.,]\d+)*")
 WORD = re.compile(r"[^\W\d_]{2,}")
 COMMON = frozenset((files("services.gateway") / "data" / "common_words.txt").read_text(encoding="utf-8").split())
 LONG_WORD = 5
+# How lists, records and sentences say that they hold nothing.
+_EMPTY = re.compile(
+    r"\[\s*\]|\{\s*\}|\b(?:none|null|n/a|nan)\b|\b(?:is|are|of|has|have|had)\s+(?:0|zero|no)\b(?![.,]\d)"
+    r"|\b(?:0|zero) (?:\w+ )?(?:records?|results?|movies?|films?|songs?|albums?|games?|matches|members?|awards?)\b"
+    r"|\b(?:is|are|was|were):?\s*[.;]?\s*$",
+    re.IGNORECASE | re.MULTILINE,
+)
+_NO_RECORD = re.compile(
+    r"\bno (?:\w+ ){0,2}(?:records?|match(?:es)?|results?|information|data|games?|events?)\b"
+    r"|\bnot? (?:found|held|played)\b|\bdid not (?:play|take place|happen|exist)\b",
+    re.IGNORECASE,
+)
 DEFAULT = "default"
 
 
@@ -75,7 +95,7 @@ class Head(BaseModel):
 
 
 class Confidence(BaseModel):
-    """`answer`: that an answer is right; `invalid`: that a question which was called invalid is so.
+    """`answer`: that an answer is right; `invalid`: that the question is invalid, whatever the model said of it.
 
     Args:
         fitted_on: what the heads were fitted on, for the reader.
@@ -88,6 +108,41 @@ class Confidence(BaseModel):
     invalid: Head | None = None
     fitted_on: str = ""
     generator: str = ""
+
+    def uses(self, names: frozenset[str]) -> bool:
+        """Whether any head weighs one of these signals."""
+        heads = (self.answer, self.invalid)
+        return any(names & set(head.names) for head in heads if head is not None)
+
+    def decide(self, signals: Mapping[str, float]) -> "Decision":
+        """What to say: whatever gains most, `2 p - 1` for a reply that is right with probability p, 0 for none."""
+        right = 0.0 if signals["said_unknown"] or signals["said_invalid"] else self.answer.probability(signals)
+        invalid = 0.0 if self.invalid is None else self.invalid.probability(signals)
+        if self.invalid is not None and invalid >= max(self.invalid.threshold, right):
+            return Decision("invalid_question", invalid, self._margin(right, invalid))
+        kind: Kind = "answer" if right >= self.answer.threshold else "unknown"
+        return Decision(kind, right, self._margin(right, invalid))
+
+    def _margin(self, right: float, invalid: float) -> float:
+        margins = [abs(right - self.answer.threshold)]
+        if self.invalid is not None:
+            margins.append(abs(invalid - self.invalid.threshold))
+        return min(margins)
+
+
+@dataclass(frozen=True, slots=True)
+class Decision:
+    """What to say of a question.
+
+    Args:
+        kind: the answer that was found, nothing, or that the question is invalid.
+        probability: of being right with it; of the answer's when nothing is said.
+        margin: how far the nearest probability is from its line.
+    """
+
+    kind: Kind
+    probability: float
+    margin: float
 
 
 def load() -> dict[str, Confidence]:
@@ -113,6 +168,7 @@ class Seen:
 
     Args:
         query: the question.
+        kind: of the greedy reply.
         answer: the greedy answer, normalised.
         sample: its tokens' log-probabilities.
         evidence: what the generator was shown.
@@ -122,11 +178,12 @@ class Seen:
     """
 
     query: str
+    kind: Kind
     answer: str
     sample: Sample
     evidence: Sequence[Evidence]
     classification: Classification
-    others: Sequence[tuple[Literal["answer", "unknown", "invalid_question"], str]] = field(default=())
+    others: Sequence[tuple[Kind, str]] = field(default=())
     check: float | None = None
 
 
@@ -163,6 +220,10 @@ def signals(seen: Seen) -> dict[str, float]:
         "invalid": _share_of(seen.others, "invalid_question"),
         "check": -1.0 if seen.check is None else seen.check,
         "dynamic": seen.classification.dynamic_probability,
+        "said_unknown": float(seen.kind == "unknown"),
+        "said_invalid": float(seen.kind == "invalid_question"),
+        "empty": _mean(bool(_EMPTY.search(item.text)) for item in seen.evidence),
+        "no_record": float(any(_NO_RECORD.search(item.text) for item in seen.evidence)),
         "false_premise": seen.classification.false_premise_probability,
         **{f"domain_{name}": domains.get(name, 0.0) for name in ("finance", "movie", "music", "open", "sports")},
     }
@@ -177,6 +238,11 @@ def words(text: str) -> set[str]:
 def share(part: set[str], whole: set[str]) -> float:
     """Share of `part` that is in `whole`; 0 of nothing."""
     return len(part & whole) / len(part) if part else 0.0
+
+
+def _mean(flags: Iterable[bool]) -> float:
+    seen = list(flags)
+    return sum(seen) / len(seen) if seen else 0.0
 
 
 def _share_of(others: Sequence[tuple[str, str]], kind: str) -> float:

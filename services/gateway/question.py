@@ -1,5 +1,6 @@
 """A question as strategies and steps see it."""
 
+import re
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -15,3 +16,19 @@ class Question:
     query_time: datetime
     search_results: tuple[SearchResult, ...] = ()
     evidence: tuple[Evidence, ...] = ()
+
+
+# "Can you tell me ...?" is no yes-or-no question, but small models answer "yes".
+_POLITE = re.compile(
+    r"^(?:(?:hey|hi|hello|please|so|ok(?:ay)?)\b[,!]?\s+)*"
+    r"(?:(?:can|could|would|will|do)\s+you\s+(?:please\s+|possibly\s+|happen\s+to\s+)?"
+    r"(?:tell|give|show|inform|remind|provide|name|list|find|share|specify|know)"
+    r"|(?:please\s+)?(?:tell|give|show|provide)|i(?:'d| would)\s+like\s+to\s+know|i\s+want\s+to\s+know|do\s+you\s+know)"
+    r"(?:\s+(?:me|us))?(?:\s+(?:with|about|of))?[,:]?\s+(?=\S)",
+    re.IGNORECASE,
+)
+
+
+def plain(query: str) -> str:
+    """A question without the phrase that asks for the favour of an answer."""
+    return _POLITE.sub("", query, count=1)

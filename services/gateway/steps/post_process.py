@@ -94,9 +94,19 @@ def settle(question: str, facts: KgResponse) -> Settled | None:
         return listed
     found = [_fact(query, statement) for statement in facts.statements]
     known = [fact for fact in found if fact is not None]
-    if len(known) != len(found):
+    return settle_facts(query, known) if len(known) == len(found) else None
+
+
+def settle_facts(query: str, facts: Sequence[Fact]) -> Settled | None:
+    """The answer that follows from facts, at least one, by the first rule that is certain of it.
+
+    Args:
+        query: the question in lower case, its white space single.
+        facts: all that was looked up for it.
+    """
+    if _NEGATED.search(query):
         return None
-    asked = _Asked(query, known)
+    asked = _Asked(query, facts)
     if asked.unknown_words():
         return None
     for rule in _RULES:
@@ -508,7 +518,7 @@ def _list(query: str, statements: Sequence[KgStatement]) -> Settled | None:
     values = [row.get(key) for row in rows]
     if len(statement.entities) != 1 or not all(isinstance(value, str) and value for value in values):
         return None
-    at = _place(query, statement.entities[0].name)
+    at = place(query, statement.entities[0].name)
     rising = re.search(r"where\((gt|lt)\(close, open\)\)", statement.source)
     if at is None or rising is None or not re.search(r"\b(?:days|dates)\b", query):
         return None
@@ -529,13 +539,13 @@ def _fact(query: str, statement: KgStatement) -> Fact | None:
     if any(not _HARMLESS_NOTE.fullmatch(note) for note in statement.notes):
         return None
     entity = statement.entities[0]
-    at = _place(query, entity.name)
+    at = place(query, entity.name)
     if at is None:
         return None
     rows = _rows(statement)
     aggregate = source["aggregate"] or ""
     raw, key = _value(statement, rows, aggregate)
-    value = _typed(raw)
+    value = typed(raw)
     measure = _measure_of(source["function"], key, query)
     if value is None or measure is None:
         return None
@@ -616,7 +626,7 @@ def _key(source: str) -> str:
     return str(projected[-1]) if projected and projected[-1] != "len" else ""
 
 
-def _typed(raw: Any) -> Value | None:
+def typed(raw: Any) -> Value | None:
     """A number, a whole date, or None."""
     if isinstance(raw, bool) or raw is None:
         return None
@@ -634,7 +644,7 @@ def _typed(raw: Any) -> Value | None:
     return None
 
 
-def _place(query: str, name: str) -> int | None:
+def place(query: str, name: str) -> int | None:
     """Where the question first names an entity, in whole words."""
     name = name.lower().strip()
     found = re.search(rf"(?<!\w){re.escape(name)}(?!\w)", query) if name else None

@@ -6,17 +6,18 @@ from math import exp
 from typing import Literal
 
 from services.gateway import confidence, prompts
-from services.gateway.confidence import Seen
+from services.gateway.confidence import Confidence, Seen
 from services.gateway.evidence import Evidence, harmless
 from services.gateway.mesh import Mesh
 from services.gateway.normalize import INVALID, UNKNOWN, Normalized, normalize
-from services.gateway.question import Question
+from services.gateway.question import Question, plain
 from services.gateway.run import Draft, Run
 from services.gateway.settings import GatewaySettings
 from services.gateway.steps.ask import NAMING_RESERVE_S, ask
 from services.gateway.steps.facts import answers, as_evidence, no_such_event
 from services.gateway.steps.generate import MIN_ANSWER_TOKENS, chat, fit
 from services.gateway.steps.post_process import settle
+from services.gateway.steps.statements import settle_texts
 from services.gateway.strategies.db3 import Db3
 from services.kit.llm import Completion, Constraint, Message, estimate_tokens
 
@@ -71,7 +72,12 @@ class Adaptive(Db3):
             return run.best
         abstention = Draft(evidence=tuple(shown))
         run.best = abstention
-        messages = chat(self._answer_prompt, question.query, question.query_time, shown)
+        query = plain(question.query)
+        settled = settle_texts(query, [item.text for item in shown])
+        if settled is not None:
+            run.decide("post_process", f"{settled.how}: {', '.join(settled.inputs)}")
+            return Draft(settled.answer, "answer", SETTLED, _source(shown), tuple(shown))
+        messages = chat(self._answer_prompt, query, question.query_time, shown)
         first = await ask(
             run,
             mesh,
@@ -86,37 +92,56 @@ class Adaptive(Db3):
         if first is None:
             return abstention
         said = _normal(first)[0]
-        if said.kind == "unknown":
-            return abstention
-        seen = Seen(question.query, said.answer, first.samples[0], shown, run.classification)
+        seen = Seen(question.query, said.kind, said.answer, first.samples[0], shown, run.classification)
         draft = Draft(said.answer, said.kind, 0.0, _source(shown), tuple(shown))
         return await self._weighed(draft, seen, messages, run, mesh)
 
     async def _weighed(self, draft: Draft, seen: Seen, messages: Sequence[Message], run: Run, mesh: Mesh) -> Draft:
-        """The draft with its probability, or an abstention where that is below the line."""
+        """The draft with its probability, an abstention, or the judgement that the question is invalid."""
         model = confidence.choose(self._models, mesh.llm.model)
-        head = None if model is None else model.invalid if draft.kind == "invalid_question" else model.answer
-        signals = confidence.signals(seen)
-        if model is None or (head is not None and abs(head.probability(signals) - head.threshold) < SURE):
-            signals = confidence.signals(await self._looked_again(seen, messages, run, mesh))
-        else:
-            run.decide("check", "no further call could change the outcome")
-        run.signals = signals
+        run.signals = confidence.signals(seen)
         if model is None:
-            return replace(draft, confidence=round(exp(signals["logprob_mean"]), 4))
-        if head is None:
-            return Draft(evidence=draft.evidence)
-        probability = head.probability(signals)
-        given = probability >= head.threshold
-        run.decide("confidence", f"{probability:.2f}, {'given' if given else 'kept back'} at {head.threshold:.2f}")
-        if given:
-            return replace(draft, confidence=round(probability, 4))
-        return Draft(UNKNOWN, "unknown", round(probability, 4), "none", draft.evidence)
+            if draft.kind != "unknown":
+                run.signals = confidence.signals(await self._looked_again(seen, messages, run, mesh))
+            return replace(draft, confidence=round(exp(run.signals["logprob_mean"]), 4))
+        decision = model.decide(run.signals)
+        samples, check = model.uses(confidence.SAMPLED), model.uses(confidence.CHECKED)
+        if draft.kind == "unknown" or not (samples or check):
+            run.decide("check", "no further call is of use")
+        elif decision.margin >= SURE:
+            run.decide("check", "no further call could change the outcome")
+        else:
+            again = await self._looked_again(seen, messages, run, mesh, samples=samples, check=check)
+            run.signals = confidence.signals(again)
+            decision = model.decide(run.signals)
+        run.decide("confidence", f"{decision.kind} with {decision.probability:.2f}; {_lines(model)}")
+        probability = round(decision.probability, 4)
+        if decision.kind == "answer":
+            return replace(draft, confidence=probability)
+        if decision.kind == "invalid_question":
+            return Draft(INVALID, "invalid_question", probability, draft.source, draft.evidence)
+        return Draft(UNKNOWN, "unknown", probability, "none", draft.evidence)
 
-    async def _looked_again(self, seen: Seen, messages: Sequence[Message], run: Run, mesh: Mesh) -> Seen:
-        """Further samples, and the model's own check; each left out where the time does not allow it."""
+    async def _looked_again(
+        self,
+        seen: Seen,
+        messages: Sequence[Message],
+        run: Run,
+        mesh: Mesh,
+        *,
+        samples: bool = True,
+        check: bool = True,
+    ) -> Seen:
+        """Further samples, and the model's own check; each left out where it is not wanted or the time is short."""
         known = sum(estimate_tokens(message.content) for message in messages)
-        samples = await ask(
+        if samples:
+            seen = await self._sampled(seen, messages, run, mesh, known)
+        if check and seen.kind == "answer":
+            seen = await self._checked(seen, messages, run, mesh, known)
+        return seen
+
+    async def _sampled(self, seen: Seen, messages: Sequence[Message], run: Run, mesh: Mesh, known: int) -> Seen:
+        drawn = await ask(
             run,
             mesh,
             "samples",
@@ -129,10 +154,9 @@ class Adaptive(Db3):
             n=SAMPLES,
             temperature=TEMPERATURE,
         )
-        if samples is not None:
-            seen = replace(seen, others=tuple((one.kind, one.answer) for one in _normal(samples)))
-        if seen.answer == INVALID:
-            return seen
+        return seen if drawn is None else replace(seen, others=tuple((one.kind, one.answer) for one in _normal(drawn)))
+
+    async def _checked(self, seen: Seen, messages: Sequence[Message], run: Run, mesh: Mesh, known: int) -> Seen:
         checked = await ask(
             run,
             mesh,
@@ -145,6 +169,11 @@ class Adaptive(Db3):
             logprobs=True,
         )
         return seen if checked is None else replace(seen, check=_yes(checked))
+
+
+def _lines(model: Confidence) -> str:
+    invalid = "" if model.invalid is None else f", invalid from {model.invalid.threshold:.2f} on"
+    return f"given from {model.answer.threshold:.2f} on{invalid}"
 
 
 def _normal(completion: Completion) -> list[Normalized]:

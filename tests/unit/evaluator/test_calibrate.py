@@ -1,62 +1,130 @@
 """The fitted confidence: its thresholds earn what they can, and nothing is reported on what it was fitted on."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-from services.evaluator.calibrate import Table, TooLittle, best_threshold, draw, fit, halves, probabilities, table
+from services.evaluator.calibrate import (
+    Table,
+    TooLittle,
+    apply,
+    best_threshold,
+    draw,
+    earned,
+    fit,
+    halves,
+    probabilities,
+    table,
+)
 from services.evaluator.store import Judgement, Prediction
 
+NAMES = ("telling", "noise", "constant", "false_premise", "check")
 
-def made(answers: int = 400, *, seed: int = 0) -> Table:
-    """Answers that are right as a logistic of one signal says; a second signal is noise, a third constant."""
+
+def made(questions: int = 400, *, seed: int = 0, checked: bool = False) -> Table:
+    """Answers that are right as a logistic of one signal says; another tells false questions; the others say nothing.
+
+    Args:
+        checked: let the costly signal `check` tell what no other does.
+    """
     chance = np.random.default_rng(seed)
-    signals = np.column_stack((chance.normal(size=answers), chance.normal(size=answers), np.ones(answers)))
-    right = (chance.random(answers) < 1 / (1 + np.exp(-2 * signals[:, 0]))).astype(np.int64)
-    return Table(("telling", "noise", "constant"), signals, right, tuple(f"q{i}" for i in range(answers)), answers)
+    signals = np.column_stack([chance.normal(size=questions) for _ in NAMES])
+    signals[:, 2] = 1
+    pull = 2 * signals[:, 0] + (4 * signals[:, 4] if checked else 0)
+    invalid = (signals[:, 3] > 1.2).astype(np.int64)
+    right = (chance.random(questions) < 1 / (1 + np.exp(-pull))).astype(np.int64) * (1 - invalid)
+    ids = tuple(f"q{i}" for i in range(questions))
+    domains = tuple("movie" if i % 3 else "music" for i in range(questions))
+    return Table(NAMES, signals, np.ones(questions, np.int64), right, invalid, ids, domains)
 
 
-def test_the_fit_finds_the_signal_that_tells() -> None:
-    head, held_out = fit(made())
-    weights = dict(zip(head["names"], head["weights"], strict=True))
-    assert set(weights) == {"telling", "noise"}
+def test_the_fit_finds_the_signals_that_tell() -> None:
+    data = made()
+    fitted = fit(data)
+    weights = dict(zip(fitted.answer["names"], fitted.answer["weights"], strict=True))
     assert weights["telling"] > 1 > abs(weights["noise"])
-    assert 0.35 < head["threshold"] < 0.65
-    assert abs(float(held_out.mean()) - float(made().right.mean())) < 0.05
+    assert "constant" not in weights
+    assert fitted.invalid is not None
+    named = dict(zip(fitted.invalid["names"], fitted.invalid["weights"], strict=True))
+    assert named["false_premise"] == max(named.values())
+    assert abs(float(fitted.right.mean()) - float(data.right.mean())) < 0.05
 
 
-def test_abstaining_earns_on_questions_that_were_not_fitted_on() -> None:
-    for half in halves(made(800)):
-        assert half["score"] > half["without"] + 0.1
+def test_abstaining_and_naming_false_questions_earn_on_questions_that_were_not_fitted_on() -> None:
+    data = made(800)
+    for _, reached in halves(data):
+        assert reached.score > reached.ungated + 0.2
+    valid_only = replace(fit(data), invalid=None)
+    assert apply(fit(data), data).score > apply(valid_only, data).score
+
+
+def test_a_call_that_earns_nothing_is_not_made_and_one_that_earns_is() -> None:
+    assert "check" not in fit(made()).answer["names"]
+    assert "check" in fit(made(checked=True)).answer["names"]
+
+
+def test_too_few_false_questions_make_no_head() -> None:
+    data = made()
+    fitted = fit(replace(data, invalid=np.zeros(400, np.int64)))
+    assert fitted.invalid is None
+    assert not fitted.false.any()
+
+
+def test_abstentions_of_the_model_cost_nothing() -> None:
+    data = replace(made(), answered=np.array([0, 1] * 200))
+    fitted = fit(data)
+    reached = earned(fitted, data, fitted.right, fitted.false)
+    assert reached.right + reached.wrong < 0.8
 
 
 @pytest.mark.parametrize(
     ("probability", "right", "threshold"),
     [
         ([0.9, 0.8, 0.2, 0.1], [1, 1, 0, 0], 0.5),
-        ([0.9, 0.8, 0.7], [1, 1, 1], 0.35),
+        # One answer below the half that is right may be luck; nine are not.
+        ([0.9, 0.4, 0.3], [1, 1, 0], 0.5),
+        ([0.9] + [0.4] * 9 + [0.1], [1] * 10 + [0], 0.25),
         ([0.9, 0.1], [0, 0], 1.0),
     ],
 )
-def test_the_threshold_earns_most(probability: list[float], right: list[int], threshold: float) -> None:
+def test_the_threshold_earns_most_and_is_not_drawn_by_luck(
+    probability: list[float], right: list[int], threshold: float
+) -> None:
     assert best_threshold(np.array(probability), np.array(right)) == pytest.approx(threshold)
 
 
 def test_probabilities_are_found_by_the_names_of_columns() -> None:
     data = made()
-    head, _ = fit(data)
+    head = fit(data).answer
     turned = probabilities(head, data.signals[:, ::-1], data.names[::-1])
     assert np.allclose(turned, probabilities(head, data.signals, data.names))
 
 
 def test_pictures_are_drawn(tmp_path: Path) -> None:
     data = made()
-    draw(fit(data)[1], data.right, data.asked, tmp_path)
+    draw(fit(data), data, tmp_path)
     assert {path.name for path in tmp_path.iterdir()} == {"calibration.png", "risk_coverage.png"}
 
 
 def test_a_run_without_signals_is_refused() -> None:
     line = Prediction(id="q", query="q", gold=("a",), label_kind="answer", kind="answer")
     with pytest.raises(TooLittle, match="0 answers"):
-        table([line], {"q": Judgement(id="q", outcome="right", by="rules")}, invalid=False)
+        table([line], {"q": Judgement(id="q", outcome="right", by="rules")})
+
+
+def test_the_table_knows_what_was_answered_and_what_should_not_have_been() -> None:
+    lines = [
+        Prediction(
+            id=f"q{i}",
+            query="q",
+            gold=("a",),
+            label_kind="invalid" if i % 4 == 0 else "answer",
+            kind="unknown" if i % 3 == 0 else "answer",
+            signals={"support": i / 60},
+        )
+        for i in range(60)
+    ]
+    found = table(lines, {line.id: Judgement(id=line.id, outcome="right", by="rules") for line in lines})
+    assert (found.answered.sum(), found.invalid.sum(), found.right.sum()) == (40, 15, 40)

@@ -14,6 +14,7 @@ PAGE = Evidence("The Harbour Light was built in 1864 by Marta Lindqvist for 1,20
 def seen(answer: str, **change: object) -> Seen:
     values: dict[str, object] = {
         "query": "who built the harbour light?",
+        "kind": "answer",
         "answer": answer,
         "sample": Sample(answer, "stop", -0.2, (-0.1, -0.3)),
         "evidence": [PAGE],
@@ -87,3 +88,49 @@ def test_a_generator_has_its_own_model_or_the_default() -> None:
     assert confidence.choose(models, "org/some-model") is own
     assert confidence.choose(models, "another") is default
     assert confidence.choose({}, "another") is None
+
+
+def weighed(signal: str, *, threshold: float = 0.5) -> Head:
+    return head(names=(signal,), means=(0.5,), scales=(0.5,), weights=(4.0,), threshold=threshold)
+
+
+@pytest.mark.parametrize(
+    ("kind", "support", "no_record", "said"),
+    [
+        ("answer", 1.0, 0.0, "answer"),
+        ("answer", 0.0, 0.0, "unknown"),
+        ("answer", 0.0, 1.0, "invalid_question"),
+        ("unknown", 1.0, 0.0, "unknown"),
+        ("unknown", 1.0, 1.0, "invalid_question"),
+        ("invalid_question", 1.0, 0.0, "unknown"),
+    ],
+)
+def test_the_reply_that_gains_most_is_chosen(kind: str, support: float, no_record: float, said: str) -> None:
+    model = confidence.Confidence(answer=weighed("support"), invalid=weighed("no_record"))
+    found = signals(seen("Marta Lindqvist", kind=kind)) | {"support": support, "no_record": no_record}
+    assert model.decide(found).kind == said
+
+
+def test_a_model_knows_which_calls_it_needs() -> None:
+    model = confidence.Confidence(answer=weighed("support"), invalid=weighed("check"))
+    assert model.uses(confidence.CHECKED)
+    assert not model.uses(confidence.SAMPLED)
+    assert model.decide(signals(seen("Marta Lindqvist", check=0.5))).margin == pytest.approx(0.0, abs=0.01)
+
+
+@pytest.mark.parametrize(
+    ("text", "empty", "no_record"),
+    [
+        ("The Harbour Light was built in 1864.", 0, 0),
+        ("the awards are []", 1, 0),
+        ("born: None", 1, 0),
+        ("The band has 0 members.", 1, 0),
+        ("The growth is 0.4 percent.", 0, 0),
+        ("There is no match record for that day.", 1, 1),
+        ("No such game was found on 2024-01-02.", 0, 1),
+        ("The match was not played.", 0, 1),
+    ],
+)
+def test_emptiness_is_seen(text: str, empty: int, no_record: int) -> None:
+    found = signals(seen("x", evidence=[Evidence(text, page=0)]))
+    assert (found["empty"], found["no_record"]) == (empty, no_record)

@@ -1,0 +1,120 @@
+"""`adaptive` through the real mesh: what it weighs, when it calls a question false, and which calls it spares."""
+
+from typing import Any
+
+import httpx
+import pytest
+
+from services.gateway import confidence
+from services.gateway.confidence import Confidence, Head
+from tests.mesh.conftest import Services
+
+pytestmark = pytest.mark.anyio
+
+QUESTION = {
+    "query": "can you tell me who built the harbour light?",
+    "evidence": ["The Harbour Light was built by Marta Lindqvist in 1864."],
+    "strategy": "adaptive",
+    "trace": True,
+}
+
+
+def head(signal: str, weight: float, *, threshold: float = 0.5) -> Head:
+    """A head of one signal: sure of it at 1, sure of the contrary at 0."""
+    return Head(names=(signal,), means=(0.5,), scales=(0.5,), weights=(weight,), intercept=0.0, threshold=threshold)
+
+
+def fitted(monkeypatch: pytest.MonkeyPatch, **heads: Head) -> None:
+    model = Confidence(**({"answer": head("support", 4)} | heads))  # type: ignore[arg-type]
+    monkeypatch.setattr(confidence, "load", lambda: {"default": model})
+
+
+async def ask(services: Services, **change: Any) -> dict[str, Any]:
+    async with services.gateway() as gateway:
+        reply = await gateway.post("/answer", json=QUESTION | change)
+    assert reply.status_code == 200, reply.text
+    body: dict[str, Any] = reply.json()
+    return body
+
+
+def says(services: Services, text: str) -> None:
+    services.generator.reply = lambda _: text
+
+
+async def test_what_the_evidence_supports_is_given(services: Services, monkeypatch: pytest.MonkeyPatch) -> None:
+    fitted(monkeypatch)
+    says(services, "Marta Lindqvist")
+    body = await ask(services)
+    assert (body["answer"], body["kind"]) == ("Marta Lindqvist", "answer")
+    assert body["confidence"] > 0.9
+
+
+async def test_what_it_does_not_support_is_kept_back(services: Services, monkeypatch: pytest.MonkeyPatch) -> None:
+    fitted(monkeypatch)
+    says(services, "Jonas Berg")
+    body = await ask(services)
+    assert (body["answer"], body["kind"], body["source"]) == ("i don't know", "unknown", "none")
+    assert body["confidence"] < 0.1
+    assert body["citations"]
+
+
+async def test_a_question_is_called_false_whatever_the_model_said(
+    services: Services, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fitted(monkeypatch, invalid=head("no_record", 6))
+    says(services, "Marta Lindqvist")
+    body = await ask(services, evidence=["There is no record of a harbour light by Marta Lindqvist."])
+    assert (body["answer"], body["kind"]) == ("invalid question", "invalid_question")
+    says(services, "i don't know")
+    body = await ask(services, evidence=["There is no record of a harbour light."])
+    assert body["kind"] == "invalid_question"
+
+
+async def test_calls_that_no_head_weighs_are_not_made(services: Services, monkeypatch: pytest.MonkeyPatch) -> None:
+    fitted(monkeypatch)
+    says(services, "Marta Lindqvist")
+    assert (await ask(services))["usage"]["llm_calls"] == 1
+
+
+@pytest.mark.parametrize(("signal", "calls"), [("check", 2), ("agreement", 2)])
+async def test_a_call_that_may_change_the_outcome_is_made(
+    services: Services, monkeypatch: pytest.MonkeyPatch, signal: str, calls: int
+) -> None:
+    # Weighed hardly at all, so that the first look leaves it near the line.
+    fitted(monkeypatch, answer=head(signal, 0.01))
+    services.generator.reply = lambda body: "yes" if "structured_outputs" in body else "Marta Lindqvist"
+    body = await ask(services)
+    assert body["usage"]["llm_calls"] == calls
+    assert body["signals"][signal] > 0
+
+
+async def test_nothing_is_asked_again_where_the_first_look_is_sure(
+    services: Services, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    sure = Head(
+        names=("support", "check"),
+        means=(0.5, 0.5),
+        scales=(0.5, 0.5),
+        weights=(9.0, 0.1),
+        intercept=0.0,
+        threshold=0.5,
+    )
+    fitted(monkeypatch, answer=sure)
+    says(services, "Marta Lindqvist")
+    body = await ask(services)
+    assert body["usage"]["llm_calls"] == 1
+    assert any("could change the outcome" in event["detail"] for event in body["trace"]["events"])
+
+
+async def test_polite_phrases_are_not_shown_to_the_model(services: Services, gateway: httpx.AsyncClient) -> None:
+    says(services, "Marta Lindqvist")
+    await gateway.post("/answer", json=QUESTION)
+    prompt = services.generator.requests[0]["messages"][-1]["content"]
+    assert "Question: who built the harbour light?" in prompt
+
+
+async def test_statements_that_settle_a_question_need_no_model(services: Services, gateway: httpx.AsyncClient) -> None:
+    told = ["the budget of Northern Pier is 900000", "the budget of The Ninth Wave is 70000000"]
+    question = {"query": "which movie had the higher budget, northern pier or the ninth wave?", "evidence": told}
+    body = (await gateway.post("/answer", json=QUESTION | question)).json()
+    assert (body["answer"], body["usage"]["llm_calls"]) == ("the ninth wave", 0)
