@@ -14,7 +14,7 @@ BIN := .venv/bin
 TORCH := $(shell sed -n 's/^ *"\(torch==[^"]*\)".*/\1/p' pyproject.toml | head -n 1)
 STAMP := .setup/installed-$(shell cksum < pyproject.toml | tr -d ' ')
 
-.PHONY: help setup generator demo up down status logs lint format test test-fast contracts bench bench-ranking bench-records bench-names bench-kg eval-kg bench-classifier eval-classifier eval eval-answers eval-check eval-baseline eval-calculator fuzz-calculator injection hang-up overload load rolling-restart k8s-check compose-check compose-test wheels clean distclean
+.PHONY: help setup generator demo up down status logs lint format test test-fast contracts bench bench-ranking bench-records bench-names bench-kg eval-kg bench-classifier eval-classifier eval eval-answers eval-check eval-baseline eval-calculator eval-premise fuzz-calculator injection hang-up overload load rolling-restart k8s-check compose-check compose-test wheels clean distclean
 
 help: ## Show this list.
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  %-16s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
@@ -124,6 +124,9 @@ eval-baseline: up ## Measure naive-rag and db3 and keep their reports; MODEL=nam
 
 eval-calculator: setup ## Measure the calculator on TAT-QA; needs CRAGMESH_EVAL_DATA, ARGS="--generator URL".
 	$(BIN)/python -m tests.bench.calculator $(ARGS)
+
+eval-premise: up ## Precision and recall of "invalid question" on FreshQA; ARGS="--sample 100".
+	$(BIN)/python -m tests.bench.premise $(ARGS)
 
 fuzz-calculator: setup ## Fuzz the calculator; ARGS="--minutes 60".
 	nice -n 19 $(BIN)/python -m tests.bench.calculator_fuzz $(ARGS)

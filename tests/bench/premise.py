@@ -1,0 +1,202 @@
+"""Precision and recall of "invalid question" on FreshQA, whose makers marked the questions with a false premise.
+
+    python -m tests.bench.premise [--strategies electric-sheep,adaptive] [--sample 100] [--concurrency 2]
+
+A running gateway is asked each question with the Wikipedia pages that its source names (some name none); half of a
+sample has a false premise, so chance has a precision of a half there. Beside the strategies the classifier's own
+probability is shown over a range of lines. Data are found through CRAGMESH_EVAL_DATA, the gateway through
+CRAGMESH_GATEWAY_URL. Writes `out/premise.json` and `out/premise.png`.
+"""
+
+import argparse
+import asyncio
+import gzip
+import hashlib
+import json
+import os
+import pathlib
+import sys
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from html import escape
+from typing import Any
+
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+from rich.table import Table
+
+from proto.answer import AnswerResponse
+from services.evaluator.mesh import MeshClient, NoAnswer
+from services.kit.settings import MeshUrls
+
+OUT = pathlib.Path("out")
+QUESTIONS, PAGES = "freshqa.jsonl", "freshqa_wiki_docs.jsonl.gz"
+# FreshQA's answers are those of late 2023.
+ASKED_AT = "2023-12-01T12:00:00Z"
+LINES = (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9)
+MAX_PAGE_CHARS = 200_000
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    id: str
+    question: str
+    false_premise: bool
+    pages: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    strategy: str
+    id: str
+    false_premise: bool
+    kind: str
+    classifier: float
+
+
+def load(folder: pathlib.Path) -> tuple[list[Case], dict[str, str]]:
+    """Questions, and pages by the name that the questions know them by."""
+    with gzip.open(folder / PAGES, "rt", encoding="utf-8") as file:
+        texts = {row["title"].replace(" ", "_"): row["text"] for row in map(json.loads, file)}
+    cases = []
+    for line in (folder / QUESTIONS).read_text(encoding="utf-8").splitlines():
+        row = json.loads(line)
+        pages = tuple(name for name in row.get("wiki_docs") or () if name in texts)
+        cases.append(Case(str(row["id"]), row["question"], bool(row["false_premise"]), pages))
+    return cases, texts
+
+
+def sample(cases: Sequence[Case], size: int) -> list[Case]:
+    """As many with a false premise as without, the same ones for a size; all of them for 0."""
+    if not size:
+        return list(cases)
+    ranked = sorted(cases, key=lambda case: hashlib.sha256(case.id.encode()).digest())
+    false = [case for case in ranked if case.false_premise][: size // 2]
+    return false + [case for case in ranked if not case.false_premise][: size - len(false)]
+
+
+def body(case: Case, texts: dict[str, str], strategy: str) -> bytes:
+    pages = [
+        {"page_name": name.replace("_", " "), "page_result": _html(texts[name][:MAX_PAGE_CHARS])} for name in case.pages
+    ]
+    question = {"query": case.question, "query_time": ASKED_AT, "search_results": pages, "strategy": strategy}
+    return json.dumps(question).encode()
+
+
+def _html(text: str) -> str:
+    paragraphs = "".join(f"<p>{escape(part)}</p>" for part in text.split("\n") if part.strip())
+    return f"<html><body><main>{paragraphs}</main></body></html>"
+
+
+async def ask(
+    cases: Sequence[Case], texts: dict[str, str], strategies: Sequence[str], concurrency: int, console: Console
+) -> list[Outcome]:
+    gate = asyncio.Semaphore(concurrency)
+    outcomes: list[Outcome] = []
+    bar = Progress(
+        TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn(), console=console
+    )
+    async with MeshClient(str(MeshUrls().gateway_url)) as mesh:
+
+        async def one(strategy: str, case: Case, task: Any) -> None:
+            async with gate:
+                try:
+                    reply, _, _ = await mesh.ask(body(case, texts, strategy), budget_s=30.0)
+                except NoAnswer as error:
+                    console.print(f"{case.id}: {error}", style="yellow", markup=False)
+                    return
+                outcomes.append(outcome(strategy, case, reply))
+                bar.advance(task)
+
+        with bar:
+            for strategy in strategies:
+                task = bar.add_task(strategy, total=len(cases))
+                async with asyncio.TaskGroup() as group:
+                    for case in cases:
+                        group.create_task(one(strategy, case, task))
+    return outcomes
+
+
+def outcome(strategy: str, case: Case, reply: AnswerResponse) -> Outcome:
+    labels = reply.classification
+    return Outcome(
+        strategy, case.id, case.false_premise, reply.kind, labels.false_premise_probability if labels else 0.0
+    )
+
+
+def measured(said: Sequence[bool], false: Sequence[bool]) -> dict[str, float]:
+    """Precision, recall and F1 of having said that questions are invalid."""
+    hits = sum(one and other for one, other in zip(said, false, strict=True))
+    precision = hits / sum(said) if any(said) else 0.0
+    recall = hits / sum(false) if any(false) else 0.0
+    f1 = 2 * precision * recall / (precision + recall) if hits else 0.0
+    return {"said": float(sum(said)), "precision": precision, "recall": recall, "f1": f1}
+
+
+def report(outcomes: Sequence[Outcome], console: Console) -> dict[str, dict[str, float]]:
+    rows: dict[str, dict[str, float]] = {}
+    for strategy in dict.fromkeys(item.strategy for item in outcomes):
+        chosen = [item for item in outcomes if item.strategy == strategy]
+        false = [item.false_premise for item in chosen]
+        rows[strategy] = measured([item.kind == "invalid_question" for item in chosen], false)
+        rows[strategy] |= {
+            f"{kind} of false ones": sum(item.kind == kind and item.false_premise for item in chosen) / sum(false)
+            for kind in ("answer", "unknown")
+        }
+    first = [item for item in outcomes if item.strategy == outcomes[0].strategy]
+    for line in LINES:
+        said = [item.classifier >= line for item in first]
+        rows[f"classifier from {line:.1f} on"] = measured(said, [item.false_premise for item in first])
+    board = Table('"invalid question" on FreshQA', "said", "precision", "recall", "F1")
+    for name, row in rows.items():
+        board.add_row(name, f"{row['said']:.0f}", *(f"{row[key]:.2f}" for key in ("precision", "recall", "f1")))
+    console.print(board)
+    console.print(f"{len(first)} questions, {sum(item.false_premise for item in first)} with a false premise")
+    return rows
+
+
+def draw(rows: dict[str, dict[str, float]], path: pathlib.Path) -> None:
+    import matplotlib
+
+    matplotlib.use("Agg")
+    from matplotlib import pyplot
+
+    figure, axis = pyplot.subplots(figsize=(5.5, 4.5))
+    line = [row for name, row in rows.items() if name.startswith("classifier") and row["said"]]
+    axis.plot([row["recall"] for row in line], [row["precision"] for row in line], "o-", label="classifier alone")
+    for name, row in rows.items():
+        if not name.startswith("classifier"):
+            axis.plot(row["recall"], row["precision"], "s", label=name)
+    axis.set(xlabel="recall", ylabel="precision", xlim=(0, 1), ylim=(0, 1.02), title='"invalid question" on FreshQA')
+    axis.legend()
+    figure.savefig(path, dpi=110, bbox_inches="tight")
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else "")
+    parser.add_argument("--strategies", default="electric-sheep,adaptive")
+    parser.add_argument("--sample", type=int, default=0, help="so many questions, half of them false; 0 takes all")
+    parser.add_argument("--concurrency", type=int, default=2)
+    options = parser.parse_args()
+    console = Console()
+    folder = os.environ.get("CRAGMESH_EVAL_DATA")
+    if not folder or not (pathlib.Path(folder) / QUESTIONS).is_file():
+        console.print(f"CRAGMESH_EVAL_DATA names no folder with {QUESTIONS}", style="red")
+        return 2
+    cases, texts = load(pathlib.Path(folder))
+    strategies = options.strategies.split(",")
+    outcomes = asyncio.run(ask(sample(cases, options.sample), texts, strategies, options.concurrency, console))
+    if not outcomes:
+        return 1
+    rows = report(outcomes, console)
+    OUT.mkdir(exist_ok=True)
+    draw(rows, OUT / "premise.png")
+    (OUT / "premise.json").write_text(
+        json.dumps({"rows": rows, "outcomes": [asdict(item) for item in outcomes]}, indent=1) + "\n", encoding="utf-8"
+    )
+    console.print(str(OUT / "premise.png"))
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
