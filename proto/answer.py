@@ -19,6 +19,7 @@ from proto.base import (
     StageTiming,
 )
 from proto.classify import Classification
+from proto.collections import CollectionName
 from proto.kg import KgResponse
 
 AnswerKind = Literal["answer", "unknown", "invalid_question"]
@@ -51,6 +52,9 @@ class AnswerRequest(Contract):
     query: Query = Field(description="The question.")
     query_time: QueryTime | None = Field(None, description="When it is asked; now by default.")
     search_results: tuple[SearchResult, ...] = Field((), max_length=MAX_PAGES, description="Pages to answer from.")
+    collection: CollectionName | None = Field(
+        None, description="A collection to answer from, instead of or beside `search_results`."
+    )
     evidence: tuple[Passage, ...] = Field(
         (),
         max_length=MAX_PAGES,
@@ -81,15 +85,21 @@ class AnswerRequest(Contract):
 class Citation(Contract):
     """A passage that the answer rests on."""
 
-    page: Count = Field(description="Index in `search_results`, or in `evidence` when that was given.")
+    page: Count = Field(
+        description="Index in `search_results`, or in `evidence` when that was given; past their end for a document of "
+        "the collection."
+    )
     page_name: str = Field("", description="Title of the page.")
     page_url: str = Field("", description="Address of the page.")
     text: str = Field(description="The passage as the generator saw it.")
     score: float = Field(allow_inf_nan=False, description="The reranker's relevance.")
     start: Count = Field(0, description="First character, in the page's extracted text.")
     end: Count = Field(0, description="One past the last character.")
+    document: str = Field("", description="Id in the collection; empty for what is not from there.")
     source: CitationSource = Field(
-        "web", description="A page, facts of the knowledge graph, stable records, a calculation, or the model's memory."
+        "web",
+        description="A page or document, facts of the knowledge graph, stable records, a calculation, or the model's "
+        "memory.",
     )
 
 

@@ -14,8 +14,14 @@ MAX_FIELDS = 32
 CollectionName = Annotated[str, StringConstraints(pattern=r"^[a-z0-9][a-z0-9_-]{0,62}$")]
 EncoderName = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]{0,62}$")]
 FieldName = Annotated[str, StringConstraints(pattern=r"^[A-Za-z_][A-Za-z0-9_]{0,62}$")]
-FieldValue = str | int | float | bool
+# JSON's numbers are doubles, which hold whole numbers exactly up to here.
+WHOLE = 2**53
+FieldValue = str | Annotated[int, Field(ge=-WHOLE, le=WHOLE)] | Annotated[float, Field(allow_inf_nan=False)] | bool
 DocumentFormat = Literal["html", "markdown", "text"]
+ROUTES = {
+    "/collections/{name}/documents": ("Ingest", "IngestRequest", "IngestResponse"),
+    "/collections/{name}/search": ("Search", "SearchRequest", "SearchResponse"),
+}
 # The name of BM25's list among the encoders'.
 BM25 = "bm25"
 
@@ -49,7 +55,7 @@ class CreateCollection(Contract):
 
 class CollectionInfo(Contract):
     name: str = Field(description="Its name.")
-    encoders: tuple[str, ...] = Field(description="Its named vectors.")
+    encoders: tuple[str, ...] = Field((), description="Its named vectors.")
     chunked: bool = Field(description="Whether documents are cut into chunks.")
     documents: Count = Field(description="Documents indexed.")
     points: Count = Field(description="Chunks, or whole documents.")
@@ -122,8 +128,10 @@ class RankedList(Contract):
 
     encoder: str = Field(description="An encoder's name, or `bm25`.")
     query: Count = Field(description="Index in `queries`.")
-    hits: tuple[Count, ...] = Field(description="Indexes in `hits`, best first.")
-    scores: tuple[float, ...] = Field(description="Cosines, or BM25's scores, in the same order.")
+    hits: tuple[Count, ...] = Field((), description="Indexes in `hits`, best first.")
+    scores: tuple[Annotated[float, Field(allow_inf_nan=False)], ...] = Field(
+        (), description="Cosines, or BM25's scores, in the same order."
+    )
 
 
 class SearchResponse(Contract):

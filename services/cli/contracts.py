@@ -38,6 +38,10 @@ APPS = {
 }
 
 SCALARS: dict[Any, str] = {bool: "bool", int: "int32", float: "double", str: "string", datetime: "string"}
+# A value of any of these is what JSON calls one: proto3 has a well-known message for it, with a JSON form to match.
+VALUES = {bool, int, float, str}
+VALUE = "google.protobuf.Value"
+VALUE_FILE = "google/protobuf/struct.proto"
 INT32 = range(-(2**31), 2**31)
 LINE = 120
 
@@ -171,6 +175,8 @@ def _type(annotation: Any, metadata: tuple[Any, ...]) -> _Type:
         return _type(args[0], (*args[1:], *metadata))
     if origin in (Union, types.UnionType):
         values = [arg for arg in args if arg is not types.NoneType]
+        if len(values) == len(args) == len(VALUES) and {_bare(arg) for arg in args} == VALUES:
+            return _Type(VALUE, "singular", ("a text, a number or a truth value.",))
         if len(values) != 1:
             raise ContractError("a union has no proto3 JSON form")
         inner = _type(values[0], metadata)
@@ -181,7 +187,7 @@ def _type(annotation: Any, metadata: tuple[Any, ...]) -> _Type:
         item = _plain(args[0])
         limits = [*_size(metadata, "items"), *(f"Each: {limit}" for limit in item.limits)]
         return _Type(item.name, "repeated", tuple(limits), item.message)
-    if origin is dict and args[0] is str:
+    if origin is dict and _bare(args[0]) is str:
         value = _plain(args[1])
         limits = [*_size(metadata, "entries"), *(f"Each value: {limit}" for limit in value.limits)]
         return _Type(f"map<string, {value.name}>", "map", tuple(limits), value.message)
@@ -196,9 +202,13 @@ def _type(annotation: Any, metadata: tuple[Any, ...]) -> _Type:
     raise ContractError(f"{annotation!r} has no proto3 form")
 
 
+def _bare(annotation: Any) -> Any:
+    return _bare(get_args(annotation)[0]) if get_origin(annotation) is Annotated else annotation
+
+
 def _plain(annotation: Any) -> _Type:
     item = _type(annotation, ())
-    if item.label:
+    if item.label and item.name != VALUE:
         raise ContractError("a list or a map holds only messages and scalars that are not null")
     return item
 
@@ -259,7 +269,7 @@ class _File:
 
     def text(self) -> str:
         blocks = [*self._services(), *(self._message(model) for model in self.models)]
-        imports = [f'import "{PACKAGE.replace(".", "/")}/{name}.proto";' for name in sorted(self.imports)]
+        imports = [f'import "{path}";' for path in sorted(self.imports)]
         head = [
             f"// Generated from proto/{self.name}.py by `make contracts`: edits are lost.",
             "",
@@ -276,7 +286,8 @@ class _File:
             (module.ROUTES for module in modules if module is not None and hasattr(module, "ROUTES")), {}
         )
         if routes:
-            lines = [f"service {self.name.capitalize()} {{"]
+            name = self.name.capitalize()
+            lines = [f"service {name}{'Service' if name in self.numbers else ''} {{"]
             for path, (task, request, response) in routes.items():
                 lines += [f"  // `POST {path}`, both ways as JSON.", f"  rpc {task}({request}) returns ({response});"]
             yield [*lines, "}"]
@@ -306,7 +317,9 @@ class _File:
     def _field(self, name: str, field: FieldInfo, number: int) -> list[str]:
         kind = _type(field.annotation, tuple(field.metadata))
         if kind.message and self.owners[kind.message] != self.name:
-            self.imports.add(self.owners[kind.message])
+            self.imports.add(f"{PACKAGE.replace('.', '/')}/{self.owners[kind.message]}.proto")
+        if VALUE in kind.name:
+            self.imports.add(VALUE_FILE)
         label = "optional" if kind.plain_scalar and (field.is_required() or _default(field)) else kind.label
         # The mapping would call it lowerCamelCase.
         option = f' [json_name = "{name}"]' if "_" in name else ""
@@ -324,7 +337,7 @@ def _sentences(kind: _Type, field: FieldInfo) -> Iterator[str]:
     for limit in kind.limits:
         yield limit[0].upper() + limit[1:]
     # Lists and maps say so by their least size: proto3 has no other way.
-    if field.is_required() and not kind.label:
+    if field.is_required() and kind.label in ("", "singular"):
         yield "Required."
     elif kind.plain_scalar and (default := _default(field)):
         yield f"Default: {_number(default) if isinstance(default, float) else json.dumps(default)}."

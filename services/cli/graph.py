@@ -17,6 +17,7 @@ from rich.text import Text
 from proto.base import Problem
 from proto.kg import KgCatalogue, KgExecuteRequest, KgFunction, KgRequest, KgResponse, KgStatement
 from services.cli.console import plain
+from services.kit.deadline import MESH_TOKEN_HEADER
 
 CALL_S = 40.0
 ROWS_SHOWN = 10
@@ -45,10 +46,11 @@ class KgProblem(Exception):
 
 
 class KgClient:
-    """The KG-API-parser at `url`."""
+    """The KG-API-parser at `url`; `token` is the mesh's, where its services ask for one."""
 
-    def __init__(self, url: str, *, transport: httpx.BaseTransport | None = None) -> None:
-        self._http = httpx.Client(base_url=url, timeout=CALL_S, transport=transport)
+    def __init__(self, url: str, *, token: str = "", transport: httpx.BaseTransport | None = None) -> None:
+        headers = {MESH_TOKEN_HEADER: token} if token else {}
+        self._http = httpx.Client(base_url=url, headers=headers, timeout=CALL_S, transport=transport, trust_env=False)
         self.url = url
 
     def ask(self, request: KgRequest) -> KgResponse:

@@ -15,7 +15,7 @@ from services.cli.ask import PROBLEM, UNREACHABLE, USAGE
 from services.cli.console import err, out, plain, say, write
 from services.cli.services import root
 from services.cli.settings import CliSettings
-from services.kit.settings import MeshUrls
+from services.kit.settings import KitSettings, MeshUrls
 
 if TYPE_CHECKING:
     from services.kg.load import LoadReport
@@ -148,7 +148,7 @@ def _call(call: Callable[[graph.KgClient], KgResponse], *, as_json: bool) -> Non
 
 def _client() -> graph.KgClient:
     try:
-        return graph.KgClient(root("kg", MeshUrls()))
+        return graph.KgClient(root("kg", MeshUrls()), token=KitSettings().mesh_token)
     except ValidationError as error:
         _fail(f"settings: {error.errors()[0]['msg']}", USAGE)
 

@@ -20,11 +20,15 @@ from services.cli.calibrate import calibrate
 from services.cli.classifier import app as classifier
 from services.cli.console import err, out, plain, say, write
 from services.cli.eval import app as evaluation
+from services.cli.index import collections, index
 from services.cli.kg import app as knowledge
+from services.cli.papers.commands import app as papers
 from services.cli.questions import BadInput
+from services.cli.search import search
 from services.cli.services import embedded, root
 from services.cli.settings import CliSettings, project_root
 from services.cli.supervisor import MeshFailure, OnChange, Supervisor
+from services.cli.train import app as training
 from services.kit.settings import MeshUrls
 
 Result = TypeVar("Result")
@@ -45,7 +49,12 @@ app = typer.Typer(
 app.add_typer(evaluation)
 app.add_typer(classifier)
 app.add_typer(knowledge)
+app.add_typer(papers)
+app.add_typer(training)
 app.command()(calibrate)
+app.command(name="index")(index)
+app.command(name="search")(search)
+app.command(name="collections")(collections)
 
 Strategy = Annotated[str, typer.Option(help="How to answer; the gateway's default when not given.")]
 BudgetS = Annotated[

@@ -111,8 +111,8 @@ def read_record(path: Path, index: int) -> dict[str, Any]:
     """
     count = 0
     try:
-        with _open(path) as lines:
-            for line in _bounded(lines, path):
+        with open_lines(path) as lines:
+            for line in bounded_lines(lines, path):
                 if not line.strip():
                     continue
                 if count == index:
@@ -125,13 +125,19 @@ def read_record(path: Path, index: int) -> dict[str, Any]:
     raise BadInput(f"{path}: has no record {index}: it holds {count}, numbered from 0 to {count - 1}")
 
 
-def _open(path: Path) -> IO[bytes]:
+def open_lines(path: Path) -> IO[bytes]:
+    """A file to be read line by line, unpacked if its name says that it is packed."""
     openers: dict[str, Any] = {".gz": gzip.open, ".bz2": bz2.open}
     opened: IO[bytes] = openers.get(path.suffix.lower(), open)(path, "rb")
     return opened
 
 
-def _bounded(lines: IO[bytes], path: Path) -> Iterator[bytes]:
+def bounded_lines(lines: IO[bytes], path: Path) -> Iterator[bytes]:
+    """Its lines.
+
+    Raises:
+        BadInput: one is too long to be a record.
+    """
     while line := lines.readline(MAX_RECORD_BYTES + 1):
         if len(line) > MAX_RECORD_BYTES:
             raise BadInput(f"{path}: a line is longer than {MAX_RECORD_BYTES // 2**20} MiB")
@@ -162,7 +168,7 @@ def _page(path: Path) -> dict[str, str]:
         content = path.read_bytes() if size <= MAX_PAGE_BYTES else b""
     except OSError as error:
         raise BadInput(f"{path}: {error.strerror}") from None
-    text = _decode(content, path)
+    text = decode(content, path)
     if size > MAX_PAGE_BYTES or len(text) > MAX_PAGE_CHARS:
         raise BadInput(f"{path}: is larger than the {MAX_PAGE_CHARS:,} characters that a page may have")
     if not text.strip():
@@ -172,7 +178,12 @@ def _page(path: Path) -> dict[str, str]:
     return {"page_name": _title(text) or path.name, "page_url": f"file:{path.name}", "page_result": text}
 
 
-def _decode(content: bytes, path: Path) -> str:
+def decode(content: bytes, path: Path) -> str:
+    """A file's text, by UTF-8, by the encoding that it declares, or else by Windows' own.
+
+    Raises:
+        BadInput: it is no text.
+    """
     try:
         text = content.decode("utf-8-sig")
     except UnicodeDecodeError:

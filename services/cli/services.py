@@ -115,9 +115,9 @@ def _ours(
 
 def _generator(urls: MeshUrls) -> Service:
     url = root("generator", urls).removesuffix("/v1")
+    key = urls.generator_api_key
+    headers = {"authorization": f"Bearer {key}"} if key else {}
     if "generator_url" in urls.model_fields_set:
-        key = urls.generator_api_key
-        headers = {"authorization": f"Bearer {key}"} if key else {}
         # Every OpenAI-compatible server lists its models; not every one has vLLM's `/health`.
         return Service("generator", url, None, ready_path="/v1/models", headers=headers)
     device, precision = _generator_hardware()
@@ -127,6 +127,7 @@ def _generator(urls: MeshUrls) -> Service:
         _launch_generator,
         ready_path="/health",
         start_timeout_s=600,
+        headers=headers,
         device=device,
         precision=precision,
     )

@@ -9,7 +9,7 @@ earn their price.
 import json
 import zlib
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +18,9 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.linear_model import LogisticRegressionCV
 from sklearn.model_selection import StratifiedKFold
+from threadpoolctl import threadpool_limits
 
+from services.evaluator.judge.verdict import WEIGHTS
 from services.evaluator.store import Judgement, Prediction
 
 matplotlib.use("Agg")
@@ -28,6 +30,7 @@ SEED = 0
 # Fewer answers than these say nothing about a head; of invalid questions fewer are had.
 MIN_ANSWERS = 30
 MIN_INVALID = 10
+GAINS: dict[str, int] = {str(outcome): gain for outcome, gain in WEIGHTS.items()}
 BINS = 8
 # Signals by the call that brings them. A call must earn a point in a hundred questions, on held-out folds.
 COSTLY = {"samples": ("agreement", "abstain", "invalid"), "check": ("check",)}
@@ -53,6 +56,9 @@ class Table:
         invalid: 1 where "invalid question" would be right.
         ids: the questions.
         domains: their domains.
+        settled: 1 or -1 for a reply that came without signals, by a rule or for want of time, and was right or wrong:
+            no head has a say in it, and it counts all the same. Its signals are zeros.
+        weighed: whether a reply has signals.
     """
 
     names: tuple[str, ...]
@@ -62,6 +68,8 @@ class Table:
     invalid: Ints
     ids: tuple[str, ...]
     domains: tuple[str, ...]
+    settled: Ints
+    weighed: NDArray[np.bool_]
 
     def only(self, rows: NDArray[np.bool_]) -> "Table":
         """The questions where `rows` is true."""
@@ -73,13 +81,14 @@ class Table:
             self.invalid[rows],
             tuple(one for one, keep in zip(self.ids, rows, strict=True) if keep),
             tuple(one for one, keep in zip(self.domains, rows, strict=True) if keep),
+            self.settled[rows],
+            self.weighed[rows],
         )
 
     def without(self, names: Sequence[str]) -> "Table":
         """The table without some signals."""
         kept = [at for at, name in enumerate(self.names) if name not in names]
-        left = tuple(self.names[at] for at in kept)
-        return Table(left, self.signals[:, kept], self.answered, self.right, self.invalid, self.ids, self.domains)
+        return replace(self, names=tuple(self.names[at] for at in kept), signals=self.signals[:, kept])
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,26 +102,28 @@ class Earned:
 
 
 def table(predictions: Sequence[Prediction], judgements: dict[str, Judgement]) -> Table:
-    """The questions of runs whose replies came with signals; each run must have answered whatever it could.
+    """The questions of runs, each of which must have answered whatever it could (CRAGMESH_ABSTAIN=0).
 
     Raises:
         TooLittle: there are hardly any.
     """
-    lines = [line for line in predictions if line.signals and line.id in judgements]
-    answers = sum(line.kind == "answer" for line in lines)
-    if answers < MIN_ANSWERS:
-        raise TooLittle(f"{answers} answers with signals; {MIN_ANSWERS} are needed")
+    lines = [line for line in predictions if line.id in judgements]
+    weighed = np.array([bool(line.signals) for line in lines], bool)
+    answered = np.array([int(line.kind == "answer" and bool(line.signals)) for line in lines])
+    if answered.sum() < MIN_ANSWERS:
+        raise TooLittle(f"{answered.sum()} answers with signals; {MIN_ANSWERS} are needed")
     names = tuple(sorted(set().union(*(line.signals for line in lines))))
-    answered = np.array([int(line.kind == "answer") for line in lines])
-    right = np.array([int(judgements[line.id].outcome == "right") for line in lines])
+    gains = np.array([GAINS[judgements[line.id].outcome] for line in lines])
     return Table(
         names,
         np.array([[line.signals.get(name, 0.0) for name in names] for line in lines]),
         answered,
-        right * answered,
+        (gains > 0) * answered,
         np.array([int(line.label_kind == "invalid") for line in lines]),
         tuple(line.id for line in lines),
         tuple(line.domain for line in lines),
+        gains * ~weighed,
+        weighed,
     )
 
 
@@ -130,7 +141,9 @@ def fit(data: Table) -> Fitted:
     """Heads of the cheapest set of signals that earns as much as any, within the price of the calls it saves."""
     best: tuple[float, Fitted] | None = None
     for left_out in _cheapest_first(data):
-        fitted = _fit(data.without(left_out))
+        # Thousands of small products: threads would cost more than they compute.
+        with threadpool_limits(1):
+            fitted = _fit(data.without(left_out))
         calls = sum(not set(names) <= set(left_out) for names in COSTLY.values() if set(names) <= set(data.names))
         worth = earned(fitted, data, fitted.right, fitted.false).score - PRICE * calls
         if best is None or worth > best[0]:
@@ -154,9 +167,11 @@ def _fit(data: Table) -> Fitted:
     head, held_out = _head(data.names, data.signals[answered], data.right[answered])
     right = np.zeros(len(data.ids))
     right[answered] = held_out
-    if data.invalid.sum() < MIN_INVALID:
-        return Fitted(head, None, right, np.zeros(len(data.ids)))
-    invalid, false = _head(data.names, data.signals, data.invalid)
+    false = np.zeros(len(data.ids))
+    if data.invalid[data.weighed].sum() < MIN_INVALID:
+        return Fitted(head, None, right, false)
+    invalid, held_out = _head(data.names, data.signals[data.weighed], data.invalid[data.weighed])
+    false[data.weighed] = held_out
     return Fitted(head, invalid, right, false)
 
 
@@ -180,11 +195,11 @@ def earned(fitted: Fitted, data: Table, right: Floats, false: Floats) -> Earned:
     given = (data.answered == 1) & (right >= fitted.answer["threshold"])
     called = np.zeros(len(right), bool)
     if fitted.invalid is not None:
-        called = (false >= fitted.invalid["threshold"]) & (false >= right)
+        called = data.weighed & (false >= fitted.invalid["threshold"]) & (false >= right)
     given &= ~called
-    good = int(data.right[given].sum() + data.invalid[called].sum())
-    bad = int(given.sum() + called.sum()) - good
-    everything = int(2 * data.right[data.answered == 1].sum() - data.answered.sum())
+    good = int(data.right[given].sum() + data.invalid[called].sum() + (data.settled > 0).sum())
+    bad = int(given.sum() + called.sum() + abs(data.settled).sum()) - good
+    everything = int(2 * data.right.sum() - data.answered.sum() + data.settled.sum())
     asked = max(1, len(data.ids))
     return Earned((good - bad) / asked, good / asked, bad / asked, everything / asked)
 

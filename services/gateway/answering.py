@@ -7,6 +7,7 @@ from proto.answer import AnswerRequest, AnswerResponse
 from proto.classify import ClassifyRequest
 from services.gateway.evidence import Evidence
 from services.gateway.mesh import Mesh
+from services.gateway.observe import observe_stages
 from services.gateway.run import Draft, Listener, Run
 from services.gateway.settings import GatewaySettings
 from services.gateway.steps.classify import classify
@@ -85,21 +86,13 @@ def _question(request: AnswerRequest) -> Question:
         query=request.query,
         query_time=request.query_time or datetime.now(UTC),
         search_results=request.search_results,
+        collection=request.collection or "",
         evidence=tuple(Evidence(text=text, page=index) for index, text in enumerate(request.evidence) if text.strip()),
     )
 
 
 def _count(metrics: Metrics, run: Run, draft: Draft) -> None:
-    for stage, timing in run.timings.items():
-        for part, milliseconds in (
-            ("elapsed", timing.elapsed_ms),
-            ("queue", timing.queue_ms),
-            ("inference", timing.inference_ms),
-        ):
-            metrics.stage.labels(metrics.service, stage, part).observe(milliseconds / 1000)
-    for degradation in run.degraded:
-        # A page's number is no label: pages are unbounded, stages are few.
-        metrics.degraded.labels(metrics.service, degradation.stage.partition(":")[0], degradation.reason).inc()
+    observe_stages(metrics, run.timings, run.degraded)
     log.info(
         "answered",
         kind=draft.kind,

@@ -11,10 +11,14 @@ from fastapi.responses import StreamingResponse
 
 from proto.answer import AnswerRequest, AnswerResponse, StageEvent, Strategies, StrategyInfo
 from proto.base import Contract, FieldError, Readiness
+from proto.papers import PapersRequest, PapersResponse
 from services.gateway.answering import answer
+from services.gateway.health import Health, Services
 from services.gateway.keys import KeyRing
 from services.gateway.mesh import Mesh
 from services.gateway.observe import observe
+from services.gateway.page.routes import routes as page_routes
+from services.gateway.papers.strategy import Papers, find_papers
 from services.gateway.settings import GatewaySettings
 from services.gateway.strategies import Strategy, load_strategies
 from services.kit import app as kit
@@ -36,6 +40,8 @@ class State(TypedDict):
     strategies: dict[str, Strategy]
     settings: GatewaySettings
     metrics: Metrics
+    papers: Papers
+    health: Health
 
 
 router = APIRouter()
@@ -96,6 +102,19 @@ async def _events(body: AnswerRequest, strategy: Strategy, state: State, arrived
         await asyncio.wait({producer})
 
 
+@router.post(
+    "/papers",
+    summary="The documents of a collection that answer a question, before its deadline.",
+    tags=["answer"],
+    responses=kit.documented(401),
+)
+async def post_papers(body: PapersRequest, request: Request) -> PapersResponse:
+    """Rank by all encoders of the collection and several forms of the question; each score that made a rank is told."""
+    state = cast(State, request.scope["state"])
+    arrived = current_budget.get() or Budget(body.budget_s)
+    return await find_papers(body, state["papers"], state["mesh"], state["settings"], state["metrics"], arrived=arrived)
+
+
 @router.get("/strategies", summary="The strategies that a question may name.", tags=["answer"])
 async def get_strategies(request: Request) -> Strategies:
     state = cast(State, request.scope["state"])
@@ -106,6 +125,12 @@ async def get_strategies(request: Request) -> Strategies:
             for strategy in state["strategies"].values()
         )
     )
+
+
+@router.get("/services", summary="How each service of the mesh is, within a second.", tags=["operations"])
+async def get_services(request: Request) -> Services:
+    """Readiness, model, device, circuit breaker and queue of each; nobody waits for one that is gone."""
+    return await cast(State, request.scope["state"])["health"].services()
 
 
 async def _ready(request: Request) -> Readiness:
@@ -131,7 +156,7 @@ def create_app(
         transport: how services are reached; tests put whole applications behind it.
 
     Raises:
-        ValueError: the default strategy does not exist.
+        ValueError: the default strategy does not exist, or the weights of `/papers` cannot be read.
     """
     settings = settings or GatewaySettings()
     metrics = Metrics("gateway")
@@ -139,11 +164,26 @@ def create_app(
     if settings.default_strategy not in strategies:
         raise ValueError(f"default strategy {settings.default_strategy!r} is none of {sorted(strategies)}")
 
+    papers = Papers.load(settings)
+    admission = Admission(settings.gateway_max_in_flight)
+    routes = APIRouter()
+    routes.include_router(router)
+    if settings.page:
+        routes.include_router(page_routes(settings))
+
     @asynccontextmanager
     async def lifespan(_: FastAPI) -> AsyncIterator[dict[str, Any]]:
         async with AsyncExitStack() as stack:
             http = await stack.enter_async_context(http_client(transport))
-            state = State(mesh=Mesh.connect(settings, http), strategies=strategies, settings=settings, metrics=metrics)
+            mesh = Mesh.connect(settings, http)
+            state = State(
+                mesh=mesh,
+                strategies=strategies,
+                settings=settings,
+                metrics=metrics,
+                papers=papers,
+                health=Health(mesh, http, settings, admission),
+            )
             yield cast(dict[str, Any], state)
 
     return kit.create_app(
@@ -151,9 +191,9 @@ def create_app(
         summary="Short, grounded, honest answers within 30 seconds.",
         settings=settings,
         lifespan=lifespan,
-        router=router,
+        router=routes,
         ready=_ready,
         metrics=metrics,
-        admission=Admission(settings.gateway_max_in_flight),
+        admission=admission,
         guard=KeyRing(key=settings.api_key, file=settings.api_keys_file, per_minute=settings.rate_per_minute),
     )

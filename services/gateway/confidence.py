@@ -157,9 +157,15 @@ def load() -> dict[str, Confidence]:
     }
 
 
-def choose(models: Mapping[str, Confidence], generator: str) -> Confidence | None:
-    """The model that was fitted on this generator's answers, else the default one; None where there is none."""
-    return models.get(generator.rpartition("/")[2]) or models.get(DEFAULT)
+def choose(models: Mapping[str, Confidence], generator: str, adapter: str = "") -> Confidence | None:
+    """The model that was fitted on this generator's answers, else the default one; None where there is none.
+
+    Args:
+        generator: the base model's name, with or without its maker's.
+        adapter: the adapter that answers in its place; its probabilities are of another kind, so no default fits.
+    """
+    name = generator.rpartition("/")[2]
+    return models.get(f"{name}+{adapter}") if adapter else models.get(name) or models.get(DEFAULT)
 
 
 @dataclass(frozen=True, slots=True)

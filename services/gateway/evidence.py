@@ -5,6 +5,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from proto.answer import Citation, CitationSource, SearchResult
+from proto.base import MAX_PASSAGE_CHARS
+from proto.collections import SearchHit
 from proto.retrieve import PassageKind, RetrievedPassage
 from services.kit.concurrency import all_of
 from services.kit.llm import LLM, estimate_tokens
@@ -30,7 +32,10 @@ _FENCE = re.compile(r"[<\u2039\u3008\ufe64\uff1c](?=\s*[/\u2044\u2215\uff0f]?\s*
 
 @dataclass(frozen=True, slots=True)
 class Evidence:
-    """A passage and its place: page index in the request, character offsets in the page's extracted text."""
+    """A passage and its place: page index in the request, character offsets in the page's extracted text.
+
+    A document of a collection has its id there, and counts as a page past those of the request.
+    """
 
     text: str
     page: int
@@ -41,6 +46,7 @@ class Evidence:
     end: int = 0
     kind: PassageKind = "text"
     source: CitationSource = "web"
+    document: str = ""
 
     def citation(self) -> Citation:
         return Citation(
@@ -51,6 +57,7 @@ class Evidence:
             score=self.score,
             start=self.start,
             end=self.end,
+            document=self.document,
             source=self.source,
         )
 
@@ -67,6 +74,20 @@ def from_passage(passage: RetrievedPassage, results: Sequence[SearchResult], pag
         start=passage.start,
         end=passage.end,
         kind=passage.kind,
+    )
+
+
+def from_hit(hit: SearchHit, page: int) -> Evidence:
+    """Evidence from a collection; `page` is the number that its document counts as."""
+    return Evidence(
+        text=hit.text[:MAX_PASSAGE_CHARS],
+        page=page,
+        page_name=hit.title,
+        page_url=hit.url,
+        score=hit.score,
+        start=hit.start,
+        end=hit.end,
+        document=hit.id,
     )
 
 

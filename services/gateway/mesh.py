@@ -5,6 +5,7 @@ from dataclasses import dataclass
 import httpx
 
 from proto.classify import ClassifyRequest, ClassifyResponse
+from proto.collections import SearchRequest, SearchResponse
 from proto.kg import KgExecuteRequest, KgRequest, KgResponse
 from proto.rerank import RerankRequest, RerankResponse
 from proto.retrieve import RetrieveRequest, RetrieveResponse
@@ -56,6 +57,10 @@ class Mesh:
 
     async def retrieve(self, request: RetrieveRequest, *, allow_s: float) -> RetrieveResponse:
         return await self.retriever.call("/retrieve", request, RetrieveResponse, allow_s=allow_s)
+
+    async def search(self, collection: str, request: SearchRequest, *, allow_s: float) -> SearchResponse:
+        path = f"/collections/{collection}/search"
+        return await self.retriever.call(path, request, SearchResponse, allow_s=allow_s)
 
     async def rerank(self, request: RerankRequest, *, allow_s: float) -> RerankResponse:
         return await self.reranker.call("/rerank", request, RerankResponse, allow_s=allow_s)

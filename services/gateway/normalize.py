@@ -21,6 +21,8 @@ _UNKNOWN = re.compile(
 )
 _INVALID = re.compile(r"^\W*(?:this\s+is\s+an?\s+|the\s+question\s+is\s+)?invalid(?:\s+question)?\b", re.IGNORECASE)
 _ITEM = re.compile(r"^\s*(?:[-*•]|\d{1,2}[.)])\s+(?=\S)")
+# Days as stores of data write them, which no reader of an answer does.
+_COMPACT_DAY = re.compile(r"(?<![\w.,$€£/-])((?:19|20)\d\d)(0[1-9]|1[0-2])(0[1-9]|[12]\d|3[01])(?![\w%/-]|[.,]\d)")
 _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]+")
 
 
@@ -53,7 +55,7 @@ def normalize(text: str, *, finished: bool = True) -> Normalized:
         return Normalized(INVALID, "invalid_question")
     if not finished and len(lines) == 1:
         line = _whole_sentences(line)
-    line = " ".join(line.split()).strip("*` ")
+    line = _COMPACT_DAY.sub(r"\1-\2-\3", " ".join(line.split()).strip("*` "))
     if not re.search(r"\w", line):
         return Normalized(UNKNOWN, "unknown")
     return Normalized(line, "answer")

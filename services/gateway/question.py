@@ -10,19 +10,25 @@ from services.gateway.evidence import Evidence
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """A question; `evidence` stands in for retrieval when it was given."""
+    """A question; `evidence` stands in for retrieval when it was given.
+
+    Attributes:
+        search_results: pages to answer from.
+        collection: name of a collection to answer from as well; none when empty.
+    """
 
     query: str
     query_time: datetime
     search_results: tuple[SearchResult, ...] = ()
+    collection: str = ""
     evidence: tuple[Evidence, ...] = ()
 
 
 # "Can you tell me ...?" is no yes-or-no question, but small models answer "yes".
 _POLITE = re.compile(
     r"^(?:(?:hey|hi|hello|please|so|ok(?:ay)?)\b[,!]?\s+)*"
-    r"(?:(?:can|could|would|will|do)\s+you\s+(?:please\s+|possibly\s+|happen\s+to\s+)?"
-    r"(?:tell|give|show|inform|remind|provide|name|list|find|share|specify|know)"
+    r"(?:(?:can|could|would|will|do|are)\s+you\s+(?:please\s+|possibly\s+|happen\s+to\s+|able\s+to\s+)?"
+    r"(?:tell|give|show|inform|remind|provide|name|list|find|share|specify|know|say)"
     r"|(?:please\s+)?(?:tell|give|show|provide)|i(?:'d| would)\s+like\s+to\s+know|i\s+want\s+to\s+know|do\s+you\s+know)"
     r"(?:\s+(?:me|us))?(?:\s+(?:with|about|of))?[,:]?\s+(?=\S)",
     re.IGNORECASE,

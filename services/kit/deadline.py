@@ -32,6 +32,16 @@ CANCEL_GRACE_S = 2.0
 # No status was sent: what nginx writes when its client has gone.
 HUNG_UP = 499
 MESH_TOKEN_HEADER = "x-mesh-token"  # noqa: S105 - a name, no secret
+# Reading changes nothing and asks no model: a caller's guard leaves it open, the mesh's own does not.
+READING = frozenset({"GET", "HEAD", "OPTIONS"})
+# Said of every response that does not say otherwise itself, as the page does. Answers are the caller's alone, and no
+# browser has any business with JSON but to hand it to a script of the same origin.
+SECURITY_HEADERS = {
+    b"cache-control": b"no-store",
+    b"content-security-policy": b"default-src 'none'; frame-ancestors 'none'",
+    b"referrer-policy": b"no-referrer",
+    b"x-content-type-options": b"nosniff",
+}
 
 
 def route_of(scope: Scope) -> str:
@@ -101,7 +111,8 @@ class DeadlineMiddleware:
         max_s: seconds a request may take; `x-deadline-ms` can lower it.
         max_body: bytes of a request's body.
         admission: places for requests in flight; None takes all.
-        guard: asked about every POST; None lets all in.
+        guard: asked about every request that is not one of `unguarded`; None lets all in.
+        unguarded: methods that the guard is not asked about. Probes are always open.
     """
 
     def __init__(
@@ -113,6 +124,7 @@ class DeadlineMiddleware:
         max_body: int,
         admission: Admission | None = None,
         guard: Guard | None = None,
+        unguarded: frozenset[str] = READING,
     ) -> None:
         self.app = app
         self.metrics = metrics
@@ -120,6 +132,7 @@ class DeadlineMiddleware:
         self.max_body = max_body
         self.admission = admission
         self.guard = guard
+        self.unguarded = unguarded
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http" or scope["path"] in PROBES:
@@ -160,7 +173,7 @@ class DeadlineMiddleware:
         budget = Budget(_deadline_s(headers, self.max_s))
         token = current_budget.set(budget)
         admitted = self.admission if scope["method"] == "POST" else None
-        guard = self.guard if scope["method"] == "POST" else None
+        guard = self.guard if scope["method"] not in self.unguarded else None
         entered = False
         try:
             try:
@@ -286,7 +299,7 @@ async def _cancel(*tasks: "asyncio.Future[None]") -> None:
 
 
 class _Response:
-    """The send side: remembers what was sent, and adds the request id."""
+    """The send side: remembers what was sent, and adds the request id and what browsers must know."""
 
     def __init__(self, send: Send, request_id: str) -> None:
         self._send = send
@@ -297,8 +310,11 @@ class _Response:
     async def send(self, message: Message) -> None:
         if message["type"] == "http.response.start":
             self.status = message["status"]
-            id_header = (REQUEST_ID_HEADER.encode(), self.request_id.encode())
-            message = {**message, "headers": [*message.get("headers", []), id_header]}
+            headers = list(message.get("headers", []))
+            said = {key.lower() for key, _ in headers}
+            headers += [(key, value) for key, value in SECURITY_HEADERS.items() if key not in said]
+            headers.append((REQUEST_ID_HEADER.encode(), self.request_id.encode()))
+            message = {**message, "headers": headers}
         elif message["type"] == "http.response.body" and not message.get("more_body", False):
             self.complete = True
         await self._send(message)

@@ -1,15 +1,17 @@
 """Texts to unit vectors, by a sentence-transformers model, as fast as its hardware allows.
 
-The model's own modules run, so pooling, normalisation and prompts are those of its files; tokenising and batching are
-ours, because they cost more than the arithmetic they feed: batches of like length, bounded by tokens with padding, are
-1.6 times as fast on a CPU as 32 texts at a time (580 against 370 passages of 200 characters a second, two cores, bf16).
+The model's own modules run, so pooling, normalisation and prompts are those of its files, but where `EncoderUsage`
+says otherwise; tokenising and batching are ours, because they cost more than the arithmetic they feed: batches of like
+length, bounded by tokens with padding, are 1.6 times as fast on a CPU as 32 texts at a time (580 against 370 passages
+of 200 characters a second, two cores, bf16).
 """
 
 import importlib.util
 import pathlib
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
+from hashlib import blake2b
+from typing import Any, Literal
 
 import numpy as np
 import torch
@@ -23,8 +25,31 @@ BUNDLED_NAME = "all-MiniLM-L6-v2"
 CPU_BATCH_TOKENS = 1_024
 GPU_BATCH_TOKENS = 16_384
 
+# Of a file of weights, what its fingerprint reads of either end: a safetensors header names every tensor's shape.
+FINGERPRINT_BYTES = 1024 * 1024
+
 Floats = NDArray[np.float32]
 Ints = NDArray[np.int64]
+Pooling = Literal["mean", "cls", "lasttoken"]
+
+
+@dataclass(frozen=True, slots=True)
+class EncoderUsage:
+    """How a model wants to be used, where its files do not say or say otherwise.
+
+    Attributes:
+        pooling: of token states to a vector; the files' own when None.
+        query_instruction: put before a query; the files' query prompt when None.
+        passage_instruction: put before a passage; the files' passage prompt when None.
+        normalise: whether vectors are made unit vectors.
+        max_length: tokens of a text, special ones included; the files' own when 0.
+    """
+
+    pooling: Pooling | None = None
+    query_instruction: str | None = None
+    passage_instruction: str | None = None
+    normalise: bool = True
+    max_length: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +86,7 @@ class Encoded:
     """What `Encoder.encode` returns.
 
     Attributes:
-        vectors: unit vectors, shape (texts, d); a dot product is a cosine.
+        vectors: unit vectors unless the usage says otherwise, shape (texts, d); a dot product is a cosine.
         token_states: the states of the same forward pass, when they were asked for.
     """
 
@@ -77,12 +102,20 @@ class Encoder:
         precision: where and in which number format it runs; chosen by `load` when not given.
         batch_tokens: tokens of a batch, padding included; 0 takes what suits the device.
         offline: never ask a hub. Folders and the bundled model never do.
+        usage: how the model wants to be used, where its files do not say.
     """
 
     def __init__(
-        self, model: str = "", *, precision: Precision | None = None, batch_tokens: int = 0, offline: bool = False
+        self,
+        model: str = "",
+        *,
+        precision: Precision | None = None,
+        batch_tokens: int = 0,
+        offline: bool = False,
+        usage: EncoderUsage | None = None,
     ) -> None:
         self.name = pathlib.PurePath(model).name if model else BUNDLED_NAME
+        self.usage = usage or EncoderUsage()
         self._place = model
         self._precision = precision
         self._batch_tokens = batch_tokens
@@ -106,12 +139,28 @@ class Encoder:
         """Length of a vector."""
         return int(self._loaded().get_embedding_dimension())
 
+    @property
+    def nbytes(self) -> int:
+        """Memory of the weights."""
+        return sum(parameter.nbytes for parameter in self._loaded().parameters())
+
+    @property
+    def fingerprint(self) -> str:
+        """What two copies of a model have in common and no others: 64 bits in hexadecimal.
+
+        Of the configuration, the tokenizer, and of each file of weights the size and both ends: reading all of it would
+        take half a minute for the largest encoders.
+        """
+        self._loaded()
+        return fingerprint(self._folder())
+
     def load(self) -> None:
         """Read the weights; seconds.
 
         Raises:
             OSError: there is no such model.
-            ValueError: its tokenizer has no fast form, or the bundled model's package is missing.
+            ValueError: its tokenizer has no fast form, it has no pooling to change, or the bundled model's package is
+                missing.
         """
         from sentence_transformers import SentenceTransformer
         from tokenizers import Tokenizer
@@ -133,7 +182,9 @@ class Encoder:
         # A copy, because truncation and padding are state of a tokenizer and the model's own must keep its own.
         self._tokenizer = Tokenizer.from_str(backend.to_str())
         self._tokenizer.no_padding()
-        self._tokenizer.enable_truncation(int(model.max_seq_length or 512))
+        self._tokenizer.enable_truncation(self.usage.max_length or int(model.max_seq_length or 512))
+        if self.usage.pooling:
+            _pool_by(model, self.usage.pooling, self.name)
         self._model = model
 
     def warm_up(self) -> None:
@@ -143,8 +194,15 @@ class Encoder:
 
     def encode_query(self, query: str, *, keep_token_states: bool = False) -> Encoded:
         """Like `encode` for one text, with the model's query prompt if it has one."""
-        prompts: dict[str, str] = self._loaded().prompts
-        return self.encode([prompts.get("query", "") + query], keep_token_states=keep_token_states)
+        return self.encode([self._prompt("query") + query], keep_token_states=keep_token_states)
+
+    def encode_queries(self, queries: Sequence[str]) -> Floats:
+        """Vectors of queries, with the model's query prompt if it has one, shape (queries, d)."""
+        return self.encode([self._prompt("query") + query for query in queries]).vectors
+
+    def encode_passages(self, passages: Sequence[str]) -> Floats:
+        """Vectors of passages, with the model's passage prompt if it has one, shape (passages, d)."""
+        return self.encode([self._prompt("passage") + passage for passage in passages]).vectors
 
     def encode(self, texts: Sequence[str], *, keep_token_states: bool = False) -> Encoded:
         """Vectors of texts, in their order; longer texts than the model takes are cut.
@@ -164,7 +222,9 @@ class Encoder:
             for batch in self._batches([len(tokens) for tokens in ids]):
                 features = self._features([ids[i] for i in batch])
                 output = model(dict(features))
-                pooled = torch.nn.functional.normalize(output["sentence_embedding"].float(), dim=-1)
+                pooled = output["sentence_embedding"].float()
+                if self.usage.normalise:
+                    pooled = torch.nn.functional.normalize(pooled, dim=-1)
                 vectors[batch] = pooled.cpu().numpy()
                 if keep_token_states:
                     hidden = torch.nn.functional.normalize(output["token_embeddings"].float(), dim=-1).cpu().numpy()
@@ -179,6 +239,19 @@ class Encoder:
         """Tokens that each text takes, special ones included, after the model's own truncation."""
         self._loaded()
         return [len(encoding.ids) for encoding in self._tokenizer.encode_batch(list(texts))]
+
+    def _prompt(self, kind: Literal["query", "passage"]) -> str:
+        said = self.usage.query_instruction if kind == "query" else self.usage.passage_instruction
+        prompts: dict[str, str] = self._loaded().prompts
+        return prompts.get(kind, "") if said is None else said
+
+    def _folder(self) -> pathlib.Path:
+        place = pathlib.Path(self._place or bundled_model())
+        if place.is_dir():
+            return place
+        from huggingface_hub import snapshot_download
+
+        return pathlib.Path(snapshot_download(self._place, local_files_only=True))
 
     def _batches(self, lengths: Sequence[int]) -> Iterator[list[int]]:
         order = sorted(range(len(lengths)), key=lambda i: -lengths[i])
@@ -217,6 +290,29 @@ def bundled_model() -> pathlib.Path:
     if spec is None or spec.origin is None:
         raise ValueError(f"no encoder was named and the package {BUNDLED_PACKAGE} is not installed")
     return pathlib.Path(spec.origin).parent / "model"
+
+
+def fingerprint(folder: pathlib.Path) -> str:
+    """See `Encoder.fingerprint`."""
+    digest = blake2b(digest_size=8)
+    for pattern in ("config.json", "modules.json", "*_Pooling/config.json", "tokenizer.json", "*.safetensors", "*.bin"):
+        for path in sorted(folder.glob(pattern)):
+            size = path.stat().st_size
+            digest.update(f"{path.name} {size}\n".encode())
+            with path.open("rb") as file:
+                digest.update(file.read(FINGERPRINT_BYTES))
+                file.seek(max(0, size - FINGERPRINT_BYTES))
+                digest.update(file.read(FINGERPRINT_BYTES))
+    return digest.hexdigest()
+
+
+def _pool_by(model: Any, pooling: Pooling, name: str) -> None:
+    """Have the model pool in another way than its files say, or say nothing of."""
+    for module in model:
+        if hasattr(module, "pooling_mode"):
+            module.pooling_mode = pooling
+            return
+    raise ValueError(f"{name} has no pooling that could be {pooling!r}")
 
 
 def _offsets(lengths: Sequence[int] | Ints) -> Ints:

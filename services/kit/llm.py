@@ -4,8 +4,11 @@ Replies are hostile input: lengths are capped by `max_tokens`, shapes are checke
 is checked again here, because a server that does not know a constraint ignores it silently.
 """
 
+import contextlib
 import json
+import math
 import re
+import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, TypeVar
@@ -13,9 +16,13 @@ from typing import Any, Literal, TypeVar
 from pydantic import BaseModel, ConfigDict, Field, JsonValue, TypeAdapter, ValidationError
 
 from services.kit.client import ServiceClient
-from services.kit.errors import BadReply, ServiceRejected
+from services.kit.errors import BadReply, ServiceFailure, ServiceRejected, ServiceUnavailable
 
 NOT_FOUND, METHOD_NOT_ALLOWED = 404, 405
+# What vLLM says of a reply that ended because the engine did.
+ABORTED = "abort"
+# An adapter loaded while the server runs is found after so many seconds at most.
+MODELS_TTL_S = 60.0
 
 Role = Literal["system", "user", "assistant"]
 
@@ -78,12 +85,17 @@ class Sample:
 
 @dataclass(frozen=True, slots=True)
 class Completion:
-    """All samples of one request, with what they cost in tokens."""
+    """All samples of one request, with what they cost in tokens.
+
+    `model` is who replied, by the server's word. `missing_adapter` is the adapter that was asked for and is not served,
+    so that the base model replied in its place; empty when all is as asked.
+    """
 
     samples: tuple[Sample, ...]
     prompt_tokens: int
     completion_tokens: int
     model: str
+    missing_adapter: str = ""
 
     @property
     def text(self) -> str:
@@ -161,6 +173,7 @@ class LLM:
         self._configured = model
         self._model = model
         self._served: frozenset[str] = frozenset()
+        self._asked_at = -math.inf
         self._has_tokenizer = True
 
     @property
@@ -169,13 +182,13 @@ class LLM:
         return self._model
 
     async def models(self, *, allow_s: float) -> frozenset[str]:
-        """Names of the models and adapters that the server has, asked once and again when it was down.
+        """Names of the models and adapters that the server has, as it says now.
 
         Raises:
             ServiceFailure: the server gave no usable answer.
         """
         reply = self._parse(_MODELS, await self._client.request("GET", "/v1/models", allow_s=allow_s))
-        self._served = frozenset(model.id for model in reply.data)
+        self._served, self._asked_at = frozenset(model.id for model in reply.data), time.monotonic()
         if not self._model:
             self._model = next((model.id for model in reply.data if model.parent is None), reply.data[0].id)
         return self._served
@@ -183,10 +196,20 @@ class LLM:
     async def serves(self, name: str, *, allow_s: float) -> bool:
         """Whether the server has a model or an adapter of this name.
 
+        What it had is remembered; a name that was not among it is asked for again now and then, since adapters can be
+        loaded while the server runs.
+
         Raises:
-            ServiceFailure: the server gave no usable answer.
+            ServiceFailure: the server gave no usable answer, and never did.
         """
-        return name in (self._served or await self.models(allow_s=allow_s))
+        if not self._served:
+            await self.models(allow_s=allow_s)
+        elif name not in self._served and time.monotonic() - self._asked_at > MODELS_TTL_S:
+            # Asked again only after as long, even when this fails: what is known serves meanwhile.
+            self._asked_at = time.monotonic()
+            with contextlib.suppress(ServiceFailure):
+                await self.models(allow_s=allow_s)
+        return name in self._served
 
     async def chat(
         self,
@@ -205,16 +228,19 @@ class LLM:
 
         Args:
             temperature: 0 is greedy, of which vLLM gives one sample only.
-            adapter: LoRA adapter by name; the base model answers when the server has none of that name.
+            adapter: LoRA adapter by name; the base model answers when the server has none of that name, or no longer
+                has it, and `missing_adapter` says so.
             constraint: what a reply must look like; decoded so by the server and checked again here.
 
         Raises:
             ServiceFailure: no usable reply within the allowance.
         """
+        began = time.monotonic()
         if not self._served or not self._model:
             await self.models(allow_s=allow_s)
+        adapted = bool(adapter) and await self.serves(adapter, allow_s=allow_s)
         body: dict[str, Any] = {
-            "model": adapter if adapter in self._served else self._model,
+            "model": adapter if adapted else self._model,
             "messages": [{"role": message.role, "content": message.content} for message in messages],
             "max_tokens": max_tokens,
             "temperature": temperature,
@@ -230,15 +256,28 @@ class LLM:
         try:
             content = await self._post("/v1/chat/completions", body, allow_s=allow_s)
         except ServiceRejected as error:
-            if error.status == NOT_FOUND:
-                # Another model or adapter set is served now; the next request asks which.
-                self._served, self._model = frozenset(), self._configured
-            raise
+            if error.status != NOT_FOUND:
+                raise
+            # Another model or adapter set is served now; the next request asks which.
+            self._served, self._model = frozenset(), self._configured
+            left_s = allow_s - (time.monotonic() - began)
+            if not adapted or left_s <= 0:
+                raise
+            # The adapter was unloaded: the base model is still there.
+            await self.models(allow_s=left_s)
+            adapted, body["model"] = False, self._model
+            content = await self._post(
+                "/v1/chat/completions", body, allow_s=max(0.001, allow_s - (time.monotonic() - began))
+            )
         reply = self._parse(_CHAT, content)
+        if any(choice.finish_reason == ABORTED for choice in reply.choices):
+            # The engine was told to stop: what it had written until then ends anywhere.
+            raise ServiceUnavailable(self._client.name, "the reply was aborted")
         samples = tuple(_sample(choice) for choice in reply.choices)
         if constraint and not all(constraint.holds(sample.text) for sample in samples):
             raise BadReply(self._client.name, "the reply does not keep to its constraint")
-        return Completion(samples, reply.usage.prompt_tokens, reply.usage.completion_tokens, reply.model)
+        missing = adapter if not adapted else ""
+        return Completion(samples, reply.usage.prompt_tokens, reply.usage.completion_tokens, reply.model, missing)
 
     async def count_tokens(self, text: str, *, allow_s: float) -> int:
         """Tokens of a text, by the server's tokenizer, or estimated from above where it has none."""

@@ -115,10 +115,21 @@ class Metrics:
         self.tokens = Counter(
             "cragmesh_llm_tokens", "Tokens read and written by the LLM.", ["service", "kind"], registry=self.registry
         )
+        self.cache = Counter(
+            "cragmesh_cache",
+            "Look-ups in a cache, by result: hit or miss.",
+            ["service", "cache", "result"],
+            registry=self.registry,
+        )
         self.llm_calls = Counter("cragmesh_llm_calls", "Calls of the LLM.", ["service"], registry=self.registry)
         self.service = service
         # There from the first scrape on, so that an autoscaler and a dashboard see nothing and not no data.
         self.in_flight.labels(service)
+
+    def looked_up(self, cache: str, *, hits: int, misses: int) -> None:
+        """Count look-ups in a cache; both results are told from the first on, so that a share can be computed."""
+        self.cache.labels(self.service, cache, "hit").inc(hits)
+        self.cache.labels(self.service, cache, "miss").inc(misses)
 
 
 def configure_logging(service: str, level: str) -> None:

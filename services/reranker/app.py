@@ -13,6 +13,7 @@ from services.kit import app as kit
 from services.kit.batcher import Batcher
 from services.kit.precision import choose_precision
 from services.kit.telemetry import Metrics
+from services.reranker.definitions import chosen
 from services.reranker.scorers import Pairs, Scorer, build_scorer
 from services.reranker.settings import RerankerSettings
 
@@ -71,9 +72,10 @@ async def _ready(request: Request) -> Readiness:
 
 
 def _load(settings: RerankerSettings) -> Scorer:
+    definition = chosen(settings)
     scorer = build_scorer(
-        settings.reranker_scorer,
-        model=settings.reranker_model or settings.encoder_model,
+        definition.scorer,
+        model=definition.model,
         precision=choose_precision(settings.precision, threads=settings.threads),
         batch_tokens=settings.reranker_batch_tokens,
     )

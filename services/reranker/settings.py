@@ -6,12 +6,14 @@ from pydantic import Field
 
 from services.kit.settings import EncoderSettings, KitSettings
 
+ScorerName = Literal["late-interaction", "cross-encoder", "flag-embedding"]
+
 
 class RerankerSettings(KitSettings, EncoderSettings):
     reranker_port: int = Field(8002, ge=1024, le=65_535)
     # `late-interaction` needs no weights beyond the encoder's; the others need `reranker_model`.
-    reranker_scorer: Literal["late-interaction", "cross-encoder", "flag-embedding"] = "late-interaction"
-    # A folder or a hub name, e.g. BAAI/bge-reranker-v2-m3.
+    reranker_scorer: ScorerName = "late-interaction"
+    # A name of `rerankers.yaml`, which brings its scorer, e.g. bge-reranker-v2-m3; or a folder or a hub name.
     reranker_model: str = ""
     # Tokens of one batch, padding included: larger ones are slower on a CPU and need more memory on a GPU.
     reranker_batch_tokens: int = Field(16_384, ge=512, le=1_048_576)

@@ -1,4 +1,4 @@
-"""The retriever: `POST /retrieve`."""
+"""The retriever: `POST /retrieve`, and collections."""
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -11,6 +11,9 @@ from proto.retrieve import RetrieveRequest, RetrieveResponse
 from services.kit import app as kit
 from services.kit.deadline import Admission
 from services.kit.telemetry import Metrics
+from services.retriever.collections.routes import router as collections
+from services.retriever.collections.service import CollectionService
+from services.retriever.collections.store import Store
 from services.retriever.engine import Engine
 from services.retriever.settings import RetrieverSettings
 
@@ -19,6 +22,7 @@ class State(TypedDict):
     """What handlers read from `request.state`."""
 
     engine: Engine
+    collections: CollectionService
     metrics: Metrics
 
 
@@ -36,9 +40,15 @@ async def post_retrieve(body: RetrieveRequest, request: Request) -> RetrieveResp
     stages = {"extract": response.extract_ms, "rank": response.rank_ms, "queue": response.timing.queue_ms}
     for stage, milliseconds in stages.items():
         state["metrics"].stage.labels("retriever", stage, "elapsed").observe(milliseconds / 1000)
+    never_parsed = sum(degradation.reason in ("duplicate", "empty") for degradation in response.degraded)
+    misses = len(body.pages) - never_parsed - response.cached_pages
+    state["metrics"].looked_up("page", hits=response.cached_pages, misses=misses)
     for degradation in response.degraded:
         state["metrics"].degraded.labels("retriever", "page", degradation.reason).inc()
     return response
+
+
+router.include_router(collections)
 
 
 async def _ready(request: Request) -> Readiness:
@@ -46,19 +56,28 @@ async def _ready(request: Request) -> Readiness:
     return Readiness(ready=True, service="retriever", **engine.describe())
 
 
-def create_app(settings: RetrieverSettings | None = None) -> FastAPI:
-    """The retriever's application; its model is loaded and warmed before it takes requests."""
+def create_app(settings: RetrieverSettings | None = None, *, store: Store | None = None) -> FastAPI:
+    """The retriever's application; its model is loaded and warmed before it takes requests.
+
+    Args:
+        settings: read from the environment when None.
+        store: where collections are kept; the settings' own when None.
+    """
     settings = settings or RetrieverSettings()
     metrics = Metrics("retriever")
 
     @asynccontextmanager
     async def lifespan(_: FastAPI) -> AsyncIterator[dict[str, Any]]:
-        async with Engine(settings).running() as engine:
-            yield cast(dict[str, Any], State(engine=engine, metrics=metrics))
+        async with (
+            Engine(settings).running() as engine,
+            CollectionService(settings, engine, store).running() as collections,
+        ):
+            state = State(engine=engine, collections=collections, metrics=metrics)
+            yield cast(dict[str, Any], state)
 
     return kit.create_app(
         service="retriever",
-        summary="HTML pages in, the passages that may answer a query out.",
+        summary="HTML pages in, the passages that may answer a query out; and collections to search.",
         settings=settings,
         lifespan=lifespan,
         router=router,

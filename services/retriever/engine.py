@@ -12,6 +12,7 @@ from services.kit.batcher import Batcher
 from services.kit.budget import Budget, current_budget
 from services.kit.concurrency import all_of
 from services.kit.encoder import Encoder, bundled_model
+from services.kit.encoders import definitions, named
 from services.kit.precision import choose_precision
 from services.retriever.corpus import Key, PageCache, SearchablePage
 from services.retriever.pages import PageOptions, ProcessedPage, content_key, drop_duplicates, process_page
@@ -58,7 +59,9 @@ class Engine:
         """Load and warm everything, serve, and stop the workers in the end."""
         settings = self._settings
         pool = PagePool(
-            workers=settings.page_workers, memory_mib=settings.page_worker_mib, preload=("services.retriever.pages",)
+            workers=settings.page_workers,
+            memory_mib=settings.page_worker_mib,
+            preload=("services.retriever.pages", "services.retriever.collections.documents"),
         )
         self._pool = pool
         try:
@@ -68,6 +71,16 @@ class Engine:
                 yield self
         finally:
             await asyncio.to_thread(pool.close)
+
+    @property
+    def encoder(self) -> Encoder:
+        """The encoder, loaded while the engine runs."""
+        return self._encoder
+
+    @property
+    def pages(self) -> PagePool:
+        """The processes that parse, there while the engine runs."""
+        return self._pool
 
     def describe(self) -> dict[str, str]:
         """Model, device, precision and its reason, as in `Readiness`."""
@@ -120,7 +133,9 @@ class Engine:
     def _load(self) -> None:
         settings = self._settings
         precision = choose_precision(settings.precision, threads=settings.threads)
-        self._encoder = Encoder(settings.encoder_model, precision=precision)
+        name, usage = named(settings.encoder_model, definitions(settings.encoders_file))
+        self._encoder = Encoder(settings.encoder_model, precision=precision, usage=usage)
+        self._encoder.name = name
         self._encoder.load()
         self._encoder.warm_up()
 

@@ -1,6 +1,8 @@
 """Settings of the retriever."""
 
-from pydantic import Field
+from pathlib import Path
+
+from pydantic import Field, HttpUrl
 
 from services.kit.settings import EncoderSettings, KitSettings
 
@@ -19,3 +21,12 @@ class RetrieverSettings(KitSettings, EncoderSettings):
     page_cache_mib: int = Field(128, ge=0, le=65_536)
     # Kept back from a caller's deadline for ranking, so that one slow page cannot cost all the others.
     rank_reserve_s: float = Field(1.0, ge=0, le=10)
+    # Where collections are kept when no server is named; one process may hold it, and it must be this service's own.
+    qdrant_path: Path = Path("models/collections")
+    # A Qdrant server, or any node of a cluster: from about 50,000 chunks on, or for several retrievers.
+    qdrant_url: HttpUrl | None = None
+    qdrant_api_key: str = Field("", repr=False)
+    # Encoders of one's own, in the form of `services/kit/encoders.yaml`.
+    encoders_file: Path | None = None
+    # Weights of the encoders that collections ask for, beside the retriever's own; the one unused longest makes room.
+    encoders_mib: int = Field(2_048, ge=1, le=1_048_576)

@@ -6,7 +6,7 @@ from typing import Any
 
 import grpc_tools
 import pytest
-from google.protobuf import descriptor_pb2, descriptor_pool, json_format, message_factory
+from google.protobuf import descriptor_pb2, descriptor_pool, json_format, message_factory, struct_pb2
 from google.protobuf.message import Message
 from grpc_tools import protoc
 from hypothesis import HealthCheck, given, settings
@@ -46,8 +46,10 @@ def compiled(root: Path, out: Path) -> descriptor_pb2.FileDescriptorSet:
 def messages(tmp_path_factory: pytest.TempPathFactory) -> Messages:
     files = compiled(ROOT, tmp_path_factory.mktemp("protoc"))
     pool = descriptor_pool.DescriptorPool()
+    values = descriptor_pb2.FileDescriptorProto()
+    struct_pb2.DESCRIPTOR.CopyToProto(values)
     # The compiler sorts a file after its imports only within one file's needs; the pool wants all of them in order.
-    waiting = {file.name: file for file in files.file}
+    waiting = {file.name: file for file in [*files.file, values]}
     while waiting:
         for name in [name for name, file in waiting.items() if not waiting.keys() & set(file.dependency)]:
             pool.Add(waiting.pop(name))

@@ -90,6 +90,18 @@ def test_only_the_gateway_and_the_dashboards_are_published_and_on_loopback(compo
     assert compose["networks"]["mesh"]["internal"] == "${CRAGMESH_MESH_INTERNAL:-true}"
 
 
+@pytest.mark.parametrize(
+    ("service", "variable"), [("retriever", "CRAGMESH_QDRANT_PATH"), ("kg", "CRAGMESH_KG_DATABASE")]
+)
+def test_what_outlives_a_container_is_on_a_volume_that_may_be_written(
+    compose: Manifest, service: str, variable: str
+) -> None:
+    (folder,) = re.findall(r"/data\b", compose["services"][service]["environment"][variable])
+    named = [volume.split(":") for volume in compose["services"][service]["volumes"]]
+    (name,) = [volume[0] for volume in named if volume[1] == folder and volume[2:] != ["ro"]]
+    assert name in compose["volumes"]
+
+
 def test_start_periods_are_those_of_the_command_line(compose: Manifest) -> None:
     for service in embedded(MeshUrls()):
         check = compose["services"][service.name]["healthcheck"]
@@ -166,7 +178,7 @@ def test_compose_and_kubernetes_agree(
     for name in ("gateway", "retriever", "reranker"):
         for key, value in environment(compose_gpu["services"][name]).items():
             assert interpolated(value) == {key: mesh["data"][key]}, key
-    generator = {entry["name"]: entry["value"] for entry in container(pods(cards)["generator"])["env"]}
+    generator = {entry["name"]: entry.get("value") for entry in container(pods(cards)["generator"])["env"]}
     assert (
         compose_gpu["services"]["generator"]["environment"]["CRAGMESH_GENERATOR_PROFILE"]
         == (generator["CRAGMESH_GENERATOR_PROFILE"])

@@ -125,6 +125,9 @@ def test_the_root_is_read_only_and_the_user_nobody_in_particular(mesh: None) -> 
     for service in ("gateway", *SERVICES):
         look = "import os; print(os.getuid(), os.access('/', os.W_OK), os.access('/srv', os.W_OK))"
         assert docker("exec", container(service), "python", "-c", look).split() == ["10001", "False", "False"], service
+    for service in ("retriever", "kg"):
+        look = "import os; print(os.access('/data', os.W_OK))"
+        assert docker("exec", container(service), "python", "-c", look).strip() == "True", service
 
 
 @pytest.mark.parametrize("harm", ["killed", "paused", "disconnected"])

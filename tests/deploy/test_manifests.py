@@ -1,20 +1,23 @@
 """Kubernetes: each overlay as kustomize renders it, against the strict schema and against what we ask of every pod."""
 
+import re
 from typing import Any
 
 import kubernetes_validate
 import pytest
 
 from services.cli.services import embedded
+from services.generator.settings import GeneratorSettings
 from services.kit.settings import MeshUrls
 from tests.deploy.conftest import KUSTOMIZATIONS, OVERLAYS, Manifest, container, of_kind, pods
 from tests.deploy.known import SETTINGS, names
+from tests.deploy.rules import FILE, rule
 
 # The oldest that has the sleep action of preStop without a gate, and the newest that the schemas know.
 VERSIONS = ("1.30", "1.37")
 SERVICES = ("gateway", "retriever", "reranker", "classifier", "kg", "generator")
 # Defined by the Prometheus operator, whose schemas are not Kubernetes' own.
-CUSTOM = {"ServiceMonitor"}
+CUSTOM = {"PrometheusRule", "ServiceMonitor"}
 Rendered = dict[str, list[Manifest]]
 
 
@@ -73,6 +76,32 @@ def test_secrets_are_named_and_never_written(rendered: Rendered, name: str) -> N
                 assert "secretKeyRef" in entry.get("valueFrom", {}), f"{workload}: {entry['name']}"
 
 
+def secrets(pod: Manifest) -> dict[str, tuple[str, str]]:
+    """Variables of a pod that come from a secret: its name and key."""
+    references = {
+        entry["name"]: entry.get("valueFrom", {}).get("secretKeyRef") for entry in container(pod).get("env", [])
+    }
+    return {name: (found["name"], found["key"]) for name, found in references.items() if found}
+
+
+@pytest.mark.parametrize("name", OVERLAYS)
+def test_all_who_talk_to_each_other_know_the_same_secrets(rendered: Rendered, name: str) -> None:
+    known = {workload: secrets(pod) for workload, pod in pods(rendered[name]).items()}
+    assert {workload for workload, found in known.items() if "CRAGMESH_MESH_TOKEN" in found} == set(SERVICES[:-1])
+    with_key = {workload for workload, found in known.items() if "CRAGMESH_GENERATOR_API_KEY" in found}
+    assert with_key == {"gateway", "classifier", "kg", "generator"}
+    for variable in ("CRAGMESH_MESH_TOKEN", "CRAGMESH_GENERATOR_API_KEY"):
+        assert len({found[variable] for found in known.values() if variable in found}) == 1
+
+
+@pytest.mark.parametrize("name", [*OVERLAYS, "jobs"])
+def test_nothing_lets_adapters_be_loaded_from_outside(rendered: Rendered, name: str) -> None:
+    assert GeneratorSettings.model_fields["runtime_adapters"].default is False
+    for workload, pod in pods(rendered[name]).items():
+        given = {entry["name"] for entry in container(pod).get("env", [])}
+        assert not given & {"CRAGMESH_GENERATOR_RUNTIME_ADAPTERS", "VLLM_ALLOW_RUNTIME_LORA_UPDATING"}, workload
+
+
 @pytest.mark.parametrize("name", OVERLAYS)
 def test_probes_give_each_service_its_start_and_its_patience(rendered: Rendered, name: str) -> None:
     starts = {service.name: service.start_timeout_s for service in embedded(MeshUrls())}
@@ -98,6 +127,8 @@ def test_a_pod_may_finish_what_it_has_begun(rendered: Rendered, name: str) -> No
         pod = pods(rendered[name])[service]
         pause = container(pod)["lifecycle"]["preStop"]["sleep"]["seconds"]
         assert pod["spec"]["terminationGracePeriodSeconds"] > pause + drain, service
+    engine = {entry["name"]: entry.get("value") for entry in container(pods(rendered[name])["generator"])["env"]}
+    assert engine["CRAGMESH_GENERATOR_SHUTDOWN_TIMEOUT_S"] == str(drain), "vLLM drains by a setting of its own"
 
 
 @pytest.mark.parametrize("name", [*OVERLAYS, "jobs"])
@@ -218,3 +249,11 @@ def test_every_service_is_watched(rendered: Rendered) -> None:
         spec = monitors[name]["spec"]
         assert spec["selector"]["matchLabels"].items() <= service["metadata"]["labels"].items()
         assert [end["port"] for end in spec["endpoints"]] == [service["spec"]["ports"][0]["name"]]
+
+
+def test_clusters_have_the_alerts_that_are_tested(rendered: Rendered) -> None:
+    assert FILE.read_text() == rule(), "python -m tests.deploy.rules"
+    (found,) = of_kind(rendered["monitoring"], "PrometheusRule").values()
+    names_of_jobs = {item["metadata"]["name"] for item in rendered["monitoring"] if item["kind"] == "ServiceMonitor"}
+    asked = set(re.findall(r'job=~?"([^"]+)"', str(found["spec"])))
+    assert {job for jobs in asked for job in jobs.split("|")} <= names_of_jobs

@@ -1,6 +1,7 @@
 """Users of the mesh, for locust; `tests.load.run` starts a mesh and these against it.
 
     locust -f tests/load/locustfile.py --headless --host http://127.0.0.1:8000 --scenario spike --seconds 60
+        [--page-sets 50] [--strategy db3]
 
 Scenarios: `steady` and `soak` hold the number of users, `spike` has ten times as many for a fifth of the time, `mixed`
 asks for every strategy in turn, `big-pages` sends pages of up to 1 MB, `hang-ups` leaves one question in two before it
@@ -29,7 +30,7 @@ BUDGET_S = 30.0
 # Patience of the users who leave, in seconds: before, while and after the engine reads.
 LEAVE_AFTER_S = (0.02, 0.1, 0.5)
 BIG_PAGE_BYTES = 1_000_000
-# Nothing that the page cache has seen: each of so many sets of pages is different.
+# As many sets of pages are asked about; those of a few are soon in the page cache.
 PAGE_SETS = 50
 
 tally = Tally(BUDGET_S)
@@ -41,6 +42,10 @@ def _arguments(parser: LocustArgumentParser) -> None:
     parser.add_argument("--seconds", type=int, default=60, help="how long the scenario takes")
     parser.add_argument("--asking", type=int, default=4, help="users; ten times as many at a spike's top")
     parser.add_argument("--api-key", default="", help="sent as a bearer token")
+    parser.add_argument(
+        "--page-sets", type=int, default=PAGE_SETS, help="different sets of pages; 0 makes every question's pages new"
+    )
+    parser.add_argument("--strategy", default="", help="named by every question; the gateway's own when empty")
 
 
 class Scenario(LoadTestShape):
@@ -82,13 +87,15 @@ class Asker(FastHttpUser):
         self.sent = {"content-type": "application/json"}
         if options.api_key:
             self.sent["authorization"] = f"Bearer {options.api_key}"
-        self.strategies = [""]
+        self.page_sets: int = options.page_sets
+        self.strategies = [options.strategy]
         if self.scenario == "mixed":
             listed: dict[str, Any] = self.client.get("/strategies", name="/strategies").json()
             self.strategies = [item["name"] for item in listed["strategies"]]
 
     def question(self) -> str:
-        filler = f"Visitor {self.random.randrange(PAGE_SETS)}"
+        visitor = self.random.randrange(self.page_sets) if self.page_sets else self.random.getrandbits(64)
+        filler = f"Visitor {visitor}"
         asked = {
             "query": "How tall is the Eiffel Tower?",
             "search_results": _pages(filler, self.scenario == "big-pages"),

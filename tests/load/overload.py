@@ -17,9 +17,13 @@ from pathlib import Path
 import httpx
 from rich.progress import Progress
 
+from tests.load.memory import memory_mib, whole
+
 DEMO = Path(__file__).resolve().parents[2] / "services" / "cli" / "demo"
 GATEWAY = "http://127.0.0.1:8000"
 CONNECTIONS = 2_000
+# Where `cragmesh up` keeps its pid files.
+RUN_DIR = Path(".run")
 
 
 @dataclass
@@ -71,25 +75,13 @@ async def flood(rate: float, seconds: float, body: bytes, http: httpx.AsyncClien
     return outcome
 
 
-def memory_mib() -> dict[str, int]:
-    """Resident memory of each service that `cragmesh up` started, workers included."""
-    from services.cli import processes
-    from services.cli.supervisor import PidFile
-
-    records = [PidFile.model_validate_json(path.read_bytes()) for path in sorted(Path(".run").glob("*.json"))]
-    return {
-        record.service: sum(processes.memory_bytes(process.pid) for process in record.members()) // 2**20
-        for record in records
-    }
-
-
 async def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--rate", type=float, default=20.0, help="questions a second")
     parser.add_argument("--seconds", type=float, default=60.0)
     parser.add_argument("--budget", type=float, default=15.0, help="seconds until each answer is due")
     args = parser.parse_args()
-    before = memory_mib()
+    before = memory_mib(RUN_DIR)
     limits = httpx.Limits(max_connections=CONNECTIONS, max_keepalive_connections=100)
     async with httpx.AsyncClient(base_url=GATEWAY, timeout=60, limits=limits, trust_env=False) as http:
         single = Outcome()
@@ -109,7 +101,7 @@ async def main() -> None:
     if ordered:
         middle, last = ordered[len(ordered) // 2], ordered[-1]
         print(f"answered in {middle:.2f} s (median), {last:.2f} s (slowest) of {args.budget:g} s")
-    print(f"memory before, MiB: {before}\nmemory after, MiB:  {memory_mib()}")
+    print(f"memory before, MiB: {whole(before)}\nmemory after, MiB:  {whole(memory_mib(RUN_DIR))}")
     if late or outcome.without_retry_after or set(outcome.statuses) - {"200", "429"}:
         raise SystemExit(1)
 

@@ -2,22 +2,24 @@
 
     python -m tests.load.run [SCENARIO ...] [--seconds 60] [--users 4] [--prefill 1500 --decode 25] [--out out/load]
 
-Leaves locust's CSV and HTML and a summary in the folder, prints the summary and each service's memory before and after,
-and fails on a late answer or a 5xx.
+Leaves locust's CSV and HTML, a summary and each service's memory over the run as CSV in the folder, prints them, and
+fails on a late answer, a 5xx, and, where the run is long enough to tell, on memory that grows.
 """
 
 import argparse
 import asyncio
+import contextlib
 import socket
 import subprocess
 import sys
+from collections.abc import AsyncIterator, Callable
 from dataclasses import replace
 from pathlib import Path
 
-from services.cli import processes
 from services.cli.services import Launch, Service, embedded
-from services.cli.supervisor import PidFile, Supervisor
+from services.cli.supervisor import Supervisor
 from services.kit.settings import MeshUrls
+from tests.load.memory import MemoryLog, memory_mib, whole
 
 ROOT = Path(__file__).resolve().parents[2]
 SCENARIOS = ("steady", "spike", "soak", "mixed", "big-pages", "hang-ups")
@@ -31,41 +33,63 @@ def free_ports(names: list[str]) -> dict[str, int]:
     return ports
 
 
-def mesh(arguments: tuple[str, ...]) -> tuple[list[Service], dict[str, str]]:
-    """The embedded services, and the fake generator in the generator's place."""
-    names = [service.name for service in embedded(MeshUrls())]
-    urls = {name: f"http://127.0.0.1:{port}" for name, port in free_ports(names).items()}
+def launch(service: Service, port: int, urls: dict[str, str], generator: tuple[str, ...]) -> Launch:
+    """How a service of this machine is started on a port, with the fake generator in the generator's place.
+
+    Args:
+        urls: where each service is for the others.
+        generator: the fake generator's arguments.
+    """
+    if service.name == "generator":
+        return Launch((sys.executable, "-m", "tests.load.fake_generator", "--port", str(port), *generator))
+    assert service.launch is not None
+    started = service.launch()
     env = {f"CRAGMESH_{name.upper()}_URL": url for name, url in urls.items()}
+    return Launch(started.argv, {**started.env, **env, f"CRAGMESH_{service.name.upper()}_PORT": str(port)})
+
+
+def mesh(generator: tuple[str, ...]) -> tuple[list[Service], dict[str, str]]:
+    """The embedded services on free ports, and where they are."""
+    services = embedded(MeshUrls())
+    ports = free_ports([service.name for service in services])
+    urls = {name: f"http://127.0.0.1:{port}" for name, port in ports.items()}
 
     def prepare(service: Service) -> Service:
-        port = urls[service.name].rpartition(":")[2]
+        made: Callable[[], Launch] = lambda: launch(service, ports[service.name], urls, generator)  # noqa: E731
+        return replace(service, url=urls[service.name], launch=made)
 
-        def launch() -> Launch:
-            if service.name == "generator":
-                return Launch((sys.executable, "-m", "tests.load.fake_generator", "--port", port, *arguments))
-            assert service.launch is not None
-            started = service.launch()
-            return Launch(started.argv, {**started.env, **env, f"CRAGMESH_{service.name.upper()}_PORT": port})
-
-        return replace(service, url=urls[service.name], launch=launch)
-
-    return [prepare(service) for service in embedded(MeshUrls())], urls
+    return [prepare(service) for service in services], urls
 
 
-def memory_mib(run_dir: Path) -> dict[str, int]:
-    """Resident memory of each service, workers included."""
-    records = [PidFile.model_validate_json(path.read_bytes()) for path in sorted(run_dir.glob("*.json"))]
-    return {
-        record.service: sum(processes.memory_bytes(process.pid) for process in record.members()) // 2**20
-        for record in records
-    }
+@contextlib.asynccontextmanager
+async def running(services: list[Service], run_dir: Path) -> AsyncIterator[None]:
+    """The services, up and ready while the context is open."""
+    run_dir.mkdir(parents=True, exist_ok=True)
+    supervisor = Supervisor(
+        services, run_dir, cwd=ROOT, on_change=lambda name, state: print(f"{name}: {state}", flush=True)
+    )
+    try:
+        await supervisor.up()
+        yield
+    finally:
+        await supervisor.down()
 
 
-def locust(scenario: str, host: str, seconds: int, users: int, files: Path) -> tuple[str, ...]:
+def locust(scenario: str, host: str, seconds: int, users: int, files: Path, *more: str) -> tuple[str, ...]:
     """The command line of one run."""
     program = (sys.executable, "-m", "locust", "-f", "tests/load/locustfile.py", "--headless", "--only-summary")
     options = ("--host", host, "--scenario", scenario, "--seconds", str(seconds), "--asking", str(users))
-    return (*program, *options, "--csv", str(files), "--html", f"{files}.html")
+    return (*program, *options, "--csv", str(files), "--html", f"{files}.html", *more)
+
+
+async def ask(command: tuple[str, ...], log: MemoryLog) -> int:
+    """Run locust to its end, sampling memory beside it; its exit status."""
+    follower = asyncio.create_task(log.follow())
+    try:
+        return (await asyncio.to_thread(subprocess.run, command, cwd=ROOT, check=False)).returncode
+    finally:
+        follower.cancel()
+        await asyncio.wait({follower})
 
 
 async def main() -> int:
@@ -82,22 +106,21 @@ async def main() -> int:
     services, urls = mesh(("--prefill", args.prefill, "--decode", args.decode))
     out = args.out.absolute()
     run_dir = out / "mesh"
-    run_dir.mkdir(parents=True, exist_ok=True)
-    supervisor = Supervisor(
-        services, run_dir, cwd=ROOT, on_change=lambda name, state: print(f"{name}: {state}", flush=True)
-    )
-    try:
-        await supervisor.up()
-        failed = 0
+    failed = 0
+    async with running(services, run_dir):
         for scenario in args.scenarios or ["steady"]:
-            before = memory_mib(run_dir)
             print(f"{scenario}: asking for {args.seconds} s", flush=True)
+            log = MemoryLog(lambda: memory_mib(run_dir))
             command = locust(scenario, urls["gateway"], args.seconds, args.users, out / scenario)
-            finished = await asyncio.to_thread(subprocess.run, command, cwd=ROOT, check=False)
-            failed = failed or finished.returncode
-            print(f"memory before, MiB: {before}\nmemory after, MiB:  {memory_mib(run_dir)}\nfiles: {out / scenario}*")
-    finally:
-        await supervisor.down()
+            failed = await ask(command, log) or failed
+            log.write(out / f"{scenario}_memory.csv")
+            first, last = (whole(log.samples[index][1]) for index in (0, -1))
+            print(f"memory before, MiB: {first}\nmemory after, MiB:  {last}\nfiles: {out / scenario}*")
+            if growth := log.growth_mib():
+                print(f"growth from the second quarter to the last, MiB: {whole(growth)}")
+            if growing := log.growing():
+                print(f"memory is not flat: {whole(growing)}")
+                failed = failed or 1
     return failed
 
 

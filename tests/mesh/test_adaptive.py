@@ -25,7 +25,7 @@ def head(signal: str, weight: float, *, threshold: float = 0.5) -> Head:
 
 
 def fitted(monkeypatch: pytest.MonkeyPatch, **heads: Head) -> None:
-    model = Confidence(**({"answer": head("support", 4)} | heads))  # type: ignore[arg-type]
+    model = Confidence(**({"answer": head("support", 4)} | heads))
     monkeypatch.setattr(confidence, "load", lambda: {"default": model})
 
 

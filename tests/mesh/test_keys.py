@@ -2,16 +2,26 @@
 
 import json
 import logging
+import re
+from collections.abc import Callable
 from pathlib import Path
 
 import httpx
 import pytest
 from asgi_lifespan import LifespanManager
+from fastapi import FastAPI
+from starlette.types import ASGIApp, Receive, Scope, Send
 
+from services.classifier.app import create_app as create_classifier
+from services.classifier.settings import ClassifierSettings
 from services.gateway.keys import Key, digest, write
-from services.kit.deadline import MESH_TOKEN_HEADER
+from services.kg.app import create_app as create_kg
+from services.kg.settings import KgSettings
+from services.kit.deadline import MESH_TOKEN_HEADER, PROBES
 from services.reranker.app import create_app as create_reranker
 from services.reranker.settings import RerankerSettings
+from services.retriever.app import create_app as create_retriever
+from services.retriever.settings import RetrieverSettings
 from tests.mesh.conftest import LIGHTHOUSE, Services
 
 pytestmark = [pytest.mark.anyio, pytest.mark.slow]
@@ -46,10 +56,12 @@ async def test_keys_are_asked_for_before_the_body_is_looked_at(
         # Others are not held to it, and what needs no key is still to be had.
         assert (await ask("cm_alice")).status_code == 200
         assert (await gateway.get("/strategies")).status_code == 200
+        for method in ("PUT", "DELETE", "PATCH"):
+            assert (await gateway.request(method, "/answer")).status_code == 401, method
         metrics = (await gateway.get("/metrics")).text
     written = caplog.text + capsys.readouterr().out + metrics
     assert "cm_" not in written
-    assert 'cragmesh_requests_cut_short_total{cause="unauthorized",service="gateway"} 3.0' in metrics
+    assert 'cragmesh_requests_cut_short_total{cause="unauthorized",service="gateway"} 6.0' in metrics
     assert 'cragmesh_requests_cut_short_total{cause="rate limited",service="gateway"} 10.0' in metrics
 
 
@@ -67,13 +79,69 @@ async def test_an_answer_is_counted_by_what_it_was(services: Services) -> None:
     assert 'cragmesh_in_flight{service="gateway"} 0.0' in metrics
 
 
+TOKEN = "t0ken"  # noqa: S105 - a test's
+INSIDE: dict[str, Callable[[], FastAPI]] = {
+    "retriever": lambda: create_retriever(RetrieverSettings(mesh_token=TOKEN)),
+    "reranker": lambda: create_reranker(RerankerSettings(mesh_token=TOKEN)),
+    "classifier": lambda: create_classifier(ClassifierSettings(mesh_token=TOKEN)),
+    "kg": lambda: create_kg(KgSettings(mesh_token=TOKEN)),
+}
+
+
+def routes(app: FastAPI) -> set[tuple[str, str]]:
+    """(method, path) of all that an application answers, what its documentation leaves out included."""
+    found = set()
+    waiting = list(app.routes)
+    while waiting:
+        route = waiting.pop()
+        # FastAPI keeps an included router as one route, which knows its own.
+        waiting += getattr(getattr(route, "original_router", None), "routes", ())
+        for method in getattr(route, "methods", None) or ():
+            found.add((method, re.sub(r"{[^}]*}", "any", str(getattr(route, "path", "")))))
+    return found
+
+
+@pytest.mark.parametrize("name", INSIDE)
+async def test_every_route_but_the_probes_asks_for_the_meshs_token(name: str) -> None:
+    # Refused before the application is reached, so that nothing need be loaded.
+    app = INSIDE[name]()
+    known = routes(app)
+    assert {path for _, path in known} >= PROBES
+    assert any(method == "POST" for method, _ in known)
+    transport = httpx.ASGITransport(app, raise_app_exceptions=False)
+    async with httpx.AsyncClient(transport=transport, base_url=f"http://{name}") as client:
+        for method, path in known | {(method, "/no/such/route") for method in ("GET", "HEAD", "POST", "DELETE", "PUT")}:
+            for headers in ({}, {MESH_TOKEN_HEADER: "no"}, {MESH_TOKEN_HEADER: ""}):
+                status = (await client.request(method, path, headers=headers)).status_code
+                assert (status == 401) is (path not in PROBES), f"{method} {path}: {status}"
+
+
 async def test_a_service_takes_calls_from_who_knows_the_meshs_token() -> None:
-    app = create_reranker(RerankerSettings(mesh_token="t0ken"))  # noqa: S106
     asked = {"query": "lighthouse", "documents": ["a lighthouse", "a bakery"]}
-    async with LifespanManager(app, startup_timeout=60) as manager:
+    async with LifespanManager(INSIDE["reranker"](), startup_timeout=60) as manager:
         transport = httpx.ASGITransport(manager.app, raise_app_exceptions=False)
         async with httpx.AsyncClient(transport=transport, base_url="http://reranker") as client:
             assert (await client.post("/rerank", json=asked)).status_code == 401
-            assert (await client.post("/rerank", json=asked, headers={MESH_TOKEN_HEADER: "no"})).status_code == 401
-            assert (await client.post("/rerank", json=asked, headers={MESH_TOKEN_HEADER: "t0ken"})).status_code == 200
+            assert (await client.post("/rerank", json=asked, headers={MESH_TOKEN_HEADER: TOKEN})).status_code == 200
             assert (await client.get("/readyz")).status_code == 200
+
+
+async def test_a_mesh_with_a_token_answers(services: Services, running: dict[str, FastAPI]) -> None:
+    """Every client of a service sends it, and the generator, who may be somebody else, never gets it."""
+    sent: dict[str, set[str | None]] = {}
+
+    def listen(name: str, app: ASGIApp) -> ASGIApp:
+        async def listening(scope: Scope, receive: Receive, send: Send) -> None:
+            headers = {key.decode(): value.decode() for key, value in scope["headers"]}
+            sent.setdefault(name, set()).add(headers.get(MESH_TOKEN_HEADER))
+            await app(scope, receive, send)
+
+        return listening
+
+    for name, fault in services.faults.items():
+        fault.app = listen(name, fault.app)
+    async with services.gateway(mesh_token=TOKEN) as gateway:
+        # The gateway itself asks its callers for keys, and not for this.
+        answered = await gateway.post("/answer", json=QUESTION | {"strategy": "db3"})
+    assert answered.status_code == 200
+    assert sent == {name: {TOKEN} for name in INSIDE} | {"generator": {None}}

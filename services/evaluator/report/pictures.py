@@ -61,7 +61,7 @@ def outcomes(summary: Summary, theme: Theme) -> Figure:
     groups: list[tuple[str, list[tuple[str, Scores]]]] = [("", [("all questions", summary.overall)])]
     groups += [(SLICES[name], list(slices.items())) for name, slices in summary.slices.items()]
     rows = [(title if not index else "", *item) for title, items in groups for index, item in enumerate(items)]
-    figure, axes = _figure(theme, height=0.9 + 0.3 * len(rows) + 0.16 * len(groups))
+    figure, axes = new_figure(theme, height=0.9 + 0.3 * len(rows) + 0.16 * len(groups))
     place, ticks, labels = 0.0, [], []
     for index, (title, name, item) in enumerate(rows):
         place += 0.6 if title and index else 0.0
@@ -97,7 +97,7 @@ def outcomes(summary: Summary, theme: Theme) -> Figure:
 
 def risk_coverage(summary: Summary, theme: Theme) -> Figure:
     """Risk of the answers kept, and the score, as less sure answers are withheld."""
-    figure, axes = _figure(theme, height=3.4)
+    figure, axes = new_figure(theme, height=3.4)
     curve = summary.curve
     axes.plot(
         curve.coverage,
@@ -119,7 +119,7 @@ def risk_coverage(summary: Summary, theme: Theme) -> Figure:
 
 def reliability(summary: Summary, theme: Theme) -> Figure:
     """How often answers of a confidence are right, with intervals, beside what the confidence promises."""
-    figure, axes = _figure(theme, height=3.4)
+    figure, axes = new_figure(theme, height=3.4)
     bins = summary.bins
     axes.plot([0, 1], [0, 1], color=theme.ink, linewidth=0.9, linestyle=(0, (4, 3)), label="as promised")
     confidence = np.array([item.confidence for item in bins])
@@ -142,7 +142,7 @@ def reliability(summary: Summary, theme: Theme) -> Figure:
 
 def latency(summary: Summary, theme: Theme) -> Figure:
     """The share of questions answered within so many seconds."""
-    figure, axes = _figure(theme, height=3.0)
+    figure, axes = new_figure(theme, height=3.0)
     seconds = np.sort(np.array(summary.seconds))
     share = np.arange(1, len(seconds) + 1) / len(seconds)
     axes.step(np.append(0, seconds), np.append(0, share), where="post", color=theme.line, linewidth=1.8)
@@ -166,7 +166,7 @@ PICTURES: dict[str, tuple[Draw, Callable[[Summary], bool]]] = {
 
 def compare_scores(names: Sequence[str], rows: Sequence[Scores], theme: Theme) -> Figure:
     """Scores of several runs with their intervals."""
-    figure, axes = _figure(theme, height=1.0 + 0.42 * len(rows))
+    figure, axes = new_figure(theme, height=1.0 + 0.42 * len(rows))
     places = np.arange(len(rows))
     values = np.array([item.score.value for item in rows])
     below = values - np.array([item.score.low for item in rows])
@@ -179,7 +179,8 @@ def compare_scores(names: Sequence[str], rows: Sequence[Scores], theme: Theme) -
     return figure
 
 
-def _figure(theme: Theme, *, height: float) -> tuple[Figure, Axes]:
+def new_figure(theme: Theme, *, height: float) -> tuple[Figure, Axes]:
+    """An empty picture in the colours of a page; the height is in inches."""
     figure = Figure(figsize=(WIDTH, height), dpi=DPI, facecolor=theme.ground, layout="constrained")
     axes = figure.subplots()
     axes.set_facecolor(theme.ground)

@@ -19,6 +19,11 @@ MIN_CONTEXT_TOKENS = 64
 # Most answers are shorter; one that is not is cut where the time for it ends.
 PLANNED_ANSWER_TOKENS = 25
 MIN_ANSWER_TOKENS = 8
+# What adapters of the answer are trained under (`cragmesh train synthesise`): short, since what the others ask for was
+# learnt, and every token is read again with each question.
+TAUGHT_PROMPT = "answer_adapter"
+# The generator's list of adapters is remembered: asking for it is rare, and never worth a wait.
+ADAPTERS_CAP_S = 1.0
 # Cited by an abstention that had no time to read them.
 UNREAD_CITATIONS = 5
 
@@ -58,6 +63,16 @@ async def fit(
             return await cut(evidence, limit, mesh.llm, allow_s=allow_s)
     except ServiceFailure:
         return cut_by_estimate(evidence, limit)
+
+
+async def taught(run: Run, mesh: Mesh, adapter: str) -> bool:
+    """Whether the generator serves an adapter; without it the base model answers, under a prompt that says more."""
+    if not adapter:
+        return False
+    try:
+        return await mesh.llm.serves(adapter, allow_s=run.budget.allow(ADAPTERS_CAP_S, reserve_s=NAMING_RESERVE_S))
+    except ServiceFailure:
+        return False
 
 
 def chat(

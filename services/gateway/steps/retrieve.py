@@ -1,15 +1,22 @@
-"""Step `retrieve`: passages from the pages that came with the question."""
+"""Step `retrieve`: passages from the pages that came with the question, and from a collection."""
 
 from collections.abc import Sequence
+from itertools import zip_longest
 from typing import Any
 
 from proto.answer import SearchResult
 from proto.base import MAX_PASSAGE_CHARS
+from proto.collections import SearchRequest, SearchResponse
 from proto.retrieve import Page, RetrieveRequest
-from services.gateway.evidence import Evidence, from_passage
+from services.gateway.evidence import Evidence, from_hit, from_passage
 from services.gateway.mesh import Mesh
 from services.gateway.run import Run
-from services.kit.errors import ServiceFailure
+from services.kit.concurrency import all_of
+from services.kit.errors import ServiceFailure, ServiceRejected
+
+# Of each of a collection's lists, before they are fused.
+CANDIDATES = 100
+NOT_FOUND = 404
 
 
 async def retrieve(
@@ -19,16 +26,38 @@ async def retrieve(
     results: Sequence[SearchResult],
     pages: Sequence[int],
     *,
+    collection: str = "",
+    top_n: int,
     allow_s: float,
     **options: Any,
 ) -> list[Evidence]:
-    """Passages of the chosen pages, best first; their snippets when the retriever fails.
+    """Passages of the chosen pages and of a collection, best first; the pages' snippets when the retriever fails.
 
     Args:
         results: all search results of the request.
         pages: indexes of those to search.
+        collection: a collection to search beside them; none when empty.
+        top_n: passages of the pages, and of the collection as many; their scores do not compare, so they take turns.
         options: further fields of `RetrieveRequest`.
     """
+    of_pages = _of_pages(run, mesh, query, results, pages, allow_s=allow_s, top_n=top_n, **options)
+    if not collection:
+        return await of_pages
+    of_collection = _of_collection(run, mesh, query, collection, len(results), top_n=top_n, allow_s=allow_s)
+    turns = zip_longest(*await all_of((of_pages, of_collection)))
+    return [item for turn in turns for item in turn if item is not None]
+
+
+async def _of_pages(
+    run: Run,
+    mesh: Mesh,
+    query: str,
+    results: Sequence[SearchResult],
+    pages: Sequence[int],
+    *,
+    allow_s: float,
+    **options: Any,
+) -> list[Evidence]:
     if not pages:
         return []
     request = RetrieveRequest(query=query, pages=tuple(_page(results[index]) for index in pages), **options)
@@ -45,6 +74,32 @@ async def retrieve(
         run.degrade(name, degradation.reason, degradation.detail)
     found = [from_passage(passage, results, pages) for passage in response.passages if passage.page < len(pages)]
     return found or snippets(results, pages)
+
+
+async def _of_collection(
+    run: Run, mesh: Mesh, query: str, collection: str, first_page: int, *, top_n: int, allow_s: float
+) -> list[Evidence]:
+    """Passages of a collection; each document counts as a page, from `first_page` on."""
+    request = SearchRequest(queries=(query,), candidates=CANDIDATES, top_n=top_n)
+    try:
+        async with run.stage("search") as stage:
+            response = await _search(mesh, collection, request, allow_s=allow_s)
+            stage.of(response.timing)
+            stage.detail = f"{len(response.hits)} passages of {collection}"
+    except ServiceFailure:
+        return []
+    pages: dict[str, int] = {}
+    return [from_hit(hit, pages.setdefault(hit.id, first_page + len(pages))) for hit in response.hits]
+
+
+async def _search(mesh: Mesh, collection: str, request: SearchRequest, *, allow_s: float) -> SearchResponse:
+    try:
+        return await mesh.search(collection, request, allow_s=allow_s)
+    except ServiceRejected as failure:
+        if failure.status == NOT_FOUND:
+            detail = f"there is no collection {collection!r}"
+            raise ServiceRejected(failure.service, detail, status=failure.status) from failure
+        raise
 
 
 def snippets(results: Sequence[SearchResult], pages: Sequence[int]) -> list[Evidence]:

@@ -15,7 +15,7 @@ from services.gateway.run import Draft, Run
 from services.gateway.settings import GatewaySettings
 from services.gateway.steps.ask import NAMING_RESERVE_S, ask
 from services.gateway.steps.facts import answers, as_evidence, no_such_event
-from services.gateway.steps.generate import MIN_ANSWER_TOKENS, chat, fit
+from services.gateway.steps.generate import MIN_ANSWER_TOKENS, chat, fit, taught
 from services.gateway.steps.post_process import settle
 from services.gateway.steps.statements import settle_texts
 from services.gateway.strategies.db3 import Db3
@@ -77,7 +77,9 @@ class Adaptive(Db3):
         if settled is not None:
             run.decide("post_process", f"{settled.how}: {', '.join(settled.inputs)}")
             return Draft(settled.answer, "answer", SETTLED, _source(shown), tuple(shown))
-        messages = chat(self._answer_prompt, query, question.query_time, shown)
+        has_adapter = await taught(run, mesh, settings.web_answer_adapter)
+        prompt = self._taught_prompt if has_adapter else self._answer_prompt
+        messages = chat(prompt, query, question.query_time, shown)
         first = await ask(
             run,
             mesh,
@@ -94,11 +96,14 @@ class Adaptive(Db3):
         said = _normal(first)[0]
         seen = Seen(question.query, said.kind, said.answer, first.samples[0], shown, run.classification)
         draft = Draft(said.answer, said.kind, 0.0, _source(shown), tuple(shown))
-        return await self._weighed(draft, seen, messages, run, mesh)
+        adapter = settings.web_answer_adapter if has_adapter else ""
+        model = confidence.choose(self._models, mesh.llm.model, adapter)
+        return await self._weighed(draft, seen, messages, run, mesh, model)
 
-    async def _weighed(self, draft: Draft, seen: Seen, messages: Sequence[Message], run: Run, mesh: Mesh) -> Draft:
+    async def _weighed(
+        self, draft: Draft, seen: Seen, messages: Sequence[Message], run: Run, mesh: Mesh, model: Confidence | None
+    ) -> Draft:
         """The draft with its probability, an abstention, or the judgement that the question is invalid."""
-        model = confidence.choose(self._models, mesh.llm.model)
         run.signals = confidence.signals(seen)
         if model is None:
             if draft.kind != "unknown":

@@ -60,6 +60,8 @@ class Strategy(ABC):
     ) -> list[Evidence]:
         """The best passages of the best pages: pages by their snippets, `recall_k` passages, `top_n` after reranking.
 
+        Of a collection, `recall_k` passages more are reranked.
+
         Args:
             options: further fields of `RetrieveRequest`.
         """
@@ -69,7 +71,16 @@ class Strategy(ABC):
         pages = await best_pages(run, mesh, query, results, top_n=PAGES, allow_s=allow_s)
         allow_s = self.web_allowance(run, settings.retrieve_cap_s)
         found = await retrieve(
-            run, mesh, query, results, pages, allow_s=allow_s, recall_k=recall_k, top_n=recall_k, **options
+            run,
+            mesh,
+            query,
+            results,
+            pages,
+            collection=question.collection,
+            allow_s=allow_s,
+            recall_k=recall_k,
+            top_n=recall_k,
+            **options,
         )
         allow_s = self.web_allowance(run, settings.rerank_cap_s)
         return await rerank(run, mesh, query, found, top_n=top_n, allow_s=allow_s)

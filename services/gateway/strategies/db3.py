@@ -10,7 +10,7 @@ from services.gateway.question import Question
 from services.gateway.run import Draft, Run
 from services.gateway.settings import GatewaySettings
 from services.gateway.steps.facts import answer_from_facts
-from services.gateway.steps.generate import read_and_answer
+from services.gateway.steps.generate import TAUGHT_PROMPT, read_and_answer, taught
 from services.gateway.steps.public_data import public_data
 from services.gateway.steps.reason import origin
 from services.gateway.strategies.base import Strategy
@@ -33,6 +33,7 @@ class Db3(Strategy):
         self._prompt = prompts.load(settings.db3_prompt)
         self._facts_prompt = prompts.load("facts")
         self._entities_prompt = prompts.load("entities")
+        self._taught_prompt = prompts.load(TAUGHT_PROMPT)
 
     async def answer(self, question: Question, run: Run, mesh: Mesh) -> Draft:
         if question.evidence:
@@ -51,10 +52,11 @@ class Db3(Strategy):
         facts = await self.look_up(question, run, mesh)
         if facts is None:
             return None
+        has_adapter = await taught(run, mesh, settings.kg_answer_adapter)
         return await answer_from_facts(
             run,
             mesh,
-            self._facts_prompt,
+            self._taught_prompt if has_adapter else self._facts_prompt,
             question,
             facts,
             max_tokens=settings.kg_max_tokens,
@@ -73,10 +75,11 @@ class Db3(Strategy):
 
     async def _read(self, question: Question, run: Run, mesh: Mesh, found: Sequence[Evidence]) -> Draft:
         settings = self.settings
+        has_adapter = await taught(run, mesh, settings.web_answer_adapter)
         return await read_and_answer(
             run,
             mesh,
-            self._prompt,
+            self._taught_prompt if has_adapter else self._prompt,
             question.query,
             question.query_time,
             found,

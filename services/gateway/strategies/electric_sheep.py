@@ -117,6 +117,7 @@ class ElectricSheep(Strategy):
             question.query,
             question.search_results,
             pages,
+            collection=question.collection,
             allow_s=self._allowance(run, mesh, settings.retrieve_cap_s),
             chunker="sentence-groups",
             ranking="dense",

@@ -26,6 +26,7 @@ class NaiveRag(Strategy):
             question.query,
             question.search_results,
             range(len(question.search_results)),
+            collection=question.collection,
             allow_s=self.web_allowance(run, settings.retrieve_cap_s),
             chunker="tokens",
             ranking="dense",

@@ -26,7 +26,7 @@ MAX_FEEDBACK_CHARS = 600
 
 @cache
 def load_prompt(name: str) -> Template:
-    """A prompt file of this service; `$functions` is its hole."""
+    """A prompt file of this service; `$functions` or `$domain` is its hole."""
     return Template((files("services.kg") / "prompts" / f"{name}.txt").read_text(encoding="utf-8").strip())
 
 
@@ -59,9 +59,14 @@ class ProgramWriter:
     ) -> Written:
         """See `Writer.write`."""
         spots = await spots_in(query, domain, self.spotter)
-        examples = await self.library.nearest(query, domain=domain, k=self.k, names=[spot.text for spot in spots])
+        examples: tuple[Example, ...] = ()
+        if self.adapter and await self.llm.serves(self.adapter, allow_s=budget.allow(reserve_s=RESERVE_S)):
+            messages = taught_messages(query, query_time=query_time, domain=domain, feedback=feedback)
+        else:
+            examples = await self.library.nearest(query, domain=domain, k=self.k, names=[spot.text for spot in spots])
+            messages = self.messages(query, examples, query_time=query_time, domain=domain, feedback=feedback)
         completion = await self.llm.chat(
-            self.messages(query, examples, query_time=query_time, domain=domain, feedback=feedback),
+            messages,
             max_tokens=MAX_TOKENS,
             allow_s=budget.allow(reserve_s=RESERVE_S),
             adapter=self.adapter,
@@ -79,16 +84,13 @@ class ProgramWriter:
     def messages(
         self, query: str, examples: tuple[Example, ...], *, query_time: datetime, domain: str, feedback: str = ""
     ) -> list[Message]:
-        """The chat: what is the same for a domain first, so that vLLM computes it once, the question last."""
+        """The chat for a base model: what a domain's have in common first, so that vLLM computes it once."""
         system = load_prompt("program").substitute(functions=schema_text(self.catalogue, domain))
         messages = [Message("system", system)]
         for example in examples:
             messages.append(Message("user", asked(example.query, example.query_time)))
             messages.append(Message("assistant", example.program))
-        question = asked(query, query_time if domain in TIMED else None)
-        if feedback:
-            question += f"\nThe first try failed: {' '.join(feedback.split())[:MAX_FEEDBACK_CHARS]}"
-        return [*messages, Message("user", question)]
+        return [*messages, Message("user", _question(query, query_time, domain, feedback))]
 
     def _grammar(self, domain: str) -> str:
         if domain not in self._grammars:
@@ -98,3 +100,19 @@ class ProgramWriter:
 
 # Domains whose questions lean on the date; elsewhere it would only be read.
 TIMED = frozenset(("finance", "sports"))
+
+
+def taught_messages(query: str, *, query_time: datetime, domain: str, feedback: str = "") -> list[Message]:
+    """The chat for an adapter that was taught the language: it knows the functions, and the grammar holds it to them.
+
+    It is read many times faster than what a base model is shown. Training data is rendered by this very function.
+    """
+    system = load_prompt("program_adapter").substitute(domain=domain)
+    return [Message("system", system), Message("user", _question(query, query_time, domain, feedback))]
+
+
+def _question(query: str, query_time: datetime, domain: str, feedback: str) -> str:
+    question = asked(query, query_time if domain in TIMED else None)
+    if feedback:
+        question += f"\nThe first try failed: {' '.join(feedback.split())[:MAX_FEEDBACK_CHARS]}"
+    return question

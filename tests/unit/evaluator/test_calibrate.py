@@ -37,7 +37,8 @@ def made(questions: int = 400, *, seed: int = 0, checked: bool = False) -> Table
     right = (chance.random(questions) < 1 / (1 + np.exp(-pull))).astype(np.int64) * (1 - invalid)
     ids = tuple(f"q{i}" for i in range(questions))
     domains = tuple("movie" if i % 3 else "music" for i in range(questions))
-    return Table(NAMES, signals, np.ones(questions, np.int64), right, invalid, ids, domains)
+    ones, none = np.ones(questions, np.int64), np.zeros(questions, np.int64)
+    return Table(NAMES, signals, ones, right, invalid, ids, domains, none, ones == 1)
 
 
 def test_the_fit_finds_the_signals_that_tell() -> None:
@@ -128,3 +129,17 @@ def test_the_table_knows_what_was_answered_and_what_should_not_have_been() -> No
     ]
     found = table(lines, {line.id: Judgement(id=line.id, outcome="right", by="rules") for line in lines})
     assert (found.answered.sum(), found.invalid.sum(), found.right.sum()) == (40, 15, 40)
+
+
+def test_what_a_rule_settled_counts_and_is_no_matter_of_heads() -> None:
+    data = made()
+    fixed = np.arange(400) % 10 == 0
+    settled = replace(
+        data, settled=fixed.astype(np.int64), weighed=~fixed, answered=data.answered * ~fixed, right=data.right * ~fixed
+    )
+    fitted = fit(settled)
+    reached = earned(fitted, settled, fitted.right, fitted.false)
+    silent = earned(fitted, replace(settled, settled=0 * settled.settled), fitted.right, fitted.false)
+    assert reached.score == pytest.approx(silent.score + 0.1)
+    assert not fitted.right[fixed].any()
+    assert not fitted.false[fixed].any()

@@ -79,7 +79,9 @@ def test_one_statement_and_statements_of_different_days_settle_nothing() -> None
         ("please tell us when it opened", "when it opened"),
         ("i would like to know who sang it", "who sang it"),
         ("who can tell me apart from my twin?", "who can tell me apart from my twin?"),
+        ("are you able to say who won?", "who won?"),
         ("can you tell?", "can you tell?"),
+        ("are you kidding me?", "are you kidding me?"),
         ("did you know her?", "did you know her?"),
     ],
 )

@@ -1,3 +1,4 @@
+import json
 import sys
 from pathlib import Path
 from typing import Any
@@ -7,12 +8,13 @@ import pytest
 from services.generator import launch
 from services.generator.errors import GeneratorError
 from services.generator.launch import SERVER, Command, command, read_profile
-from services.generator.settings import PROFILES, GeneratorSettings
+from services.generator.settings import PROFILES, SHIPPED, GeneratorSettings
+from services.kit.settings import MeshUrls
 
 
 def settings(folder: Path, **given: Any) -> GeneratorSettings:
     paths = {"interpreter": Path(sys.executable), "models_dir": folder, "adapters_dir": folder / "adapters"}
-    return GeneratorSettings.model_validate(paths | given)
+    return GeneratorSettings.model_validate(paths | {"shipped_adapters": False} | given)
 
 
 def with_model(folder: Path, name: str = "SmolLM2-135M-Instruct") -> Path:
@@ -33,6 +35,7 @@ def test_the_local_model_is_served_with_the_profiles_arguments(tmp_path: Path) -
     assert after(made.argv, "--model") == str(model)
     assert "--port" not in made.argv
     assert "--host" not in made.argv
+    assert "--shutdown-timeout" not in made.argv
     assert "--lora-modules" not in made.argv
 
 
@@ -46,10 +49,11 @@ def test_the_same_settings_make_the_same_command(tmp_path: Path, monkeypatch: py
 
 def test_host_and_port_override_the_profile(tmp_path: Path) -> None:
     with_model(tmp_path)
-    made = command(settings(tmp_path, host="0.0.0.0", port=9000))  # noqa: S104
+    made = command(settings(tmp_path, host="0.0.0.0", port=9000, shutdown_timeout_s=0))  # noqa: S104
     # vLLM puts the file's arguments first, so these have to follow it.
     assert made.argv.index("--config") < made.argv.index("--port")
     assert (after(made.argv, "--host"), after(made.argv, "--port")) == ("0.0.0.0", "9000")  # noqa: S104
+    assert after(made.argv, "--shutdown-timeout") == "0"
 
 
 def test_two_busy_processes_on_two_cores_do_not_spin(tmp_path: Path) -> None:
@@ -68,6 +72,17 @@ def test_nothing_is_reported_and_no_hub_is_asked(tmp_path: Path) -> None:
     assert env["VLLM_ALLOW_RUNTIME_LORA_UPDATING"] == "0"
 
 
+def test_the_key_that_callers_send_is_asked_for_and_is_on_no_command_line(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with_model(tmp_path)
+    assert "VLLM_API_KEY" not in command(settings(tmp_path)).env
+    monkeypatch.setenv("CRAGMESH_GENERATOR_API_KEY", "s3cret")
+    made = command(settings(tmp_path))
+    assert made.env["VLLM_API_KEY"] == "s3cret" == MeshUrls().generator_api_key
+    assert "s3cret" not in " ".join(made.argv) + repr(settings(tmp_path))
+
+
 def test_adapters_are_served_by_their_folders_names(tmp_path: Path) -> None:
     with_model(tmp_path)
     for name in ("kg-api", "answer"):
@@ -78,6 +93,52 @@ def test_adapters_are_served_by_their_folders_names(tmp_path: Path) -> None:
     start = argv.index("--lora-modules") + 1
     folder = tmp_path / "adapters"
     assert argv[start:] == (f"answer={folder / 'answer'}", f"kg-api={folder / 'kg-api'}")
+
+
+def adapter(folder: Path, name: str, base: str = "HuggingFaceTB/SmolLM2-135M-Instruct") -> Path:
+    path = folder / name
+    path.mkdir(parents=True)
+    (path / "adapter_config.json").write_text(json.dumps({"base_model_name_or_path": base}))
+    return path
+
+
+def test_shipped_adapters_are_served_where_they_fit_and_the_operators_own_wins(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shipped, own = tmp_path / "shipped", tmp_path / "adapters"
+    monkeypatch.setattr(launch, "SHIPPED", shipped)
+    with_model(tmp_path)
+    with_model(tmp_path, "Meta-Llama-3-8B-Instruct")
+    theirs, overridden = adapter(shipped, "kg-api"), adapter(shipped, "answer")
+    mine = adapter(own, "answer")
+    given = settings(tmp_path, shipped_adapters=True)
+    small, large = command(given).argv, command(given, "t4").argv
+    assert small[small.index("--lora-modules") + 1 :] == (f"answer={mine}", f"kg-api={theirs}")
+    assert not [word for word in large if str(overridden) in word or str(theirs) in word]
+    without = command(settings(tmp_path)).argv
+    assert without[without.index("--lora-modules") + 1 :] == (f"answer={mine}",)
+
+
+@pytest.mark.parametrize("text", ["{}", "[]", "", "\xff"])
+def test_a_shipped_adapter_that_does_not_say_whom_it_is_for_is_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, text: str
+) -> None:
+    (tmp_path / "shipped/answer").mkdir(parents=True)
+    (tmp_path / "shipped/answer/adapter_config.json").write_bytes(text.encode("latin-1"))
+    monkeypatch.setattr(launch, "SHIPPED", tmp_path / "shipped")
+    with_model(tmp_path)
+    with pytest.raises(GeneratorError, match=r"answer/adapter_config\.json"):
+        command(settings(tmp_path, shipped_adapters=True))
+
+
+def test_what_is_shipped_can_be_served_by_the_profile_of_its_model() -> None:
+    profile = read_profile("cpu")
+    for name, path in launch.adapters(SHIPPED).items():
+        config = json.loads((path / "adapter_config.json").read_text())
+        assert config["base_model_name_or_path"] == profile["model"], name
+        assert config["r"] <= int(str(profile["max-lora-rank"])), name
+        assert not config["modules_to_save"], name
+        assert (path / "adapter_model.safetensors").stat().st_size < 10_000_000, name
 
 
 def test_an_adapter_whose_name_vllm_would_take_apart_is_refused(tmp_path: Path) -> None:

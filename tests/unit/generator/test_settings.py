@@ -22,9 +22,9 @@ def test_arguments_win_over_the_environment_and_leave_the_rest_of_it(monkeypatch
 
 
 def test_the_variables_of_the_mesh_are_not_the_launchers(monkeypatch: pytest.MonkeyPatch) -> None:
-    for name in ("URL", "MODEL", "API_KEY"):
+    for name in ("URL", "MODEL"):
         monkeypatch.setenv(f"CRAGMESH_GENERATOR_{name}", "for the mesh")
-    assert {"url", "model", "api_key"}.isdisjoint(GeneratorSettings.model_fields)
+    assert {"url", "model"}.isdisjoint(GeneratorSettings.model_fields)
     assert GeneratorSettings().profile == "cpu"
 
 

@@ -11,7 +11,7 @@ from services.kg.errors import KgError
 from services.kg.generate.base import MAX_QUESTION_CHARS, as_data
 from services.kg.generate.examples import load_library
 from services.kg.generate.function_calling import FunctionCallingWriter, call_schema, to_calls, to_program
-from services.kg.generate.program import MAX_TOKENS, ProgramWriter
+from services.kg.generate.program import MAX_TOKENS, ProgramWriter, taught_messages
 from services.kg.language.parse import parse
 from services.kit.budget import Budget
 from services.kit.client import ServiceClient, http_client
@@ -58,6 +58,40 @@ async def test_the_adapter_writes_where_it_is_served() -> None:
     generator.adapters = ["kg-api"]
     await write(ProgramWriter(model, CATALOGUE, LIBRARY), "who directed alien?")
     assert generator.requests[-1]["model"] == "kg-api"
+
+
+async def test_an_adapter_that_knows_the_language_is_not_told_it() -> None:
+    model, generator = llm('get_stock_price("zzt", "last friday")["close"]')
+    writer = ProgramWriter(model, CATALOGUE, LIBRARY)
+    base = await write(writer, "close of zzt last friday", "finance")
+    generator.adapters = ["kg-api"]
+    await model.models(allow_s=5)
+    taught = await write(writer, "close of zzt last friday", "finance")
+    before, after = (request["messages"] for request in generator.requests)
+    assert [message["role"] for message in after] == ["system", "user"]
+    assert after[0]["content"].endswith("Domain: finance")
+    assert "get_stock" not in after[0]["content"]
+    assert after[-1] == before[-1]
+    assert taught.examples == ()
+    assert base.examples != ()
+    assert taught.prompt_tokens < base.prompt_tokens / 5
+    assert generator.requests[-1]["structured_outputs"]["grammar"].startswith("root ::=")
+
+
+async def test_training_data_is_rendered_as_the_adapter_is_asked() -> None:
+    model, generator = llm("none")
+    generator.adapters = ["kg-api"]
+    await write(ProgramWriter(model, CATALOGUE, LIBRARY), "who directed alien?", feedback="no key")
+    rendered = taught_messages("who directed alien?", query_time=ASKED, domain="movie", feedback="no key")
+    assert generator.requests[0]["messages"] == [{"role": m.role, "content": m.content} for m in rendered]
+
+
+async def test_a_writer_without_an_adapter_asks_the_base_model() -> None:
+    model, generator = llm("none")
+    generator.adapters = ["kg-api"]
+    await write(ProgramWriter(model, CATALOGUE, LIBRARY, adapter=""), "who directed alien?")
+    assert generator.requests[0]["model"] == "fake"
+    assert "get_movie_person_oscar" in generator.requests[0]["messages"][0]["content"]
 
 
 async def test_a_second_try_is_told_what_was_wrong() -> None:

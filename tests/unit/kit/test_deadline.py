@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+from collections.abc import Mapping
 from typing import Any
 
 import httpx
@@ -9,7 +10,8 @@ import pytest
 from starlette.types import Message, Receive, Scope, Send
 
 from services.kit.budget import current_budget
-from services.kit.deadline import Admission, DeadlineMiddleware
+from services.kit.deadline import READING, Admission, DeadlineMiddleware
+from services.kit.errors import Unauthorized
 from services.kit.telemetry import Metrics, current_trace
 
 pytestmark = pytest.mark.anyio
@@ -81,6 +83,38 @@ async def test_a_caller_cannot_ask_for_more_than_the_service_gives() -> None:
         await http.post("/", headers={"x-deadline-ms": "60000"})
     assert app.left is not None
     assert app.left <= 1
+
+
+async def test_every_response_tells_browsers_to_keep_nothing_guess_nothing_and_run_nothing() -> None:
+    async def own(_: Scope, __: Receive, send: Send) -> None:
+        headers = [(b"Cache-Control", b"max-age=60"), (b"content-security-policy", b"default-src 'self'")]
+        await send({"type": "http.response.start", "status": 200, "headers": headers})
+        await send({"type": "http.response.body", "body": b""})
+
+    async with client(guarded(App())) as http, client(guarded(own)) as page:
+        for reply in (await http.get("/"), await http.post("/", headers={"x-deadline-ms": "0"})):
+            assert reply.headers["cache-control"] == "no-store"
+            assert reply.headers["x-content-type-options"] == "nosniff"
+            assert reply.headers["content-security-policy"] == "default-src 'none'; frame-ancestors 'none'"
+        reply = await page.get("/")
+    assert reply.headers.get_list("cache-control") == ["max-age=60"], "what is said stands"
+    assert reply.headers.get_list("content-security-policy") == ["default-src 'self'"]
+    assert reply.headers["x-content-type-options"] == "nosniff"
+
+
+@pytest.mark.parametrize("unguarded", [READING, frozenset()])
+async def test_the_guard_is_asked_about_all_that_is_not_left_open(unguarded: frozenset[str]) -> None:
+    async def nobody(_: Mapping[str, str]) -> str:
+        raise Unauthorized("nobody")
+
+    app = DeadlineMiddleware(
+        App(), metrics=Metrics("test"), max_s=5, max_body=10, guard=nobody, unguarded=frozenset(unguarded)
+    )
+    async with client(app) as http:
+        for method in ("GET", "HEAD", "OPTIONS", "POST", "PUT", "PATCH", "DELETE"):
+            reply = await http.request(method, "/")
+            assert reply.status_code == (200 if method in unguarded else 401), method
+        assert (await http.get("/readyz")).status_code == 200
 
 
 async def test_an_unhandled_error_is_a_500_problem_without_its_message() -> None:

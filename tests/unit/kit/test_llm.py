@@ -8,7 +8,7 @@ import httpx
 import pytest
 
 from services.kit.client import ServiceClient, http_client
-from services.kit.errors import BadReply, ServiceRejected
+from services.kit.errors import BadReply, ServiceRejected, ServiceUnavailable
 from services.kit.llm import LLM, Constraint, Message
 from tests.mesh.fakes import FakeGenerator
 
@@ -41,6 +41,50 @@ async def test_an_adapter_is_used_when_served_and_the_base_model_otherwise() -> 
     model = llm(generator)
     assert (await model.chat(ASK, max_tokens=5, allow_s=1, adapter="web-answer")).model == "web-answer"
     assert (await model.chat(ASK, max_tokens=5, allow_s=1, adapter="kg-api")).model == "fake"
+
+
+async def test_a_missing_adapter_is_named() -> None:
+    generator = FakeGenerator()
+    generator.adapters = ["answer"]
+    model = llm(generator)
+    assert (await model.chat(ASK, max_tokens=5, allow_s=1, adapter="answer")).missing_adapter == ""
+    assert (await model.chat(ASK, max_tokens=5, allow_s=1)).missing_adapter == ""
+    assert (await model.chat(ASK, max_tokens=5, allow_s=1, adapter="kg-api")).missing_adapter == "kg-api"
+
+
+async def test_an_adapter_unloaded_meanwhile_degrades_to_the_base_model_in_the_same_request() -> None:
+    served, asked = ["base", "answer"], list[str]()
+
+    def reply(request: httpx.Request) -> httpx.Response:
+        if request.url.path == "/v1/models":
+            data = [{"id": name, "parent": None if name == "base" else "base"} for name in served]
+            return httpx.Response(200, json={"data": data})
+        name = json.loads(request.content)["model"]
+        asked.append(name)
+        if name not in served:
+            return httpx.Response(404, json={"error": {"message": f"The model `{name}` does not exist."}})
+        return httpx.Response(200, json={"model": name, "choices": [{"message": {"content": "Paris"}}]})
+
+    model = LLM(ServiceClient("generator", "http://g", http_client(httpx.MockTransport(reply))))
+    assert (await model.chat(ASK, max_tokens=5, allow_s=5, adapter="answer")).missing_adapter == ""
+    served.remove("answer")
+    completion = await model.chat(ASK, max_tokens=5, allow_s=5, adapter="answer")
+    assert (completion.text, completion.model, completion.missing_adapter) == ("Paris", "base", "answer")
+    assert asked == ["answer", "answer", "base"]
+    # What is gone is not asked for again.
+    assert (await model.chat(ASK, max_tokens=5, allow_s=5, adapter="answer")).missing_adapter == "answer"
+    assert asked[3:] == ["base"]
+
+
+async def test_an_adapter_loaded_meanwhile_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    generator = FakeGenerator()
+    model = llm(generator)
+    assert not await model.serves("answer", allow_s=1)
+    generator.adapters = ["answer"]
+    assert not await model.serves("answer", allow_s=1)
+    monkeypatch.setattr("services.kit.llm.MODELS_TTL_S", 0.0)
+    assert await model.serves("answer", allow_s=1)
+    assert (await model.chat(ASK, max_tokens=5, allow_s=1, adapter="answer")).model == "answer"
 
 
 @pytest.mark.parametrize(
@@ -87,6 +131,19 @@ async def test_hostile_replies_are_bad_replies(reply: bytes) -> None:
 
     with pytest.raises(BadReply):
         await scripted(answer).chat(ASK, max_tokens=5, allow_s=1)
+
+
+async def test_a_reply_that_the_engines_end_cut_off_is_no_answer() -> None:
+    def reply(request: httpx.Request) -> httpx.Response:
+        if request.url.path == "/v1/models":
+            return httpx.Response(200, json={"data": [{"id": "m"}]})
+        choices = [
+            {"message": {"content": text}, "finish_reason": why} for text, why in (("Paris", "stop"), ("P", "abort"))
+        ]
+        return httpx.Response(200, json={"model": "m", "choices": choices})
+
+    with pytest.raises(ServiceUnavailable, match="aborted"):
+        await scripted(reply).chat(ASK, max_tokens=5, allow_s=1, n=2)
 
 
 async def test_an_empty_content_is_an_empty_text() -> None:

@@ -1,0 +1,215 @@
+"""`cragmesh index`: files into a collection; `cragmesh collections`: what there is."""
+
+import itertools
+import time
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Annotated, NoReturn
+
+import typer
+from pydantic import ValidationError
+from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn
+from rich.table import Table
+
+from proto.collections import MAX_BATCH_CHARS, MAX_BATCH_DOCUMENTS, CreateCollection, IngestResponse
+from services.cli.ask import PROBLEM, UNREACHABLE, USAGE
+from services.cli.collections import CollectionClient, RetrieverProblem, RetrieverUnreachable, ingest_patiently
+from services.cli.console import err, out, plain, say, write
+from services.cli.corpus import Keys, Read, files_in, read
+from services.cli.questions import BadInput
+from services.cli.services import root
+from services.kit.settings import KitSettings, MeshUrls
+
+# A batch is to take a few seconds: long enough to be worth a request, short enough to show progress and to repeat.
+FIRST_CHARS = 128 * 1024
+MOST_CHARS = min(4 * 1024 * 1024, MAX_BATCH_CHARS)
+TARGET_S = 3.0
+# Of what is skipped, lines that are shown; the rest is counted.
+SHOWN = 20
+
+Collection = Annotated[str, typer.Option("--collection", "-c", help="Its name.")]
+INDEX_TYPES = ("keyword", "integer", "float", "bool")
+
+
+class Tally:
+    """What became of the documents."""
+
+    def __init__(self) -> None:
+        self.documents = self.added = self.unchanged = self.replaced = self.points = self.skipped = 0
+        self.shown: list[str] = []
+
+    def count(self, batch: list[Read], response: IngestResponse) -> None:
+        self.documents += len(batch)
+        self.added += response.added
+        self.unchanged += response.unchanged
+        self.replaced += response.replaced
+        self.points += response.points
+        for item in response.skipped:
+            name = batch[int(item.stage.partition(":")[2])].name
+            self.skip(name, f"{item.reason}: {item.detail.partition(': ')[2]}")
+
+    def skip(self, name: str, why: str) -> None:
+        self.skipped += 1
+        if len(self.shown) < SHOWN:
+            self.shown.append(f"  {name}: {why}")
+
+
+def index(
+    path: Annotated[
+        Path, typer.Argument(help="A file or folder: HTML, Markdown, text, or records (.jsonl, .gz, .bz2).")
+    ],
+    collection: Collection,
+    encoder: Annotated[
+        list[str] | None, typer.Option(help="Encoder to index with; repeat it. The retriever's own when not given.")
+    ] = None,
+    whole: Annotated[
+        bool, typer.Option("--whole", help="Keep documents whole: abstracts, questions, products.")
+    ] = False,
+    indexed: Annotated[
+        list[str] | None, typer.Option("--index-field", help="FIELD:keyword|integer|float|bool; repeat it.")
+    ] = None,
+    text_key: Annotated[str, typer.Option(help="Where a record has its text.")] = "text",
+    title_key: Annotated[str, typer.Option(help="Where a record has its title.")] = "title",
+    id_key: Annotated[str, typer.Option(help="Where a record has its id.")] = "id",
+    url_key: Annotated[str, typer.Option(help="Where a record has its address.")] = "url",
+) -> None:
+    """Index files into a collection, which is made where it does not exist.
+
+    What the collection holds already is left alone, so that after an interruption the same command goes on.
+    """
+    request = _request(encoder or [], whole, indexed or [])
+    keys = Keys(text_key, title_key, id_key, url_key)
+    try:
+        files = files_in(path)
+    except BadInput as error:
+        _fail(str(error), USAGE)
+    client = connect()
+    tally = Tally()
+    began = time.monotonic()
+    try:
+        client.create(collection, request)
+        _ingest(client, collection, read(files, path, keys), sum(file.stat().st_size for file in files), tally)
+    except RetrieverProblem as error:
+        _report(tally, began)
+        _fail(str(error), PROBLEM)
+    except RetrieverUnreachable as error:
+        _report(tally, began)
+        _fail(f"{error}; what was written stays: the same command goes on", UNREACHABLE)
+    finally:
+        client.close()
+    _report(tally, began)
+
+
+def collections(
+    delete: Annotated[str, typer.Option(help="Delete this one, with all its documents.")] = "",
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON and nothing else.")] = False,
+) -> None:
+    """List the collections, or delete one."""
+    client = connect()
+    try:
+        if delete:
+            client.delete(delete)
+            say(f"{delete} is deleted.")
+            return
+        found = client.all()
+    except RetrieverProblem as error:
+        _fail(str(error), PROBLEM)
+    except RetrieverUnreachable as error:
+        _fail(str(error), UNREACHABLE)
+    finally:
+        client.close()
+    if as_json:
+        write("[" + ",\n ".join(item.model_dump_json() for item in found) + "]")
+        return
+    table = Table("collection", "documents", "points", "encoders", "", box=None)
+    for item in found:
+        kind = "chunks" if item.chunked else "whole documents"
+        encoders = ", ".join(item.encoders)
+        table.add_row(item.name, f"{item.documents:,}", f"{item.points:,}", plain(encoders), f"{kind}, {item.backend}")
+    out.print(table)
+
+
+def connect() -> CollectionClient:
+    """The retriever of the settings; ends the program where they are wrong."""
+    try:
+        return CollectionClient(root("retriever", MeshUrls()), token=KitSettings().mesh_token)
+    except ValidationError as error:
+        _fail(f"settings: {error.errors()[0]['msg']}", USAGE)
+
+
+def _request(encoders: list[str], whole: bool, indexed: list[str]) -> CreateCollection:
+    fields = dict(item.rpartition(":")[::2] for item in indexed)
+    for field, kind in fields.items():
+        if kind not in INDEX_TYPES or not field:
+            _fail(f"--index-field {field}:{kind} is not like year:integer; types are {', '.join(INDEX_TYPES)}", USAGE)
+    try:
+        body = {"encoders": encoders, "chunked": not whole, "indexed_fields": fields}
+        return CreateCollection.model_validate(body)
+    except ValidationError as error:
+        first = error.errors()[0]
+        _fail(f"{first['loc'][0]}: {first['msg']}", USAGE)
+
+
+def _ingest(client: CollectionClient, name: str, documents: Iterable[Read], nbytes: int, tally: Tally) -> None:
+    limit = FIRST_CHARS
+    documents = iter(documents)
+    with _bar() as bar:
+        task = bar.add_task("indexing", total=nbytes, rate="")
+        while batch := _batch(documents, limit):
+            good = [item for item in batch if item.document is not None]
+            for item in batch:
+                if item.problem:
+                    tally.skip(item.name, item.problem)
+            if good:
+                began = time.monotonic()
+                response = ingest_patiently(client, name, [item.document for item in good if item.document is not None])
+                seconds = max(1e-3, time.monotonic() - began)
+                tally.count(good, response)
+                chars = sum(len(item.document.text) for item in good if item.document is not None)
+                # Half of the way at most, since one batch of unchanged documents says nothing of the next.
+                limit = int(min(MOST_CHARS, max(16 * 1024, 2 * limit), max(16 * 1024, chars * TARGET_S / seconds)))
+                elapsed = max(1e-3, bar.tasks[task].elapsed or 0.0)
+                bar.update(task, rate=f"{tally.documents:,} documents, {tally.documents / elapsed:,.1f}/s")
+            bar.update(task, advance=sum(item.nbytes for item in batch))
+
+
+def _batch(documents: Iterator[Read], limit: int) -> list[Read]:
+    batch: list[Read] = []
+    chars = 0
+    for item in itertools.islice(documents, MAX_BATCH_DOCUMENTS):
+        batch.append(item)
+        chars += len(item.document.text) if item.document else 0
+        # One more of the largest size must still fit into a request.
+        if chars >= limit:
+            break
+    return batch
+
+
+def _bar() -> Progress:
+    return Progress(
+        TextColumn("{task.description}"),
+        BarColumn(),
+        TaskProgressColumn(),
+        TextColumn("{task.fields[rate]}"),
+        TimeRemainingColumn(),
+        console=err,
+        transient=True,
+    )
+
+
+def _report(tally: Tally, began: float) -> None:
+    seconds = time.monotonic() - began
+    for line in tally.shown:
+        say(line, "yellow")
+    if tally.skipped > len(tally.shown):
+        say(f"  and {tally.skipped - len(tally.shown):,} more", "yellow")
+    parts = [f"{tally.added:,} documents added", f"{tally.replaced:,} replaced", f"{tally.unchanged:,} unchanged"]
+    say(
+        f"{', '.join(parts)}, {tally.skipped:,} skipped; {tally.points:,} points in {seconds:.1f} s "
+        f"({tally.documents / max(seconds, 1e-3):,.1f} documents/s)"
+    )
+
+
+def _fail(message: str, code: int) -> NoReturn:
+    say(f"cragmesh: {message}", "red")
+    raise typer.Exit(code)

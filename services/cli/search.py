@@ -1,0 +1,87 @@
+"""`cragmesh search`: a collection asked from the command line."""
+
+from typing import Annotated, NoReturn
+
+import typer
+from pydantic import ValidationError
+from rich.text import Text
+
+from proto.collections import Filter, SearchRequest, SearchResponse
+from services.cli.ask import PROBLEM, UNREACHABLE, USAGE
+from services.cli.collections import RetrieverProblem, RetrieverUnreachable
+from services.cli.console import out, plain, say, write
+from services.cli.index import Collection, connect
+
+SHOWN_CHARS = 400
+
+
+def search(
+    query: Annotated[str, typer.Argument(help="What to look for.")],
+    collection: Collection,
+    encoder: Annotated[
+        list[str] | None, typer.Option(help="Search by this one alone, or `bm25`; repeat it. All when not given.")
+    ] = None,
+    where: Annotated[list[str] | None, typer.Option(help="FIELD=VALUE that must hold; repeat it.")] = None,
+    top: Annotated[int, typer.Option("--top", "-n", min=1, max=1_000, help="How many to show.")] = 5,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON and nothing else.")] = False,
+) -> None:
+    """Search a collection; without a generator, only what was found is shown."""
+    try:
+        request = SearchRequest(
+            queries=(query,),
+            encoders=tuple(encoder or ()),
+            top_n=top,
+            filters=tuple(_filter(item) for item in where or []),
+        )
+    except ValidationError as error:
+        first = error.errors()[0]
+        _fail(f"{'.'.join(map(str, first['loc']))}: {first['msg']}", USAGE)
+    client = connect()
+    try:
+        response = client.search(collection, request)
+    except RetrieverProblem as error:
+        _fail(str(error), PROBLEM)
+    except RetrieverUnreachable as error:
+        _fail(str(error), UNREACHABLE)
+    finally:
+        client.close()
+    if as_json:
+        write(response.model_dump_json(indent=2))
+    else:
+        _show(response)
+
+
+def _filter(item: str) -> Filter:
+    field, _, value = item.partition("=")
+    return Filter(field=field, equals=parse_value(value))
+
+
+def parse_value(text: str) -> str | int | float | bool:
+    """A value as it is meant: true or false, a number, or else a text; quotes make anything a text."""
+    if len(text) >= 2 and text[0] == text[-1] and text[0] in "\"'":
+        return text[1:-1]
+    if text.lower() in ("true", "false"):
+        return text.lower() == "true"
+    for kind in (int, float):
+        try:
+            return kind(text)
+        except ValueError:
+            continue
+    return text
+
+
+def _show(response: SearchResponse) -> None:
+    for number, hit in enumerate(response.hits, 1):
+        name = plain(hit.title or hit.id)
+        out.print(Text(f"{number:>3}  {name}  ({hit.score:.4f})", style="bold"))
+        if hit.url:
+            out.print(Text(f"     {plain(hit.url)}", style="dim"))
+        text = " ".join(plain(hit.text).split())
+        out.print(Text(f"     {text[:SHOWN_CHARS]}{'...' if len(text) > SHOWN_CHARS else ''}"))
+    spent = response.timing.elapsed_ms
+    out.print(Text(f"{len(response.hits)} found in {spent:.0f} ms", style="dim"))
+
+
+def _fail(message: str, code: int) -> NoReturn:
+    say(f"cragmesh: {message}", "red")
+    raise typer.Exit(code)

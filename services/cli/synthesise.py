@@ -1,0 +1,123 @@
+"""`cragmesh train synthesise`: training data of our own, each prompt exactly as the serving side renders it."""
+
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from rich.progress import Progress
+from rich.table import Table
+
+from services.cli.ask import PROBLEM
+from services.cli.console import err, out, say, write
+
+FOLDER = Path("out/train")
+UPDATE_EVERY = 100
+
+
+def synthesise(
+    task: Annotated[str, typer.Option(help="Subtask: answer or kg-api.")] = "answer",
+    count: Annotated[int, typer.Option(min=1, max=1_000_000, help="How many examples.")] = 12_000,
+    seed: Annotated[int, typer.Option(min=0, help="The same seed makes the same file.")] = 0,
+    to: Annotated[Path | None, typer.Option("--out", help="File to write; out/train/TASK.jsonl by default.")] = None,
+    show: Annotated[int, typer.Option(min=0, help="Print so many examples instead of writing a file.")] = 0,
+) -> None:
+    """Make up questions with facts, answers and programs to learn from; none of them comes from a benchmark."""
+    from services.trainer import dataset
+    from services.trainer.errors import WriteFailed
+
+    if task not in TASKS:
+        raise typer.BadParameter(f"{task!r} is none of {', '.join(TASKS)}", param_hint="--task")
+    if show:
+        for example in examples(task, show, seed):
+            write(
+                f"{example.messages[-1].content}\n=> {example.completion}   [{example.kind}, {example.question_type}]\n"
+            )
+        return
+    path = to or FOLDER / f"{task}.jsonl"
+    types: Counter[str] = Counter()
+    domains: Counter[str] = Counter()
+    with Progress(console=err, transient=True) as progress:
+        bar = progress.add_task(f"making up {task}", total=count)
+
+        def counted() -> Iterator[Any]:
+            for number, example in enumerate(examples(task, count, seed), 1):
+                types[example.question_type] += 1
+                domains[example.domain] += 1
+                if number % UPDATE_EVERY == 0:
+                    progress.update(bar, completed=number)
+                yield example
+
+        try:
+            kinds = dataset.write(path, counted())
+        except WriteFailed as error:
+            say(str(error), "red")
+            raise typer.Exit(PROBLEM) from None
+    table = Table("what", "shares", title=f"{task}: {sum(kinds.values()):,} examples, seed {seed}")
+    for name, counts in (("kind", kinds), ("question type", types), ("domain", domains)):
+        table.add_row(name, ", ".join(f"{key} {number / count:.1%}" for key, number in counts.most_common()))
+    out.print(table)
+    write(str(path))
+
+
+def examples(task: str, count: int, seed: int) -> Iterator[Any]:
+    """`Example`s of a subtask, in the order in which they are made up."""
+    return TASKS[task](count, seed)
+
+
+def _answers(count: int, seed: int) -> Iterator[Any]:
+    from services.gateway import prompts
+    from services.gateway.evidence import Evidence
+    from services.gateway.steps.generate import TAUGHT_PROMPT, chat
+    from services.trainer.dataset import Example, Turn
+    from services.trainer.synthesise import answers
+
+    prompt = prompts.load(TAUGHT_PROMPT)
+    for number, record in enumerate(answers.generate(count, seed)):
+        evidence = [Evidence(text, page) for page, text in enumerate(record.passages)]
+        messages = chat(prompt, record.query, record.query_time, evidence)
+        yield Example(
+            id=f"answer-{seed}-{number:06d}",
+            task="answer",
+            messages=[Turn(role=message.role, content=message.content) for message in messages],
+            completion=record.answer,
+            domain=record.domain,
+            kind=record.kind,
+            question_type=record.question_type,
+            source=f"synthetic:{seed}",
+            query=record.query,
+        )
+
+
+def _programs(count: int, seed: int) -> Iterator[Any]:
+    from services.cli.proving import executor, proven
+    from services.kg.generate.program import taught_messages
+    from services.trainer.dataset import Example, Turn
+    from services.trainer.synthesise import programs
+
+    number = 0
+    for world, drawn in programs.generate(seed):
+        with executor(world.rows()) as run:
+            for one in drawn:
+                record = one.record
+                if not proven(run, one):
+                    continue
+                messages = taught_messages(record.query, query_time=record.query_time, domain=record.domain)
+                yield Example(
+                    id=f"kg-api-{seed}-{number:06d}",
+                    task="kg-api",
+                    messages=[Turn(role=message.role, content=message.content) for message in messages],
+                    completion=record.program,
+                    domain=record.domain,
+                    kind="unknown" if record.program == "none" else "answer",
+                    question_type=record.question_type,
+                    source=f"synthetic:{seed}",
+                    query=record.query,
+                )
+                number += 1
+                if number == count:
+                    return
+
+
+TASKS = {"answer": _answers, "kg-api": _programs}

@@ -1,0 +1,286 @@
+"""`cragmesh train`: training data, labels from evaluation runs, and adapters of the generator's model."""
+
+import asyncio
+import json
+import os
+import sys
+import time
+from collections import Counter
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Literal, NoReturn
+
+import typer
+from pydantic import ValidationError
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextColumn, TimeElapsedColumn
+from rich.text import Text
+
+from services.cli.ask import PROBLEM, UNREACHABLE, USAGE
+from services.cli.console import err, plain, say, write
+from services.cli.synthesise import synthesise
+from services.generator.errors import GeneratorError
+from services.generator.launch import read_profile
+from services.generator.settings import GeneratorSettings
+
+if TYPE_CHECKING:
+    from services.trainer import sft as training
+    from services.trainer.dataset import Example
+
+# Where no terminal shows a bar, a line of JSON tells so often how far it is.
+LOG_S = 10.0
+
+app = typer.Typer(
+    name="train",
+    help="Make training data and teach adapters.",
+    no_args_is_help=True,
+    pretty_exceptions_show_locals=False,
+)
+
+app.command()(synthesise)
+
+Task = Literal["answer", "kg-api"]
+
+
+@app.command()
+def sft(
+    data: Annotated[list[Path], typer.Argument(help="Files of examples (.jsonl), as `synthesise` and `labels` write.")],
+    folder: Annotated[Path, typer.Option("--out", "-o", help="The run's folder: checkpoints, and the adapter.")],
+    task: Annotated[Task, typer.Option(help="Which of the examples; also the adapter's name.")] = "answer",
+    base: Annotated[Path | None, typer.Option(help="Folder of the base model; the embedded one by default.")] = None,
+    base_name: Annotated[str, typer.Option(help="The base model's name at the hub, which the adapter will say.")] = "",
+    adapter: Annotated[Path | None, typer.Option(help="Where the adapter is written; OUT/adapter by default.")] = None,
+    start: Annotated[Path | None, typer.Option("--from", help="An adapter to go on from, with new data.")] = None,
+    resume: Annotated[bool, typer.Option("--resume", help="Go on from the last checkpoint in OUT.")] = False,
+    time_limit: Annotated[float, typer.Option(min=0, help="Minutes for all of it; 0 sets no limit.")] = 0,
+    limit: Annotated[int, typer.Option(min=0, help="Only so many examples, at random; 0 takes all.")] = 0,
+    epochs: Annotated[float | None, typer.Option(help="Times that all examples are read.")] = None,
+    learning_rate: Annotated[float | None, typer.Option(help="At its height.")] = None,
+    rank: Annotated[int | None, typer.Option(help="Of the adapter; vLLM's profile admits 8.")] = None,
+    alpha: Annotated[int | None, typer.Option(help="Scale of the adapter, divided by its rank.")] = None,
+    dropout: Annotated[float | None, typer.Option(help="Share of the adapter's inputs that are left out.")] = None,
+    accumulation: Annotated[int | None, typer.Option(help="Batches of one step.")] = None,
+    max_batch_tokens: Annotated[int | None, typer.Option(help="Tokens of one batch: bounds memory.")] = None,
+    max_prompt_tokens: Annotated[int | None, typer.Option(help="Longer prompts are left out and counted.")] = None,
+    validation_steps: Annotated[int | None, typer.Option(help="Steps between two validation losses.")] = None,
+    score_examples: Annotated[int | None, typer.Option(help="Examples that the task score is taken of.")] = None,
+    patience: Annotated[int | None, typer.Option(help="Validation losses without a better one; 0 never stops.")] = None,
+    checkpoint_steps: Annotated[int | None, typer.Option(help="Steps between two checkpoints.")] = None,
+    seed: Annotated[int | None, typer.Option(help="Of the split, the order, the dropout and the new adapter.")] = None,
+    threads: Annotated[int | None, typer.Option(help="Of the CPU.")] = None,
+) -> None:
+    """Teach an adapter (LoRA). A kill loses nothing but the steps since the last checkpoint: --resume goes on."""
+    # Read when torch is imported. Threads that spin while they wait take the core that the others need to go on.
+    os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
+    # torch and transformers take seconds to import, which no other command should wait for.
+    from services.cli.scorers import scorer_of
+    from services.trainer import adapter as adapters
+    from services.trainer import card, dataset, model
+    from services.trainer import sft as training
+    from services.trainer.errors import BadDataset, TrainerError
+    from services.trainer.recipe import Recipe
+
+    given = {
+        "epochs": epochs,
+        "learning_rate": learning_rate,
+        "rank": rank,
+        "alpha": alpha,
+        "dropout": dropout,
+        "accumulation": accumulation,
+        "max_batch_tokens": max_batch_tokens,
+        "max_prompt_tokens": max_prompt_tokens,
+        "validation_steps": validation_steps,
+        "score_examples": score_examples,
+        "patience": patience,
+        "checkpoint_steps": checkpoint_steps,
+        "seed": seed,
+        "threads": threads,
+        "time_limit_s": time_limit * 60 or None,
+    }
+    try:
+        recipe = Recipe.model_validate({key: value for key, value in given.items() if value is not None})
+    except ValidationError as error:
+        wrong = (f"{'.'.join(map(str, item['loc'])) or 'settings'}: {item['msg']}" for item in error.errors())
+        _fail("; ".join(wrong), USAGE)
+    path, name = _base(base, base_name)
+    target = adapter or folder / "adapter"
+    try:
+        examples = dataset.sample(dataset.read(data, task=task), limit, recipe.seed)
+        say(f"{len(examples)} examples; reading {path}", "dim")
+        loaded = model.load(path, name=name, threads=recipe.threads)
+        say(f"{name} in {loaded.precision}", "dim")
+        with _Board() as board:
+            result = training.train(
+                loaded,
+                examples,
+                recipe,
+                folder,
+                resume=resume,
+                start=start,
+                scorer=scorer_of(task),
+                on_progress=board.show,
+            )
+        adapters.write(target, result.learner, result.best, card.files(target.name, result))
+    except BadDataset as error:
+        _fail(str(error), USAGE)
+    except TrainerError as error:
+        _fail(str(error), PROBLEM)
+    except KeyboardInterrupt:
+        say("interrupted; the same command with --resume goes on from the last checkpoint", "yellow")
+        raise typer.Exit(130) from None
+    say(card.summary(result), "dim")
+    write(str(target))
+
+
+@app.command()
+def labels(
+    sources: Annotated[
+        list[Path], typer.Argument(help="Question files with answers; for `answer` those that the run asked.")
+    ],
+    to: Annotated[Path, typer.Option("--out", "-o", help="The file of examples.")],
+    run: Annotated[Path | None, typer.Option(help="The folder of an evaluation run: answers become labels.")] = None,
+    judge: Annotated[Literal["rules", "llm"], typer.Option(help="Whose verdicts count.")] = "rules",
+    task: Annotated[Task, typer.Option(help="`kg-api` tries programs against the knowledge graph instead.")] = "answer",
+    samples: Annotated[int, typer.Option("-n", min=1, max=64, help="Programs tried for a question.")] = 8,
+) -> None:
+    """Make examples of an evaluation run by db3's rules, or of programs that find the right answer.
+
+    For `answer` the questions must bring their contexts. For `kg-api` the generator writes programs under its grammar,
+    and the shortest is kept whose facts hold the answer.
+    """
+    # Imports most of the services, which no other command should wait for.
+    from services.cli import labels as labelling
+    from services.evaluator.errors import EvaluatorError
+    from services.evaluator.settings import EvaluatorSettings
+    from services.kit.errors import ServiceFailure
+    from services.trainer import dataset
+    from services.trainer.errors import TrainerError
+
+    if task == "answer" and run is None:
+        _fail("labels of answers come from a run: give --run FOLDER", USAGE)
+    tally: labelling.Tally = Counter()
+    try:
+        labelling.allowed(sources, EvaluatorSettings().eval_data)
+        if run is not None and task == "answer":
+            kinds = dataset.write(to, labelling.from_run(run, sources, judge, tally))
+        else:
+            kinds = dataset.write(to, asyncio.run(_try_programs(sources, samples, tally)))
+    except ServiceFailure as error:
+        _fail(f"{error}: is the mesh up?", UNREACHABLE)
+    except (EvaluatorError, TrainerError) as error:
+        _fail(str(error), PROBLEM)
+    for rule, count in tally.most_common():
+        say(f"{count:6}  {rule}", "dim")
+    say(", ".join(f"{count} {kind}" for kind, count in kinds.most_common()) or "no example", "dim")
+    write(str(to))
+
+
+async def _try_programs(sources: list[Path], samples: int, tally: Counter[str]) -> list["Example"]:
+    from services.cli import labels as labelling
+    from services.kit.client import ServiceClient, http_client
+    from services.kit.deadline import MESH_TOKEN_HEADER
+    from services.kit.llm import LLM
+    from services.kit.settings import KitSettings, MeshUrls
+
+    urls, token = MeshUrls(), KitSettings().mesh_token
+    async with http_client() as http:
+        key = urls.generator_api_key
+        generator = ServiceClient(
+            "generator",
+            str(urls.generator_url),
+            http,
+            headers={"authorization": f"Bearer {key}"} if key else None,
+        )
+        ours = {MESH_TOKEN_HEADER: token} if token else None
+        kg = ServiceClient("kg", str(urls.kg_url), http, headers=ours)
+        trying = labelling.Trying(LLM(generator, model=urls.generator_model), kg, samples)
+        with Progress(console=err, transient=True, disable=not err.is_terminal) as bar:
+            task = bar.add_task("trying programs", total=None)
+            return await labelling.from_trying(sources, trying, tally, lambda: bar.advance(task))
+
+
+def _base(folder: Path | None, name: str) -> tuple[Path, str]:
+    """Where the base model lies, and what it is called: the embedded one unless told."""
+    settings = GeneratorSettings()
+    try:
+        embedded = str(read_profile(settings.profile)["model"])
+    except GeneratorError as error:
+        _fail(str(error), PROBLEM)
+    if folder is None:
+        wanted = name or embedded
+        return settings.models_dir / wanted.rpartition("/")[2], wanted
+    if not name and folder.resolve().name == embedded.rpartition("/")[2]:
+        name = embedded
+    if not name:
+        _fail(f"what is {folder} called at the hub? Give --base-name: adapters say whom they are for", USAGE)
+    return folder, name
+
+
+class _Board:
+    """A bar on a terminal, lines of JSON elsewhere."""
+
+    def __init__(self) -> None:
+        self._bar = Progress(
+            TextColumn("{task.description}"),
+            BarColumn(),
+            MofNCompleteColumn(),
+            TextColumn("{task.fields[found]}"),
+            TimeElapsedColumn(),
+            TextColumn("{task.fields[left]}"),
+            console=err,
+            disable=not err.is_terminal,
+            transient=True,
+        )
+        self._task: TaskID | None = None
+        self._logged = 0.0
+
+    def __enter__(self) -> "_Board":
+        self._bar.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._bar.stop()
+
+    def show(self, now: "training.Progress") -> None:
+        if not err.is_terminal:
+            self._log(now)
+            return
+        if now.note:
+            self._bar.console.print(Text(plain(now.note)), soft_wrap=True)
+            return
+        if self._task is None:
+            self._task = self._bar.add_task("", found="", left="")
+        found = ""
+        if now.phase == "training":
+            found = f"epoch {now.epoch:.2f}, loss {now.loss:.3f}, {now.tokens_per_s:,.0f} tokens/s"
+        self._bar.update(
+            self._task,
+            description=now.phase,
+            completed=now.done,
+            total=now.total,
+            found=found,
+            left=f"{_clock(now.left_s)} left" if now.left_s is not None else "",
+        )
+
+    def _log(self, now: "training.Progress") -> None:
+        moment = time.monotonic()
+        if not now.note and now.done < now.total and moment - self._logged < LOG_S:
+            return
+        self._logged = moment
+        line: dict[str, object] = {"phase": now.phase, "done": now.done, "total": now.total}
+        if now.phase == "training":
+            line |= {"epoch": round(now.epoch, 3), "rate": now.rate, "tokens_per_s": round(now.tokens_per_s)}
+            line |= {"loss": round(now.loss, 4)} if now.loss == now.loss else {}
+        line |= {"left_s": round(now.left_s)} if now.left_s is not None else {}
+        line |= {"note": now.note} if now.note else {}
+        sys.stderr.write(json.dumps(line) + "\n")
+        sys.stderr.flush()
+
+
+def _clock(seconds: float) -> str:
+    minutes, rest = divmod(round(seconds), 60)
+    hours, minutes = divmod(minutes, 60)
+    return f"{hours}:{minutes:02}:{rest:02}" if hours else f"{minutes}:{rest:02}"
+
+
+def _fail(message: str, code: int) -> NoReturn:
+    say(f"cragmesh: {message}", style="red")
+    raise typer.Exit(code)

@@ -1,0 +1,1 @@
+"""The page that people try, demonstrate and debug the mesh with: static files, examples and the evaluator's reports."""

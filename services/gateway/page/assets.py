@@ -1,0 +1,83 @@
+"""Files as they are sent: read, compressed and named by their content once, before the first request."""
+
+import gzip
+import hashlib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from importlib.resources import files
+from importlib.resources.abc import Traversable
+
+from fastapi import Request, Response
+
+from services.gateway.page.headers import SECURITY_HEADERS
+
+INDEX = "index.html"
+MEDIA_TYPES = {
+    "css": "text/css; charset=utf-8",
+    "html": "text/html; charset=utf-8",
+    "js": "text/javascript; charset=utf-8",
+    "json": "application/json",
+    "png": "image/png",
+    "svg": "image/svg+xml",
+}
+# What is sent without knowing what it is, is never run.
+TEXT = "text/plain; charset=utf-8"
+# Compressing less than this saves no packet.
+MIN_GZIP_BYTES = 1_000
+# Always asked for again, and answered by 304: after an upgrade no old module meets a new one.
+REVALIDATE = "no-cache"
+
+
+@dataclass(frozen=True, slots=True)
+class Asset:
+    """A file's bytes, plain and compressed (empty where that saves nothing), and what names them."""
+
+    content: bytes
+    gzipped: bytes
+    media_type: str
+    etag: str
+
+
+def asset(content: bytes, media_type: str) -> Asset:
+    """Make a file ready to be sent."""
+    gzipped = gzip.compress(content, 9, mtime=0) if len(content) >= MIN_GZIP_BYTES else b""
+    # Weak, since it names both forms.
+    etag = f'W/"{hashlib.sha256(content).hexdigest()[:24]}"'
+    return Asset(content, gzipped if len(gzipped) < len(content) else b"", media_type, etag)
+
+
+def load() -> dict[str, Asset]:
+    """The files of the page by the names that it asks for them with; a name that is none of these is not there."""
+    return {
+        item.name: asset(item.read_bytes(), media_type(item.name)) for item in _static().iterdir() if item.is_file()
+    }
+
+
+def media_type(name: str) -> str:
+    return MEDIA_TYPES.get(name.rpartition(".")[2], TEXT)
+
+
+def _static() -> Traversable:
+    return files(__package__) / "static"
+
+
+def send(request: Request, item: Asset) -> Response:
+    """A file as the browser takes it: nothing where it has it, compressed where it may be."""
+    headers = SECURITY_HEADERS | {"cache-control": REVALIDATE, "etag": item.etag, "vary": "accept-encoding"}
+    if item.etag in _listed(request.headers, "if-none-match"):
+        return Response(status_code=304, headers=headers)
+    content = item.content
+    if item.gzipped and _takes_gzip(request.headers):
+        content, headers["content-encoding"] = item.gzipped, "gzip"
+    return Response(content, media_type=item.media_type, headers=headers)
+
+
+def _listed(headers: Mapping[str, str], name: str) -> list[str]:
+    return [value.strip() for value in headers.get(name, "").split(",")]
+
+
+def _takes_gzip(headers: Mapping[str, str]) -> bool:
+    codings = (coding.replace(" ", "").lower() for coding in _listed(headers, "accept-encoding"))
+    return any(
+        name == "gzip" and quality not in ("q=0", "q=0.0") for name, _, quality in (c.partition(";") for c in codings)
+    )

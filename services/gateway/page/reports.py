@@ -1,0 +1,220 @@
+"""The evaluator's reports, found in folders and read as they stand.
+
+No path ever comes from a request: a report is asked for by the digest of its place, one of its files by a name that was
+found there. Links are not followed. Found files are Markdown, numbers and pictures; those hold no question and no
+answer. Everything here touches the disk and belongs into a thread.
+"""
+
+import hashlib
+import os
+import re
+import stat
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Annotated
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from services.gateway.page.assets import MEDIA_TYPES, TEXT
+
+REPORT = "report.md"
+SUMMARY = "summary.json"
+# Levels below a root at which a report may lie: model, run, `report`.
+MAX_DEPTH = 4
+MAX_REPORTS = 200
+MAX_FOLDERS = 2_000
+MAX_FILE_BYTES = 4 * 1024 * 1024
+# How old the last look into the folders may be.
+LOOK_S = 3.0
+PNG = b"\x89PNG\r\n\x1a\n"
+_PICTURE = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,80}\.png")
+
+Finite = Annotated[float, Field(allow_inf_nan=False)]
+
+
+class _Loose(BaseModel):
+    model_config = ConfigDict(extra="ignore", frozen=True)
+
+
+class Interval(_Loose):
+    """A value with its 95 % interval."""
+
+    value: Finite
+    low: Finite
+    high: Finite
+
+
+class _Overall(_Loose):
+    questions: int
+    score: Interval
+    accuracy: Interval
+    hallucination: Interval
+    missing_rate: Interval
+
+
+class _Latency(_Loose):
+    percentiles: dict[str, Finite] = {}
+
+
+class _Generator(_Loose):
+    strategy: str = Field("", max_length=200)
+    generator: tuple[Annotated[str, Field(max_length=500)], ...] = ()
+
+
+class _Info(_Loose):
+    mesh: _Generator = _Generator()
+    finished: bool = True
+
+
+class _Summary(_Loose):
+    name: str = Field("", max_length=500)
+    overall: _Overall
+    latency: _Latency = _Latency()
+    info: _Info = _Info()
+
+
+class ReportInfo(_Loose):
+    """A report as the page lists it; shares are of all questions."""
+
+    id: str
+    group: str
+    name: str
+    strategy: str = ""
+    generator: str = ""
+    finished: bool = True
+    questions: int = 0
+    score: Interval | None = None
+    accuracy: Interval | None = None
+    hallucination: Interval | None = None
+    missing: Interval | None = None
+    median_s: float | None = None
+    pictures: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Root:
+    """A folder that is looked through, and what the page calls it."""
+
+    title: str
+    folder: Path
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """A report, and where its files are."""
+
+    info: ReportInfo
+    files: dict[str, Path]
+
+
+@dataclass(slots=True)
+class Reports:
+    """All reports below some folders.
+
+    Args:
+        roots: looked through in this order; one that does not exist holds nothing.
+    """
+
+    roots: Sequence[Root]
+    _found: dict[str, Found] = field(default_factory=dict)
+    _looked: float | None = None
+
+    def listed(self) -> list[ReportInfo]:
+        """What there is, as of the last few seconds."""
+        self._look()
+        return [found.info for found in self._found.values()]
+
+    def read(self, report: str, name: str) -> tuple[bytes, str] | None:
+        """A file of a report and its media type; None where there is none of that name."""
+        self._look()
+        found = self._found.get(report)
+        path = found.files.get(name) if found else None
+        content = _content(path) if path else None
+        if content is None:
+            return None
+        if name.endswith(".png"):
+            return (content, MEDIA_TYPES["png"]) if content.startswith(PNG) else None
+        return content, TEXT
+
+    def _look(self) -> None:
+        now = time.monotonic()
+        if self._looked is None or now - self._looked > LOOK_S:
+            self._found = {found.info.id: found for root in self.roots for found in _reports(root)}
+            self._looked = now
+
+
+def _reports(root: Root) -> Iterator[Found]:
+    count = 0
+    for folder in _folders(root.folder):
+        files = _files(folder)
+        if REPORT in files and count < MAX_REPORTS:
+            count += 1
+            yield Found(_info(root, folder, files), files)
+
+
+def _folders(top: Path) -> Iterator[Path]:
+    for visited, (folder, below, _) in enumerate(os.walk(top, followlinks=False)):
+        if visited >= MAX_FOLDERS:
+            return
+        deep = len(Path(folder).relative_to(top).parts) >= MAX_DEPTH
+        below[:] = [] if deep else sorted(name for name in below if not name.startswith("."))
+        yield Path(folder)
+
+
+def _files(folder: Path) -> dict[str, Path]:
+    with os.scandir(folder) as entries:
+        return {
+            entry.name: Path(entry.path)
+            for entry in sorted(entries, key=lambda entry: entry.name)
+            if entry.name in (REPORT, SUMMARY) or _PICTURE.fullmatch(entry.name)
+            if entry.is_file(follow_symlinks=False)
+        }
+
+
+def _info(root: Root, folder: Path, files: dict[str, Path]) -> ReportInfo:
+    place = folder.relative_to(root.folder)
+    # The evaluator writes a run's report into its folder `report`.
+    named = place.parent if place.name == "report" else place
+    digest = hashlib.sha256(f"{root.title}\0{place.as_posix()}".encode()).hexdigest()
+    listed = ReportInfo(
+        id=digest[:20],
+        group=root.title,
+        name=named.as_posix() if named.parts else root.folder.name,
+        pictures=tuple(name for name in files if name.endswith(".png")),
+    )
+    content = _content(files[SUMMARY]) if SUMMARY in files else None
+    try:
+        summary = _Summary.model_validate_json(content) if content else None
+    except ValidationError:
+        summary = None
+    if summary is None:
+        return listed
+    overall = summary.overall
+    return listed.model_copy(
+        update={
+            "strategy": summary.info.mesh.strategy,
+            "generator": ", ".join(summary.info.mesh.generator),
+            "finished": summary.info.finished,
+            "questions": overall.questions,
+            "score": overall.score,
+            "accuracy": overall.accuracy,
+            "hallucination": overall.hallucination,
+            "missing": overall.missing_rate,
+            "median_s": summary.latency.percentiles.get("50"),
+        }
+    )
+
+
+def _content(path: Path) -> bytes | None:
+    """A plain file's bytes; None where it is a link, has gone, or is too large to be shown."""
+    try:
+        descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
+    except OSError:
+        return None
+    with open(descriptor, "rb") as file:
+        status = os.fstat(descriptor)
+        if not stat.S_ISREG(status.st_mode) or status.st_size > MAX_FILE_BYTES:
+            return None
+        return file.read(MAX_FILE_BYTES + 1)

@@ -1,0 +1,96 @@
+// The gateway's HTTP, as the page uses it.
+
+const KEY = "cragmesh.key";
+
+/** An error that the gateway answered with, or why it did not answer; see RFC 9457. */
+export class Problem extends Error {
+  /** @param {{status?: number, title: string, detail?: string, errors?: {field: string, message: string, limit?: string}[], request_id?: string}} document */
+  constructor(document) {
+    super(document.title);
+    this.status = document.status ?? 0;
+    this.title = document.title;
+    this.detail = document.detail ?? "";
+    this.errors = Array.isArray(document.errors) ? document.errors : [];
+    this.requestId = document.request_id ?? "";
+  }
+}
+
+export const key = {
+  get: () => sessionStorage.getItem(KEY) ?? "",
+  /** @param {string} value */
+  set: (value) => (value ? sessionStorage.setItem(KEY, value) : sessionStorage.removeItem(KEY)),
+};
+
+/** @param {string} path @param {RequestInit} [init] */
+async function request(path, init) {
+  let response;
+  try {
+    response = await fetch(new URL(path, document.baseURI), init);
+  } catch (error) {
+    if (error instanceof DOMException && error.name === "AbortError") throw error;
+    throw new Problem({ title: "The gateway cannot be reached", detail: "Is it running? Nothing was lost: ask again." });
+  }
+  if (response.ok) return response;
+  const retry = response.headers.get("retry-after");
+  let problem;
+  try {
+    problem = new Problem({ ...(await response.json()), status: response.status });
+  } catch {
+    problem = new Problem({ title: `HTTP ${response.status}`, status: response.status });
+  }
+  if (retry) problem.detail += ` Come again in ${retry} s.`;
+  throw problem;
+}
+
+/** @param {string} path @returns {Promise<any>} */
+export async function getJSON(path) {
+  return (await request(path)).json();
+}
+
+/** @param {string} path */
+export async function getText(path) {
+  return (await request(path)).text();
+}
+
+/**
+ * Ask, and yield what happens as `[name, data]`: any number of `stage`, then one `answer`.
+ * @param {object} body see `AnswerRequest`
+ * @param {AbortSignal} signal
+ * @returns {AsyncGenerator<[string, any]>}
+ */
+export async function* ask(body, signal) {
+  /** @type {Record<string, string>} */
+  const headers = { accept: "text/event-stream", "content-type": "application/json" };
+  if (key.get()) headers.authorization = `Bearer ${key.get()}`;
+  const response = await request("answer", { method: "POST", headers, body: JSON.stringify(body), signal });
+  let answered = false;
+  for await (const event of events(/** @type {ReadableStream<Uint8Array>} */ (response.body))) {
+    answered ||= event[0] === "answer";
+    yield event;
+  }
+  if (!answered) throw new Problem({ title: "The gateway hung up", detail: "It stopped before the answer was complete." });
+}
+
+/**
+ * Server-sent events as `[name, data]`.
+ * @param {ReadableStream<Uint8Array>} stream
+ * @returns {AsyncGenerator<[string, any]>}
+ */
+async function* events(stream) {
+  const reader = stream.getReader();
+  const decoder = new TextDecoder();
+  let text = "";
+  for (;;) {
+    const { done, value } = await reader.read();
+    text += decoder.decode(value, { stream: !done });
+    const blocks = text.split("\n\n");
+    text = blocks.pop() ?? "";
+    for (const block of blocks) {
+      const lines = block.split("\n");
+      const name = lines.find((line) => line.startsWith("event: "))?.slice(7) ?? "message";
+      const data = lines.filter((line) => line.startsWith("data: ")).map((line) => line.slice(6));
+      yield [name, JSON.parse(data.join("\n"))];
+    }
+    if (done) return;
+  }
+}

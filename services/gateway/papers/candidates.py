@@ -1,0 +1,111 @@
+"""What the searches found: documents, and for each encoder and form of the query the scores it gave them."""
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Literal
+
+from proto.collections import SearchRequest, SearchResponse
+from services.gateway.mesh import Mesh
+from services.gateway.papers.forms import Form
+from services.gateway.run import Run
+from services.kit.errors import BadReply
+
+Role = Literal["retrieval", "rescore"]
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """A document, by the passage of it that was found first."""
+
+    id: str
+    title: str = ""
+    url: str = ""
+    text: str = ""
+
+    @property
+    def passage(self) -> str:
+        """Title and text, which for a paper are its title and abstract (Onewo)."""
+        return self.text if self.text.startswith(self.title) else f"{self.title}\n{self.text}"
+
+
+@dataclass(frozen=True, slots=True)
+class Listing:
+    """One list: who made it, for which form of the query.
+
+    Attributes:
+        scores: document id to score, best first; a document that was found by several chunks has its best one's.
+    """
+
+    source: str
+    form: Form
+    scores: Mapping[str, float]
+    role: Role = "retrieval"
+
+
+@dataclass(slots=True)
+class Pool:
+    """All that is known so far; it only grows, so that a ranking can be made of it at any moment."""
+
+    candidates: dict[str, Candidate] = field(default_factory=dict)
+    lists: list[Listing] = field(default_factory=list)
+
+    def add(self, response: SearchResponse, forms: Sequence[Form]) -> None:
+        """Take in what one search found.
+
+        Args:
+            response: of a search that asked for `lists`.
+            forms: of its queries, in order.
+
+        Raises:
+            BadReply: a list points outside of what it came with, or has a score that is no number.
+        """
+        listings = [_listing(response, index, forms) for index in range(len(response.lists))]
+        for hit in response.hits:
+            self.candidates.setdefault(hit.id, Candidate(hit.id, hit.title, hit.url, hit.text))
+        self.lists += listings
+
+
+async def search(
+    run: Run,
+    mesh: Mesh,
+    stage_name: str,
+    pool: Pool,
+    collection: str,
+    forms: Mapping[Form, str],
+    *,
+    candidates: int,
+    allow_s: float,
+) -> None:
+    """Search a collection by all of its encoders and BM25, for each form, in one call, and add to the pool.
+
+    Args:
+        candidates: length of each list (Onewo: 150).
+
+    Raises:
+        ServiceFailure: the retriever gave no usable reply; `degraded` names it.
+    """
+    if not forms:
+        return
+    async with run.stage(stage_name) as stage:
+        request = SearchRequest(queries=tuple(forms.values()), candidates=candidates, top_n=candidates, lists=True)
+        response = await mesh.search(collection, request, allow_s=allow_s)
+        stage.of(response.timing)
+        pool.add(response, tuple(forms))
+        stage.detail = f"{len(response.lists)} lists, {len(pool.candidates)} documents"
+
+
+def _listing(response: SearchResponse, index: int, forms: Sequence[Form]) -> Listing:
+    ranked = response.lists[index]
+    if (
+        ranked.query >= len(forms)
+        or len(ranked.hits) != len(ranked.scores)
+        or any(hit >= len(response.hits) for hit in ranked.hits)
+        or not all(map(math.isfinite, ranked.scores))
+    ):
+        raise BadReply("retriever", "a list does not fit what it came with")
+    scores: dict[str, float] = {}
+    for hit, score in zip(ranked.hits, ranked.scores, strict=True):
+        name = response.hits[hit].id
+        scores[name] = max(score, scores.get(name, score))
+    return Listing(ranked.encoder, forms[ranked.query], dict(sorted(scores.items(), key=lambda item: -item[1])))

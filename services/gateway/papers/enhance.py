@@ -1,0 +1,132 @@
+"""Query enhancement by the generator: keywords, and an answer to search with (Onewo, query enhancement).
+
+An answer need not be right: it says what a document that holds the right one would say (Gao et al. 2023, HyDE). What
+the generator writes is searched with and nothing else, so a question that steers it can only spoil its own ranking.
+"""
+
+import re
+from collections.abc import MutableMapping
+from dataclasses import dataclass
+
+from services.gateway import prompts
+from services.gateway.evidence import fence, harmless
+from services.gateway.mesh import Mesh
+from services.gateway.normalize import normalize
+from services.gateway.papers.clean import clean, cut
+from services.gateway.papers.forms import ANSWER, KEYWORDS, MAX_APPENDED_CHARS, Form, appended
+from services.gateway.prompts import Prompt
+from services.gateway.run import Run
+from services.gateway.steps.ask import ask
+from services.kit.concurrency import all_of
+from services.kit.llm import Constraint, Message
+
+MAX_KEYWORDS = 10
+# A longer one is a sentence.
+MAX_KEYWORD_WORDS = 4
+MAX_KEYWORD_CHARS = 60
+KEYWORDS_TOKENS, MIN_KEYWORDS_TOKENS = 60, 15
+# Three sentences: an abstract's heart, and what the encoder reads beside a question.
+ANSWER_TOKENS, MIN_ANSWER_TOKENS = 120, 40
+# Of the question; AQA's bodies run on, and their beginning says what is asked.
+ASKED_CHARS = 1_200
+
+_SEPARATOR = re.compile(r"[,;\n|\u2022]+")
+_ORNAMENT = re.compile(r"^[\s\-*#\d.)(\"'`]+|[\s.\"'`*)]+$")
+_LABEL = re.compile(r"^\W*(?:key\s?words?|key\s?phrases?|answer|response)\W*:\s*", re.IGNORECASE)
+
+
+@dataclass(frozen=True, slots=True)
+class Hint(Constraint):
+    """A constraint that the server decodes by, whose reply is left to `read_keywords`: one cut short serves as well."""
+
+    def holds(self, text: str) -> bool:
+        return True
+
+
+@dataclass(frozen=True, slots=True)
+class Prompts:
+    """The prompts, read once."""
+
+    keywords: Prompt
+    answer: Prompt
+
+    @classmethod
+    def read(cls) -> "Prompts":
+        return cls(prompts.load("papers_keywords"), prompts.load("papers_answer"))
+
+
+def keywords_constraint() -> Hint:
+    """Up to `MAX_KEYWORDS` of up to `MAX_KEYWORD_WORDS` words each, with commas between them, on one line."""
+    word = r"[^\s,;|]+"
+    keyword = rf"{word}( {word}){{0,{MAX_KEYWORD_WORDS - 1}}}"
+    return Hint(regex=rf"{keyword}(, {keyword}){{0,{MAX_KEYWORDS - 1}}}")
+
+
+async def enhance(
+    run: Run,
+    mesh: Mesh,
+    prompts: Prompts,
+    question: str,
+    forms: MutableMapping[Form, str],
+    *,
+    cap_s: float,
+    reserve_s: float,
+) -> None:
+    """Put what the generator writes into `forms`, each as soon as it is there; `degraded` names what it did not.
+
+    Args:
+        question: cleaned.
+        cap_s: seconds for both, which are written side by side.
+        reserve_s: seconds left to what comes after.
+    """
+    asked = fence(cut(question, ASKED_CHARS))
+
+    async def write(form: Form, messages: list[Message], most: int, least: int, constraint: Constraint | None) -> None:
+        completion = await ask(
+            run,
+            mesh,
+            form,
+            messages,
+            max_tokens=most,
+            min_tokens=least,
+            cap_s=cap_s,
+            reserve_s=reserve_s,
+            constraint=constraint,
+        )
+        if completion is None:
+            return
+        addition = ", ".join(read_keywords(completion.text)) if form == KEYWORDS else read_answer(completion.text)
+        if addition:
+            forms[form] = appended(question, addition)
+        else:
+            run.degrade(form, "empty", "the generator's reply is of no use to a search")
+
+    filled = {KEYWORDS: prompts.keywords.fill(question=asked), ANSWER: prompts.answer.fill(question=asked)}
+    await all_of(
+        (
+            write(KEYWORDS, filled[KEYWORDS], KEYWORDS_TOKENS, MIN_KEYWORDS_TOKENS, keywords_constraint()),
+            write(ANSWER, filled[ANSWER], ANSWER_TOKENS, MIN_ANSWER_TOKENS, None),
+        )
+    )
+
+
+def read_keywords(text: str) -> list[str]:
+    """Keywords of a reply, in its order and each once, whatever it puts between them; none of what is a sentence."""
+    found: dict[str, str] = {}
+    for part in _SEPARATOR.split(_plain(", ".join(text.splitlines()))):
+        keyword = " ".join(_ORNAMENT.sub("", part).split())
+        if re.search(r"\w", keyword) and len(keyword) <= MAX_KEYWORD_CHARS:
+            found.setdefault(keyword.lower(), keyword)
+    kept = [keyword for keyword in found.values() if len(keyword.split()) <= MAX_KEYWORD_WORDS]
+    return kept[:MAX_KEYWORDS]
+
+
+def read_answer(text: str) -> str:
+    """An answer on one line; empty where the reply is none, or says that it knows none."""
+    line = _plain(text)
+    return "" if normalize(line).kind != "answer" else cut(line, MAX_APPENDED_CHARS)
+
+
+def _plain(text: str) -> str:
+    # The fence's own tag last: what is harmless in a prompt has entities, which cleaning would undo.
+    return _LABEL.sub("", " ".join(harmless(clean(text)).split()))

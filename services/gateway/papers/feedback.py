@@ -1,0 +1,43 @@
+"""Words of the best documents as a further form of the query: pseudo-relevance feedback after RM3.
+
+RM3 (Abdul-Jaleel et al. 2004) adds to the query the words that its best documents share; here as words of a text and
+not as weights, so that encoders can read them too. A word counts by its share of each document and by its rarity among
+all candidates, which leaves out what all of the subject's documents say, function words among it, in any language.
+"""
+
+import math
+import re
+from collections import Counter
+from collections.abc import Sequence
+
+# Chosen by MAP@20 on one half of Cranfield: 3 documents do better than 5, 10 words no worse than 40.
+DOCUMENTS = 3
+WORDS = 10
+# A longer document says what it is about at its beginning.
+READ_CHARS = 4_000
+
+_WORD = re.compile(r"[^\W\d_][\w'-]*\w")
+
+
+def feedback_words(best: Sequence[str], others: Sequence[str]) -> list[str]:
+    """Words of the best documents, most telling first; none when there is nothing to tell them from.
+
+    Args:
+        best: the best few documents' texts.
+        others: the texts of all other candidates.
+    """
+    leading = [Counter(_words(text)) for text in best]
+    holders = Counter(word for counts in leading for word in counts)
+    holders.update(word for text in others for word in set(_words(text)))
+    documents = len(best) + len(others)
+    telling: Counter[str] = Counter()
+    for counts in leading:
+        length = max(1, counts.total())
+        for word, count in counts.items():
+            rarity = math.log(1 + (documents - holders[word] + 0.5) / (holders[word] + 0.5))
+            telling[word] += count / length * rarity  # type: ignore[assignment]
+    return sorted(telling, key=lambda word: (-telling[word], word))[:WORDS]
+
+
+def _words(text: str) -> list[str]:
+    return _WORD.findall(text[:READ_CHARS].lower())

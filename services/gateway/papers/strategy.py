@@ -1,0 +1,249 @@
+"""From a question to a ranking that always comes: each step adds to the pool, and what is there when time is up ranks.
+
+The published order is enhancement, one search, re-scoring. Here the question as it stands is searched while the
+generator writes: so there is a ranking after a fraction of a second, and its best documents give the feedback.
+"""
+
+import asyncio
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from proto.base import FieldError
+from proto.papers import Paper, PaperScore, PapersRequest, PapersResponse
+from services.gateway.mesh import Mesh
+from services.gateway.observe import observe_cost, observe_stages
+from services.gateway.papers.candidates import Candidate, Pool, search
+from services.gateway.papers.clean import question
+from services.gateway.papers.enhance import Prompts, enhance
+from services.gateway.papers.ensemble import places, rank
+from services.gateway.papers.feedback import DOCUMENTS, feedback_words
+from services.gateway.papers.forms import FEEDBACK, QUESTION, Form, appended
+from services.gateway.papers.rescore import rescore
+from services.gateway.papers.weights import EQUAL, Weights
+from services.gateway.run import Run
+from services.gateway.settings import GatewaySettings
+from services.kit.budget import Budget
+from services.kit.concurrency import all_of
+from services.kit.errors import InvalidRequest, ServiceFailure, ServiceRejected
+from services.kit.llm import NOT_FOUND
+from services.kit.telemetry import Metrics, log, request_id
+
+# A short budget gives up less of itself to the margin.
+MARGIN_SHARE = 0.2
+# Of the enhanced forms' search; what is left of the reserve is the re-scoring's.
+SEARCH_CAP_S = 6.0
+# Kept by a search for the steps after it, and by the last step for the ranking itself.
+RANK_RESERVE_S = 0.1
+
+
+class UnknownCollection(InvalidRequest):
+    """No collection of that name."""
+
+
+class NothingFound(Exception):
+    """The collection holds nothing for the question, so there is nothing to enhance for."""
+
+
+@dataclass(frozen=True, slots=True)
+class Papers:
+    """What every request to `/papers` shares."""
+
+    weights: Weights
+    prompts: Prompts
+
+    @classmethod
+    def load(cls, settings: GatewaySettings) -> "Papers":
+        """Read weights and prompts.
+
+        Raises:
+            ValueError: the file of the weights is missing or holds none.
+        """
+        return cls(Weights.read(settings.papers_weights), Prompts.read())
+
+
+@dataclass(slots=True)
+class Hunt:
+    """What one request has found so far.
+
+    Attributes:
+        forms: the question's forms, the question itself among them; those that are there beforehand are not written.
+    """
+
+    collection: str
+    forms: dict[Form, str]
+    pool: Pool = field(default_factory=Pool)
+
+    @property
+    def question(self) -> str:
+        return self.forms[QUESTION]
+
+
+async def find_papers(
+    request: PapersRequest,
+    ours: Papers,
+    mesh: Mesh,
+    settings: GatewaySettings,
+    metrics: Metrics,
+    *,
+    arrived: Budget,
+) -> PapersResponse:
+    """Rank before the deadline, whatever happens: at worst nothing, with `degraded` saying why.
+
+    Args:
+        arrived: the budget that began when the request arrived.
+
+    Raises:
+        UnknownCollection: the retriever has no collection of that name.
+    """
+    due = arrived.within(request.budget_s)
+    run = Run(due.within(due.total_s - min(settings.safety_margin_s, MARGIN_SHARE * request.budget_s)))
+    hunt = Hunt(request.collection, {QUESTION: question(request.query, request.body)})
+    with mesh.pace.request():
+        try:
+            async with asyncio.timeout(run.budget.left()):
+                await gather(
+                    run, mesh, settings, ours.prompts, hunt, enhanced=request.enhance, rescored=request.rescore
+                )
+        except TimeoutError:
+            run.degrade("gateway", "timeout", f"the budget of {run.budget.total_s:.1f} s was not enough")
+        except UnknownCollection:
+            raise
+        except Exception as error:
+            # A fault of ours: the caller still gets what was found, and the log the traceback.
+            log.error("papers failed", error=type(error).__name__, exc_info=error)
+            run.degrade("gateway", "error", type(error).__name__)
+    response = PapersResponse(
+        papers=await asyncio.to_thread(ranking, hunt.pool, ours.weights, request.top_n),
+        forms={str(form): text for form, text in hunt.forms.items()},
+        degraded=tuple(run.degraded),
+        timings=run.timings,
+        usage=run.usage,
+        elapsed_ms=round(arrived.elapsed_ms(), 1),
+        request_id=request_id(),
+    )
+    _observe(metrics, run, response, arrived)
+    return response
+
+
+async def gather(
+    run: Run,
+    mesh: Mesh,
+    settings: GatewaySettings,
+    prompts: Prompts,
+    hunt: Hunt,
+    *,
+    enhanced: bool = True,
+    rescored: bool = True,
+) -> None:
+    """Fill the pool: search, enhance, feed back, search again, re-score. What fails is named, and the rest goes on.
+
+    Raises:
+        UnknownCollection: the retriever has no collection of that name.
+    """
+    steps = [_first_search(run, mesh, settings, hunt)]
+    if enhanced and len(hunt.forms) == 1:
+        cap_s, reserve_s = settings.papers_enhance_cap_s, settings.papers_reserve_s
+        steps.append(enhance(run, mesh, prompts, hunt.question, hunt.forms, cap_s=cap_s, reserve_s=reserve_s))
+    try:
+        await all_of(steps)
+    except (ServiceFailure, NothingFound):
+        log.info("nothing to rank")
+        return
+    try:
+        hunt.forms |= await asyncio.to_thread(_feedback, hunt.pool, hunt.question)
+        further = {form: text for form, text in hunt.forms.items() if form != QUESTION}
+        allow_s = run.budget.allow(SEARCH_CAP_S, reserve_s=RANK_RESERVE_S)
+        await _search(run, mesh, settings, "search_forms", hunt, further, allow_s=allow_s)
+    except ServiceFailure:
+        log.info("no lists for the further forms")
+    if not rescored:
+        return
+    best = await asyncio.to_thread(_best, hunt.pool, settings.papers_rescored)
+    allow_s = run.budget.allow(settings.papers_rescore_cap_s, reserve_s=RANK_RESERVE_S)
+    try:
+        await rescore(run, mesh, hunt.pool, hunt.question, best, allow_s=allow_s)
+    except ServiceFailure:
+        log.info("not re-scored")
+
+
+def ranking(pool: Pool, weights: Weights, top_n: int) -> tuple[Paper, ...]:
+    """The best documents, each with every score that made its rank."""
+    placed = list(zip(pool.lists, places(pool.lists), strict=True))
+    found = []
+    for item in rank(pool, weights)[:top_n]:
+        scores = tuple(
+            PaperScore(
+                source=listing.source,
+                form=listing.form,
+                rank=place.get(item.id, 0),
+                score=listing.scores.get(item.id, 0.0),
+                weight=weights.of(listing.source, listing.form, listing.role),
+            )
+            for listing, place in placed
+        )
+        candidate = pool.candidates[item.id]
+        found.append(
+            Paper(
+                id=item.id,
+                title=candidate.title,
+                url=candidate.url,
+                text=candidate.text,
+                score=item.score,
+                scores=scores,
+            )
+        )
+    return tuple(found)
+
+
+async def _first_search(run: Run, mesh: Mesh, settings: GatewaySettings, hunt: Hunt) -> None:
+    allow_s = run.budget.allow(settings.retrieve_cap_s, reserve_s=RANK_RESERVE_S)
+    try:
+        await _search(run, mesh, settings, "search", hunt, {QUESTION: hunt.question}, allow_s=allow_s)
+    except ServiceFailure as failure:
+        # Forms for a search that finds nothing are not needed: that they are cut short is no fault of theirs.
+        run.settle()
+        if isinstance(failure, ServiceRejected) and failure.status == NOT_FOUND:
+            error = FieldError(field="collection", message="no collection of that name")
+            raise UnknownCollection("no collection of that name", errors=(error,)) from failure
+        raise
+    if not hunt.pool.candidates:
+        run.settle()
+        run.degrade("search", "empty", "the collection has no documents")
+        raise NothingFound
+
+
+async def _search(
+    run: Run,
+    mesh: Mesh,
+    settings: GatewaySettings,
+    stage: str,
+    hunt: Hunt,
+    forms: dict[Form, str],
+    *,
+    allow_s: float,
+) -> None:
+    await search(
+        run, mesh, stage, hunt.pool, hunt.collection, forms, candidates=settings.papers_candidates, allow_s=allow_s
+    )
+
+
+def _feedback(pool: Pool, asked: str) -> dict[Form, str]:
+    ranked = [pool.candidates[item.id].passage for item in rank(pool, EQUAL)]
+    words = feedback_words(ranked[:DOCUMENTS], ranked[DOCUMENTS:])
+    return {FEEDBACK: appended(asked, " ".join(words))} if words else {}
+
+
+def _best(pool: Pool, count: int) -> Sequence[Candidate]:
+    return [pool.candidates[item.id] for item in rank(pool, EQUAL)[:count]]
+
+
+def _observe(metrics: Metrics, run: Run, response: PapersResponse, arrived: Budget) -> None:
+    observe_stages(metrics, run.timings, run.degraded)
+    observe_cost(metrics, response.usage, response.timings, arrived)
+    log.info(
+        "ranked",
+        papers=len(response.papers),
+        forms=list(response.forms),
+        degraded=[f"{item.stage}={item.reason}" for item in response.degraded],
+        left_ms=round(arrived.left() * 1000),
+    )

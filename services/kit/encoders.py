@@ -1,0 +1,187 @@
+"""Encoders by name: definitions as data, models loaded when first asked for and let go when memory is short."""
+
+import threading
+from collections import OrderedDict
+from collections.abc import Callable, Mapping
+from importlib import resources
+from pathlib import Path
+
+import yaml
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from services.kit.encoder import Encoder, EncoderUsage, Pooling
+from services.kit.precision import Precision, Wanted, choose_precision
+from services.kit.telemetry import log
+
+MIB = 1024 * 1024
+
+
+class EncoderFailure(Exception):
+    """An encoder cannot be had; the message names it and says why."""
+
+
+class UnknownEncoder(EncoderFailure):
+    """No encoder of that name is defined."""
+
+
+class EncoderDefinition(BaseModel):
+    """One entry of `encoders.yaml`, where the fields are explained."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", protected_namespaces=())
+
+    model: str = ""
+    pooling: Pooling | None = None
+    query_instruction: str | None = None
+    passage_instruction: str | None = None
+    normalise: bool = True
+    max_length: int = Field(0, ge=0, le=131_072)
+    precision: Wanted = "auto"
+    parameters: int = Field(0, ge=0)
+
+    @property
+    def usage(self) -> EncoderUsage:
+        return EncoderUsage(
+            self.pooling, self.query_instruction, self.passage_instruction, self.normalise, self.max_length
+        )
+
+
+def definitions(own: Path | None = None) -> dict[str, EncoderDefinition]:
+    """The definitions that ship, and those of a file of one's own, which win.
+
+    Raises:
+        ValueError: a file cannot be read or says what no definition may say.
+    """
+    shipped = resources.files("services.kit").joinpath("encoders.yaml").read_text(encoding="utf-8")
+    found = _parse(shipped, "encoders.yaml")
+    if own is not None:
+        try:
+            found |= _parse(own.read_text(encoding="utf-8"), str(own))
+        except (OSError, UnicodeDecodeError) as error:
+            raise ValueError(f"{own} cannot be read: {error}") from error
+    return found
+
+
+def _parse(text: str, name: str) -> dict[str, EncoderDefinition]:
+    try:
+        entries = yaml.safe_load(text) or {}
+    except yaml.YAMLError as error:
+        raise ValueError(f"{name} is not YAML: {error}") from error
+    if not isinstance(entries, dict):
+        raise ValueError(f"{name} is not a mapping of names to definitions")
+    try:
+        return {str(key): EncoderDefinition.model_validate(value) for key, value in entries.items()}
+    except ValidationError as error:
+        raise ValueError(f"{name}: {error}") from error
+
+
+class EncoderPool:
+    """The encoders in memory, at most so many bytes of weights; safe to use from several threads.
+
+    Args:
+        defined: what can be loaded, by name.
+        max_bytes: of all weights together; the one that is wanted now stays even when it alone is larger than all
+            others leave room for.
+        precision: what definitions that say `auto` are loaded in; chosen by a measurement when None.
+        make: makes an encoder of a definition, not loaded.
+    """
+
+    def __init__(
+        self,
+        defined: Mapping[str, EncoderDefinition],
+        *,
+        max_bytes: int,
+        precision: Precision | None = None,
+        make: Callable[..., Encoder] = Encoder,
+    ) -> None:
+        self._defined = defined
+        self._max_bytes = max_bytes
+        self._precision = precision
+        self._make = make
+        self._loaded: OrderedDict[str, Encoder] = OrderedDict()
+        self._pinned: dict[str, Encoder] = {}
+        self._lock = threading.Lock()
+        # A lock of its own, so that who wants what is loaded does not wait for what is being loaded.
+        self._loading = threading.Lock()
+
+    @property
+    def names(self) -> list[str]:
+        """Every name that `get` takes."""
+        return sorted({*self._defined, *self._pinned})
+
+    @property
+    def in_memory(self) -> list[str]:
+        """Names of what is loaded."""
+        with self._lock:
+            return [*self._pinned, *self._loaded]
+
+    def pin(self, name: str, encoder: Encoder) -> None:
+        """Share an encoder that somebody else has loaded and keeps."""
+        with self._lock:
+            self._pinned[name] = encoder
+
+    def get(self, name: str) -> Encoder:
+        """A loaded encoder; the first time takes as long as reading its weights. What was unused longest makes room.
+
+        Raises:
+            UnknownEncoder: there is no definition of that name.
+            EncoderFailure: its model cannot be loaded, or does not fit.
+        """
+        if (encoder := self._find(name)) is not None:
+            return encoder
+        if name not in self._defined:
+            raise UnknownEncoder(f"no encoder is named {name!r}; there are {', '.join(self.names)}")
+        with self._loading:
+            return self._find(name) or self._load(name, self._defined[name])
+
+    def _find(self, name: str) -> Encoder | None:
+        with self._lock:
+            if name in self._pinned:
+                return self._pinned[name]
+            if name in self._loaded:
+                self._loaded.move_to_end(name)
+            return self._loaded.get(name)
+
+    def _load(self, name: str, definition: EncoderDefinition) -> Encoder:
+        if self._precision is None:
+            self._precision = choose_precision()
+        precision = self._precision
+        if definition.precision != "auto":
+            precision = choose_precision(definition.precision, device=precision.device)
+        expected = definition.parameters * precision.torch_dtype.itemsize
+        if expected > self._max_bytes:
+            raise EncoderFailure(
+                f"the encoder {name} needs {expected // MIB:,} MiB in {precision.dtype}, of the "
+                f"{self._max_bytes // MIB:,} MiB that all encoders may take"
+            )
+        self._make_room(expected)
+        encoder = self._make(definition.model, precision=precision, usage=definition.usage)
+        try:
+            encoder.load()
+        # A hub's client, tokenizers and torch raise what they like; a search for it is all that fails.
+        except Exception as error:
+            raise EncoderFailure(f"the encoder {name} cannot be loaded: {_one_line(error)}") from error
+        encoder.name = name
+        self._make_room(encoder.nbytes)
+        with self._lock:
+            self._loaded[name] = encoder
+        log.info("encoder loaded", encoder=name, mib=encoder.nbytes // MIB, precision=precision.dtype)
+        return encoder
+
+    def _make_room(self, nbytes: int) -> None:
+        with self._lock:
+            while self._loaded and nbytes + sum(other.nbytes for other in self._loaded.values()) > self._max_bytes:
+                name, _ = self._loaded.popitem(last=False)
+                log.info("encoder let go", encoder=name)
+
+
+def named(model: str, defined: Mapping[str, EncoderDefinition]) -> tuple[str, EncoderUsage]:
+    """Name and usage of the encoder that a setting calls a folder, a hub name or nothing.
+
+    A folder is known by its last part, so that a copy of a defined model is used as its definition says.
+    """
+    name = next((name for name, definition in defined.items() if definition.model == model), Path(model).name)
+    return name, defined[name].usage if name in defined else EncoderUsage()
+
+
+def _one_line(error: Exception) -> str:
+    return " ".join(str(error).split())[:300] or type(error).__name__

@@ -1,0 +1,32 @@
+"""Rerankers by name, as data."""
+
+from functools import lru_cache
+from importlib import resources
+
+import yaml
+from pydantic import BaseModel, ConfigDict
+
+from services.reranker.settings import RerankerSettings, ScorerName
+
+
+class RerankerDefinition(BaseModel):
+    """One entry of `rerankers.yaml`."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", protected_namespaces=())
+
+    model: str
+    scorer: ScorerName
+
+
+@lru_cache(maxsize=1)
+def definitions() -> dict[str, RerankerDefinition]:
+    """What ships."""
+    text = resources.files("services.reranker").joinpath("rerankers.yaml").read_text(encoding="utf-8")
+    return {name: RerankerDefinition.model_validate(entry) for name, entry in yaml.safe_load(text).items()}
+
+
+def chosen(settings: RerankerSettings) -> RerankerDefinition:
+    """What the settings name: a defined reranker, which brings its scorer, or any model with the scorer beside it."""
+    defined = definitions().get(settings.reranker_model)
+    model = settings.reranker_model or settings.encoder_model
+    return defined or RerankerDefinition(model=model, scorer=settings.reranker_scorer)

@@ -1,0 +1,1 @@
+"""Collections: corpora that outlive a request, in Qdrant."""

@@ -1,0 +1,87 @@
+"""Texts to vectors for collections: one thread, in which queries and pieces of a batch of documents take turns."""
+
+import asyncio
+import contextlib
+from collections.abc import AsyncIterator, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from services.kit.batcher import Batcher
+from services.kit.encoder import Encoder, Floats
+from services.kit.encoders import EncoderFailure, EncoderPool, UnknownEncoder
+from services.kit.errors import InvalidRequest, Unavailable
+from services.retriever.collections.schema import EncoderRecord
+
+# Passages encoded at a time: a query that comes in between waits for half a second of a CPU's work, not for a book's.
+PASSAGES_AT_A_TIME = 32
+MAX_QUEUED = 256
+
+
+@dataclass(frozen=True, slots=True)
+class _Texts:
+    encoder: Encoder
+    texts: tuple[str, ...]
+    kind: Literal["query", "passage"]
+
+
+class Encoding:
+    """The encoders of collections.
+
+    Args:
+        pool: where they are loaded.
+    """
+
+    def __init__(self, pool: EncoderPool) -> None:
+        self._pool = pool
+        self._records: dict[str, EncoderRecord] = {}
+        self._batcher: Batcher[_Texts, Floats] = Batcher(
+            _encode_all, cost=lambda _: 1, max_batch_cost=1, max_queue_cost=MAX_QUEUED
+        )
+
+    @contextlib.asynccontextmanager
+    async def running(self) -> AsyncIterator["Encoding"]:
+        """Serve while the context is open."""
+        async with self._batcher.running():
+            yield self
+
+    async def get(self, name: str) -> Encoder:
+        """An encoder, loaded.
+
+        Raises:
+            InvalidRequest: there is none of that name.
+            Unavailable: its model cannot be loaded.
+        """
+        try:
+            return await asyncio.to_thread(self._pool.get, name)
+        except UnknownEncoder as error:
+            raise InvalidRequest(str(error)) from error
+        except EncoderFailure as error:
+            raise Unavailable(str(error)) from error
+
+    async def record(self, name: str) -> EncoderRecord:
+        """What a collection notes of an encoder; raises as `get` does."""
+        encoder = await self.get(name)
+        if name not in self._records:
+            self._records[name] = await asyncio.to_thread(EncoderRecord.of, encoder)
+        return self._records[name]
+
+    def defines(self, name: str) -> bool:
+        """Whether there is an encoder of that name."""
+        return name in self._pool.names
+
+    async def queries(self, encoder: Encoder, texts: Sequence[str]) -> Floats:
+        """Vectors of queries, shape (texts, d)."""
+        return (await self._batcher.submit(_Texts(encoder, tuple(texts), "query"))).result
+
+    async def passages(self, encoder: Encoder, texts: Sequence[str]) -> list[Floats]:
+        """Vectors of passages, in pieces of shape (up to 32, d), in order."""
+        starts = range(0, len(texts), PASSAGES_AT_A_TIME)
+        pieces = (_Texts(encoder, tuple(texts[start : start + PASSAGES_AT_A_TIME]), "passage") for start in starts)
+        return [(await self._batcher.submit(piece)).result for piece in pieces]
+
+
+def _encode_all(batch: Sequence[_Texts]) -> list[Floats]:
+    return [
+        item.encoder.encode_queries(item.texts) if item.kind == "query" else item.encoder.encode_passages(item.texts)
+        for item in batch
+    ]

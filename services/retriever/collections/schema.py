@@ -1,0 +1,127 @@
+"""What a collection was built with, kept in its own metadata, so that no other build is searched by mistake."""
+
+from typing import Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from proto.collections import CreateCollection
+from services.kit.encoder import Encoder
+from services.retriever.collections.documents import CHUNK_CHARS, CHUNKER
+from services.retriever.collections.errors import CollectionConflict
+from services.retriever.collections.sparse import CHUNK_LENGTH
+
+# Changes with whatever makes vectors or point ids of old collections wrong.
+VERSION = 1
+KEY = "cragmesh"
+AVERAGE_LENGTH = "average_length"
+
+
+class EncoderRecord(BaseModel):
+    """The model behind a named vector.
+
+    Attributes:
+        precision: what it ran in then; vectors of the number formats are at a cosine of 0.999 and mix.
+    """
+
+    model_config = ConfigDict(frozen=True, protected_namespaces=())
+
+    dimension: int
+    fingerprint: str
+    precision: str
+    normalise: bool = True
+    pooling: str = ""
+    passage_instruction: str = ""
+
+    @classmethod
+    def of(cls, encoder: Encoder) -> "EncoderRecord":
+        usage = encoder.usage
+        return cls(
+            dimension=encoder.dimension,
+            fingerprint=encoder.fingerprint,
+            precision=encoder.precision.dtype,
+            normalise=usage.normalise,
+            pooling=usage.pooling or "",
+            passage_instruction=usage.passage_instruction or "",
+        )
+
+    def matches(self, other: "EncoderRecord") -> bool:
+        """Whether vectors of both may be compared."""
+        return self.model_dump(exclude={"precision"}) == other.model_dump(exclude={"precision"})
+
+    def __str__(self) -> str:
+        return f"{self.dimension} dimensions, model {self.fingerprint}"
+
+
+class Schema(BaseModel):
+    """All that a collection was built with."""
+
+    model_config = ConfigDict(frozen=True)
+
+    version: int = VERSION
+    encoders: dict[str, EncoderRecord]
+    chunked: bool
+    chunker: str = CHUNKER
+    chunk_chars: int = CHUNK_CHARS
+    indexed_fields: dict[str, Literal["keyword", "integer", "float", "bool"]] = Field(default_factory=dict)
+    shards: int = 1
+    replicas: int = 1
+
+    @classmethod
+    def build(cls, request: CreateCollection, encoders: dict[str, EncoderRecord]) -> "Schema":
+        return cls(
+            encoders=encoders,
+            chunked=request.chunked,
+            indexed_fields=request.indexed_fields,
+            shards=request.shards,
+            replicas=request.replicas,
+        )
+
+    def metadata(self) -> dict[str, Any]:
+        """As the collection keeps it; the average length of chunks is known, that of whole documents not yet."""
+        return {KEY: self.model_dump()} | ({AVERAGE_LENGTH: CHUNK_LENGTH} if self.chunked else {})
+
+    def differences(self, other: "Schema") -> list[str]:
+        """In words, what another build does otherwise; empty when nothing."""
+        mine, others = self.model_dump(), other.model_dump()
+        found = [
+            f"{field}: {mine[field]!r} is not {others[field]!r}"
+            for field in mine
+            if field != "encoders" and mine[field] != others[field]
+        ]
+        if list(self.encoders) != list(other.encoders):
+            found.append(f"encoders: {', '.join(self.encoders)} are not {', '.join(other.encoders)}")
+            return found
+        return found + [
+            f"encoder {name}: {record} is not {other.encoders[name]}"
+            for name, record in self.encoders.items()
+            if not record.matches(other.encoders[name])
+        ]
+
+
+def ours(name: str, metadata: dict[str, Any]) -> None:
+    """See that a collection is one of ours, of whatever version.
+
+    Raises:
+        CollectionConflict: it is not.
+    """
+    if KEY not in metadata:
+        raise CollectionConflict(f"the collection {name!r} was not made by this service, which leaves it alone")
+
+
+def read(name: str, metadata: dict[str, Any]) -> Schema:
+    """A collection's schema from its metadata.
+
+    Raises:
+        CollectionConflict: it is none of ours, or of another version.
+    """
+    ours(name, metadata)
+    try:
+        schema = Schema.model_validate(metadata[KEY])
+    except ValidationError as error:
+        raise CollectionConflict(f"the collection {name!r} says of itself what this version cannot read") from error
+    if schema.version != VERSION:
+        raise CollectionConflict(
+            f"the collection {name!r} was built by version {schema.version} of the index, and this is {VERSION}: "
+            "delete it and index again"
+        )
+    return schema

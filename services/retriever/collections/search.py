@@ -1,0 +1,125 @@
+"""Queries over a collection: a list for each encoder and BM25 and each form of the query, fused by reciprocal rank."""
+
+from collections import defaultdict
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from qdrant_client import models
+
+from proto.collections import Filter, RankedList, SearchHit, SearchRequest, SearchResponse
+from services.retriever.collections.payload import DOCUMENT, END, FIELDS, START, TEXT, TITLE, URL
+
+# Reciprocal rank fusion's constant (Cormack et al., 2009); Qdrant's own default of 2 trusts first places far more.
+RRF_K = 60
+
+Vector = list[float] | models.SparseVector
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """One list: what finds it, and for which of the query's forms."""
+
+    encoder: str
+    query: int
+    vector: Vector
+
+
+def fused_request(request: SearchRequest, wanted: Sequence[Wanted]) -> models.QueryRequest:
+    """All lists and their fusion in one request to Qdrant."""
+    return models.QueryRequest(
+        prefetch=[
+            models.Prefetch(
+                query=item.vector, using=item.encoder, filter=condition(request.filters), limit=request.candidates
+            )
+            for item in wanted
+        ],
+        query=models.RrfQuery(rrf=models.Rrf(k=RRF_K)),
+        limit=request.top_n,
+        with_payload=payload_keys(request),
+    )
+
+
+def list_requests(request: SearchRequest, wanted: Sequence[Wanted]) -> list[models.QueryRequest]:
+    """A request for each list."""
+    return [
+        models.QueryRequest(
+            query=item.vector,
+            using=item.encoder,
+            filter=condition(request.filters),
+            limit=request.candidates,
+            with_payload=payload_keys(request),
+        )
+        for item in wanted
+    ]
+
+
+def condition(filters: Sequence[Filter]) -> models.Filter | None:
+    """Qdrant's form of filters; None where there are none."""
+    if not filters:
+        return None
+    return models.Filter(must=[_equals(item) for item in filters])
+
+
+def _equals(item: Filter) -> models.FieldCondition:
+    key = f"{FIELDS}.{item.field}"
+    if isinstance(item.equals, float):
+        return models.FieldCondition(key=key, range=models.Range(gte=item.equals, lte=item.equals))
+    return models.FieldCondition(key=key, match=models.MatchValue(value=item.equals))
+
+
+def payload_keys(request: SearchRequest) -> list[str]:
+    """What hits are made of."""
+    return [DOCUMENT, TITLE, URL, START, END, FIELDS, *([TEXT] if request.texts else [])]
+
+
+def fuse(lists: Sequence[Sequence[models.ScoredPoint]]) -> list[models.ScoredPoint]:
+    """Reciprocal rank fusion as Qdrant computes it; equal scores keep the order of the lists."""
+    points: dict[str, models.ScoredPoint] = {}
+    scores: defaultdict[str, float] = defaultdict(float)
+    for ranked in lists:
+        for position, point in enumerate(ranked):
+            points.setdefault(str(point.id), point)
+            scores[str(point.id)] += 1 / (position + RRF_K)
+    order = sorted(points, key=lambda point: -scores[point])
+    return [points[point].model_copy(update={"score": scores[point]}) for point in order]
+
+
+def fused_response(points: Sequence[models.ScoredPoint]) -> SearchResponse:
+    """The fused list alone."""
+    hits = tuple(_hit(point) for point in points)
+    return SearchResponse(hits=hits, fused=len(hits))
+
+
+def lists_response(
+    wanted: Sequence[Wanted], lists: Sequence[Sequence[models.ScoredPoint]], top_n: int
+) -> SearchResponse:
+    """The lists, and their fusion."""
+    fused = fuse(lists)
+    place = {str(point.id): index for index, point in enumerate(fused)}
+    return SearchResponse(
+        hits=tuple(_hit(point) for point in fused),
+        fused=min(top_n, len(fused)),
+        lists=tuple(
+            RankedList(
+                encoder=item.encoder,
+                query=item.query,
+                hits=tuple(place[str(point.id)] for point in ranked),
+                scores=tuple(float(point.score) for point in ranked),
+            )
+            for item, ranked in zip(wanted, lists, strict=True)
+        ),
+    )
+
+
+def _hit(point: models.ScoredPoint) -> SearchHit:
+    payload = point.payload or {}
+    return SearchHit(
+        id=payload.get(DOCUMENT, ""),
+        title=payload.get(TITLE, ""),
+        url=payload.get(URL, ""),
+        text=payload.get(TEXT, ""),
+        start=payload.get(START, 0),
+        end=payload.get(END, 0),
+        fields=payload.get(FIELDS, {}),
+        score=float(point.score),
+    )

@@ -1,0 +1,207 @@
+"""The retriever's collections without their HTTP."""
+
+import asyncio
+import contextlib
+import time
+from collections import defaultdict
+from collections.abc import AsyncIterator, Sequence
+
+from proto.base import StageTiming
+from proto.collections import (
+    BM25,
+    CollectionInfo,
+    Collections,
+    CreateCollection,
+    Document,
+    IngestResponse,
+    SearchRequest,
+    SearchResponse,
+)
+from services.kit.encoders import MIB, EncoderPool, definitions
+from services.kit.errors import InvalidRequest
+from services.kit.lexical import stems
+from services.retriever.collections.encoding import Encoding
+from services.retriever.collections.errors import CollectionConflict, NoSuchCollection
+from services.retriever.collections.ingest import Ingestion
+from services.retriever.collections.schema import EncoderRecord, Schema, ours, read
+from services.retriever.collections.search import Wanted, fused_response, lists_response
+from services.retriever.collections.sparse import query_vector
+from services.retriever.collections.store import LocalStore, ServerStore, Store
+from services.retriever.engine import Engine
+from services.retriever.settings import RetrieverSettings
+
+
+def open_store(settings: RetrieverSettings) -> Store:
+    """The store that the settings name, not opened."""
+    if settings.qdrant_url is None:
+        return LocalStore(settings.qdrant_path)
+    url, key = str(settings.qdrant_url).rstrip("/"), settings.qdrant_api_key
+    return ServerStore(url, api_key=key, timeout_s=int(settings.max_deadline_s))
+
+
+class CollectionService:
+    """Create, fill, search, list and delete collections.
+
+    Args:
+        settings: where Qdrant is, and how much memory encoders may take.
+        engine: parses pages, and shares its encoder.
+        store: where collections are; the settings' own when None.
+    """
+
+    def __init__(self, settings: RetrieverSettings, engine: Engine, store: Store | None = None) -> None:
+        self.default_encoder = engine.encoder.name
+        defined = definitions(settings.encoders_file)
+        pool = EncoderPool(defined, max_bytes=settings.encoders_mib * MIB, precision=engine.encoder.precision)
+        pool.pin(self.default_encoder, engine.encoder)
+        self._encoding = Encoding(pool)
+        self._store = store or open_store(settings)
+        self._ingestion = Ingestion(self._store, self._encoding, engine.pages, page_timeout_s=settings.page_timeout_s)
+        # Batches of one collection are written one after the other: two of one document at once would mix versions.
+        self._writing: defaultdict[str, asyncio.Lock] = defaultdict(asyncio.Lock)
+
+    @contextlib.asynccontextmanager
+    async def running(self) -> AsyncIterator["CollectionService"]:
+        """Serve while the context is open; an embedded store is opened when first asked for."""
+        async with self._store.running(), self._encoding.running():
+            yield self
+
+    async def create(self, name: str, request: CreateCollection) -> tuple[CollectionInfo, bool]:
+        """A collection of that build, and whether it is new.
+
+        Raises:
+            InvalidRequest: there is no such encoder, or the store has no shards.
+            CollectionConflict: there is one that was built otherwise; it is left as it is.
+        """
+        encoders = request.encoders or (self.default_encoder,)
+        if BM25 in encoders:
+            raise InvalidRequest(f"every collection has {BM25}: it is no encoder to name")
+        if len(set(encoders)) < len(encoders):
+            raise InvalidRequest("an encoder is named twice")
+        if self._store.backend == "local" and (request.shards > 1 or request.replicas > 1):
+            raise InvalidRequest("local mode has neither shards nor replicas: they need a Qdrant server")
+        records = {encoder: await self._encoding.record(encoder) for encoder in encoders}
+        schema = Schema.build(request, records)
+        async with self._writing[name]:
+            try:
+                existing = await self._schema(name)
+            except NoSuchCollection:
+                await self._store.create(name, schema)
+                return await self._info(name, schema), True
+        if found := existing.differences(schema):
+            raise CollectionConflict(
+                f"the collection {name!r} exists and was built otherwise, so nothing was changed; there and here are "
+                + "; ".join(found)
+            )
+        return await self._info(name, existing), False
+
+    async def info(self, name: str) -> CollectionInfo:
+        """One collection.
+
+        Raises:
+            NoSuchCollection: there is none of that name.
+        """
+        return await self._info(name, await self._schema(name))
+
+    async def all(self) -> Collections:
+        """The collections that this service made, by name."""
+        found = []
+        for name in await self._store.names():
+            # Others' collections on a shared server are none of ours, and one may be deleted meanwhile.
+            with contextlib.suppress(CollectionConflict, NoSuchCollection):
+                found.append(await self.info(name))
+        return Collections(collections=tuple(found))
+
+    async def delete(self, name: str) -> None:
+        """Delete a collection with all its documents.
+
+        Raises:
+            NoSuchCollection: there is none of that name.
+            CollectionConflict: it was not made by this service.
+        """
+        ours(name, await self._store.metadata(name))
+        async with self._writing[name]:
+            await self._store.delete(name)
+        self._writing.pop(name, None)
+
+    async def ingest(self, name: str, documents: Sequence[Document]) -> IngestResponse:
+        """Write a batch of documents; see `Ingestion.run`.
+
+        Raises:
+            NoSuchCollection: there is none of that name.
+            CollectionConflict: an encoder is not the one that the collection was built with.
+        """
+        began = time.monotonic()
+        schema = await self._schema(name)
+        async with self._writing[name]:
+            await self._same_encoders(name, schema, list(schema.encoders))
+            response = await self._ingestion.run(name, schema, documents)
+        return response.model_copy(update={"timing": StageTiming(elapsed_ms=(time.monotonic() - began) * 1000)})
+
+    async def search(self, name: str, request: SearchRequest) -> SearchResponse:
+        """The best points for a question in one or several forms.
+
+        Raises:
+            NoSuchCollection: there is none of that name.
+            InvalidRequest: the collection has no such encoder.
+            CollectionConflict: an encoder is not the one that the collection was built with.
+        """
+        began = time.monotonic()
+        schema = await self._schema(name)
+        encoders = list(dict.fromkeys(request.encoders)) or [*schema.encoders, BM25]
+        if missing := [encoder for encoder in encoders if encoder not in schema.encoders and encoder != BM25]:
+            raise InvalidRequest(
+                f"the collection {name!r} has no vectors of {', '.join(missing)}; it has "
+                f"{', '.join([*schema.encoders, BM25])}"
+            )
+        await self._same_encoders(name, schema, [encoder for encoder in encoders if encoder != BM25])
+        wanted = await self._wanted(request.queries, encoders)
+        encoded = time.monotonic()
+        if request.lists:
+            lists = await self._store.lists(name, request, wanted)
+            response = lists_response(wanted, lists, request.top_n)
+        else:
+            response = fused_response(await self._store.fused(name, request, wanted))
+        return response.model_copy(
+            update={
+                "timing": StageTiming(elapsed_ms=(time.monotonic() - began) * 1000),
+                "encode_ms": (encoded - began) * 1000,
+            }
+        )
+
+    async def _wanted(self, queries: Sequence[str], encoders: Sequence[str]) -> list[Wanted]:
+        wanted = []
+        for encoder in encoders:
+            if encoder == BM25:
+                words = [query_vector(found) for found in stems(queries)]
+                # A query of stop words alone finds nothing by its words.
+                wanted += [Wanted(BM25, index, vector) for index, vector in enumerate(words) if vector.indices]
+                continue
+            vectors = await self._encoding.queries(await self._encoding.get(encoder), queries)
+            wanted += [Wanted(encoder, index, vector.tolist()) for index, vector in enumerate(vectors)]
+        return wanted
+
+    async def _schema(self, name: str) -> Schema:
+        return read(name, await self._store.metadata(name))
+
+    async def _info(self, name: str, schema: Schema) -> CollectionInfo:
+        return CollectionInfo(
+            name=name,
+            encoders=tuple(schema.encoders),
+            chunked=schema.chunked,
+            documents=await self._store.count(name, chunk=0),
+            points=await self._store.count(name),
+            backend=self._store.backend,
+        )
+
+    async def _same_encoders(self, name: str, schema: Schema, encoders: Sequence[str]) -> None:
+        for encoder in encoders:
+            built: EncoderRecord = schema.encoders[encoder]
+            if not self._encoding.defines(encoder):
+                raise CollectionConflict(
+                    f"the collection {name!r} was built with the encoder {encoder} ({built}), which is not defined here"
+                )
+            here = await self._encoding.record(encoder)
+            if not built.matches(here):
+                raise CollectionConflict(
+                    f"the collection {name!r} was built with another {encoder}: {built} there, {here} here"
+                )

@@ -1,0 +1,38 @@
+"""What stops a training. The last checkpoint stays whole, and the same command goes on from there.
+
+TrainerError
+  ├── BadDataset       a file of examples cannot be read, or a line of it is none
+  ├── BadLabels        a run cannot be made into examples
+  ├── BadModel         the base model cannot be read, or is not the one that an adapter is for
+  ├── BadCheckpoint    there is none to go on from, or it is of another training
+  ├── Diverged         the loss is no number any more
+  └── WriteFailed      the disk took no more
+"""
+
+
+class TrainerError(Exception):
+    """The message says what happened, and what to do about it where that is known."""
+
+
+class BadDataset(TrainerError):
+    pass
+
+
+class BadLabels(TrainerError):
+    pass
+
+
+class BadModel(TrainerError):
+    pass
+
+
+class BadCheckpoint(TrainerError):
+    pass
+
+
+class Diverged(TrainerError):
+    pass
+
+
+class WriteFailed(TrainerError):
+    pass

@@ -1,0 +1,71 @@
+"""Files and folders that are whole or absent, whatever happens to the process or the disk."""
+
+import contextlib
+import os
+import shutil
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from services.trainer.errors import WriteFailed
+
+
+def write(path: Path, content: bytes) -> None:
+    """Replace a file; a reader sees the old or the new one, never a part.
+
+    Raises:
+        WriteFailed: the disk took no more; the old file stays.
+    """
+    partial = path.with_name(f".{path.name}.partial")
+    with naming(path, partial.unlink):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        _write_synced(partial, content)
+        partial.replace(path)
+        _sync_folder(path.parent)
+
+
+def write_folder(path: Path, files: dict[str, bytes]) -> None:
+    """Make a folder of these files that appears under its name only when all are on the disk.
+
+    Raises:
+        WriteFailed: the disk took no more; what lies beside it stays as it was.
+    """
+    partial = path.with_name(f".{path.name}.partial")
+    with naming(path, lambda: shutil.rmtree(partial)):
+        shutil.rmtree(partial, ignore_errors=True)
+        partial.mkdir(parents=True)
+        for name, content in files.items():
+            _write_synced(partial / name, content)
+        _sync_folder(partial)
+        if path.exists():
+            shutil.rmtree(path)
+        partial.rename(path)
+        _sync_folder(path.parent)
+
+
+@contextmanager
+def naming(path: Path, clean_up: Callable[[], None]) -> Iterator[None]:
+    """An error of the disk becomes `WriteFailed` with the path in it, after `clean_up`."""
+    try:
+        yield
+    except OSError as error:
+        # Whatever else goes wrong now, the first error is the one to tell.
+        with contextlib.suppress(OSError):
+            clean_up()
+        raise WriteFailed(f"{path}: {error.strerror or error}") from error
+
+
+def _write_synced(path: Path, content: bytes) -> None:
+    with path.open("wb") as file:
+        file.write(content)
+        file.flush()
+        os.fsync(file.fileno())
+
+
+def _sync_folder(path: Path) -> None:
+    """A rename is on the disk only when the folder is."""
+    handle = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)

@@ -1,0 +1,134 @@
+"""Whether given texts hold an answer: the check that tells what a model could have known from what it could not.
+
+db3 asks an LLM for it (section 2.4, rule 3.2). Here it is decided by the texts themselves: the words of the answer,
+its numbers within rounding, its dates however they are written.
+"""
+
+import re
+import unicodedata
+from collections.abc import Iterable, Sequence
+from datetime import date
+
+# Rounding in either the answer or the text: 1.2 billion for 1,204,000,000.
+TOLERANCE = 0.005
+# An answer of yes or no stands in no text; it can be known where so much of the question's words is spoken of.
+ABOUT_SHARE = 0.6
+# Integers below it are counts, years and scores, which nobody rounds.
+EXACT_BELOW = 10_000
+
+_SCALES = {"k": 1e3, "thousand": 1e3, "m": 1e6, "mn": 1e6, "million": 1e6, "b": 1e9, "bn": 1e9, "billion": 1e9,
+           "t": 1e12, "tn": 1e12, "trillion": 1e12}  # fmt: skip
+_NUMBER = re.compile(
+    r"(?<![\w.])[$€£]?\s?(-?\d{1,3}(?:,\d{3})+(?:\.\d+)?|-?\d+(?:\.\d+)?(?:e[+-]?\d+)?)\s?"
+    r"(thousand|million|billion|trillion|k|mn|m|bn|b|tn|t)?(?![\w])"
+)
+_MONTH_NAMES = "jan feb mar apr may jun jul aug sep oct nov dec"
+_COUNTS = """zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen
+seventeen eighteen nineteen twenty"""
+_WORDED = {word: value for value, word in enumerate(_COUNTS.split())}
+_MONTHS = {name: number for number, name in enumerate(_MONTH_NAMES.split(), 1)}
+_MONTH = rf"({'|'.join(_MONTHS)})[a-z]*\.?"
+_DATES = (
+    (re.compile(r"(?<!\d)(\d{4})[-/](\d{1,2})[-/](\d{1,2})(?!\d)"), ("y", "m", "d")),
+    (re.compile(r"(?<!\d)((?:19|20)\d{2})(\d{2})(\d{2})(?!\d)"), ("y", "m", "d")),
+    (re.compile(r"(?<!\d)(\d{1,2})/(\d{1,2})/(\d{4})(?!\d)"), ("m", "d", "y")),
+    (re.compile(rf"\b{_MONTH}\s+(\d{{1,2}})(?:st|nd|rd|th)?,?\s+(\d{{4}})(?!\d)"), ("M", "d", "y")),
+    (re.compile(rf"(?<!\d)(\d{{1,2}})(?:st|nd|rd|th)?\s+(?:of\s+)?{_MONTH},?\s+(\d{{4}})(?!\d)"), ("d", "M", "y")),
+)
+_SAY_NOTHING = """a an and are as at be been by did do does for from had has have he her his how in is it its many more
+most much no of on or she than that the their them there they this to was were what when where which who whom whose why
+will with would yes you i me my tell can could please"""
+_STOP_WORDS = frozenset(_SAY_NOTHING.split())
+_BESIDE_NUMBERS = "percent pct usd us dollar dollars euro euros cents year years time times about around over"
+_UNITS = frozenset(_BESIDE_NUMBERS.split())
+_YES_NO = frozenset(("yes", "no", "true", "false"))
+_ITEMS = re.compile(r"\s*(?:,|;|\n|\band\b|&)\s*")
+
+
+def plain(text: str) -> str:
+    """Lower case, without accents and typographic variants, in single spaces."""
+    text = unicodedata.normalize("NFKD", text.translate({0x2019: "'", 0x2018: "'", 0x2013: "-", 0x2014: "-"}))
+    return " ".join("".join(mark for mark in text if not unicodedata.combining(mark)).lower().split())
+
+
+def dates_in(text: str) -> set[date]:
+    """The full dates of a `plain` text, however they are written."""
+    found = set()
+    for pattern, order in _DATES:
+        for match in pattern.finditer(text):
+            parts = dict(zip(order, match.groups(), strict=True))
+            month = _MONTHS[parts["M"]] if "M" in parts else int(parts["m"])
+            try:
+                found.add(date(int(parts["y"]), month, int(parts["d"])))
+            except ValueError:
+                # 2023-13-45 looks like a date and is none.
+                continue
+    return found
+
+
+def numbers_in(text: str) -> list[float]:
+    """The numbers of a `plain` text, with their scale: `$1.2 million` is 1,200,000, `three` is 3."""
+    found = [
+        float(digits.replace(",", "")) * _SCALES.get(scale, 1)
+        for digits, scale in ((match[1], match[2] or "") for match in _NUMBER.finditer(text))
+    ]
+    return found + [float(_WORDED[word]) for word in re.findall(r"[a-z]+", text) if word in _WORDED]
+
+
+def same_number(wanted: float, given: float) -> bool:
+    """Whether one is the other, or its rounding."""
+    if wanted == given:
+        return True
+    if wanted == int(wanted) and given == int(given) and abs(wanted) < EXACT_BELOW:
+        return False
+    return abs(wanted - given) <= TOLERANCE * max(abs(wanted), abs(given))
+
+
+def holds(contexts: Sequence[str], gold: str, query: str) -> bool:
+    """Whether an answer can be known from the texts.
+
+    An answer of several items is held when each of them is, in whichever text. A yes or a no is held by a text that
+    speaks of what the question names.
+    """
+    answer = plain(gold).strip(" .!?\"'")
+    texts = [plain(context) for context in contexts if context.strip()]
+    if not answer or not texts:
+        return False
+    if answer.split()[0].strip(",.") in _YES_NO:
+        return _about(texts, plain(query))
+    asked = frozenset(_content(plain(query)))
+    return any(_has(text, answer, asked) for text in texts) or _all_items(texts, answer, asked)
+
+
+def _all_items(texts: Sequence[str], answer: str, asked: frozenset[str]) -> bool:
+    # The comma of a date parts no items.
+    items = [item for item in _ITEMS.split(answer) if item] if not dates_in(answer) else []
+    return len(items) > 1 and all(any(_has(text, item, asked) for text in texts) for item in items)
+
+
+def _has(text: str, answer: str, asked: frozenset[str]) -> bool:
+    if days := dates_in(answer):
+        return days <= dates_in(text)
+    if re.search(rf"(?<!\w){re.escape(answer)}(?!\w)", text):
+        return True
+    words = _content(answer)
+    numbers = numbers_in(answer)
+    names = {word for word in words if not re.search(r"\d", word) and word not in _SCALES and word not in _WORDED}
+    if numbers:
+        given = numbers_in(text)
+        if not all(any(same_number(wanted, one) for one in given) for wanted in numbers):
+            return False
+        # A unit, and what the question says already, need not be said beside the number; any other word is a name.
+        names -= _UNITS | asked
+        return names <= set(_content(text))
+    return bool(names) and names <= set(_content(text))
+
+
+def _about(texts: Iterable[str], query: str) -> bool:
+    words = set(_content(query))
+    return bool(words) and any(len(words & set(_content(text))) >= ABOUT_SHARE * len(words) for text in texts)
+
+
+def _content(text: str) -> list[str]:
+    found = re.findall(r"[^\W_]+(?:['.][^\W_]+)*", text)
+    return [word.removesuffix("'s") for word in found if word not in _STOP_WORDS]

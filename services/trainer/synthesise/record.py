@@ -1,0 +1,54 @@
+"""What the generators yield: a question with what was looked up for it, and what shall be said."""
+
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Literal
+
+Kind = Literal["answer", "unknown", "invalid_question"]
+QuestionType = Literal[
+    "simple", "simple_w_condition", "set", "comparison", "aggregation", "multi-hop", "post-processing", "false_premise"
+]
+UNKNOWN = "i don't know"
+INVALID = "invalid question"
+
+
+@dataclass(frozen=True, slots=True)
+class Record:
+    """One example, before a prompt is made of it.
+
+    Args:
+        pattern: name of the generator that made it.
+        support: what the passages must hold for the answer to be right; empty where the answer is computed.
+        program: of the KG language, for `kg-api`; the answer and the passages are then empty.
+    """
+
+    query: str
+    query_time: datetime
+    domain: str
+    question_type: QuestionType
+    kind: Kind
+    answer: str
+    pattern: str
+    passages: tuple[str, ...] = ()
+    support: tuple[str, ...] = ()
+    program: str = ""
+
+
+def answered(
+    query: str,
+    when: datetime,
+    domain: str,
+    question_type: QuestionType,
+    answer: str,
+    passages: tuple[str, ...],
+    support: tuple[str, ...] = (),
+) -> Record:
+    return Record(query, when, domain, question_type, "answer", answer, "", passages, support)
+
+
+def unknown(query: str, when: datetime, domain: str, question_type: QuestionType, passages: tuple[str, ...]) -> Record:
+    return Record(query, when, domain, question_type, "unknown", UNKNOWN, "", passages)
+
+
+def invalid(query: str, when: datetime, domain: str, passages: tuple[str, ...]) -> Record:
+    return Record(query, when, domain, "false_premise", "invalid_question", INVALID, "", passages)

@@ -1,0 +1,208 @@
+"""Words by chance: alternatives in brackets, ways to ask, slips of the finger, dates and numbers as sources do."""
+
+import random
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from datetime import date, datetime, timedelta
+from typing import TypeVar
+from zoneinfo import ZoneInfo
+
+T = TypeVar("T")
+
+PACIFIC = ZoneInfo("America/Los_Angeles")
+# Shares of questions that people type without a mark at the end, capitalised, or with a slip of a finger.
+UNMARKED, CAPITALISED, MISTYPED = 0.2, 0.06, 0.04
+MONTHS = (
+    "January",
+    "February",
+    "March",
+    "April",
+    "May",
+    "June",
+    "July",
+    "August",
+    "September",
+    "October",
+    "November",
+    "December",
+)
+WEEKDAYS = ("monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday")
+_ALTERNATIVES = re.compile(r"\[([^\[\]]*)\]")
+# A noun phrase becomes a question in one of these frames.
+FRAMES = (
+    "what[ is| was|'s] {np}",
+    "what[ is| was|'s] {np}",
+    "[can|could] you tell me {np}",
+    "tell me {np}",
+    "{np}",
+    "do you [know|happen to know] {np}",
+    "i [need|want|would like] [|to know ]{np}",
+    "please [give|tell] me {np}",
+    "[find|look up|give me] {np}",
+    "[can|could] you [give|find] me {np}",
+    "any idea what {np} [is|was]",
+    "i'm [curious|wondering], what [is|was] {np}",
+    "what would {np} be",
+    "[let me know|check] {np}",
+    "are you able to [say|tell me] {np}",
+    "i'm curious to know {np}",
+    "[could|would] you please tell me {np}",
+)
+# A whole question becomes an indirect one in these, where it begins with a question word.
+LEADS = (
+    "",
+    "",
+    "",
+    "",
+    "",
+    "",
+    "do you know ",
+    "can you tell me ",
+    "i was wondering ",
+    "quick question, ",
+    "hey, ",
+    "tell me ",
+    "please tell me ",
+    "i'm curious, ",
+    "could you please tell me ",
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Style:
+    """How one source writes, drawn once for an example so that it is the same throughout.
+
+    Args:
+        day: format of a date: `compact` 20240227, `iso` 2024-02-27, `words` 27 February 2024.
+        loud: whether names of companies and teams stand in capitals.
+        score: whether words of an attribute's name are joined by underscores.
+        stop: what a sentence ends with.
+    """
+
+    day: str = "iso"
+    loud: bool = False
+    score: bool = True
+    stop: str = "."
+
+
+@dataclass(frozen=True, slots=True)
+class Voice:
+    """All that an example draws by chance comes from here."""
+
+    rng: random.Random = field(default_factory=random.Random)
+
+    def pick(self, options: Sequence[T]) -> T:
+        return options[self.rng.randrange(len(options))]
+
+    def some(self, options: Sequence[T], k: int) -> list[T]:
+        return self.rng.sample(options, min(k, len(options)))
+
+    def chance(self, share: float) -> bool:
+        return self.rng.random() < share
+
+    def between(self, low: int, high: int) -> int:
+        return self.rng.randint(low, high)
+
+    def weighted(self, weights: dict[T, float]) -> T:
+        return self.rng.choices(list(weights), list(weights.values()))[0]
+
+    def say(self, template: str, **slots: object) -> str:
+        """A template with each `[a|b]` settled, innermost first, then its slots filled."""
+        while (match := _ALTERNATIVES.search(template)) is not None:
+            chosen = self.pick(match.group(1).split("|"))
+            template = template[: match.start()] + chosen + template[match.end() :]
+        return template.format(**slots) if slots else template
+
+    def ask(self, nouns: Sequence[str], whole: Sequence[str] = (), **slots: object) -> str:
+        """A question from noun phrases ("the budget of {x}") or from whole questions ("how much did {x} cost")."""
+        if whole and (not nouns or self.chance(0.5)):
+            text = self.say(self.pick(whole), **slots)
+            first = text.split(" ", 1)[0]
+            return self.pick(LEADS) + text if first in _ASKING else text
+        return self.say(self.pick(FRAMES), np=self.say(self.pick(nouns), **slots))
+
+    def typed(self, query: str) -> str:
+        """A question as people type it: mostly lower case, with a mark or without, now and then mistyped."""
+        text = " ".join(query.split())
+        if self.chance(MISTYPED):
+            text = self._slip(text)
+        text = text.lower() if not self.chance(CAPITALISED) else text[:1].upper() + text[1:]
+        return text if self.chance(UNMARKED) or text.endswith("?") else text + "?"
+
+    def _slip(self, text: str) -> str:
+        words = text.split(" ")
+        # Names stand in capitals still; they are not mistyped, since the answer may repeat them.
+        places = [i for i, word in enumerate(words) if len(word) > 4 and word.isalpha() and word.islower()]
+        if not places:
+            return text
+        at = self.pick(places)
+        word = words[at]
+        cut = self.between(1, len(word) - 2)
+        swapped = word[:cut] + word[cut + 1] + word[cut] + word[cut + 2 :]
+        words[at] = swapped if self.chance(0.5) else word[:cut] + word[cut + 1 :]
+        return " ".join(words)
+
+    def style(self) -> Style:
+        return Style(
+            day=self.weighted({"compact": 5.0, "iso": 4.0, "words": 1.5}),
+            loud=self.chance(0.6),
+            score=self.chance(0.65),
+            stop=self.pick((".", ".", "")),
+        )
+
+    def moment(self, *, weekdays: Sequence[int] = tuple(range(7))) -> datetime:
+        """When a question is asked; `weekdays` counts from Monday as 0."""
+        while True:
+            day = date(2022, 6, 1) + timedelta(days=self.between(0, 1400))
+            if day.weekday() in weekdays:
+                break
+        return datetime(
+            day.year, day.month, day.day, self.between(0, 23), self.between(0, 59), self.between(0, 59), tzinfo=PACIFIC
+        )
+
+    def day(self, first: int = 1950, last: int = 2023) -> date:
+        return date(self.between(first, last), self.between(1, 12), self.between(1, 28))
+
+    def price(self) -> float:
+        """Of a share: mostly between one and some hundred dollars, some of them pennies, with up to three places."""
+        size = self.weighted({0.01: 0.4, 0.3: 0.8, 8.0: 3.0, 30.0: 4.0, 150.0: 2.5, 900.0: 0.5})
+        return round(size * self.rng.uniform(0.4, 1.9), self.pick((2, 2, 3, 3, 1)))
+
+    def money(self) -> int:
+        """Of a film: some millions, often round."""
+        value = int(10 ** self.rng.uniform(4, 9))
+        return value // 100_000 * 100_000 if value > 1_000_000 and self.chance(0.6) else value
+
+
+_ASKING = frozenset({"what", "who", "when", "where", "which", "how"})
+
+
+def spoken(v: Voice, name: str) -> str:
+    """A name as people say it: its article is often left out, and the thing is the same."""
+    return name.removeprefix("The ") if v.chance(0.35) else name
+
+
+def show(day: date, style: Style) -> str:
+    """A date as the source writes it."""
+    match style.day:
+        case "compact":
+            return day.strftime("%Y%m%d")
+        case "words":
+            return f"{day.day} {MONTHS[day.month - 1]} {day.year}"
+        case _:
+            return day.isoformat()
+
+
+def dollars(value: float) -> str:
+    """ "$1,197.19": a price as it is answered; half a cent goes away from zero, as people round."""
+    return f"${round(value + 1e-9, 2):,.2f}"
+
+
+def listed(items: Sequence[str]) -> str:
+    return ", ".join(items)
+
+
+def named(words: str, style: Style) -> str:
+    """An attribute's name as the source writes it: `release date` or `release_date`."""
+    return words.replace(" ", "_") if style.score else words

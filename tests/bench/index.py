@@ -1,0 +1,227 @@
+"""What collections cost in qdrant-client's local mode: indexing by a retriever process, and search by their size.
+
+    python -m tests.bench.index [--documents 10000] [--sizes 10000,100000] [--searches 40] [--out out/bench-index]
+
+Indexing: made-up documents of some 600 characters (words by Zipf's law, from a fixed seed) through a retriever process
+of its own and its HTTP; documents a second, the peak resident memory of the process and its page workers, and the disk.
+
+Search: the store alone, since its cost depends on how many points there are and how many words they have, not on what
+they mean: random unit vectors of 384 dimensions, words as above. Milliseconds of one query by dense vectors, BM25 and
+both fused; memory and the time to open the folder again.
+
+The figures of a Qdrant server are a projection by Qdrant's own rule for capacity and were not measured.
+"""
+
+import argparse
+import asyncio
+import json
+import os
+import pathlib
+import resource
+import shutil
+import tempfile
+import time
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+from qdrant_client import models
+from rich.console import Console
+from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+
+from proto.collections import BM25, CreateCollection, Document, SearchRequest
+from services.cli.collections import CollectionClient, ingest_patiently
+from services.retriever.collections.documents import point_id
+from services.retriever.collections.schema import EncoderRecord, Schema
+from services.retriever.collections.search import Wanted
+from services.retriever.collections.sparse import CHUNK_LENGTH, passage_vector, query_vector
+from services.retriever.collections.store import LocalStore
+from tests.bench.ours import HttpPeer
+
+NAME = "bench"
+ENCODER = "random"
+DIMENSION = 384
+WORDS = 80
+VOCABULARY = 60_000
+BATCH = 128
+WRITE = 1_000
+# Qdrant's rule for vectors in memory with their graph: 1.5 times 4 bytes a dimension.
+SERVER_FACTOR = 1.5 * 4
+
+
+class Words:
+    """Made-up words with the frequencies of real ones."""
+
+    def __init__(self, seed: int) -> None:
+        self._rng = np.random.default_rng(seed)
+        shares = 1 / np.arange(1, VOCABULARY + 1)
+        self._shares = shares / shares.sum()
+        letters = np.asarray(list("abcdefghijklmnoprstuvw"))
+        self._words = ["".join(self._rng.choice(letters, size)) for size in self._rng.integers(3, 10, VOCABULARY)]
+
+    def draw(self, count: int, size: int) -> list[list[str]]:
+        drawn = self._rng.choice(VOCABULARY, (count, size), p=self._shares)
+        return [[self._words[index] for index in row] for row in drawn]
+
+    def vectors(self, count: int) -> np.ndarray:
+        found = self._rng.normal(size=(count, DIMENSION)).astype(np.float32)
+        return found / np.linalg.norm(found, axis=1, keepdims=True)
+
+
+def indexing(count: int, folder: pathlib.Path, words: Words) -> dict[str, float]:
+    """Documents a second, memory and disk of a retriever that indexes so many."""
+    os.environ["CRAGMESH_QDRANT_PATH"] = str(folder)
+    os.environ["CRAGMESH_MAX_DEADLINE_S"] = "120"
+    process = HttpPeer()
+    client = CollectionClient(str(process._http.base_url))
+    try:
+        client.create(NAME, CreateCollection())
+        before = process.peak_mib()
+        began = time.perf_counter()
+        with _bar() as bar:
+            task = bar.add_task("indexing", total=count)
+            for first in range(0, count, BATCH):
+                rows = words.draw(min(BATCH, count - first), WORDS)
+                batch = [Document(id=f"d{first + i}", text=" ".join(row) + ".") for i, row in enumerate(rows)]
+                ingest_patiently(client, NAME, batch)
+                bar.advance(task, len(batch))
+        seconds = time.perf_counter() - began
+        points = client.all()[0].points
+        return {
+            "documents": count,
+            "points": points,
+            "documents_per_s": count / seconds,
+            "idle_mib": before,
+            "peak_mib": process.peak_mib(),
+            "disk_mib": _size(folder),
+        }
+    finally:
+        client.close()
+        process.close()
+
+
+async def searching(size: int, searches: int, folder: pathlib.Path, words: Words) -> dict[str, Any]:
+    """Milliseconds of searches over so many points, the memory they take, and how long opening them takes."""
+    record = EncoderRecord(dimension=DIMENSION, fingerprint="none", precision="fp32")
+    schema = Schema(encoders={ENCODER: record}, chunked=True)
+    before = _resident()
+    async with LocalStore(folder).running() as store:
+        await store.create(NAME, schema)
+        with _bar() as bar:
+            task = bar.add_task(f"writing {size:,} points", total=size)
+            for first in range(0, size, WRITE):
+                await store.write(NAME, _points(first, min(WRITE, size - first), words))
+                bar.advance(task, min(WRITE, size - first))
+        found: dict[str, Any] = {"points": size, "resident_mib": _resident() - before, "disk_mib": _size(folder)}
+        queries = words.draw(searches, 8)
+        vectors = words.vectors(searches)
+        makers: dict[str, Callable[[int], list[Wanted]]] = {
+            "dense": lambda i: [Wanted(ENCODER, 0, vectors[i].tolist())],
+            "bm25": lambda i: [Wanted(BM25, 0, query_vector(tuple(queries[i])))],
+        }
+        makers["hybrid"] = lambda i: [*makers["dense"](i), *makers["bm25"](i)]
+        for name, make in makers.items():
+            request = SearchRequest(queries=("q",), candidates=150, top_n=20)
+            taken = []
+            for i in range(searches):
+                wanted = make(i)
+                began = time.perf_counter()
+                await store.fused(NAME, request, wanted)
+                taken.append((time.perf_counter() - began) * 1000)
+            found[name] = {"p50_ms": float(np.percentile(taken, 50)), "p95_ms": float(np.percentile(taken, 95))}
+    began = time.perf_counter()
+    async with LocalStore(folder).running() as store:
+        await store.count(NAME)
+        found["open_s"] = time.perf_counter() - began
+    found["server_projected_mib"] = size * DIMENSION * SERVER_FACTOR / 2**20
+    return found
+
+
+def _points(first: int, count: int, words: Words) -> list[models.PointStruct]:
+    vectors = words.vectors(count)
+    return [
+        models.PointStruct(
+            id=point_id(f"d{first + i}", "", 0),
+            vector={ENCODER: vectors[i].tolist(), BM25: passage_vector(tuple(row), CHUNK_LENGTH)},
+            payload={"document": f"d{first + i}", "chunk": 0, "title": "", "text": " ".join(row), "fields": {}},
+        )
+        for i, row in enumerate(words.draw(count, int(CHUNK_LENGTH)))
+    ]
+
+
+def report(found: dict[str, Any]) -> str:
+    lines = ["# Collections in local mode", ""]
+    if index := found.get("indexing"):
+        lines += [
+            "| documents | points | documents/s | peak memory | idle before | on disk |",
+            "|---|---|---|---|---|---|",
+            f"| {index['documents']:,} | {index['points']:,} | {index['documents_per_s']:.1f} | "
+            f"{index['peak_mib']:,.0f} MiB | {index['idle_mib']:,.0f} MiB | {index['disk_mib']:,.0f} MiB |",
+            "",
+        ]
+    lines += [
+        "| points | dense p50 / p95 | BM25 p50 / p95 | hybrid p50 / p95 | memory | opening | server, projected |",
+        "|---|---|---|---|---|---|---|",
+    ]
+    for row in found["searching"]:
+        times = " | ".join(
+            f"{row[name]['p50_ms']:,.0f} / {row[name]['p95_ms']:,.0f} ms" for name in ("dense", "bm25", "hybrid")
+        )
+        lines.append(
+            f"| {row['points']:,} | {times} | {row['resident_mib']:,.0f} MiB | {row['open_s']:.1f} s | "
+            f"{row['server_projected_mib']:,.0f} MiB |"
+        )
+    lines += [
+        "",
+        "A server's memory is 1.5 x 4 bytes x 384 dimensions a point, by Qdrant's rule of capacity; it was not",
+        "measured, and vectors on disk, as collections are made here, need less.",
+    ]
+    return "\n".join(lines) + "\n"
+
+
+def _size(folder: pathlib.Path) -> float:
+    return sum(path.stat().st_size for path in folder.rglob("*") if path.is_file()) / 2**20
+
+
+def _resident() -> float:
+    pages = int(pathlib.Path("/proc/self/statm").read_text().split()[1])
+    return pages * resource.getpagesize() / 2**20
+
+
+def _bar() -> Progress:
+    return Progress(
+        TextColumn("{task.description}"),
+        BarColumn(),
+        TaskProgressColumn(),
+        TimeElapsedColumn(),
+        TimeRemainingColumn(),
+        console=Console(stderr=True),
+    )
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--documents", type=int, default=10_000, help="to index; 0 leaves indexing out")
+    parser.add_argument("--sizes", default="10000,100000", help="points to search")
+    parser.add_argument("--searches", type=int, default=40)
+    parser.add_argument("--seed", type=int, default=7)
+    parser.add_argument("--out", type=pathlib.Path, default=pathlib.Path("out/bench-index"))
+    args = parser.parse_args(arguments)
+    words = Words(args.seed)
+    args.out.mkdir(parents=True, exist_ok=True)
+    found: dict[str, Any] = {"searching": []}
+    folder = pathlib.Path(tempfile.mkdtemp(dir=args.out))
+    try:
+        if args.documents:
+            found["indexing"] = indexing(args.documents, folder / "indexing", words)
+        for size in map(int, args.sizes.split(",")):
+            found["searching"].append(asyncio.run(searching(size, args.searches, folder / str(size), words)))
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+    (args.out / "summary.json").write_text(json.dumps(found, indent=2) + "\n")
+    (args.out / "report.md").write_text(text := report(found))
+    print(text)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,85 @@
+"""Whether memory stays flat: each service's resident memory over a run, its workers included."""
+
+import asyncio
+import csv
+import statistics
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from services.cli import processes
+from services.cli.supervisor import PidFile
+
+# Growth that counts: over both of these from the second quarter of a run, when caches are full, to the last.
+GROWTH_SHARE = 0.1
+GROWTH_MIB = 32.0
+MIN_SAMPLES = 12
+
+
+def memory_mib(run_dir: Path) -> dict[str, float]:
+    """Resident memory of each service that was started with this folder, workers included."""
+    records = [PidFile.model_validate_json(path.read_bytes()) for path in sorted(run_dir.glob("*.json"))]
+    return {
+        record.service: sum(processes.memory_bytes(process.pid) for process in record.members()) / 2**20
+        for record in records
+    }
+
+
+@dataclass
+class MemoryLog:
+    """Samples of a run.
+
+    Args:
+        look: resident MiB by service.
+        every_s: between two samples.
+    """
+
+    look: Callable[[], dict[str, float]]
+    every_s: float = 5.0
+    samples: list[tuple[float, dict[str, float]]] = field(default_factory=list)
+
+    async def follow(self) -> None:
+        """Sample until cancelled."""
+        began = time.monotonic()
+        while True:
+            self.samples.append((time.monotonic() - began, await asyncio.to_thread(self.look)))
+            await asyncio.sleep(self.every_s)
+
+    def growth_mib(self) -> dict[str, float]:
+        """By service: the median of the last quarter less that of the second; empty where there are too few samples."""
+        count = len(self.samples)
+        if count < MIN_SAMPLES:
+            return {}
+        second = [sample for _, sample in self.samples[count // 4 : count // 2]]
+        last = [sample for _, sample in self.samples[-(count // 4) :]]
+        names = self.samples[-1][1]
+        return {name: _median(last, name) - _median(second, name) for name in names}
+
+    def growing(self) -> dict[str, float]:
+        """Services whose memory is not flat, with their growth in MiB."""
+        count = len(self.samples)
+        before = [sample for _, sample in self.samples[count // 4 : count // 2]]
+        return {
+            name: grown
+            for name, grown in self.growth_mib().items()
+            if grown > GROWTH_MIB and grown > GROWTH_SHARE * _median(before, name)
+        }
+
+    def write(self, file: Path) -> None:
+        """As CSV: seconds, then a column of MiB for each service."""
+        names = sorted({name for _, sample in self.samples for name in sample})
+        with file.open("w", newline="") as opened:
+            rows = csv.writer(opened)
+            rows.writerow(["seconds", *names])
+            for seconds, sample in self.samples:
+                rows.writerow([f"{seconds:.1f}", *(f"{sample.get(name, 0.0):.1f}" for name in names)])
+
+
+def whole(mib: dict[str, float]) -> dict[str, int]:
+    """For people to read."""
+    return {name: round(value) for name, value in mib.items()}
+
+
+def _median(samples: list[dict[str, float]], name: str) -> float:
+    return statistics.median(sample.get(name, 0.0) for sample in samples)

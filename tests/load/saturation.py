@@ -1,0 +1,151 @@
+"""How many questions a second the mesh answers when more are asked, beside a Haystack pipeline on the same machine.
+
+    python -m tests.load.saturation [--users 1 2 4 8] [--seconds 20] [--strategy naive-rag] [--out out/load/saturation]
+
+Both do the same: five HTML pages that nobody has seen before, text, chunks, MiniLM, the five nearest chunks, a prompt,
+one call of the same fake generator, which answers at once. They run side by side and are asked in turn, step by step,
+so that whatever else the machine does falls on both. Leaves a CSV and an HTML table, and locust's own beside them;
+fails on a late answer or a 5xx of the mesh. The peer needs `.venv-bench` (`make bench` makes it); without it the mesh
+is measured alone, and that is said.
+"""
+
+import argparse
+import asyncio
+import contextlib
+import csv
+import html
+import json
+import os
+import subprocess
+import sys
+from collections.abc import AsyncIterator, Sequence
+from dataclasses import dataclass, fields
+from pathlib import Path
+
+from tests.load.restart import ready
+from tests.load.run import ROOT, free_ports, locust, mesh, running
+
+PEER = ROOT / ".venv-bench" / "bin" / "python"
+PEER_START_S = 300.0
+THREADS = 2
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """What came of so many users, all of whom ask again as soon as they are answered.
+
+    Args:
+        answers_a_second: answers by the seconds of the step.
+        p50_s: of the answers; 0 where there were none.
+    """
+
+    peer: str
+    users: int
+    asked: int
+    answered: int
+    answers_a_second: float
+    p50_s: float
+    p95_s: float
+    share_429: float
+    share_5xx: float
+    late: int
+
+    @classmethod
+    def read(cls, peer: str, users: int, seconds: int, summary: dict[str, float]) -> "Step":
+        """A step from the summary that the locust run left."""
+        answered = int(summary["answered"])
+        return cls(
+            peer,
+            users,
+            int(summary["asked"]),
+            answered,
+            round(answered / seconds, 3),
+            round(summary["p50_s"], 3),
+            round(summary["p95_s"], 3),
+            summary["share_429"],
+            summary["share_5xx"],
+            round((1 - summary["share_in_budget"]) * answered),
+        )
+
+
+def saturation(steps: Sequence[Step], peer: str) -> float:
+    """The most answers a second that any number of users got."""
+    return max((step.answers_a_second for step in steps if step.peer == peer), default=0.0)
+
+
+def verdict(steps: Sequence[Step]) -> str:
+    """The comparison in a line."""
+    ours, theirs = saturation(steps, "mesh"), saturation(steps, "haystack")
+    said = f"the mesh saturates at {ours:g} answers a second"
+    return f"{said}, the Haystack pipeline at {theirs:g}: {ours / theirs:.1f} times" if theirs else said
+
+
+def write(steps: Sequence[Step], out: Path) -> None:
+    """`saturation.csv` and `saturation.html`."""
+    names = [field.name for field in fields(Step)]
+    rows = [[str(getattr(step, name)) for name in names] for step in steps]
+    with (out / "saturation.csv").open("w", newline="") as opened:
+        csv.writer(opened).writerows([names, *rows])
+    cells = "".join(f"<tr>{''.join(f'<td>{html.escape(cell)}' for cell in row)}" for row in rows)
+    head = "".join(f"<th>{html.escape(name)}" for name in names)
+    page = (
+        "<!DOCTYPE html><html lang=en><meta charset=utf-8><title>Saturation</title>"
+        "<style>body{font-family:sans-serif}td,th{padding:.3em .8em;text-align:right;border-bottom:1px solid}</style>"
+        f"<h1>Saturation</h1><p>{html.escape(verdict(steps))}<table><tr>{head}{cells}</table></html>\n"
+    )
+    (out / "saturation.html").write_text(page, encoding="utf-8")
+
+
+@contextlib.asynccontextmanager
+async def haystack(port: int, generator: str) -> AsyncIterator[str]:
+    """The peer's root; it is loaded and warm."""
+    command = (str(PEER), "-m", "tests.bench.haystack_server", "--port", str(port), "--generator", generator)
+    quiet = {"HAYSTACK_TELEMETRY_ENABLED": "False", "HF_HUB_OFFLINE": "1", "OMP_NUM_THREADS": str(THREADS)}
+    process = await asyncio.create_subprocess_exec(
+        *command, "--threads", str(THREADS), cwd=ROOT, env=os.environ | quiet, stdout=subprocess.DEVNULL
+    )
+    try:
+        await ready(f"http://127.0.0.1:{port}/readyz", within_s=PEER_START_S)
+        yield f"http://127.0.0.1:{port}"
+    finally:
+        if process.returncode is None:
+            process.terminate()
+            await process.wait()
+
+
+async def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--users", type=int, nargs="+", default=[1, 2, 4, 8])
+    parser.add_argument("--seconds", type=int, default=20, help="of each step and peer")
+    parser.add_argument("--strategy", default="naive-rag", help="of the mesh; naive-rag does what the peer does")
+    parser.add_argument("--out", type=Path, default=Path("out/load/saturation"))
+    args = parser.parse_args()
+    out = args.out.absolute()
+    services, urls = mesh(())
+    steps: list[Step] = []
+    async with contextlib.AsyncExitStack() as stack:
+        await stack.enter_async_context(running(services, out / "mesh"))
+        peers = {"mesh": urls["gateway"]}
+        if PEER.exists():
+            print("haystack: starting", flush=True)
+            port = free_ports(["haystack"])["haystack"]
+            peers["haystack"] = await stack.enter_async_context(haystack(port, urls["generator"]))
+        else:
+            print("haystack: not measured, since there is no .venv-bench", flush=True)
+        for users in args.users:
+            for peer, root in peers.items():
+                files = out / f"{peer}-{users}"
+                more = ("--page-sets", "0", "--strategy", args.strategy)
+                command = locust("steady", root, args.seconds, users, files, *more)
+                await asyncio.to_thread(subprocess.run, command, cwd=ROOT, capture_output=True, check=False)
+                summary = json.loads(Path(f"{files}_summary.json").read_text())
+                steps.append(Step.read(peer, users, args.seconds, summary))
+                print(steps[-1], flush=True)
+    write(steps, out)
+    print(f"{verdict(steps)}\nfiles: {out}")
+    ours = [step for step in steps if step.peer == "mesh"]
+    return int(any(step.late or step.share_5xx for step in ours) or not saturation(steps, "mesh"))
+
+
+if __name__ == "__main__":
+    sys.exit(asyncio.run(main()))

@@ -1,0 +1,103 @@
+"""Answers from a collection: alone, beside pages, and when there is none."""
+
+from collections.abc import AsyncIterator
+from typing import Any
+
+import httpx
+import pytest
+from asgi_lifespan import LifespanManager
+
+from services.gateway.strategies import STRATEGIES
+from services.retriever.app import create_app
+from services.retriever.settings import RetrieverSettings
+from tests.mesh.conftest import BAKERY, Services
+from tests.mesh.fakes import Faulty
+
+pytestmark = pytest.mark.anyio
+
+QUESTION = "who designed the windmill on the hill?"
+WINDMILL = {
+    "id": "windmill",
+    "title": "Windmill on the hill",
+    "url": "https://example.org/windmill",
+    "text": "The windmill on the hill was designed by Pieter Aalbers and ground its last corn in 1931. It has been a "
+    "museum since then, and its sails turn on Sundays.",
+}
+
+
+@pytest.fixture(scope="module")
+async def retriever(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Any]:
+    app = create_app(RetrieverSettings(qdrant_path=tmp_path_factory.mktemp("collections"), page_workers=1))
+    async with LifespanManager(app, startup_timeout=60, shutdown_timeout=30) as manager:
+        transport = httpx.ASGITransport(manager.app)
+        async with httpx.AsyncClient(transport=transport, base_url="http://retriever", timeout=60) as client:
+            assert (await client.put("/collections/village", json={})).status_code == 201
+            reply = await client.post("/collections/village/documents", json={"documents": [WINDMILL]})
+            assert reply.json()["added"] == 1
+        yield manager.app
+
+
+@pytest.fixture
+async def gateway(services: Services, retriever: Any) -> AsyncIterator[httpx.AsyncClient]:
+    services.faults["retriever"] = Faulty(retriever)
+    services.generator.reply = lambda _: "Pieter Aalbers"
+    async with services.gateway(abstain=False) as client:
+        yield client
+
+
+async def answered(gateway: httpx.AsyncClient, **body: Any) -> dict[str, Any]:
+    reply = await gateway.post("/answer", json={"query": QUESTION, "collection": "village", **body})
+    assert reply.status_code == 200, reply.text
+    found: dict[str, Any] = reply.json()
+    return found
+
+
+@pytest.mark.parametrize("strategy", [item.name for item in STRATEGIES if item.name != "closed-book"])
+async def test_every_strategy_answers_from_a_collection(
+    gateway: httpx.AsyncClient, services: Services, strategy: str
+) -> None:
+    found = await answered(gateway, strategy=strategy)
+    shown = [message["content"] for body in services.generator.requests for message in body["messages"]]
+    assert any("ground its last corn in 1931" in text for text in shown), found["degraded"]
+    assert found["timings"]["search"]["elapsed_ms"] > 0
+
+
+async def test_a_citation_names_the_document(gateway: httpx.AsyncClient) -> None:
+    found = await answered(gateway, strategy="naive-rag")
+    citation = found["citations"][0]
+    assert citation["document"] == "windmill"
+    assert (citation["page"], citation["page_name"], citation["page_url"]) == (0, WINDMILL["title"], WINDMILL["url"])
+    assert citation["text"] == WINDMILL["text"][citation["start"] : citation["end"]]
+    assert found["degraded"] == []
+
+
+async def test_pages_and_collection_are_read_together(gateway: httpx.AsyncClient) -> None:
+    found = await answered(gateway, strategy="naive-rag", search_results=[BAKERY])
+    assert {citation["document"]: citation["page"] for citation in found["citations"]} == {"": 0, "windmill": 1}
+
+
+async def test_given_evidence_stands_for_both(gateway: httpx.AsyncClient) -> None:
+    found = await answered(gateway, strategy="naive-rag", evidence=["The windmill was designed by Jan Modaal."])
+    assert [citation["document"] for citation in found["citations"]] == [""]
+    assert "search" not in found["timings"]
+
+
+async def test_a_collection_that_is_not_there_is_named(gateway: httpx.AsyncClient) -> None:
+    found = await answered(gateway, strategy="naive-rag", collection="town")
+    assert {"stage": "retriever", "reason": "error", "detail": "there is no collection 'town'"} in found["degraded"]
+    assert found["kind"] in ("answer", "unknown")
+
+
+async def test_a_name_that_is_none_is_refused(gateway: httpx.AsyncClient) -> None:
+    reply = await gateway.post("/answer", json={"query": QUESTION, "collection": "../kg"})
+    assert reply.status_code == 422
+    assert reply.json()["errors"][0]["field"] == "collection"
+
+
+@pytest.mark.parametrize("fault", ["killed", "garbage", "500"])
+async def test_a_failing_retriever_costs_the_collection_alone(
+    gateway: httpx.AsyncClient, services: Services, fault: str
+) -> None:
+    services.faults["retriever"].fault = fault
+    found = await answered(gateway, strategy="naive-rag")
+    assert "retriever" in {item["stage"] for item in found["degraded"]}

@@ -1,0 +1,83 @@
+"""`cragmesh papers` on a small test collection: retriever and reranker inside the command, no generator."""
+
+import json
+import logging
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+import structlog
+from typer.testing import CliRunner
+
+from services.cli.main import app
+from services.gateway.papers.weights import Weights
+
+TOPICS = {
+    "tide": ("moon", "The gravity of the moon raises the tide in every harbour twice a day."),
+    "bread": ("dough", "Sour dough ferments for days before rye bread is baked in a stone oven."),
+    "bridge": ("deck", "Wind sheds vortices from the deck of a suspension bridge, which sways."),
+    "bee": ("hive", "A swarm of bees leaves the hive in spring and looks for a hollow tree."),
+}
+
+
+@pytest.fixture
+def benchmark(tmp_path: Path) -> Path:
+    folder = tmp_path / "village"
+    folder.mkdir()
+    documents = [{"doc_id": name, "title": name.title(), "abstract": text} for name, (_, text) in TOPICS.items()]
+    questions = [{"query_id": name, "query": f"what has the {word} to do?"} for name, (word, _) in TOPICS.items()]
+    (folder / "docs.jsonl").write_text("\n".join(map(json.dumps, documents)))
+    (folder / "queries.jsonl").write_text("\n".join(map(json.dumps, questions)))
+    (folder / "qrels.txt").write_text("".join(f"{name} 0 {name} 1\n" for name in TOPICS))
+    return folder
+
+
+@pytest.fixture(autouse=True)
+def logging_is_left_as_it_was() -> Iterator[None]:
+    root = logging.getLogger()
+    handlers, level = root.handlers[:], root.level
+    yield
+    root.handlers[:] = handlers
+    root.setLevel(level)
+    structlog.reset_defaults()
+
+
+@pytest.fixture(autouse=True)
+def nobody_listens(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("CRAGMESH_GENERATOR_URL", "http://127.0.0.1:9")
+    monkeypatch.setenv("CRAGMESH_PAGE_WORKERS", "1")
+    monkeypatch.setenv("CRAGMESH_THREADS", "1")
+
+
+@pytest.mark.slow
+def test_tuning_measures_and_writes_weights(benchmark: Path, tmp_path: Path) -> None:
+    weights, out = tmp_path / "weights.json", tmp_path / "out"
+    arguments = ["papers", "tune", str(benchmark), "--out", str(out), "--to", str(weights)]
+    first = CliRunner().invoke(app, arguments)
+    assert first.exit_code == 0, first.output
+    written = Weights.read(weights)
+    assert written.of("bm25", "question") > 0
+    assert "village: 4 questions" in written.tuned_on
+    summary = json.loads((out / "report" / "summary.json").read_text())
+    assert summary["steps"]["bm25 alone"]["MAP@20"] == 1.0
+    assert "+ re-scoring" in summary["steps"]
+    assert str(weights) in first.output.replace("\n", "")
+    found = (out / "lists.jsonl").read_bytes()
+    # Goes on from what is there: nothing is searched again.
+    again = CliRunner().invoke(app, ["papers", "eval", str(benchmark), "--out", str(out)])
+    assert again.exit_code == 0, again.output
+    assert (out / "lists.jsonl").read_bytes() == found
+
+
+def test_a_folder_that_is_no_test_collection(tmp_path: Path) -> None:
+    result = CliRunner().invoke(app, ["papers", "eval", str(tmp_path), "--out", str(tmp_path / "out")])
+    assert result.exit_code == 2
+    assert "docs.jsonl" in result.output
+
+
+def test_a_mesh_that_is_not_there(benchmark: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("CRAGMESH_RETRIEVER_URL", "http://127.0.0.1:9")
+    arguments = ["papers", "eval", str(benchmark), "--out", str(tmp_path / "out"), "--collection", "mine"]
+    result = CliRunner().invoke(app, arguments)
+    assert result.exit_code == 3
+    assert "retriever" in result.output

@@ -1,0 +1,303 @@
+"""Files into a collection from the command line: what is read, what is left out and named, and how patiently."""
+
+import gzip
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+from typer.testing import CliRunner
+
+from proto.collections import MAX_BATCH_DOCUMENTS, CollectionInfo, Document, IngestResponse
+from services.cli import index as indexing
+from services.cli import search as searching
+from services.cli.collections import CollectionClient, RetrieverProblem, RetrieverUnreachable, ingest_patiently
+from services.cli.corpus import Keys, Read, files_in, read
+from services.cli.main import app
+from services.cli.questions import BadInput
+
+INFO = CollectionInfo(name="corpus", encoders=("tiny",), chunked=True, documents=0, points=0, backend="local")
+
+
+class Retriever:
+    """A retriever that remembers documents; `answers` is asked first, and None leaves it to the rest."""
+
+    def __init__(self) -> None:
+        self.batches: list[list[dict[str, Any]]] = []
+        self.created: list[dict[str, Any]] = []
+        self.answers: Callable[[httpx.Request], httpx.Response | None] = lambda _: None
+        self.client = self.connect()
+
+    def connect(self) -> CollectionClient:
+        return CollectionClient("http://retriever", transport=httpx.MockTransport(self._handle))
+
+    @property
+    def documents(self) -> list[dict[str, Any]]:
+        return [document for batch in self.batches for document in batch]
+
+    def _handle(self, request: httpx.Request) -> httpx.Response:
+        if (answer := self.answers(request)) is not None:
+            return answer
+        if request.method == "PUT":
+            self.created.append(json.loads(request.content))
+            return httpx.Response(201, content=INFO.model_dump_json())
+        self.batches.append(json.loads(request.content)["documents"])
+        return httpx.Response(200, content=IngestResponse(added=len(self.batches[-1])).model_dump_json())
+
+
+@pytest.fixture
+def retriever(monkeypatch: pytest.MonkeyPatch) -> Retriever:
+    retriever = Retriever()
+    for module in (indexing, searching):
+        monkeypatch.setattr(module, "connect", retriever.connect)
+    return retriever
+
+
+def problem(status: int, detail: str = "why") -> httpx.Response:
+    return httpx.Response(status, json={"title": "Problem", "status": status, "detail": detail})
+
+
+@pytest.fixture
+def corpus(tmp_path: Path) -> Path:
+    root = tmp_path / "corpus"
+    (root / "deep").mkdir(parents=True)
+    (root / "page.html").write_text("<html><body><p>A page.</p></body></html>")
+    (root / "deep" / "note.md").write_text("# A note")
+    (root / "plain.txt").write_bytes("Ein Satz über Wale.".encode("cp1252"))
+    (root / ".hidden.txt").write_text("not to be read")
+    (root / "picture.png").write_bytes(b"\x89PNG\x00\x01")
+    (root / "broken.txt").write_bytes(b"text\x00\x01\x02")
+    (root / "records.jsonl").write_text(
+        json.dumps({"id": 7, "title": "Seven", "text": "A record.", "year": 1999, "tags": ["a"], "open": True})
+        + "\n\nnot json\n[]\n"
+        + json.dumps({"body": "no text"})
+        + "\n"
+        + json.dumps({"text": "Nested.", "fields": {"kind": "note"}})
+        + "\n"
+    )
+    return root
+
+
+def test_documents_are_read_by_what_their_files_are(corpus: Path) -> None:
+    found = list(read(files_in(corpus), corpus, Keys()))
+    documents = {item.name: item.document for item in found if item.document}
+    assert {name: document.format for name, document in documents.items()} == {
+        "deep/note.md": "markdown",
+        "page.html": "html",
+        "plain.txt": "text",
+        "records.jsonl:1": "text",
+        "records.jsonl:6": "text",
+    }
+    assert documents["plain.txt"].text == "Ein Satz über Wale."
+    assert (documents["page.html"].id, documents["page.html"].url) == ("page.html", "file:page.html")
+    assert documents["records.jsonl:1"] == Document(
+        id="7", title="Seven", text="A record.", fields={"year": 1999, "open": True}
+    )
+    assert documents["records.jsonl:6"].fields == {"kind": "note"}
+    problems = {item.name: item.problem for item in found if item.problem}
+    assert problems.keys() == {
+        "picture.png", "broken.txt", "records.jsonl:3", "records.jsonl:4", "records.jsonl:5",
+    }  # fmt: skip
+    assert problems["broken.txt"] == "no text"
+    assert "'text'" in problems["records.jsonl:5"]
+    assert sum(item.nbytes for item in found) <= sum(file.stat().st_size for file in files_in(corpus))
+
+
+def test_records_may_name_their_parts_otherwise_and_be_packed(tmp_path: Path) -> None:
+    file = tmp_path / "papers.jsonl.gz"
+    file.write_bytes(gzip.compress(b'{"pid": "p1", "head": "On walruses", "abstract": "They swim."}\n'))
+    documents = [item.document for item in read([file], file, Keys("abstract", "head", "pid")) if item.document]
+    assert documents == [Document(id="p1", title="On walruses", text="They swim.")]
+
+
+@pytest.mark.parametrize("damage", [lambda data: data[:-12], lambda data: data[:20] + b"\xff" * 20 + data[40:]])
+def test_a_damaged_archive_gives_what_it_holds_and_is_named(tmp_path: Path, damage: Callable[[bytes], bytes]) -> None:
+    lines = "".join(json.dumps({"text": f"Record {number} {number**7}"}) + "\n" for number in range(3_000))
+    file = tmp_path / "damaged.jsonl.gz"
+    file.write_bytes(damage(gzip.compress(lines.encode())))
+    found = list(read([file], file, Keys()))
+    assert "the rest cannot be read" in found[-1].problem
+    assert all(not item.problem or "not JSON" in item.problem for item in found[:-1])
+
+
+def test_what_is_too_large_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("services.cli.corpus.MAX_PAGE_CHARS", 10)
+    (tmp_path / "long.txt").write_text("x" * 11)
+    (tmp_path / "long.jsonl").write_text(json.dumps({"text": "x" * 11}))
+    assert all("more than the 10" in item.problem for item in read(files_in(tmp_path), tmp_path, Keys()))
+
+
+def test_nothing_to_read_is_wrong_usage(tmp_path: Path) -> None:
+    for path in (tmp_path, tmp_path / "absent"):
+        with pytest.raises(BadInput):
+            files_in(path)
+
+
+def test_index_makes_the_collection_and_fills_it(retriever: Retriever, corpus: Path) -> None:
+    result = CliRunner().invoke(
+        app, ["index", str(corpus), "-c", "corpus", "--encoder", "tiny", "--whole", "--index-field", "year:integer"]
+    )
+    assert result.exit_code == 0, result.output
+    assert retriever.created[0] | {"shards": 1, "replicas": 1} == retriever.created[0]
+    assert retriever.created[0]["encoders"] == ["tiny"]
+    assert retriever.created[0]["chunked"] is False
+    assert retriever.created[0]["indexed_fields"] == {"year": "integer"}
+    assert len(retriever.documents) == 5
+    assert "5 documents added" in result.output
+    assert "5 skipped" in result.output
+    assert "picture.png: no kind of document" in result.output
+
+
+def test_what_the_retriever_skips_is_named_by_its_file(retriever: Retriever, corpus: Path) -> None:
+    def answer(request: httpx.Request) -> httpx.Response | None:
+        if request.method == "PUT":
+            return None
+        names = [document["id"] for document in json.loads(request.content)["documents"]]
+        place = names.index("page.html")
+        skipped = [{"stage": f"document:{place}", "reason": "empty", "detail": "page.html: it holds no text"}]
+        return httpx.Response(200, json={"added": len(names) - 1, "skipped": skipped})
+
+    retriever.answers = answer
+    result = CliRunner().invoke(app, ["index", str(corpus), "-c", "corpus"])
+    assert "  page.html: empty: it holds no text" in result.output
+    assert "4 documents added" in result.output
+
+
+def test_batches_keep_to_the_limits(retriever: Retriever, tmp_path: Path) -> None:
+    file = tmp_path / "many.jsonl"
+    file.write_text("".join(json.dumps({"text": f"Number {number}."}) + "\n" for number in range(700)))
+    assert CliRunner().invoke(app, ["index", str(file), "-c", "corpus"]).exit_code == 0
+    assert len(retriever.documents) == 700
+    assert max(map(len, retriever.batches)) <= MAX_BATCH_DOCUMENTS
+
+
+@pytest.mark.parametrize(
+    "arguments", [["--index-field", "year"], ["--index-field", "year:picture"], ["--encoder", "no name"]]
+)
+def test_wrong_usage_is_said_before_anything_is_sent(retriever: Retriever, corpus: Path, arguments: list[str]) -> None:
+    assert CliRunner().invoke(app, ["index", str(corpus), "-c", "corpus", *arguments]).exit_code == 2
+    assert retriever.created == []
+
+
+def test_a_conflict_ends_it(retriever: Retriever, corpus: Path) -> None:
+    retriever.answers = lambda _: problem(409, "built with another tiny")
+    result = CliRunner().invoke(app, ["index", str(corpus), "-c", "corpus"])
+    assert result.exit_code == 1
+    assert "built with another tiny" in result.output
+
+
+def test_a_retriever_that_goes_away_says_how_to_go_on(retriever: Retriever, corpus: Path) -> None:
+    def gone(request: httpx.Request) -> httpx.Response | None:
+        if request.method == "POST":
+            raise httpx.ReadError("gone", request=request)
+        return None
+
+    retriever.answers = gone
+    result = CliRunner().invoke(app, ["index", str(corpus), "-c", "corpus"])
+    assert result.exit_code == 3
+    assert "the same command goes on" in result.output
+
+
+def test_a_batch_that_takes_too_long_is_halved(retriever: Retriever) -> None:
+    def slow(request: httpx.Request) -> httpx.Response | None:
+        return problem(504) if len(json.loads(request.content)["documents"]) > 2 else None
+
+    retriever.answers = slow
+    documents = [Document(text=f"Number {number}.") for number in range(7)]
+    assert ingest_patiently(retriever.client, "corpus", documents).added == 7
+    assert [document["text"] for document in retriever.documents] == [document.text for document in documents]
+
+
+def test_places_of_what_is_skipped_survive_the_halving(retriever: Retriever) -> None:
+    def answer(request: httpx.Request) -> httpx.Response | None:
+        texts = [document["text"] for document in json.loads(request.content)["documents"]]
+        if len(texts) > 1:
+            return problem(504)
+        skipped = [{"stage": "document:0", "reason": "empty"}] if texts == ["empty"] else []
+        return httpx.Response(200, json={"added": 1 - len(skipped), "skipped": skipped})
+
+    retriever.answers = answer
+    found = ingest_patiently(retriever.client, "corpus", [Document(text=text) for text in ("a", "b", "c", "empty")])
+    assert [item.stage for item in found.skipped] == ["document:3"]
+
+
+@pytest.mark.parametrize("status", [429, 503, 504])
+def test_a_busy_retriever_is_asked_again_but_not_for_ever(retriever: Retriever, status: int) -> None:
+    left = [3]
+
+    def busy(_: httpx.Request) -> httpx.Response | None:
+        left[0] -= 1
+        return problem(status) if left[0] >= 0 else None
+
+    retriever.answers = busy
+    pauses: list[float] = []
+    ingest_patiently(retriever.client, "corpus", [Document(text="One.")], pause=pauses.append)
+    assert pauses == [1, 2, 4]
+    left[0] = 1_000
+    with pytest.raises(RetrieverProblem):
+        ingest_patiently(retriever.client, "corpus", [Document(text="One.")], pause=pauses.append)
+
+
+@pytest.mark.parametrize("status", [200, 502])
+def test_what_is_no_retriever_is_named(retriever: Retriever, status: int) -> None:
+    retriever.answers = lambda _: httpx.Response(status, text="<html>")
+    with pytest.raises(RetrieverUnreachable):
+        retriever.client.all()
+
+
+def test_search_shows_what_was_found(retriever: Retriever) -> None:
+    asked: list[dict[str, Any]] = []
+
+    def answer(request: httpx.Request) -> httpx.Response:
+        asked.append(json.loads(request.content))
+        hit = {
+            "id": "d1",
+            "title": "On \x1b[31mwalruses",
+            "url": "https://example.org",
+            "text": "They swim.",
+            "score": 1,
+        }
+        return httpx.Response(200, json={"hits": [hit], "fused": 1})
+
+    retriever.answers = answer
+    arguments = ["search", "walruses", "-c", "corpus", "-n", "3", "--encoder", "bm25"]
+    arguments += ["--where", "year=1999", "--where", "open=true", "--where", "size=1.5", "--where", "code='7'"]
+    result = CliRunner().invoke(app, arguments)
+    assert result.exit_code == 0, result.output
+    assert "They swim." in result.output
+    assert "\x1b[31m" not in result.output
+    assert asked[0]["filters"] == [
+        {"field": "year", "equals": 1999},
+        {"field": "open", "equals": True},
+        {"field": "size", "equals": 1.5},
+        {"field": "code", "equals": "7"},
+    ]
+    assert (asked[0]["encoders"], asked[0]["top_n"]) == (["bm25"], 3)
+    as_json = CliRunner().invoke(app, [*arguments, "--json"])
+    assert json.loads(as_json.stdout)["hits"][0]["id"] == "d1"
+
+
+def test_search_without_a_collection_of_that_name_is_a_problem(retriever: Retriever) -> None:
+    retriever.answers = lambda _: problem(404, "there is no collection 'none'")
+    result = CliRunner().invoke(app, ["search", "walruses", "-c", "none"])
+    assert result.exit_code == 1
+    assert "there is no collection 'none'" in result.output
+
+
+def test_collections_are_listed_and_deleted(retriever: Retriever) -> None:
+    def answer(request: httpx.Request) -> httpx.Response:
+        if request.method == "DELETE":
+            return httpx.Response(204)
+        return httpx.Response(200, content=f'{{"collections": [{INFO.model_dump_json()}]}}')
+
+    retriever.answers = answer
+    assert "corpus" in CliRunner().invoke(app, ["collections"]).output
+    assert json.loads(CliRunner().invoke(app, ["collections", "--json"]).stdout)[0]["name"] == "corpus"
+    assert "deleted" in CliRunner().invoke(app, ["collections", "--delete", "corpus"]).output
+
+
+def test_a_read_is_either_a_document_or_a_problem(corpus: Path) -> None:
+    found: list[Read] = list(read(files_in(corpus), corpus, Keys()))
+    assert all((item.document is None) != (not item.problem) for item in found)

@@ -1,0 +1,184 @@
+"""`cragmesh train synthesise`: one file for a seed, prompts as they are served, programs that find their answers."""
+
+import gzip
+import json
+import os
+import re
+from collections import Counter
+from collections.abc import Iterator
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+import pytest
+import typer
+from typer.testing import CliRunner
+
+from services.cli.proving import executor, holds, proven
+from services.cli.synthesise import examples, synthesise
+from services.gateway import prompts
+from services.gateway.evidence import Evidence
+from services.gateway.steps.generate import chat
+from services.kg.domains import CATALOGUE
+from services.kg.generate.ground import ground
+from services.kg.language.parse import parse
+from services.kg.language.tree import render
+from services.kg.outcome import Outcome
+from services.trainer.synthesise import answers, programs
+from services.trainer.synthesise.programs.drawn import Drawn
+from services.trainer.synthesise.world import World
+
+app = typer.Typer()
+app.command()(synthesise)
+EVALUATION = Path(os.environ.get("CRAGMESH_EVAL_DATA") or "/nonexistent")
+# Of the programs of a world so many are proven; most of the others name a company by what another is called too.
+PROVEN = 0.96
+
+
+def run(*arguments: str) -> Any:
+    return CliRunner().invoke(app, arguments)
+
+
+@pytest.fixture(scope="module")
+def batch() -> tuple[World, list[Drawn]]:
+    return next(programs.generate(0))
+
+
+@pytest.fixture(scope="module")
+def good(batch: tuple[World, list[Drawn]]) -> list[Drawn]:
+    world, drawn = batch
+    with executor(world.rows()) as execute:
+        return [one for one in drawn if proven(execute, one)]
+
+
+def test_a_seed_makes_one_file(tmp_path: Path) -> None:
+    one, two, other = (tmp_path / name for name in ("one.jsonl", "two.jsonl", "other.jsonl"))
+    for path, seed in ((one, "4"), (two, "4"), (other, "5")):
+        result = run("--task", "answer", "--count", "300", "--seed", seed, "--out", str(path))
+        assert result.exit_code == 0, result.output
+    assert one.read_bytes() == two.read_bytes() != other.read_bytes()
+    assert "answer: 300 examples, seed 5" in result.output
+    assert str(other) in result.output
+    rows = [json.loads(line) for line in one.read_text().splitlines()]
+    assert len({row["id"] for row in rows}) == 300
+
+
+def test_an_unknown_task_is_named() -> None:
+    result = run("--task", "poems")
+    assert result.exit_code == 2
+    assert "poems" in result.output
+
+
+def test_a_full_disk_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(descriptor: int) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr("services.trainer.dataset.os.fsync", full)
+    result = run("--count", "5", "--out", str(tmp_path / "x.jsonl"))
+    assert result.exit_code == 1
+    assert not (tmp_path / "x.jsonl").exists()
+
+
+def test_examples_can_be_looked_at_without_a_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    result = run("--show", "3")
+    assert result.output.count("=>") == 3
+    assert not list(tmp_path.iterdir())
+
+
+def test_prompts_are_those_that_the_gateway_renders() -> None:
+    prompt = prompts.load("basic")
+    for example, record in zip(examples("answer", 50, 3), answers.generate(50, 3), strict=True):
+        evidence = [Evidence(text, page) for page, text in enumerate(record.passages)]
+        served = chat(prompt, record.query, record.query_time, evidence)
+        assert [(turn.role, turn.content) for turn in example.messages] == [(m.role, m.content) for m in served]
+        assert (example.completion, example.query, example.kind) == (record.answer, record.query, record.kind)
+
+
+def test_programs_find_what_their_questions_ask_for(batch: tuple[World, list[Drawn]], good: list[Drawn]) -> None:
+    _, drawn = batch
+    assert len(good) / len(drawn) >= PROVEN
+    lost = Counter(one.record.pattern for one in drawn if one not in good)
+    made = Counter(one.record.pattern for one in drawn)
+    # A pattern that is mostly lost would teach nothing of itself.
+    assert not [pattern for pattern in lost if made[pattern] >= 10 and lost[pattern] > made[pattern] / 2]
+
+
+def test_a_program_that_finds_something_else_is_no_proof(batch: tuple[World, list[Drawn]], good: list[Drawn]) -> None:
+    world, _ = batch
+    with executor(world.rows()) as execute:
+        for one in [one for one in good if one.gold][:20]:
+            assert not proven(execute, Drawn(one.record, (*one.gold, "no such value")))
+
+
+def test_values_are_held_by_what_is_shown_and_not_by_what_stands_beside() -> None:
+    outcome = Outcome("", "ok", shown=("title",), rows=({"title": "The Hollow Tide", "year": 1994},), total=7)
+    assert holds([outcome], ("the hollow tide",))
+    assert not holds([outcome], (1994,))
+    assert not holds([outcome], (7,))
+
+
+def test_programs_are_written_canonically_and_named_by_their_questions(good: list[Drawn]) -> None:
+    for one in good:
+        record = one.record
+        if record.program == "none":
+            continue
+        statements = parse(record.program, CATALOGUE.spellings).statements
+        assert "\n".join(map(render, statements)) == record.program
+        assert ground(record.program, record.query, CATALOGUE, record.domain) == record.program, record.query
+
+
+def test_functions_of_the_catalogue_are_taught(good: list[Drawn]) -> None:
+    text = "\n".join(one.record.program for one in good)
+    rare = {"get_nba_plays", "get_billboard", "get_billboard_song", "get_grammy_song"}
+    expected = {function.name for function in CATALOGUE.functions if not function.hidden} - rare
+    assert set(re.findall(r"get_\w+", text)) >= expected
+    for word in ("LEN ", "AVG ", "MAX ", "MIN ", "SUM ", "ALL ", "sort(", "where(", "*[", "none"):
+        assert word in text, word
+
+
+def test_programs_are_rendered_for_the_adapter() -> None:
+    shown = list(islice(examples("kg-api", 40, 2), 40))
+    assert [example.id for example in shown] == [f"kg-api-2-{number:06d}" for number in range(40)]
+    for example in shown:
+        assert [turn.role for turn in example.messages] == ["system", "user"]
+        assert example.messages[0].content.endswith(f"Domain: {example.domain}")
+        assert example.messages[1].content.startswith(example.query)
+        assert ("asked on" in example.messages[1].content) == (example.domain in ("finance", "sports"))
+        assert (example.kind == "unknown") == (example.completion == "none")
+
+
+@pytest.mark.skipif(not EVALUATION.is_dir(), reason="CRAGMESH_EVAL_DATA names no folder of real questions")
+def test_no_evaluation_question_is_among_the_data() -> None:
+    real = {plain(question) for question in real_questions()}
+    assert len(real) > 1_000
+    own = {plain(record.query) for record in answers.generate(10_000, 0)}
+    for _, drawn in islice(programs.generate(0), 10):
+        own |= {plain(one.record.query) for one in drawn}
+    assert not own & real
+
+
+def plain(question: str) -> str:
+    return " ".join(re.findall(r"\w+", question.lower()))
+
+
+def real_questions() -> Iterator[str]:
+    for path in sorted(EVALUATION.rglob("*.jsonl*")):
+        data = path.read_bytes()
+        text = (gzip.decompress(data) if path.suffix == ".gz" else data).decode()
+        for line in text.split("\n"):
+            if line.strip():
+                yield from asked(json.loads(line))
+
+
+def asked(value: Any) -> Iterator[str]:
+    """Every `query` and `question` of a record, at any depth."""
+    if isinstance(value, dict):
+        for key, inner in value.items():
+            if key in ("query", "question") and isinstance(inner, str):
+                yield inner
+            else:
+                yield from asked(inner)
+    elif isinstance(value, list):
+        for inner in value:
+            yield from asked(inner)

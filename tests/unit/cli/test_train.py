@@ -1,0 +1,230 @@
+"""`cragmesh train`: the commands, end to end on a tiny model and a small run; no mesh runs."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+from typer.testing import CliRunner
+
+from services.cli import labels as labelling
+from services.cli.main import app
+from services.cli.scorers import judged, scorer_of
+from services.evaluator.data import Source
+from services.evaluator.store import AppendLog, Prediction, RunFolder, RunInfo
+from services.kit.client import ServiceClient, http_client
+from services.kit.llm import LLM
+from services.trainer import dataset
+from services.trainer.errors import BadLabels
+from services.trainer.score import exact
+from tests.unit.trainer.tiny import NAME, examples, save_data, save_model
+
+QUESTIONS: list[dict[str, Any]] = [
+    {
+        "id": "a",
+        "query": "who keeps the velmora light?",
+        "answer": "Ilse Marwick",
+        "query_time": "02/28/2024, 10:04:54 PT",
+        "contexts": ["The Velmora light is kept by Ilse Marwick.", "Opened in 1840."],
+        "domain": "open",
+        "question_type": "simple",
+    },
+    {"id": "b", "query": "when did it open?", "answer": "1840", "contexts": ["A recipe for bread."], "domain": "open"},
+    {"id": "c", "query": "why did it close?", "answer": "invalid question", "contexts": ["It is open."]},
+    {"id": "d", "query": "who built it?", "answer": "Jon Vance", "domain": "open"},
+]
+SAID = {"a": "Bo", "b": "1850", "c": "a storm", "d": "Jon Vance"}
+
+
+def run(*arguments: str | Path) -> Any:
+    return CliRunner().invoke(app, ["train", *map(str, arguments)], env={"COLUMNS": "200"})
+
+
+@pytest.fixture
+def source(tmp_path: Path) -> Path:
+    path = tmp_path / "questions.jsonl"
+    path.write_text("".join(json.dumps(question) + "\n" for question in QUESTIONS))
+    return path
+
+
+@pytest.fixture
+def made_run(tmp_path: Path, source: Path) -> Path:
+    """A run over the questions, as the evaluator leaves it."""
+    folder = RunFolder(tmp_path / "run")
+    folder.begin(RunInfo(settings={}))
+    with AppendLog(folder.predictions_file) as log:
+        for item in Source([source]).items():
+            log.append(
+                Prediction(
+                    id=item.id, query=item.query, gold=item.gold, label_kind=item.label_kind, prediction=SAID[item.id]
+                )
+            )
+    return folder.path
+
+
+def test_labels_of_a_run_follow_db3(tmp_path: Path, source: Path, made_run: Path) -> None:
+    to = tmp_path / "labels.jsonl"
+    result = run("labels", source, "--run", made_run, "--out", to)
+    assert result.exit_code == 0, result.output
+    made = {example.id: example for example in dataset.read([to], task="answer")}
+    assert {name: (example.completion, example.kind) for name, example in made.items()} == {
+        "run:a": ("Ilse Marwick", "answer"),
+        "run:b": ("i don't know", "unknown"),
+        "run:c": ("invalid question", "invalid_question"),
+    }
+    assert "left out: no contexts were given" in result.output
+    asked = made["run:a"]
+    assert (asked.source, asked.domain, asked.question_type) == ("labels:run", "open", "simple")
+    # The prompt is what the gateway would send.
+    assert [turn.role for turn in asked.messages] == ["system", "user"]
+    assert "Ilse Marwick." in asked.messages[-1].content
+    assert "28 February 2024" in asked.messages[-1].content
+
+
+def test_labels_without_a_run_are_refused(tmp_path: Path, source: Path) -> None:
+    result = run("labels", source, "--out", tmp_path / "x")
+    assert result.exit_code == 2
+    assert "--run" in result.output
+
+
+def test_questions_of_another_run_are_refused(tmp_path: Path, source: Path, made_run: Path) -> None:
+    source.write_text(json.dumps({**QUESTIONS[0], "query": "who else?"}) + "\n")
+    result = run("labels", source, "--run", made_run, "--out", tmp_path / "x")
+    assert result.exit_code == 1
+    assert "questions.jsonl:1: query" in result.output
+    source.write_text(json.dumps({**QUESTIONS[0], "id": "z"}) + "\n")
+    result = run("labels", source, "--run", made_run, "--out", tmp_path / "x")
+    assert "none of its 4 questions" in result.output
+    assert not (tmp_path / "x").exists()
+
+
+def test_a_damaged_run_is_refused(tmp_path: Path, source: Path, made_run: Path) -> None:
+    with (made_run / "predictions.jsonl").open("a") as file:
+        file.write('{"id": 7}\n')
+    result = run("labels", source, "--run", made_run, "--out", tmp_path / "x")
+    assert result.exit_code == 1
+    assert "predictions.jsonl:5" in result.output
+
+
+def test_evaluation_data_is_never_learnt_from(
+    tmp_path: Path, source: Path, made_run: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("CRAGMESH_EVAL_DATA", str(tmp_path))
+    result = run("labels", source, "--run", made_run, "--out", tmp_path / "x")
+    assert result.exit_code == 1
+    assert "evaluation data" in result.output
+    with pytest.raises(BadLabels):
+        labelling.allowed([tmp_path / "a" / ".." / "b.jsonl"], tmp_path)
+
+
+@pytest.mark.anyio
+async def test_programs_are_tried_until_their_facts_hold_the_answer(source: Path) -> None:
+    """The generator and the graph are stubs; what is asked of them is what the services take."""
+    asked: list[dict[str, Any]] = []
+    programs = ['get_open("Velmora light", "opened")', 'get_open("Velmora light", "keeper")', "none"]
+
+    def reply(request: httpx.Request) -> httpx.Response:
+        path = request.url.path
+        if path == "/v1/models":
+            return httpx.Response(200, json={"data": [{"id": "base"}, {"id": "kg-api", "parent": "base"}]})
+        body = json.loads(request.content)
+        asked.append({"path": path, **body})
+        if path == "/v1/chat/completions":
+            choices = [{"message": {"content": text}, "finish_reason": "stop"} for text in programs]
+            choices.append({"message": {"content": "get_open("}, "finish_reason": "length"})
+            return httpx.Response(200, json={"model": body["model"], "choices": choices})
+        if body["program"] == "none":
+            return httpx.Response(422, json={"title": "refused"})
+        text = "keeper: Ilse Marwick" if "keeper" in body["program"] else "opened: 1840"
+        return httpx.Response(200, json={"status": "ok", "program": body["program"], "text": text})
+
+    async with http_client(httpx.MockTransport(reply)) as http:
+        trying = labelling.Trying(
+            LLM(ServiceClient("generator", "http://g", http)), ServiceClient("kg", "http://k", http), 4
+        )
+        tally: labelling.Tally = labelling.Tally()
+        made = await labelling.from_trying([source], trying, tally)
+    assert [(example.query, example.completion) for example in made] == [
+        ("who keeps the velmora light?", programs[1]),
+        ("when did it open?", programs[0]),
+    ]
+    assert made[0].task == "kg-api"
+    assert tally == {
+        "kept": 2,
+        "no program found the answer": 1,
+        "left out: no program finds that there is nothing": 1,
+    }
+    chats = [one for one in asked if "chat" in one["path"]]
+    assert all(one["n"] == 4 and one["temperature"] > 0 and one["model"] == "kg-api" for one in chats)
+    assert all("grammar" in one["structured_outputs"] for one in chats)
+    assert not [one for one in asked if one.get("program") == "get_open("]
+
+
+def test_replies_are_scored_as_an_evaluation_scores_them() -> None:
+    asked = [
+        example.model_copy(update={"completion": "$1.2 billion", "kind": "answer", "query": "what is it worth?"})
+        for example in examples(2)
+    ]
+    scores = judged(asked, ["Answer: 1,200,000,000 dollars", "I do not know that"])
+    assert (scores["right"], scores["missing"], scores["score"]) == (0.5, 0.5, 0.5)
+    assert scorer_of("answer") is judged
+    assert scorer_of("kg-api") is exact
+
+
+@pytest.fixture(scope="module")
+def tiny(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return save_model(tmp_path_factory.mktemp("cli") / "tiny")
+
+
+SMALL = (
+    "--base-name", NAME, "--rank", "4", "--learning-rate", "0.01", "--epochs", "0.5", "--accumulation", "1",
+    "--max-batch-tokens", "256", "--max-prompt-tokens", "96", "--threads", "1", "--score-examples", "4",
+)  # fmt: skip
+
+
+def test_sft_writes_an_adapter_and_its_card(tmp_path: Path, tiny: Path) -> None:
+    data = save_data(tmp_path / "data.jsonl")
+    result = run("sft", data, "--out", tmp_path / "run", "--base", tiny, "--adapter", tmp_path / "answer", *SMALL)
+    assert result.exit_code == 0, result.output
+    assert result.output.rstrip().endswith(str(tmp_path / "answer"))
+    config = json.loads((tmp_path / "answer" / "adapter_config.json").read_text())
+    assert (config["base_model_name_or_path"], config["r"], config["modules_to_save"]) == (NAME, 4, None)
+    assert (tmp_path / "answer" / "README.md").read_text().startswith("# answer\n")
+    assert (tmp_path / "answer" / "curves.png").stat().st_size > 1_000
+    # No terminal here, so progress is lines of JSON.
+    logged = [json.loads(line) for line in result.stderr.splitlines() if line.startswith("{")]
+    assert {line["phase"] for line in logged} >= {"encoding", "training"}
+    assert any("validation loss" in line.get("note", "") for line in logged)
+    again = run("sft", data, "--out", tmp_path / "run", "--base", tiny, *SMALL)
+    assert again.exit_code == 1
+    assert "--resume" in again.output
+
+
+@pytest.mark.parametrize(
+    ("options", "code", "said"),
+    [
+        (("--base-name", ""), 2, "--base-name"),
+        (("--rank", "0"), 2, "rank"),
+        (("--max-batch-tokens", "64"), 2, "max_batch_tokens must hold"),
+        (("--task", "kg-api"), 2, "no example of the task"),
+        (("--base", "/nonexistent"), 1, "no model that can be trained"),
+        (("--from", "/nonexistent"), 1, "no adapter that can be read"),
+    ],
+)
+def test_what_cannot_be_trained_is_told(
+    tmp_path: Path, tiny: Path, options: tuple[str, ...], code: int, said: str
+) -> None:
+    data = save_data(tmp_path / "data.jsonl", 60)
+    result = run("sft", data, "--out", tmp_path / "run", "--base", tiny, *SMALL, *options)
+    assert result.exit_code == code, result.output
+    assert said in result.output
+
+
+def test_a_damaged_line_is_named(tmp_path: Path, tiny: Path) -> None:
+    data = save_data(tmp_path / "data.jsonl", 60)
+    with data.open("a") as file:
+        file.write('{"id": "x"}\n')
+    result = run("sft", data, "--out", tmp_path / "run", "--base", tiny, *SMALL)
+    assert result.exit_code == 2
+    assert "data.jsonl:61: task" in result.output

@@ -1,0 +1,173 @@
+"""`GET /services`: how each service is, whatever state it is in."""
+
+import asyncio
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from typing import Any
+
+import httpx
+import pytest
+
+from services.gateway import health
+from services.gateway.health import Health, Services
+from services.gateway.mesh import Mesh
+from services.gateway.settings import GatewaySettings
+from services.kit.client import http_client
+from services.kit.deadline import Admission
+
+pytestmark = pytest.mark.anyio
+
+Handler = Callable[[httpx.Request], httpx.Response]
+PORTS = {8001: "retriever", 8002: "reranker", 8003: "classifier", 8004: "kg", 8005: "generator"}
+
+
+def readiness(service: str, **fields: Any) -> dict[str, Any]:
+    return {
+        "ready": True,
+        "service": service,
+        "model": f"{service}-model",
+        "device": "cpu",
+        "precision": "bf16",
+    } | fields
+
+
+def well(request: httpx.Request) -> httpx.Response:
+    name = PORTS[request.url.port or 0]
+    if request.url.path == "/metrics":
+        text = f'# HELP cragmesh_in_flight x\ncragmesh_in_flight{{service="{name}"}} 2.0\n'
+        if name == "generator":
+            text = 'vllm:num_requests_running{engine="0"} 3.0\nvllm:num_requests_running{engine="1"} 1.0\n'
+            text += 'vllm:num_requests_waiting{engine="0"} 7.0\n'
+        return httpx.Response(200, text=text)
+    if name == "generator":
+        return httpx.Response(200, json={"data": [{"id": "a-model"}, {"id": "an-adapter", "parent": "a-model"}]})
+    return httpx.Response(200, json=readiness(name))
+
+
+class Transport(httpx.AsyncBaseTransport):
+    """Answers by a function; counts what it was asked."""
+
+    def __init__(self, handler: Handler) -> None:
+        self.handler = handler
+        self.requests: list[httpx.Request] = []
+        self.seconds: dict[str, float] = {}
+
+    async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
+        self.requests.append(request)
+        await asyncio.sleep(self.seconds.get(PORTS[request.url.port or 0], 0.0))
+        return self.handler(request)
+
+
+@asynccontextmanager
+async def looking(transport: Transport, **settings: Any) -> AsyncIterator[Health]:
+    configured = GatewaySettings(**settings)
+    async with http_client(transport) as http:
+        yield Health(Mesh.connect(configured, http), http, configured, Admission(5))
+
+
+def instead(name: str, reply: httpx.Response | Exception) -> Handler:
+    """All are well but one, which says this to everything."""
+
+    def handler(request: httpx.Request) -> httpx.Response:
+        if PORTS[request.url.port or 0] != name:
+            return well(request)
+        if isinstance(reply, Exception):
+            raise reply
+        return reply
+
+    return handler
+
+
+def of(services: Services, name: str) -> dict[str, Any]:
+    return next(service for service in services.services if service.name == name).model_dump()
+
+
+async def test_each_says_what_it_runs_and_how_busy_it_is() -> None:
+    async with looking(Transport(well)) as looker:
+        seen = await looker.services()
+    assert [service.name for service in seen.services] == ["gateway", *PORTS.values()]
+    assert all(service.ready and service.reachable for service in seen.services)
+    reranker, generator, gateway = of(seen, "reranker"), of(seen, "generator"), of(seen, "gateway")
+    assert (reranker["model"], reranker["device"], reranker["precision"]) == ("reranker-model", "cpu", "bf16")
+    assert (reranker["in_flight"], reranker["waiting"], reranker["breaker"]) == (2, None, "closed")
+    assert (generator["model"], generator["in_flight"], generator["waiting"]) == ("a-model, an-adapter", 4, 7)
+    assert (gateway["in_flight"], gateway["limit"], gateway["detail"]) == (0, 5, "")
+
+
+@pytest.mark.parametrize(
+    ("reply", "reachable", "detail"),
+    [
+        (httpx.ConnectError("refused"), False, "no connection"),
+        (httpx.RemoteProtocolError("not HTTP"), False, "no answer: RemoteProtocolError"),
+        (httpx.Response(503, json=readiness("kg", ready=False, detail="loading")), True, "loading"),
+        (httpx.Response(200, text="<html>a hotel's wifi</html>"), True, "answers HTTP 200, and not as a service"),
+        (httpx.Response(502, content=b"\x00\xff{{{"), True, "answers HTTP 502, and not as a service"),
+        (httpx.Response(200, content=b"x" * (health.MAX_REPLY_BYTES + 1)), True, "answers HTTP 200, and not"),
+    ],
+)
+async def test_one_that_is_not_well_is_named(reply: httpx.Response | Exception, reachable: bool, detail: str) -> None:
+    async with looking(Transport(instead("kg", reply))) as looker:
+        seen = await looker.services()
+    kg = of(seen, "kg")
+    assert (kg["ready"], kg["reachable"]) == (False, reachable)
+    assert detail in kg["detail"]
+    assert of(seen, "retriever")["ready"]
+    assert of(seen, "gateway") | {"ready": True, "detail": "answers without: kg"} == of(seen, "gateway")
+
+
+async def test_nobody_waits_for_a_frozen_service(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(health, "LOOK_S", 0.2)
+    transport = Transport(well)
+    transport.seconds = {"retriever": 3600.0, "generator": 3600.0}
+    async with looking(transport) as looker:
+        seen = await looker.services()
+    assert [service.name for service in seen.services if not service.ready] == ["gateway", "retriever", "generator"]
+    assert of(seen, "retriever")["detail"] == "no answer within 0.2 s"
+
+
+async def test_a_look_counts_for_no_breaker() -> None:
+    async with looking(Transport(instead("kg", httpx.ConnectError("refused"))), breaker_threshold=1) as looker:
+        for _ in range(3):
+            looker._looked = -10.0
+            seen = await looker.services()
+    assert of(seen, "kg")["breaker"] == "closed"
+
+
+async def test_many_who_look_at_once_share_one_look() -> None:
+    transport = Transport(well)
+    async with looking(transport) as looker:
+        await asyncio.gather(*(looker.services() for _ in range(20)))
+    assert len(transport.requests) == 2 * len(PORTS)
+
+
+async def test_a_generator_elsewhere_gets_its_key_and_needs_no_metrics() -> None:
+    def hosted(request: httpx.Request) -> httpx.Response:
+        if PORTS[request.url.port or 0] == "generator" and request.url.path == "/metrics":
+            return httpx.Response(404)
+        return well(request)
+
+    transport = Transport(hosted)
+    async with looking(transport, generator_api_key="k3y") as looker:
+        generator = of(await looker.services(), "generator")
+    assert (generator["ready"], generator["in_flight"], generator["waiting"]) == (True, None, None)
+    keys = {PORTS[request.url.port or 0]: request.headers.get("authorization") for request in transport.requests}
+    assert keys.pop("generator") == "Bearer k3y"
+    assert set(keys.values()) == {None}
+
+
+@pytest.mark.parametrize(
+    ("metrics", "value"),
+    [
+        ("cragmesh_in_flight 1e999\n", 2**31 - 1),
+        ("cragmesh_in_flight NaN\n", None),
+        ('cragmesh_in_flight{a="}"} 1\n', None),
+        ("# cragmesh_in_flight 4\n", None),
+        ("cragmesh_in_flight_total 4\n", None),
+    ],
+)
+async def test_odd_metrics_do_no_harm(metrics: str, value: int | None) -> None:
+    def odd(request: httpx.Request) -> httpx.Response:
+        return httpx.Response(200, text=metrics) if request.url.path == "/metrics" else well(request)
+
+    async with looking(Transport(odd)) as looker:
+        assert of(await looker.services(), "kg")["in_flight"] == value

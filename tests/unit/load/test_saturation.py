@@ -1,0 +1,36 @@
+"""The saturation run's arithmetic and its files."""
+
+import csv
+from pathlib import Path
+
+from tests.load.saturation import Step, saturation, verdict, write
+from tests.load.tally import Tally
+
+SUMMARY = {"answered": 30, "asked": 40, "p50_s": 0.5, "p95_s": 1.25, "share_429": 0.25, "share_5xx": 0.0}
+
+
+def step(peer: str, users: int, answered: int) -> Step:
+    return Step.read(peer, users, 20, {**SUMMARY, "answered": answered, "share_in_budget": 1.0})
+
+
+def test_a_step_is_read_from_what_a_run_leaves() -> None:
+    read = Step.read("mesh", 4, 20, {**SUMMARY, "share_in_budget": 0.9})
+    assert (read.answers_a_second, read.p50_s, read.p95_s, read.late) == (1.5, 0.5, 1.25, 3)
+    assert Step.read("mesh", 1, 20, Tally(30.0).summary()).answers_a_second == 0, "a run that nobody answered"
+
+
+def test_saturation_is_the_best_step_and_not_the_last() -> None:
+    steps = [step("mesh", 1, 40), step("haystack", 1, 8), step("mesh", 8, 30), step("haystack", 8, 10)]
+    assert (saturation(steps, "mesh"), saturation(steps, "haystack"), saturation([], "mesh")) == (2.0, 0.5, 0.0)
+    assert verdict(steps) == "the mesh saturates at 2 answers a second, the Haystack pipeline at 0.5: 4.0 times"
+    assert verdict(steps[:1]) == "the mesh saturates at 2 answers a second"
+
+
+def test_the_report_is_a_table_and_a_page(tmp_path: Path) -> None:
+    write([step("mesh", 1, 40), step("<b>", 2, 1)], tmp_path)
+    with (tmp_path / "saturation.csv").open() as opened:
+        rows = list(csv.DictReader(opened))
+    assert [(row["peer"], row["answers_a_second"]) for row in rows] == [("mesh", "2.0"), ("<b>", "0.05")]
+    page = (tmp_path / "saturation.html").read_text()
+    assert "&lt;b&gt;" in page
+    assert "<b>" not in page

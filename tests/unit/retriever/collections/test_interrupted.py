@@ -1,0 +1,170 @@
+"""A retriever killed while it writes, twice: sent again, the documents end up as if nothing had happened."""
+
+import contextlib
+import os
+import signal
+import socket
+import sqlite3
+import subprocess
+import sys
+import threading
+import time
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+from qdrant_client import QdrantClient
+
+from tests.unit.retriever.collections.conftest import MINILM
+
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(400)]
+
+NAME = "chronicle"
+DOCUMENTS: list[dict[str, Any]] = [
+    {
+        "id": f"year-{year}",
+        "title": f"The year {year}",
+        "text": " ".join(
+            f"In month {month} of {year} the harbour saw {year % 7 + month} ships with {month * 3} barrels of herring."
+            for month in range(1, 13 + year % 5 * 8)
+        ),
+    }
+    for year in range(1700, 1790)
+]
+# One that changes between the attempts, and is left half written by the first.
+CHANGED = {**DOCUMENTS[40], "text": DOCUMENTS[40]["text"].replace("herring", "cod")}
+
+
+class Process:
+    """A retriever over a folder."""
+
+    def __init__(self, folder: Path) -> None:
+        with socket.socket() as probe:
+            probe.bind(("127.0.0.1", 0))
+            port = probe.getsockname()[1]
+        self.url = f"http://127.0.0.1:{port}"
+        settings = {
+            "CRAGMESH_RETRIEVER_PORT": str(port),
+            "CRAGMESH_QDRANT_PATH": str(folder),
+            "CRAGMESH_PRECISION": "fp32",
+            "CRAGMESH_THREADS": "1",
+            "CRAGMESH_PAGE_WORKERS": "1",
+            "CRAGMESH_MAX_DEADLINE_S": "120",
+        }
+        self._process = subprocess.Popen(
+            [sys.executable, "-m", "services.retriever"],
+            env=os.environ | settings,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+            start_new_session=True,
+        )
+        until = time.monotonic() + 120
+        while time.monotonic() < until:
+            with contextlib.suppress(httpx.HTTPError):
+                if httpx.get(f"{self.url}/readyz", trust_env=False).is_success:
+                    return
+            time.sleep(0.1)
+        raise AssertionError("the retriever did not start")
+
+    def ingest(self, documents: list[dict[str, Any]]) -> dict[str, Any]:
+        with httpx.Client(base_url=self.url, timeout=120, trust_env=False) as client:
+            client.put(f"/collections/{NAME}", json={}).raise_for_status()
+            reply = client.post(f"/collections/{NAME}/documents", json={"documents": documents}).raise_for_status()
+        found: dict[str, Any] = reply.json()
+        return found
+
+    def end(self, number: int) -> None:
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(self._process.pid, number)
+        self._process.wait(30)
+
+
+def written(folder: Path) -> int:
+    for path in folder.rglob("storage.sqlite"):
+        with (
+            contextlib.suppress(sqlite3.Error),
+            contextlib.closing(sqlite3.connect(f"file:{path}?mode=ro", uri=True)) as file,
+        ):
+            return int(file.execute("SELECT count(*) FROM points").fetchone()[0])
+    return 0
+
+
+def killed_at(folder: Path, documents: list[dict[str, Any]], points: int) -> None:
+    """Begin to ingest, and kill the retriever once so many points are on disk."""
+    process = Process(folder)
+
+    def send() -> None:
+        with contextlib.suppress(httpx.HTTPError):
+            process.ingest(documents)
+
+    sending = threading.Thread(target=send)
+    sending.start()
+    try:
+        while written(folder) < points:
+            assert sending.is_alive(), "all was written before it could be interrupted"
+            time.sleep(0.005)
+    finally:
+        process.end(signal.SIGKILL)
+        sending.join()
+
+
+def contents(folder: Path) -> dict[str, tuple[Any, Any]]:
+    client = QdrantClient(path=str(folder))
+    try:
+        points, _ = client.scroll(NAME, limit=100_000, with_payload=True, with_vectors=True)
+        return {str(point.id): (point.payload, point.vector) for point in points}
+    finally:
+        client.close()
+
+
+@pytest.fixture
+def undisturbed(tmp_path: Path) -> dict[str, tuple[Any, Any]]:
+    process = Process(tmp_path / "undisturbed")
+    try:
+        found = process.ingest([*DOCUMENTS[:40], CHANGED, *DOCUMENTS[41:]])
+        assert found["added"] == len(DOCUMENTS)
+    finally:
+        process.end(signal.SIGTERM)
+    return contents(tmp_path / "undisturbed")
+
+
+def test_killed_twice_it_equals_an_undisturbed_one(undisturbed: dict[str, tuple[Any, Any]], tmp_path: Path) -> None:
+    folder = tmp_path / "disturbed"
+    total = len(undisturbed)
+    killed_at(folder, DOCUMENTS, total // 5)
+    first = written(folder)
+    assert first < total
+    killed_at(folder, DOCUMENTS, total // 2)
+    assert first < written(folder) < total
+    process = Process(folder)
+    try:
+        found = process.ingest([*DOCUMENTS[:40], CHANGED, *DOCUMENTS[41:]])
+        assert found["unchanged"] > 0
+        assert found["added"] > 0
+        again = process.ingest([*DOCUMENTS[:40], CHANGED, *DOCUMENTS[41:]])
+        assert (again["added"], again["replaced"], again["unchanged"]) == (0, 0, len(DOCUMENTS))
+    finally:
+        process.end(signal.SIGTERM)
+    disturbed = contents(folder)
+    assert disturbed.keys() == undisturbed.keys()
+    for point, (payload, vectors) in undisturbed.items():
+        assert disturbed[point][0] == payload
+        assert disturbed[point][1]["bm25"] == vectors["bm25"]
+        assert disturbed[point][1][MINILM] == pytest.approx(vectors[MINILM], abs=1e-4)
+
+
+def test_one_process_holds_the_folder(tmp_path: Path) -> None:
+    first = Process(tmp_path)
+    second = Process(tmp_path)
+    try:
+        first.ingest(DOCUMENTS[:1])
+        reply = httpx.get(f"{second.url}/collections", trust_env=False)
+        assert reply.status_code == 503
+        assert reply.headers["content-type"] == "application/problem+json"
+        assert "CRAGMESH_QDRANT_PATH" in reply.json()["detail"]
+        first.end(signal.SIGTERM)
+        assert httpx.get(f"{second.url}/collections", trust_env=False).json()["collections"][0]["documents"] == 1
+    finally:
+        first.end(signal.SIGKILL)
+        second.end(signal.SIGTERM)

@@ -1,0 +1,260 @@
+"""Collections through the retriever's HTTP: made, filled, searched, listed and deleted."""
+
+from typing import Any
+
+import httpx
+import pytest
+
+from tests.unit.retriever.collections.conftest import MINILM
+
+pytestmark = pytest.mark.anyio
+
+DOCUMENTS: list[dict[str, Any]] = [
+    {
+        "id": "lighthouse",
+        "title": "Harbour lighthouse",
+        "url": "https://example.org/lighthouse",
+        "text": "The tower on the northern mole was built between 1861 and 1864 from local granite. It was designed by "
+        "Marta Lindqvist, who also drew the plans of the customs house.",
+        "fields": {"kind": "building", "year": 1864, "height": 43.5, "open": True},
+    },
+    {
+        "id": "bakery",
+        "title": "The old bakery",
+        "text": "<html><body><p>It sells rye bread, cinnamon rolls and a plum cake that people travel for.</p></body>",
+        "format": "html",
+        "fields": {"kind": "shop", "year": 1923, "height": 9.0, "open": False},
+    },
+    {
+        "id": "ferry",
+        "text": "# Island ferry\n\nThe **ferry** crosses to the island *four times a day*.\n\n"
+        "| day | crossings |\n|---|---|\n| Monday | 4 |\n| Sunday | 2 |\n",
+        "format": "markdown",
+        "fields": {"kind": "boat", "year": 1990, "height": 12.0, "open": True},
+    },
+]
+
+
+async def made(client: httpx.AsyncClient, name: str, **options: Any) -> None:
+    reply = await client.put(f"/collections/{name}", json=options)
+    assert reply.status_code == 201, reply.text
+
+
+async def filled(client: httpx.AsyncClient, name: str, documents: list[dict[str, Any]]) -> dict[str, Any]:
+    reply = await client.post(f"/collections/{name}/documents", json={"documents": documents})
+    assert reply.status_code == 200, reply.text
+    found: dict[str, Any] = reply.json()
+    return found
+
+
+async def searched(client: httpx.AsyncClient, name: str, *queries: str, **options: Any) -> dict[str, Any]:
+    reply = await client.post(f"/collections/{name}/search", json={"queries": queries, **options})
+    assert reply.status_code == 200, reply.text
+    found: dict[str, Any] = reply.json()
+    return found
+
+
+@pytest.fixture(scope="module")
+async def harbour(retriever: httpx.AsyncClient) -> str:
+    await made(retriever, "harbour", indexed_fields={"year": "integer"})
+    found = await filled(retriever, "harbour", DOCUMENTS)
+    assert (found["added"], found["unchanged"], found["replaced"], found["skipped"]) == (3, 0, 0, [])
+    return "harbour"
+
+
+async def test_a_document_is_found_by_its_words_and_by_its_meaning(retriever: httpx.AsyncClient, harbour: str) -> None:
+    for query, document in (("who designed the lighthouse?", "lighthouse"), ("pastries", "bakery")):
+        hits = (await searched(retriever, harbour, query))["hits"]
+        assert hits[0]["id"] == document
+    by_words = await searched(retriever, harbour, "granite", encoders=["bm25"])
+    assert [hit["id"] for hit in by_words["hits"]] == ["lighthouse"]
+    hit = by_words["hits"][0]
+    assert (hit["title"], hit["url"]) == ("Harbour lighthouse", "https://example.org/lighthouse")
+    assert hit["fields"] == DOCUMENTS[0]["fields"]
+    assert hit["text"] == DOCUMENTS[0]["text"][hit["start"] : hit["end"]]
+
+
+async def test_markdown_is_read_as_what_it_says(retriever: httpx.AsyncClient, harbour: str) -> None:
+    hits = (await searched(retriever, harbour, "how often does the ferry cross on Sunday?", top_n=2))["hits"]
+    assert {hit["id"] for hit in hits} == {"ferry"}
+    assert {hit["title"] for hit in hits} == {"Island ferry"}
+    prose, table = sorted((hit["text"] for hit in hits), key=lambda text: "|" in text)
+    assert "The ferry crosses to the island four times a day." in prose
+    assert "| Sunday | 2 |" in table
+
+
+@pytest.mark.parametrize(
+    ("field", "equals", "documents"),
+    [
+        ("kind", "shop", {"bakery"}),
+        ("year", 1864, {"lighthouse"}),
+        ("height", 43.5, {"lighthouse"}),
+        ("height", 9.0, {"bakery"}),
+        ("open", True, {"lighthouse", "ferry"}),
+        ("kind", "castle", set()),
+        ("absent", 1, set()),
+    ],
+)
+async def test_filters(
+    retriever: httpx.AsyncClient, harbour: str, field: str, equals: object, documents: set[str]
+) -> None:
+    for lists in (False, True):
+        found = await searched(
+            retriever,
+            harbour,
+            "what is there?",
+            "granite bread ferry",
+            filters=[{"field": field, "equals": equals}],
+            lists=lists,
+        )
+        assert {hit["id"] for hit in found["hits"]} == documents
+
+
+async def test_the_lists_and_their_fusion_agree_with_qdrants_own(retriever: httpx.AsyncClient, harbour: str) -> None:
+    queries = ("who designed the lighthouse?", "plum cake", "the of")
+    fused = await searched(retriever, harbour, *queries, top_n=3)
+    found = await searched(retriever, harbour, *queries, top_n=3, lists=True)
+    assert [(item["encoder"], item["query"]) for item in found["lists"]] == [
+        (MINILM, 0), (MINILM, 1), (MINILM, 2), ("bm25", 0), ("bm25", 1),
+    ]  # fmt: skip
+    assert found["fused"] == 3
+    assert len(found["hits"]) == 4
+    assert [hit["id"] for hit in found["hits"][:3]] == [hit["id"] for hit in fused["hits"]]
+    assert [hit["score"] for hit in found["hits"][:3]] == pytest.approx([hit["score"] for hit in fused["hits"]])
+    for ranked in found["lists"]:
+        assert ranked["scores"] == sorted(ranked["scores"], reverse=True)
+        assert len(ranked["hits"]) == len(set(ranked["hits"])) == len(ranked["scores"])
+    bare = await searched(retriever, harbour, "plum cake", texts=False)
+    assert all(hit["text"] == "" for hit in bare["hits"])
+
+
+async def test_a_query_of_stop_words_finds_nothing_by_words(retriever: httpx.AsyncClient, harbour: str) -> None:
+    assert (await searched(retriever, harbour, "of the", encoders=["bm25"]))["hits"] == []
+
+
+async def test_ingesting_twice_changes_nothing(retriever: httpx.AsyncClient, harbour: str) -> None:
+    before = (await retriever.get(f"/collections/{harbour}")).json()
+    backend = before.pop("backend")
+    assert backend in ("local", "server")
+    found = await filled(retriever, harbour, DOCUMENTS)
+    assert (found["added"], found["unchanged"], found["replaced"], found["points"]) == (0, 3, 0, 0)
+    assert (await retriever.get(f"/collections/{harbour}")).json() == before | {"backend": backend}
+    assert before == {
+        "name": "harbour", "encoders": [MINILM], "chunked": True, "documents": 3, "points": 4,
+    }  # fmt: skip
+
+
+async def test_another_version_of_a_document_replaces_it_whole(retriever: httpx.AsyncClient) -> None:
+    await made(retriever, "versions")
+    long = " ".join(f"Sentence number {index} is about walruses." for index in range(100))
+    assert (await filled(retriever, "versions", [{"id": "a", "text": long}]))["points"] > 3
+    found = await filled(retriever, "versions", [{"id": "a", "text": "A note on pelicans."}])
+    assert (found["added"], found["replaced"]) == (0, 1)
+    info = (await retriever.get("/collections/versions")).json()
+    assert (info["documents"], info["points"]) == (1, 1)
+    assert (await searched(retriever, "versions", "walruses", encoders=["bm25"]))["hits"] == []
+    found = await filled(retriever, "versions", [{"id": "a", "text": "A note on pelicans.", "fields": {"seen": True}}])
+    assert found["replaced"] == 1
+
+
+async def test_what_cannot_be_indexed_is_named_and_skipped(retriever: httpx.AsyncClient) -> None:
+    await made(retriever, "odd")
+    found = await filled(
+        retriever,
+        "odd",
+        [
+            {"id": "good", "text": "A document on pelicans."},
+            {"id": "empty", "text": "<html><body><script>x()</script></body></html>", "format": "html"},
+            {"id": "picture", "text": "\x89PNG\x00\x01\x02 not a text"},
+            {"text": "\ufffd\ufffd\x01\ufffd" * 50},
+            {"id": "good", "text": "A later document on pelicans."},
+        ],
+    )
+    assert [(item["stage"], item["reason"]) for item in found["skipped"]] == [
+        ("document:0", "duplicate"),
+        ("document:1", "empty"),
+        ("document:2", "failed"),
+        ("document:3", "failed"),
+    ]
+    assert found["skipped"][3]["detail"].startswith("number 4: ")
+    assert found["added"] == 1
+    hits = (await searched(retriever, "odd", "pelicans"))["hits"]
+    assert [hit["text"] for hit in hits] == ["A later document on pelicans."]
+
+
+async def test_whole_documents_stay_whole(retriever: httpx.AsyncClient) -> None:
+    await made(retriever, "abstracts", chunked=False)
+    text = " ".join(f"Sentence number {index} is about walruses." for index in range(100))
+    found = await filled(retriever, "abstracts", [{"text": text, "title": "On walruses"}, {"text": "x" * 20_001}])
+    assert (found["added"], found["points"]) == (1, 1)
+    assert "`chunked`" in found["skipped"][0]["detail"]
+    hits = (await searched(retriever, "abstracts", "walruses"))["hits"]
+    assert [(hit["text"], hit["start"], hit["end"]) for hit in hits] == [(text, 0, len(text))]
+    assert len(hits[0]["id"]) == 32
+
+
+async def test_the_same_build_is_no_conflict_and_another_is(retriever: httpx.AsyncClient) -> None:
+    await made(retriever, "built", encoders=[MINILM], chunked=False)
+    assert (await retriever.put("/collections/built", json={"encoders": [MINILM], "chunked": False})).status_code == 200
+    for options, words in (
+        ({"chunked": True}, "chunked"),
+        ({"chunked": False, "indexed_fields": {"a": "bool"}}, "indexed_fields"),
+    ):
+        reply = await retriever.put("/collections/built", json=options)
+        assert reply.status_code == 409
+        assert reply.headers["content-type"] == "application/problem+json"
+        assert words in reply.json()["detail"]
+    assert (await retriever.get("/collections/built")).json()["chunked"] is False
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({"encoders": ["word2vec"]}, "all-MiniLM-L6-v2"),
+        ({"encoders": ["bm25"]}, "no encoder to name"),
+        ({"encoders": [MINILM, MINILM]}, "twice"),
+        ({"indexed_fields": {"a": "picture"}}, "indexed_fields"),
+        ({"indexed_fields": {"a.b": "bool"}}, "indexed_fields"),
+    ],
+)
+async def test_what_cannot_be_built_is_refused(
+    retriever: httpx.AsyncClient, options: dict[str, Any], words: str
+) -> None:
+    reply = await retriever.put("/collections/refused", json=options)
+    assert reply.status_code == 422
+    assert words in reply.json()["detail"]
+    assert (await retriever.get("/collections/refused")).status_code == 404
+
+
+@pytest.mark.parametrize("name", ["Upper", "a b", "..", "%2e%2e%2fetc", "-a", "a" * 64])
+async def test_names_are_no_paths(retriever: httpx.AsyncClient, name: str) -> None:
+    reply = await retriever.put(f"/collections/{name}", json={})
+    assert reply.status_code in (404, 405, 422)
+
+
+async def test_what_is_not_there_is_not_found(retriever: httpx.AsyncClient) -> None:
+    for method, path, body in (
+        ("GET", "/collections/none", None),
+        ("DELETE", "/collections/none", None),
+        ("POST", "/collections/none/documents", {"documents": [{"text": "a text"}]}),
+        ("POST", "/collections/none/search", {"queries": ["a query"]}),
+    ):
+        reply = await retriever.request(method, path, json=body)
+        assert reply.status_code == 404
+        assert reply.json()["detail"] == "there is no collection 'none'"
+
+
+async def test_an_encoder_that_the_collection_lacks_is_named(retriever: httpx.AsyncClient, harbour: str) -> None:
+    reply = await retriever.post(f"/collections/{harbour}/search", json={"queries": ["a"], "encoders": ["bge-m3"]})
+    assert reply.status_code == 422
+    assert "bge-m3" in reply.json()["detail"]
+
+
+async def test_a_deleted_collection_is_gone(retriever: httpx.AsyncClient) -> None:
+    await made(retriever, "short-lived")
+    await filled(retriever, "short-lived", DOCUMENTS[:1])
+    assert "short-lived" in [item["name"] for item in (await retriever.get("/collections")).json()["collections"]]
+    assert (await retriever.delete("/collections/short-lived")).status_code == 204
+    assert "short-lived" not in [item["name"] for item in (await retriever.get("/collections")).json()["collections"]]
+    await made(retriever, "short-lived", chunked=False)
+    assert (await searched(retriever, "short-lived", "lighthouse"))["hits"] == []

@@ -1,0 +1,130 @@
+"""What differs between the embedded store and a server, and what happens where neither can be had."""
+
+import os
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+
+from services.retriever.collections.schema import KEY
+from services.retriever.collections.store import LocalStore, ServerStore
+from tests.unit.retriever.collections.conftest import running, settings
+from tests.unit.retriever.collections.fake_qdrant import FakeQdrant
+
+pytestmark = pytest.mark.anyio
+
+TOKEN = "shared by all services"  # noqa: S105 - of this test alone
+
+
+@pytest.fixture(scope="module")
+def other() -> FakeQdrant:
+    return FakeQdrant()
+
+
+@pytest.fixture(scope="module")
+async def served(other: FakeQdrant, tmp_path_factory: pytest.TempPathFactory) -> Any:
+    store = ServerStore("http://qdrant:6333", api_key="secret", timeout_s=10, transport=other.transport)
+    async with running(settings(tmp_path_factory.mktemp("none"), mesh_token=TOKEN), store) as client:
+        client.headers["x-mesh-token"] = TOKEN
+        yield client
+
+
+async def test_a_server_gets_shards_replicas_indexes_and_the_key(served: httpx.AsyncClient, other: FakeQdrant) -> None:
+    body = {"shards": 3, "replicas": 2, "indexed_fields": {"year": "integer", "kind": "keyword"}}
+    assert (await served.put("/collections/wide", json=body)).status_code == 201
+    created = next(body for method, path, body in other.requests if (method, path) == ("PUT", "/collections/wide"))
+    assert (created["shard_number"], created["replication_factor"]) == (3, 2)
+    assert created["sparse_vectors"] == {"bm25": {"modifier": "idf"}}
+    assert other.indexes("wide") == {"chunk": "integer", "fields.year": "integer", "fields.kind": "keyword"}
+    assert other.headers["api-key"] == "secret"
+
+
+async def test_one_call_finds_and_fuses(served: httpx.AsyncClient, other: FakeQdrant) -> None:
+    await served.put("/collections/one-call", json={})
+    await served.post("/collections/one-call/documents", json={"documents": [{"text": "On walruses."}]})
+    other.requests.clear()
+    reply = await served.post("/collections/one-call/search", json={"queries": ["walruses", "seals"]})
+    assert len(reply.json()["hits"]) == 1
+    queries = [body for _, path, body in other.requests if path.endswith("/query/batch")]
+    assert len(queries) == 1
+    assert len(queries[0]["searches"]) == 1
+    assert len(queries[0]["searches"][0]["prefetch"]) == 4
+    assert queries[0]["searches"][0]["query"] == {"rrf": {"k": 60}}
+
+
+async def test_collections_of_others_are_left_alone(served: httpx.AsyncClient, other: FakeQdrant) -> None:
+    other.client.create_collection("theirs", vectors_config={})
+    other.client.create_collection(
+        "older", vectors_config={}, metadata={KEY: {"version": 0, "encoders": {}, "chunked": True}}
+    )
+    listed = (await served.get("/collections")).json()["collections"]
+    assert not {"theirs", "older"} & {item["name"] for item in listed}
+    for method in ("GET", "PUT", "DELETE"):
+        reply = await served.request(method, "/collections/theirs", json={} if method == "PUT" else None)
+        assert reply.status_code == 409
+        assert "not made by this service" in reply.json()["detail"]
+    assert other.client.collection_exists("theirs")
+    assert "index again" in (await served.get("/collections/older")).json()["detail"]
+    assert (await served.delete("/collections/older")).status_code == 204
+
+
+@pytest.mark.parametrize(("status", "answered"), [(500, 503), (403, 503), (429, 429)])
+async def test_a_server_that_fails_is_named(
+    served: httpx.AsyncClient, other: FakeQdrant, status: int, answered: int
+) -> None:
+    other.broken = status
+    try:
+        reply = await served.get("/collections")
+    finally:
+        other.broken = 0
+    assert reply.status_code == answered
+    assert "Qdrant server" in reply.json()["detail"]
+
+
+async def test_what_changes_collections_asks_for_the_meshs_token(served: httpx.AsyncClient) -> None:
+    await served.put("/collections/guarded", json={})
+    for method, path, body in (
+        ("PUT", "/collections/guarded", {}),
+        ("DELETE", "/collections/guarded", None),
+        ("POST", "/collections/guarded/documents", {"documents": [{"text": "a text"}]}),
+        ("POST", "/collections/guarded/search", {"queries": ["a query"]}),
+    ):
+        reply = await served.request(method, path, json=body, headers={"x-mesh-token": "guess"})
+        assert reply.status_code == 401, method
+    assert (await served.get("/collections/guarded")).status_code == 200
+
+
+async def test_a_server_that_is_not_there_is_named() -> None:
+    def refuse(request: httpx.Request) -> httpx.Response:
+        raise httpx.ConnectError("connection refused", request=request)
+
+    store = ServerStore("http://qdrant:6333", api_key="", timeout_s=10, transport=httpx.MockTransport(refuse))
+    async with store.running():
+        with pytest.raises(Exception, match="did not answer"):
+            await store.names()
+
+
+async def test_local_mode_has_no_shards(tmp_path: Path) -> None:
+    async with running(settings(tmp_path / "made" / "when" / "needed")) as client:
+        reply = await client.put("/collections/wide", json={"shards": 2})
+        assert reply.status_code == 422
+        assert "Qdrant server" in reply.json()["detail"]
+        # Nothing is opened before it is asked for: another process may hold it.
+        assert not (tmp_path / "made").exists()
+        assert (await client.get("/collections")).json() == {"collections": []}
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="root may write anywhere")
+async def test_a_folder_that_cannot_be_written_is_named(tmp_path: Path) -> None:
+    (tmp_path / "closed").mkdir(mode=0o500)
+    async with LocalStore(tmp_path / "closed" / "below").running() as store:
+        with pytest.raises(Exception, match="cannot be opened"):
+            await store.names()
+
+
+async def test_a_file_where_the_folder_should_be_is_named(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("not a folder")
+    async with LocalStore(tmp_path / "file").running() as store:
+        with pytest.raises(Exception, match="cannot be opened"):
+            await store.names()

@@ -1,0 +1,18 @@
+from pathlib import Path
+
+import pytest
+
+from services.trainer.model import Base, load
+from tests.unit.trainer.tiny import NAME, save_model
+
+
+@pytest.fixture(scope="session")
+def model_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return save_model(tmp_path_factory.mktemp("model") / "tiny")
+
+
+@pytest.fixture
+def base(model_folder: Path, monkeypatch: pytest.MonkeyPatch) -> Base:
+    """The tiny model, read anew, in fp32: what is compared shall differ by nothing else."""
+    monkeypatch.setattr("services.kit.precision.BF16_CPU_FLAGS", ())
+    return load(model_folder, name=NAME, threads=1)

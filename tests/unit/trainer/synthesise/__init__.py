@@ -1,0 +1,1 @@
+"""Training data that is made up."""
