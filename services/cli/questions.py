@@ -47,6 +47,7 @@ def question(
     *,
     pages: Sequence[Path] = (),
     record: dict[str, Any] | None = None,
+    collection: str = "",
     query_time: str = "",
     strategy: str = "",
     budget_s: float | None = None,
@@ -65,6 +66,8 @@ def question(
         body["query"] = text
     if pages:
         body["search_results"] = read_pages(pages)
+    if collection:
+        body["collection"] = collection
     if query_time:
         body["query_time"] = query_time
     if strategy:

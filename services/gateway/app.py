@@ -176,13 +176,15 @@ def create_app(
         async with AsyncExitStack() as stack:
             http = await stack.enter_async_context(http_client(transport))
             mesh = Mesh.connect(settings, http)
+            health = Health(mesh, http, settings, admission)
+            stack.push_async_callback(health.close)
             state = State(
                 mesh=mesh,
                 strategies=strategies,
                 settings=settings,
                 metrics=metrics,
                 papers=papers,
-                health=Health(mesh, http, settings, admission),
+                health=health,
             )
             yield cast(dict[str, Any], state)
 

@@ -90,19 +90,32 @@ class Health:
         self._admission = admission
         key = settings.generator_api_key
         self._generator_headers = {"authorization": f"Bearer {key}"} if key else {}
-        self._looking = asyncio.Lock()
+        self._look: asyncio.Task[None] | None = None
         self._looked = -FRESH_S
         self._seen: tuple[ServiceHealth, ...] = ()
 
     async def services(self) -> Services:
         """How all services are, within a second at most."""
-        async with self._looking:
-            if time.monotonic() - self._looked >= FRESH_S:
-                mesh = self._mesh
-                ours = (mesh.retriever, mesh.reranker, mesh.classifier, mesh.kg)
-                self._seen = tuple(await all_of([*(self._service(target) for target in ours), self._generator()]))
-                self._looked = time.monotonic()
+        if self._look is None and time.monotonic() - self._looked >= FRESH_S:
+            self._look = asyncio.create_task(self._see())
+        if self._look is not None:
+            # Others wait for the same look: it goes on when the one who began it hangs up.
+            await asyncio.shield(self._look)
         return Services(services=(self._gateway(self._seen), *self._seen))
+
+    async def close(self) -> None:
+        """Wait for a look that is under way, which is short."""
+        if self._look is not None:
+            await asyncio.wait({self._look})
+
+    async def _see(self) -> None:
+        mesh = self._mesh
+        ours = (mesh.retriever, mesh.reranker, mesh.classifier, mesh.kg)
+        try:
+            self._seen = tuple(await all_of([*(self._service(target) for target in ours), self._generator()]))
+            self._looked = time.monotonic()
+        finally:
+            self._look = None
 
     def _gateway(self, others: tuple[ServiceHealth, ...]) -> ServiceHealth:
         ready = {service.name: service.ready for service in others}

@@ -2,15 +2,16 @@
 
     python -m tests.bench.corpus [-n 0] [--seed 7] [--out out/eval-corpus]
 
-The 378 Wikipedia pages that FreshQA's questions name are indexed by the retriever's own code (an interrupted run goes
-on), and asked the questions whose answer stands on one of their own pages. Answer-hit@k is the share of questions for
-which one of the k best chunks holds the answer. Intervals are 95 % intervals of the Bayesian bootstrap over questions
-(Rubin, 1981); differences are paired. Writes report.md, summary.json, hits.png and, a line a question, ranks.jsonl.
-The data are found through CRAGMESH_EVAL_DATA.
+The 378 Wikipedia pages that FreshQA's questions name are indexed by the retriever's own code, and asked the questions
+whose answer stands on one of their own pages. Answer-hit@k is the share of questions for which one of the k best chunks
+holds the answer. Intervals are 95 % intervals of the Bayesian bootstrap over questions (Rubin, 1981); differences are
+paired. Writes report.md, summary.json, hits.png and, a line a question, ranks.jsonl. An interrupted run goes on with
+what is in the folder; remove it to begin anew. The data are found through CRAGMESH_EVAL_DATA.
 """
 
 import argparse
 import asyncio
+import contextlib
 import gzip
 import json
 import os
@@ -30,6 +31,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 
 from proto.collections import BM25, CreateCollection, Document, SearchRequest, SearchResponse
 from services.reranker.scorers import Pairs, Scorer, build_scorer
+from services.retriever.collections.ingest import searched
 from services.retriever.collections.service import CollectionService
 from services.retriever.engine import Engine
 from services.retriever.settings import RetrieverSettings
@@ -89,10 +91,12 @@ def ranked(question: Question, response: SearchResponse, scorer: Scorer) -> dict
         {BM25: "BM25"}.get(item.encoder, "dense"): [response.hits[hit].text for hit in item.hits]
         for item in response.lists
     }
-    texts["hybrid"] = [hit.text for hit in response.hits[: response.fused]]
-    pool = texts["hybrid"][:POOL]
-    scores = scorer.score(Pairs(question.text, tuple(pool))) if pool else []
-    texts["hybrid + rerank"] = [pool[index] for index in sorted(range(len(pool)), key=lambda place: -scores[place])]
+    pool = response.hits[: min(response.fused, POOL)]
+    texts["hybrid"] = [hit.text for hit in pool]
+    # With their titles, as the gateway shows them to the reranker.
+    scores = scorer.score(Pairs(question.text, tuple(searched(hit.title, hit.text) for hit in pool))) if pool else []
+    order = sorted(range(len(pool)), key=lambda place: -scores[place])
+    texts["hybrid + rerank"] = [pool[place].text for place in order]
     return {system: first_hit(texts.get(system, [])[: max(DEPTHS)], question.answers) for system in SYSTEMS}
 
 
@@ -101,6 +105,7 @@ async def measure(
 ) -> tuple[list[dict[str, int]], dict[str, float]]:
     facts: dict[str, float] = {}
     rows: list[dict[str, int]] = []
+    known = done(out)
     async with Engine(settings).running() as engine, CollectionService(settings, engine).running() as service:
         await service.create(NAME, CreateCollection())
         began = time.perf_counter()
@@ -118,12 +123,28 @@ async def measure(
         with _bar() as bar, (out / "ranks.jsonl").open("w", buffering=1) as file:
             task = bar.add_task("asking", total=len(asked))
             for question in asked:
-                request = SearchRequest(queries=(question.text,), candidates=CANDIDATES, top_n=POOL, lists=True)
-                response = await service.search(NAME, request)
-                rows.append(await asyncio.to_thread(ranked, question, response, scorer))
+                row = known.get(question.text)
+                if row is None:
+                    request = SearchRequest(queries=(question.text,), candidates=CANDIDATES, top_n=POOL, lists=True)
+                    response = await service.search(NAME, request)
+                    row = await asyncio.to_thread(ranked, question, response, scorer)
+                rows.append(row)
                 file.write(json.dumps({"question": question.text, **rows[-1]}) + "\n")
                 bar.advance(task)
     return rows, facts
+
+
+def done(out: pathlib.Path) -> dict[str, dict[str, int]]:
+    """The ranks of questions that an interrupted run has asked already."""
+    path = out / "ranks.jsonl"
+    lines = path.read_text().splitlines() if path.is_file() else []
+    found: dict[str, dict[str, int]] = {}
+    for line in lines:
+        # The last may be half a line.
+        with contextlib.suppress(ValueError):
+            row = json.loads(line)
+            found[row.pop("question")] = row
+    return {question: row for question, row in found.items() if row.keys() == set(SYSTEMS)}
 
 
 def hit_shares(rows: Sequence[Mapping[str, int]], seed: int) -> dict[str, dict[str, dict[str, list[float]]]]:

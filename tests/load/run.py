@@ -22,6 +22,8 @@ from services.kit.settings import MeshUrls
 from tests.load.memory import MemoryLog, memory_mib, whole
 
 ROOT = Path(__file__).resolve().parents[2]
+# Longer than `cragmesh up` gives: a load run may share its machine with others.
+START_S = 600.0
 SCENARIOS = ("steady", "spike", "soak", "mixed", "big-pages", "hang-ups")
 
 
@@ -56,7 +58,7 @@ def mesh(generator: tuple[str, ...]) -> tuple[list[Service], dict[str, str]]:
 
     def prepare(service: Service) -> Service:
         made: Callable[[], Launch] = lambda: launch(service, ports[service.name], urls, generator)  # noqa: E731
-        return replace(service, url=urls[service.name], launch=made)
+        return replace(service, url=urls[service.name], launch=made, start_timeout_s=START_S)
 
     return [prepare(service) for service in services], urls
 

@@ -93,7 +93,7 @@ async def running(to_generator: ToGenerator, tmp_path_factory: pytest.TempPathFa
     graph = tmp_path_factory.mktemp("kg") / "demo.sqlite"
     async with AsyncExitStack() as stack:
         apps = {
-            "retriever": create_retriever(RetrieverSettings()),
+            "retriever": create_retriever(RetrieverSettings(qdrant_path=tmp_path_factory.mktemp("collections"))),
             "reranker": create_reranker(RerankerSettings()),
             "classifier": create_classifier(ClassifierSettings()),
             "kg": create_kg(

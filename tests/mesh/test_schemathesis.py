@@ -64,10 +64,11 @@ def served(app: Any) -> Iterator[str]:
 
 
 @pytest.fixture(scope="module")
-def urls() -> Iterator[dict[str, str]]:
+def urls(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, str]]:
+    retriever = RetrieverSettings(qdrant_path=tmp_path_factory.mktemp("collections"))
     with ExitStack() as stack:
         urls = {
-            "retriever": stack.enter_context(served(create_retriever(RetrieverSettings()))),
+            "retriever": stack.enter_context(served(create_retriever(retriever))),
             "reranker": stack.enter_context(served(create_reranker(RerankerSettings()))),
             "classifier": stack.enter_context(served(create_classifier(ClassifierSettings()))),
             "generator": stack.enter_context(served(FakeGenerator().app)),

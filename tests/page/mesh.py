@@ -37,6 +37,7 @@ from services.retriever.settings import RetrieverSettings
 from tests.mesh.fakes import Body, FakeGenerator
 
 UNKNOWN = "i don't know"
+START_S = 120
 # A question's words to what is said; the first that fits.
 ANSWERS = {
     r"walk on the moon": "Neil Armstrong",
@@ -89,8 +90,10 @@ def served(app: ASGIApp | Any, port: int = 0) -> Iterator[str]:
         server = Announcing(uvicorn.Config(app, log_config=None, access_log=False, timeout_graceful_shutdown=1))
         thread = threading.Thread(target=server.run, kwargs={"sockets": [bound]}, daemon=True)
         thread.start()
-        if not started.wait(120):
-            raise RuntimeError("an application did not start within two minutes")
+        until = time.monotonic() + START_S
+        while not started.wait(0.1):
+            if not thread.is_alive() or time.monotonic() > until:
+                raise RuntimeError("an application did not start")
         try:
             yield f"http://127.0.0.1:{bound.getsockname()[1]}"
         finally:
@@ -103,10 +106,12 @@ def inner(generator: FakeGenerator, folder: Path) -> Iterator[dict[str, str]]:
     """All services but the gateway: the settings that say where they are."""
     with ExitStack() as stack:
         generator_url = stack.enter_context(served(generator.app))
+        # One process alone may hold a folder of collections.
+        retriever = RetrieverSettings(qdrant_path=folder / "collections")
         kg = KgSettings(kg_database=f"sqlite:///{folder / 'kg.sqlite'}", generator_url=HttpUrl(generator_url))
         yield {
             "generator_url": generator_url,
-            "retriever_url": stack.enter_context(served(create_retriever(RetrieverSettings()))),
+            "retriever_url": stack.enter_context(served(create_retriever(retriever))),
             "reranker_url": stack.enter_context(served(create_reranker(RerankerSettings()))),
             "classifier_url": stack.enter_context(served(create_classifier(ClassifierSettings()))),
             "kg_url": stack.enter_context(served(create_kg(kg))),

@@ -6,9 +6,9 @@ from typing import Any
 import pytest
 from playwright.sync_api import Browser, Page, expect
 
-from tests.page.conftest import ROOT, Opened
+from tests.page.conftest import HANG_UPS, ROOT, Opened
 
-pytestmark = [pytest.mark.page, pytest.mark.timeout(180)]
+pytestmark = [pytest.mark.page, pytest.mark.timeout(180), HANG_UPS]
 
 AXE = Path(__file__).parent / "vendor" / "axe.min.js"
 DEMO = ROOT / "services" / "cli" / "demo"

@@ -7,10 +7,10 @@ import pytest
 from playwright.sync_api import Page, Route, expect
 
 from proto.answer import StageEvent
-from tests.page.conftest import Opened
+from tests.page.conftest import HANG_UPS, Opened
 from tests.page.mesh import gateway, served
 
-pytestmark = [pytest.mark.page, pytest.mark.timeout(120)]
+pytestmark = [pytest.mark.page, pytest.mark.timeout(120), HANG_UPS]
 
 Keep = Callable[[Page, str], None]
 

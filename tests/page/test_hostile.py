@@ -25,10 +25,10 @@ from proto.base import Degradation, FieldError, Problem, StageTiming
 from proto.kg import KgEntity, KgResponse, KgStatement
 from services.gateway.health import ServiceHealth, Services
 from tests.mesh.fakes import FakeGenerator
-from tests.page.conftest import MARKER, Opened
+from tests.page.conftest import HANG_UPS, MARKER, Opened
 from tests.page.mesh import gateway, scripted, served
 
-pytestmark = [pytest.mark.page, pytest.mark.timeout(180)]
+pytestmark = [pytest.mark.page, pytest.mark.timeout(180), HANG_UPS]
 
 MARK = f"{MARKER}.push(1)"
 PAYLOADS = {

@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 from playwright.sync_api import Page, Request, expect
 
-from tests.page.conftest import ROOT, Opened
+from tests.page.conftest import HANG_UPS, ROOT, Opened
 
-pytestmark = [pytest.mark.page, pytest.mark.timeout(300)]
+pytestmark = [pytest.mark.page, pytest.mark.timeout(300), HANG_UPS]
 
 DEMO = ROOT / "services" / "cli" / "demo"
 ANSWER_MS = 60_000

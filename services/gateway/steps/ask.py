@@ -76,6 +76,8 @@ async def ask(
             entry.failed(f"{failure.reason}: {failure.detail}", (time.monotonic() - began) * 1000)
         return None
     run.spent(completion)
+    if completion.missing_adapter:
+        run.decide(step, f"the generator has no adapter {completion.missing_adapter!r}: the base model replied")
     mesh.pace.observe(max(1, completion.prompt_tokens - known_tokens), completion.completion_tokens, seconds)
     if entry:
         entry.replied(completion, seconds * 1000)

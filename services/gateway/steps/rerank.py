@@ -18,12 +18,22 @@ async def rerank(
     """The `top_n` most relevant passages, scored; in the retriever's order when the reranker fails."""
     if not evidence:
         return []
-    texts = [item.text for item in evidence[:MAX_DOCUMENTS]]
+    texts = [_read(item) for item in evidence[:MAX_DOCUMENTS]]
     try:
         order = await _order(run, mesh, "rerank", query, texts, top_n=top_n, allow_s=allow_s)
     except ServiceFailure:
         return list(evidence[:top_n])
     return [replace(evidence[index], score=score) for index, score in order]
+
+
+def _read(item: Evidence) -> str:
+    """A passage as the reranker reads it: one of a collection with its title, as it was found by.
+
+    A question's own pages are few and all about it; a collection's chunk says "it" of what only its title names.
+    """
+    if not item.document or not item.page_name:
+        return item.text
+    return f"{item.page_name}\n{item.text}"[:MAX_PASSAGE_CHARS]
 
 
 async def best_pages(

@@ -106,7 +106,8 @@ class Adaptive(Db3):
         """The draft with its probability, an abstention, or the judgement that the question is invalid."""
         run.signals = confidence.signals(seen)
         if model is None:
-            if draft.kind != "unknown":
+            # Without a fitted model nothing hangs on more signals, but for the runs that it is to be fitted on.
+            if draft.kind != "unknown" and not self.settings.abstain:
                 run.signals = confidence.signals(await self._looked_again(seen, messages, run, mesh))
             return replace(draft, confidence=round(exp(run.signals["logprob_mean"]), 4))
         decision = model.decide(run.signals)

@@ -10,7 +10,7 @@ import asyncio
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import chain
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 from qdrant_client.models import PointStruct
@@ -42,6 +42,8 @@ from services.retriever.collections.schema import AVERAGE_LENGTH, Schema
 from services.retriever.collections.sparse import average_length, passage_vector
 from services.retriever.collections.store import Payload, Store
 from services.retriever.workers import PageFailed, PagePool, PageTimeout
+
+T = TypeVar("T")
 
 # Documents worked on at a time: what an interruption costs, and what is in memory.
 SLICE_CHARS = 1024 * 1024
@@ -156,22 +158,43 @@ class Ingestion:
         texts = [searched(found.title, found.chunks[number].text) for _, found, number in places]
         words = await asyncio.to_thread(stems, texts)
         length = await self._average_length(name, words)
-        vectors = {
-            encoder: np.concatenate(await self._encoding.passages(model, texts)) for encoder, model in encoders.items()
-        }
         await self._forget(name, ready, known)
-        points = [
-            _point(*place, {encoder: rows[row] for encoder, rows in vectors.items()}, words[row], length)
-            for row, place in enumerate(places)
+        there = await self._there(name, ready, known)
+        firsts = [row for row, (_, _, number) in enumerate(places) if number == 0]
+        others = [
+            row for row, (item, _, number) in enumerate(places) if number and item.identity.point(number) not in there
         ]
-        firsts = [point for point in points if point.payload and point.payload[CHUNK] == 0]
-        others = [point for point in points if point.payload and point.payload[CHUNK] > 0]
-        for part in chain(_parts(firsts), _parts(others)):
-            await self._store.write(name, part)
+        # Encoded and written in turns, so that a book that takes longer than a request may goes on with the next one.
+        for rows in chain(_parts(firsts), _parts(others)):
+            part = [texts[row] for row in rows]
+            vectors = {
+                encoder: np.concatenate(await self._encoding.passages(model, part))
+                for encoder, model in encoders.items()
+            }
+            await self._store.write(
+                name,
+                [
+                    _point(*places[row], {encoder: of[index] for encoder, of in vectors.items()}, words[row], length)
+                    for index, row in enumerate(rows)
+                ],
+            )
         await self._store.mark(
             name, [item.identity.point(0) for item, found in ready if len(found.chunks) > 1], {COMPLETE: True}
         )
-        return len(points)
+        return len(firsts) + len(others)
+
+    async def _there(
+        self, name: str, ready: Sequence[tuple[_Item, Passages]], known: dict[str, Payload]
+    ) -> frozenset[str]:
+        """Further points of these very versions, written before an interruption."""
+        begun = [
+            item.identity.point(number)
+            for item, found in ready
+            if (old := known.get(item.identity.point(0))) is not None and old[DIGEST] == item.identity.digest
+            for number in range(1, len(found.chunks))
+        ]
+        found = [await self._store.payloads(name, part, []) for part in _parts(begun)]
+        return frozenset(chain.from_iterable(found))
 
     async def _average_length(self, name: str, words: Sequence[Stems]) -> float:
         known = (await self._store.metadata(name)).get(AVERAGE_LENGTH)
@@ -229,8 +252,8 @@ def _slices(items: Sequence[_Item]) -> Iterator[list[_Item]]:
         yield part
 
 
-def _parts(points: Sequence[PointStruct]) -> Iterator[Sequence[PointStruct]]:
-    return (points[first : first + WRITE_POINTS] for first in range(0, len(points), WRITE_POINTS))
+def _parts(items: Sequence[T]) -> Iterator[Sequence[T]]:
+    return (items[first : first + WRITE_POINTS] for first in range(0, len(items), WRITE_POINTS))
 
 
 def _point(

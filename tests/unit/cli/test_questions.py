@@ -146,3 +146,9 @@ def test_too_many_pages_or_none(tmp_path: Path) -> None:
     (tmp_path / "folder.html").mkdir()
     with pytest.raises(BadInput, match="Is a directory"):
         read_pages([tmp_path / "folder.html"])
+
+
+def test_a_collection_stands_beside_pages_or_alone() -> None:
+    assert question("Who?", collection="village").body == {"query": "Who?", "collection": "village"}
+    with pytest.raises(BadInput, match="collection"):
+        question("Who?", collection="../kg")

@@ -140,6 +140,20 @@ async def test_many_who_look_at_once_share_one_look() -> None:
     assert len(transport.requests) == 2 * len(PORTS)
 
 
+async def test_a_look_goes_on_when_the_one_who_began_it_hangs_up() -> None:
+    transport = Transport(well)
+    transport.seconds = dict.fromkeys(PORTS.values(), 0.05)
+    async with looking(transport) as looker:
+        first = asyncio.create_task(looker.services())
+        other = asyncio.create_task(looker.services())
+        await asyncio.sleep(0.01)
+        first.cancel()
+        assert of(await other, "kg")["ready"]
+        assert first.cancelled()
+        await looker.close()
+    assert len(transport.requests) == 2 * len(PORTS)
+
+
 async def test_a_generator_elsewhere_gets_its_key_and_needs_no_metrics() -> None:
     def hosted(request: httpx.Request) -> httpx.Response:
         if PORTS[request.url.port or 0] == "generator" and request.url.path == "/metrics":

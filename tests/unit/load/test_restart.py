@@ -14,6 +14,7 @@ def test_an_answer_that_had_to_do_without_a_service_is_not_one() -> None:
     assert outcome({"degraded": [{"stage": "context", "reason": "skipped"}]}) == ANSWERED
     missing = [{"stage": "rerank", "reason": "unavailable"}, {"stage": "kg", "reason": "timeout"}]
     assert outcome({"degraded": missing}) == "without kg timeout, rerank unavailable"
+    assert outcome({"degraded": missing}, {"kg"}) == "without rerank unavailable"
 
 
 async def test_connections_go_to_the_instances_in_the_list_and_those_that_are_open_stay() -> None:
