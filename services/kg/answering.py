@@ -112,31 +112,31 @@ class Answering:
         """
         now = request.query_time or datetime.now(tz=ASKER)
         writing = budget.within(budget.elapsed_ms() / 1000 + write_cap_s)
+        if request.mode != "auto":
+            attempt = await self._program(request.mode, request, now, writing, execute_cap_s)
+            return self._response(attempt, request.domain, now, request.max_tokens)
+        # Rules cost milliseconds and are right more often than small models; a model fails elsewhere than they do.
+        attempt = await self._program("rules", request, now, writing, execute_cap_s)
         degraded: list[Degradation] = []
-        try:
-            mode = await self._mode(request.mode, writing)
-            attempt = await self._attempt(mode, request, now, writing, execute_cap_s)
-            attempt = await self._mend(attempt, mode, request, now, writing, execute_cap_s)
-        except (ServiceFailure, TimeoutError) as error:
-            if request.mode != "auto":
-                raise
-            reason = error.reason if isinstance(error, ServiceFailure) else "timeout"
-            degraded.append(Degradation(stage="generator", reason=reason, detail="rules wrote the program"))
-            attempt = await self._attempt("rules", request, now, budget, execute_cap_s)
-        if request.mode == "auto" and RANK[attempt.status] > RANK["no_event"] and attempt.written.mode != "rules":
-            # Rules cost milliseconds and fail elsewhere than a model does.
-            other = await self._attempt("rules", request, now, budget, execute_cap_s)
-            if RANK[other.status] <= RANK["no_event"]:
-                attempt = replace(other, calls=attempt.calls, write_ms=attempt.write_ms + other.write_ms)
+        if RANK[attempt.status] > RANK["no_event"]:
+            try:
+                if await self._model_writes(writing):
+                    attempt = _better(attempt, await self._program("program", request, now, writing, execute_cap_s))
+            except (ServiceFailure, TimeoutError) as error:
+                reason = error.reason if isinstance(error, ServiceFailure) else "timeout"
+                degraded.append(Degradation(stage="generator", reason=reason, detail="rules alone wrote the program"))
         return self._response(attempt, request.domain, now, request.max_tokens, degraded)
 
-    async def _mode(self, asked: KgMode, budget: Budget) -> str:
-        if asked != "auto":
-            return asked
-        if self._base_model_writes:
-            return "program"
-        taught = await self._llm.serves(self._adapter, allow_s=budget.allow(ASK_CAP_S))
-        return "program" if taught else "rules"
+    async def _program(
+        self, mode: str, request: KgRequest, now: datetime, budget: Budget, execute_cap_s: float
+    ) -> Attempt:
+        """A program by one writer, mended where that can be, and what running it brought."""
+        first = await self._attempt(mode, request, now, budget, execute_cap_s)
+        return await self._mend(first, mode, request, now, budget, execute_cap_s)
+
+    async def _model_writes(self, budget: Budget) -> bool:
+        """Whether there is a model that was taught to write programs, or can without."""
+        return self._base_model_writes or await self._llm.serves(self._adapter, allow_s=budget.allow(ASK_CAP_S))
 
     async def execute(self, request: KgExecuteRequest, budget: Budget, *, execute_cap_s: float) -> KgResponse:
         """Facts of a program that came with the request.
@@ -219,6 +219,12 @@ class Answering:
             execute=StageTiming(elapsed_ms=attempt.execute_ms),
             timing=StageTiming(elapsed_ms=attempt.write_ms + attempt.execute_ms, inference_ms=attempt.write_ms),
         )
+
+
+def _better(rules: Attempt, model: Attempt) -> Attempt:
+    """The model's attempt where it found something, with the time of both; else that of the rules."""
+    found = model if RANK[model.status] <= RANK["no_event"] else rules
+    return replace(found, calls=model.calls, write_ms=rules.write_ms + model.write_ms)
 
 
 def best_status(outcomes: Sequence[Outcome]) -> KgStatus:

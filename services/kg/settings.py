@@ -22,7 +22,7 @@ class KgSettings(KitSettings, MeshUrls, EncoderSettings):
     # Worked examples in the prompt: more make it longer, fewer leave functions unseen.
     kg_examples: int = Field(4, ge=0, le=20)
     # Whether the base model can write programs from examples alone. One of 1.5 B parameters can, the embedded one of
-    # 135 M cannot: for it the rules answer until the adapter below is served.
+    # 135 M cannot: for it rules alone write them until the adapter below is served.
     kg_base_model_writes: bool = False
     # LoRA adapter that writes programs; the base model does where the generator has none of that name.
     kg_adapter: str = "kg-api"

@@ -40,8 +40,8 @@ from tests.bench.ranking import UNTELLING, holds, normal
 NAME = "wikipedia"
 BATCH_CHARS = 200_000
 CANDIDATES = 150
-# What the reranker reads; the gateway's strategies send it as many.
-POOL = 50
+# What the reranker reads; the gateway's strategies send it as many of a collection.
+POOL = 20
 DEPTHS = (1, 5, 10)
 RESAMPLES = 10_000
 SYSTEMS = ("dense", "BM25", "hybrid", "hybrid + rerank")
@@ -208,7 +208,8 @@ def picture(shares: Mapping[str, Mapping[str, Mapping[str, Sequence[float]]]]) -
         bars = axes.bar(places, values[:, 0], width * 0.92, yerr=errors, capsize=2, label=system)
         axes.bar_label(bars, fmt="%.2f", fontsize=7, label_type="center", color="white")
     axes.set_xticks(np.arange(len(DEPTHS)), [f"answer-hit@{depth}" for depth in DEPTHS])
-    axes.set_ylim(0, 1)
+    axes.set_ylim(0, 1.15)
+    axes.set_yticks(np.linspace(0, 1, 6))
     axes.set_ylabel("share of questions")
     axes.legend(ncols=len(SYSTEMS), loc="upper center", fontsize=8, frameon=False)
     axes.spines[["top", "right"]].set_visible(False)

@@ -31,7 +31,7 @@ def _read(item: Evidence) -> str:
 
     A question's own pages are few and all about it; a collection's chunk says "it" of what only its title names.
     """
-    if not item.document or not item.page_name:
+    if not item.document or not item.page_name or item.text.startswith(item.page_name):
         return item.text
     return f"{item.page_name}\n{item.text}"[:MAX_PASSAGE_CHARS]
 

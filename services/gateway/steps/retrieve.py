@@ -15,7 +15,9 @@ from services.kit.concurrency import all_of
 from services.kit.errors import ServiceFailure, ServiceRejected
 
 # Of each of a collection's lists, before they are fused.
-CANDIDATES = 100
+CANDIDATES = 150
+# Of a collection, what goes on to the reranker: of 50 it finds the answer no more often, in 2.5 times the time.
+POOL = 20
 NOT_FOUND = 404
 
 
@@ -37,7 +39,7 @@ async def retrieve(
         results: all search results of the request.
         pages: indexes of those to search.
         collection: a collection to search beside them; none when empty.
-        top_n: passages of the pages, and of the collection as many; their scores do not compare, so they take turns.
+        top_n: passages of the pages, and of the collection as many up to 20; scores do not compare, so they take turns.
         options: further fields of `RetrieveRequest`.
     """
     of_pages = _of_pages(run, mesh, query, results, pages, allow_s=allow_s, top_n=top_n, **options)
@@ -80,7 +82,7 @@ async def _of_collection(
     run: Run, mesh: Mesh, query: str, collection: str, first_page: int, *, top_n: int, allow_s: float
 ) -> list[Evidence]:
     """Passages of a collection; each document counts as a page, from `first_page` on."""
-    request = SearchRequest(queries=(query,), candidates=CANDIDATES, top_n=top_n)
+    request = SearchRequest(queries=(query,), candidates=CANDIDATES, top_n=min(top_n, POOL))
     try:
         async with run.stage("search") as stage:
             response = await _search(mesh, collection, request, allow_s=allow_s)

@@ -60,7 +60,7 @@ class Strategy(ABC):
     ) -> list[Evidence]:
         """The best passages of the best pages: pages by their snippets, `recall_k` passages, `top_n` after reranking.
 
-        Of a collection, `recall_k` passages more are reranked.
+        Of a collection, up to 20 passages more are reranked.
 
         Args:
             options: further fields of `RetrieveRequest`.

@@ -1,0 +1,107 @@
+"""Passages of pages and of a collection: taken in turns, numbered apart, and shown to the reranker with their titles."""
+
+from typing import Any
+
+import pytest
+
+from proto.answer import SearchResult
+from proto.collections import SearchHit, SearchRequest, SearchResponse
+from proto.rerank import RerankRequest, RerankResponse, RerankResult
+from proto.retrieve import RetrievedPassage, RetrieveRequest, RetrieveResponse
+from services.gateway.evidence import Evidence
+from services.gateway.run import Run
+from services.gateway.steps.rerank import rerank
+from services.gateway.steps.retrieve import POOL, retrieve
+from services.kit.errors import ServiceRejected, ServiceTimeout
+
+pytestmark = pytest.mark.anyio
+
+RESULTS = (SearchResult(page_name="A page", page_snippet="Its snippet."), SearchResult(page_name="Another"))
+
+
+class Services:
+    """A mesh of scripted services."""
+
+    def __init__(self) -> None:
+        self.hits = [SearchHit(id=name, title=name.upper(), text=f"chunk {i}", score=1) for i, name in enumerate("aba")]
+        self.failure: Exception | None = None
+        self.searched: list[tuple[str, SearchRequest]] = []
+        self.reranked: list[RerankRequest] = []
+
+    async def retrieve(self, request: RetrieveRequest, *, allow_s: float) -> RetrieveResponse:
+        assert allow_s > 0
+        passages = (RetrievedPassage(text=f"passage {n}", score=1, page=n) for n in range(len(request.pages)))
+        return RetrieveResponse(passages=tuple(passages))
+
+    async def search(self, collection: str, request: SearchRequest, *, allow_s: float) -> SearchResponse:
+        assert allow_s > 0
+        self.searched.append((collection, request))
+        if self.failure:
+            raise self.failure
+        return SearchResponse(hits=tuple(self.hits), fused=len(self.hits))
+
+    async def rerank(self, request: RerankRequest, *, allow_s: float) -> RerankResponse:
+        assert allow_s > 0
+        self.reranked.append(request)
+        return RerankResponse(model="fake", results=(RerankResult(index=0, relevance_score=0.5),))
+
+
+@pytest.fixture
+def services() -> Services:
+    return Services()
+
+
+async def retrieved(run: Run, services: Services, **options: Any) -> list[Evidence]:
+    options = {"collection": "village", "top_n": 5, "allow_s": 1, **options}
+    return await retrieve(run, services, "who?", RESULTS, [0, 1], **options)  # type: ignore[arg-type]
+
+
+async def test_they_take_turns_and_documents_count_as_further_pages(run: Run, services: Services) -> None:
+    found = await retrieved(run, services)
+    assert [item.text for item in found] == ["passage 0", "chunk 0", "passage 1", "chunk 1", "chunk 2"]
+    assert [(item.page, item.document) for item in found] == [(0, ""), (2, "a"), (1, ""), (3, "b"), (2, "a")]
+    assert {"retrieve", "search"} <= run.timings.keys()
+
+
+async def test_no_collection_is_not_searched(run: Run, services: Services) -> None:
+    assert [item.text for item in await retrieved(run, services, collection="")] == ["passage 0", "passage 1"]
+    assert services.searched == []
+
+
+async def test_of_a_collection_no_more_is_taken_than_reranking_pays_for(run: Run, services: Services) -> None:
+    for top_n, asked in ((5, 5), (50, POOL)):
+        await retrieved(run, services, top_n=top_n)
+        assert services.searched[-1][1].top_n == asked
+    assert services.searched[-1][0] == "village"
+
+
+@pytest.mark.parametrize(
+    ("failure", "detail"),
+    [
+        (ServiceRejected("retriever", "HTTP 404", status=404), "there is no collection 'village'"),
+        (ServiceRejected("retriever", "HTTP 409", status=409), "HTTP 409"),
+        (ServiceTimeout("retriever", "late"), "late"),
+    ],
+)
+async def test_a_failed_search_is_named_and_costs_the_collection_alone(
+    run: Run, services: Services, failure: Exception, detail: str
+) -> None:
+    services.failure = failure
+    assert [item.text for item in await retrieved(run, services)] == ["passage 0", "passage 1"]
+    assert [(item.stage, item.detail) for item in run.degraded] == [("retriever", detail)]
+
+
+async def test_a_collections_passages_are_reranked_with_their_titles(run: Run, services: Services) -> None:
+    evidence = [
+        Evidence("It opened in 1923.", 0, page_name="The old bakery"),
+        Evidence("It opened in 1923.", 1, page_name="The old bakery", document="b"),
+        Evidence("The old bakery opened in 1923.", 2, page_name="The old bakery", document="c"),
+        Evidence("It opened in 1923.", 3, document="d"),
+    ]
+    await rerank(run, services, "when?", evidence, top_n=1, allow_s=1)  # type: ignore[arg-type]
+    assert services.reranked[0].documents == (
+        "It opened in 1923.",
+        "The old bakery\nIt opened in 1923.",
+        "The old bakery opened in 1923.",
+        "It opened in 1923.",
+    )
