@@ -14,7 +14,7 @@ BIN := .venv/bin
 TORCH := $(shell sed -n 's/^ *"\(torch==[^"]*\)".*/\1/p' pyproject.toml | head -n 1)
 STAMP := .setup/installed-$(shell cksum < pyproject.toml | tr -d ' ')
 
-.PHONY: help setup generator demo up down status logs lint format test test-fast contracts bench bench-ranking bench-records bench-names bench-kg eval-kg bench-classifier eval-classifier eval eval-answers eval-check eval-baseline train-data train-adapters bench-training test-page audit saturation eval-calculator eval-papers eval-premise fuzz-calculator injection hang-up overload load rolling-restart k8s-check compose-check compose-test wheels clean distclean
+.PHONY: help setup generator demo up down status logs lint format test test-fast contracts bench bench-ranking bench-records bench-names bench-kg eval-kg bench-classifier eval-classifier eval eval-answers eval-check eval-baseline train-data train-adapters bench-training test-page audit saturation eval-calculator eval-embedded eval-papers eval-premise fuzz-calculator injection hang-up overload load rolling-restart k8s-check compose-check compose-test wheels clean distclean
 
 help: ## Show this list.
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  %-16s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
@@ -148,6 +148,18 @@ saturation: setup ## Questions a second until no more are answered, beside Hayst
 
 bench-training: setup ## Measure a training step beside peft's.
 	$(BIN)/python -m tests.bench.training $(ARGS)
+
+# naive-rag asks the base model; the second run gives every answer and is what `calibrate` reports on, half by half; the
+# third is the mesh as it comes.
+eval-embedded: setup generator ## The embedded model on real questions, contexts given: base, adapter, adapter and confidence.
+	$(BIN)/cragmesh down
+	CRAGMESH_ABSTAIN=0 $(BIN)/cragmesh up
+	for strategy in naive-rag adaptive; do \
+	  $(BIN)/cragmesh eval run "$(DATA)/crag_kg_qa.jsonl" --timed --strategy $$strategy --out $(EVAL_OUT)/embedded/$$strategy-all $(ARGS); done
+	$(BIN)/cragmesh calibrate $(EVAL_OUT)/embedded/adaptive-all --out $(EVAL_OUT)/embedded/confidence.json --report $(EVAL_OUT)/embedded/calibration
+	$(BIN)/cragmesh down
+	$(BIN)/cragmesh up
+	$(BIN)/cragmesh eval run "$(DATA)/crag_kg_qa.jsonl" --timed --strategy adaptive --out $(EVAL_OUT)/embedded/adaptive $(ARGS)
 
 eval-papers: setup ## Measure /papers on Cranfield step by step; needs CRAGMESH_EVAL_DATA, and a generator for what is new.
 	$(BIN)/cragmesh papers eval "$(DATA)/ir/cranfield" --out out/eval-papers $(ARGS)

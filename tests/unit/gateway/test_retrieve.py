@@ -1,4 +1,4 @@
-"""Passages of pages and of a collection: taken in turns, numbered apart, and shown to the reranker with their titles."""
+"""Passages of pages and of a collection: taken in turns, numbered apart, reranked with their titles."""
 
 from typing import Any
 
