@@ -25,7 +25,8 @@ Reply = TypeVar("Reply", bound=Contract)
 # The retriever's own limit, and the transfer.
 CALL_S = 60.0
 # Overloaded, not ready, out of time: the same request may do better a little later.
-PASSING = frozenset({429, 503, 504})
+GATEWAY_TIMEOUT = 504
+PASSING = frozenset({429, 503, GATEWAY_TIMEOUT})
 RETRIES = 5
 PAUSE_S = 1.0
 
@@ -93,6 +94,9 @@ class CollectionClient:
             body = {"content": message.model_dump_json(), "headers": {"content-type": "application/json"}}
         try:
             reply = self._http.request(method, path, **body)
+        except httpx.ReadTimeout as error:
+            detail = f"the retriever at {self.url} did not answer within {CALL_S:.0f} s"
+            raise RetrieverProblem(Problem(title="Timeout", status=GATEWAY_TIMEOUT, detail=detail)) from error
         except httpx.HTTPError as error:
             raise RetrieverUnreachable(
                 f"the retriever at {self.url} is not up ({type(error).__name__}): start the mesh with `cragmesh up`"
@@ -126,7 +130,7 @@ def ingest_patiently(
         except RetrieverProblem as error:
             if error.problem.status not in PASSING or retries == RETRIES:
                 raise
-            if error.problem.status == 504 and len(documents) > 1:
+            if error.problem.status == GATEWAY_TIMEOUT and len(documents) > 1:
                 middle = len(documents) // 2
                 halves = (documents[:middle], documents[middle:])
                 return _joined([ingest_patiently(client, name, half, pause=pause) for half in halves], middle)

@@ -43,7 +43,7 @@ ENCODER = "random"
 DIMENSION = 384
 WORDS = 80
 VOCABULARY = 60_000
-BATCH = 128
+BATCH = 32
 WRITE = 1_000
 # Qdrant's rule for vectors in memory with their graph: 1.5 times 4 bytes a dimension.
 SERVER_FACTOR = 1.5 * 4

@@ -210,6 +210,16 @@ def test_a_batch_that_takes_too_long_is_halved(retriever: Retriever) -> None:
     assert [document["text"] for document in retriever.documents] == [document.text for document in documents]
 
 
+def test_a_retriever_that_says_nothing_gets_smaller_batches(retriever: Retriever) -> None:
+    def silent(request: httpx.Request) -> httpx.Response | None:
+        if len(json.loads(request.content)["documents"]) > 1:
+            raise httpx.ReadTimeout("nothing", request=request)
+        return None
+
+    retriever.answers = silent
+    assert ingest_patiently(retriever.client, "corpus", [Document(text="One."), Document(text="Two.")]).added == 2
+
+
 def test_places_of_what_is_skipped_survive_the_halving(retriever: Retriever) -> None:
     def answer(request: httpx.Request) -> httpx.Response | None:
         texts = [document["text"] for document in json.loads(request.content)["documents"]]
