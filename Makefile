@@ -14,7 +14,7 @@ BIN := .venv/bin
 TORCH := $(shell sed -n 's/^ *"\(torch==[^"]*\)".*/\1/p' pyproject.toml | head -n 1)
 STAMP := .setup/installed-$(shell cksum < pyproject.toml | tr -d ' ')
 
-.PHONY: help setup generator demo up down status logs lint format test test-fast contracts bench bench-ranking bench-records bench-names bench-kg eval-kg bench-classifier eval-classifier eval eval-answers eval-check eval-baseline train-data train-adapters bench-training test-page audit saturation eval-calculator eval-embedded eval-papers eval-premise fuzz-calculator injection hang-up overload load rolling-restart k8s-check compose-check compose-test wheels clean distclean
+.PHONY: help setup generator demo up down status logs lint format test test-fast contracts bench bench-ranking bench-records bench-names bench-kg eval-kg bench-classifier eval-classifier eval eval-answers eval-check eval-baseline train-data train-adapters bench-training bench-adapters test-page audit saturation eval-calculator eval-embedded eval-papers eval-premise fuzz-calculator injection hang-up overload load rolling-restart k8s-check compose-check compose-test wheels clean distclean
 
 help: ## Show this list.
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  %-16s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
@@ -136,6 +136,9 @@ train-data: setup ## Make up training data in out/train: answers and programs.
 train-adapters: setup generator ## Train the embedded adapters on out/train.
 	$(BIN)/cragmesh train sft out/train/answer.jsonl --task answer --out out/train/answer --adapter services/generator/adapters/answer $(TRAIN_ANSWER) $(ARGS)
 	$(BIN)/cragmesh train sft out/train/kg-api.jsonl --task kg-api --out out/train/kg-api --adapter services/generator/adapters/kg-api $(TRAIN_KG_API) $(ARGS)
+
+bench-adapters: up ## Measure what switching between the base model and its adapters costs.
+	$(BIN)/python -m tests.bench.adapters $(ARGS)
 
 test-page: setup ## Drive the page in Debian's Chromium; CRAGMESH_GATEWAY_URL asks a running mesh.
 	$(BIN)/python -m pytest -rs tests/page
