@@ -6,7 +6,6 @@ from typing import Any
 import httpx
 import pytest
 
-from services.kit import llm
 from tests.mesh.conftest import LIGHTHOUSE, Services
 
 pytestmark = pytest.mark.anyio
@@ -168,18 +167,3 @@ async def test_adaptive_weighs_what_it_reads(services: Services) -> None:
     assert (body["answer"], body["source"]) == ("Christopher Nolan", "kg")
     assert body["signals"]["support"] == 1
     assert body["usage"]["llm_calls"] == 3
-
-
-async def test_a_model_writes_only_where_the_rules_find_nothing(
-    services: Services, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    # The services have asked for the adapters already, and would ask again in a minute.
-    monkeypatch.setattr(llm, "MODELS_TTL_S", 0)
-    services.generator.adapters = ["kg-api"]
-    services.generator.reply = lambda _: 'get_movie("inception")["budget"]'
-    async with services.gateway() as gateway:
-        known = (await gateway.post("/answer", json=FILM | {"strategy": "adaptive"})).json()["kg"]
-        odd = FILM | {"query": "how deep were the pockets behind the movie inception?", "strategy": "adaptive"}
-        unknown = (await gateway.post("/answer", json=odd)).json()["kg"]
-    assert (known["mode"], known["llm_calls"]) == ("rules", 0)
-    assert (unknown["mode"], unknown["llm_calls"], unknown["status"]) == ("program", 1, "ok")

@@ -18,7 +18,7 @@ from services.cli.proving import executor, holds, proven
 from services.cli.synthesise import examples, synthesise
 from services.gateway import prompts
 from services.gateway.evidence import Evidence
-from services.gateway.steps.generate import chat
+from services.gateway.steps.generate import TAUGHT_PROMPT, chat
 from services.kg.domains import CATALOGUE
 from services.kg.generate.ground import ground
 from services.kg.language.parse import parse
@@ -87,7 +87,7 @@ def test_examples_can_be_looked_at_without_a_file(tmp_path: Path, monkeypatch: p
 
 
 def test_prompts_are_those_that_the_gateway_renders() -> None:
-    prompt = prompts.load("basic")
+    prompt = prompts.load(TAUGHT_PROMPT)
     for example, record in zip(examples("answer", 50, 3), answers.generate(50, 3), strict=True):
         evidence = [Evidence(text, page) for page, text in enumerate(record.passages)]
         served = chat(prompt, record.query, record.query_time, evidence)

@@ -30,7 +30,7 @@ DOCUMENTS: list[dict[str, Any]] = [
             for month in range(1, 13 + year % 5 * 8)
         ),
     }
-    for year in range(1700, 1740)
+    for year in range(1700, 1790)
 ]
 # One that changes between the attempts, and is left half written by the first.
 CHANGED = {**DOCUMENTS[20], "text": DOCUMENTS[20]["text"].replace("herring", "cod")}
@@ -84,7 +84,7 @@ def written(folder: Path) -> int:
     for path in folder.rglob("storage.sqlite"):
         with (
             contextlib.suppress(sqlite3.Error),
-            contextlib.closing(sqlite3.connect(f"file:{path}?mode=ro", uri=True)) as file,
+            contextlib.closing(sqlite3.connect(f"file:{path}?mode=ro", uri=True, timeout=0)) as file,
         ):
             return int(file.execute("SELECT count(*) FROM points").fetchone()[0])
     return 0

@@ -1,0 +1,81 @@
+"""Who writes the program in the mode `auto`: rules first, a model that can where theirs finds nothing."""
+
+from datetime import datetime
+from typing import Any, cast
+
+import pytest
+
+from proto.kg import KgRequest, KgStatus
+from services.kg.answering import Answering, Attempt
+from services.kg.generate.base import Written
+from services.kg.outcome import Outcome
+from services.kit.budget import Budget
+from services.kit.errors import ServiceTimeout
+
+pytestmark = pytest.mark.anyio
+
+REQUEST = KgRequest(query="who directed inception?", domain="movie")
+
+
+class Served:
+    """A generator that serves an adapter, or does not."""
+
+    def __init__(self, *, serves: bool) -> None:
+        self._serves = serves
+
+    async def serves(self, _name: str, *, allow_s: float) -> bool:
+        assert allow_s > 0
+        return self._serves
+
+
+class Scripted(Answering):
+    """Writers whose programs end as a test says; `asked` names those that wrote."""
+
+    def __init__(self, found: dict[str, KgStatus], *, serves: bool, base_model_writes: bool = False) -> None:
+        self.asked: list[str] = []
+        self._found = found
+        self._llm = cast(Any, Served(serves=serves))
+        self._adapter = "kg-api"
+        self._base_model_writes = base_model_writes
+
+    async def _program(
+        self, mode: str, request: KgRequest, now: datetime, budget: Budget, execute_cap_s: float
+    ) -> Attempt:
+        self.asked.append(mode)
+        if mode not in self._found:
+            raise ServiceTimeout("generator", "too late")
+        return Attempt(Written(mode, mode, 0, 0, ()), (Outcome(mode, self._found[mode]),), write_ms=1, calls=0)
+
+    def _response(self, attempt: Attempt, *rest: Any) -> Any:
+        return attempt.written.program, [item.stage for item in (rest[3] if len(rest) > 3 else ())]
+
+
+async def program(answering: Scripted) -> Any:
+    return await answering.answer(REQUEST, Budget(5), write_cap_s=5, execute_cap_s=1)
+
+
+async def test_no_model_is_asked_where_the_rules_find_something() -> None:
+    answering = Scripted({"rules": "ok", "program": "ok"}, serves=True)
+    assert await program(answering) == ("rules", [])
+    assert answering.asked == ["rules"]
+
+
+@pytest.mark.parametrize(("serves", "writes"), [(True, False), (False, True)])
+async def test_a_model_that_can_is_asked_where_they_find_nothing(serves: bool, writes: bool) -> None:
+    answering = Scripted({"rules": "no_program", "program": "ok"}, serves=serves, base_model_writes=writes)
+    assert await program(answering) == ("program", [])
+    assert answering.asked == ["rules", "program"]
+
+
+async def test_a_model_that_was_not_taught_is_left_alone() -> None:
+    answering = Scripted({"rules": "no_program", "program": "ok"}, serves=False)
+    assert await program(answering) == ("rules", [])
+    assert answering.asked == ["rules"]
+
+
+async def test_the_rules_stand_where_the_model_finds_nothing_either() -> None:
+    assert await program(Scripted({"rules": "empty", "program": "no_entity"}, serves=True)) == ("rules", [])
+
+
+async def test_a_model_that_fails_is_named_and_the_rules_stand() -> None:
+    assert await program(Scripted({"rules": "empty"}, serves=True)) == ("rules", ["generator"])
