@@ -24,7 +24,7 @@ class GatewaySettings(KitSettings, MeshUrls):
     # The evaluator's reports that the page shows; when empty those of `out/eval` here, and those that are shipped.
     reports_dir: Path | None = None
     # Used when a request names none.
-    default_strategy: str = "adaptive"
+    default_strategy: str = "db3"
     # Kept back from every budget for writing the answer; what is left under it is never given to a stage.
     safety_margin_s: float = Field(0.3, ge=0.05, le=5)
     # db3, section 2.4: longer contexts cost time and bring few answers more.
