@@ -23,7 +23,7 @@ MIN_ANSWER_TOKENS = 8
 # learnt, and every token is read again with each question.
 TAUGHT_PROMPT = "answer_adapter"
 # The generator's list of adapters is remembered: asking for it is rare, and never worth a wait.
-ADAPTERS_CAP_S = 1.0
+ADAPTERS_CAP_S = 0.5
 # Cited by an abstention that had no time to read them.
 UNREAD_CITATIONS = 5
 
@@ -66,12 +66,16 @@ async def fit(
 
 
 async def taught(run: Run, mesh: Mesh, adapter: str) -> bool:
-    """Whether the generator serves an adapter; without it the base model answers, under a prompt that says more."""
+    """Whether the generator serves an adapter; without it the base model answers, under a prompt that says more.
+
+    A generator that cannot say is named in `degraded`: what follows may find no time to ask it anything else.
+    """
     if not adapter:
         return False
     try:
         return await mesh.llm.serves(adapter, allow_s=run.budget.allow(ADAPTERS_CAP_S, reserve_s=NAMING_RESERVE_S))
-    except ServiceFailure:
+    except ServiceFailure as failure:
+        run.degrade(failure.service, failure.reason, failure.detail)
         return False
 
 
