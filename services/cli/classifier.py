@@ -1,13 +1,13 @@
 """`cragmesh classifier`: train, evaluate and ask the classifier, without a running mesh."""
 
 from pathlib import Path
-from typing import Annotated, Any, NoReturn
+from typing import Annotated, Any
 
 import typer
 from rich.table import Table
 
 from services.cli.ask import PROBLEM, USAGE
-from services.cli.console import err, out, say, write
+from services.cli.console import err, fail, out, say, write
 
 app = typer.Typer(
     name="classifier",
@@ -46,9 +46,9 @@ def train(
                 folder, data=data or (), calibrate=calibrate or (), generator=generator, sample=sample, progress=say
             )
     except DataError as error:
-        _fail(str(error), USAGE)
+        fail(str(error), USAGE)
     except ValueError as error:
-        _fail(str(error), PROBLEM)
+        fail(str(error), PROBLEM)
     table = Table("head", "accuracy", "macro-F1", "ECE", "threshold", title="validation, by templates kept back")
     for head, scores in card["validation"].items():
         numbers = (f"{scores[name]:.3f}" for name in ("accuracy", "macro_f1", "ece"))
@@ -69,11 +69,11 @@ def evaluate(
 
     root = evaluation.EvaluationSettings().eval_data
     if root is None:
-        _fail("CRAGMESH_EVAL_DATA is not set, so there are no questions; nothing was measured", USAGE)
+        fail("CRAGMESH_EVAL_DATA is not set, so there are no questions; nothing was measured", USAGE)
     try:
         report = evaluation.evaluate(root, to, generator=generator, sample=sample, say=say)
     except (ModelError, ValueError) as error:
-        _fail(str(error), PROBLEM)
+        fail(str(error), PROBLEM)
     write(report.markdown())
 
 
@@ -88,11 +88,11 @@ def ask(
     from services.classifier.svm import ModelError
 
     if not question.strip():
-        _fail("ask what? Give a question", USAGE)
+        fail("ask what? Give a question", USAGE)
     try:
         model = load_model(ClassifierSettings())
     except ModelError as error:
-        _fail(str(error), PROBLEM)
+        fail(str(error), PROBLEM)
     labels = model.run([question.strip()])[0].labels
     if as_json:
         write(labels.classification().model_dump_json())
@@ -107,8 +107,3 @@ def ask(
             ", ".join(f"{label} {probability:.2f}" for label, probability in others),
         )
     out.print(table)
-
-
-def _fail(message: str, code: int) -> NoReturn:
-    say(f"cragmesh: {message}", style="red")
-    raise typer.Exit(code)

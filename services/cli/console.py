@@ -1,8 +1,12 @@
 """Where the command line writes: results to stdout, progress and errors to stderr."""
 
+import shlex
 import sys
 import unicodedata
+from pathlib import Path
+from typing import NoReturn
 
+import typer
 from rich.console import Console
 from rich.text import Text
 
@@ -25,6 +29,20 @@ def _harmless(character: str) -> str:
 def say(message: str, style: str = "") -> None:
     """Print a message for the user, which may quote anything."""
     err.print(Text(plain(message), style=style), soft_wrap=True)
+
+
+def fail(message: str, code: int) -> NoReturn:
+    """Say what went wrong and end the program."""
+    say(f"cragmesh: {message}", "red")
+    raise typer.Exit(code)
+
+
+def as_typed(eval_data: Path | None) -> str:
+    """The command as it was typed; where the evaluation data lies is nobody's business but this machine's."""
+    data = str(eval_data) if eval_data else ""
+    words = ["cragmesh", *sys.argv[1:]]
+    marked = [word.replace(data, "$CRAGMESH_EVAL_DATA") if data else word for word in words]
+    return " ".join(word if word.startswith("$CRAGMESH_EVAL_DATA") else shlex.quote(word) for word in marked)
 
 
 def write(text: str) -> None:

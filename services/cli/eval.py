@@ -1,9 +1,7 @@
 """`cragmesh eval`: ask a running mesh the questions of a file, judge the answers as CRAG does, report."""
 
 import asyncio
-import shlex
 import signal
-import sys
 from collections.abc import Coroutine, Iterable, Sequence
 from pathlib import Path
 from typing import Annotated, Any, Literal, NoReturn, TypeVar
@@ -11,20 +9,15 @@ from typing import Annotated, Any, Literal, NoReturn, TypeVar
 import typer
 from pydantic import ValidationError
 from rich.progress import (
-    BarColumn,
-    MofNCompleteColumn,
     Progress,
-    SpinnerColumn,
     TaskID,
-    TextColumn,
-    TimeElapsedColumn,
-    TimeRemainingColumn,
 )
 from rich.text import Text
 
 from proto.answer import MAX_BUDGET_S, MIN_BUDGET_S
 from services.cli.ask import PROBLEM, UNREACHABLE, USAGE
-from services.cli.console import err, out, plain, say, write
+from services.cli.console import as_typed, err, fail, out, plain, say, write
+from services.cli.progress import counting
 from services.cli.services import root
 from services.evaluator import drive, features, runs
 from services.evaluator.data import Skip, Source
@@ -85,7 +78,7 @@ def run(
         concurrency=concurrency,
         selection=runs.Selection(timed_only=timed, sample=sample, seed=seed, limit=limit),
         retry_failed=retry_failed,
-        command=_command(settings),
+        command=as_typed(settings.eval_data),
     )
     progress = _run(_drive(order, urls, tokenizer=tokenizer))
     if progress.failed:
@@ -110,7 +103,7 @@ async def _drive(order: runs.Order, urls: MeshUrls, *, tokenizer: bool) -> drive
             api_key=urls.generator_api_key,
             name="generator",
         )
-        with _bar() as bar:
+        with counting() as bar:
             task = bar.add_task("asking", total=None, start=False)
 
             source: runs.Plan | None = None
@@ -137,21 +130,6 @@ async def _drive(order: runs.Order, urls: MeshUrls, *, tokenizer: bool) -> drive
     if skipped > MAX_NAMED_SKIPS:
         say(f"left out: {skipped} lines in all, named in {order.folder.path / 'run.json'}", "yellow")
     return progress
-
-
-def _bar() -> Progress:
-    return Progress(
-        SpinnerColumn(),
-        TextColumn("{task.description}"),
-        BarColumn(),
-        MofNCompleteColumn(),
-        TimeElapsedColumn(),
-        TextColumn("left"),
-        TimeRemainingColumn(),
-        console=err,
-        disable=not err.is_terminal,
-        transient=True,
-    )
 
 
 def _advance(bar: Progress, task: TaskID, plan: runs.Plan, progress: drive.Progress) -> None:
@@ -182,13 +160,13 @@ def judge(
         _caught(lambda: runs.judge_by_rules(target, found.predictions))
     else:
         if not settings.judge_url:
-            _fail("where is the judge? Set CRAGMESH_JUDGE_URL to an OpenAI-compatible server", USAGE)
+            fail("where is the judge? Set CRAGMESH_JUDGE_URL to an OpenAI-compatible server", USAGE)
         _run(_ask_judge(target, found, settings, concurrency))
     _report(folder, judge)
 
 
 async def _ask_judge(target: RunFolder, found: runs.Read, settings: EvaluatorSettings, concurrency: int) -> None:
-    with _bar() as bar:
+    with counting() as bar:
         task = bar.add_task("judging", total=len(found.predictions))
         await runs.judge_by_model(
             target,
@@ -248,7 +226,7 @@ def compare(
     from services.evaluator.report import files
 
     if len(folders) < 2:
-        _fail("give two folders or more", USAGE)
+        fail("give two folders or more", USAGE)
     settings, _ = _settings()
 
     def make() -> list[Path]:
@@ -259,7 +237,7 @@ def compare(
             verdicts = runs.verdicts(target, found.predictions, judge)
             judged.append(files.Judged(name, {line.id: line for line in found.predictions}, verdicts))
         comparison = files.compare(judged)
-        written = files.write_comparison(comparison, folder, command=_command(settings), texts=texts)
+        written = files.write_comparison(comparison, folder, command=as_typed(settings.eval_data), texts=texts)
         for table in files.compared_tables(comparison):
             _show(table.head, table.rows)
         return written
@@ -290,7 +268,7 @@ def features_(
             write(f"{name}: {meaning}")
         return
     if folder is None:
-        _fail("give the folder of a run", USAGE)
+        fail("give the folder of a run", USAGE)
     target = RunFolder(folder)
 
     def make() -> Path:
@@ -340,15 +318,7 @@ def _settings() -> tuple[EvaluatorSettings, MeshUrls]:
         return EvaluatorSettings(), MeshUrls()
     except ValidationError as error:
         wrong = "; ".join(f"CRAGMESH_{str(item['loc'][0]).upper()}: {item['msg']}" for item in error.errors())
-        _fail(wrong, USAGE)
-
-
-def _command(settings: EvaluatorSettings) -> str:
-    """The command as it was typed; where the evaluation data lies is nobody's business but this machine's."""
-    words = ["cragmesh", *sys.argv[1:]]
-    data = str(settings.eval_data) if settings.eval_data else ""
-    marked = [word.replace(data, "$CRAGMESH_EVAL_DATA") if data else word for word in words]
-    return " ".join(word if word.startswith("$CRAGMESH_EVAL_DATA") else shlex.quote(word) for word in marked)
+        fail(wrong, USAGE)
 
 
 def _warn(message: str) -> None:
@@ -382,9 +352,4 @@ def _run(work: Coroutine[Any, Any, Result]) -> Result:
 
 def _stop(error: EvaluatorError) -> NoReturn:
     code = UNREACHABLE if isinstance(error, Unreachable) else USAGE if isinstance(error, BadSource) else PROBLEM
-    _fail(str(error), code)
-
-
-def _fail(message: str, code: int) -> NoReturn:
-    say(f"cragmesh: {message}", style="red")
-    raise typer.Exit(code)
+    fail(str(error), code)

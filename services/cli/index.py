@@ -3,8 +3,9 @@
 import itertools
 import time
 from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
-from typing import Annotated, NoReturn
+from typing import Annotated
 
 import typer
 from pydantic import ValidationError
@@ -14,7 +15,7 @@ from rich.table import Table
 from proto.collections import MAX_BATCH_CHARS, MAX_BATCH_DOCUMENTS, CreateCollection, IngestResponse
 from services.cli.ask import PROBLEM, UNREACHABLE, USAGE
 from services.cli.collections import CollectionClient, RetrieverProblem, RetrieverUnreachable, ingest_patiently
-from services.cli.console import err, out, plain, say, write
+from services.cli.console import err, fail, out, plain, say, write
 from services.cli.corpus import Keys, Read, files_in, read
 from services.cli.questions import BadInput
 from services.cli.services import root
@@ -82,7 +83,7 @@ def index(
     try:
         files = files_in(path)
     except BadInput as error:
-        _fail(str(error), USAGE)
+        fail(str(error), USAGE)
     client = connect()
     tally = Tally()
     began = time.monotonic()
@@ -91,10 +92,10 @@ def index(
         _ingest(client, collection, read(files, path, keys), sum(file.stat().st_size for file in files), tally)
     except RetrieverProblem as error:
         _report(tally, began)
-        _fail(str(error), PROBLEM)
+        fail(str(error), PROBLEM)
     except RetrieverUnreachable as error:
         _report(tally, began)
-        _fail(f"{error}; what was written stays: the same command goes on", UNREACHABLE)
+        fail(f"{error}; what was written stays: the same command goes on", UNREACHABLE)
     finally:
         client.close()
     _report(tally, began)
@@ -105,19 +106,12 @@ def collections(
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON and nothing else.")] = False,
 ) -> None:
     """List the collections, or delete one."""
-    client = connect()
-    try:
+    with connected() as client:
         if delete:
             client.delete(delete)
             say(f"{delete} is deleted.")
             return
         found = client.all()
-    except RetrieverProblem as error:
-        _fail(str(error), PROBLEM)
-    except RetrieverUnreachable as error:
-        _fail(str(error), UNREACHABLE)
-    finally:
-        client.close()
     if as_json:
         write("[" + ",\n ".join(item.model_dump_json() for item in found) + "]")
         return
@@ -129,25 +123,39 @@ def collections(
     out.print(table)
 
 
+@contextmanager
+def connected() -> Iterator[CollectionClient]:
+    """The retriever, whose failure ends the program."""
+    client = connect()
+    try:
+        yield client
+    except RetrieverProblem as error:
+        fail(str(error), PROBLEM)
+    except RetrieverUnreachable as error:
+        fail(str(error), UNREACHABLE)
+    finally:
+        client.close()
+
+
 def connect() -> CollectionClient:
     """The retriever of the settings; ends the program where they are wrong."""
     try:
         return CollectionClient(root("retriever", MeshUrls()), token=KitSettings().mesh_token)
     except ValidationError as error:
-        _fail(f"settings: {error.errors()[0]['msg']}", USAGE)
+        fail(f"settings: {error.errors()[0]['msg']}", USAGE)
 
 
 def _request(encoders: list[str], whole: bool, indexed: list[str]) -> CreateCollection:
     fields = dict(item.rpartition(":")[::2] for item in indexed)
     for field, kind in fields.items():
         if kind not in INDEX_TYPES or not field:
-            _fail(f"--index-field {field}:{kind} is not like year:integer; types are {', '.join(INDEX_TYPES)}", USAGE)
+            fail(f"--index-field {field}:{kind} is not like year:integer; types are {', '.join(INDEX_TYPES)}", USAGE)
     try:
         body = {"encoders": encoders, "chunked": not whole, "indexed_fields": fields}
         return CreateCollection.model_validate(body)
     except ValidationError as error:
         first = error.errors()[0]
-        _fail(f"{first['loc'][0]}: {first['msg']}", USAGE)
+        fail(f"{first['loc'][0]}: {first['msg']}", USAGE)
 
 
 def _ingest(client: CollectionClient, name: str, documents: Iterable[Read], nbytes: int, tally: Tally) -> None:
@@ -208,8 +216,3 @@ def _report(tally: Tally, began: float) -> None:
         f"{', '.join(parts)}, {tally.skipped:,} skipped; {tally.points:,} points in {seconds:.1f} s "
         f"({tally.documents / max(seconds, 1e-3):,.1f} documents/s)"
     )
-
-
-def _fail(message: str, code: int) -> NoReturn:
-    say(f"cragmesh: {message}", "red")
-    raise typer.Exit(code)

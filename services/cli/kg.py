@@ -2,17 +2,17 @@
 
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, NoReturn
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 from pydantic import ValidationError
-from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 from rich.table import Table
 
 from proto.kg import KgExecuteRequest, KgRequest, KgResponse
 from services.cli import graph
 from services.cli.ask import PROBLEM, UNREACHABLE, USAGE
-from services.cli.console import err, out, plain, say, write
+from services.cli.console import err, fail, out, plain, say, write
+from services.cli.progress import counting
 from services.cli.services import root
 from services.cli.settings import CliSettings
 from services.kit.settings import KitSettings, MeshUrls
@@ -51,7 +51,7 @@ def load(
     What was loaded before and has not changed is skipped; a running service keeps reading the old graph until then.
     """
     if domain and domain not in DOMAINS:
-        _fail(f"there is no domain {domain}: {', '.join(DOMAINS)}", USAGE)
+        fail(f"there is no domain {domain}: {', '.join(DOMAINS)}", USAGE)
     # SQLAlchemy and NumPy take a second to import, which no other command should wait for.
     from sqlalchemy.exc import DBAPIError
 
@@ -62,7 +62,7 @@ def load(
 
     try:
         engine = open_store(database or _configured(), read_only=False)
-        with _bar() as bar:
+        with counting() as bar:
             task = bar.add_task("reading", total=None)
 
             def tell(step: str, done: int, total: int) -> None:
@@ -76,11 +76,11 @@ def load(
                 progress=tell,
             )
     except (BadMapping, UnknownFormat) as error:
-        _fail(str(error), USAGE)
+        fail(str(error), USAGE)
     except (LoadError, StoreError) as error:
-        _fail(str(error), PROBLEM)
+        fail(str(error), PROBLEM)
     except DBAPIError as error:
-        _fail(f"the database refused: {error.orig}", PROBLEM)
+        fail(f"the database refused: {error.orig}", PROBLEM)
     engine.dispose()
     _show(report)
 
@@ -110,7 +110,7 @@ def run(
         try:
             program = Path(program[1:]).read_text(encoding="utf-8")
         except (OSError, UnicodeDecodeError) as error:
-            _fail(f"{program[1:]}: {error}", USAGE)
+            fail(f"{program[1:]}: {error}", USAGE)
     body = {"program": program, "domain": domain, "query_time": query_time or None}
     _call(lambda client: client.run(KgExecuteRequest.model_validate(body)), as_json=as_json)
 
@@ -122,7 +122,7 @@ def shell(domain: Domain = "", query_time: QueryTime = "") -> None:
     try:
         graph.shell(client, out, CliSettings().run_dir / "kg_history", domain=domain, query_time=query_time)
     except graph.KgUnreachable as error:
-        _fail(str(error), UNREACHABLE)
+        fail(str(error), UNREACHABLE)
     finally:
         client.close()
 
@@ -133,11 +133,11 @@ def _call(call: Callable[[graph.KgClient], KgResponse], *, as_json: bool) -> Non
         response = call(client)
     except ValidationError as error:
         first = error.errors()[0]
-        _fail(f"{first['loc'][0]}: {first['msg']}", USAGE)
+        fail(f"{first['loc'][0]}: {first['msg']}", USAGE)
     except graph.KgProblem as error:
-        _fail(str(error), PROBLEM)
+        fail(str(error), PROBLEM)
     except graph.KgUnreachable as error:
-        _fail(str(error), UNREACHABLE)
+        fail(str(error), UNREACHABLE)
     finally:
         client.close()
     if as_json:
@@ -150,7 +150,7 @@ def _client() -> graph.KgClient:
     try:
         return graph.KgClient(root("kg", MeshUrls()), token=KitSettings().mesh_token)
     except ValidationError as error:
-        _fail(f"settings: {error.errors()[0]['msg']}", USAGE)
+        fail(f"settings: {error.errors()[0]['msg']}", USAGE)
 
 
 def _configured() -> str:
@@ -159,19 +159,7 @@ def _configured() -> str:
     try:
         return KgSettings().kg_database
     except ValidationError as error:
-        _fail(f"settings: {error.errors()[0]['msg']}", USAGE)
-
-
-def _bar() -> Progress:
-    return Progress(
-        TextColumn("{task.description}"),
-        BarColumn(),
-        TaskProgressColumn(),
-        TimeElapsedColumn(),
-        TimeRemainingColumn(),
-        console=err,
-        transient=True,
-    )
+        fail(f"settings: {error.errors()[0]['msg']}", USAGE)
 
 
 def _show(report: "LoadReport") -> None:
@@ -190,8 +178,3 @@ def _show(report: "LoadReport") -> None:
         say(f"  {name}: no known format, left out", "yellow")
     counts = ", ".join(f"{name} {count:,}" for name, count in report.tables.items() if count and name != "source")
     say(f"{report.rows:,} rows in {report.seconds:.1f} s; the graph holds {counts}")
-
-
-def _fail(message: str, code: int) -> NoReturn:
-    say(message, "red")
-    raise typer.Exit(code)

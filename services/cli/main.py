@@ -4,7 +4,7 @@ import asyncio
 import signal
 from collections.abc import Coroutine
 from pathlib import Path
-from typing import Annotated, Any, NoReturn, TypeVar
+from typing import Annotated, Any, TypeVar
 
 import typer
 from dotenv import load_dotenv
@@ -18,7 +18,7 @@ from services.cli.ask import PROBLEM, UNREACHABLE, USAGE
 from services.cli.board import Board
 from services.cli.calibrate import calibrate
 from services.cli.classifier import app as classifier
-from services.cli.console import err, out, plain, say, write
+from services.cli.console import err, fail, out, plain, say, write
 from services.cli.eval import app as evaluation
 from services.cli.index import collections, index
 from services.cli.kg import app as knowledge
@@ -129,7 +129,7 @@ def logs(
     settings, urls = _settings()
     names = [item.name for item in embedded(urls)]
     if service and service not in names:
-        _fail(f"no service {service!r}: there are {', '.join(names)}", USAGE)
+        fail(f"no service {service!r}: there are {', '.join(names)}", USAGE)
     files = [_supervisor(settings, urls).log_file(name) for name in ([service] if service else names)]
     logging.show(files, lines)
     if follow:
@@ -213,9 +213,9 @@ def contracts(
         elif drift := generated.check(project_root()):
             for line in drift:
                 say(line)
-            _fail("the generated contracts have drifted: run `make contracts`", PROBLEM)
+            fail("the generated contracts have drifted: run `make contracts`", PROBLEM)
     except generated.ContractError as error:
-        _fail(str(error), PROBLEM)
+        fail(str(error), PROBLEM)
 
 
 def _question(
@@ -230,9 +230,9 @@ def _question(
     query_time: str,
 ) -> questions.Question:
     if not question.strip() and record is None:
-        _fail('ask what? Give a question, as in: cragmesh ask "how tall is the eiffel tower?"', USAGE)
+        fail('ask what? Give a question, as in: cragmesh ask "how tall is the eiffel tower?"', USAGE)
     if record is not None and (page or pages):
-        _fail("a record brings its own pages: give --record, or --page and --pages", USAGE)
+        fail("a record brings its own pages: give --record, or --page and --pages", USAGE)
     try:
         return questions.question(
             question.strip(),
@@ -244,7 +244,7 @@ def _question(
             budget_s=budget,
         )
     except BadInput as error:
-        _fail(str(error), USAGE)
+        fail(str(error), USAGE)
 
 
 def _settings() -> tuple[CliSettings, MeshUrls]:
@@ -252,7 +252,7 @@ def _settings() -> tuple[CliSettings, MeshUrls]:
         return CliSettings(), MeshUrls()
     except ValidationError as error:
         wrong = "; ".join(f"CRAGMESH_{str(item['loc'][0]).upper()}: {item['msg']}" for item in error.errors())
-        _fail(wrong, USAGE)
+        fail(wrong, USAGE)
 
 
 def _supervisor(settings: CliSettings, urls: MeshUrls, on_change: OnChange = lambda _name, _state: None) -> Supervisor:
@@ -268,7 +268,7 @@ def _supervisor(settings: CliSettings, urls: MeshUrls, on_change: OnChange = lam
 
 def _needs_proc() -> None:
     if not processes.supported():
-        _fail("the embedded mesh runs on Linux only; elsewhere, use `docker compose up`", PROBLEM)
+        fail("the embedded mesh runs on Linux only; elsewhere, use `docker compose up`", PROBLEM)
 
 
 def _run(work: Coroutine[Any, Any, Result]) -> Result:
@@ -295,9 +295,4 @@ def _run_mesh(work: Coroutine[Any, Any, Result]) -> Result:
             err.print(plain(line), style="dim", markup=False, soft_wrap=True)
         if failure.log_file:
             say(f"the rest of its log: {failure.log_file}", style="dim")
-        _fail(str(failure), PROBLEM)
-
-
-def _fail(message: str, code: int) -> NoReturn:
-    say(f"cragmesh: {message}", style="red")
-    raise typer.Exit(code)
+        fail(str(failure), PROBLEM)

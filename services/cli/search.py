@@ -1,16 +1,15 @@
 """`cragmesh search`: a collection asked from the command line."""
 
-from typing import Annotated, NoReturn
+from typing import Annotated
 
 import typer
 from pydantic import ValidationError
 from rich.text import Text
 
 from proto.collections import Filter, SearchRequest, SearchResponse
-from services.cli.ask import PROBLEM, UNREACHABLE, USAGE
-from services.cli.collections import RetrieverProblem, RetrieverUnreachable
-from services.cli.console import out, plain, say, write
-from services.cli.index import Collection, connect
+from services.cli.ask import USAGE
+from services.cli.console import fail, out, plain, write
+from services.cli.index import Collection, connected
 
 SHOWN_CHARS = 400
 
@@ -35,16 +34,9 @@ def search(
         )
     except ValidationError as error:
         first = error.errors()[0]
-        _fail(f"{'.'.join(map(str, first['loc']))}: {first['msg']}", USAGE)
-    client = connect()
-    try:
+        fail(f"{'.'.join(map(str, first['loc']))}: {first['msg']}", USAGE)
+    with connected() as client:
         response = client.search(collection, request)
-    except RetrieverProblem as error:
-        _fail(str(error), PROBLEM)
-    except RetrieverUnreachable as error:
-        _fail(str(error), UNREACHABLE)
-    finally:
-        client.close()
     if as_json:
         write(response.model_dump_json(indent=2))
     else:
@@ -80,8 +72,3 @@ def _show(response: SearchResponse) -> None:
         out.print(Text(f"     {text[:SHOWN_CHARS]}{'...' if len(text) > SHOWN_CHARS else ''}"))
     spent = response.timing.elapsed_ms
     out.print(Text(f"{len(response.hits)} found in {spent:.0f} ms", style="dim"))
-
-
-def _fail(message: str, code: int) -> NoReturn:
-    say(f"cragmesh: {message}", "red")
-    raise typer.Exit(code)

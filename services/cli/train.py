@@ -7,7 +7,7 @@ import sys
 import time
 from collections import Counter
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal, NoReturn
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 from pydantic import ValidationError
@@ -15,7 +15,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextC
 from rich.text import Text
 
 from services.cli.ask import PROBLEM, UNREACHABLE, USAGE
-from services.cli.console import err, plain, say, write
+from services.cli.console import err, fail, plain, say, write
 from services.cli.synthesise import synthesise
 from services.generator.errors import GeneratorError
 from services.generator.launch import read_profile
@@ -99,7 +99,7 @@ def sft(
         recipe = Recipe.model_validate({key: value for key, value in given.items() if value is not None})
     except ValidationError as error:
         wrong = (f"{'.'.join(map(str, item['loc'])) or 'settings'}: {item['msg']}" for item in error.errors())
-        _fail("; ".join(wrong), USAGE)
+        fail("; ".join(wrong), USAGE)
     path, name = _base(base, base_name)
     target = adapter or folder / "adapter"
     try:
@@ -120,9 +120,9 @@ def sft(
             )
         adapters.write(target, result.learner, result.best, card.files(target.name, result))
     except BadDataset as error:
-        _fail(str(error), USAGE)
+        fail(str(error), USAGE)
     except TrainerError as error:
-        _fail(str(error), PROBLEM)
+        fail(str(error), PROBLEM)
     except KeyboardInterrupt:
         say("interrupted; the same command with --resume goes on from the last checkpoint", "yellow")
         raise typer.Exit(130) from None
@@ -155,7 +155,7 @@ def labels(
     from services.trainer.errors import TrainerError
 
     if task == "answer" and run is None:
-        _fail("labels of answers come from a run: give --run FOLDER", USAGE)
+        fail("labels of answers come from a run: give --run FOLDER", USAGE)
     tally: labelling.Tally = Counter()
     try:
         labelling.allowed(sources, EvaluatorSettings().eval_data)
@@ -164,9 +164,9 @@ def labels(
         else:
             kinds = dataset.write(to, asyncio.run(_try_programs(sources, samples, tally)))
     except ServiceFailure as error:
-        _fail(f"{error}: is the mesh up?", UNREACHABLE)
+        fail(f"{error}: is the mesh up?", UNREACHABLE)
     except (EvaluatorError, TrainerError) as error:
-        _fail(str(error), PROBLEM)
+        fail(str(error), PROBLEM)
     for rule, count in tally.most_common():
         say(f"{count:6}  {rule}", "dim")
     say(", ".join(f"{count} {kind}" for kind, count in kinds.most_common()) or "no example", "dim")
@@ -203,14 +203,14 @@ def _base(folder: Path | None, name: str) -> tuple[Path, str]:
     try:
         embedded = str(read_profile(settings.profile)["model"])
     except GeneratorError as error:
-        _fail(str(error), PROBLEM)
+        fail(str(error), PROBLEM)
     if folder is None:
         wanted = name or embedded
         return settings.models_dir / wanted.rpartition("/")[2], wanted
     if not name and folder.resolve().name == embedded.rpartition("/")[2]:
         name = embedded
     if not name:
-        _fail(f"what is {folder} called at the hub? Give --base-name: adapters say whom they are for", USAGE)
+        fail(f"what is {folder} called at the hub? Give --base-name: adapters say whom they are for", USAGE)
     return folder, name
 
 
@@ -279,8 +279,3 @@ def _clock(seconds: float) -> str:
     minutes, rest = divmod(round(seconds), 60)
     hours, minutes = divmod(minutes, 60)
     return f"{hours}:{minutes:02}:{rest:02}" if hours else f"{minutes}:{rest:02}"
-
-
-def _fail(message: str, code: int) -> NoReturn:
-    say(f"cragmesh: {message}", style="red")
-    raise typer.Exit(code)

@@ -32,8 +32,8 @@ from decimal import Decimal, InvalidOperation
 from typing import Any
 
 from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
+from services.cli.progress import counting
 from services.gateway import prompts
 from services.gateway.calculator.decoding import GRAMMAR
 from services.gateway.calculator.errors import CalculatorError
@@ -272,9 +272,7 @@ async def _say(llm: LLM, messages: list[Message], max_tokens: int, seconds: floa
 async def questions(cases: Sequence[Case], arguments: argparse.Namespace, console: Console) -> dict[str, Any]:
     chosen = random.Random(arguments.seed).sample(list(cases), min(arguments.limit, len(cases)))
     gate = asyncio.Semaphore(arguments.concurrency)
-    bar = Progress(
-        TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn(), console=console
-    )
+    bar = counting(console)
     async with http_client() as http:
         llm = LLM(ServiceClient("generator", arguments.generator, http))
         with bar, (OUT / "calculator_questions.jsonl").open("w", encoding="utf-8") as kept:

@@ -26,10 +26,9 @@ import numpy as np
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 from numpy.typing import NDArray
-from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
 from proto.collections import BM25, CreateCollection, Document, SearchRequest, SearchResponse
+from services.cli.progress import counting
 from services.reranker.scorers import Pairs, Scorer, build_scorer
 from services.retriever.collections.ingest import searched
 from services.retriever.collections.service import CollectionService
@@ -109,7 +108,7 @@ async def measure(
     async with Engine(settings).running() as engine, CollectionService(settings, engine).running() as service:
         await service.create(NAME, CreateCollection())
         began = time.perf_counter()
-        with _bar() as bar:
+        with counting() as bar:
             task = bar.add_task("indexing", total=len(documents))
             for batch in batches(documents):
                 found = await service.ingest(NAME, batch)
@@ -120,7 +119,7 @@ async def measure(
         facts |= {"documents": info.documents, "chunks": info.points, "index_s": time.perf_counter() - began}
         scorer = build_scorer("late-interaction", model="", precision=engine.encoder.precision, batch_tokens=16_384)
         await asyncio.to_thread(scorer.load)
-        with _bar() as bar, (out / "ranks.jsonl").open("w", buffering=1) as file:
+        with counting() as bar, (out / "ranks.jsonl").open("w", buffering=1) as file:
             task = bar.add_task("asking", total=len(asked))
             for question in asked:
                 row = known.get(question.text)
@@ -214,17 +213,6 @@ def picture(shares: Mapping[str, Mapping[str, Mapping[str, Sequence[float]]]]) -
     axes.legend(ncols=len(SYSTEMS), loc="upper center", fontsize=8, frameon=False)
     axes.spines[["top", "right"]].set_visible(False)
     return figure
-
-
-def _bar() -> Progress:
-    return Progress(
-        TextColumn("{task.description}"),
-        BarColumn(),
-        MofNCompleteColumn(),
-        TimeElapsedColumn(),
-        TimeRemainingColumn(),
-        console=Console(stderr=True),
-    )
 
 
 def main() -> None:

@@ -26,11 +26,10 @@ from typing import Any
 
 import numpy as np
 from qdrant_client import models
-from rich.console import Console
-from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
 from proto.collections import BM25, CreateCollection, Document, SearchRequest
 from services.cli.collections import CollectionClient, ingest_patiently
+from services.cli.progress import counting
 from services.retriever.collections.documents import point_id
 from services.retriever.collections.schema import EncoderRecord, Schema
 from services.retriever.collections.search import Wanted
@@ -78,7 +77,7 @@ def indexing(count: int, folder: pathlib.Path, words: Words) -> dict[str, float]
         client.create(NAME, CreateCollection())
         before = process.peak_mib()
         began = time.perf_counter()
-        with _bar() as bar:
+        with counting() as bar:
             task = bar.add_task("indexing", total=count)
             for first in range(0, count, BATCH):
                 rows = words.draw(min(BATCH, count - first), WORDS)
@@ -107,7 +106,7 @@ async def searching(size: int, searches: int, folder: pathlib.Path, words: Words
     before = _resident()
     async with LocalStore(folder).running() as store:
         await store.create(NAME, schema)
-        with _bar() as bar:
+        with counting() as bar:
             task = bar.add_task(f"writing {size:,} points", total=size)
             for first in range(0, size, WRITE):
                 await store.write(NAME, _points(first, min(WRITE, size - first), words))
@@ -186,17 +185,6 @@ def _size(folder: pathlib.Path) -> float:
 def _resident() -> float:
     pages = int(pathlib.Path("/proc/self/statm").read_text().split()[1])
     return pages * resource.getpagesize() / 2**20
-
-
-def _bar() -> Progress:
-    return Progress(
-        TextColumn("{task.description}"),
-        BarColumn(),
-        TaskProgressColumn(),
-        TimeElapsedColumn(),
-        TimeRemainingColumn(),
-        console=Console(stderr=True),
-    )
 
 
 def main(arguments: Sequence[str] | None = None) -> None:

@@ -27,11 +27,11 @@ from typing import Any
 
 from rapidfuzz import fuzz
 from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.table import Table
 from sqlalchemy import select
 
 from proto.base import parse_query_time
+from services.cli.progress import counting
 from services.kg.domains import CATALOGUE
 from services.kg.entities import NameIndex
 from services.kg.errors import KgError
@@ -462,9 +462,7 @@ async def run(arguments: argparse.Namespace, folder: pathlib.Path) -> list[Resul
         writers = build_writers(llm, CATALOGUE, names, encoder, examples=arguments.examples)
         bench = Bench(executor, writers, Surfaces(engine), arguments.seconds)
         results: list[Result] = []
-        bar = Progress(
-            TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn(), console=console
-        )
+        bar = counting(console)
         with bar:
             for mode in modes:
                 task = bar.add_task(mode, total=len(questions))

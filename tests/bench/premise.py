@@ -22,10 +22,10 @@ from html import escape
 from typing import Any
 
 from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.table import Table
 
 from proto.answer import AnswerResponse
+from services.cli.progress import counting
 from services.evaluator.mesh import MeshClient, NoAnswer
 from services.kit.settings import MeshUrls
 
@@ -93,9 +93,7 @@ async def ask(
 ) -> list[Outcome]:
     gate = asyncio.Semaphore(concurrency)
     outcomes: list[Outcome] = []
-    bar = Progress(
-        TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn(), console=console
-    )
+    bar = counting(console)
     async with MeshClient(str(MeshUrls().gateway_url)) as mesh:
 
         async def one(strategy: str, case: Case, task: Any) -> None:

@@ -1,15 +1,12 @@
 """Schemathesis against the OpenAPI of every service, over real HTTP."""
 
-import socket
-import threading
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
 import pytest
 import schemathesis
-import uvicorn
 from hypothesis import HealthCheck, settings
 from schemathesis import Case
 from schemathesis.checks import not_a_server_error
@@ -29,6 +26,7 @@ from services.reranker.settings import RerankerSettings
 from services.retriever.app import create_app as create_retriever
 from services.retriever.settings import RetrieverSettings
 from tests.mesh.fakes import FakeGenerator
+from tests.serving import served
 
 OPENAPI = Path(__file__).resolve().parents[2] / "proto" / "openapi"
 CHECKS: list[Callable[..., Any]] = [
@@ -38,29 +36,6 @@ CHECKS: list[Callable[..., Any]] = [
     status_code_conformance,
 ]
 fuzzed = settings(max_examples=25, deadline=None, derandomize=True, suppress_health_check=list(HealthCheck))
-
-
-@contextmanager
-def served(app: Any) -> Iterator[str]:
-    """An application behind a real server in a thread of its own."""
-    with socket.socket() as bound:
-        bound.bind(("127.0.0.1", 0))
-        started = threading.Event()
-
-        class Announcing(uvicorn.Server):
-            async def startup(self, sockets: list[socket.socket] | None = None) -> None:
-                await super().startup(sockets)
-                started.set()
-
-        server = Announcing(uvicorn.Config(app, log_config=None, access_log=False, timeout_graceful_shutdown=1))
-        thread = threading.Thread(target=server.run, kwargs={"sockets": [bound]}, daemon=True)
-        thread.start()
-        assert started.wait(60)
-        try:
-            yield f"http://127.0.0.1:{bound.getsockname()[1]}"
-        finally:
-            server.should_exit = True
-            thread.join(30)
 
 
 @pytest.fixture(scope="module")

@@ -19,7 +19,8 @@ import structlog
 from playwright.sync_api import Browser, BrowserContext, Page, sync_playwright
 
 from tests.mesh.fakes import FakeGenerator
-from tests.page.mesh import gateway, inner, scripted, served
+from tests.page.mesh import gateway, inner, scripted
+from tests.serving import served
 
 ROOT = Path(__file__).parents[2]
 PICTURES = ROOT / "out" / "page"

@@ -10,9 +10,7 @@ that an answer may bring, without a model.
 import argparse
 import logging
 import re
-import socket
 import tempfile
-import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
@@ -20,9 +18,7 @@ from pathlib import Path
 from typing import Any
 
 import structlog
-import uvicorn
 from pydantic import HttpUrl
-from starlette.types import ASGIApp
 
 from services.classifier.app import create_app as create_classifier
 from services.classifier.settings import ClassifierSettings
@@ -35,9 +31,9 @@ from services.reranker.settings import RerankerSettings
 from services.retriever.app import create_app as create_retriever
 from services.retriever.settings import RetrieverSettings
 from tests.mesh.fakes import Body, FakeGenerator
+from tests.serving import served
 
 UNKNOWN = "i don't know"
-START_S = 120
 # A question's words to what is said; the first that fits.
 ANSWERS = {
     r"walk on the moon": "Neil Armstrong",
@@ -72,33 +68,6 @@ def scripted(
 
 def _first(said: Mapping[str, str], asked: str, otherwise: str) -> str:
     return next((text for pattern, text in said.items() if re.search(pattern, asked, re.IGNORECASE)), otherwise)
-
-
-@contextmanager
-def served(app: ASGIApp | Any, port: int = 0) -> Iterator[str]:
-    """An application behind a real server in a thread of its own."""
-    with socket.socket() as bound:
-        bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        bound.bind(("127.0.0.1", port))
-        started = threading.Event()
-
-        class Announcing(uvicorn.Server):
-            async def startup(self, sockets: list[socket.socket] | None = None) -> None:
-                await super().startup(sockets)
-                started.set()
-
-        server = Announcing(uvicorn.Config(app, log_config=None, access_log=False, timeout_graceful_shutdown=1))
-        thread = threading.Thread(target=server.run, kwargs={"sockets": [bound]}, daemon=True)
-        thread.start()
-        until = time.monotonic() + START_S
-        while not started.wait(0.1):
-            if not thread.is_alive() or time.monotonic() > until:
-                raise RuntimeError("an application did not start")
-        try:
-            yield f"http://127.0.0.1:{bound.getsockname()[1]}"
-        finally:
-            server.should_exit = True
-            thread.join(30)
 
 
 @contextmanager

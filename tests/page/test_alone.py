@@ -8,7 +8,8 @@ from playwright.sync_api import Page, Route, expect
 
 from proto.answer import StageEvent
 from tests.page.conftest import HANG_UPS, Opened
-from tests.page.mesh import gateway, served
+from tests.page.mesh import gateway
+from tests.serving import served
 
 pytestmark = [pytest.mark.page, pytest.mark.timeout(120), HANG_UPS]
 

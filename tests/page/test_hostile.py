@@ -26,7 +26,8 @@ from proto.kg import KgEntity, KgResponse, KgStatement
 from services.gateway.health import ServiceHealth, Services
 from tests.mesh.fakes import FakeGenerator
 from tests.page.conftest import HANG_UPS, MARKER, Opened
-from tests.page.mesh import gateway, scripted, served
+from tests.page.mesh import gateway, scripted
+from tests.serving import served
 
 pytestmark = [pytest.mark.page, pytest.mark.timeout(180), HANG_UPS]
 

@@ -1,28 +1,18 @@
 """The commands `cragmesh papers tune` and `cragmesh papers eval`."""
 
 import asyncio
-import shlex
-import sys
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import asynccontextmanager, contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, NoReturn
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 from pydantic import ValidationError
-from rich.progress import (
-    BarColumn,
-    MofNCompleteColumn,
-    Progress,
-    SpinnerColumn,
-    TextColumn,
-    TimeElapsedColumn,
-    TimeRemainingColumn,
-)
 from rich.table import Table
 
 from services.cli.ask import PROBLEM, UNREACHABLE, USAGE
-from services.cli.console import err, out, say, write
+from services.cli.console import as_typed, err, fail, out, say, write
+from services.cli.progress import counting
 
 if TYPE_CHECKING:
     from services.evaluator.papers.data import Benchmark
@@ -99,6 +89,7 @@ def _papers(
     from services.evaluator.errors import BadRun, BadSource, EvaluatorError, Unreachable
     from services.evaluator.papers import data as reading
     from services.evaluator.papers import report
+    from services.evaluator.settings import EvaluatorSettings
     from services.evaluator.store import write_whole
 
     try:
@@ -112,17 +103,17 @@ def _papers(
         folder.mkdir(parents=True, exist_ok=True)
         pools, facts = asyncio.run(_collect(benchmark, folder, collection, enhance=enhance, concurrency=concurrency))
         with err.status("measuring and tuning"):
-            found = ablation.ablate(pools, benchmark, [("command", _command()), *facts])
+            found = ablation.ablate(pools, benchmark, [("command", as_typed(EvaluatorSettings().eval_data)), *facts])
             written = report.write(found, folder / "report")
     except (BadSource, BadRun) as error:
-        _fail(str(error), USAGE)
+        fail(str(error), USAGE)
     except Unreachable as error:
-        _fail(f"{error}; what was found until then is kept, the same command goes on", UNREACHABLE)
+        fail(f"{error}; what was found until then is kept, the same command goes on", UNREACHABLE)
     except (EvaluatorError, OSError, ValueError, ValidationError) as error:
-        _fail(str(error), PROBLEM)
+        fail(str(error), PROBLEM)
     except ExceptionGroup as errors:
         # Questions are enhanced side by side.
-        _fail(f"{errors.exceptions[0]}; what was found until then is kept", UNREACHABLE)
+        fail(f"{errors.exceptions[0]}; what was found until then is kept", UNREACHABLE)
     for table in report.tables(found):
         shown = Table(*table.head, title=table.title, caption=table.note)
         for row in table.rows:
@@ -205,19 +196,7 @@ async def _mesh(folder: Path, collection: str) -> AsyncIterator[tuple["Mesh", "G
 def _told(what: str, total: int) -> Iterator[Callable[[int], None]]:
     """A bar where one is watched, else a line now and then."""
     done = 0
-    bar = Progress(
-        SpinnerColumn(),
-        TextColumn("{task.description}"),
-        BarColumn(),
-        MofNCompleteColumn(),
-        TimeElapsedColumn(),
-        TextColumn("left"),
-        TimeRemainingColumn(),
-        console=err,
-        disable=not err.is_terminal,
-        transient=True,
-    )
-    with bar:
+    with counting() as bar:
         task = bar.add_task(what, total=total)
 
         def step(count: int) -> None:
@@ -228,12 +207,3 @@ def _told(what: str, total: int) -> Iterator[Callable[[int], None]]:
                 say(f"{what}: {done} of {total}")
 
         yield step
-
-
-def _command() -> str:
-    return shlex.join([Path(sys.argv[0]).name, *sys.argv[1:]])
-
-
-def _fail(message: str, code: int) -> NoReturn:
-    say(f"cragmesh: {message}", style="red")
-    raise typer.Exit(code)

@@ -8,13 +8,11 @@ from pathlib import Path
 import numpy as np
 from matplotlib.figure import Figure
 
-from services.evaluator.errors import WriteFailed
 from services.evaluator.papers.measures import MAP, MEASURES, Floats, difference, mean, relative
-from services.evaluator.report import markdown, page
+from services.evaluator.report import files, markdown, page
 from services.evaluator.report.pictures import DARK, THEMES, Theme, new_figure, png
 from services.evaluator.report.tables import Table
 from services.evaluator.score import Estimate
-from services.evaluator.store import write_whole
 
 HEAD = ("", *MEASURES, "step by step", "over the best single list")
 
@@ -100,13 +98,7 @@ def write(ablation: Ablation, folder: Path) -> list[Path]:
         "report.html": page.write(ablation.title, ablation.facts, found, drawn, figures=figures).encode(),
         "summary.json": (json.dumps(as_json(ablation), indent=1) + "\n").encode(),
     } | drawn
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise WriteFailed(f"{folder}: {error.strerror}") from error
-    for name, content in contents.items():
-        write_whole(folder / name, content)
-    return [folder / name for name in contents if not name.endswith(".png")]
+    return files.write(folder, contents)
 
 
 def as_json(ablation: Ablation) -> dict[str, object]:

@@ -29,7 +29,7 @@ def write_run(summary: Summary, folder: Path) -> list[Path]:
     text = markdown.write(title, facts, tables.tables(summary), list(drawn))
     html = page.write(title, facts, tables.tables(summary), drawn, figures=tables.headline(summary))
     numbers = json.dumps(summary.as_json(), indent=1, sort_keys=True) + "\n"
-    return _write(
+    return write(
         folder, {"report.md": text.encode(), "report.html": html.encode(), "summary.json": numbers.encode()} | drawn
     )
 
@@ -148,10 +148,15 @@ def write_comparison(comparison: Comparison, folder: Path, *, command: str, text
     title = "Comparison of " + ", ".join(names)
     text = markdown.write(title, facts, [*found, *lists], list(drawn))
     html = page.write(title, facts, found, drawn, texts=lists)
-    return _write(folder, {"compare.md": text.encode(), "compare.html": html.encode()} | drawn)
+    return write(folder, {"compare.md": text.encode(), "compare.html": html.encode()} | drawn)
 
 
-def _write(folder: Path, files: Mapping[str, bytes]) -> list[Path]:
+def write(folder: Path, files: Mapping[str, bytes]) -> list[Path]:
+    """Write each file whole; those to look at are returned, without the pictures in them.
+
+    Raises:
+        WriteFailed: the disk took no more.
+    """
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:

@@ -12,7 +12,6 @@ from typer.testing import CliRunner
 
 from proto.collections import MAX_BATCH_DOCUMENTS, CollectionInfo, Document, IngestResponse
 from services.cli import index as indexing
-from services.cli import search as searching
 from services.cli.collections import CollectionClient, RetrieverProblem, RetrieverUnreachable, ingest_patiently
 from services.cli.corpus import Keys, Read, files_in, read
 from services.cli.main import app
@@ -50,8 +49,7 @@ class Retriever:
 @pytest.fixture
 def retriever(monkeypatch: pytest.MonkeyPatch) -> Retriever:
     retriever = Retriever()
-    for module in (indexing, searching):
-        monkeypatch.setattr(module, "connect", retriever.connect)
+    monkeypatch.setattr(indexing, "connect", retriever.connect)
     return retriever
 
 
