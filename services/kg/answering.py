@@ -14,6 +14,7 @@ from proto.kg import KgEntity, KgExecuteRequest, KgMode, KgRequest, KgResponse, 
 from services.kg.errors import ParseError
 from services.kg.execute import ASKER, Executor
 from services.kg.generate.base import Writer, Written
+from services.kg.generate.spans import Spotter, spots_in
 from services.kg.live_execute import LiveExecutor
 from services.kg.outcome import Outcome
 from services.kg.verbalize import verbalize
@@ -70,6 +71,7 @@ class Answering:
         adapter: what was taught to write programs.
         base_model_writes: whether the base model can without.
         workers: programs executed at a time.
+        spotter: finds the graph's names in a question; without one nothing is known of them.
         live: runs programs against a live API instead of the store.
     """
 
@@ -83,6 +85,7 @@ class Answering:
         adapter: str,
         base_model_writes: bool,
         workers: int,
+        spotter: Spotter | None = None,
         live: LiveExecutor | None = None,
     ) -> None:
         self._executor = executor
@@ -91,6 +94,7 @@ class Answering:
         self._llm = llm
         self._adapter = adapter
         self._base_model_writes = base_model_writes
+        self._spotter = spotter
         self._live = live
         self._pool = ThreadPoolExecutor(workers, thread_name_prefix="kg")
 
@@ -120,7 +124,7 @@ class Answering:
         degraded: list[Degradation] = []
         if RANK[attempt.status] > RANK["no_event"]:
             try:
-                if await self._model_writes(writing):
+                if await self._model_may_find(request) and await self._model_writes(writing):
                     attempt = _better(attempt, await self._program("program", request, now, writing, execute_cap_s))
             except (ServiceFailure, TimeoutError) as error:
                 reason = error.reason if isinstance(error, ServiceFailure) else "timeout"
@@ -133,6 +137,13 @@ class Answering:
         """A program by one writer, mended where that can be, and what running it brought."""
         first = await self._attempt(mode, request, now, budget, execute_cap_s)
         return await self._mend(first, mode, request, now, budget, execute_cap_s)
+
+    async def _model_may_find(self, request: KgRequest) -> bool:
+        """Whether the question names anything that the graph knows: about all else no program finds a row.
+
+        Rules find the rest: questions that name a year and an award only, and names that are misspelt.
+        """
+        return self._spotter is None or bool(await spots_in(request.query, request.domain, self._spotter))
 
     async def _model_writes(self, budget: Budget) -> bool:
         """Whether there is a model that was taught to write programs, or can without."""

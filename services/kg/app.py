@@ -18,6 +18,7 @@ from services.kg.entities import NameIndex
 from services.kg.errors import ParseError, StoreError
 from services.kg.execute import Executor
 from services.kg.generate import build_writers
+from services.kg.generate.spans import Spotter
 from services.kg.language.catalogue import Function
 from services.kg.live_execute import LiveExecutor
 from services.kg.settings import KgSettings
@@ -174,6 +175,8 @@ def create_app(settings: KgSettings | None = None, *, transport: httpx.AsyncBase
                 adapter=settings.kg_adapter,
                 base_model_writes=settings.kg_base_model_writes,
                 workers=settings.kg_workers,
+                # A live API's names are its own.
+                spotter=None if settings.kg_live_url else Spotter(engine),
                 live=LiveExecutor(client("live", settings.kg_live_url), CATALOGUE) if settings.kg_live_url else None,
             )
             try:

@@ -1,5 +1,6 @@
 """Who writes the program in the mode `auto`: rules first, a model that can where theirs finds nothing."""
 
+from collections.abc import Sequence
 from datetime import datetime
 from typing import Any, cast
 
@@ -31,12 +32,15 @@ class Served:
 class Scripted(Answering):
     """Writers whose programs end as a test says; `asked` names those that wrote."""
 
-    def __init__(self, found: dict[str, KgStatus], *, serves: bool, base_model_writes: bool = False) -> None:
+    def __init__(
+        self, found: dict[str, KgStatus], *, serves: bool, base_model_writes: bool = False, spotter: Any = None
+    ) -> None:
         self.asked: list[str] = []
         self._found = found
         self._llm = cast(Any, Served(serves=serves))
         self._adapter = "kg-api"
         self._base_model_writes = base_model_writes
+        self._spotter = spotter
 
     async def _program(
         self, mode: str, request: KgRequest, now: datetime, budget: Budget, execute_cap_s: float
@@ -79,3 +83,21 @@ async def test_the_rules_stand_where_the_model_finds_nothing_either() -> None:
 
 async def test_a_model_that_fails_is_named_and_the_rules_stand() -> None:
     assert await program(Scripted({"rules": "empty"}, serves=True)) == ("rules", ["generator"])
+
+
+class Spots:
+    """A graph that knows one film."""
+
+    def spot(self, query: str, _kinds: Sequence[str]) -> list[str]:
+        return ["inception"] if "inception" in query else []
+
+
+@pytest.mark.parametrize(
+    ("query", "asked"),
+    [("who directed inception?", ["rules", "program"]), ("how tall is the tower of my town?", ["rules"])],
+)
+async def test_no_model_is_asked_about_what_the_graph_does_not_know(query: str, asked: list[str]) -> None:
+    answering = Scripted({"rules": "no_entity", "program": "ok"}, serves=True, spotter=Spots())
+    request = KgRequest(query=query, domain="movie")
+    await answering.answer(request, Budget(5), write_cap_s=5, execute_cap_s=1)
+    assert answering.asked == asked
