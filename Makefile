@@ -137,6 +137,15 @@ train-adapters: setup generator ## Train the embedded adapters on out/train.
 	$(BIN)/cragmesh train sft out/train/answer.jsonl --task answer --out out/train/answer --adapter services/generator/adapters/answer $(TRAIN_ANSWER) $(ARGS)
 	$(BIN)/cragmesh train sft out/train/kg-api.jsonl --task kg-api --out out/train/kg-api --adapter services/generator/adapters/kg-api $(TRAIN_KG_API) $(ARGS)
 
+# What it is fitted on are made-up questions: real ones are for measuring.
+fit-confidence: setup generator ## Fit when the embedded model abstains, and ship it; real runs to report on in ARGS="--apply-to RUN".
+	$(BIN)/cragmesh train questions
+	$(BIN)/cragmesh down
+	CRAGMESH_ABSTAIN=0 $(BIN)/cragmesh up
+	$(BIN)/cragmesh eval run out/train/questions.jsonl --strategy adaptive --out $(EVAL_OUT)/embedded/made-up
+	$(BIN)/cragmesh down
+	$(BIN)/cragmesh calibrate $(EVAL_OUT)/embedded/made-up --generator SmolLM2-135M-Instruct+answer --out services/gateway/data/confidence/SmolLM2-135M-Instruct+answer.json --report $(EVAL_OUT)/embedded/made-up-fit $(ARGS)
+
 bench-adapters: up ## Measure what switching between the base model and its adapters costs.
 	$(BIN)/python -m tests.bench.adapters $(ARGS)
 

@@ -1,5 +1,6 @@
-"""`cragmesh train synthesise`: training data of our own, each prompt exactly as the serving side renders it."""
+"""`cragmesh train synthesise` and `questions`: data of our own, each prompt exactly as the serving side renders it."""
 
+import json
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
@@ -10,7 +11,7 @@ from rich.progress import Progress
 from rich.table import Table
 
 from services.cli.ask import PROBLEM
-from services.cli.console import err, out, say, write
+from services.cli.console import err, fail, out, write
 
 FOLDER = Path("out/train")
 UPDATE_EVERY = 100
@@ -52,13 +53,42 @@ def synthesise(
         try:
             kinds = dataset.write(path, counted())
         except WriteFailed as error:
-            say(str(error), "red")
-            raise typer.Exit(PROBLEM) from None
+            fail(str(error), PROBLEM)
     table = Table("what", "shares", title=f"{task}: {sum(kinds.values()):,} examples, seed {seed}")
     for name, counts in (("kind", kinds), ("question type", types), ("domain", domains)):
         table.add_row(name, ", ".join(f"{key} {number / count:.1%}" for key, number in counts.most_common()))
     out.print(table)
     write(str(path))
+
+
+def questions(
+    count: Annotated[int, typer.Option(min=1, max=100_000, help="How many questions.")] = 400,
+    seed: Annotated[int, typer.Option(min=0, help="Another than that of the examples: these are to be new.")] = 7_777,
+    to: Annotated[Path, typer.Option("--out", help="File to write.")] = FOLDER / "questions.jsonl",
+) -> None:
+    """Make up questions with contexts for `cragmesh eval run`, to fit on a run of them when `adaptive` abstains."""
+    from services.evaluator.judge.protocol import label_kind_of
+    from services.trainer.synthesise import answers
+
+    lines = [
+        {
+            "id": f"made-up-{seed}-{number:06d}",
+            "query": record.query,
+            "query_time": record.query_time.isoformat(),
+            "domain": record.domain,
+            "question_type": record.question_type,
+            "contexts": list(record.passages),
+            "label": record.answer,
+            "label_kind": label_kind_of(record.answer),
+        }
+        for number, record in enumerate(answers.generate(count, seed))
+    ]
+    try:
+        to.parent.mkdir(parents=True, exist_ok=True)
+        to.write_text("".join(json.dumps(line, ensure_ascii=False) + "\n" for line in lines), encoding="utf-8")
+    except OSError as error:
+        fail(f"{to}: {error.strerror or error}", PROBLEM)
+    write(str(to))
 
 
 def examples(task: str, count: int, seed: int) -> Iterator[Any]:

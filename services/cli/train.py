@@ -16,7 +16,7 @@ from rich.text import Text
 
 from services.cli.ask import PROBLEM, UNREACHABLE, USAGE
 from services.cli.console import err, fail, plain, say, write
-from services.cli.synthesise import synthesise
+from services.cli.synthesise import questions, synthesise
 from services.generator.errors import GeneratorError
 from services.generator.launch import read_profile
 from services.generator.settings import GeneratorSettings
@@ -36,6 +36,7 @@ app = typer.Typer(
 )
 
 app.command()(synthesise)
+app.command()(questions)
 
 Task = Literal["answer", "kg-api"]
 

@@ -24,7 +24,7 @@ class Db3(Strategy):
     name = "db3"
     summary = (
         "Winner of CRAG 2024: an answer from the knowledge graph comes first; else the web: the 5 best pages by "
-        "snippet, parent-child chunks, recall 50, rerank 5, 4,000 tokens of context, a prompt that allows for "
+        "snippet, parent-child chunks, recall 50, rerank 5, a context of up to 4,000 tokens, a prompt that allows for "
         "abstention."
     )
 

@@ -4,19 +4,21 @@ import random
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 
-from services.trainer.synthesise import finance, movies, music, prose, sports
+from services.trainer.synthesise import finance, movies, music, prose, sports, web
 from services.trainer.synthesise.names import Names
 from services.trainer.synthesise.record import Kind, Record
 from services.trainer.synthesise.voice import Voice
 
 Pattern = Callable[[Voice, Names], Record]
-# Shares of the domains among questions with a time of the contest, open prose above its own for its variety.
+# Shares of the domains among questions with a time of the contest, where records were looked up; and web pages, which
+# the mesh reads where its graph does not answer.
 DOMAINS: tuple[tuple[float, Sequence[tuple[float, Pattern]]], ...] = (
     (26.0, finance.PATTERNS),
     (36.0, movies.PATTERNS),
     (20.0, music.PATTERNS),
     (13.0, sports.PATTERNS),
     (5.0, prose.PATTERNS),
+    (45.0, web.PATTERNS),
 )
 # Shares of what is to be said: among questions with a time of the contest, abstentions are a third.
 KINDS: dict[Kind, float] = {"answer": 0.55, "unknown": 0.33, "invalid_question": 0.12}

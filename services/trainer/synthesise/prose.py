@@ -274,14 +274,14 @@ KINDS: dict[str, tuple[tuple[str, ...], tuple[Fact, ...]]] = {
         ),
     ),
 }
-_FALSE = {
+FALSE_QUESTIONS = {
     "building": ("who bought {x} in {y} after the fire", "why was {x} torn down in {y}"),
     "place": ("when did {x} win the olympic bid for {y}", "who became king of {x} in {y}"),
     "person": ("in what year did {x} die", "where is {x} buried"),
     "organisation": ("when did {x} go bankrupt", "who closed {x} down in {y}"),
     "product": ("why was {x} never released", "who stopped the release of {x} in {y}"),
 }
-_CONTRADICTION = {
+CONTRADICTIONS = {
     "building": "It has never changed hands, has never burned and still stands.",
     "place": "It has never had a king and has never taken part in an Olympic bid.",
     "person": "[He|She] is alive and lives in {p}.",
@@ -290,7 +290,8 @@ _CONTRADICTION = {
 }
 
 
-def _name(v: Voice, n: Names, kind: str) -> str:
+def named_thing(v: Voice, n: Names, kind: str) -> str:
+    """What a building, a place ... is called."""
     match kind:
         case "building":
             return (
@@ -315,7 +316,7 @@ def passage(v: Voice, n: Names) -> Record:
     when = v.moment()
     kind = v.pick(list(KINDS))
     leads, facts = KINDS[kind]
-    who, place = _name(v, n, kind), n.place()
+    who, place = named_thing(v, n, kind), n.place()
     chosen = v.some(facts, v.between(2, len(facts)))
     wanted = chosen[0]
     values = {fact.key: fact.value(v, n) for fact in chosen}
@@ -338,8 +339,8 @@ def passage(v: Voice, n: Names) -> Record:
         if v.chance(0.3):
             body = f"summary of {subject}: {body}"
     if case == "false":
-        query = v.say(v.pick(_FALSE[kind]), x=who, y=v.between(1950, 2020))
-        return invalid(v.typed(query), when, DOMAIN, (f"{body} {v.say(_CONTRADICTION[kind], p=place)}",))
+        query = v.say(v.pick(FALSE_QUESTIONS[kind]), x=who, y=v.between(1950, 2020))
+        return invalid(v.typed(query), when, DOMAIN, (f"{body} {v.say(CONTRADICTIONS[kind], p=place)}",))
     query = v.typed(v.ask(wanted.nouns, wanted.whole, x=who))
     others = [dialects.page(v, n) for _ in range(v.between(1, 3))] if case == "pages" or v.chance(0.1) else []
     found = dialects.shuffled(v, [body, *others])

@@ -15,7 +15,8 @@ import typer
 from typer.testing import CliRunner
 
 from services.cli.proving import executor, holds, proven
-from services.cli.synthesise import examples, synthesise
+from services.cli.synthesise import examples, questions, synthesise
+from services.evaluator.data import Skip, Source
 from services.gateway import prompts
 from services.gateway.evidence import Evidence
 from services.gateway.steps.generate import TAUGHT_PROMPT, chat
@@ -49,6 +50,21 @@ def good(batch: tuple[World, list[Drawn]]) -> list[Drawn]:
     world, drawn = batch
     with executor(world.rows()) as execute:
         return [one for one in drawn if proven(execute, one)]
+
+
+def test_questions_are_read_by_the_evaluator(tmp_path: Path) -> None:
+    asking = typer.Typer()
+    asking.command()(questions)
+    path = tmp_path / "questions.jsonl"
+    result = CliRunner().invoke(asking, ["--count", "60", "--out", str(path)])
+    assert result.exit_code == 0, result.output
+    skipped: list[Skip] = []
+    items = list(Source([path], on_skip=skipped.append, timed_only=True).items())
+    assert (len(items), skipped) == (60, [])
+    assert {item.label_kind for item in items} == {"answer", "idk", "invalid"}
+    assert all(item.body["evidence"] for item in items)
+    taught = {record.query for record in answers.generate(200, 0)}
+    assert not taught & {item.query for item in items}
 
 
 def test_a_seed_makes_one_file(tmp_path: Path) -> None:
