@@ -14,7 +14,7 @@ BIN := .venv/bin
 TORCH := $(shell sed -n 's/^ *"\(torch==[^"]*\)".*/\1/p' pyproject.toml | head -n 1)
 STAMP := .setup/installed-$(shell cksum < pyproject.toml | tr -d ' ')
 
-.PHONY: help setup generator demo up down status logs lint format test test-fast contracts bench bench-ranking bench-records bench-names bench-kg eval-kg bench-classifier eval-classifier eval eval-answers eval-check eval-baseline train-data train-adapters bench-training bench-adapters test-page audit saturation eval-calculator eval-embedded eval-corpus bench-index eval-papers eval-premise fuzz-calculator injection hang-up overload load rolling-restart k8s-check compose-check compose-test wheels clean distclean
+.PHONY: help setup generator demo up down status logs lint format test test-fast contracts bench bench-ranking bench-records bench-names bench-kg eval-kg bench-classifier eval-classifier eval eval-answers eval-check eval-baseline train-data train-adapters bench-training bench-adapters test-page audit saturation eval-calculator eval-embedded eval-pages fit-confidence eval-corpus bench-index eval-papers eval-premise fuzz-calculator injection hang-up overload load rolling-restart k8s-check compose-check compose-test wheels clean distclean
 
 help: ## Show this list.
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  %-16s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
@@ -172,6 +172,10 @@ eval-embedded: setup generator ## The embedded model on real questions, contexts
 	$(BIN)/cragmesh down
 	$(BIN)/cragmesh up
 	$(BIN)/cragmesh eval run "$(DATA)/crag_kg_qa.jsonl" --timed --strategy adaptive --out $(EVAL_OUT)/embedded/adaptive $(ARGS)
+
+eval-pages: up ## FreshQA's questions over long Wikipedia pages, by the running mesh; ARGS="--strategy adaptive --limit 60".
+	$(BIN)/python -W ignore -m tests.bench.wiki_pages --out $(EVAL_OUT)/freshqa-pages.jsonl
+	$(BIN)/cragmesh eval run $(EVAL_OUT)/freshqa-pages.jsonl --out $(EVAL_OUT)/freshqa-pages $(ARGS)
 
 eval-corpus: setup ## Answers found in a collection: dense, BM25, hybrid, reranked; needs CRAGMESH_EVAL_DATA.
 	$(BIN)/python -W ignore -m tests.bench.corpus $(ARGS)
