@@ -24,7 +24,7 @@ class GatewaySettings(KitSettings, MeshUrls):
     # The evaluator's reports that the page shows; when empty those of `out/eval` here, and those that are shipped.
     reports_dir: Path | None = None
     # Used when a request names none.
-    default_strategy: str = "db3"
+    default_strategy: str = "adaptive"
     # Kept back from every budget for writing the answer; what is left under it is never given to a stage.
     safety_margin_s: float = Field(0.3, ge=0.05, le=5)
     # What the embedded model reads: with more it is wrong more often, and half as fast. A larger model gets 4,000 (db3,

@@ -119,7 +119,7 @@ async def test_strategies_are_listed(gateway: httpx.AsyncClient) -> None:
     listed = (await gateway.get("/strategies")).json()["strategies"]
     names = {"adaptive", "db3", "electric-sheep", "weknow", "naive-rag", "closed-book"}
     assert {item["name"] for item in listed} == names
-    assert [item["name"] for item in listed if item["default"]] == ["db3"]
+    assert [item["name"] for item in listed if item["default"]] == ["adaptive"]
 
 
 @pytest.mark.parametrize(
