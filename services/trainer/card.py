@@ -92,7 +92,7 @@ def card(name: str, result: Result) -> str:
             "",
             f"On {len(data.scored)} examples kept back, answered greedily:",
             "",
-            "| measure | base model | adapter |",
+            "| measure | before | after |",
             "|---|---|---|",
             *(f"| {' | '.join(row)} |" for row in rows),
             "",

@@ -22,19 +22,19 @@ class Fact:
     key: str
 
 
-def _year(low: int, high: int) -> Callable[[Voice, Names], str]:
+def year_between(low: int, high: int) -> Callable[[Voice, Names], str]:
     return lambda v, n: str(v.between(low, high))
 
 
-def _number(low: int, high: int, unit: str = "") -> Callable[[Voice, Names], str]:
+def number_between(low: int, high: int, unit: str = "") -> Callable[[Voice, Names], str]:
     return lambda v, n: f"{v.between(low, high):,}{unit}"
 
 
-def _person(v: Voice, n: Names) -> str:
+def a_person(v: Voice, n: Names) -> str:
     return n.person()
 
 
-def _place(v: Voice, n: Names) -> str:
+def a_place(v: Voice, n: Names) -> str:
     return n.place()
 
 
@@ -54,42 +54,42 @@ KINDS: dict[str, tuple[tuple[str, ...], tuple[Fact, ...]]] = {
                 ("It was [completed|opened|finished] in {y}.", "Work on it ended in {y}."),
                 ("the year {x} was [opened|completed|finished]",),
                 ("when [was {x} completed|did {x} open|was {x} built]",),
-                _year(1500, 2021),
+                year_between(1500, 2021),
                 "opened",
             ),
             Fact(
                 ("It stands {y} tall.", "Its height is {y}."),
                 ("the height of {x}",),
                 ("how [tall|high] is {x}",),
-                _number(18, 640, " m"),
+                number_between(18, 640, " m"),
                 "height",
             ),
             Fact(
                 ("It was designed by {y}.", "The architect was {y}."),
                 ("the architect of {x}",),
                 ("who [designed|was the architect of] {x}",),
-                _person,
+                a_person,
                 "architect",
             ),
             Fact(
                 ("It has {y} [floors|storeys].",),
                 ("the number of floors of {x}",),
                 ("how many floors does {x} have",),
-                _number(3, 120),
+                number_between(3, 120),
                 "floor count",
             ),
             Fact(
                 ("It holds {y} [people|visitors].", "Its capacity is {y}."),
                 ("the capacity of {x}",),
                 ("how many people does {x} hold",),
-                _number(800, 90000),
+                number_between(800, 90000),
                 "capacity",
             ),
             Fact(
                 ("It cost ${y} million [to build|].",),
                 ("the cost of building {x}",),
                 ("how [much did {x} cost|expensive was {x}] to build",),
-                _number(2, 900),
+                number_between(2, 900),
                 "cost",
             ),
         ),
@@ -104,42 +104,42 @@ KINDS: dict[str, tuple[tuple[str, ...], tuple[Fact, ...]]] = {
                 ("It has a population of {y}.", "As of the last census, {y} people lived there."),
                 ("the population of {x}", "the number of [people|inhabitants] in {x}"),
                 ("how many people live in {x}",),
-                _number(300, 4000000),
+                number_between(300, 4000000),
                 "population",
             ),
             Fact(
                 ("The mayor is {y}.", "{y} was elected mayor."),
                 ("the mayor of {x}",),
                 ("who is the mayor of {x}",),
-                _person,
+                a_person,
                 "mayor",
             ),
             Fact(
                 ("It was founded in {y}.", "It was settled in {y}."),
                 ("the year {x} was founded",),
                 ("when was {x} founded",),
-                _year(900, 1950),
+                year_between(900, 1950),
                 "founded",
             ),
             Fact(
                 ("It covers an area of {y}.",),
                 ("the area of {x}",),
                 ("how large is {x}",),
-                _number(4, 2000, " km2"),
+                number_between(4, 2000, " km2"),
                 "area",
             ),
             Fact(
                 ("It lies at an elevation of {y}.",),
                 ("the elevation of {x}",),
                 ("how high does {x} lie", "at what elevation is {x}"),
-                _number(2, 3000, " m"),
+                number_between(2, 3000, " m"),
                 "elevation",
             ),
             Fact(
                 ("Its twin town is {y}.",),
                 ("the twin town of {x}",),
                 ("which town is {x} twinned with",),
-                _place,
+                a_place,
                 "twin town",
             ),
         ),
@@ -168,14 +168,14 @@ KINDS: dict[str, tuple[tuple[str, ...], tuple[Fact, ...]]] = {
                 ("[He|She] married {y}.", "[His|Her] spouse is {y}."),
                 ("the [spouse|partner] of {x}",),
                 ("who [is|was] {x} married to", "who did {x} marry"),
-                _person,
+                a_person,
                 "spouse",
             ),
             Fact(
                 ("[He|She] has {y} children.",),
                 ("the number of children {x} has",),
                 ("how many [children|kids] does {x} have",),
-                _number(2, 9),
+                number_between(2, 9),
                 "children",
             ),
             Fact(
@@ -189,7 +189,7 @@ KINDS: dict[str, tuple[tuple[str, ...], tuple[Fact, ...]]] = {
                 ("[He|She] took office in {y}.",),
                 ("the year {x} took office",),
                 ("when did {x} take office",),
-                _year(1850, 2022),
+                year_between(1850, 2022),
                 "term start",
             ),
         ),
@@ -204,28 +204,28 @@ KINDS: dict[str, tuple[tuple[str, ...], tuple[Fact, ...]]] = {
                 ("It was founded by {y}.", "Its founder is {y}."),
                 ("the founder of {x}",),
                 ("who [founded|started] {x}",),
-                _person,
+                a_person,
                 "founder",
             ),
             Fact(
                 ("It was [founded|established] in {y}.",),
                 ("the year {x} was founded",),
                 ("when was {x} [founded|established|started]",),
-                _year(1780, 2020),
+                year_between(1780, 2020),
                 "founded",
             ),
             Fact(
                 ("It has {y} [members|employees].",),
                 ("the number of [members|employees|people] of {x}",),
                 ("how many [members|employees|people] does {x} have",),
-                _number(20, 400000),
+                number_between(20, 400000),
                 "members",
             ),
             Fact(
                 ("Its [chairman|president|director] is {y}.",),
                 ("the [head|leader|president|director] of {x}",),
                 ("who [leads|heads|runs] {x}",),
-                _person,
+                a_person,
                 "president",
             ),
             Fact(
@@ -247,7 +247,7 @@ KINDS: dict[str, tuple[tuple[str, ...], tuple[Fact, ...]]] = {
                 ("It was first released in {y}.", "It came out in {y}."),
                 ("the year {x} [came out|was released]",),
                 ("when [was {x} released|did {x} come out]",),
-                _year(1970, 2023),
+                year_between(1970, 2023),
                 "released",
             ),
             Fact(
@@ -261,14 +261,14 @@ KINDS: dict[str, tuple[tuple[str, ...], tuple[Fact, ...]]] = {
                 ("It sold {y} copies.",),
                 ("the number of copies {x} sold",),
                 ("how many [copies|units] did {x} sell",),
-                _number(900, 9000000),
+                number_between(900, 9000000),
                 "sales",
             ),
             Fact(
                 ("It has {y} [episodes|levels|volumes|versions].",),
                 ("the number of [episodes|parts] of {x}",),
                 ("how many [episodes|parts] does {x} have",),
-                _number(3, 300),
+                number_between(3, 300),
                 "parts",
             ),
         ),

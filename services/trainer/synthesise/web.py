@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 
 from services.trainer.synthesise import prose
 from services.trainer.synthesise.names import Names
-from services.trainer.synthesise.prose import Fact
+from services.trainer.synthesise.prose import Fact, a_person, number_between, year_between
 from services.trainer.synthesise.record import Record, answered, invalid, unknown
 from services.trainer.synthesise.voice import MONTHS, Voice
 
@@ -16,24 +16,8 @@ PASSAGES = (1, 3)
 ROWS, COLUMNS = (4, 9), (2, 4)
 
 
-def _person(v: Voice, n: Names) -> str:
-    return n.person()
-
-
-def _place(v: Voice, n: Names) -> str:
-    return n.place()
-
-
 def _coined(prefix: str) -> Callable[[Voice, Names], str]:
     return lambda v, n: f"{v.say(prefix)} {n.coined()}"
-
-
-def _year(low: int, high: int) -> Callable[[Voice, Names], str]:
-    return lambda v, n: str(v.between(low, high))
-
-
-def _number(low: int, high: int, unit: str = "") -> Callable[[Voice, Names], str]:
-    return lambda v, n: f"{v.between(low, high):,}{unit}"
 
 
 def _day(v: Voice, n: Names) -> str:
@@ -66,14 +50,14 @@ STORIES: dict[str, tuple[tuple[str, ...], tuple[Fact, ...]]] = {
                 ),
                 ("the first [person|one|human] to [arrive|set foot there] during {x}",),
                 ("who [was the first to arrive|got there first|set foot there first] during {x}",),
-                _person,
+                a_person,
                 "first arrival",
             ),
             Fact(
                 ("{y} [led|commanded] the [party|undertaking] [from start to end|until the winter].",),
                 ("the [leader|commander|head] of {x}",),
                 ("who [led|was in charge of|commanded] {x}",),
-                _person,
+                a_person,
                 "leader",
             ),
             Fact(
@@ -87,14 +71,14 @@ STORIES: dict[str, tuple[tuple[str, ...], tuple[Fact, ...]]] = {
                 ("[Altogether|In all] it [took|lasted] {y}, [twice the time planned|a month less than feared].",),
                 ("the [length|duration] of {x}",),
                 ("how long did {x} [last|take|go on]",),
-                _number(9, 900, " days"),
+                number_between(9, 900, " days"),
                 "duration",
             ),
             Fact(
                 ("{y} [of them|members] came home.", "Of all who went, {y} came back."),
                 ("the number of [survivors|people who returned] of {x}",),
                 ("how many people [survived|came back from|returned from] {x}",),
-                _number(3, 90),
+                number_between(3, 90),
                 "survivors",
             ),
         ),
@@ -112,21 +96,21 @@ STORIES: dict[str, tuple[tuple[str, ...], tuple[Fact, ...]]] = {
                 ),
                 ("the length of {x}",),
                 ("how long is {x}",),
-                _number(20, 4000, " km"),
+                number_between(20, 4000, " km"),
                 "length",
             ),
             Fact(
                 ("[Nobody stood on top|The summit was not reached] [before|until] {y}.",),
                 ("the year of the first ascent of {x}",),
                 ("[when|in which year] was {x} first climbed", "when did people first [climb|reach the top of] {x}"),
-                _year(1780, 1975),
+                year_between(1780, 1975),
                 "first ascent",
             ),
             Fact(
                 ("[At its deepest|In the middle] the water goes down {y}.",),
                 ("the depth of {x}",),
                 ("how deep is {x}",),
-                _number(12, 1600, " m"),
+                number_between(12, 1600, " m"),
                 "depth",
             ),
             Fact(
@@ -140,7 +124,7 @@ STORIES: dict[str, tuple[tuple[str, ...], tuple[Fact, ...]]] = {
                 ("[The first to describe it was|It was first drawn by] {y}.",),
                 ("the discoverer of {x}",),
                 ("who [discovered|first described] {x}",),
-                _person,
+                a_person,
                 "discoverer",
             ),
         ),
@@ -158,14 +142,14 @@ STORIES: dict[str, tuple[tuple[str, ...], tuple[Fact, ...]]] = {
                 ),
                 ("the winner of {x}",),
                 ("who [won|was the winner of] {x}",),
-                _person,
+                a_person,
                 "winner",
             ),
             Fact(
                 ("{y} [came second|had to settle for silver|lost the last round].",),
                 ("the runner-up of {x}",),
                 ("who [was the runner-up|came second] in {x}",),
-                _person,
+                a_person,
                 "runner-up",
             ),
             Fact(
@@ -179,7 +163,7 @@ STORIES: dict[str, tuple[tuple[str, ...], tuple[Fact, ...]]] = {
                 ("{y} [looked on|were in the stands|people came].",),
                 ("the attendance of {x}",),
                 ("how many [people|spectators] [attended|watched|saw] {x}",),
-                _number(400, 90000),
+                number_between(400, 90000),
                 "attendance",
             ),
             Fact(
@@ -201,14 +185,14 @@ STORIES: dict[str, tuple[tuple[str, ...], tuple[Fact, ...]]] = {
                 ("[It came from the mind of|Behind it stood|The idea was that of] {y}.",),
                 ("the inventor of {x}",),
                 ("who [invented|came up with|is the inventor of] {x}",),
-                _person,
+                a_person,
                 "inventor",
             ),
             Fact(
                 ("The patent [was granted|came] in {y}.",),
                 ("the year {x} was patented",),
                 ("when was {x} patented", "in what year did {x} get its patent"),
-                _year(1820, 2015),
+                year_between(1820, 2015),
                 "patent",
             ),
             Fact(
@@ -222,14 +206,14 @@ STORIES: dict[str, tuple[tuple[str, ...], tuple[Fact, ...]]] = {
                 ("It [weighed|tipped the scales at] {y}.",),
                 ("the weight of {x}",),
                 ("how [heavy|much] [was|is] {x}[| in weight]",),
-                _number(2, 4000, " kg"),
+                number_between(2, 4000, " kg"),
                 "weight",
             ),
             Fact(
                 ("{y} [were made|left the factory] [before the line closed|in all].",),
                 ("the number of units of {x} [made|produced]",),
                 ("how many [of {x} were made|units of {x} were produced]",),
-                _number(40, 900000),
+                number_between(40, 900000),
                 "units",
             ),
         ),
