@@ -174,6 +174,7 @@ eval-embedded: setup generator ## The embedded model on real questions, contexts
 	$(BIN)/cragmesh eval run "$(DATA)/crag_kg_qa.jsonl" --timed --strategy adaptive --out $(EVAL_OUT)/embedded/adaptive $(ARGS)
 
 eval-pages: up ## FreshQA's questions over long Wikipedia pages, by the running mesh; ARGS="--strategy adaptive --limit 60".
+	@test -n "$(DATA)"
 	$(BIN)/python -W ignore -m tests.bench.wiki_pages --out $(EVAL_OUT)/freshqa-pages.jsonl
 	$(BIN)/cragmesh eval run $(EVAL_OUT)/freshqa-pages.jsonl --out $(EVAL_OUT)/freshqa-pages $(ARGS)
 
