@@ -67,27 +67,30 @@ def questions(
     to: Annotated[Path, typer.Option("--out", help="File to write.")] = FOLDER / "questions.jsonl",
 ) -> None:
     """Make up questions with contexts for `cragmesh eval run`, to fit on a run of them when `adaptive` abstains."""
+    from services.evaluator.errors import WriteFailed
     from services.evaluator.judge.protocol import label_kind_of
+    from services.evaluator.report import files
     from services.trainer.synthesise import answers
 
-    lines = [
-        {
-            "id": f"made-up-{seed}-{number:06d}",
-            "query": record.query,
-            "query_time": record.query_time.isoformat(),
-            "domain": record.domain,
-            "question_type": record.question_type,
-            "contexts": list(record.passages),
-            "label": record.answer,
-            "label_kind": label_kind_of(record.answer),
-        }
-        for number, record in enumerate(answers.generate(count, seed))
-    ]
+    with err.status("making up questions"):
+        lines = [
+            {
+                "id": f"made-up-{seed}-{number:06d}",
+                "query": record.query,
+                "query_time": record.query_time.isoformat(),
+                "domain": record.domain,
+                "question_type": record.question_type,
+                "contexts": list(record.passages),
+                "label": record.answer,
+                "label_kind": label_kind_of(record.answer),
+            }
+            for number, record in enumerate(answers.generate(count, seed))
+        ]
+    text = "".join(json.dumps(line, ensure_ascii=False) + "\n" for line in lines)
     try:
-        to.parent.mkdir(parents=True, exist_ok=True)
-        to.write_text("".join(json.dumps(line, ensure_ascii=False) + "\n" for line in lines), encoding="utf-8")
-    except OSError as error:
-        fail(f"{to}: {error.strerror or error}", PROBLEM)
+        files.write(to.parent, {to.name: text.encode()})
+    except WriteFailed as error:
+        fail(str(error), PROBLEM)
     write(str(to))
 
 

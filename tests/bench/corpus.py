@@ -29,6 +29,7 @@ from numpy.typing import NDArray
 
 from proto.collections import BM25, CreateCollection, Document, SearchRequest, SearchResponse
 from services.cli.progress import counting
+from services.gateway.steps.retrieve import CANDIDATES, POOL
 from services.reranker.scorers import Pairs, Scorer, build_scorer
 from services.retriever.collections.ingest import searched
 from services.retriever.collections.service import CollectionService
@@ -38,9 +39,6 @@ from tests.bench.ranking import UNTELLING, holds, normal
 
 NAME = "wikipedia"
 BATCH_CHARS = 200_000
-CANDIDATES = 150
-# What the reranker reads; the gateway's strategies send it as many of a collection.
-POOL = 20
 DEPTHS = (1, 5, 10)
 RESAMPLES = 10_000
 SYSTEMS = ("dense", "BM25", "hybrid", "hybrid + rerank")
@@ -52,6 +50,18 @@ Shares = NDArray[np.float64]
 class Question:
     text: str
     answers: tuple[str, ...]
+
+
+def pages(root: pathlib.Path) -> dict[str, str]:
+    """The Wikipedia pages that FreshQA's questions name: title to text."""
+    with gzip.open(root / "freshqa_wiki_docs.jsonl.gz", "rt", encoding="utf-8") as file:
+        return {row["title"]: row["text"] for row in map(json.loads, file)}
+
+
+def body(text: str) -> str:
+    """A page's text without the line that says its title."""
+    head, _, rest = text.partition("\n")
+    return rest if head.startswith("Title: ") else text
 
 
 def questions(root: pathlib.Path, documents: Mapping[str, str]) -> list[Question]:
@@ -69,9 +79,7 @@ def questions(root: pathlib.Path, documents: Mapping[str, str]) -> list[Question
 def batches(documents: Mapping[str, str]) -> Iterator[list[Document]]:
     batch: list[Document] = []
     for title, text in documents.items():
-        head, _, body = text.partition("\n")
-        body = body if head.startswith("Title: ") else text
-        batch.append(Document(id=title, title=title.replace("_", " "), text=body))
+        batch.append(Document(id=title, title=title.replace("_", " "), text=body(text)))
         if sum(len(document.text) for document in batch) >= BATCH_CHARS:
             yield batch
             batch = []
@@ -226,8 +234,7 @@ def main() -> None:
         print("eval-corpus: CRAGMESH_EVAL_DATA is not set, so there is no corpus; nothing was measured")
         return
     root = pathlib.Path(place)
-    with gzip.open(root / "freshqa_wiki_docs.jsonl.gz", "rt") as file:
-        documents = {row["title"]: row["text"] for row in map(json.loads, file)}
+    documents = pages(root)
     asked = questions(root, documents)
     if args.n:
         asked = random.Random(args.seed).sample(asked, min(args.n, len(asked)))

@@ -10,7 +10,6 @@ CRAGMESH_GATEWAY_URL. Writes `out/premise.json` and `out/premise.png`.
 
 import argparse
 import asyncio
-import gzip
 import hashlib
 import json
 import os
@@ -28,9 +27,10 @@ from proto.answer import AnswerResponse
 from services.cli.progress import counting
 from services.evaluator.mesh import MeshClient, NoAnswer
 from services.kit.settings import MeshUrls
+from tests.bench.corpus import pages as wikipedia
 
 OUT = pathlib.Path("out")
-QUESTIONS, PAGES = "freshqa.jsonl", "freshqa_wiki_docs.jsonl.gz"
+QUESTIONS = "freshqa.jsonl"
 # FreshQA's answers are those of late 2023.
 ASKED_AT = "2023-12-01T12:00:00Z"
 LINES = (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9)
@@ -56,8 +56,7 @@ class Outcome:
 
 def load(folder: pathlib.Path) -> tuple[list[Case], dict[str, str]]:
     """Questions, and pages by the name that the questions know them by."""
-    with gzip.open(folder / PAGES, "rt", encoding="utf-8") as file:
-        texts = {row["title"].replace(" ", "_"): row["text"] for row in map(json.loads, file)}
+    texts = {title.replace(" ", "_"): text for title, text in wikipedia(folder).items()}
     cases = []
     for line in (folder / QUESTIONS).read_text(encoding="utf-8").splitlines():
         row = json.loads(line)

@@ -7,7 +7,6 @@ with a false premise, whose answer is "invalid question". The data are found thr
 """
 
 import argparse
-import gzip
 import html
 import json
 import os
@@ -17,7 +16,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from services.evaluator.judge.protocol import INVALID
-from tests.bench.corpus import questions
+from tests.bench.corpus import body, pages, questions
 
 PAGES = 5
 SNIPPET_CHARS = 200
@@ -27,8 +26,7 @@ QUERY_TIME = "12/01/2023, 12:00:00 PT"
 
 def page(title: str, text: str) -> dict[str, str]:
     """A search result around a Wikipedia page."""
-    head, _, body = text.partition("\n")
-    paragraphs = [line for line in (body if head.startswith("Title: ") else text).split("\n") if line.strip()]
+    paragraphs = [line for line in body(text).split("\n") if line.strip()]
     name = html.escape(title.replace("_", " "))
     told = "".join(f"<p>{html.escape(paragraph)}</p>" for paragraph in paragraphs)
     return {
@@ -41,8 +39,7 @@ def page(title: str, text: str) -> dict[str, str]:
 
 def records(root: pathlib.Path, false_premises: int, seed: int) -> Iterator[dict[str, Any]]:
     """The records in an order of their own."""
-    with gzip.open(root / "freshqa_wiki_docs.jsonl.gz", "rt") as file:
-        documents = {row["title"]: row["text"] for row in map(json.loads, file)}
+    documents = pages(root)
     rows = [json.loads(line) for line in (root / "freshqa.jsonl").read_text().splitlines()]
     telling = {question.text for question in questions(root, documents)}
     named = [row for row in rows if own_pages(row, documents)]

@@ -311,6 +311,11 @@ def named_thing(v: Voice, n: Names, kind: str) -> str:
             return n.film()
 
 
+def said(fact: Fact, value: str) -> str:
+    """A value as it is answered: with what the sentences around it say of its unit."""
+    return f"${value} million" if fact.key == "cost" else value
+
+
 def passage(v: Voice, n: Names) -> Record:
     """A fact in an entry of some sentences, or in an infobox; among other pages now and then."""
     when = v.moment()
@@ -346,9 +351,8 @@ def passage(v: Voice, n: Names) -> Record:
     found = dialects.shuffled(v, [body, *others])
     if case in ("absent", "stranger"):
         return unknown(query, when, DOMAIN, "simple", found)
-    answer = values[wanted.key]
-    answer = f"${answer} million" if wanted.key == "cost" else answer
-    return answered(query, when, DOMAIN, "simple", answer, found, (values[wanted.key],))
+    value = values[wanted.key]
+    return answered(query, when, DOMAIN, "simple", said(wanted, value), found, (value,))
 
 
 PATTERNS = ((1.0, passage),)

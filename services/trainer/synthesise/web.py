@@ -219,6 +219,7 @@ STORIES: dict[str, tuple[tuple[str, ...], tuple[Fact, ...]]] = {
         ),
     ),
 }
+KINDS = {**prose.KINDS, **STORIES}
 _NAMED: dict[str, tuple[str, ...]] = {
     "expedition": ("the {c} Expedition", "the {c} Crossing", "the {c} Mission", "{c} {i}"),
     "nature": ("the {c} River", "Mount {c}", "Lake {c}", "the {c} Glacier", "{c} Falls"),
@@ -271,7 +272,7 @@ def _told(v: Voice, n: Names, facts: Sequence[Fact], values: dict[str, str]) -> 
 
 def _beside(v: Voice, n: Names, kind: str) -> str:
     """A few sentences about something else, which may well say of it what is asked of another."""
-    leads, facts = {**prose.KINDS, **STORIES}[kind]
+    leads, facts = KINDS[kind]
     name = _thing(v, n, kind)
     told = [v.say(v.pick(fact.sentences), x=name, y=fact.value(v, n)) for fact in v.some(facts, v.between(1, 3))]
     return " ".join([v.say(v.pick(leads), x=name, p=n.place()), *told])
@@ -300,9 +301,8 @@ def _passages(v: Voice, n: Names, title: str, telling: Sequence[str], others: Se
 def story(v: Voice, n: Names) -> Record:
     """A fact told in a long page, in other words than the question's; other things on the page have the like."""
     when = v.moment()
-    kinds = {**prose.KINDS, **STORIES}
-    kind = v.weighted({name: 2.0 if name in STORIES else 1.0 for name in kinds})
-    leads, facts = kinds[kind]
+    kind = v.weighted({name: 2.0 if name in STORIES else 1.0 for name in KINDS})
+    leads, facts = KINDS[kind]
     who, other = _thing(v, n, kind), _thing(v, n, kind)
     case = v.weighted({"right": 6.5, "absent": 2.0, "stranger": 1.0, "false": 0.7})
     chosen = v.some(facts, v.between(2, len(facts)))
@@ -312,7 +312,7 @@ def story(v: Voice, n: Names) -> Record:
     v.rng.shuffle(shown)
     subject = other if case == "stranger" else who
     telling = [v.say(v.pick(leads), x=subject, p=n.place()), *_told(v, n, shown, values)]
-    others = [_beside(v, n, kind if v.chance(0.6) else v.pick(list(kinds))) for _ in range(v.between(1, 5))]
+    others = [_beside(v, n, kind if v.chance(0.6) else v.pick(list(KINDS))) for _ in range(v.between(1, 5))]
     if case == "false" and kind in prose.CONTRADICTIONS:
         telling.append(v.say(prose.CONTRADICTIONS[kind], p=n.place()))
         query = v.say(v.pick(prose.FALSE_QUESTIONS[kind]), x=who, y=v.between(1950, 2020))
@@ -321,17 +321,15 @@ def story(v: Voice, n: Names) -> Record:
     found = tuple(_passages(v, n, subject, telling, others))
     if case in ("absent", "stranger"):
         return unknown(query, when, DOMAIN, "simple", found)
-    answer = values[wanted.key]
-    answer = f"${answer} million" if wanted.key == "cost" else answer
-    return answered(query, when, DOMAIN, "simple", answer, found, (values[wanted.key],))
+    value = values[wanted.key]
+    return answered(query, when, DOMAIN, "simple", prose.said(wanted, value), found, (value,))
 
 
 def table(v: Voice, n: Names) -> Record:
     """A cell of a Markdown table on a page, asked by its row; a row or a column that is not there is not known."""
     when = v.moment()
-    kinds = {**prose.KINDS, **STORIES}
-    kind = v.pick(list(kinds))
-    columns = v.some(kinds[kind][1], v.between(*COLUMNS))
+    kind = v.pick(list(KINDS))
+    columns = v.some(KINDS[kind][1], v.between(*COLUMNS))
     things = list(dict.fromkeys(_thing(v, n, kind) for _ in range(v.between(*ROWS))))
     body = [[thing, *(fact.value(v, n) for fact in columns)] for thing in things]
     case = v.weighted({"right": 7.0, "row": 1.5, "column": 1.5})
@@ -353,8 +351,8 @@ def table(v: Voice, n: Names) -> Record:
     query = v.typed(v.ask(wanted.nouns, wanted.whole, x=row[0]))
     if case != "right":
         return unknown(query, when, DOMAIN, "simple", tuple(passages))
-    answer = f"${row[place]} million" if wanted.key == "cost" else row[place]
-    return answered(query, when, DOMAIN, "simple", answer, tuple(passages), (row[place],))
+    value = row[place]
+    return answered(query, when, DOMAIN, "simple", prose.said(wanted, value), tuple(passages), (value,))
 
 
 PATTERNS = ((3.0, story), (1.0, table))
