@@ -1,5 +1,6 @@
 """`cragmesh calibrate`: fit the gateway's confidence on judged runs."""
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -7,43 +8,41 @@ import typer
 from rich.table import Table
 
 from services.cli.ask import PROBLEM
-from services.cli.console import out, say, write
+from services.cli.console import fail, out, say, write
 
 if TYPE_CHECKING:
     from services.evaluator.calibrate import Earned, Fitted
-    from services.evaluator.calibrate import Table as Questions
+    from services.evaluator.store import Judgement, Prediction
 
-SHIPPED = Path("services/gateway/data/confidence/default.json")
+FITTED = Path("services/gateway/data/confidence")
 
 
 def calibrate(
     folders: Annotated[list[Path], typer.Argument(help="Runs of `adaptive`, made with CRAGMESH_ABSTAIN=0.")],
-    to: Annotated[Path, typer.Option("--out", help="Where the gateway reads it.")] = SHIPPED,
+    generator: Annotated[
+        str, typer.Option(help="Whose answers these are: MODEL, or MODEL+ADAPTER; by default the run's only model.")
+    ] = "",
+    to: Annotated[
+        Path | None, typer.Option("--out", help="By default where the gateway looks for this generator's.")
+    ] = None,
     report: Annotated[Path, typer.Option(help="Folder of the pictures.")] = Path("out/calibration"),
     apply_to: Annotated[list[Path], typer.Option("--apply-to", help="Runs to report on, unseen by the fit.")] = [],  # noqa: B006
-    generator: Annotated[str, typer.Option(help="Whose answers these are, for the reader.")] = "",
 ) -> None:
     """Fit the probability that an answer is right, and the line under which the gateway abstains."""
     # scikit-learn and matplotlib take seconds to import, which no other command should wait for.
     from services.evaluator import calibrate as fitting
-    from services.evaluator import runs
     from services.evaluator.errors import EvaluatorError
-    from services.evaluator.store import Judgement, Prediction, RunFolder
 
-    predictions: list[Prediction] = []
-    judgements: dict[str, Judgement] = {}
     try:
-        for folder in folders:
-            found = runs.read(RunFolder(folder), lambda line: say(line, "yellow"))
-            predictions += found.predictions
-            judgements |= runs.verdicts(RunFolder(folder), found.predictions, "rules")
-        data = fitting.table(predictions, judgements)
+        generator = generator or ("" if to else _only_model(folders))
+        # A question of several runs has an answer in each, and a judgement of each.
+        data = fitting.table([pair for folder in folders for pair in _judged(folder)])
         fitted = fitting.fit(data)
         both = fitting.halves(data)
-        elsewhere = [(folder, fitting.apply(fitted, _table(folder))) for folder in apply_to]
+        elsewhere = [(folder, fitting.apply(fitted, fitting.table(_judged(folder)))) for folder in apply_to]
     except (EvaluatorError, ValueError) as error:
-        say(str(error), "red")
-        raise typer.Exit(PROBLEM) from None
+        fail(str(error), PROBLEM)
+    to = to or FITTED / f"{generator.rpartition('/')[2]}.json"
     if fitted.invalid is None:
         say(f'"invalid question" is never answered: {data.invalid.sum()} of the questions are', "yellow")
     fitting.draw(fitted, data, report)
@@ -63,13 +62,31 @@ def calibrate(
     write(str(to))
 
 
-def _table(folder: Path) -> "Questions":
-    from services.evaluator import calibrate as fitting
+def _judged(folder: Path) -> "list[tuple[Prediction, Judgement]]":
     from services.evaluator import runs
     from services.evaluator.store import RunFolder
 
     found = runs.read(RunFolder(folder), lambda line: say(line, "yellow"))
-    return fitting.table(found.predictions, runs.verdicts(RunFolder(folder), found.predictions, "rules"))
+    verdicts = runs.verdicts(RunFolder(folder), found.predictions, "rules")
+    return [(line, verdicts[line.id]) for line in found.predictions if line.id in verdicts]
+
+
+def _only_model(folders: Sequence[Path]) -> str:
+    """The model that all runs were made with.
+
+    Raises:
+        ValueError: there were several, of which one may be an adapter, or the runs do not say.
+    """
+    from services.evaluator.store import RunFolder
+
+    seen: set[str] = set()
+    for folder in folders:
+        names = RunFolder(folder).info().mesh.get("generator")
+        seen.update(map(str, names) if isinstance(names, list) else ())
+    if len(seen) != 1:
+        there = f": the runs saw {', '.join(sorted(seen))}" if seen else ""
+        raise ValueError(f"say whose answers these are, --generator MODEL or MODEL+ADAPTER{there}")
+    return seen.pop()
 
 
 def _lines(fitted: "Fitted") -> str:

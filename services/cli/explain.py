@@ -38,7 +38,7 @@ def tree(question: str, response: AnswerResponse) -> Tree:
     answer = root.add(Text.assemble(("answer ", "bold"), plain(response.answer)))
     answer.add(
         f"{response.kind}, confidence {response.confidence:.0%}, source {response.source}, strategy "
-        f"{plain(response.strategy)}, {response.usage.llm_calls} LLM calls"
+        f"{plain(response.strategy)}, LLM calls {response.usage.llm_calls}"
     )
     return root
 

@@ -163,7 +163,7 @@ def _facts(response: AnswerResponse) -> Text:
         f"confidence {response.confidence:.0%}",
         f"source {response.source}",
         f"strategy {plain(response.strategy)}",
-        f"{usage.llm_calls} LLM calls, {usage.prompt_tokens} + {usage.completion_tokens} tokens",
+        f"LLM calls {usage.llm_calls}, tokens {usage.prompt_tokens} + {usage.completion_tokens}",
     ]
     if response.classification:
         taken = response.classification

@@ -10,6 +10,7 @@ import json
 import zlib
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from itertools import combinations
 from pathlib import Path
 from typing import Any
 
@@ -33,7 +34,7 @@ MIN_INVALID = 10
 GAINS: dict[str, int] = {str(outcome): gain for outcome, gain in WEIGHTS.items()}
 BINS = 8
 # Signals by the call that brings them. A call must earn a point in a hundred questions, on held-out folds.
-COSTLY = {"samples": ("agreement", "abstain", "invalid"), "check": ("check",)}
+COSTLY = {"samples": ("agreement", "abstain", "invalid"), "check": ("check",), "memory": ("sources",)}
 PRICE = 0.01
 
 Floats = NDArray[np.float64]
@@ -52,18 +53,20 @@ class Table:
         names: the signals.
         signals: shape (questions, signals).
         answered: 1 where the model gave an answer, 0 where it abstained or called the question invalid.
+        called: 1 where the model called the question invalid.
         right: 1 where the answer is right.
         invalid: 1 where "invalid question" would be right.
         ids: the questions.
         domains: their domains.
         settled: 1 or -1 for a reply that came without signals, by a rule or for want of time, and was right or wrong:
-            no head has a say in it, and it counts all the same. Its signals are zeros.
+            no head has a say in it, and it counts all the same. Its signals are averages.
         weighed: whether a reply has signals.
     """
 
     names: tuple[str, ...]
     signals: Floats
     answered: Ints
+    called: Ints
     right: Ints
     invalid: Ints
     ids: tuple[str, ...]
@@ -77,6 +80,7 @@ class Table:
             self.names,
             self.signals[rows],
             self.answered[rows],
+            self.called[rows],
             self.right[rows],
             self.invalid[rows],
             tuple(one for one, keep in zip(self.ids, rows, strict=True) if keep),
@@ -101,23 +105,27 @@ class Earned:
     ungated: float
 
 
-def table(predictions: Sequence[Prediction], judgements: dict[str, Judgement]) -> Table:
+def table(judged: Sequence[tuple[Prediction, Judgement]]) -> Table:
     """The questions of runs, each of which must have answered whatever it could (CRAGMESH_ABSTAIN=0).
+
+    A signal that a reply lacks, because it was not asked for, counts as average, as it does in the gateway.
 
     Raises:
         TooLittle: there are hardly any.
     """
-    lines = [line for line in predictions if line.id in judgements]
+    lines = [line for line, _ in judged]
     weighed = np.array([bool(line.signals) for line in lines], bool)
     answered = np.array([int(line.kind == "answer" and bool(line.signals)) for line in lines])
     if answered.sum() < MIN_ANSWERS:
         raise TooLittle(f"{answered.sum()} answers with signals; {MIN_ANSWERS} are needed")
     names = tuple(sorted(set().union(*(line.signals for line in lines))))
-    gains = np.array([GAINS[judgements[line.id].outcome] for line in lines])
+    gains = np.array([GAINS[judgement.outcome] for _, judgement in judged])
+    signals = np.array([[line.signals.get(name, np.nan) for name in names] for line in lines])
     return Table(
         names,
-        np.array([[line.signals.get(name, 0.0) for name in names] for line in lines]),
+        np.where(np.isnan(signals), np.nanmean(signals, axis=0), signals),
         answered,
+        np.array([int(line.kind == "invalid_question" and bool(line.signals)) for line in lines]),
         (gains > 0) * answered,
         np.array([int(line.label_kind == "invalid") for line in lines]),
         tuple(line.id for line in lines),
@@ -154,12 +162,10 @@ def fit(data: Table) -> Fitted:
 
 def _cheapest_first(data: Table) -> Iterator[tuple[str, ...]]:
     """Which signals to leave out."""
-    there = {call: names for call, names in COSTLY.items() if set(names) <= set(data.names)}
-    yield tuple(name for names in there.values() for name in names)
-    if len(there) > 1:
-        yield from there.values()
-    if there:
-        yield ()
+    there = [names for names in COSTLY.values() if set(names) <= set(data.names)]
+    for calls in range(len(there), -1, -1):
+        for left_out in combinations(there, calls):
+            yield tuple(name for names in left_out for name in names)
 
 
 def _fit(data: Table) -> Fitted:
@@ -200,6 +206,7 @@ def earned(fitted: Fitted, data: Table, right: Floats, false: Floats) -> Earned:
     good = int(data.right[given].sum() + data.invalid[called].sum() + (data.settled > 0).sum())
     bad = int(given.sum() + called.sum() + abs(data.settled).sum()) - good
     everything = int(2 * data.right.sum() - data.answered.sum() + data.settled.sum())
+    everything += int((2 * data.invalid - 1) @ data.called)
     asked = max(1, len(data.ids))
     return Earned((good - bad) / asked, good / asked, bad / asked, everything / asked)
 
@@ -236,9 +243,12 @@ def _regress(names: Sequence[str], signals: Floats, right: Ints) -> dict[str, An
 
 
 def probabilities(head: dict[str, Any], signals: Floats, names: Sequence[str]) -> Floats:
-    """What a head gives for signals whose columns have these names."""
-    chosen = signals[:, [list(names).index(name) for name in head["names"]]]
-    scaled = (chosen - np.array(head["means"])) / np.array(head["scales"])
+    """What a head gives for signals whose columns have these names; a signal that there is not counts as average."""
+    columns = dict(zip(names, signals.T, strict=True))
+    chosen = [
+        columns.get(name, np.full(len(signals), mean)) for name, mean in zip(head["names"], head["means"], strict=True)
+    ]
+    scaled = (np.column_stack(chosen) - np.array(head["means"])) / np.array(head["scales"])
     result: Floats = 1 / (1 + np.exp(-(scaled @ np.array(head["weights"]) + head["intercept"])))
     return result
 

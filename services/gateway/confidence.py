@@ -12,6 +12,7 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from importlib.resources import files
+from itertools import product
 from typing import Literal
 
 from pydantic import BaseModel, ConfigDict, Field
@@ -35,12 +36,15 @@ SIGNALS: dict[str, str] = {
     "evidence_log_words": "words of the evidence, logarithm",
     "passages": "passages of evidence",
     "yes_no": "1 for an answer that begins with yes or no",
-    "agreement": "share of further samples that say the same, -1 without any",
-    "check": "probability that the model gives to `yes` when asked whether the evidence says so, -1 when not asked",
+    "agreement": "share of further samples that say the same",
+    "check": "probability that the model gives to `yes` when asked whether the evidence says so",
     "abstain": "share of further samples that abstain",
     "invalid": "share of further samples that call the question invalid",
     "dynamic": "probability that the answer changes with time",
     "false_premise": "probability that the question is false",
+    "sources": "share of what other sources said, the graph before the web and the model's memory, that says the same",
+    "score_best": "relevance of the best passage, by whoever ranked it last",
+    "score_gap": "how far the second best is behind it",
     "said_unknown": "1 when the model abstains",
     "said_invalid": "1 when the model calls the question invalid",
     "empty": "share of the passages that have an empty list, a missing value or a count of none",
@@ -54,6 +58,7 @@ SIGNALS: dict[str, str] = {
 # Signals that cost a call each to the generator; a head without their names does without the call.
 SAMPLED = frozenset({"agreement", "abstain", "invalid"})
 CHECKED = frozenset({"check"})
+REMEMBERED = frozenset({"sources"})
 Kind = Literal["answer", "unknown", "invalid_question"]
 NUMBER = re.compile(r"\d+(?:[.,]\d+)*")
 WORD = re.compile(r"[^\W\d_]{2,}")
@@ -63,7 +68,7 @@ LONG_WORD = 5
 _EMPTY = re.compile(
     r"\[\s*\]|\{\s*\}|\b(?:none|null|n/a|nan)\b|\b(?:is|are|of|has|have|had)\s+(?:0|zero|no)\b(?![.,]\d)"
     r"|\b(?:0|zero) (?:\w+ )?(?:records?|results?|movies?|films?|songs?|albums?|games?|matches|members?|awards?)\b"
-    r"|\b(?:is|are|was|were):?\s*[.;]?\s*$",
+    r"|\b(?:is|are|was|were):?[^\S\n]*+(?:[.;][^\S\n]*+)?$",
     re.IGNORECASE | re.MULTILINE,
 )
 _NO_RECORD = re.compile(
@@ -119,15 +124,14 @@ class Confidence(BaseModel):
         right = 0.0 if signals["said_unknown"] or signals["said_invalid"] else self.answer.probability(signals)
         invalid = 0.0 if self.invalid is None else self.invalid.probability(signals)
         if self.invalid is not None and invalid >= max(self.invalid.threshold, right):
-            return Decision("invalid_question", invalid, self._margin(right, invalid))
-        kind: Kind = "answer" if right >= self.answer.threshold else "unknown"
-        return Decision(kind, right, self._margin(right, invalid))
+            return Decision("invalid_question", invalid)
+        return Decision("answer" if right >= self.answer.threshold else "unknown", right)
 
-    def _margin(self, right: float, invalid: float) -> float:
-        margins = [abs(right - self.answer.threshold)]
-        if self.invalid is not None:
-            margins.append(abs(invalid - self.invalid.threshold))
-        return min(margins)
+    def may_change(self, signals: Mapping[str, float], names: Iterable[str]) -> bool:
+        """Whether further signals, shares or probabilities all of them, could change what is said of a question."""
+        wanted = [name for name in names if self.uses(frozenset({name}))]
+        extremes = (dict(zip(wanted, ends, strict=True)) for ends in product((0.0, 1.0), repeat=len(wanted)))
+        return len({self.decide({**signals, **ends}).kind for ends in extremes}) > 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,12 +141,10 @@ class Decision:
     Args:
         kind: the answer that was found, nothing, or that the question is invalid.
         probability: of being right with it; of the answer's when nothing is said.
-        margin: how far the nearest probability is from its line.
     """
 
     kind: Kind
     probability: float
-    margin: float
 
 
 def load() -> dict[str, Confidence]:
@@ -180,6 +182,7 @@ class Seen:
         evidence: what the generator was shown.
         classification: of the question.
         others: further samples, normalised: their kinds and answers.
+        sources: what other sources said, likewise.
         check: the model's own probability that the evidence says so.
     """
 
@@ -190,11 +193,12 @@ class Seen:
     evidence: Sequence[Evidence]
     classification: Classification
     others: Sequence[tuple[Kind, str]] = field(default=())
+    sources: Sequence[tuple[Kind, str]] = field(default=())
     check: float | None = None
 
 
 def signals(seen: Seen) -> dict[str, float]:
-    """The signals of an answer by name, see SIGNALS."""
+    """The signals of an answer by name, see SIGNALS; those of what was not asked or not offered are missing."""
     question, answer = words(seen.query), words(seen.answer)
     passages = [words(item.text) for item in seen.evidence]
     shown: set[str] = set().union(*passages) if passages else set()
@@ -202,13 +206,10 @@ def signals(seen: Seen) -> dict[str, float]:
     numbers = set(NUMBER.findall(seen.answer))
     text = " ".join(item.text for item in seen.evidence)
     plain = text.replace(",", "")
-    logprobs = seen.sample.token_logprobs or (0.0,)
-    same = [kind == "answer" and words(other) == answer for kind, other in seen.others]
+    logprobs = seen.sample.token_logprobs
     domains = {item.label: item.probability for item in seen.classification.domain_probabilities}
-    return {
-        "logprob_mean": sum(logprobs) / len(logprobs),
-        "logprob_min": min(logprobs),
-        "logprob_first": logprobs[0],
+    scores = sorted((item.score for item in seen.evidence), reverse=True)
+    found = {
         "answer_words": float(len(seen.answer.split())),
         "echo": share(answer, question),
         "support": share(answer, shown),
@@ -221,10 +222,8 @@ def signals(seen: Seen) -> dict[str, float]:
         "evidence_log_words": math.log1p(len(text.split())),
         "passages": float(len(passages)),
         "yes_no": float(seen.answer.lower().startswith(("yes", "no"))),
-        "agreement": sum(same) / len(same) if same else -1.0,
-        "abstain": _share_of(seen.others, "unknown"),
-        "invalid": _share_of(seen.others, "invalid_question"),
-        "check": -1.0 if seen.check is None else seen.check,
+        "score_best": scores[0] if scores else 0.0,
+        "score_gap": scores[0] - scores[1] if len(scores) > 1 else 0.0,
         "dynamic": seen.classification.dynamic_probability,
         "said_unknown": float(seen.kind == "unknown"),
         "said_invalid": float(seen.kind == "invalid_question"),
@@ -233,6 +232,23 @@ def signals(seen: Seen) -> dict[str, float]:
         "false_premise": seen.classification.false_premise_probability,
         **{f"domain_{name}": domains.get(name, 0.0) for name in ("finance", "movie", "music", "open", "sports")},
     }
+    if logprobs:
+        found |= {
+            "logprob_mean": sum(logprobs) / len(logprobs),
+            "logprob_min": min(logprobs),
+            "logprob_first": logprobs[0],
+        }
+    if seen.others:
+        found |= {
+            "agreement": _share_same(seen.others, answer),
+            "abstain": _share_of(seen.others, "unknown"),
+            "invalid": _share_of(seen.others, "invalid_question"),
+        }
+    if seen.sources:
+        found["sources"] = _share_same(seen.sources, answer)
+    if seen.check is not None:
+        found["check"] = seen.check
+    return found
 
 
 def words(text: str) -> set[str]:
@@ -251,5 +267,9 @@ def _mean(flags: Iterable[bool]) -> float:
     return sum(seen) / len(seen) if seen else 0.0
 
 
+def _share_same(others: Sequence[tuple[Kind, str]], answer: set[str]) -> float:
+    return sum(kind == "answer" and words(other) == answer for kind, other in others) / len(others)
+
+
 def _share_of(others: Sequence[tuple[str, str]], kind: str) -> float:
-    return sum(one == kind for one, _ in others) / len(others) if others else 0.0
+    return sum(one == kind for one, _ in others) / len(others)

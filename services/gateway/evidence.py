@@ -27,7 +27,7 @@ _CONTROL_TOKEN = re.compile(
     re.IGNORECASE,
 )
 _HALF_TOKEN = re.compile(r"<[|\uff5c]|[|\uff5c]>|</?(?=\w{1,20}>)|\[/?(?=[A-Z_]{4,20}\])", re.IGNORECASE)
-_FENCE = re.compile(r"[<\u2039\u3008\ufe64\uff1c](?=\s*[/\u2044\u2215\uff0f]?\s*document\b)", re.IGNORECASE)
+_FENCE = re.compile(r"[<\u2039\u3008\ufe64\uff1c](?=\s*+(?:[/\u2044\u2215\uff0f]\s*+)?document\b)", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,7 +12,7 @@ from proto.base import Degradation, StageTiming
 from proto.classify import Classification
 from proto.kg import KgResponse
 from services.gateway.evidence import Evidence
-from services.gateway.normalize import UNKNOWN
+from services.gateway.normalize import UNKNOWN, Normalized
 from services.gateway.trace import Recorder
 from services.kit.budget import Budget
 from services.kit.errors import ServiceFailure
@@ -72,6 +72,8 @@ class Run:
     kg: KgResponse | None = None
     settled: bool = False
     signals: dict[str, float] = field(default_factory=dict)
+    # What the model said to each source that it was shown, in turn.
+    replies: list[Normalized] = field(default_factory=list)
     llm_calls: int = 0
     prompt_tokens: int = 0
     completion_tokens: int = 0
@@ -102,12 +104,24 @@ class Run:
                 queue_ms=round(stage.queue_ms, 1),
                 inference_ms=round(stage.inference_ms, 1),
             )
-            self.timings[name] = timing
+            self.timings[name] = self._with_earlier(name, timing)
             status: StageStatus = "skipped" if failed == "superseded" else "degraded" if failed else "done"
             left_ms = self.budget.left() * 1000
             self._tell(
                 StageEvent(stage=name, status=status, timing=timing, left_ms=left_ms, detail=failed or stage.detail)
             )
+
+    def _with_earlier(self, name: str, timing: StageTiming) -> StageTiming:
+        """A stage that runs again, for the graph and then for the web, counts for all that it took."""
+        earlier = self.timings.get(name)
+        if earlier is None:
+            return timing
+        return StageTiming(
+            start_ms=earlier.start_ms,
+            elapsed_ms=round(earlier.elapsed_ms + timing.elapsed_ms, 1),
+            queue_ms=round(earlier.queue_ms + timing.queue_ms, 1),
+            inference_ms=round(earlier.inference_ms + timing.inference_ms, 1),
+        )
 
     def degrade(self, stage: str, reason: str, detail: str = "") -> None:
         """Name something that was missing, once."""

@@ -107,7 +107,7 @@ class _Loose(BaseModel):
 
 
 class _TokenLogprob(_Loose):
-    logprob: float
+    logprob: float = Field(allow_inf_nan=False)
 
 
 class _Logprobs(_Loose):
@@ -330,6 +330,7 @@ def estimate_tokens(text: str) -> int:
 
 def _sample(choice: _Choice) -> Sample:
     content = choice.logprobs.content if choice.logprobs else None
-    token_logprobs = tuple(token.logprob for token in content or ())
+    # Rounding takes the logarithm of a probability of one above zero.
+    token_logprobs = tuple(min(0.0, token.logprob) for token in content or ())
     mean = sum(token_logprobs) / len(token_logprobs) if token_logprobs else None
     return Sample(choice.message.content or "", choice.finish_reason or "", mean, token_logprobs)

@@ -1,7 +1,7 @@
 """How many real questions the knowledge graph answers, by who writes the program and by domain, and why not the rest.
 
     python -m tests.bench.kg_eval --database sqlite:///out/kg.sqlite [--modes program,rules,function-calling]
-        [--generator http://127.0.0.1:8000] [--limit 60] [--seed 1] [--concurrency 2] [--examples 4]
+        [--generator http://127.0.0.1:8005] [--limit 60] [--seed 1] [--concurrency 2] [--examples 4]
 
 A question counts as answered when the values that its program asked for hold the gold one: numbers to the gold's own
 precision, dates in any form, names in their normal form. Other values of the same rows do not count, nor does an entity
@@ -587,7 +587,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--database", default="sqlite:///models/kg.sqlite", help="graph with the evaluation rows")
     parser.add_argument("--modes", default="program,rules,function-calling")
-    parser.add_argument("--generator", default="http://127.0.0.1:8000", help="root of an OpenAI-compatible server")
+    parser.add_argument("--generator", default="http://127.0.0.1:8005", help="root of an OpenAI-compatible server")
     parser.add_argument("--encoder", default="", help="folder or name of a sentence encoder; empty: the bundled one")
     parser.add_argument("--limit", type=int, default=0, help="questions, stratified by domain; 0: all")
     parser.add_argument("--seed", type=int, default=1)

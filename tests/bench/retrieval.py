@@ -3,23 +3,31 @@
     python -m tests.bench.retrieval [--data crag,fresh] [--peers F,E,D,C,A,B] [-n 60]
 
 `ours` is the service's own code in this process, `ours-http` the same through a retriever process and its HTTP. The
-peers' script and the data are found through CRAGMESH_EVAL_DATA; without it there is nothing to compare with.
+data are found through CRAGMESH_EVAL_DATA, the peers' script as `../bench/peers.py` from there. Without the script ours
+are measured alone, on the same questions; CRAG's answers, whose keys are in it, are then not looked for.
 """
 
 import argparse
+import gzip
 import importlib.util
 import json
 import os
 import pathlib
+import resource
 import subprocess
 import sys
 import time
+from collections.abc import Iterator
 from types import ModuleType
 from typing import Any
 
 OUT = pathlib.Path("out/bench")
 NAMES = {"O": "ours", "H": "ours-http", "F": "floor", "A": "crag-baseline", "B": "langchain-parent", "C": "haystack"}
 NAMES |= {"D": "electricsheep-like", "E": "weknow-like", "Z": "chance"}
+OURS = ("O", "H")
+HITS = {"fill500": 500, "fill1000": 1_000}
+# The one that the peers' script draws its questions with.
+SEED = 7
 
 
 def load_peers(script: pathlib.Path, argv: list[str]) -> ModuleType:
@@ -53,6 +61,72 @@ def run_one(script: pathlib.Path, key: str, argv: list[str]) -> None:
             peer.close()
 
 
+def run_one_alone(root: pathlib.Path, key: str, args: argparse.Namespace) -> None:
+    """Measure one of ours in this process without the peers' harness, as that would."""
+    from tests.bench.ours import HttpPeer, LocalPeer
+
+    peer = HttpPeer() if key == "H" else LocalPeer()
+    try:
+        rows = list(measured(peer, list(questions(root, args.data, int(args.n))), float(args.time_limit)))
+        usage = resource.getrusage(resource.RUSAGE_SELF)
+        mib = peer.peak_mib() if isinstance(peer, HttpPeer) else usage.ru_maxrss // 1024
+    finally:
+        if isinstance(peer, HttpPeer):
+            seen_before(peer)
+            peer.close()
+    (OUT / f"{args.data}_{key}.json").write_text(json.dumps(rows))
+    print(json.dumps({"peer": key, "rss_mb": mib} | summary(rows)), flush=True)
+
+
+def questions(root: pathlib.Path, data: str, limit: int) -> Iterator[tuple[str, list[str], list[str], tuple[str, ...]]]:
+    """What the peers are asked, in their order: question, pages, snippets, answers to look for."""
+    from tests.bench.ranking import fresh_questions
+
+    if data == "fresh":
+        for question in fresh_questions(root, SEED, limit):
+            yield question.text, list(question.pages), [""] * len(question.pages), question.answers
+        return
+    with gzip.open(root / "crag_pages.jsonl.gz", "rt", encoding="utf-8") as lines:
+        for record in map(json.loads, lines):
+            results = record["search_results"]
+            snippets = [result.get("page_snippet") or "" for result in results]
+            yield record["query"], [result["page_result"] for result in results], snippets, ()
+
+
+def measured(peer: Any, asked: list[Any], time_limit: float) -> Iterator[dict[str, Any]]:
+    """Seconds a question, and whether its context holds the answer when it is filled to so many tokens."""
+    from tokenizers import Tokenizer
+
+    from services.kit.encoder import bundled_model
+    from tests.bench.ranking import cut, holds
+
+    tokenizer = Tokenizer.from_file(str(bundled_model() / "tokenizer.json"))
+    tokenizer.no_truncation()
+    tokenizer.no_padding()
+    last, pages, snippets, _ = asked[-1]
+    peer.extract(pages[:2], snippets[:2])
+    peer.search(last)
+    started = time.monotonic()
+    for text, pages, snippets, answers in asked:
+        if time_limit and time.monotonic() - started > time_limit:
+            return
+        began = time.perf_counter()
+        peer.extract(pages, snippets)
+        found = "\n".join(peer.search(text))
+        row = {"q": text, "tot": time.perf_counter() - began}
+        hits = {name: holds(cut(tokenizer, found, tokens), answers) for name, tokens in HITS.items() if answers}
+        yield row | hits
+
+
+def summary(rows: list[dict[str, Any]]) -> dict[str, Any]:
+    import numpy as np
+
+    seconds = [row["tot"] for row in rows]
+    hits = {name: [row[name] for row in rows if name in row] for name in HITS}
+    shares = {name: float(np.mean(found)) if found else None for name, found in hits.items()}
+    return {"total_s": float(np.median(seconds)), "total_p95": float(np.percentile(seconds, 95)), **shares}
+
+
 def seen_before(peer: Any) -> None:
     """What the last question costs again, once its pages are in a cache."""
     from tests.bench.ours import HttpPeer
@@ -73,8 +147,9 @@ def seen_before(peer: Any) -> None:
 def measure(script: pathlib.Path, data: str, key: str, argv: list[str]) -> dict[str, Any]:
     """One peer in a process of its own, so that its peak memory is its own."""
     common = ["--data", data, *argv]
-    if key in ("O", "H"):
-        command = [sys.executable, "-W", "ignore", "-m", "tests.bench.retrieval", "--one", key, "--", *common]
+    if key in OURS:
+        ours = [sys.executable, "-W", "ignore", "-m", "tests.bench.retrieval", "--one", key]
+        command = [*ours, "--", *common] if script.exists() else [*ours, *common]
     else:
         command = [sys.executable, "-W", "ignore", str(script), *common, "--one", key]
     done = subprocess.run(command, capture_output=True, text=True, check=False)  # noqa: S603 - our own command
@@ -94,7 +169,7 @@ def paired(data: str, key: str, ours: str = "O") -> str:
     both = [(mine[row["q"]], row) for row in rows[key] if row["q"] in mine]
     ratio = float(np.median([theirs["tot"] / us["tot"] for us, theirs in both]))
     hits = []
-    for budget in ("fill500", "fill1000"):
+    for budget in HITS:
         pairs = [(us[budget], theirs[budget]) for us, theirs in both if budget in us and budget in theirs]
         won = sum(us and not theirs for us, theirs in pairs)
         lost = sum(theirs and not us for us, theirs in pairs)
@@ -114,7 +189,7 @@ def report(data: str, results: list[dict[str, Any]]) -> None:
             print(f"{NAMES.get(key, key):20} failed: {result['error'].strip().splitlines()[-1:]}")
             continue
         line = f"{NAMES.get(key, key):20} {result['total_s']:7.3f} {result['total_p95']:7.3f} {result['rss_mb']:6}"
-        line += f" {result['fill500'] or 0:6.3f} {result['fill1000'] or 0:6.3f}"
+        line += "".join(f" {'-' if result[name] is None else f'{result[name]:.3f}':>6}" for name in HITS)
         print(line + ("   " + paired(data, key) if key != "O" else ""), flush=True)
 
 
@@ -127,7 +202,7 @@ def picture(data: str, results: list[dict[str, Any]]) -> None:
     done = [result for result in results if "error" not in result]
     figure, axes = plt.subplots(figsize=(7, 4))
     for result in done:
-        ours = result["peer"] in ("O", "H")
+        ours = result["peer"] in OURS
         axes.scatter(result["total_s"], result["fill500"] or 0, s=60, color="tab:red" if ours else "tab:blue")
         axes.annotate(NAMES.get(result["peer"], result["peer"]), (result["total_s"], result["fill500"] or 0))
     axes.set(xscale="log", xlabel="seconds a question (median)", ylabel="answer-hit at 500 tokens", title=data)
@@ -145,6 +220,7 @@ def main() -> None:
         "--time-limit", default="0", help="seconds that each peer may take on a data set; 0 is no limit"
     )
     parser.add_argument("--one", help=argparse.SUPPRESS)
+    parser.add_argument("--out", help=argparse.SUPPRESS)
     parser.add_argument("rest", nargs="*", help=argparse.SUPPRESS)
     args = parser.parse_args()
     root = os.environ.get("CRAGMESH_EVAL_DATA", "")
@@ -153,17 +229,21 @@ def main() -> None:
         return
     data_dir = pathlib.Path(root).resolve()
     script = data_dir.parent / "bench" / "peers.py"
-    if args.one:
+    if args.one and script.exists():
         run_one(script, args.one, args.rest)
         return
-    if not script.exists():
-        print(f"bench: no peers beside the data; only ours could be measured, and needs their harness: {script.name}")
+    if args.one:
+        run_one_alone(data_dir, args.one, args)
         return
+    keys = args.peers.split(",")
+    if not script.exists():
+        keys = [key for key in keys if key in OURS] or list(OURS)
+        print("bench: the peers are missing (bench/peers.py beside the data's folder): ours are measured alone")
     OUT.mkdir(parents=True, exist_ok=True)
     for data in args.data.split(","):
         common = ["-n", args.n, "--out", str(OUT), "--time-limit", args.time_limit]
         results = []
-        for key in args.peers.split(","):
+        for key in keys:
             print(f"measuring {NAMES.get(key, key)} on {data} ...", file=sys.stderr, flush=True)
             results.append(measure(script, data, key, common))
         report(data, results)

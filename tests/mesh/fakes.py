@@ -29,6 +29,8 @@ class FakeGenerator:
         self.running = 0
         self.cancelled = 0
         self.adapters: list[str] = []
+        # Some servers know none.
+        self.logprobs = True
         self.app = Starlette(
             routes=[
                 Route("/v1/models", self._models),
@@ -60,7 +62,7 @@ class FakeGenerator:
         choice = {
             "message": {"role": "assistant", "content": "".join(said)},
             "finish_reason": "length" if len(said) < len(tokens(text)) else "stop",
-            "logprobs": {"content": [{"token": token, "logprob": -0.1} for token in said]},
+            "logprobs": {"content": [{"token": token, "logprob": -0.1} for token in said]} if self.logprobs else None,
         }
         usage = {"prompt_tokens": prompt, "completion_tokens": len(said)}
         return JSONResponse({"model": body["model"], "choices": [choice] * body.get("n", 1), "usage": usage})

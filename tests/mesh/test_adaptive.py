@@ -76,16 +76,35 @@ async def test_calls_that_no_head_weighs_are_not_made(services: Services, monkey
     assert (await ask(services))["usage"]["llm_calls"] == 1
 
 
-@pytest.mark.parametrize(("signal", "calls"), [("check", 2), ("agreement", 2)])
+@pytest.mark.parametrize(("signal", "calls"), [("check", 2), ("agreement", 2), ("sources", 2)])
 async def test_a_call_that_may_change_the_outcome_is_made(
     services: Services, monkeypatch: pytest.MonkeyPatch, signal: str, calls: int
 ) -> None:
-    # Weighed hardly at all, so that the first look leaves it near the line.
-    fitted(monkeypatch, answer=head(signal, 0.01))
+    fitted(monkeypatch, answer=head(signal, 4))
     services.generator.reply = lambda body: "yes" if "structured_outputs" in body else "Marta Lindqvist"
     body = await ask(services)
     assert body["usage"]["llm_calls"] == calls
     assert body["signals"][signal] > 0
+    assert body["kind"] == "answer"
+
+
+async def test_the_model_that_answered_looks_again(services: Services, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(confidence, "load", lambda: {"fake+answer": Confidence(answer=head("check", 4))})
+    services.generator.adapters = ["answer"]
+    services.generator.reply = lambda body: "yes" if "structured_outputs" in body else "Marta Lindqvist"
+    assert (await ask(services))["kind"] == "answer"
+    assert [request["model"] for request in services.generator.requests] == ["answer", "answer"]
+
+
+async def test_a_server_without_logprobs_is_not_taken_for_a_sure_one(
+    services: Services, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(confidence, "load", dict)
+    services.generator.logprobs = False
+    says(services, "Marta Lindqvist")
+    body = await ask(services)
+    assert (body["kind"], body["confidence"]) == ("answer", 0.0)
+    assert "logprob_mean" not in body["signals"]
 
 
 async def test_nothing_is_asked_again_where_the_first_look_is_sure(

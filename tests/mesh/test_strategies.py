@@ -252,7 +252,7 @@ async def test_a_short_budget_asks_less(services: Services, gateway: httpx.Async
         assert {"knowledge", "kg"} <= {item["stage"] for item in short["degraded"] if item["reason"] == "skipped"}
 
 
-@pytest.mark.parametrize("strategy", ["electric-sheep", "weknow", "db3", "naive-rag", "closed-book"])
+@pytest.mark.parametrize("strategy", ["electric-sheep", "weknow", "db3", "naive-rag", "closed-book", "adaptive"])
 async def test_a_trace_has_every_prompt_and_its_reply(
     services: Services, gateway: httpx.AsyncClient, strategy: str
 ) -> None:
@@ -264,6 +264,8 @@ async def test_a_trace_has_every_prompt_and_its_reply(
     sent = [request for request in services.generator.requests if kind(request) != "calls"]
     assert [event["messages"] for event in prompts] == [request["messages"] for request in sent]
     assert all(event["reply"] for event in prompts)
+    planned = {event["step"] for event in body["trace"]["events"] if "tokens take" in event["detail"]}
+    assert {event["step"] for event in prompts} <= planned
     assert {event["step"] for event in body["trace"]["events"] if event["kind"] == "stage"} == set(body["timings"])
     assert "lighthouse" not in str(logs).lower()
 
@@ -274,7 +276,8 @@ async def test_a_trace_tells_the_plan_and_why_something_was_left_out(
     services.generator.reply = script(SHEEP)
     events = (await ask(gateway, "electric-sheep", STABLE, trace=True, budget_s=5))["trace"]["events"]
     plan = {event["step"]: event["detail"] for event in events if event["kind"] == "plan"}
-    assert "tokens take" in plan["reason"]
+    assert all("tokens take" in detail for detail in plan.values())
+    assert "reason" in plan
     skipped = {event["step"]: event["detail"] for event in events if event["kind"] == "skipped"}
     assert "s left" in skipped["knowledge"]
     assert any(event["kind"] == "decision" and event["step"] == "dynamism" for event in events)
@@ -307,7 +310,7 @@ async def test_public_data_has_records_of_the_entities_in_question(
         assert body["source"] == "public_data"
 
 
-@pytest.mark.parametrize("named", ["titanic", "none", 'inception"]) get_person("x', "a | b | c | d | e"])
+@pytest.mark.parametrize("named", ["titanic", "the matrix", "none", 'inception"]) get_person("x', "a | b | c | d | e"])
 async def test_names_that_a_model_makes_up_are_not_looked_up(services: Services, named: str) -> None:
     services.generator.reply = script({"entities": named, "other": "148"})
     async with services.gateway(db3_public_data=True, classify_cap_s=5) as gateway:

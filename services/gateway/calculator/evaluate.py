@@ -49,6 +49,9 @@ HUNDRED = Decimal(100)
 # "date" is the number of a day, counted from the first day of year 1; "points" are hundredths that no sign marks.
 Unit = Literal["", "%", "$", "€", "£", "ratio", "points", "days", "years", "date"]
 MEASURES = ("$", "€", "£", "days", "years")
+SPANS = ("days", "years")
+# Days of a week, a month and a year, months and weeks of a year: a span times or over one of them is counted in others.
+CALENDAR = frozenset(map(Decimal, (7, 12, 30, 52, 365)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -314,6 +317,8 @@ def _of_product(left: Quantity, right: Quantity) -> Unit:
     for one, other in ((left, right), (right, left)):
         if one.unit == "ratio" and other.bare and other.value == HUNDRED:
             return "points"
+        if one.unit in SPANS and other.bare and other.value in CALENDAR:
+            return ""
         if one.unit in MEASURES and other.unit in ("", "%", "ratio"):
             return one.unit
     if left.unit == right.unit == "%":
@@ -324,6 +329,8 @@ def _of_product(left: Quantity, right: Quantity) -> Unit:
 
 
 def _of_quotient(left: Quantity, right: Quantity) -> Unit:
+    if left.unit in SPANS and right.bare and right.value in CALENDAR:
+        return ""
     if right.unit == "" and right.bare and abs(right.value) <= 31:
         # The number of things over which is averaged.
         return left.unit

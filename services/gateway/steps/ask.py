@@ -52,6 +52,7 @@ async def ask(
     if optional and affordable < min_tokens:
         run.skip(step, f"{allow_s:.1f} s are no time for {new_tokens} + {min_tokens} tokens")
         return None
+    run.plan(step, f"{time_words(mesh, new_tokens, min(min_tokens, max_tokens))} of the {allow_s:.1f} s allowed")
     entry = run.recorder.prompt(run.budget.elapsed_ms(), step, messages, constraint) if run.recorder else None
     began = time.monotonic()
     try:
@@ -78,10 +79,23 @@ async def ask(
     run.spent(completion)
     if completion.missing_adapter:
         run.decide(step, f"the generator has no adapter {completion.missing_adapter!r}: the base model replied")
-    mesh.pace.observe(max(1, completion.prompt_tokens - known_tokens), completion.completion_tokens, seconds)
+    # Samples are written side by side, each token in the time of one.
+    written = completion.completion_tokens // n
+    mesh.pace.observe(max(1, completion.prompt_tokens - known_tokens), written, seconds)
     if entry:
         entry.replied(completion, seconds * 1000)
     return completion
+
+
+def planned_s(mesh: Mesh, prompt_tokens: int, completion_tokens: int) -> float:
+    """Seconds that a call is planned to take."""
+    return mesh.pace.seconds(prompt_tokens, completion_tokens) * PACE_MARGIN
+
+
+def time_words(mesh: Mesh, prompt_tokens: int, completion_tokens: int) -> str:
+    """The same in words, for plans."""
+    seconds = planned_s(mesh, prompt_tokens, completion_tokens)
+    return f"{prompt_tokens} + {completion_tokens} tokens take {seconds:.1f} s"
 
 
 def probability(sample: Sample) -> float:

@@ -50,19 +50,20 @@ async def fit(
     if not evidence:
         return []
     affordable = mesh.pace.affordable_prompt(run.budget.allow(reserve_s=reserve_s) / PACE_MARGIN, answer_tokens)
-    if affordable < max_tokens:
-        if affordable < MIN_CONTEXT_TOKENS:
-            mesh.pace.doubt()
-            run.skip("context", f"time for {affordable} prompt tokens only")
-            return []
-        run.degrade("context", "skipped", f"cut at {affordable} of {max_tokens} tokens for want of time")
+    if affordable < min(max_tokens, MIN_CONTEXT_TOKENS):
+        mesh.pace.doubt()
+        run.skip("context", f"time for {affordable} prompt tokens only")
+        return []
     limit = min(max_tokens, affordable)
     try:
         async with run.stage("tokenize"):
             allow_s = run.budget.allow(TOKENIZE_CAP_S, reserve_s=NAMING_RESERVE_S)
-            return await cut(evidence, limit, mesh.llm, allow_s=allow_s)
+            shown = await cut(evidence, limit, mesh.llm, allow_s=allow_s)
     except ServiceFailure:
-        return cut_by_estimate(evidence, limit)
+        shown = cut_by_estimate(evidence, limit)
+    if limit < max_tokens and [item.text for item in shown] != [item.text for item in evidence]:
+        run.degrade("context", "skipped", f"cut at {limit} of {max_tokens} tokens for want of time")
+    return shown
 
 
 async def taught(run: Run, mesh: Mesh, adapter: str) -> bool:
@@ -97,11 +98,13 @@ async def generate(
     max_tokens: int,
     adapter: str = "",
     hint: str = "",
+    reserve_s: float = NAMING_RESERVE_S,
 ) -> Draft:
     """Ask for the answer, and read it strictly. Without one the draft says "i don't know" and keeps its evidence.
 
     Args:
         hint: what to mind in questions of this kind, where the prompt has a place for it.
+        reserve_s: seconds left to what comes after the answer.
     """
     shown = tuple(evidence)
     run.best = Draft(evidence=shown)
@@ -114,6 +117,7 @@ async def generate(
         max_tokens=max_tokens,
         min_tokens=MIN_ANSWER_TOKENS,
         optional=False,
+        reserve_s=reserve_s,
         adapter=adapter,
         logprobs=True,
     )
@@ -151,5 +155,14 @@ async def read_and_answer(
     if evidence and not shown:
         return run.best
     return await generate(
-        run, mesh, prompt, query, query_time, shown, max_tokens=max_tokens, adapter=adapter, hint=hint
+        run,
+        mesh,
+        prompt,
+        query,
+        query_time,
+        shown,
+        max_tokens=max_tokens,
+        adapter=adapter,
+        hint=hint,
+        reserve_s=reserve_s,
     )

@@ -116,6 +116,11 @@ def settle_facts(query: str, facts: Sequence[Fact]) -> Settled | None:
     return None
 
 
+def tells_time(text: str) -> bool:
+    """Whether a text in lower case may speak of a time."""
+    return any(word in _TIMES or _DATED.fullmatch(word) for word in _WORD.findall(text))
+
+
 # What is looked up
 
 
@@ -409,7 +414,7 @@ def _against_number(asked: _Asked) -> Settled | None:
     if len(bounds) != 1 or not isinstance(fact.value, Decimal) or len(re.findall(r"\d[\d,.]*", asked.rest)) != 1:
         return None
     bound = bounds[0]
-    if bool(bound["sign"]) != (fact.measure.unit == "$") and bound["sign"]:
+    if bound["sign"] and bound["sign"] != fact.measure.unit:
         return None
     limit = Decimal(bound["number"].replace(",", "")).scaleb(_SCALES.get(bound["scale"] or "", 0))
     value = fact.value

@@ -17,6 +17,7 @@ from pydantic import JsonValue, TypeAdapter, ValidationError
 from proto.classify import Domain
 from proto.kg import KgExecuteRequest, KgResponse, KgStatement
 from proto.rerank import RerankRequest
+from services.gateway.confidence import COMMON
 from services.gateway.evidence import Evidence, asked
 from services.gateway.mesh import Mesh
 from services.gateway.prompts import Prompt
@@ -108,15 +109,21 @@ async def entities(
     )
     if completion is None:
         return []
-    words = set(_WORD.findall(question.query.casefold()))
     names = [name.strip(" \"'.") for name in completion.text.split("|")]
     kept = [
         name
         for name in names
-        if name.casefold() != NONE and len(name) <= NAME_CHARS and words & set(_WORD.findall(name.casefold()))
+        if name.casefold() != NONE and len(name) <= NAME_CHARS and _stands_in(name, question.query)
     ]
     run.decide("entities", ", ".join(kept) or "none")
     return list(dict.fromkeys(kept))[:NAMES]
+
+
+def _stands_in(name: str, query: str) -> bool:
+    """Whether a question says some of a name: a word that not every question has, or the name whole."""
+    words, asked_of = set(_WORD.findall(name.casefold())), set(_WORD.findall(query.casefold()))
+    telling = words - COMMON
+    return bool(telling & asked_of) if telling else bool(words) and words <= asked_of
 
 
 async def _records(run: Run, mesh: Mesh, name: str, question: Question, *, allow_s: float) -> Evidence | None:

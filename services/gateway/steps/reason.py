@@ -20,7 +20,7 @@ from services.gateway.normalize import INVALID, UNKNOWN, Normalized, normalize
 from services.gateway.prompts import Prompt
 from services.gateway.question import Question
 from services.gateway.run import Draft, Run
-from services.gateway.steps.ask import PACE_MARGIN, ask, asked_on, probability
+from services.gateway.steps.ask import NAMING_RESERVE_S, PACE_MARGIN, ask, asked_on, planned_s, probability
 from services.gateway.steps.generate import fit
 from services.gateway.steps.summarise import summarise
 from services.kit.llm import Constraint, Message, estimate_tokens
@@ -157,7 +157,7 @@ async def reason(
             evidence,
             max_tokens=max_context_tokens,
             answer_tokens=FRAMED_TOKENS + (REASONING_TOKENS if wordy else 0),
-            reserve_s=mesh.pace.seconds(frame_tokens, 0) * PACE_MARGIN,
+            reserve_s=planned_s(mesh, frame_tokens, 0) + (SUMMARISE_RESERVE_S if wordy else 0.0),
         )
     )
     if evidence and not shown:
@@ -172,6 +172,7 @@ async def reason(
         max_tokens=MAX_TOKENS,
         min_tokens=FRAMED_TOKENS,
         optional=False,
+        reserve_s=SUMMARISE_RESERVE_S if wordy else NAMING_RESERVE_S,
         constraint=frame(wordy=wordy),
         logprobs=True,
     )

@@ -10,7 +10,7 @@ from services.gateway.mesh import Mesh
 from services.gateway.question import Question
 from services.gateway.run import Draft, Run
 from services.gateway.settings import GatewaySettings
-from services.gateway.steps.ask import PACE_MARGIN
+from services.gateway.steps.ask import planned_s, time_words
 from services.gateway.steps.facts import look_up
 from services.gateway.steps.rerank import best_pages, rerank
 from services.gateway.steps.retrieve import retrieve
@@ -105,8 +105,8 @@ class Strategy(ABC):
         left = run.budget.left()
         chosen: set[str] = set()
         for step, (prompt_tokens, completion_tokens) in calls.items():
-            seconds = mesh.pace.seconds(prompt_tokens, completion_tokens) * PACE_MARGIN
-            words = f"{prompt_tokens} + {completion_tokens} tokens take {seconds:.1f} s of the {left:.1f} s left"
+            seconds = planned_s(mesh, prompt_tokens, completion_tokens)
+            words = f"{time_words(mesh, prompt_tokens, completion_tokens)} of the {left:.1f} s left"
             # The first is what all others are for: it is cut to the time that there is.
             if chosen and seconds > left:
                 run.skip(step, words)

@@ -17,7 +17,7 @@ from services.gateway.run import Draft, Run
 from services.gateway.settings import GatewaySettings
 from services.gateway.steps import knowledge as memory
 from services.gateway.steps import reason as reasoning
-from services.gateway.steps.ask import PACE_MARGIN
+from services.gateway.steps.ask import planned_s
 from services.gateway.steps.calculate import calculate
 from services.gateway.steps.facts import FOUND, as_evidence, look_up
 from services.gateway.steps.knowledge import knowledge
@@ -99,7 +99,7 @@ class ElectricSheep(Strategy):
     def _allowance(self, run: Run, mesh: Mesh, cap_s: float) -> float:
         """Seconds for a stage before the reasoning, which leaves time for a short one."""
         shortest = (FRAME_TOKENS + SHORT_CONTEXT_TOKENS, reasoning.FRAMED_TOKENS)
-        return self.web_allowance(run, cap_s, needed_s=mesh.pace.seconds(*shortest) * PACE_MARGIN)
+        return self.web_allowance(run, cap_s, needed_s=planned_s(mesh, *shortest))
 
     async def _web(self, question: Question, run: Run, mesh: Mesh) -> list[Evidence]:
         settings = self.settings
@@ -157,7 +157,7 @@ class ElectricSheep(Strategy):
             question,
             evidence,
             cap_s=self.settings.calculate_cap_s,
-            reserve_s=mesh.pace.seconds(*self._size(evidence)) * PACE_MARGIN,
+            reserve_s=planned_s(mesh, *self._size(evidence)),
             max_context_tokens=self.settings.calculate_max_tokens,
         )
 

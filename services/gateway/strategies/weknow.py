@@ -15,7 +15,7 @@ from services.gateway.mesh import Mesh
 from services.gateway.question import Question
 from services.gateway.run import Draft, Run
 from services.gateway.settings import GatewaySettings
-from services.gateway.steps.ask import PACE_MARGIN
+from services.gateway.steps.ask import planned_s
 from services.gateway.steps.facts import FOUND, as_evidence
 from services.gateway.steps.generate import chat, read_and_answer
 from services.gateway.steps.post_process import settle
@@ -99,7 +99,7 @@ class WeKnow(Strategy):
             max_context_tokens=settings.max_context_tokens,
             max_tokens=settings.max_answer_tokens,
             hint=hint,
-            reserve_s=mesh.pace.seconds(estimate_tokens(self._turn.content), ASSESS_TOKENS) * PACE_MARGIN,
+            reserve_s=planned_s(mesh, estimate_tokens(self._turn.content), ASSESS_TOKENS),
         )
         if draft.kind == "unknown":
             return draft

@@ -101,7 +101,7 @@ async def test_stages_are_told_and_the_answer_is_shown(capsys: pytest.CaptureFix
         "expected",
         "confidence 83%",
         "source web",
-        "1 LLM calls, 900 + 5 tokens",
+        "LLM calls 1, tokens 900 + 5",
         "[bold]Page[/bold]",
         "file:p.html",
         "painted by Johannes Vermeer in Delft",

@@ -6,7 +6,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from proto.answer import AnswerKind
 from services.evaluator.calibrate import (
+    MIN_ANSWERS,
+    Fitted,
     Table,
     TooLittle,
     apply,
@@ -18,6 +21,7 @@ from services.evaluator.calibrate import (
     probabilities,
     table,
 )
+from services.evaluator.judge.verdict import Outcome
 from services.evaluator.store import Judgement, Prediction
 
 NAMES = ("telling", "noise", "constant", "false_premise", "check")
@@ -38,7 +42,7 @@ def made(questions: int = 400, *, seed: int = 0, checked: bool = False) -> Table
     ids = tuple(f"q{i}" for i in range(questions))
     domains = tuple("movie" if i % 3 else "music" for i in range(questions))
     ones, none = np.ones(questions, np.int64), np.zeros(questions, np.int64)
-    return Table(NAMES, signals, ones, right, invalid, ids, domains, none, ones == 1)
+    return Table(NAMES, signals, ones, none, right, invalid, ids, domains, none, ones == 1)
 
 
 def test_the_fit_finds_the_signals_that_tell() -> None:
@@ -112,7 +116,7 @@ def test_pictures_are_drawn(tmp_path: Path) -> None:
 def test_a_run_without_signals_is_refused() -> None:
     line = Prediction(id="q", query="q", gold=("a",), label_kind="answer", kind="answer")
     with pytest.raises(TooLittle, match="0 answers"):
-        table([line], {"q": Judgement(id="q", outcome="right", by="rules")})
+        table([(line, Judgement(id="q", outcome="right", by="rules"))])
 
 
 def test_the_table_knows_what_was_answered_and_what_should_not_have_been() -> None:
@@ -127,7 +131,7 @@ def test_the_table_knows_what_was_answered_and_what_should_not_have_been() -> No
         )
         for i in range(60)
     ]
-    found = table(lines, {line.id: Judgement(id=line.id, outcome="right", by="rules") for line in lines})
+    found = table([(line, Judgement(id=line.id, outcome="right", by="rules")) for line in lines])
     assert (found.answered.sum(), found.invalid.sum(), found.right.sum()) == (40, 15, 40)
 
 
@@ -143,3 +147,39 @@ def test_what_a_rule_settled_counts_and_is_no_matter_of_heads() -> None:
     assert reached.score == pytest.approx(silent.score + 0.1)
     assert not fitted.right[fixed].any()
     assert not fitted.false[fixed].any()
+
+
+def answer(name: str, *, kind: AnswerKind = "answer", **signals: float) -> Prediction:
+    label = "invalid" if name == "invalid" else "answer"
+    known = {"support": 1.0} | signals
+    return Prediction.model_validate(
+        {"id": name, "query": "q", "gold": ("a",), "label_kind": label, "kind": kind, "signals": known}
+    )
+
+
+def judged(line: Prediction, outcome: Outcome) -> tuple[Prediction, Judgement]:
+    return line, Judgement(id=line.id, outcome=outcome, by="rules")
+
+
+def test_each_run_keeps_its_own_judgements_of_the_same_questions() -> None:
+    first = [judged(answer(f"q{i}"), "right") for i in range(MIN_ANSWERS)]
+    second = [judged(line, "wrong") for line, _ in first]
+    found = table([*first, *second])
+    assert found.right.tolist() == [1] * MIN_ANSWERS + [0] * MIN_ANSWERS
+
+
+def test_a_signal_that_was_not_asked_for_counts_as_average() -> None:
+    lines = [answer(f"q{i}", check=0.25 + 0.5 * (i % 2)) for i in range(MIN_ANSWERS)]
+    found = table([judged(line, "right") for line in [*lines, answer("bare")]])
+    assert found.signals[-1, found.names.index("check")] == pytest.approx(0.5)
+    head = {"names": ["check"], "means": [0.5], "scales": [0.5], "weights": [3.0], "intercept": 0.0}
+    assert probabilities(head, np.zeros((2, 1)), ("other",)).tolist() == [0.5, 0.5]
+
+
+def test_questions_that_the_model_itself_calls_invalid_count_when_every_answer_is_given() -> None:
+    lines = [judged(answer(f"q{i}"), "right" if i % 2 else "wrong") for i in range(MIN_ANSWERS)]
+    lines.append(judged(answer("invalid", kind="invalid_question"), "right"))
+    data = table(lines)
+    nothing = np.zeros(len(data.ids))
+    fitted = Fitted({"threshold": 0.5}, None, nothing, nothing)
+    assert earned(fitted, data, nothing, nothing).ungated == pytest.approx(1 / len(data.ids))

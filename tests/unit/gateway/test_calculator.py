@@ -115,6 +115,25 @@ def test_values(text: str, value: int | str) -> None:
             "years",
             'years_between("1990-05-01", "2024-05-01") = 34 years',
         ),
+        # Weeks and months have no unit here, and are not called days.
+        (
+            'days_between("2024-01-01", "2024-02-26") / 7',
+            "8",
+            "",
+            'days_between("2024-01-01", "2024-02-26") / 7 = 8',
+        ),
+        (
+            'years_between("1990-05-01", "2024-05-01") * 12',
+            "408",
+            "",
+            'years_between("1990-05-01", "2024-05-01") * 12 = 408',
+        ),
+        (
+            'days_between("2024-01-01", "2024-02-28") / 2',
+            "29",
+            "days",
+            'days_between("2024-01-01", "2024-02-28") / 2 = 29 days',
+        ),
     ],
 )
 def test_units_and_words(text: str, value: str, unit: str, words: str) -> None:

@@ -1,5 +1,7 @@
 """Signals of an answer, and the probability that a fitted head makes of them."""
 
+from dataclasses import replace
+
 import pytest
 
 from proto.classify import Classification
@@ -24,7 +26,8 @@ def seen(answer: str, **change: object) -> Seen:
 
 
 def test_every_signal_is_named_and_explained() -> None:
-    assert set(signals(seen("Marta Lindqvist"))) == set(SIGNALS)
+    told = (("answer", "Jonas Berg"),)
+    assert set(signals(seen("Marta Lindqvist", others=told, sources=told, check=0.5))) == set(SIGNALS)
 
 
 def test_support_and_echo_tell_an_answer_from_a_guess() -> None:
@@ -47,7 +50,19 @@ def test_samples_and_checks_count() -> None:
     others = (("answer", "marta lindqvist"), ("answer", "Jonas Berg"), ("unknown", ""), ("invalid_question", ""))
     found = signals(seen("Marta Lindqvist", others=others, check=0.8))
     assert (found["agreement"], found["abstain"], found["invalid"], found["check"]) == (0.25, 0.25, 0.25, 0.8)
-    assert signals(seen("Marta Lindqvist"))["agreement"] == -1
+    assert signals(seen("Marta Lindqvist", sources=others[:2]))["sources"] == 0.5
+
+
+def test_what_was_not_asked_or_not_offered_is_no_signal() -> None:
+    missing = set(SIGNALS) - set(signals(seen("Marta Lindqvist", sample=Sample("Marta Lindqvist", "stop"))))
+    asked_for = {"agreement", "abstain", "invalid", "check", "sources"}
+    assert missing == asked_for | {"logprob_mean", "logprob_min", "logprob_first"}
+
+
+def test_how_relevant_the_passages_are() -> None:
+    ranked = [replace(PAGE, score=score) for score in (0.25, 0.75, 0.5)]
+    found = signals(seen("Marta Lindqvist", evidence=ranked))
+    assert (found["score_best"], found["score_gap"]) == (0.75, 0.25)
 
 
 def test_nothing_shown_and_nothing_said_are_numbers_too() -> None:
@@ -72,6 +87,18 @@ def test_a_head_adds_what_its_signals_weigh() -> None:
     assert head().probability({"support": 1.0, "echo": 0.0}) == pytest.approx(0.9526, abs=1e-3)
     assert head().probability({}) == pytest.approx(0.5)
     assert head(weights=(1e9, 0.0)).probability({"support": 1.0, "echo": 0.5}) <= 1
+
+
+@pytest.mark.parametrize(
+    ("weight", "support", "change"), [(0.1, 1.0, False), (0.1, 0.5, True), (9.0, 1.0, True), (-9.0, 1.0, True)]
+)
+def test_a_call_is_of_use_only_where_its_signal_could_change_what_is_said(
+    weight: float, support: float, change: bool
+) -> None:
+    model = confidence.Confidence(answer=head(names=("support", "check"), weights=(2.0, weight)))
+    known = {"said_unknown": 0.0, "said_invalid": 0.0, "support": support}
+    assert model.may_change(known, {"check", "agreement"}) == change
+    assert not model.may_change(known, {"agreement"})
 
 
 def test_shipped_models_know_only_signals_that_there_are() -> None:
@@ -115,7 +142,6 @@ def test_a_model_knows_which_calls_it_needs() -> None:
     model = confidence.Confidence(answer=weighed("support"), invalid=weighed("check"))
     assert model.uses(confidence.CHECKED)
     assert not model.uses(confidence.SAMPLED)
-    assert model.decide(signals(seen("Marta Lindqvist", check=0.5))).margin == pytest.approx(0.0, abs=0.01)
 
 
 @pytest.mark.parametrize(

@@ -1,6 +1,7 @@
 """Evidence: harmless, fenced, and never longer than asked."""
 
 import re
+import time
 
 import httpx
 import pytest
@@ -60,6 +61,14 @@ def test_no_token_and_no_fence_can_be_put_together(text: str) -> None:
     cleaned = harmless(text)
     assert not re.search(r"<[|\uff5c][^|\uff5c<>\n]{0,40}[|\uff5c]>|\[/?INST\]|</?(?:s|bos)>", cleaned)
     assert not re.search(r"<\s*/?\s*document\b", cleaned)
+
+
+@pytest.mark.parametrize("text", ["<" + " " * 20_000 + "x", "< " * 10_000, "</" * 10_000, "<\n" * 10_000])
+def test_no_text_takes_more_than_one_pass(text: str) -> None:
+    began = time.thread_time()
+    harmless(text)
+    # Two passes over white space for each of its characters took five seconds.
+    assert time.thread_time() - began < 1
 
 
 def test_what_nobody_sees_is_not_shown() -> None:

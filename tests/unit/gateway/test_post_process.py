@@ -297,6 +297,12 @@ def test_what_the_facts_settle(question: str, statements: tuple[KgStatement, ...
     assert settled.inputs
 
 
+def test_euros_are_not_compared_with_dollars() -> None:
+    asked = "is the market cap of zqa more than {} billion?"
+    for sign, settled in (("$100", True), ("€100", False), ("£100", False)):
+        assert (settle(asked.format(sign), facts(cap("zqa", 1.05e11))) is not None) == settled
+
+
 # Lists are held to their program instead.
 @pytest.mark.parametrize(
     ("question", "statements", "answer"), [one for one in SETTLED if "ALL " not in one[1][0].source]

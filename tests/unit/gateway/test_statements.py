@@ -1,10 +1,14 @@
 """Statements in plain text: read strictly, and settled only where the question asks for just that."""
 
+from datetime import date
+
 import pytest
 
 from services.gateway.question import plain
 from services.gateway.steps.statements import Statement, read, settle_texts
 
+# A Wednesday.
+ASKED_ON = date(2024, 2, 28)
 BUDGETS = ("the budget of Northern Pier is 900000", "the budget of The Ninth Wave is $70,000,000.")
 
 
@@ -44,7 +48,7 @@ def test_other_texts_are_not(text: str) -> None:
     ],
 )
 def test_a_comparison_is_settled(question: str, answer: str) -> None:
-    settled = settle_texts(question, BUDGETS)
+    settled = settle_texts(question, BUDGETS, ASKED_ON)
     assert settled is not None
     assert settled.answer == answer
 
@@ -60,15 +64,38 @@ def test_a_comparison_is_settled(question: str, answer: str) -> None:
     ],
 )
 def test_what_the_texts_do_not_settle_is_left_to_the_model(question: str) -> None:
-    assert settle_texts(question, BUDGETS) is None
+    assert settle_texts(question, BUDGETS, ASKED_ON) is None
 
 
 def test_one_statement_and_statements_of_different_days_settle_nothing() -> None:
     question = "which stock had the higher closing price, acme or bolt?"
     one, other = "the close price of ACME on 2024-02-27 is 3", "the close price of BOLT on 2024-02-26 is 4"
-    assert settle_texts(question, (one,)) is None
-    assert settle_texts(question, (one, other)) is None
-    assert settle_texts(question, (one, other.replace("26", "27"))) is not None
+    assert settle_texts(question, (one,), ASKED_ON) is None
+    assert settle_texts(question, (one, other), ASKED_ON) is None
+    assert settle_texts(question, (one, other.replace("26", "27")), ASKED_ON) is not None
+
+
+@pytest.mark.parametrize(
+    ("when", "day", "settled"),
+    [
+        ("on 2024-02-27", "2024-02-27", True),
+        ("on 2024-03-01", "2024-02-27", False),
+        ("on 2024-13-41", "2024-02-27", False),
+        ("yesterday", "20240227", True),
+        ("yesterday", "2024-02-26", False),
+        ("the day before yesterday", "2024-02-26", True),
+        ("today", "2024-02-28", True),
+        ("on the last trading day", "2024-02-27", True),
+        ("on the last trading day of 2023", "2023-12-29", True),
+        ("on the last trading day of 2022", "2023-12-29", False),
+        ("last week", "2024-02-27", False),
+        ("on february 27", "2024-02-27", False),
+    ],
+)
+def test_statements_of_a_day_settle_what_is_asked_of_that_day(when: str, day: str, settled: bool) -> None:
+    texts = tuple(f"the close price of {name} on {day} is {price}" for name, price in (("ACME", 3), ("BOLT", 4)))
+    question = f"which stock had the higher closing price {when}, acme or bolt?"
+    assert (settle_texts(question, texts, ASKED_ON) is not None) == settled
 
 
 @pytest.mark.parametrize(

@@ -1,6 +1,7 @@
 """Chat against an OpenAI-compatible server: adapters, constraints, tokens, hostile replies."""
 
 import json
+import math
 from collections.abc import Callable
 from typing import Any
 
@@ -154,6 +155,24 @@ async def test_an_empty_content_is_an_empty_text() -> None:
 
     completion = await scripted(answer).chat(ASK, max_tokens=5, allow_s=1)
     assert (completion.text, completion.samples[0].logprob) == ("", None)
+
+
+def saying(logprob: float) -> LLM:
+    def answer(request: httpx.Request) -> httpx.Response:
+        if request.url.path == "/v1/models":
+            return httpx.Response(200, json={"data": [{"id": "m"}]})
+        choice = {"message": {"content": "Paris"}, "logprobs": {"content": [{"logprob": logprob}]}}
+        return httpx.Response(200, content=json.dumps({"choices": [choice]}).encode())
+
+    return scripted(answer)
+
+
+async def test_a_probability_above_one_is_one_and_what_is_no_number_is_no_reply() -> None:
+    completion = await saying(0.5).chat(ASK, max_tokens=5, allow_s=1, logprobs=True)
+    assert completion.samples[0].token_logprobs == (0.0,)
+    for unheard in (math.nan, -math.inf):
+        with pytest.raises(BadReply):
+            await saying(unheard).chat(ASK, max_tokens=5, allow_s=1, logprobs=True)
 
 
 async def test_tokens_are_counted_and_cut_by_the_servers_own_tokenizer() -> None:
