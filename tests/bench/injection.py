@@ -203,7 +203,7 @@ async def main() -> None:
     where = parser.add_mutually_exclusive_group(required=True)
     where.add_argument("--generator", help="an OpenAI-compatible server; the other services run in this process")
     where.add_argument("--gateway", help="a running gateway")
-    parser.add_argument("--strategies", default="db3,electric-sheep,weknow,naive-rag")
+    parser.add_argument("--strategies", default="adaptive,db3,electric-sheep,weknow,naive-rag")
     parser.add_argument("--limit", type=int, default=0, help="attacks, spread over the techniques; all when 0")
     parser.add_argument("--budget", type=float, default=30.0, help="seconds a question")
     options = parser.parse_args()
