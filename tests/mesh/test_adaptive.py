@@ -125,6 +125,26 @@ async def test_nothing_is_asked_again_where_the_first_look_is_sure(
     assert any("could change the outcome" in event["detail"] for event in body["trace"]["events"])
 
 
+SUM = {
+    "query": "how many more visitors did the lighthouse have in 1902 than in 1901?",
+    "evidence": ["The lighthouse had 1,240 visitors in 1901 and 1,815 in 1902."],
+}
+
+
+async def test_what_is_to_be_calculated_is_calculated_first(services: Services) -> None:
+    services.generator.reply = lambda body: "more visitors = 1815 - 1240" if "structured_outputs" in body else "575"
+    body = await ask(services, **SUM)
+    assert (body["answer"], body["usage"]["llm_calls"]) == ("575", 2)
+    assert body["citations"][0]["source"] == "calculator"
+    assert "1,815 - 1,240 = 575" in services.generator.requests[-1]["messages"][-1]["content"]
+
+
+async def test_an_adapter_is_given_no_calculations(services: Services) -> None:
+    services.generator.adapters = ["answer"]
+    says(services, "575")
+    assert (await ask(services, **SUM))["usage"]["llm_calls"] == 1
+
+
 async def test_polite_phrases_are_not_shown_to_the_model(services: Services, gateway: httpx.AsyncClient) -> None:
     says(services, "Marta Lindqvist")
     await gateway.post("/answer", json=QUESTION)

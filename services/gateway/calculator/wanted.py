@@ -38,6 +38,7 @@ _COMPARISON = re.compile(
 _CAUSE = re.compile(
     r"\b(?:why|reasons?|what\s(?:led|caused|drove)|(?:driven|caused)\sby|(?:due|owing)\sto\swhat)\b", re.IGNORECASE
 )
+_DATE = re.compile(r"\b\d{4}-\d{2}(?:-\d{2})?\b")
 _FIGURES = re.compile(r"[0-9][0-9,.]*\s*(?:[-+*/x×÷]|\*\*)\s*[$€£]?[0-9]")
 
 
@@ -45,4 +46,6 @@ def asks_arithmetic(query: str) -> bool:
     """Whether a question may need more than a look-up."""
     if _CAUSE.search(query):
         return False
+    # Its hyphens take nothing away.
+    query = _DATE.sub(" ", query)
     return any(pattern.search(query) for pattern in (_OPERATION, _COMPARISON, _FIGURES))

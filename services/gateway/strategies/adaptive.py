@@ -13,9 +13,10 @@ from services.gateway.normalize import INVALID, UNKNOWN, Normalized, normalize
 from services.gateway.question import Question, plain
 from services.gateway.run import Draft, Run
 from services.gateway.settings import GatewaySettings
-from services.gateway.steps.ask import ask, asked_on, probability
+from services.gateway.steps.ask import ask, asked_on, planned_s, probability
+from services.gateway.steps.calculate import calculate
 from services.gateway.steps.facts import answers, as_evidence, no_such_event
-from services.gateway.steps.generate import MIN_ANSWER_TOKENS, chat, fit, taught
+from services.gateway.steps.generate import MIN_ANSWER_TOKENS, PLANNED_ANSWER_TOKENS, chat, fit, taught
 from services.gateway.steps.post_process import settle
 from services.gateway.steps.statements import settle_texts
 from services.gateway.strategies.db3 import Db3
@@ -48,15 +49,16 @@ class Asked:
 class Adaptive(Db3):
     name = "adaptive"
     summary = (
-        "Graph first, then the web, as db3; each answer is weighed by a fitted model from what was seen on the way, "
-        "and what is likelier wrong than right becomes an abstention. Calls whose result could not change the outcome "
-        "are not made."
+        "Graph first, then the web, as db3, with calculations where they are asked for; each answer is weighed by a "
+        "fitted model from what was seen on the way, and what is likelier wrong than right becomes an abstention. "
+        "Calls whose result could not change the outcome are not made."
     )
 
     def __init__(self, settings: GatewaySettings) -> None:
         super().__init__(settings)
         self._answer_prompt = prompts.load("adaptive")
         self._check_turn = Message("user", prompts.load("check").user.template)
+        self._calculate_prompt = prompts.load("calculate")
         self._memory_prompt = prompts.load("closed_book")
         # Calls that tell more about an answer, the cheapest first, by the signals that they bring.
         self._looks: dict[frozenset[str], Callable[[Asked, Run, Mesh], Awaitable[Seen]]] = {
@@ -99,6 +101,9 @@ class Adaptive(Db3):
             return Draft(settled.answer, "answer", SETTLED_TEXTS, _source(shown), tuple(shown))
         has_adapter = await taught(run, mesh, settings.web_answer_adapter)
         prompt = self._taught_prompt if has_adapter else self._answer_prompt
+        if not has_adapter:
+            # The adapter has not been taught to read calculations, and its base model is too small to write them.
+            shown = [*await self._computed(question, run, mesh, shown), *shown]
         messages = chat(prompt, query, question.query_time, shown)
         first = await ask(
             run,
@@ -128,6 +133,20 @@ class Adaptive(Db3):
         adapter = settings.web_answer_adapter if has_adapter else ""
         model = confidence.choose(self._models, mesh.llm.model, adapter)
         return await self._weighed(draft, Asked(seen, question, messages), run, mesh, model)
+
+    async def _computed(self, question: Question, run: Run, mesh: Mesh, shown: Sequence[Evidence]) -> list[Evidence]:
+        """Calculations over what will be shown, where the question asks for any and the time allows both calls."""
+        read = sum(estimate_tokens(item.text) for item in shown)
+        return await calculate(
+            run,
+            mesh,
+            self._calculate_prompt,
+            question,
+            shown,
+            cap_s=self.settings.calculate_cap_s,
+            reserve_s=planned_s(mesh, read, PLANNED_ANSWER_TOKENS),
+            max_context_tokens=self.settings.calculate_max_tokens,
+        )
 
     async def _weighed(self, draft: Draft, got: Asked, run: Run, mesh: Mesh, model: Confidence | None) -> Draft:
         """The draft with its probability, an abstention, or the judgement that the question is invalid."""

@@ -24,8 +24,8 @@ class Db3(Strategy):
     name = "db3"
     summary = (
         "Winner of CRAG 2024: an answer from the knowledge graph comes first; else the web: the 5 best pages by "
-        "snippet, parent-child chunks, recall 50, rerank 5, a context of up to 4,000 tokens, a prompt that allows for "
-        "abstention."
+        "snippet, parent-child chunks, recall 50, rerank 5, as much context as the settings allow, a prompt that "
+        "allows for abstention."
     )
 
     def __init__(self, settings: GatewaySettings) -> None:
