@@ -7,8 +7,8 @@ SHELL := /bin/bash
 .NOTPARALLEL:
 MAKEFLAGS += --no-print-directory
 
-# An interpreter for .venv, 3.11 or newer: `make setup PYTHON=python3.12`.
-PYTHON ?= $(shell command -v python3.11 || command -v python3 || echo python3)
+# An interpreter for .venv, 3.11 to 3.13: `make setup PYTHON=python3.12`.
+PYTHON ?= $(shell command -v python3.11 || command -v python3.12 || command -v python3.13 || command -v python3 || echo python3)
 BIN := .venv/bin
 # Read from pyproject.toml, so that there is one pin.
 TORCH := $(shell sed -n 's/^ *"\(torch==[^"]*\)".*/\1/p' pyproject.toml | head -n 1)
@@ -23,13 +23,14 @@ setup: $(STAMP) ## Install the mesh into .venv (once, and again when pyproject.t
 	@:
 
 .venv/pyvenv.cfg:
-	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null || { \
-	  echo "error: Cragmesh needs Python 3.11 or newer, and '$(PYTHON)' is $$($(PYTHON) --version 2>&1 || true)." >&2; \
+	@$(PYTHON) -c 'import sys; sys.exit(not (3, 11) <= sys.version_info[:2] <= (3, 13))' 2>/dev/null || { \
+	  echo "error: Cragmesh needs Python 3.11, 3.12 or 3.13, and '$(PYTHON)' is $$($(PYTHON) --version 2>&1 || true)." >&2; \
 	  echo "       Name another: make setup PYTHON=/path/to/python3.11" >&2; exit 1; }
 	@echo "==> creating .venv with $$($(PYTHON) --version)"
 	@$(PYTHON) -m venv .venv
 
-# torch comes first and alone, so that nothing that depends on it chooses another build.
+# torch comes first and alone, so that nothing that depends on it chooses another build. Which one is pip's index's
+# choice: PIP_EXTRA_INDEX_URL or PIP_FIND_LINKS can point it to the CPU build.
 $(STAMP): .venv/pyvenv.cfg
 	@echo "==> installing pip"
 	@$(BIN)/python -m pip install --quiet --upgrade pip
@@ -95,22 +96,30 @@ bench: .venv-bench/pyvenv.cfg ## Measure retrieval beside its peers; needs CRAGM
 bench-ranking: setup ## Compare the rankings on SQuAD and FreshQA; needs CRAGMESH_EVAL_DATA.
 	$(BIN)/python -m tests.bench.ranking $(ARGS)
 
-bench-records: up ## Post the real CRAG records to the running mesh; needs CRAGMESH_EVAL_DATA.
-	$(BIN)/python -m tests.bench.records
+bench-records: up ## Post the real CRAG records to the running mesh, by every strategy; needs CRAGMESH_EVAL_DATA.
+	$(BIN)/python -m tests.bench.records $(ARGS)
 
 EVAL_OUT ?= out/eval
-# How the shipped adapters were trained.
+# Teaches adapters like the shipped ones; how those were made is in their run cards.
 TRAIN_ANSWER = --epochs 1 --learning-rate 4e-4 --time-limit 40
 TRAIN_KG_API = --epochs 1 --learning-rate 6e-4 --time-limit 25
-STRATEGY ?= db3
-EVAL = $(BIN)/cragmesh eval run --strategy $(STRATEGY)
+STRATEGY ?= adaptive
+STRATEGIES ?= naive-rag db3 weknow electric-sheep adaptive
 DATA = $${CRAGMESH_EVAL_DATA:?names no folder}
 
 eval: up ## Ask the running mesh CRAG's records and report; needs CRAGMESH_EVAL_DATA.
-	$(EVAL) "$(DATA)/crag_pages.jsonl.gz" --out $(EVAL_OUT)/whole-$(STRATEGY) $(ARGS)
+	$(BIN)/cragmesh eval run "$(DATA)/crag_pages.jsonl.gz" --strategy $(STRATEGY) --out $(EVAL_OUT)/whole-$(STRATEGY) $(ARGS)
 
-eval-answers: up ## The same with the contexts given: the answering steps alone.
-	$(EVAL) "$(DATA)/crag_kg_qa.jsonl" --out $(EVAL_OUT)/answers-$(STRATEGY) $(ARGS)
+# Starts the mesh anew and stops it: `calibrate` reports, half by half, on runs that gave every answer.
+eval-answers: setup generator ## CRAG's questions with the contexts given, by each of STRATEGIES, compared; what abstention earns `adaptive`.
+	@test -n "$(DATA)"
+	$(BIN)/cragmesh down
+	CRAGMESH_ABSTAIN=0 $(BIN)/cragmesh up
+	for strategy in $(STRATEGIES); do \
+	  $(BIN)/cragmesh eval run "$(DATA)/crag_kg_qa.jsonl" --strategy $$strategy --out $(EVAL_OUT)/answers-$$strategy $(ARGS) || exit 1; done
+	$(BIN)/cragmesh down
+	$(if $(word 2,$(STRATEGIES)),$(BIN)/cragmesh eval compare $(STRATEGIES:%=$(EVAL_OUT)/answers-%) --out $(EVAL_OUT)/answers-compare)
+	$(if $(filter adaptive,$(STRATEGIES)),$(BIN)/cragmesh calibrate $(EVAL_OUT)/answers-adaptive --out $(EVAL_OUT)/answers-confidence.json --report $(EVAL_OUT)/answers-calibration)
 
 eval-check: setup ## Try the rule judge on the gold answers alone; needs CRAGMESH_EVAL_DATA.
 	$(BIN)/cragmesh eval check "$(DATA)/crag_kg_qa.jsonl" --timed
@@ -132,7 +141,7 @@ train-data: setup ## Make up training data in out/train: answers and programs.
 	$(BIN)/cragmesh train synthesise --task answer
 	$(BIN)/cragmesh train synthesise --task kg-api
 
-# On two idle cores about 40 minutes each; ARGS="--resume" goes on after a kill.
+# On two idle cores at most 40 and 25 minutes; ARGS="--resume" goes on after a kill.
 train-adapters: setup generator ## Train the embedded adapters on out/train.
 	$(BIN)/cragmesh train sft out/train/answer.jsonl --task answer --out out/train/answer --adapter services/generator/adapters/answer $(TRAIN_ANSWER) $(ARGS)
 	$(BIN)/cragmesh train sft out/train/kg-api.jsonl --task kg-api --out out/train/kg-api --adapter services/generator/adapters/kg-api $(TRAIN_KG_API) $(ARGS)
@@ -149,8 +158,12 @@ fit-confidence: setup generator ## Fit when the embedded model abstains, and shi
 bench-adapters: up ## Measure what switching between the base model and its adapters costs.
 	$(BIN)/python -m tests.bench.adapters $(ARGS)
 
-test-page: setup ## Drive the page in Debian's Chromium; CRAGMESH_GATEWAY_URL asks a running mesh.
-	$(BIN)/python -m pytest -rs tests/page
+# Everything over a scripted generator first; what can be asked of any mesh then of the embedded one, or of the one that
+# CRAGMESH_GATEWAY_URL names.
+test-page: setup ## Drive the page in Debian's Chromium, over a scripted generator and over the embedded mesh.
+	env -u CRAGMESH_GATEWAY_URL $(BIN)/python -m pytest -rs tests/page
+	@if [ -z "$${CRAGMESH_GATEWAY_URL:-}" ]; then $(MAKE) up; fi
+	CRAGMESH_GATEWAY_URL=$${CRAGMESH_GATEWAY_URL:-http://127.0.0.1:8000} $(BIN)/python -m pytest -rs tests/page
 
 audit: setup ## Bills of materials, known vulnerabilities, policy scan of the manifests.
 	$(BIN)/python -m tests.deploy.audit $(ARGS)
@@ -228,11 +241,12 @@ SCENARIO ?= steady
 load: setup ## Load the mesh by locust with a fake generator: SCENARIO="steady spike soak mixed big-pages hang-ups", ARGS="--seconds 1200".
 	$(BIN)/python -m tests.load.run $(SCENARIO) $(ARGS)
 
-rolling-restart: setup ## Replace two gateways under load, one after the other, and count what was lost.
+rolling-restart: setup ## Replace every service under load, one after the other, and count what was lost.
 	$(BIN)/python -m tests.load.restart $(ARGS)
 
-k8s-check: setup ## Render the Kubernetes manifests and check them.
+k8s-check: setup ## Render the Kubernetes manifests, check them, and scan them for what policies forbid.
 	$(BIN)/python -m pytest tests/deploy/test_manifests.py
+	$(BIN)/python -m tests.deploy.audit policy --must-run
 
 compose-check: setup ## Check images' recipes, the compose files and the alerts, without an engine.
 	$(BIN)/python -m pytest tests/deploy/test_compose.py tests/deploy/test_extras.py tests/deploy/test_observability.py

@@ -125,15 +125,16 @@ def _observe(metrics: Metrics, batched: Batched[Embedded], degraded: Sequence[De
 
 
 async def _ready(request: Request) -> Readiness:
-    model = cast(State, request.scope["state"])["model"]
+    state = cast(State, request.scope["state"])
+    model, trouble = state["model"], state["batcher"].trouble
     precision = model.encoder.precision
     return Readiness(
-        ready=True,
+        ready=not trouble,
         service="classifier",
         model=f"{svm.MODE}/{model.encoder.name}",
         device=precision.device,
         precision=precision.dtype,
-        detail=precision.reason,
+        detail=trouble or precision.reason,
     )
 
 

@@ -9,7 +9,7 @@ import httpx
 from fastapi import APIRouter, FastAPI, Header, Request
 from fastapi.responses import StreamingResponse
 
-from proto.answer import AnswerRequest, AnswerResponse, StageEvent, Strategies, StrategyInfo
+from proto.answer import MIN_BUDGET_S, AnswerRequest, AnswerResponse, StageEvent, Strategies, StrategyInfo
 from proto.base import Contract, FieldError, Readiness
 from proto.papers import PapersRequest, PapersResponse
 from services.gateway.answering import answer
@@ -25,12 +25,14 @@ from services.kit import app as kit
 from services.kit.budget import Budget, current_budget
 from services.kit.client import http_client
 from services.kit.deadline import Admission
-from services.kit.errors import UnknownStrategy
-from services.kit.telemetry import Metrics
+from services.kit.errors import MeshError, UnknownStrategy
+from services.kit.telemetry import Metrics, log, request_id
 
 EVENT_STREAM = "text/event-stream"
 # A probe answers within its orchestrator's patience, however long a service hangs.
 READY_S = 0.8
+# As the deadline's middleware says it of what fails before a status is sent.
+FAULT = "the service failed; its log has the details under this request id"
 
 
 class State(TypedDict):
@@ -58,7 +60,8 @@ async def post_answer(body: AnswerRequest, request: Request, accept: Annotated[s
     """Answer from the pages (or the evidence) that come with the question.
 
     With `Accept: text/event-stream` the reply is one event `stage` for each stage that starts or ends, then one event
-    `answer` with the same JSON as the plain reply.
+    `answer` with the same JSON as the plain reply, or one event `problem` with a problem document where the gateway
+    failed: the status had gone out before.
     """
     state = cast(State, request.scope["state"])
     name = body.strategy or state["settings"].default_strategy
@@ -85,16 +88,22 @@ async def _events(body: AnswerRequest, strategy: Strategy, state: State, arrived
         queue.put_nowait(("stage", event))
 
     async def produce() -> None:
-        response = await answer(
-            body, strategy, state["mesh"], state["settings"], state["metrics"], arrived=arrived, listener=listener
-        )
-        observe(state["metrics"], response, arrived.within(body.budget_s))
-        queue.put_nowait(("answer", response))
+        try:
+            response = await answer(
+                body, strategy, state["mesh"], state["settings"], state["metrics"], arrived=arrived, listener=listener
+            )
+            observe(state["metrics"], response, arrived.within(body.budget_s))
+        except Exception as error:
+            log.error("stream failed", strategy=strategy.name, error=type(error).__name__, exc_info=error)
+            fault = error if isinstance(error, MeshError) else MeshError(FAULT)
+            queue.put_nowait(("problem", fault.problem(request_id())))
+        else:
+            queue.put_nowait(("answer", response))
 
     producer = asyncio.create_task(produce())
     try:
         name = ""
-        while name != "answer":
+        while name not in ("answer", "problem"):
             name, event = await queue.get()
             yield f"event: {name}\ndata: {event.model_dump_json()}\n\n".encode()
     finally:
@@ -134,14 +143,14 @@ async def get_services(request: Request) -> Services:
 
 
 async def _ready(request: Request) -> Readiness:
-    """The gateway answers, degraded, without its services; it is ready when it can reach the generator."""
+    """The gateway is ready once it has started: it answers, degraded, without its services, and says which are away."""
     state = cast(State, request.scope["state"])
     dependencies = await state["mesh"].ready(allow_s=READY_S)
     down = [name for name, ready in dependencies.items() if not ready]
     return Readiness(
-        ready=dependencies["generator"],
+        ready=True,
         service="gateway",
-        detail=f"not ready: {', '.join(down)}" if down else "",
+        detail=f"answers without: {', '.join(down)}" if down else "",
         dependencies=dependencies,
     )
 
@@ -198,4 +207,5 @@ def create_app(
         metrics=metrics,
         admission=admission,
         guard=KeyRing(key=settings.api_key, file=settings.api_keys_file, per_minute=settings.rate_per_minute),
+        min_deadline_s=MIN_BUDGET_S,
     )

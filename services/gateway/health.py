@@ -118,11 +118,10 @@ class Health:
             self._look = None
 
     def _gateway(self, others: tuple[ServiceHealth, ...]) -> ServiceHealth:
-        ready = {service.name: service.ready for service in others}
-        missing = ", ".join(name for name, up in ready.items() if not up)
+        missing = ", ".join(service.name for service in others if not service.ready)
         return ServiceHealth(
             name="gateway",
-            ready=ready[self._mesh.generator.name],
+            ready=True,
             reachable=True,
             detail=f"answers without: {missing}" if missing else "",
             in_flight=self._admission.in_flight,

@@ -15,7 +15,6 @@ from services.kit.breaker import Breaker
 from services.kit.client import ServiceClient
 from services.kit.concurrency import all_of
 from services.kit.deadline import MESH_TOKEN_HEADER
-from services.kit.errors import ServiceFailure
 from services.kit.llm import LLM
 
 
@@ -75,16 +74,8 @@ class Mesh:
         return await self.kg.call("/kg/execute", request, KgResponse, allow_s=allow_s)
 
     async def ready(self, *, allow_s: float) -> dict[str, bool]:
-        """Readiness of each service, asked side by side."""
-
-        async def probe(target: ServiceClient, path: str) -> bool:
-            try:
-                await target.request("GET", path, allow_s=allow_s)
-            except ServiceFailure:
-                return False
-            return True
-
+        """Readiness of each service, asked side by side and past the breakers."""
         targets = {target: "/readyz" for target in (self.retriever, self.reranker, self.classifier, self.kg)}
         targets[self.generator] = "/v1/models"
-        ready = await all_of(probe(target, path) for target, path in targets.items())
+        ready = await all_of(target.answers(path, allow_s=allow_s) for target, path in targets.items())
         return {target.name: ok for target, ok in zip(targets, ready, strict=True)}

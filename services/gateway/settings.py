@@ -11,7 +11,7 @@ from services.kit.settings import KitSettings, MeshUrls
 class GatewaySettings(KitSettings, MeshUrls):
     # Not below 1024, so that no service needs privileges.
     gateway_port: int = Field(8000, ge=1024, le=65_535)
-    # Requests answered at a time; one more is told to come again rather than made to wait for an answer too late.
+    # Requests answered at a time; one more waits a quarter of a second, and is then told to come again.
     gateway_max_in_flight: int = Field(10, ge=1, le=10_000)
     # Asked for as a bearer token by every POST when it is set; the inner services are protected by their network.
     api_key: str = Field("", repr=False)

@@ -1,6 +1,7 @@
 """The KG-API-parser: `POST /kg/query`, `POST /kg/execute`, `GET /kg/catalogue`."""
 
 import asyncio
+import time
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Any, TypedDict, cast
@@ -15,7 +16,7 @@ from proto.kg import KgCatalogue, KgExecuteRequest, KgFunction, KgKey, KgRequest
 from services.kg.answering import Answering
 from services.kg.domains import CATALOGUE
 from services.kg.entities import NameIndex
-from services.kg.errors import ParseError, StoreError
+from services.kg.errors import KgError, ParseError, StoreError
 from services.kg.execute import Executor
 from services.kg.generate import build_writers
 from services.kg.generate.spans import Spotter
@@ -33,13 +34,57 @@ from services.kit.encoder import Encoder
 from services.kit.errors import InvalidRequest, ServiceFailure, Unavailable
 from services.kit.llm import LLM
 from services.kit.precision import choose_precision
-from services.kit.telemetry import Metrics
+from services.kit.telemetry import Metrics, log
+
+# How often the store is asked, and what it gets to answer: a busy one is not gone.
+STORE_LOOK_EVERY_S = 5.0
+STORE_LOOK_S = 3.0
+
+
+class StoreLook:
+    """Whether the store answers, asked beside the probes: one that hangs must not hold them too."""
+
+    def __init__(self, engine: Engine) -> None:
+        self._engine = engine
+        self._answers = True
+        self._began = time.monotonic()
+        self._look: asyncio.Task[None] | None = None
+
+    def answers(self) -> bool:
+        """What the last look saw, or that the one under way takes too long; the next look begins when it is time."""
+        now = time.monotonic()
+        if self._look is not None:
+            return self._answers and now - self._began < STORE_LOOK_S
+        if now - self._began >= STORE_LOOK_EVERY_S:
+            self._began = now
+            self._look = asyncio.create_task(self._ask())
+        return self._answers
+
+    async def close(self) -> None:
+        """Wait for a look that is under way, which is short where the store answers at all."""
+        if self._look is not None:
+            await asyncio.wait({self._look}, timeout=STORE_LOOK_S)
+
+    async def _ask(self) -> None:
+        try:
+            await asyncio.to_thread(self._select)
+            self._answers = True
+        except (KgError, SQLAlchemyError) as error:
+            log.error("the store does not answer", error=str(error))
+            self._answers = False
+        finally:
+            self._look = None
+
+    def _select(self) -> None:
+        with deadline(STORE_LOOK_S), self._engine.connect() as connection:
+            connection.execute(select(source.c.name).limit(1)).all()
 
 
 class State(TypedDict):
     """What handlers read from `request.state`."""
 
     answering: Answering
+    store: StoreLook
     settings: KgSettings
     metrics: Metrics
     detail: str
@@ -114,7 +159,9 @@ def _execute_cap_s(settings: KgSettings) -> float:
 
 async def _ready(request: Request) -> Readiness:
     state = cast(State, request.scope["state"])
-    return Readiness(ready=True, service="kg", model="", device="cpu", detail=state["detail"])
+    answers = state["store"].answers()
+    detail = state["detail"] if answers else "the store does not answer"
+    return Readiness(ready=answers, service="kg", model="", device="cpu", detail=detail)
 
 
 def _open(settings: KgSettings) -> tuple[Engine, dict[str, str], str]:
@@ -179,11 +226,12 @@ def create_app(settings: KgSettings | None = None, *, transport: httpx.AsyncBase
                 spotter=None if settings.kg_live_url else Spotter(engine),
                 live=LiveExecutor(client("live", settings.kg_live_url), CATALOGUE) if settings.kg_live_url else None,
             )
+            store = StoreLook(engine)
             try:
-                yield cast(
-                    dict[str, Any], State(answering=answering, settings=settings, metrics=metrics, detail=detail)
-                )
+                state = State(answering=answering, store=store, settings=settings, metrics=metrics, detail=detail)
+                yield cast(dict[str, Any], state)
             finally:
+                await store.close()
                 answering.close()
                 engine.dispose()
 

@@ -1,5 +1,9 @@
 """The app factory: what makes a FastAPI application a service of the mesh."""
 
+import asyncio
+import contextlib
+import socket
+import sys
 from collections.abc import Awaitable, Callable
 from contextlib import AbstractAsyncContextManager
 from typing import Any
@@ -9,6 +13,8 @@ from fastapi import APIRouter, FastAPI, Request, Response
 from fastapi.exceptions import RequestValidationError
 from prometheus_client import CONTENT_TYPE_LATEST, generate_latest
 from starlette.exceptions import HTTPException
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+from uvicorn.config import STARTUP_FAILURE
 
 from proto.base import FieldError, Problem, Readiness
 from services.kit.deadline import READING, Admission, DeadlineMiddleware, Guard, mesh_guard, problem_body
@@ -19,6 +25,9 @@ from services.kit.tracing import configure_tracing
 
 PROBLEM_TYPE = "application/problem+json"
 SCHEMA_REF = "#/components/schemas/{model}"
+# What clients that keep their connections get to hear that they are about to close.
+PARTING_S = 2.0
+POLL_S = 0.1
 Lifespan = Callable[[FastAPI], AbstractAsyncContextManager[dict[str, Any]]]
 Ready = Callable[[Request], Awaitable[Readiness]]
 
@@ -57,6 +66,7 @@ def create_app(
     metrics: Metrics,
     admission: Admission | None = None,
     guard: Guard | None = None,
+    min_deadline_s: float = 0.0,
 ) -> FastAPI:
     """Make a service of a router.
 
@@ -67,9 +77,10 @@ def create_app(
         router: the service's own routes.
         ready: what `/readyz` answers; it may look, but not compute.
         metrics: where to count.
-        admission: places for requests in flight; None takes all.
+        admission: bounds what is taken on at a time; None takes all.
         guard: who may do more than read; None lets in who knows the mesh's token, for reading too, and all where
             there is none.
+        min_deadline_s: what a caller gets who asks for less; 0 where callers are services, which know what they have.
 
     The app adds `/healthz` (no I/O), `/readyz`, `/metrics`, `/openapi.json`, problem documents for all errors, and the
     deadline.
@@ -94,6 +105,7 @@ def create_app(
         DeadlineMiddleware,
         metrics=metrics,
         max_s=settings.max_deadline_s,
+        min_s=min_deadline_s,
         max_body=settings.max_body_mib * 1024 * 1024,
         admission=admission,
         guard=guard or mesh_guard(settings.mesh_token),
@@ -175,11 +187,43 @@ async def _mesh_error(_: Request, error: Exception) -> Response:
     return _respond(error.problem(request_id()), error.headers)
 
 
+class PartingServer(uvicorn.Server):
+    """A server that says on its connections that it will close them, before it does.
+
+    uvicorn closes idle connections as soon as it is told to stop, and with them requests that are on their way.
+
+    Args:
+        app: the application.
+        options: of `uvicorn.Config`.
+    """
+
+    def __init__(self, app: ASGIApp, **options: Any) -> None:
+        super().__init__(uvicorn.Config(self._answer, interface="asgi3", **options))
+        self._app = app
+        self._parting = False
+
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        self._parting = True
+        for _ in range(int(min(PARTING_S, self.config.timeout_graceful_shutdown or 0) / POLL_S)):
+            if self.force_exit or not self.server_state.connections:
+                break
+            await asyncio.sleep(POLL_S)
+        await super().shutdown(sockets)
+
+    async def _answer(self, scope: Scope, receive: Receive, send: Send) -> None:
+        async def parting(message: Message) -> None:
+            if self._parting and message["type"] == "http.response.start":
+                message = {**message, "headers": [*message.get("headers", ()), (b"connection", b"close")]}
+            await send(message)
+
+        await self._app(scope, receive, parting)
+
+
 def serve(app: FastAPI, settings: KitSettings, *, service: str, port: int) -> None:
     """Run a service until it is told to stop, draining what is in flight."""
     configure_logging(service, settings.log_level)
     configure_tracing(service, settings.otlp_endpoint)
-    uvicorn.run(
+    server = PartingServer(
         app,
         host=settings.host,
         port=port,
@@ -190,3 +234,7 @@ def serve(app: FastAPI, settings: KitSettings, *, service: str, port: int) -> No
         server_header=False,
         backlog=512,
     )
+    with contextlib.suppress(KeyboardInterrupt):
+        server.run()
+    if not server.started:
+        sys.exit(STARTUP_FAILURE)

@@ -8,16 +8,52 @@ import asyncio
 import contextlib
 import time
 from collections import deque
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from typing import Generic, TypeVar
 
+from services.kit.breaker import Breaker
 from services.kit.budget import Budget, current_budget
-from services.kit.errors import DeadlineExceeded, Overloaded
+from services.kit.errors import DeadlineExceeded, InvalidRequest, Overloaded, Unavailable
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")
+
+# A failed run may be the fault of its item; so many in a row are the model's.
+FAILED_RUNS = 3
+# Nobody asks a service that is not ready, so it offers itself again: after longer than orchestrators take to see it.
+FAILED_S = 60.0
+
+
+class Runs:
+    """How a model's last runs went."""
+
+    def __init__(self) -> None:
+        self._breaker = Breaker(threshold=FAILED_RUNS, first_open_s=FAILED_S, max_open_s=FAILED_S)
+
+    @property
+    def trouble(self) -> str:
+        """Why the model should not be relied on now; nothing where it can be."""
+        return f"the last {FAILED_RUNS} runs of the model failed" if self._breaker.state == "open" else ""
+
+    def succeeded(self) -> None:
+        self._breaker.succeeded()
+
+    def failed(self, error: Exception) -> None:
+        # Those are the callers' doing.
+        if not isinstance(error, (Overloaded, DeadlineExceeded, InvalidRequest)):
+            self._breaker.failed()
+
+    @contextlib.contextmanager
+    def counted(self) -> Iterator[None]:
+        """Count what becomes of a run."""
+        try:
+            yield
+        except Exception as error:
+            self.failed(error)
+            raise
+        self.succeeded()
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,16 +104,25 @@ class Batcher(Generic[Item, Result]):
         self._queued_cost = 0
         self._arrived = asyncio.Event()
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="model")
+        self._runs = Runs()
+        self._worker: asyncio.Task[None] | None = None
 
     @property
     def queued_cost(self) -> int:
         """Cost of what waits now."""
         return self._queued_cost
 
+    @property
+    def trouble(self) -> str:
+        """Why the model should not be relied on now; nothing where it can be."""
+        if self._worker and self._worker.done():
+            return "the queue in front of the model has stopped"
+        return self._runs.trouble
+
     @contextlib.asynccontextmanager
     async def running(self) -> AsyncIterator["Batcher[Item, Result]"]:
         """Serve the queue while the context is open; what still waits at its end is cancelled."""
-        worker = asyncio.create_task(self._serve())
+        worker = self._worker = asyncio.create_task(self._serve())
         try:
             yield self
         finally:
@@ -94,8 +139,11 @@ class Batcher(Generic[Item, Result]):
         Raises:
             Overloaded: the queue is full.
             DeadlineExceeded: the request's budget ended while the item waited.
+            Unavailable: nobody serves the queue any more.
             Exception: whatever `run` raised for this very item.
         """
+        if self._worker and self._worker.done():
+            raise Unavailable(self.trouble)
         cost = max(1, self._cost(item))
         if self._queue and self._queued_cost + cost > self._max_queue_cost:
             self._drop_unwanted()
@@ -144,6 +192,7 @@ class Batcher(Generic[Item, Result]):
             results = await self._in_thread([waiting.item for waiting in batch])
         except Exception as error:
             if len(batch) == 1:
+                self._runs.failed(error)
                 _fail(batch[0], error)
                 return
             # One bad item must fail alone, and only the items themselves can tell which it is.
@@ -151,10 +200,11 @@ class Batcher(Generic[Item, Result]):
                 if waiting.wanted:
                     await self._infer([waiting])
             return
-        except asyncio.CancelledError:
+        except BaseException:
             for waiting in batch:
                 waiting.future.cancel()
             raise
+        self._runs.succeeded()
         inference_ms = (time.monotonic() - started) * 1000
         for waiting, result in zip(batch, results, strict=True):
             if not waiting.future.done():

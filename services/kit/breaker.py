@@ -55,5 +55,5 @@ class Breaker:
         self._probing = False
 
     def abandoned(self) -> None:
-        """The call ended without telling anything about the service: its caller left, or gave it too little time."""
+        """The call told nothing of the service's work: its caller left, or gave it too little time, or none to do."""
         self._probing = False

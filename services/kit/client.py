@@ -25,6 +25,8 @@ RETRY_PAUSE_S = 0.05
 MAX_REPLY_BYTES = 32 * 1024 * 1024
 # A time-out under a shorter allowance than this says more about the caller's hurry than about the service.
 TELLING_TIMEOUT_S = 1.0
+# What an engine answers beside its work, by the names of OpenAI's API and vLLM's: one that is stuck still does.
+LIGHT_PATHS = frozenset({"/v1/models", "/tokenize", "/detokenize"})
 
 
 def http_client(transport: httpx.AsyncBaseTransport | None = None) -> httpx.AsyncClient:
@@ -101,13 +103,28 @@ class ServiceClient:
             raise
         except ServiceFailure:
             # It answered: whatever is wrong with the answer, leaving it alone would not help.
-            self.breaker.succeeded()
+            self._count_answer(path)
             raise
         except BaseException:
             self.breaker.abandoned()
             raise
-        self.breaker.succeeded()
+        self._count_answer(path)
         return reply
+
+    async def answers(self, path: str, *, allow_s: float) -> bool:
+        """Whether a GET is answered with 2xx, asked past the breaker: a look says nothing about a service's work."""
+        try:
+            async with asyncio.timeout(allow_s):
+                await self._with_retry("GET", path, None, Budget(allow_s))
+        except (ServiceFailure, TimeoutError):
+            return False
+        return True
+
+    def _count_answer(self, path: str) -> None:
+        if path in LIGHT_PATHS:
+            self.breaker.abandoned()
+        else:
+            self.breaker.succeeded()
 
     def _count_timeout(self, allow_s: float) -> None:
         if allow_s >= TELLING_TIMEOUT_S:

@@ -9,7 +9,8 @@ import contextlib
 import hmac
 import json
 import time
-from collections.abc import Awaitable, Callable, Mapping
+from collections import deque
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping
 
 import structlog
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
@@ -24,6 +25,17 @@ from services.kit.tracing import request_span
 PROBES = frozenset({"/healthz", "/readyz", "/metrics"})
 # Lets a request in by its headers, before its body is read: the caller's name, or an Unauthorized or RateLimited.
 Guard = Callable[[Mapping[str, str]], Awaitable[str]]
+# What a body gets to arrive, however much time its request has: a client that only holds a socket open says nothing.
+UPLOAD_S = 10.0
+# Bodies on their way in for each place: those that are slow to send hold nobody up.
+UPLOADS_A_PLACE = 8
+# All bodies in hand. A service keeps several copies of what it parses, so this is a fraction of its memory.
+BODIES_BYTES = 128 * 1024 * 1024
+# What a request waits for a place: those of clients that have just left are free within it.
+PLACE_S = 0.25
+# Passes of the event loop until a hang-up that is already in the socket's buffer has been heard: 3 behind a small body,
+# 6 behind a large one, by measurement.
+LOOK_PASSES = 8
 # A refused upload is read to its end, within these, so that the client sees the refusal and not a reset connection.
 DRAIN_BYTES = 128 * 1024 * 1024
 DRAIN_S = 5.0
@@ -63,24 +75,113 @@ def mesh_guard(token: str) -> Guard | None:
 
 
 class Admission:
-    """A bounded number of requests in flight; the rest are refused at once, before their bodies are kept."""
+    """Bounds what a service takes on: requests in flight, bodies on their way in, and bytes of bodies in hand.
 
-    def __init__(self, limit: int) -> None:
+    A request takes a place once its body is there, so that clients who are slow to send cannot take them all. Where
+    none is free it waits a moment, in turn, together with at most as many others as there are places.
+
+    Args:
+        limit: requests in flight.
+        max_bytes: of all bodies together; a body that is alone may be larger.
+    """
+
+    def __init__(self, limit: int, *, max_bytes: int = BODIES_BYTES) -> None:
         self.limit = limit
+        self.max_bytes = max_bytes
         self.in_flight = 0
+        self._uploads = 0
+        self._held = 0
+        self._waiting: deque[asyncio.Future[None]] = deque()
 
-    def enter(self) -> None:
-        """Take a place.
+    @contextlib.contextmanager
+    def upload(self, announced: int) -> Iterator[None]:
+        """Let a body come in, or refuse it by the request's headers.
+
+        Args:
+            announced: bytes that it will have; 0 where the client does not say.
 
         Raises:
-            Overloaded: all places are taken.
+            Overloaded: it would be refused once it is there, or too many are on their way.
         """
-        if self.in_flight >= self.limit:
-            raise Overloaded(f"{self.limit} requests are in flight, which is all this service takes at a time")
-        self.in_flight += 1
+        if self.in_flight >= self.limit and len(self._waiting) >= self.limit:
+            raise self._full()
+        if self._uploads >= UPLOADS_A_PLACE * self.limit:
+            raise Overloaded(f"{self._uploads} requests are on their way in, which is all this service takes at a time")
+        self._room(announced, beside=0)
+        self._uploads += 1
+        try:
+            yield
+        finally:
+            self._uploads -= 1
 
-    def leave(self) -> None:
-        self.in_flight -= 1
+    def hold(self, size: int, *, beside: int) -> None:
+        """Count bytes that are kept until `release`.
+
+        Args:
+            beside: bytes of the same body that are held already.
+
+        Raises:
+            Overloaded: there are too many of other bodies.
+        """
+        self._room(size, beside=beside)
+        self._held += size
+
+    def release(self, size: int) -> None:
+        self._held -= size
+
+    @contextlib.asynccontextmanager
+    async def place(self, wait_s: float, gone: "asyncio.Future[None]") -> AsyncIterator[None]:
+        """Have a place while the context is open.
+
+        Args:
+            wait_s: seconds to wait where there is none.
+            gone: done when nobody waits for the answer any more.
+
+        Raises:
+            Overloaded: no place came free, or as many are waiting already.
+            _ClientGone: the client hung up meanwhile.
+        """
+        if self.in_flight < self.limit:
+            self.in_flight += 1
+        else:
+            await self._wait(wait_s, gone)
+        try:
+            yield
+        finally:
+            self._leave()
+
+    async def _wait(self, wait_s: float, gone: "asyncio.Future[None]") -> None:
+        if len(self._waiting) >= self.limit:
+            raise self._full()
+        place: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self._waiting.append(place)
+        try:
+            await asyncio.wait({place, gone}, timeout=wait_s, return_when=asyncio.FIRST_COMPLETED)
+            if gone.done():
+                raise _ClientGone
+            if not place.done():
+                raise self._full()
+        except BaseException:
+            # A place may have come in the very moment in which it was given up: the next in turn has it then.
+            if place.done():
+                self._leave()
+            else:
+                self._waiting.remove(place)
+            raise
+
+    def _leave(self) -> None:
+        if self._waiting:
+            self._waiting.popleft().set_result(None)
+        else:
+            self.in_flight -= 1
+
+    def _room(self, size: int, *, beside: int) -> None:
+        if self._held > beside and self._held + size > self.max_bytes:
+            mib = self.max_bytes // 2**20
+            raise Overloaded(f"the bodies of requests in flight take up the {mib} MiB that this service has for them")
+
+    def _full(self) -> Overloaded:
+        return Overloaded(f"{self.limit} requests are in flight, which is all this service takes at a time")
 
 
 class _BodyTooLarge(MeshError):
@@ -91,6 +192,10 @@ class _BodyTooLarge(MeshError):
 class _BodyTimeout(MeshError):
     status = 408
     title = "Request timeout"
+
+    def __init__(self, detail: str) -> None:
+        # The rest may still come, where the next request is expected.
+        super().__init__(detail, headers={"connection": "close"})
 
 
 class _BadDeadline(MeshError):
@@ -109,8 +214,9 @@ class DeadlineMiddleware:
         app: the application.
         metrics: where to count.
         max_s: seconds a request may take; `x-deadline-ms` can lower it.
+        min_s: what `x-deadline-ms` can lower it to: 0 where callers know what they ask for.
         max_body: bytes of a request's body.
-        admission: places for requests in flight; None takes all.
+        admission: bounds what is taken on at a time, but for what only reads; None takes all.
         guard: asked about every request that is not one of `unguarded`; None lets all in.
         unguarded: methods that the guard is not asked about. Probes are always open.
     """
@@ -121,6 +227,7 @@ class DeadlineMiddleware:
         *,
         metrics: Metrics,
         max_s: float,
+        min_s: float = 0.0,
         max_body: int,
         admission: Admission | None = None,
         guard: Guard | None = None,
@@ -129,6 +236,7 @@ class DeadlineMiddleware:
         self.app = app
         self.metrics = metrics
         self.max_s = max_s
+        self.min_s = min_s
         self.max_body = max_body
         self.admission = admission
         self.guard = guard
@@ -170,61 +278,61 @@ class DeadlineMiddleware:
             )
 
     async def _serve(self, scope: Scope, headers: dict[str, str], receive: Receive, response: "_Response") -> None:
-        budget = Budget(_deadline_s(headers, self.max_s))
+        budget = Budget(_deadline_s(headers, self.min_s, self.max_s))
         token = current_budget.set(budget)
-        admitted = self.admission if scope["method"] == "POST" else None
+        # What only reads asks for no place, and its body, which would mean nothing, is never kept.
+        reads = scope["method"] in READING
+        admission = None if reads else self.admission
         guard = self.guard if scope["method"] not in self.unguarded else None
-        entered = False
+        body = _Body(receive, admission)
         try:
             try:
                 caller = await guard(headers) if guard else ""
-                if admitted:
-                    admitted.enter()
-                    entered = True
+                if not reads:
+                    await body.arrive(_announced(headers), self.max_body, min(UPLOAD_S, budget.left()))
             except MeshError:
-                await _drain(receive)
+                await body.drain()
                 raise
             named = {"caller": caller} if caller else {}
-            in_flight = self.metrics.in_flight.labels(self.metrics.service)
-            with structlog.contextvars.bound_contextvars(**named), in_flight.track_inprogress():
-                body = await self._body(headers, receive, budget)
-                await self._run(scope, body, receive, response, budget)
+            with structlog.contextvars.bound_contextvars(**named):
+                await self._run(scope, body, receive, response, budget, admission)
         finally:
+            body.release()
             current_budget.reset(token)
-            if admitted and entered:
-                admitted.leave()
 
-    async def _body(self, headers: dict[str, str], receive: Receive, budget: Budget) -> bytes:
-        """Read the whole body first: every route needs all of it, and after it `receive` speaks of hang-ups alone."""
-        announced = headers.get("content-length", "")
-        chunks: list[bytes] = []
-        size = int(announced) if announced.isdecimal() else 0
-        try:
-            async with asyncio.timeout(budget.left()):
-                received = 0
-                more = size <= self.max_body
-                while more:
-                    message = await receive()
-                    if message["type"] == "http.disconnect":
-                        raise _ClientGone
-                    chunk = message.get("body", b"")
-                    received += len(chunk)
-                    if received > self.max_body:
-                        size = received
-                        break
-                    chunks.append(chunk)
-                    more = message.get("more_body", False)
-        except TimeoutError:
-            raise _BodyTimeout("the body did not arrive before the deadline") from None
-        if size > self.max_body:
-            await _drain(receive)
-            raise _BodyTooLarge(f"the body is larger than {self.max_body} bytes")
-        return b"".join(chunks)
-
-    async def _run(self, scope: Scope, body: bytes, receive: Receive, response: "_Response", budget: Budget) -> None:
+    async def _run(
+        self,
+        scope: Scope,
+        body: "_Body",
+        receive: Receive,
+        response: "_Response",
+        budget: Budget,
+        admission: Admission | None,
+    ) -> None:
         gone = asyncio.Event()
-        handler = asyncio.ensure_future(self.app(scope, _replay(body, gone), response.send))
         watcher = asyncio.ensure_future(_wait_for_hang_up(receive, gone))
+        try:
+            # A client that left while its request was still unread takes no place, and no work is begun for it.
+            for _ in range(LOOK_PASSES):
+                await asyncio.sleep(0)
+            if watcher.done():
+                raise _ClientGone
+            place = admission.place(min(PLACE_S, budget.left()), watcher) if admission else contextlib.nullcontext()
+            async with place:
+                with self.metrics.in_flight.labels(self.metrics.service).track_inprogress():
+                    await self._handle(scope, body.replay(gone), watcher, response, budget)
+        finally:
+            await _cancel(watcher)
+
+    async def _handle(
+        self,
+        scope: Scope,
+        receive: Receive,
+        watcher: "asyncio.Future[None]",
+        response: "_Response",
+        budget: Budget,
+    ) -> None:
+        handler = asyncio.ensure_future(self.app(scope, receive, response.send))
         try:
             await asyncio.wait({handler, watcher}, timeout=budget.left(), return_when=asyncio.FIRST_COMPLETED)
             if response.complete and not handler.done():
@@ -239,7 +347,7 @@ class DeadlineMiddleware:
             else:
                 self.metrics.cut_short.labels(self.metrics.service, "deadline in stream").inc()
         finally:
-            await _cancel(handler, watcher)
+            await _cancel(handler)
 
     def _result(self, handler: "asyncio.Future[None]", response: "_Response") -> None:
         error = handler.exception() if not handler.cancelled() else None
@@ -250,44 +358,101 @@ class DeadlineMiddleware:
             raise MeshError("the service failed; its log has the details under this request id") from error
 
 
-def _deadline_s(headers: dict[str, str], max_s: float) -> float:
+class _Body:
+    """A request's body: read to its end, handed to the application, and let go piece by piece."""
+
+    def __init__(self, receive: Receive, admission: Admission | None) -> None:
+        self._receive = receive
+        self._admission = admission
+        self._chunks: deque[bytes] = deque()
+        self._size = 0
+        self._more = True
+
+    async def arrive(self, announced: int, max_size: int, within_s: float) -> None:
+        """Keep all of it: every route needs all of it, and after it `receive` speaks of hang-ups alone."""
+        if announced > max_size:
+            raise _too_large(max_size)
+        try:
+            with self._admission.upload(announced) if self._admission else contextlib.nullcontext():
+                async with asyncio.timeout(within_s):
+                    while self._more:
+                        self._keep(await self._next(), max_size)
+        except TimeoutError:
+            # It has had its time, also for being drained.
+            self._more = False
+            raise _BodyTimeout(f"the body did not arrive within {within_s:.1f} s") from None
+
+    async def drain(self) -> None:
+        """Read on to the end and keep nothing: the client of a refused upload sees a refusal then, and no reset."""
+        self.release()
+        drained = 0
+        with contextlib.suppress(TimeoutError, _ClientGone):
+            async with asyncio.timeout(DRAIN_S):
+                while self._more and drained <= DRAIN_BYTES:
+                    drained += len(await self._next())
+
+    def release(self) -> None:
+        """Let go of all of it. Bytes count until here: when they have been handed over, the application has them."""
+        self._chunks.clear()
+        if self._admission:
+            self._admission.release(self._size)
+        self._size = 0
+
+    def replay(self, gone: asyncio.Event) -> Receive:
+        """A `receive` for the application: the body, each piece forgotten with its delivery, then the hang-up."""
+        ended = False
+
+        async def receive() -> Message:
+            nonlocal ended
+            if ended:
+                await gone.wait()
+                return {"type": "http.disconnect"}
+            chunk = self._chunks.popleft() if self._chunks else b""
+            ended = not self._chunks
+            return {"type": "http.request", "body": chunk, "more_body": not ended}
+
+        return receive
+
+    async def _next(self) -> bytes:
+        message = await self._receive()
+        if message["type"] == "http.disconnect":
+            raise _ClientGone
+        self._more = message.get("more_body", False)
+        chunk: bytes = message.get("body", b"")
+        return chunk
+
+    def _keep(self, chunk: bytes, max_size: int) -> None:
+        if self._size + len(chunk) > max_size:
+            raise _too_large(max_size)
+        if self._admission:
+            self._admission.hold(len(chunk), beside=self._size)
+        if chunk:
+            self._chunks.append(chunk)
+            self._size += len(chunk)
+
+
+def _too_large(max_size: int) -> _BodyTooLarge:
+    return _BodyTooLarge(f"the body is larger than {max_size} bytes")
+
+
+def _announced(headers: dict[str, str]) -> int:
+    announced = headers.get("content-length", "")
+    return int(announced) if announced.isdecimal() else 0
+
+
+def _deadline_s(headers: dict[str, str], min_s: float, max_s: float) -> float:
     value = headers.get(DEADLINE_HEADER)
     if value is None:
         return max_s
     if not value.isdecimal() or len(value) > 9 or int(value) == 0:
         raise _BadDeadline(f"{DEADLINE_HEADER} must be a positive whole number of milliseconds")
-    return min(max_s, int(value) / 1000)
-
-
-def _replay(body: bytes, gone: asyncio.Event) -> Receive:
-    sent = False
-
-    async def receive() -> Message:
-        nonlocal sent
-        if not sent:
-            sent = True
-            return {"type": "http.request", "body": body, "more_body": False}
-        await gone.wait()
-        return {"type": "http.disconnect"}
-
-    return receive
+    return min(max_s, max(min_s, int(value) / 1000))
 
 
 async def _wait_for_hang_up(receive: Receive, gone: asyncio.Event) -> None:
     while (await receive())["type"] != "http.disconnect":
         pass
     gone.set()
-
-
-async def _drain(receive: Receive) -> None:
-    drained = 0
-    with contextlib.suppress(TimeoutError):
-        async with asyncio.timeout(DRAIN_S):
-            while drained <= DRAIN_BYTES:
-                message = await receive()
-                drained += len(message.get("body", b""))
-                if message["type"] == "http.disconnect" or not message.get("more_body", False):
-                    return
 
 
 async def _cancel(*tasks: "asyncio.Future[None]") -> None:

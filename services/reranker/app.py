@@ -60,14 +60,15 @@ async def post_rerank(body: RerankRequest, request: Request) -> RerankResponse:
 
 
 async def _ready(request: Request) -> Readiness:
-    scorer = cast(State, request.scope["state"])["scorer"]
+    state = cast(State, request.scope["state"])
+    scorer, trouble = state["scorer"], state["batcher"].trouble
     return Readiness(
-        ready=True,
+        ready=not trouble,
         service="reranker",
         model=f"{scorer.name}/{scorer.model}",
         device=scorer.precision.device,
         precision=scorer.precision.dtype,
-        detail=scorer.precision.reason,
+        detail=trouble or scorer.precision.reason,
     )
 
 

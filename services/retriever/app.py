@@ -9,6 +9,7 @@ from fastapi import APIRouter, FastAPI, Request
 from proto.base import Readiness
 from proto.retrieve import RetrieveRequest, RetrieveResponse
 from services.kit import app as kit
+from services.kit.batcher import Runs
 from services.kit.deadline import Admission
 from services.kit.telemetry import Metrics
 from services.retriever.collections.routes import router as collections
@@ -23,6 +24,7 @@ class State(TypedDict):
 
     engine: Engine
     collections: CollectionService
+    runs: Runs
     metrics: Metrics
 
 
@@ -36,10 +38,15 @@ async def post_retrieve(body: RetrieveRequest, request: Request) -> RetrieveResp
     A page that cannot be parsed in time is named in `degraded`; the others count.
     """
     state = cast(State, request.scope["state"])
-    response = await state["engine"].retrieve(body)
-    stages = {"extract": response.extract_ms, "rank": response.rank_ms, "queue": response.timing.queue_ms}
-    for stage, milliseconds in stages.items():
-        state["metrics"].stage.labels("retriever", stage, "elapsed").observe(milliseconds / 1000)
+    with state["runs"].counted():
+        response = await state["engine"].retrieve(body)
+    stages = {
+        ("extract", "inference"): response.extract_ms,
+        ("rank", "queue"): response.timing.queue_ms,
+        ("rank", "inference"): response.rank_ms,
+    }
+    for (stage, part), milliseconds in stages.items():
+        state["metrics"].stage.labels("retriever", stage, part).observe(milliseconds / 1000)
     never_parsed = sum(degradation.reason in ("duplicate", "empty") for degradation in response.degraded)
     misses = len(body.pages) - never_parsed - response.cached_pages
     state["metrics"].looked_up("page", hits=response.cached_pages, misses=misses)
@@ -52,8 +59,11 @@ router.include_router(collections)
 
 
 async def _ready(request: Request) -> Readiness:
-    engine = cast(State, request.scope["state"])["engine"]
-    return Readiness(ready=True, service="retriever", **engine.describe())
+    state = cast(State, request.scope["state"])
+    described, trouble = state["engine"].describe(), state["runs"].trouble
+    if trouble:
+        described["detail"] = trouble
+    return Readiness(ready=not trouble, service="retriever", **described)
 
 
 def create_app(settings: RetrieverSettings | None = None, *, store: Store | None = None) -> FastAPI:
@@ -72,7 +82,7 @@ def create_app(settings: RetrieverSettings | None = None, *, store: Store | None
             Engine(settings).running() as engine,
             CollectionService(settings, engine, store).running() as collections,
         ):
-            state = State(engine=engine, collections=collections, metrics=metrics)
+            state = State(engine=engine, collections=collections, runs=Runs(), metrics=metrics)
             yield cast(dict[str, Any], state)
 
     return kit.create_app(

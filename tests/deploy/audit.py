@@ -1,6 +1,6 @@
 """What the mesh is made of, what is known against it, and what a policy scanner says of the manifests.
 
-    python -m tests.deploy.audit [sbom] [vulnerabilities] [policy] [--out out/audit]
+    python -m tests.deploy.audit [sbom] [vulnerabilities] [policy] [--must-run] [--out out/audit]
 
 - `sbom`: a CycloneDX bill of materials of each environment (the mesh's, vLLM's where it is there); needs no network.
 - `vulnerabilities`: pip-audit over the same; where no vulnerability service answers it says NOT AUDITED, and that is
@@ -9,7 +9,8 @@
   explanation that nothing needs any more.
 
 Each tool has an environment of its own in `.venv-audit`, made when it is missing: their dependencies contradict each
-other, and none belongs into the mesh's. Where the package index cannot be reached either, it says NOT RUN.
+other, and none belongs into the mesh's. Where the package index cannot be reached either, it says NOT RUN, and with
+`--must-run` that fails: who asks for one check wants no pass because nobody looked.
 """
 
 import argparse
@@ -177,20 +178,24 @@ def _last(text: str) -> str:
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("parts", nargs="*", metavar="PART", help=f"of {', '.join(PARTS)}; all if none")
+    parser.add_argument("--must-run", action="store_true", help="fail where a part cannot be run")
     parser.add_argument("--out", type=Path, default=ROOT / "out" / "audit")
     args = parser.parse_args()
     if unknown := set(args.parts) - set(PARTS):
         parser.error(f"no such part: {', '.join(sorted(unknown))}")
     args.out.mkdir(parents=True, exist_ok=True)
-    wrong = []
+    wrong, not_run = [], []
     for part in args.parts or PARTS:
         try:
             wrong += PARTS[part](args.out)
         except NotRun as error:
+            not_run.append(part)
             say(f"NOT RUN, {part}: {error}")
     for line in wrong:
         say(f"FINDING {line}")
-    return 1 if wrong else 0
+    if args.must_run and not_run:
+        say(f"FAILED, since it was NOT RUN: {', '.join(not_run)}")
+    return int(bool(wrong) or (args.must_run and bool(not_run)))
 
 
 if __name__ == "__main__":

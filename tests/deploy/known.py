@@ -8,6 +8,7 @@ from services.evaluator.settings import EvaluatorSettings
 from services.gateway.settings import GatewaySettings
 from services.generator.settings import GeneratorSettings
 from services.kg.settings import KgSettings
+from services.kit.deadline import BODIES_BYTES
 from services.kit.settings import MeshUrls
 from services.reranker.settings import RerankerSettings
 from services.retriever.settings import RetrieverSettings
@@ -45,3 +46,20 @@ def defaults() -> dict[str, object]:
         for settings in kinds
         for name, field in settings.model_fields.items()
     }
+
+
+def secrets() -> set[str]:
+    """Variables whose values nobody may see: those that settings leave out of what they show of themselves."""
+    return {
+        f"{settings.model_config['env_prefix']}{name}".upper()
+        for kinds in SETTINGS.values()
+        for settings in kinds
+        for name, field in settings.model_fields.items()
+        if not field.repr
+    }
+
+
+def bodies_mib() -> int:
+    """Memory for all bodies that a service has in hand: each as bytes, as text of up to four bytes a character, and as
+    JSON for another service."""
+    return 6 * BODIES_BYTES // 2**20

@@ -3,6 +3,7 @@
 import json
 import shutil
 import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -11,6 +12,7 @@ import pytest
 
 from tests.deploy import audit
 from tests.deploy.audit import EXPLAINED, NotRun, policy, vulnerabilities
+from tests.deploy.conftest import ROOT
 
 Replies = Callable[..., None]
 
@@ -77,3 +79,33 @@ def test_what_is_known_against_a_package_is_a_finding(replies: Replies, tmp_path
     assert vulnerabilities(tmp_path) == []
     replies(audit={"dependencies": [good, bad]})
     assert vulnerabilities(tmp_path) == ["mesh: b 1: X-1"]
+
+
+@pytest.mark.parametrize(("options", "status"), [((), 0), (("--must-run",), 1)])
+def test_what_cannot_be_run_is_said_and_fails_where_it_must_run(
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    tmp_path: Path,
+    options: tuple[str, ...],
+    status: int,
+) -> None:
+    def away(name: str, program: str) -> str:
+        raise NotRun(f"{name} cannot be installed")
+
+    monkeypatch.setattr(audit, "tool", away)
+    monkeypatch.setattr(sys, "argv", ["audit", "policy", *options, "--out", str(tmp_path)])
+    assert audit.main() == status
+    assert "NOT RUN, policy: checkov cannot be installed" in capsys.readouterr().out
+
+
+def test_a_finding_fails_and_none_does_not(replies: Replies, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setattr(sys, "argv", ["audit", "policy", "--must-run", "--out", str(tmp_path)])
+    replies(checkov=scanned(*EXPLAINED), kubectl="kind: Deployment")
+    assert audit.main() == 0
+    replies(checkov=scanned(*EXPLAINED, "CKV_NEW_1"), kubectl="kind: Deployment")
+    assert audit.main() == 1
+
+
+def test_the_check_of_the_manifests_runs_the_scanner_and_does_not_pass_without_it() -> None:
+    recipe = (ROOT / "Makefile").read_text().partition("\nk8s-check:")[2].partition("\n\n")[0]
+    assert "tests.deploy.audit policy --must-run" in recipe

@@ -5,12 +5,14 @@ from typing import Any
 
 import kubernetes_validate
 import pytest
+import yaml
 
 from services.cli.services import embedded
 from services.generator.settings import GeneratorSettings
 from services.kit.settings import MeshUrls
-from tests.deploy.conftest import KUSTOMIZATIONS, OVERLAYS, Manifest, container, of_kind, pods
-from tests.deploy.known import SETTINGS, names
+from services.kit.telemetry import Metrics
+from tests.deploy.conftest import KUSTOMIZATIONS, OVERLAYS, ROOT, Manifest, container, of_kind, pods, run, tool
+from tests.deploy.known import SETTINGS, bodies_mib, names
 from tests.deploy.rules import FILE, rule
 
 # The oldest that has the sleep action of preStop without a gate, and the newest that the schemas know.
@@ -165,11 +167,56 @@ def test_each_workload_is_spread_disrupted_gently_and_selected_by_its_own_labels
         assert spread["labelSelector"]["matchLabels"].items() <= labels
         assert budgets[workload]["spec"]["selector"]["matchLabels"].items() <= labels
         assert of_kind(rendered[name], "Service")[workload]["spec"]["selector"].items() <= labels
-    workloads = of_kind(rendered[name], "Deployment")
-    for scaler in of_kind(rendered[name], "HorizontalPodAutoscaler").values():
-        target = scaler["spec"]["scaleTargetRef"]["name"]
-        assert scaler["spec"]["minReplicas"] >= workloads[target]["spec"]["replicas"]
-    assert "gateway" in of_kind(rendered[name], "HorizontalPodAutoscaler")
+
+
+@pytest.mark.parametrize("name", OVERLAYS)
+def test_the_number_of_pods_is_said_once(rendered: Rendered, name: str) -> None:
+    scalers = of_kind(rendered[name], "HorizontalPodAutoscaler").values()
+    scaled = {scaler["spec"]["scaleTargetRef"]["name"] for scaler in scalers}
+    workloads = of_kind(rendered[name], "Deployment") | of_kind(rendered[name], "StatefulSet")
+    assert "gateway" in scaled
+    assert scaled <= workloads.keys()
+    # A number beside an autoscaler's is put back into force by every `kubectl apply`.
+    assert {workload for workload, found in workloads.items() if "replicas" not in found["spec"]} == scaled
+
+
+def test_the_autoscalers_metric_is_one_that_the_adapter_serves(rendered: Rendered) -> None:
+    file = ROOT / "deploy" / "k8s" / "monitoring" / "prometheus-adapter.yaml"
+    (served,) = yaml.safe_load(file.read_text())["rules"]["custom"]
+    series = served["seriesQuery"].partition("{")[0]
+    asked = {
+        metric["pods"]["metric"]["name"]
+        for name in OVERLAYS
+        for scaler in of_kind(rendered[name], "HorizontalPodAutoscaler").values()
+        for metric in scaler["spec"]["metrics"]
+    }
+    assert asked == {series} <= {family.name for family in Metrics("test").registry.collect()}
+    assert {label: found["resource"] for label, found in served["resources"]["overrides"].items()} == {
+        "namespace": "namespace",
+        "pod": "pod",
+    }
+    query = served["metricsQuery"].replace("<<.Series>>", series).replace("<<.GroupBy>>", "pod")
+    rules = {
+        "groups": [{"name": "a", "rules": [{"record": "a", "expr": query.replace("<<.LabelMatchers>>", 'pod="b"')}]}]
+    }
+    checked = run(tool("promtool"), "check", "rules", "/dev/stdin", stdin=yaml.safe_dump(rules))
+    assert checked.returncode == 0, checked.stderr
+
+
+@pytest.mark.parametrize("name", OVERLAYS)
+def test_pods_that_may_be_on_two_nodes_share_only_claims_of_many_writers(rendered: Rendered, name: str) -> None:
+    claims = of_kind(rendered[name], "PersistentVolumeClaim")
+    for workload, found in of_kind(rendered[name], "Deployment").items():
+        for volume in found["spec"]["template"]["spec"]["volumes"]:
+            if "persistentVolumeClaim" in volume:
+                claim = claims[volume["persistentVolumeClaim"]["claimName"]]
+                assert claim["spec"]["accessModes"] == ["ReadWriteMany"], workload
+
+
+@pytest.mark.parametrize("name", OVERLAYS)
+def test_the_gateway_has_memory_for_the_bodies_that_it_takes(rendered: Rendered, name: str) -> None:
+    limit = container(pods(rendered[name])["gateway"])["resources"]["limits"]["memory"]
+    assert int(limit.removesuffix("Gi")) * 1024 >= bodies_mib()
 
 
 def allowed(policies: list[Manifest], pod: Manifest, direction: str, other: Manifest | None, port: int) -> bool:

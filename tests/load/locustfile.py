@@ -6,7 +6,8 @@
 Scenarios: `steady` and `soak` hold the number of users, `spike` has ten times as many for a fifth of the time, `mixed`
 asks for every strategy in turn, `big-pages` sends pages of up to 1 MB, `hang-ups` leaves one question in two before it
 is answered. After the run: percentiles, the share inside the budget, the shares of 429 and 5xx, and the mesh's own
-overhead, which is an answer's time less the time in which any stage was at work. Late answers and 5xx fail the run.
+overhead, which is an answer's time less the time in which any stage was at work. Late answers, 5xx and, where it is
+asked for, an overhead above `--max-overhead-ms` fail the run.
 """
 
 import json
@@ -22,7 +23,7 @@ from locust import FastHttpUser, LoadTestShape, constant, events, task
 from locust.argument_parser import LocustArgumentParser
 from locust.env import Environment
 
-from tests.load.tally import Tally
+from tests.load.tally import Limits, Tally
 
 DEMO = Path(__file__).resolve().parents[2] / "services" / "cli" / "demo"
 SCENARIOS = ("steady", "spike", "soak", "mixed", "big-pages", "hang-ups")
@@ -46,6 +47,11 @@ def _arguments(parser: LocustArgumentParser) -> None:
         "--page-sets", type=int, default=PAGE_SETS, help="different sets of pages; 0 makes every question's pages new"
     )
     parser.add_argument("--strategy", default="", help="named by every question; the gateway's own when empty")
+    parser.add_argument("--max-late", type=int, default=0, help="answers after the deadline that do not fail the run")
+    parser.add_argument("--max-5xx", type=int, default=0, help="replies of 5xx, or none, that do not fail the run")
+    parser.add_argument(
+        "--max-overhead-ms", type=float, default=0, help="median overhead from which on the run fails; 0 is any"
+    )
 
 
 class Scenario(LoadTestShape):
@@ -151,5 +157,12 @@ def _report(environment: Environment, **_: object) -> None:
     options = environment.parsed_options
     if options is not None and options.csv_prefix:
         Path(f"{options.csv_prefix}_summary.json").write_text(json.dumps(tally.summary(), indent=1))
-    if tally.failed or not tally.seconds:
+    limits = Limits(options.max_late, options.max_5xx, options.max_overhead_ms) if options is not None else Limits()
+    broken = tally.broken(limits)
+    for line in broken:
+        print(f"FAILED: {line}")
+    if broken:
         environment.process_exit_code = 1
+    elif limits.server_errors:
+        # Locust itself would fail on the first.
+        environment.process_exit_code = 0

@@ -3,9 +3,10 @@
     python -m tests.load.restart [SERVICE ...] [--seconds 4] [--users 4]
 
 A small proxy in front of each service plays the cluster's part: it sends every connection to an instance in its list,
-and takes one out of the list before it is told to stop, as endpoints and preStop do. Fails when a question gets
-anything but an answer, or an answer that had to do without one of the services. Where only services without a model
-are named (gateway, generator), only those are started, and questions bring their evidence.
+and takes one out of the list before it is told to stop, as endpoints and preStop do. Every other user keeps its
+connection, and so stays with an instance until that one closes it. Fails when a question gets anything but an answer,
+or an answer that had to do without one of the services. Where only services without a model are named (gateway,
+generator), only those are started, and questions bring their evidence.
 """
 
 import argparse
@@ -134,7 +135,7 @@ class Rollout:
             for name, endpoints in self._endpoints.items():
                 await stack.enter_async_context(await asyncio.start_server(endpoints.serve, "127.0.0.1", ports[name]))
             stack.push_async_callback(self._stop_all)
-            # The gateway, which asks for the generator, is last.
+            # The gateway, which answers without the others as well, is last.
             for name in sorted(self.services, key=lambda name: name == "gateway"):
                 self._instances[name] = await self._start(self.services[name])
                 self._endpoints[name].ports = [self._instances[name].port]
@@ -180,12 +181,23 @@ def outcome(answer: dict[str, Any], absent: Collection[str] = ()) -> str:
 
 
 async def ask(
-    url: str, question: dict[str, Any], absent: Collection[str], done: asyncio.Event, outcomes: Counter[str]
+    url: str,
+    question: dict[str, Any],
+    absent: Collection[str],
+    done: asyncio.Event,
+    outcomes: Counter[str],
+    *,
+    keeps: bool,
 ) -> None:
+    """One question after the other.
+
+    Args:
+        keeps: all over one connection for as long as the server keeps it, and not each over its own.
+    """
     body = json.dumps(question).encode()
-    while not done.is_set():
-        # A connection a question, as from many clients.
-        async with httpx.AsyncClient(trust_env=False, timeout=40) as http:
+    limits = httpx.Limits(max_keepalive_connections=1 if keeps else 0)
+    async with httpx.AsyncClient(trust_env=False, timeout=40, limits=limits) as http:
+        while not done.is_set():
             try:
                 reply = await http.post(f"{url}/answer", content=body, headers={"content-type": "application/json"})
                 outcomes[outcome(reply.json(), absent) if reply.is_success else f"HTTP {reply.status_code}"] += 1
@@ -207,8 +219,8 @@ async def main() -> int:
     question, absent = LIGHT_QUESTION if light else QUESTION, set(known) - rollout.services.keys()
     outcomes, done = Counter[str](), asyncio.Event()
     async with rollout.running() as url, asyncio.TaskGroup() as group:
-        for _ in range(args.users):
-            group.create_task(ask(url, question, absent, done, outcomes))
+        for number in range(args.users):
+            group.create_task(ask(url, question, absent, done, outcomes, keeps=number % 2 == 0))
         await asyncio.sleep(args.seconds)
         for name in args.services or rollout.services:
             code = await rollout.replace(name)

@@ -2,8 +2,10 @@
 
     python -m tests.load.run [SCENARIO ...] [--seconds 60] [--users 4] [--prefill 1500 --decode 25] [--out out/load]
 
-Leaves locust's CSV and HTML, a summary and each service's memory over the run as CSV in the folder, prints them, and
-fails on a late answer, a 5xx, and, where the run is long enough to tell, on memory that grows.
+One user asks alone first, since several wait for each other and hide the mesh's own overhead. Leaves locust's CSV and
+HTML, a summary and each service's memory over the run as CSV in the folder, prints them, and fails on an answer after
+its deadline, a 5xx, a median overhead of `--max-overhead-ms` or more of the user alone, and, where the run is long
+enough to tell, on memory that grows.
 """
 
 import argparse
@@ -13,7 +15,7 @@ import socket
 import subprocess
 import sys
 from collections.abc import AsyncIterator, Callable
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from services.cli.services import Launch, Service, embedded
@@ -25,6 +27,18 @@ ROOT = Path(__file__).resolve().parents[2]
 # Longer than `cragmesh up` gives: a load run may share its machine with others.
 START_S = 600.0
 SCENARIOS = ("steady", "spike", "soak", "mixed", "big-pages", "hang-ups")
+ALONE = "alone"
+
+
+@dataclass(frozen=True, slots=True)
+class Load:
+    """One run of locust; `name` is that of its files, `more` are further arguments."""
+
+    name: str
+    scenario: str
+    seconds: int
+    users: int
+    more: tuple[str, ...]
 
 
 def free_ports(names: list[str]) -> dict[str, int]:
@@ -97,10 +111,21 @@ async def ask(command: tuple[str, ...], log: MemoryLog) -> int:
 async def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("scenarios", nargs="*", metavar="SCENARIO", help=f"of {', '.join(SCENARIOS)}; steady if none")
-    parser.add_argument("--seconds", type=int, default=60)
-    parser.add_argument("--users", type=int, default=4)
+    parser.add_argument("--seconds", type=int, default=60, help="of each scenario; %(default)s")
+    parser.add_argument("--users", type=int, default=4, help="asking at a time; %(default)s")
     parser.add_argument("--prefill", default="0", help="the generator's prompt tokens a second; 0 is at once")
     parser.add_argument("--decode", default="0", help="its answer tokens a second, each")
+    parser.add_argument(
+        "--alone", type=int, default=15, help="seconds of one user before the rest; %(default)s, 0 for none"
+    )
+    parser.add_argument(
+        "--max-overhead-ms",
+        type=float,
+        default=10,
+        help="median of that user from which on it fails; %(default)g, 0 for any",
+    )
+    parser.add_argument("--max-late", type=int, default=0, help="answers after the deadline that may be; %(default)s")
+    parser.add_argument("--max-5xx", type=int, default=0, help="replies of 5xx, or none, that may be; %(default)s")
     parser.add_argument("--out", type=Path, default=Path("out/load"))
     args = parser.parse_args()
     if wrong := set(args.scenarios) - set(SCENARIOS):
@@ -108,16 +133,20 @@ async def main() -> int:
     services, urls = mesh(("--prefill", args.prefill, "--decode", args.decode))
     out = args.out.absolute()
     run_dir = out / "mesh"
+    allowed = ("--max-late", str(args.max_late), "--max-5xx", str(args.max_5xx))
+    runs = [Load(name, name, args.seconds, args.users, allowed) for name in args.scenarios or ["steady"]]
+    if args.alone:
+        runs.insert(0, Load(ALONE, "steady", args.alone, 1, (*allowed, "--max-overhead-ms", str(args.max_overhead_ms))))
     failed = 0
     async with running(services, run_dir):
-        for scenario in args.scenarios or ["steady"]:
-            print(f"{scenario}: asking for {args.seconds} s", flush=True)
+        for load in runs:
+            print(f"{load.name}: asking for {load.seconds} s", flush=True)
             log = MemoryLog(lambda: memory_mib(run_dir))
-            command = locust(scenario, urls["gateway"], args.seconds, args.users, out / scenario)
+            command = locust(load.scenario, urls["gateway"], load.seconds, load.users, out / load.name, *load.more)
             failed = await ask(command, log) or failed
-            log.write(out / f"{scenario}_memory.csv")
+            log.write(out / f"{load.name}_memory.csv")
             first, last = (whole(log.samples[index][1]) for index in (0, -1))
-            print(f"memory before, MiB: {first}\nmemory after, MiB:  {last}\nfiles: {out / scenario}*")
+            print(f"memory before, MiB: {first}\nmemory after, MiB:  {last}\nfiles: {out / load.name}*")
             if growth := log.growth_mib():
                 print(f"growth from the second quarter to the last, MiB: {whole(growth)}")
             if growing := log.growing():

@@ -8,6 +8,21 @@ from typing import Any
 REFUSED = 429
 
 
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """What a run must hold.
+
+    Args:
+        late: answers after the deadline, at most.
+        server_errors: replies of 5xx and connections without a reply, at most.
+        overhead_ms: median of the mesh's own overhead, below this; 0 asks nothing of it.
+    """
+
+    late: int = 0
+    server_errors: int = 0
+    overhead_ms: float = 0.0
+
+
 @dataclass
 class Tally:
     """Counts and times of one run.
@@ -41,11 +56,31 @@ class Tally:
         """Late answers, and replies that are neither an answer nor a refusal for want of room."""
         return self.late + sum(count for status, count in self.statuses.items() if status not in (200, REFUSED))
 
+    @property
+    def server_errors(self) -> int:
+        """Replies of 5xx, and connections without a reply."""
+        return sum(count for status, count in self.statuses.items() if status >= 500 or status == 0)
+
+    def broken(self, limits: Limits) -> list[str]:
+        """What the run did not hold, in words."""
+        others = self.failed - self.late - self.server_errors
+        overhead_ms = percentile(self.overheads_ms, 0.5)
+        wrong = {
+            f"{self.late} answers came after the deadline, and {limits.late} may": self.late > limits.late,
+            f"{self.server_errors} replies were 5xx or none, and {limits.server_errors} may be": self.server_errors
+            > limits.server_errors,
+            f"{others} questions were refused, and not for want of room": others > 0,
+            f"the mesh's own overhead was {overhead_ms:.1f} ms (median), and must be below {limits.overhead_ms:g}": 0
+            < limits.overhead_ms
+            <= overhead_ms,
+            "nobody was answered": not self.seconds,
+        }
+        return [line for line, broken in wrong.items() if broken]
+
     def summary(self) -> dict[str, float]:
         """Figures of the run; shares of all that were asked, times in seconds."""
         asked = max(1, self.statuses.total())
         answers = max(1, len(self.seconds))
-        server_errors = sum(count for status, count in self.statuses.items() if status >= 500 or status == 0)
         return {
             "asked": self.statuses.total(),
             "answered": len(self.seconds),
@@ -55,7 +90,7 @@ class Tally:
             "p99_s": percentile(self.seconds, 0.99),
             "share_in_budget": (answers - self.late) / answers,
             "share_429": self.statuses[REFUSED] / asked,
-            "share_5xx": server_errors / asked,
+            "share_5xx": self.server_errors / asked,
             "share_degraded": self.degraded / answers,
             "overhead_p50_ms": percentile(self.overheads_ms, 0.5),
             "overhead_p95_ms": percentile(self.overheads_ms, 0.95),

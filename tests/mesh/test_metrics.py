@@ -29,3 +29,32 @@ async def test_pages_found_in_the_cache_are_counted_and_those_never_parsed_are_n
     assert first["miss"] - before.get("miss", 0.0) == 2, "one page twice, one empty"
     assert first.get("hit", 0.0) == before.get("hit", 0.0)
     assert (second["hit"] - first["hit"], second["miss"] - first["miss"]) == (2, 0)
+
+
+async def test_what_waits_and_what_is_worked_on_is_told_under_the_names_that_alerts_and_panels_ask_for(
+    services: Services,
+) -> None:
+    asked = {
+        "retriever": ("/retrieve", {"query": "bread", "pages": [{"name": "page", "html": BAKERY["page_result"]}]}),
+        "reranker": ("/rerank", {"query": "bread", "documents": ["a lighthouse", "a bakery"]}),
+        "classifier": ("/classify", {"query": "who directed jaws?"}),
+        "kg": ("/kg/query", {"query": "who directed jaws?"}),
+    }
+    told: set[tuple[str, str, str]] = set()
+    for name, (path, body) in asked.items():
+        async with services.client(name) as client:
+            assert (await client.post(path, json=body)).status_code == 200
+            text = (await client.get("/metrics")).text
+        found = re.findall(r'^cragmesh_stage_seconds_count{part="(\w+)",service="(\w+)",stage="(\w+)"} ', text, re.M)
+        told |= {(service, stage, part) for part, service, stage in found}
+    assert told == {
+        ("retriever", "extract", "inference"),
+        ("retriever", "rank", "queue"),
+        ("retriever", "rank", "inference"),
+        ("reranker", "rerank", "queue"),
+        ("reranker", "rerank", "inference"),
+        ("classifier", "classify", "queue"),
+        ("classifier", "classify", "inference"),
+        ("kg", "write", "inference"),
+        ("kg", "execute", "inference"),
+    }

@@ -121,7 +121,8 @@ async def test_nobody_waits_for_a_frozen_service(monkeypatch: pytest.MonkeyPatch
     transport.seconds = {"retriever": 3600.0, "generator": 3600.0}
     async with looking(transport) as looker:
         seen = await looker.services()
-    assert [service.name for service in seen.services if not service.ready] == ["gateway", "retriever", "generator"]
+    assert [service.name for service in seen.services if not service.ready] == ["retriever", "generator"]
+    assert of(seen, "gateway")["detail"] == "answers without: retriever, generator"
     assert of(seen, "retriever")["detail"] == "no answer within 0.2 s"
 
 
@@ -131,6 +132,20 @@ async def test_a_look_counts_for_no_breaker() -> None:
             looker._looked = -10.0
             seen = await looker.services()
     assert of(seen, "kg")["breaker"] == "closed"
+
+
+async def test_readiness_is_asked_past_the_breakers_and_tells_them_nothing() -> None:
+    refused = httpx.ConnectError("refused")
+    async with http_client(Transport(instead("kg", refused))) as http:
+        mesh = Mesh.connect(GatewaySettings(breaker_threshold=2, breaker_max_open_s=60), http)
+        # A frozen engine lists its models all the same.
+        for _ in range(2):
+            mesh.generator.breaker.failed()
+        for _ in range(3):
+            ready = await mesh.ready(allow_s=30)
+            assert ready == {name: name != "kg" for name in PORTS.values()}
+            assert mesh.generator.breaker.state != "closed"
+            assert mesh.kg.breaker.state == "closed"
 
 
 async def test_many_who_look_at_once_share_one_look() -> None:

@@ -6,9 +6,9 @@ from collections.abc import Sequence
 
 import pytest
 
-from services.kit.batcher import Batcher
+from services.kit.batcher import FAILED_RUNS, Batcher, Runs
 from services.kit.budget import Budget, current_budget
-from services.kit.errors import DeadlineExceeded, Overloaded
+from services.kit.errors import DeadlineExceeded, Overloaded, Unavailable
 
 pytestmark = pytest.mark.anyio
 
@@ -113,3 +113,59 @@ async def test_stopping_cancels_what_waits() -> None:
         model.gate.set()
     await asyncio.wait(tasks, timeout=1)
     assert all(task.done() for task in tasks)
+
+
+async def test_a_model_that_fails_time_after_time_is_in_trouble_until_a_run_succeeds() -> None:
+    model = Model()
+    model.gate.set()
+    async with batcher(model).running() as target:
+        for _ in range(FAILED_RUNS):
+            assert target.trouble == ""
+            with pytest.raises(ValueError, match="unlucky"):
+                await target.submit(13)
+        assert "runs of the model failed" in target.trouble
+        await target.submit(2)
+        assert target.trouble == ""
+
+
+async def test_a_model_that_nobody_asks_for_its_trouble_is_offered_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("services.kit.batcher.FAILED_S", 0.0)
+    runs = Runs()
+    for _ in range(FAILED_RUNS + 1):
+        runs.failed(ValueError())
+    assert runs.trouble == ""
+
+
+async def test_bad_items_in_one_batch_are_each_counted_once_and_what_callers_do_is_not() -> None:
+    model = Model()
+    async with batcher(model).running() as target:
+        tasks = await queued(target, model, [13, 13])
+        model.gate.set()
+        await asyncio.gather(*tasks, return_exceptions=True)
+        assert target.trouble == "", "the batch failed, and each of two items"
+    runs = Runs()
+    for _ in range(FAILED_RUNS):
+        with pytest.raises(Overloaded), runs.counted():
+            raise Overloaded("too many")
+        with pytest.raises(DeadlineExceeded), runs.counted():
+            raise DeadlineExceeded
+    assert runs.trouble == ""
+
+
+class Fatal(BaseException):
+    """What no worker lives through."""
+
+
+async def test_a_queue_that_nobody_serves_any_more_says_so_and_lets_nobody_wait() -> None:
+    def run(_: Sequence[int]) -> list[int]:
+        raise Fatal
+
+    target = Batcher[int, int](run, cost=lambda item: item, max_batch_cost=1, max_queue_cost=10)
+    async with target.running():
+        assert target.trouble == ""
+        with pytest.raises(asyncio.CancelledError):
+            await target.submit(1)
+        await asyncio.sleep(0)
+        assert "has stopped" in target.trouble
+        with pytest.raises(Unavailable):
+            await target.submit(1)

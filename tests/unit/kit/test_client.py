@@ -1,6 +1,7 @@
 """The client: every way a service can fail has a name, one retry, and headers that carry the time left."""
 
 import asyncio
+import contextlib
 import json
 from collections.abc import Callable
 
@@ -9,7 +10,7 @@ import pytest
 
 from proto.rerank import RerankRequest, RerankResponse
 from services.kit.breaker import Breaker
-from services.kit.client import ServiceClient, http_client
+from services.kit.client import LIGHT_PATHS, ServiceClient, http_client
 from services.kit.errors import (
     BadReply,
     ServiceFailure,
@@ -139,4 +140,54 @@ async def test_a_callers_cancellation_is_passed_on_and_counts_for_nothing() -> N
     task.cancel()
     with pytest.raises(asyncio.CancelledError):
         await task
+    assert breaker.state == "closed"
+
+
+def opened() -> Breaker:
+    """Open for good, as far as a test is concerned."""
+    breaker = Breaker(threshold=1, first_open_s=3_600)
+    breaker.failed()
+    return breaker
+
+
+@pytest.mark.parametrize(
+    ("reply", "answers"),
+    [(httpx.Response(200), True), (httpx.Response(503), False), (httpx.ConnectError("refused"), False)],
+)
+async def test_a_look_goes_past_the_breaker_and_tells_it_nothing(
+    reply: httpx.Response | Exception, answers: bool
+) -> None:
+    for breaker, state in ((opened(), "open"), (Breaker(threshold=2), "closed")):
+        client = reaching(Target(reply), breaker)
+        for _ in range(3):
+            assert await client.answers("/readyz", allow_s=30) is answers
+        assert breaker.state == state
+
+
+async def test_a_look_ends_in_time() -> None:
+    async def frozen(_: httpx.Request) -> httpx.Response:
+        await asyncio.sleep(3_600)
+        raise AssertionError
+
+    breaker = Breaker(threshold=1)
+    assert await reaching(frozen, breaker).answers("/readyz", allow_s=0.02) is False
+    assert breaker.state == "closed"
+
+
+@pytest.mark.parametrize("light", sorted(LIGHT_PATHS))
+async def test_what_a_stuck_engine_still_answers_does_not_close_the_breaker_on_its_work(light: str) -> None:
+    breaker = Breaker(threshold=2, first_open_s=0)
+    target = Target(httpx.Response(200))
+    client = reaching(target, breaker)
+    breaker.failed()
+    await client.request("POST", light, b"{}", allow_s=30)
+    breaker.failed()
+    assert breaker.state == "half-open", "failures in a row, whatever was answered between them"
+    for reply in (httpx.Response(200), httpx.Response(404)):
+        target.replies = [reply]
+        with contextlib.suppress(ServiceRejected):
+            await client.request("POST", light, b"{}", allow_s=30)
+        assert breaker.state == "half-open"
+    target.replies = [httpx.Response(200)]
+    await client.request("POST", "/v1/chat/completions", b"{}", allow_s=30)
     assert breaker.state == "closed"

@@ -1,16 +1,22 @@
 """The deadline middleware over real sockets' semantics: expiry, hang-up, bodies, admission, probes."""
 
 import asyncio
+import contextlib
 import json
-from collections.abc import Mapping
+import socket
+import tracemalloc
+from collections.abc import AsyncIterator, Callable, Mapping
+from contextlib import asynccontextmanager
 from typing import Any
 
 import httpx
 import pytest
+import uvicorn
 from starlette.types import Message, Receive, Scope, Send
 
+from services.kit import deadline
 from services.kit.budget import current_budget
-from services.kit.deadline import READING, Admission, DeadlineMiddleware
+from services.kit.deadline import READING, UPLOADS_A_PLACE, Admission, DeadlineMiddleware
 from services.kit.errors import Unauthorized
 from services.kit.telemetry import Metrics, current_trace
 
@@ -23,10 +29,12 @@ class App:
     def __init__(self, seconds: float = 0.0, *, fail: bool = False) -> None:
         self.seconds = seconds
         self.fail = fail
+        self.began = 0
         self.cancelled = asyncio.Event()
         self.left: float | None = None
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        self.began += 1
         message = await receive()
         budget = current_budget.get()
         self.left = budget.left() if budget else None
@@ -42,8 +50,12 @@ class App:
         await send({"type": "http.response.body", "body": body})
 
 
-def guarded(app: Any, *, max_s: float = 5, max_body: int = 1_000, admission: Admission | None = None) -> Any:
-    return DeadlineMiddleware(app, metrics=Metrics("test"), max_s=max_s, max_body=max_body, admission=admission)
+def guarded(
+    app: Any, *, max_s: float = 5, min_s: float = 0, max_body: int = 1_000, admission: Admission | None = None
+) -> Any:
+    return DeadlineMiddleware(
+        app, metrics=Metrics("test"), max_s=max_s, min_s=min_s, max_body=max_body, admission=admission
+    )
 
 
 def client(app: Any) -> httpx.AsyncClient:
@@ -83,6 +95,22 @@ async def test_a_caller_cannot_ask_for_more_than_the_service_gives() -> None:
         await http.post("/", headers={"x-deadline-ms": "60000"})
     assert app.left is not None
     assert app.left <= 1
+
+
+async def test_where_there_is_a_least_a_caller_who_asks_for_less_gets_it() -> None:
+    totals = []
+
+    async def app(_: Scope, __: Receive, send: Send) -> None:
+        budget = current_budget.get()
+        totals.append(budget.total_s if budget else None)
+        await send({"type": "http.response.start", "status": 200, "headers": []})
+        await send({"type": "http.response.body", "body": b""})
+
+    async with client(guarded(app, min_s=4, max_s=5)) as http:
+        for asked in ("1", "4500", "60000"):
+            assert (await http.post("/", headers={"x-deadline-ms": asked})).status_code == 200
+        assert (await http.post("/", headers={"x-deadline-ms": "0"})).status_code == 400
+    assert totals == [4, 4.5, 5]
 
 
 async def test_every_response_tells_browsers_to_keep_nothing_guess_nothing_and_run_nothing() -> None:
@@ -187,18 +215,294 @@ async def test_cancelling_the_server_cancels_the_handler() -> None:
     assert app.cancelled.is_set()
 
 
+class Held(App):
+    """Answers when it is told to."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.go = asyncio.Event()
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        self.began += 1
+        await self.go.wait()
+        await App()(scope, receive, send)
+
+
+async def until(condition: Callable[[], object]) -> None:
+    async with asyncio.timeout(30):
+        while True:
+            if condition():
+                return
+            await asyncio.sleep(0.001)
+
+
 async def test_admission_refuses_with_retry_after_and_recovers() -> None:
     admission = Admission(1)
-    app = guarded(App(0.1), admission=admission)
-    async with client(app) as http:
+    app = Held()
+    async with client(guarded(app, admission=admission)) as http:
         first = asyncio.create_task(http.post("/"))
-        await asyncio.sleep(0.03)
+        await until(lambda: app.began)
         refused = await http.post("/", content=b"x" * 500)
         assert refused.status_code == 429
         assert refused.headers["retry-after"] == "1"
+        app.go.set()
         assert (await first).status_code == 200
         assert (await http.post("/")).status_code == 200
     assert admission.in_flight == 0
+
+
+async def test_those_who_wait_for_a_place_get_it_in_turn_and_no_more_wait_than_there_are_places(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(deadline, "PLACE_S", 30.0)
+    admission = Admission(2)
+    app = Held()
+    mesh = guarded(app, admission=admission, max_s=60)
+    served = []
+
+    async def ask(number: int) -> None:
+        wire = Wire(WHOLE)
+        await wire.run(mesh)
+        served.append((number, wire.sent[0]["status"]))
+
+    tasks = []
+    for number in range(4):
+        tasks.append(asyncio.create_task(ask(number)))
+        # Past the look for hang-ups, so that the next one comes behind it.
+        await asyncio.sleep(0.01)
+    refused = Wire(WHOLE)
+    await refused.run(mesh)
+    assert refused.sent[0]["status"] == 429
+    assert (app.began, admission.in_flight) == (2, 2)
+    app.go.set()
+    await asyncio.gather(*tasks)
+    assert served == [(number, 200) for number in range(4)]
+    assert admission.in_flight == 0
+
+
+async def test_one_who_leaves_the_queue_for_a_place_leaves_it_to_the_next(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(deadline, "PLACE_S", 30.0)
+    admission = Admission(2)
+    app = Held()
+    mesh = guarded(app, admission=admission, max_s=60)
+    working = [asyncio.create_task(Wire(WHOLE).run(mesh)) for _ in range(2)]
+    await until(lambda: app.began == 2)
+    leaving, staying = Wire(WHOLE), Wire(WHOLE)
+    waiting = [asyncio.create_task(wire.run(mesh)) for wire in (leaving, staying)]
+    await asyncio.sleep(0.01)
+    leaving.inbox.put_nowait(GONE)
+    await waiting[0]
+    assert leaving.sent == []
+    app.go.set()
+    await asyncio.gather(*working, waiting[1])
+    assert staying.sent[0]["status"] == 200
+    assert (app.began, admission.in_flight) == (3, 0)
+
+
+async def test_a_place_given_up_as_it_comes_is_passed_on() -> None:
+    admission = Admission(1)
+    gone: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+
+    async def wait() -> None:
+        async with admission.place(30, gone):
+            pass
+
+    async with admission.place(30, gone):
+        waiting = asyncio.create_task(wait())
+        await asyncio.sleep(0)
+    waiting.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await waiting
+    assert admission.in_flight == 0
+
+
+async def test_a_client_that_is_gone_already_takes_no_place_and_begins_no_work() -> None:
+    app = App(5)
+    admission = Admission(1)
+    mesh = guarded(app, admission=admission)
+    for _ in range(3):
+        wire = Wire(WHOLE, GONE)
+        await wire.run(mesh)
+        assert wire.sent == []
+    assert (app.began, admission.in_flight) == (0, 0)
+
+
+@asynccontextmanager
+async def listening(app: Any) -> AsyncIterator[tuple[str, int]]:
+    """An application behind a real server, in this very loop: what it has not read yet is in its sockets."""
+    with socket.socket() as bound:
+        bound.bind(("127.0.0.1", 0))
+        config = uvicorn.Config(app, log_config=None, access_log=False, lifespan="off", timeout_graceful_shutdown=1)
+        server = uvicorn.Server(config)
+        serving = asyncio.create_task(server.serve(sockets=[bound]))
+        await until(lambda: server.started)
+        try:
+            yield bound.getsockname()
+        finally:
+            server.should_exit = True
+            await serving
+
+
+@pytest.mark.parametrize("size", [3, 100_000])
+async def test_a_newcomer_is_not_refused_for_those_who_hung_up_before_they_were_heard(
+    monkeypatch: pytest.MonkeyPatch, size: int
+) -> None:
+    # However busy the machine.
+    monkeypatch.setattr(deadline, "PLACE_S", 30.0)
+    for_nobody = 0
+
+    async def app(scope: Scope, receive: Receive, send: Send) -> None:
+        nonlocal for_nobody
+        headers = dict(scope["headers"])
+        if headers[b"content-length"] == str(size).encode():
+            for_nobody += 1
+            await asyncio.sleep(3600)
+        await App()(scope, receive, send)
+
+    admission = Admission(10)
+    request = b"POST / HTTP/1.1\r\nhost: x\r\ncontent-length: %d\r\n\r\n" % size + b"x" * size
+    async with listening(guarded(app, max_s=60, max_body=size, admission=admission)) as address:
+        for _ in range(5):
+            for _ in range(10):
+                with socket.create_connection(address) as leaving:
+                    leaving.sendall(request)
+            async with httpx.AsyncClient(trust_env=False, timeout=60) as http:
+                reply = await http.post("http://{}:{}/".format(*address), content=b"{}")
+            assert reply.status_code == 200
+    assert admission.in_flight == 0
+    # None, unless a busy kernel is late with the word of a hang-up.
+    assert for_nobody < 25
+
+
+async def test_those_who_send_nothing_but_headers_take_no_place() -> None:
+    admission = Admission(1)
+    mesh = guarded(App(), admission=admission)
+    idle = [asyncio.create_task(Wire().run(mesh)) for _ in range(UPLOADS_A_PLACE - 1)]
+    await asyncio.sleep(0.01)
+    wire = Wire(WHOLE)
+    await wire.run(mesh)
+    assert wire.sent[0]["status"] == 200
+    idle.append(asyncio.create_task(Wire().run(mesh)))
+    await asyncio.sleep(0.01)
+    refused = Wire(WHOLE)
+    await refused.run(mesh)
+    assert refused.sent[0]["status"] == 429, "more are on their way than are ever wanted"
+    for task in idle:
+        task.cancel()
+    await asyncio.wait(idle)
+    wire = Wire(WHOLE)
+    await wire.run(mesh)
+    assert wire.sent[0]["status"] == 200
+
+
+async def test_a_body_gets_less_time_than_its_request_and_then_the_connection_ends(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(deadline, "UPLOAD_S", 0.02)
+    wire = Wire({"type": "http.request", "body": b"{", "more_body": True})
+    await wire.run(guarded(App(), max_s=600))
+    assert wire.sent[0]["status"] == 408
+    assert (b"connection", b"close") in wire.sent[0]["headers"]
+
+
+async def test_a_refused_body_is_drained_without_a_place_and_not_beyond_its_end(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(deadline, "DRAIN_S", 90.0)
+    admission = Admission(1)
+    mesh = guarded(App(), admission=admission, max_body=10)
+    # Unannounced, and over the limit with its last piece: nothing comes after it.
+    whole = Wire({"type": "http.request", "body": b"x" * 11, "more_body": False})
+    async with asyncio.timeout(30):
+        await whole.run(mesh)
+    assert whole.sent[0]["status"] == 413
+    slow = Wire({"type": "http.request", "body": b"x" * 11, "more_body": True})
+    draining = asyncio.create_task(slow.run(mesh))
+    await asyncio.sleep(0.01)
+    assert (draining.done(), admission.in_flight) == (False, 0)
+    others = [Wire(WHOLE) for _ in range(UPLOADS_A_PLACE + 1)]
+    for wire in others:
+        await wire.run(mesh)
+        assert wire.sent[0]["status"] == 200
+    slow.inbox.put_nowait({"type": "http.request", "body": b"x", "more_body": False})
+    await draining
+    assert slow.sent[0]["status"] == 413
+
+
+@pytest.mark.parametrize("method", sorted(READING))
+async def test_the_body_of_a_request_that_only_reads_is_neither_waited_for_nor_kept(method: str) -> None:
+    app = App()
+    # It never ends, and is larger than any body may be.
+    wire = Wire(*[{"type": "http.request", "body": b"x" * 600, "more_body": True}] * 4)
+    await wire.run(guarded(app, admission=Admission(0)), method)
+    assert wire.sent[0]["status"] == 200
+    assert wire.sent[1]["body"] == b"0"
+
+
+@pytest.mark.parametrize("method", ["PUT", "PATCH", "DELETE", "PROPFIND"])
+async def test_every_other_method_needs_a_place(method: str) -> None:
+    wire = Wire(WHOLE)
+    await wire.run(guarded(App(), admission=Admission(0)), method)
+    assert wire.sent[0]["status"] == 429
+
+
+async def test_bodies_in_hand_are_bounded_together_and_one_alone_is_not() -> None:
+    admission = Admission(5, max_bytes=1_000)
+    app = Held()
+    mesh = guarded(app, admission=admission, max_body=2_000)
+    async with client(mesh) as http:
+        large = asyncio.create_task(http.post("/", content=b"x" * 1_500))
+        await until(lambda: app.began)
+        assert (await http.post("/", content=b"x")).status_code == 429
+        app.go.set()
+        assert (await large).text == "1500"
+        app.go.clear()
+        first = asyncio.create_task(http.post("/", content=b"x" * 600))
+        await until(lambda: app.began == 2)
+        refused = await http.post("/", content=b"x" * 401)
+        assert refused.status_code == 429
+        assert refused.headers["retry-after"] == "1"
+        second = asyncio.create_task(http.post("/", content=b"x" * 400))
+        await until(lambda: app.began == 3)
+        app.go.set()
+        assert [(await task).status_code for task in (first, second)] == [200, 200]
+        assert (await http.post("/", content=b"x" * 2_000)).status_code == 200
+
+
+async def test_bytes_of_bodies_that_never_came_whole_are_given_back() -> None:
+    admission = Admission(5, max_bytes=1_000)
+    mesh = guarded(App(), admission=admission, max_body=2_000)
+    half = {"type": "http.request", "body": b"x" * 900, "more_body": True}
+    await Wire(half, GONE).run(mesh)
+    cancelled = asyncio.create_task(Wire(half).run(mesh))
+    await asyncio.sleep(0.01)
+    cancelled.cancel()
+    with contextlib.suppress(asyncio.CancelledError):
+        await cancelled
+    async with client(mesh) as http:
+        replies = await asyncio.gather(*(http.post("/", content=b"x" * 500) for _ in range(2)))
+    assert [reply.status_code for reply in replies] == [200, 200]
+
+
+async def test_a_body_is_not_kept_beside_what_the_application_makes_of_it() -> None:
+    size = 8 * 2**20
+    freed = 0
+
+    async def app(scope: Scope, receive: Receive, send: Send) -> None:
+        nonlocal freed
+        message = await receive()
+        before = tracemalloc.get_traced_memory()[0]
+        del message
+        freed = before - tracemalloc.get_traced_memory()[0]
+        await App()(scope, receive, send)
+
+    tracemalloc.start()
+    try:
+        pieces = ({"type": "http.request", "body": bytes(size), "more_body": more} for more in (True, False))
+        await Wire(*pieces).run(guarded(app, max_body=2 * size, admission=Admission(1)))
+    finally:
+        tracemalloc.stop()
+    assert freed > size // 2
 
 
 async def test_nothing_leaks_into_the_callers_context() -> None:

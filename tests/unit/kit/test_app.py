@@ -1,0 +1,111 @@
+"""The server around a service: how it leaves."""
+
+import asyncio
+import socket
+
+import pytest
+from starlette.types import Receive, Scope, Send
+
+from services.kit import app as kit
+from services.kit.app import PartingServer
+from tests.unit.kit.test_deadline import until
+
+pytestmark = pytest.mark.anyio
+
+REQUEST = b"GET / HTTP/1.1\r\nhost: x\r\n\r\n"
+
+
+class App:
+    """Answers when it is told to."""
+
+    def __init__(self) -> None:
+        self.go = asyncio.Event()
+        self.go.set()
+        self.began = asyncio.Event()
+
+    async def __call__(self, _: Scope, __: Receive, send: Send) -> None:
+        self.began.set()
+        await self.go.wait()
+        await send({"type": "http.response.start", "status": 200, "headers": [(b"content-length", b"2")]})
+        await send({"type": "http.response.body", "body": b"ok"})
+
+
+class Keeping:
+    """A client that keeps its connection."""
+
+    def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        self._reader, self._writer = reader, writer
+
+    def send(self) -> None:
+        self._writer.write(REQUEST)
+
+    async def reply(self) -> str:
+        head = await self._reader.readuntil(b"\r\n\r\n")
+        assert await self._reader.readexactly(2) == b"ok"
+        return head.decode()
+
+    async def is_closed(self) -> bool:
+        ended = await self._reader.read() == b""
+        self._writer.close()
+        await self._writer.wait_closed()
+        return ended
+
+
+async def test_a_server_that_stops_closes_no_connection_on_which_a_request_may_be_on_its_way(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    # It ends when the last connection has.
+    monkeypatch.setattr(kit, "PARTING_S", 60.0)
+    app = App()
+    with socket.socket() as bound:
+        bound.bind(("127.0.0.1", 0))
+        server = PartingServer(app, log_config=None, access_log=False, lifespan="off", timeout_graceful_shutdown=60)
+        serving = asyncio.create_task(server.serve(sockets=[bound]))
+        await until(lambda: server.started)
+
+        async def connect() -> Keeping:
+            return Keeping(*await asyncio.open_connection(*bound.getsockname()))
+
+        idle, busy = await connect(), await connect()
+        for client in (idle, busy):
+            client.send()
+            assert "connection: close" not in await client.reply()
+        app.go.clear()
+        app.began.clear()
+        busy.send()
+        await app.began.wait()
+        server.should_exit = True
+        await until(lambda: server._parting)
+        app.go.set()
+        late = await connect()
+        for client in (idle, late):
+            client.send()
+        for client in (busy, idle, late):
+            head = await client.reply()
+            assert head.startswith("HTTP/1.1 200")
+            assert "connection: close" in head
+            assert await client.is_closed()
+        await serving
+
+
+@pytest.mark.parametrize(("connections", "grace_s"), [(0, 3_600), (1, 0)])
+async def test_a_server_without_connections_or_without_grace_leaves_at_once(
+    monkeypatch: pytest.MonkeyPatch, connections: int, grace_s: int
+) -> None:
+    monkeypatch.setattr(kit, "PARTING_S", 3_600.0)
+    with socket.socket() as bound:
+        bound.bind(("127.0.0.1", 0))
+        server = PartingServer(
+            App(), log_config=None, access_log=False, lifespan="off", timeout_graceful_shutdown=grace_s
+        )
+        serving = asyncio.create_task(server.serve(sockets=[bound]))
+        await until(lambda: server.started)
+        kept = [Keeping(*await asyncio.open_connection(*bound.getsockname())) for _ in range(connections)]
+        for client in kept:
+            client.send()
+            await client.reply()
+        server.should_exit = True
+        async with asyncio.timeout(60):
+            await serving
+        for client in kept:
+            assert await client.is_closed()
