@@ -119,7 +119,7 @@ eval-answers: setup generator ## CRAG's questions with the contexts given, by ea
 	  $(BIN)/cragmesh eval run "$(DATA)/crag_kg_qa.jsonl" --strategy $$strategy --out $(EVAL_OUT)/answers-$$strategy $(ARGS) || exit 1; done
 	$(BIN)/cragmesh down
 	$(if $(word 2,$(STRATEGIES)),$(BIN)/cragmesh eval compare $(STRATEGIES:%=$(EVAL_OUT)/answers-%) --out $(EVAL_OUT)/answers-compare)
-	$(if $(filter adaptive,$(STRATEGIES)),$(BIN)/cragmesh calibrate $(EVAL_OUT)/answers-adaptive --out $(EVAL_OUT)/answers-confidence.json --report $(EVAL_OUT)/answers-calibration)
+	$(if $(filter adaptive,$(STRATEGIES)),$(BIN)/cragmesh calibrate $(EVAL_OUT)/answers-adaptive --out $(EVAL_OUT)/answers-confidence.json --report $(EVAL_OUT)/answers-calibration $(patsubst %,--beside $(EVAL_OUT)/answers-%,$(filter-out adaptive,$(STRATEGIES))))
 
 eval-check: setup ## Try the rule judge on the gold answers alone; needs CRAGMESH_EVAL_DATA.
 	$(BIN)/cragmesh eval check "$(DATA)/crag_kg_qa.jsonl" --timed

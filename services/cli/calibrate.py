@@ -12,6 +12,7 @@ from services.cli.console import fail, out, say, write
 
 if TYPE_CHECKING:
     from services.evaluator.calibrate import Earned, Fitted
+    from services.evaluator.score import Difference
     from services.evaluator.store import Judgement, Prediction
 
 FITTED = Path("services/gateway/data/confidence")
@@ -25,6 +26,10 @@ def calibrate(
     to: Annotated[
         Path | None, typer.Option("--out", help="By default where the gateway looks for this generator's.")
     ] = None,
+    compared: Annotated[
+        list[Path],
+        typer.Option("--beside", help="Runs of other strategies, to be compared on the questions they share."),
+    ] = [],  # noqa: B006
     report: Annotated[Path, typer.Option(help="Folder of the pictures.")] = Path("out/calibration"),
     apply_to: Annotated[list[Path], typer.Option("--apply-to", help="Runs to report on, unseen by the fit.")] = [],  # noqa: B006
 ) -> None:
@@ -39,6 +44,7 @@ def calibrate(
         data = fitting.table([pair for folder in folders for pair in _judged(folder)])
         fitted = fitting.fit(data)
         both = fitting.halves(data)
+        others = [(folder, fitting.beside(both, _judged(folder))) for folder in compared]
         elsewhere = [(folder, fitting.apply(fitted, fitting.table(_judged(folder)))) for folder in apply_to]
     except (EvaluatorError, ValueError) as error:
         fail(str(error), PROBLEM)
@@ -51,15 +57,28 @@ def calibrate(
     heads = {"answer": fitted.answer, "invalid": fitted.invalid, "fitted_on": fitted_on, "generator": generator}
     fitting.write(heads, to)
     board = Table("fitted on", "reported on", "lines", "score", "right", "wrong", "all answers given")
-    for name, (half, reached) in zip((("one half", "the other"), ("the other", "the one")), both, strict=True):
-        board.add_row(*name, _lines(half), *_numbers(reached))
+    for name, half in zip((("one half", "the other"), ("the other", "the one")), both, strict=True):
+        board.add_row(*name, _lines(half.fitted), *_numbers(half.earned))
     reached = fitting.earned(fitted, data, fitted.right, fitted.false)
     board.add_row("held-out folds", "all", _lines(fitted), *_numbers(reached))
     for folder, reached in elsewhere:
         board.add_row("all", folder.name, _lines(fitted), *_numbers(reached))
     out.print(board)
+    if others:
+        out.print(_beside(others))
     say(f"signals of the answer's head: {', '.join(fitted.answer['names'])}")
     write(str(to))
+
+
+def _beside(others: "Sequence[tuple[Path, Difference]]") -> Table:
+    board = Table(
+        "beside", "questions", "score less its", "right less its", "wrong less its", caption="by halves, 95 %"
+    )
+    for folder, found in others:
+        told = (found.score, found.accuracy, found.hallucination)
+        cells = (f"{one.value:+.3f} [{one.low:+.2f}, {one.high:+.2f}]" for one in told)
+        board.add_row(folder.name, str(found.questions), *cells)
+    return board
 
 
 def _judged(folder: Path) -> "list[tuple[Prediction, Judgement]]":

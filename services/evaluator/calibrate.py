@@ -21,7 +21,8 @@ from sklearn.linear_model import LogisticRegressionCV
 from sklearn.model_selection import StratifiedKFold
 from threadpoolctl import threadpool_limits
 
-from services.evaluator.judge.verdict import WEIGHTS
+from services.evaluator.judge.verdict import WEIGHTS, Outcome
+from services.evaluator.score import Difference, difference
 from services.evaluator.store import Judgement, Prediction
 
 matplotlib.use("Agg")
@@ -32,6 +33,7 @@ SEED = 0
 MIN_ANSWERS = 30
 MIN_INVALID = 10
 GAINS: dict[str, int] = {str(outcome): gain for outcome, gain in WEIGHTS.items()}
+OUTCOMES: dict[int, Outcome] = {gain: outcome for outcome, gain in WEIGHTS.items()}
 BINS = 8
 # Signals by the call that brings them. A call must earn a point in a hundred questions, on held-out folds.
 COSTLY = {"samples": ("agreement", "abstain", "invalid"), "check": ("check",), "memory": ("sources",)}
@@ -191,8 +193,8 @@ def _head(names: Sequence[str], signals: Floats, truth: Ints) -> tuple[dict[str,
     return head, held_out
 
 
-def earned(fitted: Fitted, data: Table, right: Floats, false: Floats) -> Earned:
-    """What the gateway would earn with these probabilities and the heads' thresholds.
+def outcomes(fitted: Fitted, data: Table, right: Floats, false: Floats) -> list[Outcome]:
+    """What the gateway would reach with these probabilities and the heads' thresholds, question by question.
 
     Args:
         right: that each question's answer is right.
@@ -202,22 +204,31 @@ def earned(fitted: Fitted, data: Table, right: Floats, false: Floats) -> Earned:
     called = np.zeros(len(right), bool)
     if fitted.invalid is not None:
         called = data.weighed & (false >= fitted.invalid["threshold"]) & (false >= right)
-    given &= ~called
-    good = int(data.right[given].sum() + data.invalid[called].sum() + (data.settled > 0).sum())
-    bad = int(given.sum() + called.sum() + abs(data.settled).sum()) - good
+    gains = np.where(called, 2 * data.invalid - 1, np.where(given, 2 * data.right - 1, data.settled))
+    return [OUTCOMES[int(gain)] for gain in gains]
+
+
+def earned(fitted: Fitted, data: Table, right: Floats, false: Floats) -> Earned:
+    """What `outcomes` earn in all."""
+    reached = outcomes(fitted, data, right, false)
+    asked = max(1, len(reached))
+    good, bad = reached.count("right") / asked, reached.count("wrong") / asked
     everything = int(2 * data.right.sum() - data.answered.sum() + data.settled.sum())
     everything += int((2 * data.invalid - 1) @ data.called)
-    asked = max(1, len(data.ids))
-    return Earned((good - bad) / asked, good / asked, bad / asked, everything / asked)
+    return Earned(good - bad, good, bad, everything / asked)
+
+
+def unseen(fitted: Fitted, data: Table) -> tuple[Floats, Floats]:
+    """The probabilities, right and invalid, that heads give for questions that they were not fitted on."""
+    right = probabilities(fitted.answer, data.signals, data.names) * data.answered
+    if fitted.invalid is None:
+        return right, np.zeros(len(data.ids))
+    return right, probabilities(fitted.invalid, data.signals, data.names)
 
 
 def apply(fitted: Fitted, data: Table) -> Earned:
     """What heads earn on a table that they were not fitted on."""
-    right = probabilities(fitted.answer, data.signals, data.names) * data.answered
-    false = np.zeros(len(data.ids))
-    if fitted.invalid is not None:
-        false = probabilities(fitted.invalid, data.signals, data.names)
-    return earned(fitted, data, right, false)
+    return earned(fitted, data, *unseen(fitted, data))
 
 
 def _regress(names: Sequence[str], signals: Floats, right: Ints) -> dict[str, Any]:
@@ -273,12 +284,39 @@ def best_threshold(probability: Floats, right: Ints) -> float:
     return round(float((probability[order[best]] + following) / 2), 4)
 
 
-def halves(data: Table) -> tuple[tuple[Fitted, Earned], tuple[Fitted, Earned]]:
+@dataclass(frozen=True, slots=True)
+class Half:
+    """Heads of one half of the questions, and what they earn and reach on the other."""
+
+    fitted: Fitted
+    earned: Earned
+    outcomes: dict[str, Outcome]
+
+
+def halves(data: Table) -> tuple[Half, Half]:
     """Fitted on one half of the questions, reported on the other, both ways; halves by a hash of the question's id."""
     side = np.array([zlib.crc32(one.encode()) % 2 for one in data.ids])
     first, second = data.only(side == 0), data.only(side == 1)
-    on_first, on_second = fit(first), fit(second)
-    return (on_first, apply(on_first, second)), (on_second, apply(on_second, first))
+    return _half(first, second), _half(second, first)
+
+
+def _half(own: Table, other: Table) -> Half:
+    fitted = fit(own)
+    reached = outcomes(fitted, other, *unseen(fitted, other))
+    return Half(fitted, apply(fitted, other), dict(zip(other.ids, reached, strict=True)))
+
+
+def beside(both: tuple[Half, Half], judged: Sequence[tuple[Prediction, Judgement]]) -> Difference:
+    """What the halves reach less what another run reached, on the questions that both have.
+
+    Raises:
+        TooLittle: they have none in common.
+    """
+    ours = both[0].outcomes | both[1].outcomes
+    theirs = {line.id: judgement.outcome for line, judgement in judged if line.id in ours}
+    if not theirs:
+        raise TooLittle("no question of the other run is among these")
+    return difference(list(theirs.values()), [ours[one] for one in theirs])
 
 
 def draw(fitted: Fitted, data: Table, folder: Path) -> None:

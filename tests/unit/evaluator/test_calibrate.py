@@ -13,6 +13,7 @@ from services.evaluator.calibrate import (
     Table,
     TooLittle,
     apply,
+    beside,
     best_threshold,
     draw,
     earned,
@@ -59,10 +60,23 @@ def test_the_fit_finds_the_signals_that_tell() -> None:
 
 def test_abstaining_and_naming_false_questions_earn_on_questions_that_were_not_fitted_on() -> None:
     data = made(800)
-    for _, reached in halves(data):
-        assert reached.score > reached.ungated + 0.2
+    for half in halves(data):
+        assert half.earned.score > half.earned.ungated + 0.2
     valid_only = replace(fit(data), invalid=None)
     assert apply(fit(data), data).score > apply(valid_only, data).score
+
+
+def test_halves_are_compared_with_another_run_on_the_questions_that_both_have() -> None:
+    both = halves(made(800))
+    assert set(both[0].outcomes) | set(both[1].outcomes) == {f"q{i}" for i in range(800)}
+    score = sum(half.earned.score * len(half.outcomes) for half in both) / 800
+    silent = [judged(answer(f"q{i}"), "missing") for i in range(900)]
+    found = beside(both, silent)
+    assert found.questions == 800
+    assert found.score.value == pytest.approx(score)
+    assert found.score.low < score < found.score.high
+    with pytest.raises(TooLittle, match="no question"):
+        beside(both, [judged(answer("other"), "right")])
 
 
 def test_a_call_that_earns_nothing_is_not_made_and_one_that_earns_is() -> None:
