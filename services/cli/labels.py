@@ -15,7 +15,7 @@ from services.evaluator.data import Item, Source
 from services.evaluator.store import RunFolder
 from services.gateway import prompts
 from services.gateway.evidence import Evidence
-from services.gateway.steps.generate import chat
+from services.gateway.steps.generate import TAUGHT_PROMPT, chat
 from services.kg.domains import CATALOGUE
 from services.kg.generate.examples import load_library
 from services.kg.generate.program import MAX_TOKENS, ProgramWriter, taught_messages
@@ -27,8 +27,6 @@ from services.trainer.dataset import Example, Turn
 from services.trainer.errors import BadLabels
 from services.trainer.labels import Judged, best_program, label
 
-# The prompt of the answering step that the adapter is for.
-PROMPT = "basic"
 SAMPLE_S, EXECUTE_S = 60.0, 10.0
 # Programs of one temperature repeat each other below it, and leave the question above it.
 TEMPERATURE = 0.8
@@ -69,7 +67,7 @@ def from_run(folder: Path, sources: Sequence[Path], judge: str, tally: Tally) ->
     found = runs.read(target, damaged)
     verdicts = runs.verdicts(target, found.predictions, judge)
     predictions = {line.id: line for line in found.predictions}
-    prompt = prompts.load(PROMPT)
+    prompt = prompts.load(TAUGHT_PROMPT)
     seen = 0
     for item in Source(sources).items():
         prediction = predictions.get(item.id)

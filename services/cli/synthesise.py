@@ -19,7 +19,7 @@ UPDATE_EVERY = 100
 
 def synthesise(
     task: Annotated[str, typer.Option(help="Subtask: answer or kg-api.")] = "answer",
-    count: Annotated[int, typer.Option(min=1, max=1_000_000, help="How many examples.")] = 12_000,
+    count: Annotated[int, typer.Option(min=1, max=1_000_000, help="How many examples.")] = 20_000,
     seed: Annotated[int, typer.Option(min=0, help="The same seed makes the same file.")] = 0,
     to: Annotated[Path | None, typer.Option("--out", help="File to write; out/train/TASK.jsonl by default.")] = None,
     show: Annotated[int, typer.Option(min=0, help="Print so many examples instead of writing a file.")] = 0,

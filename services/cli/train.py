@@ -25,6 +25,9 @@ if TYPE_CHECKING:
     from services.trainer import sft as training
     from services.trainer.dataset import Example
 
+# oneDNN and torch keep what they made for each shape of a product, 1,024 of them by default: gigabytes, since hardly
+# any two batches are of one length. A batch has about forty shapes, the same in all layers.
+KEPT_SHAPES = {"ONEDNN_PRIMITIVE_CACHE_CAPACITY": "128", "LRU_CACHE_CAPACITY": "128"}
 # Where no terminal shows a bar, a line of JSON tells so often how far it is.
 LOG_S = 10.0
 
@@ -48,7 +51,10 @@ def sft(
     task: Annotated[Task, typer.Option(help="Which of the examples; also the adapter's name.")] = "answer",
     base: Annotated[Path | None, typer.Option(help="Folder of the base model; the embedded one by default.")] = None,
     base_name: Annotated[str, typer.Option(help="The base model's name at the hub, which the adapter will say.")] = "",
-    adapter: Annotated[Path | None, typer.Option(help="Where the adapter is written; OUT/adapter by default.")] = None,
+    adapter: Annotated[
+        Path | None,
+        typer.Option(help="Where the adapter is written, in place of one that is there; OUT/adapter by default."),
+    ] = None,
     start: Annotated[Path | None, typer.Option("--from", help="An adapter to go on from, with new data.")] = None,
     resume: Annotated[bool, typer.Option("--resume", help="Go on from the last checkpoint in OUT.")] = False,
     time_limit: Annotated[float, typer.Option(min=0, help="Minutes for all of it; 0 sets no limit.")] = 0,
@@ -70,13 +76,14 @@ def sft(
 ) -> None:
     """Teach an adapter (LoRA). A kill loses nothing but the steps since the last checkpoint: --resume goes on."""
     # Read when torch is imported. Threads that spin while they wait take the core that the others need to go on.
-    os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
+    for name, value in {"OMP_WAIT_POLICY": "PASSIVE", **KEPT_SHAPES}.items():
+        os.environ.setdefault(name, value)
     # torch and transformers take seconds to import, which no other command should wait for.
     from services.cli.scorers import scorer_of
     from services.trainer import adapter as adapters
     from services.trainer import card, dataset, model
     from services.trainer import sft as training
-    from services.trainer.errors import BadDataset, TrainerError
+    from services.trainer.errors import BadDataset, BadTarget, TrainerError
     from services.trainer.recipe import Recipe
 
     given = {
@@ -104,6 +111,8 @@ def sft(
     path, name = _base(base, base_name)
     target = adapter or folder / "adapter"
     try:
+        # Hours before it is written.
+        adapters.check_target(target, folder)
         examples = dataset.sample(dataset.read(data, task=task), limit, recipe.seed)
         say(f"{len(examples)} examples; reading {path}", "dim")
         loaded = model.load(path, name=name, threads=recipe.threads)
@@ -120,7 +129,7 @@ def sft(
                 on_progress=board.show,
             )
         adapters.write(target, result.learner, result.best, card.files(target.name, result))
-    except BadDataset as error:
+    except (BadDataset, BadTarget) as error:
         fail(str(error), USAGE)
     except TrainerError as error:
         fail(str(error), PROBLEM)

@@ -1,5 +1,6 @@
 """Adapters on disk, as vLLM's `--lora-modules` takes them: `adapter_config.json` and `adapter_model.safetensors`."""
 
+import hashlib
 import json
 from pathlib import Path
 
@@ -9,12 +10,28 @@ import torch
 from torch import Tensor
 
 from services.trainer import files
-from services.trainer.errors import BadModel
+from services.trainer.errors import BadModel, BadTarget
 from services.trainer.model import Learner, misfit
 
 CONFIG, TENSORS = "adapter_config.json", "adapter_model.safetensors"
 # peft puts an adapter's name into those of its parameters, and leaves it out in files.
 _OWN = ".default."
+
+
+def check_target(folder: Path, run: Path) -> None:
+    """Refuse to replace what is no adapter, whole as it would be.
+
+    Args:
+        run: the run's own folder, whose checkpoints must outlive the writing.
+
+    Raises:
+        BadTarget: the folder has no adapter's files, or the run lies in it.
+    """
+    target = folder.resolve()
+    if run.resolve().is_relative_to(target):
+        raise BadTarget(f"{folder} would be replaced whole, and {run} lies in it: name another folder for the adapter")
+    if target.exists() and not (target / CONFIG).is_file():
+        raise BadTarget(f"{folder} would be replaced whole, and is no adapter: there is no {CONFIG} in it")
 
 
 def write(folder: Path, learner: Learner, tensors: dict[str, Tensor], others: dict[str, bytes]) -> None:
@@ -42,6 +59,18 @@ def write(folder: Path, learner: Learner, tensors: dict[str, Tensor], others: di
             **others,
         },
     )
+
+
+def digest(folder: Path) -> str:
+    """SHA-256 of an adapter's weights.
+
+    Raises:
+        BadModel: they cannot be read.
+    """
+    try:
+        return hashlib.sha256((folder / TENSORS).read_bytes()).hexdigest()
+    except OSError as error:
+        raise BadModel(f"{folder}: no adapter that can be read: {error}") from error
 
 
 def read(folder: Path, learner: Learner) -> dict[str, Tensor]:

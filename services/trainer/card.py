@@ -66,6 +66,7 @@ def card(name: str, result: Result) -> str:
         ("data (sha256)", f"`{data.sha256}`"),
         ("kept", f"step {state.best_step} of {state.step}, by the task score, then by the validation loss"),
         ("ended", STOPS[state.stopped]),
+        *([("goes on from", f"`{result.start}`")] if result.start else []),
         ("time", f"{state.spent_s / 60:.1f} min, {trained_s / 60:.1f} of them from the first step on"),
         ("tokens", f"{state.tokens:,} computed, {state.tokens / trained_s:,.0f} a second, measurements included"),
         ("peak memory", f"{peak_mib():,} MiB"),
@@ -90,7 +91,7 @@ def card(name: str, result: Result) -> str:
             "|---|---|",
             *(f"| {key} | {value} |" for key, value in facts),
             "",
-            f"On {len(data.scored)} examples kept back, answered greedily:",
+            f"On {len(data.scored)} examples kept back, answered greedily; before is {_start(result)}:",
             "",
             "| measure | before | after |",
             "|---|---|---|",
@@ -102,6 +103,10 @@ def card(name: str, result: Result) -> str:
             "",
         ]
     )
+
+
+def _start(result: Result) -> str:
+    return "the adapter that it goes on from" if result.start else "the base model"
 
 
 def _kinds(items: list[Encoded]) -> str:

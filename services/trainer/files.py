@@ -25,22 +25,38 @@ def write(path: Path, content: bytes) -> None:
 
 
 def write_folder(path: Path, files: dict[str, bytes]) -> None:
-    """Make a folder of these files that appears under its name only when all are on the disk.
+    """Make a folder of these files, or replace one; a reader never sees a part of it.
+
+    The old one is put aside for the moment in which the new one takes its name: a kill in it leaves both whole beside
+    `path`, and the next try puts the old one back.
 
     Raises:
-        WriteFailed: the disk took no more; what lies beside it stays as it was.
+        WriteFailed: the disk took no more; what was there stays.
     """
-    partial = path.with_name(f".{path.name}.partial")
-    with naming(path, lambda: shutil.rmtree(partial)):
-        shutil.rmtree(partial, ignore_errors=True)
-        partial.mkdir(parents=True)
+    # A link to a folder stays one.
+    path = path.resolve()
+    # What is staged lies one level deeper than `path`: whoever looks through the folders beside it finds none of it.
+    staging = path.with_name(f".{path.name}.partial")
+    new, old = staging / "new", staging / "old"
+    with naming(path, lambda: _undo(path, staging)):
+        _undo(path, staging)
+        new.mkdir(parents=True)
         for name, content in files.items():
-            _write_synced(partial / name, content)
-        _sync_folder(partial)
+            _write_synced(new / name, content)
+        _sync_folder(new)
         if path.exists():
-            shutil.rmtree(path)
-        partial.rename(path)
+            path.rename(old)
+        new.rename(path)
         _sync_folder(path.parent)
+    shutil.rmtree(staging, ignore_errors=True)
+
+
+def _undo(path: Path, staging: Path) -> None:
+    """Leave things as before a replacement that was cut short."""
+    old = staging / "old"
+    if old.exists() and not path.exists():
+        old.rename(path)
+    shutil.rmtree(staging, ignore_errors=True)
 
 
 @contextmanager

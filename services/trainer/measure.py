@@ -11,8 +11,6 @@ from services.trainer.batches import Batch, collate, packed
 from services.trainer.encode import Encoded
 from services.trainer.model import Learner
 
-# Without gradients a batch needs a small part of the memory, and reading the weights for each token is what costs.
-REPLY_BATCHES = 8
 # Longer than the longest taught reply by so many tokens a reply may be before it is cut.
 SPARE_TOKENS = 8
 
@@ -61,7 +59,11 @@ def replies(
     max_tokens: int,
     on_progress: Callable[[int], None] = lambda _: None,
 ) -> list[str]:
-    """Greedy replies to the examples' prompts, in order; at most a little longer than the longest that was taught."""
+    """Greedy replies to the examples' prompts, in order; at most a little longer than the longest that was taught.
+
+    Args:
+        max_tokens: of a batch, prompts and replies together; one example at least.
+    """
     learner.adapted.eval()
     tokenizer = learner.base.tokenizer
     end = tokenizer.eos_token_id
@@ -69,9 +71,9 @@ def replies(
     order = sorted(range(len(items)), key=lambda index: len(items[index].prompt))
     found = [""] * len(items)
     while order:
-        rows = max(1, REPLY_BATCHES * max_tokens // (len(items[order[0]].prompt) + most))
+        rows = max(1, max_tokens // (len(items[order[0]].prompt) + most))
         # The longest of the batch is its last; what it takes decides how many fit.
-        while rows > 1 and rows * (len(items[order[:rows][-1]].prompt) + most) > REPLY_BATCHES * max_tokens:
+        while rows > 1 and rows * (len(items[order[:rows][-1]].prompt) + most) > max_tokens:
             rows -= 1
         batch, order = order[:rows], order[rows:]
         length = max(len(items[index].prompt) for index in batch)

@@ -85,8 +85,13 @@ class Result:
     stopped: Stop
 
     @property
+    def start(self) -> str:
+        """The adapter that the run went on from, by name and SHA-256; empty when it began with a new one."""
+        return str(self.state.fixed["start"])
+
+    @property
     def before(self) -> Point:
-        """The base model, measured."""
+        """What the run began with, measured: the base model, or the adapter that it went on from."""
         return next(point for point in self.state.history if point.score is not None)
 
     @property
@@ -155,9 +160,14 @@ def plan(data: Data, recipe: Recipe) -> list[Step]:
     return steps
 
 
-def fixed(base: Base, data: Data, recipe: Recipe, start: str) -> dict[str, JsonValue]:
-    """What must be the same for a run to go on."""
-    return {"base": base.name, "data": data.sha256, "start": start, **recipe.fixed()}  # type: ignore[dict-item]
+def fixed(base: Base, data: Data, recipe: Recipe, start: Path | None) -> dict[str, JsonValue]:
+    """What must be the same for a run to go on.
+
+    Raises:
+        BadModel: the adapter to begin with cannot be read.
+    """
+    began = f"{start.resolve().name} {adapter.digest(start)}" if start else ""
+    return {"base": base.name, "data": data.sha256, "start": began, **recipe.fixed()}  # type: ignore[dict-item]
 
 
 def train(
@@ -197,7 +207,7 @@ def train(
         recipe,
         plan(data, recipe),
         folder / CHECKPOINTS,
-        fixed(base, data, recipe, start.name if start else ""),
+        fixed(base, data, recipe, start),
         scorer or SCORERS[tasks.pop()],
         on_progress,
         began,

@@ -2,15 +2,19 @@
 
 from collections.abc import Sequence
 from datetime import datetime
+from functools import cache
 
+from services.gateway import confidence
 from services.gateway.evidence import Evidence, asked, cut, cut_by_estimate, render
 from services.gateway.mesh import Mesh
 from services.gateway.normalize import normalize
 from services.gateway.prompts import Prompt
 from services.gateway.run import Draft, Run
+from services.gateway.settings import GatewaySettings
 from services.gateway.steps.ask import NAMING_RESERVE_S, PACE_MARGIN, ask, asked_on, probability
 from services.kit.errors import ServiceFailure
 from services.kit.llm import Message
+from services.kit.telemetry import log
 
 # Asking the tokenizer is a look-up, not inference: one that takes longer is in trouble.
 TOKENIZE_CAP_S = 3.0
@@ -24,6 +28,11 @@ MIN_ANSWER_TOKENS = 8
 TAUGHT_PROMPT = "answer_adapter"
 # The generator's list of adapters is remembered: asking for it is rare, and never worth a wait.
 ADAPTERS_CAP_S = 0.5
+NAMED_BY_DEFAULT = frozenset(
+    GatewaySettings.model_fields[name].default for name in ("web_answer_adapter", "kg_answer_adapter")
+)
+# A confidence that was fitted on an adapter's answers tells whose adapter it is.
+FITTED = confidence.load()
 # Cited by an abstention that had no time to read them.
 UNREAD_CITATIONS = 5
 
@@ -69,15 +78,29 @@ async def fit(
 async def taught(run: Run, mesh: Mesh, adapter: str) -> bool:
     """Whether the generator serves an adapter; without it the base model answers, under a prompt that says more.
 
-    A generator that cannot say is named in `degraded`: what follows may find no time to ask it anything else.
+    A generator that cannot say is named in `degraded`: what follows may find no time to ask it anything else. So is an
+    adapter that should be there: one that somebody chose, or that is made for this very model. The adapter that is
+    named by default no other generator has, and the log says so, once.
     """
     if not adapter:
         return False
     try:
-        return await mesh.llm.serves(adapter, allow_s=run.budget.allow(ADAPTERS_CAP_S, reserve_s=NAMING_RESERVE_S))
+        served = await mesh.llm.serves(adapter, allow_s=run.budget.allow(ADAPTERS_CAP_S, reserve_s=NAMING_RESERVE_S))
     except ServiceFailure as failure:
         run.degrade(failure.service, failure.reason, failure.detail)
         return False
+    if not served:
+        if adapter not in NAMED_BY_DEFAULT or confidence.choose(FITTED, mesh.llm.model, adapter):
+            run.degrade(f"adapter:{adapter}", "unavailable", "the base model replied")
+        else:
+            _log_missing(adapter, mesh.llm.model)
+    return served
+
+
+# Remembered, so that it is said once and not with every question.
+@cache
+def _log_missing(adapter: str, model: str) -> None:
+    log.info("adapter not served", adapter=adapter, replies=model)
 
 
 def chat(

@@ -1,6 +1,9 @@
 """`cragmesh train`: the commands, end to end on a tiny model and a small run; no mesh runs."""
 
 import json
+import os
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -8,11 +11,16 @@ import httpx
 import pytest
 from typer.testing import CliRunner
 
+from proto.base import parse_query_time
 from services.cli import labels as labelling
+from services.cli import train
 from services.cli.main import app
 from services.cli.scorers import judged, scorer_of
 from services.evaluator.data import Source
 from services.evaluator.store import AppendLog, Prediction, RunFolder, RunInfo
+from services.gateway import prompts
+from services.gateway.evidence import Evidence
+from services.gateway.steps.generate import TAUGHT_PROMPT, chat
 from services.kit.client import ServiceClient, http_client
 from services.kit.llm import LLM
 from services.trainer import dataset
@@ -35,6 +43,9 @@ QUESTIONS: list[dict[str, Any]] = [
     {"id": "d", "query": "who built it?", "answer": "Jon Vance", "domain": "open"},
 ]
 SAID = {"a": "Bo", "b": "1850", "c": "a storm", "d": "Jon Vance"}
+
+
+ROOT = Path(__file__).parents[3]
 
 
 def run(*arguments: str | Path) -> Any:
@@ -76,10 +87,11 @@ def test_labels_of_a_run_follow_db3(tmp_path: Path, source: Path, made_run: Path
     assert "left out: no contexts were given" in result.output
     asked = made["run:a"]
     assert (asked.source, asked.domain, asked.question_type) == ("labels:run", "open", "simple")
-    # The prompt is what the gateway would send.
-    assert [turn.role for turn in asked.messages] == ["system", "user"]
-    assert "Ilse Marwick." in asked.messages[-1].content
-    assert "28 February 2024" in asked.messages[-1].content
+    question = QUESTIONS[0]
+    evidence = [Evidence(text, page) for page, text in enumerate(question["contexts"])]
+    moment = parse_query_time(question["query_time"])
+    served = chat(prompts.load(TAUGHT_PROMPT), question["query"], moment, evidence)
+    assert [(turn.role, turn.content) for turn in asked.messages] == [(one.role, one.content) for one in served]
 
 
 def test_labels_without_a_run_are_refused(tmp_path: Path, source: Path) -> None:
@@ -201,6 +213,24 @@ def test_sft_writes_an_adapter_and_its_card(tmp_path: Path, tiny: Path) -> None:
     assert "--resume" in again.output
 
 
+def test_memory_is_bounded_before_torch_reads_by_what(tmp_path: Path) -> None:
+    """In a process of its own, since this one has torch already."""
+    script = (
+        "import os, sys\n"
+        "from services.cli import main, train\n"
+        "assert 'torch' not in sys.modules\n"
+        "os.environ['LRU_CACHE_CAPACITY'] = '7'\n"
+        "try:\n"
+        f"    main.app(['train', 'sft', {str(tmp_path / 'none')!r}, '--out', {str(tmp_path)!r}])\n"
+        "except SystemExit:\n"
+        "    print(os.environ['ONEDNN_PRIMITIVE_CACHE_CAPACITY'], os.environ['LRU_CACHE_CAPACITY'])\n"
+    )
+    clean = {name: value for name, value in os.environ.items() if name not in train.KEPT_SHAPES}
+    done = subprocess.run([sys.executable, "-c", script], cwd=ROOT, env=clean, capture_output=True, text=True)  # noqa: S603
+    # What somebody set stays.
+    assert done.stdout.split() == ["128", "7"], done.stderr
+
+
 @pytest.mark.parametrize(
     ("options", "code", "said"),
     [
@@ -219,6 +249,21 @@ def test_what_cannot_be_trained_is_told(
     result = run("sft", data, "--out", tmp_path / "run", "--base", tiny, *SMALL, *options)
     assert result.exit_code == code, result.output
     assert said in result.output
+
+
+@pytest.mark.parametrize("named", ["adapters", "adapters/notes", "."])
+def test_what_is_no_adapter_is_not_written_over(tmp_path: Path, tiny: Path, named: str) -> None:
+    data = save_data(tmp_path / "data.jsonl", 60)
+    other = tmp_path / "adapters" / "other" / "adapter_config.json"
+    other.parent.mkdir(parents=True)
+    other.write_text("{}")
+    (tmp_path / "adapters" / "notes").write_text("mine")
+    result = run("sft", data, "--out", tmp_path / "run", "--base", tiny, *SMALL, "--adapter", tmp_path / named)
+    assert result.exit_code == 2, result.output
+    assert "would be replaced whole" in result.output
+    assert other.read_text() == "{}"
+    # Said before anything was learnt.
+    assert not (tmp_path / "run").exists()
 
 
 def test_a_damaged_line_is_named(tmp_path: Path, tiny: Path) -> None:

@@ -5,9 +5,11 @@ from typing import Any
 
 import httpx
 import pytest
+from structlog.testing import capture_logs
 
 from services.kg.domains import CATALOGUE
 from services.kg.errors import KgError
+from services.kg.generate import program
 from services.kg.generate.base import MAX_QUESTION_CHARS, as_data
 from services.kg.generate.examples import load_library
 from services.kg.generate.function_calling import FunctionCallingWriter, call_schema, to_calls, to_program
@@ -92,6 +94,17 @@ async def test_a_writer_without_an_adapter_asks_the_base_model() -> None:
     await write(ProgramWriter(model, CATALOGUE, LIBRARY, adapter=""), "who directed alien?")
     assert generator.requests[0]["model"] == "fake"
     assert "get_movie_person_oscar" in generator.requests[0]["messages"][0]["content"]
+
+
+async def test_an_adapter_that_is_not_served_is_told_to_the_log_once() -> None:
+    model, _ = llm("none")
+    program._log_missing.cache_clear()
+    with capture_logs() as logged:
+        for adapter in ("mine", "mine", ""):
+            await write(ProgramWriter(model, CATALOGUE, LIBRARY, adapter=adapter), "who directed alien?")
+    assert [(line["event"], line["adapter"]) for line in logged if "adapter" in line] == [
+        ("adapter not served", "mine")
+    ]
 
 
 async def test_a_second_try_is_told_what_was_wrong() -> None:

@@ -1,6 +1,6 @@
 """What is computed faster must be the same: shared prefixes against separate rows, our LoRA against peft's."""
 
-from typing import cast
+from typing import Any, cast
 
 import pytest
 import torch
@@ -15,7 +15,7 @@ from services.trainer.batches import Batch, collate, common_prefix, epoch_batche
 from services.trainer.encode import Encoded, encode
 from services.trainer.errors import BadModel
 from services.trainer.lora import MaskPool, _Forward
-from services.trainer.measure import batch_loss, replies
+from services.trainer.measure import SPARE_TOKENS, batch_loss, replies
 from services.trainer.model import Base, Learner, adapt, weights
 from tests.unit.trainer.tiny import examples, recipe
 
@@ -184,6 +184,26 @@ def test_replies_are_what_the_model_says_to_each_prompt_alone(base: Base) -> Non
     # The longest that may be said depends on the set; what both say must agree.
     assert all(one.startswith(two) or two.startswith(one) for one, two in zip(together, alone, strict=True))
     assert any(together)
+
+
+def test_replies_are_measured_within_the_bound_of_a_batch(base: Base, monkeypatch: pytest.MonkeyPatch) -> None:
+    learner, items = learner_of(base, dropout=0.0), items_of(base, 20)
+    most = max(len(item.completion) for item in items) + SPARE_TOKENS
+    real: Any = learner.adapted.generate
+    seen: list[tuple[int, int]] = []
+
+    def watched(*, input_ids: torch.Tensor, **given: Any) -> Any:
+        seen.append((len(input_ids), input_ids.shape[1] + given["max_new_tokens"]))
+        return real(input_ids=input_ids, **given)
+
+    monkeypatch.setattr(learner.adapted, "generate", watched)
+    for max_tokens in (160, 1):
+        seen.clear()
+        replies(learner, items, max_tokens=max_tokens)
+        assert sum(rows for rows, _ in seen) == len(items)
+        assert all(rows * length <= max_tokens or rows == 1 for rows, length in seen)
+        assert all(length >= most for _, length in seen)
+    assert [rows for rows, _ in seen] == [1] * len(items)
 
 
 def encoded(prompt: tuple[int, ...], completion: tuple[int, ...]) -> Encoded:

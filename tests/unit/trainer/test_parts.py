@@ -8,7 +8,7 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from services.trainer import card, checkpoint, files, sft
+from services.trainer import adapter, card, checkpoint, files, sft
 from services.trainer.checkpoint import Checkpoint, Point, State
 from services.trainer.dataset import Example
 from services.trainer.errors import BadCheckpoint, WriteFailed
@@ -145,6 +145,59 @@ def test_a_written_folder_replaces_the_one_before(tmp_path: Path) -> None:
     assert [path.name for path in tmp_path.iterdir()] == ["a"]
 
 
+def test_a_folder_that_cannot_be_replaced_stays(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    folder = tmp_path / "a"
+    files.write_folder(folder, {"x": b"1"})
+    real = Path.rename
+
+    def refused(path: Path, to: Path) -> Path:
+        if path.name == "new":
+            raise OSError(5, "Input/output error")
+        return real(path, to)
+
+    monkeypatch.setattr(Path, "rename", refused)
+    with pytest.raises(WriteFailed, match="a: Input/output error"):
+        files.write_folder(folder, {"x": b"2"})
+    assert (folder / "x").read_bytes() == b"1"
+    assert [path.name for path in tmp_path.iterdir()] == ["a"]
+
+
+def test_what_a_kill_put_aside_comes_back(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    folder = tmp_path / "a"
+    files.write_folder(folder, {adapter.CONFIG: b"1"})
+    real = Path.rename
+
+    def killed(path: Path, to: Path) -> Path:
+        if path.name == "new":
+            raise KeyboardInterrupt
+        return real(path, to)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(Path, "rename", killed)
+        with pytest.raises(KeyboardInterrupt):
+            files.write_folder(folder, {adapter.CONFIG: b"2"})
+    # The generator serves what is in the folders of a folder, and would not start with one of a hidden name.
+    assert not list(tmp_path.glob(f"*/{adapter.CONFIG}"))
+
+    def full(path: Path, content: bytes) -> None:
+        raise OSError(28, "No space left on device")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(files, "_write_synced", full)
+        with pytest.raises(WriteFailed, match="No space left"):
+            files.write_folder(folder, {adapter.CONFIG: b"3"})
+    assert (folder / adapter.CONFIG).read_bytes() == b"1"
+    assert [path.name for path in tmp_path.iterdir()] == ["a"]
+
+
+def test_a_link_to_a_folder_stays_one(tmp_path: Path) -> None:
+    (tmp_path / "link").symlink_to(tmp_path / "a")
+    for content in (b"1", b"2"):
+        files.write_folder(tmp_path / "link", {"x": content})
+        assert (tmp_path / "a" / "x").read_bytes() == content
+    assert (tmp_path / "link").is_symlink()
+
+
 def test_the_card_says_what_was_learnt_from_what_and_what_came_of_it(base: Base, tmp_path: Path) -> None:
     result = sft.train(base, examples(200), recipe(), tmp_path)
     made = card.files("answer", result)
@@ -155,6 +208,8 @@ def test_the_card_says_what_was_learnt_from_what_and_what_came_of_it(base: Base,
     assert before is not None
     assert after is not None
     assert f"| score | {before['score']:+.3f} | {after['score']:+.3f} |" in text
+    assert "before is the base model:" in text
+    assert "goes on from" not in text
     assert str(tmp_path) not in text
     assert made[card.CURVES].startswith(b"\x89PNG")
     assert card.peak_mib() > 50

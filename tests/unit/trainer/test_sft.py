@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 import torch
 
-from services.trainer import adapter, checkpoint, files, sft
+from services.trainer import adapter, card, checkpoint, files, sft
 from services.trainer.dataset import Example
 from services.trainer.errors import BadCheckpoint, BadDataset, BadModel, Diverged, WriteFailed
 from services.trainer.measure import replies
@@ -273,6 +273,21 @@ def test_a_run_can_begin_with_an_adapter(fresh: Fresh, tmp_path: Path) -> None:
     assert first.before.validation_loss is not None
     assert second.before.validation_loss is not None
     assert second.before.validation_loss < 0.8 * first.before.validation_loss
+    assert first.start == ""
+    assert second.start == f"answer {adapter.digest(tmp_path / 'answer')}"
+    assert f"| goes on from | `{second.start}` |" in card.card("answer", second)
+    assert "before is the adapter that it goes on from:" in card.card("answer", second)
+    # Another adapter of the same name is another beginning.
+    adapter.write(tmp_path / "answer", second.learner, second.best, {})
+    with pytest.raises(BadCheckpoint, match="another start"):
+        sft.train(
+            fresh(),
+            examples(300, seed=1),
+            recipe(epochs=0.1),
+            tmp_path / "second",
+            start=tmp_path / "answer",
+            resume=True,
+        )
 
 
 def test_an_adapter_that_does_not_fit_the_base_model_is_refused(

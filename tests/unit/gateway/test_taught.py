@@ -1,0 +1,65 @@
+"""An adapter that the generator does not serve: what should be there is named, what is asked for by default is not."""
+
+from collections.abc import Iterator
+from typing import Any
+
+import httpx
+import pytest
+from structlog.testing import capture_logs
+
+from services.gateway.mesh import Mesh
+from services.gateway.run import Run
+from services.gateway.settings import GatewaySettings
+from services.gateway.steps import generate
+from services.gateway.steps.generate import taught
+from services.generator.launch import read_profile, shipped_adapters
+from services.generator.settings import PROFILES
+from services.kit.client import http_client
+from tests.mesh.fakes import FakeGenerator
+
+pytestmark = pytest.mark.anyio
+DEFAULT = GatewaySettings.model_fields["web_answer_adapter"].default
+
+
+@pytest.fixture(autouse=True)
+def logged() -> Iterator[Any]:
+    generate._log_missing.cache_clear()
+    with capture_logs() as lines:
+        yield lines
+
+
+async def test_a_served_adapter_is_used_and_not_spoken_of(
+    run: Run, mesh: Mesh, generator: FakeGenerator, logged: Any
+) -> None:
+    generator.adapters = [DEFAULT]
+    assert await taught(run, mesh, DEFAULT)
+    assert (run.degraded, logged) == ([], [])
+
+
+async def test_a_chosen_adapter_that_is_not_served_is_named_once(run: Run, mesh: Mesh, logged: Any) -> None:
+    # The graph's answer and the web's ask for it in turn.
+    assert not await taught(run, mesh, "mine")
+    assert not await taught(run, mesh, "mine")
+    assert [(item.stage, item.reason) for item in run.degraded] == [("adapter:mine", "unavailable")]
+    assert logged == []
+
+
+async def test_a_generator_of_ones_own_needs_no_adapter(run: Run, mesh: Mesh, logged: Any) -> None:
+    for _ in range(2):
+        assert not await taught(run, mesh, DEFAULT)
+    assert run.degraded == []
+    assert [(line["event"], line["adapter"], line["replies"]) for line in logged] == [
+        ("adapter not served", DEFAULT, "fake")
+    ]
+
+
+@pytest.mark.parametrize("profile", sorted(path.stem for path in PROFILES.glob("*.yaml")))
+async def test_the_shipped_adapter_is_missed_by_the_model_that_it_is_made_for(
+    run: Run, generator: FakeGenerator, profile: str
+) -> None:
+    arguments = read_profile(profile)
+    settings = GatewaySettings(generator_model=str(arguments["served-model-name"]))
+    async with http_client(httpx.ASGITransport(generator.app)) as http:
+        assert not await taught(run, Mesh.connect(settings, http), DEFAULT)
+    missed = [item.stage for item in run.degraded] == [f"adapter:{DEFAULT}"]
+    assert missed == (DEFAULT in shipped_adapters(str(arguments["model"])))
