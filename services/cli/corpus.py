@@ -1,16 +1,22 @@
 """Documents to index, from files as they lie about: pages, Markdown, text and records; what cannot be used is named."""
 
 import json
+import os
+import re
+import unicodedata
 import zlib
-from collections.abc import Iterator, Sequence
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
+from hashlib import blake2b
 from pathlib import Path
 from typing import Any
 
-from pydantic import ValidationError
+from pydantic import TypeAdapter, ValidationError
 
 from proto.base import MAX_PAGE_CHARS
-from proto.collections import MAX_FIELDS, Document, DocumentFormat
+from proto.collections import MAX_FIELDS, Document, DocumentFormat, FieldName
 from services.cli.questions import MAX_PAGE_BYTES, BadInput, bounded_lines, decode, open_lines
 
 FORMATS: dict[str, DocumentFormat] = {
@@ -25,6 +31,11 @@ FORMATS: dict[str, DocumentFormat] = {
 }
 RECORDS = (".jsonl", ".ndjson", ".jsonl.gz", ".ndjson.gz", ".jsonl.bz2", ".ndjson.bz2")
 SCALARS = (str, int, float, bool)
+# Of values that are left out of records, names that are shown; the rest is counted.
+SHOWN = 3
+MAX_FIELD_NAME = 63
+MAX_ID = 200
+_FIELD = TypeAdapter[str](FieldName)
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,18 +88,34 @@ def read(files: Sequence[Path], root: Path, keys: Keys) -> Iterator[Read]:
     """The documents of those files, one after the other.
 
     Args:
-        root: names of documents are paths below it.
+        root: names of documents are paths below it; a file's id is of where it lies, so that another folder's file of
+            the same name is another document, and a later version of this one replaces it.
         keys: of records.
     """
+    folder = (root if root.is_dir() else root.parent).resolve()
     for path in files:
         name = path.relative_to(root).as_posix() if path.is_relative_to(root) and path != root else path.name
         if path.name.lower().endswith(RECORDS):
             yield from _records(path, name, keys)
         else:
-            yield _file(path, name)
+            yield _file(path, name, folder / name)
 
 
-def _file(path: Path, name: str) -> Read:
+@lru_cache(maxsize=4096)
+def field_name(name: str) -> str:
+    """What a record calls a value, as a field may be called: as it is, else in lower case with `_` between the words.
+
+    Empty when nothing is left of it.
+    """
+    try:
+        return _FIELD.validate_python(name)
+    except ValidationError:
+        ascii_letters = unicodedata.normalize("NFKD", name.casefold()).encode("ascii", "ignore").decode()
+        words = re.sub("[^a-z0-9]+", "_", ascii_letters).strip("_")
+        return (f"_{words}" if words[:1].isdecimal() else words)[:MAX_FIELD_NAME]
+
+
+def _file(path: Path, name: str, place: Path) -> Read:
     kind = FORMATS.get(path.suffix.lower())
     try:
         size = path.stat().st_size
@@ -104,18 +131,19 @@ def _file(path: Path, name: str) -> Read:
         return Read(name, size, problem="no text")
     if len(text) > MAX_PAGE_CHARS:
         return Read(name, size, problem=_too_large(len(text)))
-    return _checked(name, size, {"id": name[-200:], "url": f"file:{name}", "text": text, "format": kind})
+    return _checked(name, size, {"id": _id(place), "url": f"file:{name}", "text": text, "format": kind})
 
 
 def _records(path: Path, name: str, keys: Keys) -> Iterator[Read]:
     number = 0
     packed = path.suffix.lower() in (".gz", ".bz2")
+    unnamed: Counter[str] = Counter()
     try:
         with path.open("rb") as raw, open_lines(path) as lines:
             # Of a packed file the share that is read is known at its end alone.
             for number, line in enumerate(bounded_lines(lines, path), 1):
                 if line.strip():
-                    yield _record(f"{name}:{number}", 0 if packed else len(line), line, keys)
+                    yield _record(f"{name}:{number}", 0 if packed else len(line), line, keys, unnamed)
             if packed:
                 raw.seek(0, 2)
                 yield Read(name, raw.tell())
@@ -124,9 +152,14 @@ def _records(path: Path, name: str, keys: Keys) -> Iterator[Read]:
         yield Read(f"{name}:{number + 1}", 0, problem=f"the rest cannot be read: {reason}")
     except BadInput as error:
         yield Read(f"{name}:{number + 1}", 0, problem=f"the rest is left out: {error}")
+    if unnamed:
+        shown = ", ".join(repr(key[:MAX_FIELD_NAME]) for key in sorted(unnamed)[:SHOWN])
+        more = f" and {len(unnamed) - SHOWN:,} more" if len(unnamed) > SHOWN else ""
+        why = "whose name no field can have, or another value has"
+        yield Read(name, 0, problem=f"its documents lack {unnamed.total():,} values {why}: {shown}{more}")
 
 
-def _record(name: str, nbytes: int, line: bytes, keys: Keys) -> Read:
+def _record(name: str, nbytes: int, line: bytes, keys: Keys, unnamed: Counter[str]) -> Read:
     try:
         record = json.loads(line)
     except (ValueError, RecursionError):
@@ -139,13 +172,15 @@ def _record(name: str, nbytes: int, line: bytes, keys: Keys) -> Read:
     if len(text) > MAX_PAGE_CHARS:
         return Read(name, nbytes, problem=_too_large(len(text)))
     taken = {keys.text, keys.title, keys.id, keys.url, "format", "fields"}
-    fields = {key: value for key, value in record.items() if key not in taken and isinstance(value, SCALARS)}
+    values = {key: value for key, value in record.items() if key not in taken and isinstance(value, SCALARS)}
     if isinstance(record.get("fields"), dict):
-        fields |= record["fields"]
+        values |= record["fields"]
+    fields, left = _fields(values)
+    unnamed.update(left)
     body = {
-        "id": str(record.get(keys.id) or ""),
-        "title": str(record.get(keys.title) or ""),
-        "url": str(record.get(keys.url) or ""),
+        "id": _text(record.get(keys.id)),
+        "title": _text(record.get(keys.title)),
+        "url": _text(record.get(keys.url)),
         "text": text,
         "format": record.get("format") or "text",
         "fields": fields,
@@ -153,6 +188,28 @@ def _record(name: str, nbytes: int, line: bytes, keys: Keys) -> Read:
     if len(fields) > MAX_FIELDS:
         return Read(name, nbytes, problem=f"has {len(fields)} fields, more than {MAX_FIELDS}")
     return _checked(name, nbytes, body)
+
+
+def _fields(values: Mapping[str, Any]) -> tuple[dict[str, Any], list[str]]:
+    """Fields by names that they may have, and the names of values that are none."""
+    names = {key: field_name(key) for key in values}
+    fields = {key: values[key] for key, name in names.items() if key and name == key}
+    left = []
+    for key, name in names.items():
+        if not name or (name != key and name in fields):
+            left.append(key)
+        else:
+            fields[name] = values[key]
+    return fields, left
+
+
+def _text(value: object) -> str:
+    return "" if value is None else str(value)
+
+
+def _id(place: Path) -> str:
+    digest = blake2b(os.fsencode(place), digest_size=8).hexdigest()
+    return f"{digest}:{place.name}"[:MAX_ID]
 
 
 def _checked(name: str, nbytes: int, body: dict[str, Any]) -> Read:

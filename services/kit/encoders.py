@@ -126,14 +126,15 @@ class EncoderPool:
             UnknownEncoder: there is no definition of that name.
             EncoderFailure: its model cannot be loaded, or does not fit.
         """
-        if (encoder := self._find(name)) is not None:
+        if (encoder := self.find(name)) is not None:
             return encoder
         if name not in self._defined:
             raise UnknownEncoder(f"no encoder is named {name!r}; there are {', '.join(self.names)}")
         with self._loading:
-            return self._find(name) or self._load(name, self._defined[name])
+            return self.find(name) or self._load(name, self._defined[name])
 
-    def _find(self, name: str) -> Encoder | None:
+    def find(self, name: str) -> Encoder | None:
+        """An encoder that is in memory; never waits for one that is being loaded."""
         with self._lock:
             if name in self._pinned:
                 return self._pinned[name]

@@ -1,7 +1,8 @@
 """What each question's searches and re-scoring find, by the gateway's own steps, kept so that a killed run goes on.
 
 Two files grow in the run's folder: `enhancements.jsonl`, what the generator wrote, so that a run can be repeated
-without one, and `lists.jsonl`, what was found. A line is used again when all that it depends on is the same.
+without one, and `lists.jsonl`, what was found. A line is used again when all that it depends on is the same. Of a
+collection of the running mesh that is its name, its counts and its encoders' names: nobody tells more of it.
 """
 
 import asyncio
@@ -13,6 +14,7 @@ from pathlib import Path
 
 from pydantic import Field
 
+from proto.base import Readiness
 from proto.collections import (
     MAX_BATCH_DOCUMENTS,
     CollectionInfo,
@@ -100,6 +102,7 @@ class Collector:
     Args:
         folder: where its files are.
         collection: the retriever's collection, which is there.
+        models: what found lists depend on beside it: the reranker's model, encoders' fingerprints.
     """
 
     benchmark: Benchmark
@@ -107,6 +110,7 @@ class Collector:
     settings: GatewaySettings
     folder: Path
     collection: CollectionInfo
+    models: Mapping[str, str]
 
     def question(self, query: str) -> str:
         text = self.benchmark.questions[query]
@@ -171,6 +175,7 @@ class Collector:
         }
         built = [
             self.collection.model_dump(mode="json"),
+            dict(self.models),
             self.settings.papers_candidates,
             self.settings.papers_rescored,
             [feedback.DOCUMENTS, feedback.WORDS],
@@ -196,6 +201,14 @@ class Collector:
                 return hunt.pool
             reasons = [f"{item.stage}: {item.reason} {item.detail}" for item in run.degraded]
         raise MeshUnreachable("; ".join(reasons))
+
+
+def collection_name(documents: Mapping[str, Text]) -> str:
+    """A name that no other documents have, so that those of two test collections are never searched together."""
+    digest = blake2b(digest_size=12)
+    for key in sorted(documents):
+        digest.update(_document(key, documents[key]).model_dump_json().encode())
+    return f"papers-{digest.hexdigest()}"
 
 
 async def index(mesh: Mesh, name: str, documents: Mapping[str, Text], on_step: OnStep) -> CollectionInfo:
@@ -232,6 +245,19 @@ async def info(mesh: Mesh, name: str) -> CollectionInfo:
     except ServiceFailure as failure:
         raise MeshUnreachable(f"collection {name}: {failure}") from failure
     return CollectionInfo.model_validate_json(reply)
+
+
+async def reranker_model(mesh: Mesh) -> str:
+    """The model that re-scores.
+
+    Raises:
+        MeshUnreachable: the reranker does not answer.
+    """
+    try:
+        reply = await mesh.reranker.request("GET", "/readyz", allow_s=ALLOW_S)
+    except ServiceFailure as failure:
+        raise MeshUnreachable(f"re-scoring: {failure}") from failure
+    return Readiness.model_validate_json(reply).model
 
 
 def _document(key: str, text: Text) -> Document:

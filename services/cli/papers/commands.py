@@ -1,10 +1,11 @@
 """The commands `cragmesh papers tune` and `cragmesh papers eval`."""
 
 import asyncio
+import os
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import asynccontextmanager, contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, cast
 
 import typer
 from pydantic import ValidationError
@@ -16,6 +17,7 @@ from services.cli.progress import counting
 
 if TYPE_CHECKING:
     from services.evaluator.papers.data import Benchmark
+    from services.evaluator.papers.report import Ablation
     from services.gateway.mesh import Mesh
     from services.gateway.papers.candidates import Pool
     from services.gateway.settings import GatewaySettings
@@ -26,7 +28,8 @@ app = typer.Typer(
     no_args_is_help=True,
     pretty_exceptions_show_locals=False,
 )
-SHIPPED = Path("services/gateway/data/papers/default.json")
+# Where a run keeps its weights: to replace the shipped ones, which everybody asks with, takes a `--to`.
+WEIGHTS = "weights.json"
 # Of the services in this process: batches of documents take longer than any request may.
 DEADLINE_S = 600.0
 # Lines of progress where no one watches a bar.
@@ -37,7 +40,12 @@ Data = Annotated[
     typer.Argument(help="A test collection: AQA's files, or docs.jsonl, queries.jsonl and qrels.*."),
 ]
 Out = Annotated[Path, typer.Option("--out", "-o", help="The run's folder; the same one goes on after a kill.")]
-To = Annotated[Path, typer.Option("--to", help="Where the weights are written, for CRAGMESH_PAPERS_WEIGHTS to name.")]
+To = Annotated[
+    Path | None,
+    typer.Option(
+        "--to", help=f"Where CRAGMESH_PAPERS_WEIGHTS is to find the weights; {WEIGHTS} in --out if not given."
+    ),
+]
 Existing = Annotated[
     str,
     typer.Option("--collection", help="A collection of the running mesh that holds the documents already."),
@@ -51,14 +59,14 @@ Limit = Annotated[int | None, typer.Option(min=2, help="The first so many questi
 def tune(
     data: Data,
     folder: Out = Path("out/papers"),
-    to: To = SHIPPED,
+    to: To = None,
     collection: Existing = "",
     enhance: Ask = True,
     concurrency: Concurrency = 4,
     limit: Limit = None,
 ) -> None:
     """Find weights by coordinate search on all questions, after showing what they are worth on questions kept back."""
-    _papers(data, folder, collection, enhance=enhance, concurrency=concurrency, limit=limit, to=to)
+    _papers(data, folder, collection, enhance=enhance, concurrency=concurrency, limit=limit, to=to or folder / WEIGHTS)
 
 
 @app.command("eval")
@@ -101,10 +109,21 @@ def _papers(
                 benchmark.name, benchmark.documents, kept, benchmark.qrels, benchmark.left_out
             )
         folder.mkdir(parents=True, exist_ok=True)
+        if to is not None and (to.is_dir() or not os.access(to.parent, os.W_OK)):
+            fail(f"--to {to}: no file can be written there", USAGE)
         pools, facts = asyncio.run(_collect(benchmark, folder, collection, enhance=enhance, concurrency=concurrency))
         with err.status("measuring and tuning"):
             found = ablation.ablate(pools, benchmark, [("command", as_typed(EvaluatorSettings().eval_data)), *facts])
             written = report.write(found, folder / "report")
+        _show(found)
+        if to is not None:
+            known = dict(facts)
+            documents, enhancement = known["documents"], known["enhancement"]
+            about = f"{benchmark.name}: {len(pools)} questions; {documents}; enhancement: {enhancement}"
+            with err.status("tuning on all questions"):
+                choice = ablation.tune(pools, benchmark, list(pools), tuned_on=about)
+            write_whole(to, (choice.weights.model_dump_json(indent=1) + "\n").encode())
+            written.append(to)
     except (BadSource, BadRun) as error:
         fail(str(error), USAGE)
     except Unreachable as error:
@@ -114,6 +133,13 @@ def _papers(
     except ExceptionGroup as errors:
         # Questions are enhanced side by side.
         fail(f"{errors.exceptions[0]}; what was found until then is kept", UNREACHABLE)
+    for path in written:
+        write(str(path))
+
+
+def _show(found: "Ablation") -> None:
+    from services.evaluator.papers import report
+
     for table in report.tables(found):
         shown = Table(*table.head, title=table.title, caption=table.note)
         for row in table.rows:
@@ -121,15 +147,6 @@ def _papers(
         out.print(shown)
     gain = found.gain
     say(f"over the best single list: {gain.value:+.1%}, 95 % interval {gain.low:+.1%} to {gain.high:+.1%}")
-    if to is not None:
-        known = dict(facts)
-        about = f"{benchmark.name}: {len(pools)} questions; {known['documents']}; enhancement: {known['enhancement']}"
-        with err.status("tuning on all questions"):
-            choice = ablation.tune(pools, benchmark, list(pools), tuned_on=about)
-        write_whole(to, (choice.weights.model_dump_json(indent=1) + "\n").encode())
-        written.append(to)
-    for path in written:
-        write(str(path))
 
 
 async def _collect(
@@ -140,13 +157,16 @@ async def _collect(
 
     prompts = Prompts.read()
     questions = len(benchmark.questions)
-    async with _mesh(folder, collection) as (mesh, settings):
+    async with _mesh(folder, collection) as (mesh, settings, fingerprints):
         if collection:
             info = await collect.info(mesh, collection)
         else:
             with _told("indexing", len(benchmark.documents)) as step:
-                info = await collect.index(mesh, "papers", benchmark.documents, step)
-        collector = collect.Collector(benchmark, mesh, settings, folder, info)
+                name = collect.collection_name(benchmark.documents)
+                info = await collect.index(mesh, name, benchmark.documents, step)
+        reranker = await collect.reranker_model(mesh)
+        models = {"reranker": reranker, **fingerprints}
+        collector = collect.Collector(benchmark, mesh, settings, folder, info, models)
         if enhance and not (await mesh.ready(allow_s=2.0))["generator"]:
             say("the generator does not answer: only enhancements that the folder holds are used", "yellow")
             enhance = False
@@ -155,18 +175,21 @@ async def _collect(
         with _told("searching and re-scoring", questions) as step:
             pools = await collector.found(enhanced, prompts, step)
     facts = [
-        ("documents", f"{info.documents:,}, indexed by {', '.join(info.encoders)} and BM25"),
+        ("documents", f"{info.documents:,} in {info.name}, indexed by {', '.join(info.encoders)} and BM25"),
         ("questions", f"{questions} ({benchmark.left_out} without a relevant document left out)"),
         ("enhancement", collector.described(enhanced)),
-        ("lists", f"{settings.papers_candidates} documents each; {settings.papers_rescored} are re-scored"),
+        ("lists", f"{settings.papers_candidates} documents each; {settings.papers_rescored} re-scored by {reranker}"),
         ("intervals", "95 %, Bayesian bootstrap over questions, 4,000 resamples, fixed seed"),
     ]
     return pools, facts
 
 
 @asynccontextmanager
-async def _mesh(folder: Path, collection: str) -> AsyncIterator[tuple["Mesh", "GatewaySettings"]]:
-    """The running mesh for a collection of its own, else retriever and reranker in this process."""
+async def _mesh(folder: Path, collection: str) -> AsyncIterator[tuple["Mesh", "GatewaySettings", dict[str, str]]]:
+    """The running mesh for a collection of its own, else retriever and reranker in this process.
+
+    With the fingerprints of encoders by name, which only what runs in this process tells.
+    """
     from transformers.utils.logging import disable_progress_bar
 
     from services.cli.papers.in_process import mesh_of
@@ -174,6 +197,7 @@ async def _mesh(folder: Path, collection: str) -> AsyncIterator[tuple["Mesh", "G
     from services.kit.telemetry import configure_logging
     from services.reranker.app import create_app as create_reranker
     from services.reranker.settings import RerankerSettings
+    from services.retriever.app import State
     from services.retriever.app import create_app as create_retriever
     from services.retriever.settings import RetrieverSettings
 
@@ -188,8 +212,9 @@ async def _mesh(folder: Path, collection: str) -> AsyncIterator[tuple["Mesh", "G
             RetrieverSettings(qdrant_path=place, qdrant_url=None, max_deadline_s=DEADLINE_S)
         )
         apps["reranker"] = create_reranker(RerankerSettings(max_deadline_s=DEADLINE_S))
-    async with mesh_of(apps, settings) as mesh:
-        yield mesh, settings
+    async with mesh_of(apps, settings) as (mesh, states):
+        encoders = [cast(State, state)["engine"].encoder for name, state in states.items() if name == "retriever"]
+        yield mesh, settings, {encoder.name: encoder.fingerprint for encoder in encoders}
 
 
 @contextmanager

@@ -29,19 +29,22 @@ class Hosts(httpx.AsyncBaseTransport):
 
 
 @asynccontextmanager
-async def mesh_of(apps: Mapping[str, FastAPI], settings: GatewaySettings) -> AsyncIterator[Mesh]:
+async def mesh_of(
+    apps: Mapping[str, FastAPI], settings: GatewaySettings
+) -> AsyncIterator[tuple[Mesh, Mapping[str, Mapping[str, Any]]]]:
     """A mesh of these applications by service name, each started and, when the context closes, stopped.
 
-    Services that are not among them are where `settings` says.
+    Services that are not among them are where `settings` says. With the states that the applications yield, by name.
     """
     async with AsyncExitStack() as stack:
-        transports = {}
+        states: dict[str, Mapping[str, Any]] = {}
         for name, app in apps.items():
             state = await stack.enter_async_context(app.router.lifespan_context(app))
-            transports[name] = httpx.ASGITransport(_with_state(app, state or {}))
+            states[name] = state or {}
+        transports = {name: httpx.ASGITransport(_with_state(app, states[name])) for name, app in apps.items()}
         urls = {f"{name}_url": HttpUrl(f"http://{name}") for name in apps}
         http = await stack.enter_async_context(http_client(Hosts(transports)))
-        yield Mesh.connect(settings.model_copy(update=urls), http)
+        yield Mesh.connect(settings.model_copy(update=urls), http), states
 
 
 def _with_state(app: FastAPI, state: Mapping[str, Any]) -> Any:

@@ -3,6 +3,7 @@
 import asyncio
 import contextlib
 from collections.abc import AsyncIterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Literal
 
@@ -10,6 +11,7 @@ from services.kit.batcher import Batcher
 from services.kit.encoder import Encoder, Floats
 from services.kit.encoders import EncoderFailure, EncoderPool, UnknownEncoder
 from services.kit.errors import InvalidRequest, Unavailable
+from services.retriever.collections.locks import Locks
 from services.retriever.collections.schema import EncoderRecord
 
 # Passages encoded at a time: a query that comes in between waits for half a second of a CPU's work, not for a book's.
@@ -33,6 +35,10 @@ class Encoding:
 
     def __init__(self, pool: EncoderPool) -> None:
         self._pool = pool
+        # Reading a model takes minutes: a thread of its own, since everybody else needs the common ones; and a lock a
+        # name, so that who waits for a model holds no place in that thread's queue.
+        self._loader = ThreadPoolExecutor(1, thread_name_prefix="load")
+        self._loading = Locks()
         self._records: dict[str, EncoderRecord] = {}
         self._batcher: Batcher[_Texts, Floats] = Batcher(
             _encode_all, cost=lambda _: 1, max_batch_cost=1, max_queue_cost=MAX_QUEUED
@@ -42,17 +48,23 @@ class Encoding:
     async def running(self) -> AsyncIterator["Encoding"]:
         """Serve while the context is open."""
         async with self._batcher.running():
-            yield self
+            try:
+                yield self
+            finally:
+                self._loader.shutdown(wait=False, cancel_futures=True)
 
     async def get(self, name: str) -> Encoder:
-        """An encoder, loaded.
+        """An encoder, loaded; one that is in memory already waits for nothing.
 
         Raises:
             InvalidRequest: there is none of that name.
             Unavailable: its model cannot be loaded.
         """
         try:
-            return await asyncio.to_thread(self._pool.get, name)
+            async with self._loading[name]:
+                if (encoder := self._pool.find(name)) is not None:
+                    return encoder
+                return await asyncio.get_running_loop().run_in_executor(self._loader, self._pool.get, name)
         except UnknownEncoder as error:
             raise InvalidRequest(str(error)) from error
         except EncoderFailure as error:

@@ -1,9 +1,7 @@
 """The retriever's collections without their HTTP."""
 
-import asyncio
 import contextlib
 import time
-from collections import defaultdict
 from collections.abc import AsyncIterator, Sequence
 
 from proto.base import StageTiming
@@ -23,6 +21,7 @@ from services.kit.lexical import stems
 from services.retriever.collections.encoding import Encoding
 from services.retriever.collections.errors import CollectionConflict, NoSuchCollection
 from services.retriever.collections.ingest import Ingestion
+from services.retriever.collections.locks import Locks
 from services.retriever.collections.schema import EncoderRecord, Schema, ours, read
 from services.retriever.collections.search import Wanted, fused_response, lists_response
 from services.retriever.collections.sparse import query_vector
@@ -57,7 +56,7 @@ class CollectionService:
         self._store = store or open_store(settings)
         self._ingestion = Ingestion(self._store, self._encoding, engine.pages, page_timeout_s=settings.page_timeout_s)
         # Batches of one collection are written one after the other: two of one document at once would mix versions.
-        self._writing: defaultdict[str, asyncio.Lock] = defaultdict(asyncio.Lock)
+        self._writing = Locks()
 
     @contextlib.asynccontextmanager
     async def running(self) -> AsyncIterator["CollectionService"]:
@@ -92,6 +91,8 @@ class CollectionService:
                 f"the collection {name!r} exists and was built otherwise, so nothing was changed; there and here are "
                 + "; ".join(found)
             )
+        # Whoever made it may have been killed before they were.
+        await self._store.index_payload(name, existing)
         return await self._info(name, existing), False
 
     async def info(self, name: str) -> CollectionInfo:
@@ -121,7 +122,6 @@ class CollectionService:
         ours(name, await self._store.metadata(name))
         async with self._writing[name]:
             await self._store.delete(name)
-        self._writing.pop(name, None)
 
     async def ingest(self, name: str, documents: Sequence[Document]) -> IngestResponse:
         """Write a batch of documents; see `Ingestion.run`.
@@ -131,8 +131,8 @@ class CollectionService:
             CollectionConflict: an encoder is not the one that the collection was built with.
         """
         began = time.monotonic()
-        schema = await self._schema(name)
         async with self._writing[name]:
+            schema = await self._schema(name)
             await self._same_encoders(name, schema, list(schema.encoders))
             response = await self._ingestion.run(name, schema, documents)
         return response.model_copy(update={"timing": StageTiming(elapsed_ms=(time.monotonic() - began) * 1000)})

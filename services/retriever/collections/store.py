@@ -1,6 +1,7 @@
 """Qdrant as collections need it: embedded in this process, or a server or cluster behind a URL."""
 
 import contextlib
+import re
 import sqlite3
 from abc import ABC, abstractmethod
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
@@ -26,9 +27,11 @@ Payload = Mapping[str, Any]
 
 # Operations that may wait for the embedded store; the caller's deadline drops them from the queue by itself.
 MAX_QUEUED_OPERATIONS = 256
-TOO_MANY_REQUESTS = 429
+NOT_FOUND, TOO_MANY_REQUESTS = 404, 429
 # Points read at a time, to build postings.
 SCROLLED = 10_000
+# How qdrant-client says it in local mode, by a ValueError, and a server, beside a 404 that any proxy could answer.
+_NONE_HERE, _NONE_THERE = re.compile("Collection (.+) not found"), re.compile(b"Collection .+ doesn't exist")
 _INDEX_TYPES = {
     "keyword": models.PayloadSchemaType.KEYWORD,
     "integer": models.PayloadSchemaType.INTEGER,
@@ -40,7 +43,8 @@ _INDEX_TYPES = {
 class Store(ABC):
     """The operations on collections that both ways have in common.
 
-    All raise Unavailable when Qdrant cannot be reached or fails, DeadlineExceeded when the time runs out in a queue.
+    All raise Unavailable when Qdrant cannot be reached or fails, DeadlineExceeded when the time runs out in a queue,
+    NoSuchCollection when the one that they name is gone.
     """
 
     backend: Literal["local", "server"]
@@ -179,7 +183,8 @@ class LocalStore(Store):
         self._folder = folder
         self._client: QdrantClient | None = None
         self._hurried: dict[str, sqlite3.Connection] = {}
-        # Of the collections that were searched by words.
+        # Of the collections that were searched by words. Taken out while points are written: of a write that fails they
+        # would miss a part for good, since the batch sent again skips what is there.
         self._postings: dict[str, Postings] = {}
         self._batcher: Batcher[Operation, Any] = Batcher(
             lambda operations: [self._run(operation) for operation in operations],
@@ -237,25 +242,35 @@ class LocalStore(Store):
             self._hurry()
         except OSError as error:
             raise Unavailable(f"the collections' folder cannot be written: {error.strerror}") from error
+        except sqlite3.Error as error:
+            raise Unavailable(f"the disk took no more: {error}") from error
+        except ValueError as error:
+            if (missing := _NONE_HERE.fullmatch(str(error))) is None:
+                raise
+            raise NoSuchCollection(missing[1]) from error
         return result
 
     def _write(self, client: QdrantClient, name: str, points: Sequence[models.PointStruct]) -> None:
+        postings = self._postings.pop(name, None)
         if points:
             client.upsert(name, list(points), wait=True)
-        if name in self._postings:
+        if postings is not None:
             for point in points:
-                self._postings[name].put(str(point.id), _words(point))
+                postings.put(str(point.id), _words(point))
+            self._postings[name] = postings
 
     def _delete(self, client: QdrantClient, name: str) -> bool:
         self._postings.pop(name, None)
         return client.collection_exists(name) and bool(client.delete_collection(name))
 
     def _remove(self, client: QdrantClient, name: str, ids: Sequence[str]) -> None:
+        postings = self._postings.pop(name, None)
         if ids:
             client.delete(name, models.PointIdsList(points=list(ids)), wait=True)
-        if name in self._postings:
+        if postings is not None:
             for point in ids:
-                self._postings[name].drop(point)
+                postings.drop(point)
+            self._postings[name] = postings
 
     def _lists(
         self,
@@ -390,6 +405,8 @@ class ServerStore(Store):
         except UnexpectedResponse as error:
             if error.status_code == TOO_MANY_REQUESTS:
                 raise Overloaded("the Qdrant server has more to do than it takes") from error
+            if error.status_code == NOT_FOUND and _NONE_THERE.search(error.content):
+                raise NoSuchCollection(arguments["collection_name"]) from error
             log.error("qdrant", method=method, status=error.status_code, content=_cut(error.content))
             raise Unavailable(f"the Qdrant server answered {method} with HTTP {error.status_code}") from error
         except (ResponseHandlingException, ApiException) as error:

@@ -13,7 +13,7 @@ from typer.testing import CliRunner
 from proto.collections import MAX_BATCH_DOCUMENTS, CollectionInfo, Document, IngestResponse
 from services.cli import index as indexing
 from services.cli.collections import CollectionClient, RetrieverProblem, RetrieverUnreachable, ingest_patiently
-from services.cli.corpus import Keys, Read, files_in, read
+from services.cli.corpus import Keys, Read, field_name, files_in, read
 from services.cli.main import app
 from services.cli.questions import BadInput
 
@@ -89,7 +89,8 @@ def test_documents_are_read_by_what_their_files_are(corpus: Path) -> None:
         "records.jsonl:6": "text",
     }
     assert documents["plain.txt"].text == "Ein Satz über Wale."
-    assert (documents["page.html"].id, documents["page.html"].url) == ("page.html", "file:page.html")
+    assert documents["page.html"].id.endswith(":page.html")
+    assert documents["page.html"].url == "file:page.html"
     assert documents["records.jsonl:1"] == Document(
         id="7", title="Seven", text="A record.", fields={"year": 1999, "open": True}
     )
@@ -101,6 +102,61 @@ def test_documents_are_read_by_what_their_files_are(corpus: Path) -> None:
     assert problems["broken.txt"] == "no text"
     assert "'text'" in problems["records.jsonl:5"]
     assert sum(item.nbytes for item in found) <= sum(file.stat().st_size for file in files_in(corpus))
+
+
+def ids(root: Path) -> dict[str, str]:
+    return {item.name: item.document.id for item in read(files_in(root), root, Keys()) if item.document}
+
+
+def test_files_of_the_same_name_in_other_folders_are_other_documents(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for folder in ("a", "a/deep", "b"):
+        (tmp_path / folder).mkdir()
+        (tmp_path / folder / "index.html").write_text(f"<p>In {folder}.</p>")
+    a, b = ids(tmp_path / "a"), ids(tmp_path / "b")
+    assert len({*a.values(), *b.values()}) == 3
+    # However the folder is named, and whatever the file says by now.
+    (tmp_path / "a" / "index.html").write_text("<p>A later version.</p>")
+    (tmp_path / "link").symlink_to("a")
+    monkeypatch.chdir(tmp_path / "b")
+    assert ids(Path("../a")) == ids(tmp_path / "link") == a
+    assert ids(tmp_path / "a" / "index.html") == {"index.html": a["index.html"]}
+    assert ids(tmp_path / "a" / "deep") == {"index.html": a["deep/index.html"]}
+
+
+def test_names_of_any_length_make_ids(tmp_path: Path) -> None:
+    for end in "ab":
+        (tmp_path / f"{'x' * 240}{end}.txt").write_text("a text")
+    assert [len(name) for name in set(ids(tmp_path).values())] == [200, 200]
+
+
+@pytest.mark.parametrize(
+    ("name", "field"),
+    [
+        ("year", "year"), ("Year", "Year"), ("_id2", "_id2"), ("Release Date", "release_date"),
+        ("page-count", "page_count"), ("Größe (m²)", "grosse_m2"), ("2019", "_2019"), ("  a.b  ", "a_b"),
+        ("y" * 70, "y" * 63), ("2" * 70, "_" + "2" * 62), ("***", ""), ("", ""), ("年", ""),
+    ],
+)  # fmt: skip
+def test_values_are_called_as_fields_may_be(name: str, field: str) -> None:
+    assert field_name(name) == field
+    Document(text="a text", fields={field: 1} if field else {})
+
+
+def test_a_value_without_a_usable_name_costs_no_document(tmp_path: Path) -> None:
+    file = tmp_path / "records.jsonl"
+    records = [
+        {"id": 0, "text": "Zero.", "Release Date": "1999", "page-count": 3, "***": 1},
+        {"id": None, "text": "None.", "Year": 1, "year": 2, "YEAR ": 3, "***": 1, "": 1, "fields": {"a b": True}},
+    ]
+    file.write_text("".join(json.dumps(record) + "\n" for record in records))
+    first, second, note = read([file], file, Keys())
+    assert first.document == Document(id="0", text="Zero.", fields={"release_date": "1999", "page_count": 3})
+    assert second.document == Document(text="None.", fields={"Year": 1, "year": 2, "a_b": True})
+    assert note.name == "records.jsonl"
+    assert "4 values" in note.problem
+    assert note.problem.endswith("'', '***', 'YEAR '")
 
 
 def test_records_may_name_their_parts_otherwise_and_be_packed(tmp_path: Path) -> None:
@@ -152,8 +208,8 @@ def test_what_the_retriever_skips_is_named_by_its_file(retriever: Retriever, cor
     def answer(request: httpx.Request) -> httpx.Response | None:
         if request.method == "PUT":
             return None
-        names = [document["id"] for document in json.loads(request.content)["documents"]]
-        place = names.index("page.html")
+        names = [document["url"] for document in json.loads(request.content)["documents"]]
+        place = names.index("file:page.html")
         skipped = [{"stage": f"document:{place}", "reason": "empty", "detail": "page.html: it holds no text"}]
         return httpx.Response(200, json={"added": len(names) - 1, "skipped": skipped})
 

@@ -1,12 +1,16 @@
 """Collecting lists: by the gateway's own steps, kept in files, gone on with after a kill."""
 
 from collections.abc import AsyncIterator
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
+import httpx
 import pytest
+from pydantic import TypeAdapter
 
-from proto.collections import CollectionInfo
-from services.cli.papers.collect import ENHANCEMENTS, LISTS, Collector, Enhanced, Found
+from proto.collections import CollectionInfo, CollectionName
+from services.cli.papers.collect import ENHANCEMENTS, LISTS, Collector, Enhanced, Found, collection_name, reranker_model
 from services.evaluator.errors import MeshUnreachable
 from services.evaluator.papers.data import Benchmark, Text
 from services.evaluator.store import read_lines
@@ -27,6 +31,7 @@ BENCHMARK = Benchmark(
     {"q1": {"tide": 1}, "q2": {"surge": 1}},
 )
 INFO = CollectionInfo(name="harbour", encoders=("letters",), chunked=False, documents=4, points=4, backend="local")
+MODELS = {"reranker": "fake/words", "letters": "a1b2"}
 
 
 @pytest.fixture
@@ -38,7 +43,7 @@ def corner() -> Corner:
 async def collector(corner: Corner, tmp_path: Path) -> AsyncIterator[Collector]:
     settings = GatewaySettings.model_validate(HOSTS)
     async with http_client(Router(corner.faults)) as http:
-        yield Collector(BENCHMARK, Mesh.connect(settings, http), settings, tmp_path, INFO)
+        yield Collector(BENCHMARK, Mesh.connect(settings, http), settings, tmp_path, INFO, MODELS)
 
 
 async def test_what_was_written_is_not_asked_for_again(collector: Collector, corner: Corner) -> None:
@@ -80,6 +85,46 @@ async def test_lists_are_found_once_and_read_again(collector: Collector, corner:
     # With other forms they are others.
     await collector.found({}, Prompts.read(), lambda _: None)
     assert len(corner.retriever.requests) > searches
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        {"models": MODELS | {"reranker": "fake/letters"}},
+        {"models": MODELS | {"letters": "c3d4"}},
+        {"collection": INFO.model_copy(update={"documents": 5})},
+    ],
+)
+async def test_lists_of_other_models_and_documents_are_not_taken(
+    collector: Collector, corner: Corner, other: dict[str, Any]
+) -> None:
+    await collector.found({}, Prompts.read(), lambda _: None)
+    changed, searches = replace(collector, **other), len(corner.retriever.requests)
+    await changed.found({}, Prompts.read(), lambda _: None)
+    assert len(corner.retriever.requests) == 2 * searches
+
+
+def test_a_collection_is_named_by_what_is_in_it() -> None:
+    documents = {"a": Text("Tides", "Twice a day."), "b": Text("Surges", "In a storm.")}
+    name = collection_name(documents)
+    assert name == collection_name(dict(reversed(documents.items())))
+    TypeAdapter(CollectionName).validate_python(name)
+    others = [documents | {"a": Text("Tides", "Once a day.")}, documents | {"c": Text("More")}, {"b": documents["a"]}]
+    assert len({name, *map(collection_name, others)}) == 4
+
+
+async def test_the_reranker_names_its_model() -> None:
+    def answer(request: httpx.Request) -> httpx.Response:
+        assert request.url.path == "/readyz"
+        return httpx.Response(status, json={"ready": True, "service": "reranker", "model": "fake/words"})
+
+    settings = GatewaySettings.model_validate(HOSTS)
+    async with http_client(httpx.MockTransport(answer)) as http:
+        status = 200
+        assert await reranker_model(Mesh.connect(settings, http)) == "fake/words"
+        status = 503
+        with pytest.raises(MeshUnreachable, match="re-scoring"):
+            await reranker_model(Mesh.connect(settings, http))
 
 
 async def test_a_torn_line_is_found_again(collector: Collector, corner: Corner) -> None:

@@ -20,16 +20,22 @@ TOPICS = {
 }
 
 
-@pytest.fixture
-def benchmark(tmp_path: Path) -> Path:
-    folder = tmp_path / "village"
+def written(folder: Path, suffix: str = "") -> Path:
+    """A test collection in that folder; each document's text ends in that suffix."""
     folder.mkdir()
-    documents = [{"doc_id": name, "title": name.title(), "abstract": text} for name, (_, text) in TOPICS.items()]
+    documents = [
+        {"doc_id": name, "title": name.title(), "abstract": text + suffix} for name, (_, text) in TOPICS.items()
+    ]
     questions = [{"query_id": name, "query": f"what has the {word} to do?"} for name, (word, _) in TOPICS.items()]
     (folder / "docs.jsonl").write_text("\n".join(map(json.dumps, documents)))
     (folder / "queries.jsonl").write_text("\n".join(map(json.dumps, questions)))
     (folder / "qrels.txt").write_text("".join(f"{name} 0 {name} 1\n" for name in TOPICS))
     return folder
+
+
+@pytest.fixture
+def benchmark(tmp_path: Path) -> Path:
+    return written(tmp_path / "village")
 
 
 @pytest.fixture(autouse=True)
@@ -55,9 +61,9 @@ def test_tuning_measures_and_writes_weights(benchmark: Path, tmp_path: Path) -> 
     arguments = ["papers", "tune", str(benchmark), "--out", str(out), "--to", str(weights)]
     first = CliRunner().invoke(app, arguments)
     assert first.exit_code == 0, first.output
-    written = Weights.read(weights)
-    assert written.of("bm25", "question") > 0
-    assert "village: 4 questions" in written.tuned_on
+    found_weights = Weights.read(weights)
+    assert found_weights.of("bm25", "question") > 0
+    assert "village: 4 questions" in found_weights.tuned_on
     summary = json.loads((out / "report" / "summary.json").read_text())
     assert summary["steps"]["bm25 alone"]["MAP@20"] == 1.0
     assert "+ re-scoring" in summary["steps"]
@@ -67,6 +73,22 @@ def test_tuning_measures_and_writes_weights(benchmark: Path, tmp_path: Path) -> 
     again = CliRunner().invoke(app, ["papers", "eval", str(benchmark), "--out", str(out)])
     assert again.exit_code == 0, again.output
     assert (out / "lists.jsonl").read_bytes() == found
+    # Another test collection in the same folder is searched alone.
+    town = written(tmp_path / "town", " So they say.")
+    other = CliRunner().invoke(app, ["papers", "tune", str(town), "--out", str(out)])
+    assert other.exit_code == 0, other.output
+    assert (out / "lists.jsonl").stat().st_size > len(found)
+    assert "4 in papers-" in Weights.read(out / "weights.json").tuned_on
+
+
+@pytest.mark.parametrize("place", ["absent/weights.json", "folder"])
+def test_weights_that_could_not_be_written_are_told_before_the_run(benchmark: Path, tmp_path: Path, place: str) -> None:
+    (tmp_path / "folder").mkdir()
+    arguments = ["papers", "tune", str(benchmark), "--out", str(tmp_path / "out"), "--to", str(tmp_path / place)]
+    result = CliRunner().invoke(app, arguments)
+    assert result.exit_code == 2
+    assert "no file can be written there" in result.output
+    assert list((tmp_path / "out").iterdir()) == []
 
 
 def test_a_folder_that_is_no_test_collection(tmp_path: Path) -> None:

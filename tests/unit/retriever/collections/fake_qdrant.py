@@ -52,6 +52,9 @@ class FakeQdrant:
             return self._reply(request, self.client.get_collections())
         match = re.fullmatch(r"/collections/([^/]+)(.*)", path)
         assert match, path
+        if match[2] != "/exists" and request.method != "PUT" and not self.client.collection_exists(match[1]):
+            detail = f"Not found: Collection `{match[1]}` doesn't exist!"
+            return httpx.Response(404, json={"status": {"error": detail}, "time": 0.0}, request=request)
         return self._reply(request, self._routes[request.method, match[2]](match[1], body))
 
     def _reply(self, request: httpx.Request, result: Any) -> httpx.Response:

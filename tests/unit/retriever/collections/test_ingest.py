@@ -1,17 +1,23 @@
 """An ingest cut short at any point, and sent again: what is written once is neither lost nor written twice."""
 
+import sqlite3
 from collections.abc import AsyncIterator, Callable, Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+from qdrant_client.local.persistence import CollectionPersistence
 
-from proto.collections import Document
+from proto.collections import BM25, Document, SearchRequest
 from services.kit.encoder import Floats
-from services.kit.errors import DeadlineExceeded
+from services.kit.errors import DeadlineExceeded, Unavailable
+from services.kit.lexical import stems
+from services.retriever.collections.errors import NoSuchCollection
 from services.retriever.collections.ingest import WRITE_POINTS, Ingestion
 from services.retriever.collections.schema import EncoderRecord, Schema
+from services.retriever.collections.search import Wanted
+from services.retriever.collections.sparse import query_vector
 from services.retriever.collections.store import LocalStore
 
 pytestmark = pytest.mark.anyio
@@ -62,6 +68,16 @@ class Library:
     async def contents(self) -> dict[str, Any]:
         points, _ = await self.store.call("scroll", collection_name=NAME, limit=10_000, with_vectors=True)
         return {str(point.id): (point.payload, point.vector) for point in points}
+
+    async def found(self, word: str) -> set[str]:
+        """Points that BM25 finds."""
+        wanted = Wanted(BM25, 0, query_vector(stems([word])[0]))
+        lists = await self.store.lists(NAME, SearchRequest(queries=(word,), candidates=1_000), [wanted])
+        return {str(point.id) for point in lists[0]}
+
+    async def having(self, word: str) -> set[str]:
+        """Points that hold it."""
+        return {point for point, (payload, _) in (await self.contents()).items() if word in payload["text"]}
 
 
 @pytest.fixture
@@ -132,3 +148,57 @@ async def test_documents_without_an_id_are_known_by_their_content(library: Libra
     assert (await library.put(Document(text="On walruses.", fields={"a": "x", "b": 1}))).unchanged == 1
     assert (await library.put(Document(text="On walruses.", fields={"a": "y", "b": 1}))).added == 1
     assert len(await library.contents()) == 2
+
+
+def failing(monkeypatch: pytest.MonkeyPatch, method: str, *, after: int) -> None:
+    """Have SQLite fail as on a full disk, once that many points are written or removed."""
+    real, left = getattr(CollectionPersistence, method), [after]
+
+    def run(self: CollectionPersistence, *arguments: Any) -> None:
+        left[0] -= 1
+        if left[0] < 0:
+            raise sqlite3.OperationalError("database or disk is full")
+        real(self, *arguments)
+
+    monkeypatch.setattr(CollectionPersistence, method, run)
+
+
+async def test_words_are_found_after_a_full_disk(
+    library: Library, undisturbed: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    book = Document(id="book", text=BOOK)
+    await library.put(LETTER)
+    assert await library.found("walruses") == set()
+    with monkeypatch.context() as context:
+        failing(context, "persist", after=60)
+        with pytest.raises(Unavailable, match="disk took no more: database or disk is full"):
+            await library.put(book)
+    assert len(await library.having("walruses")) == 60 == len(await library.found("walruses"))
+    assert (await library.put(book)).added == 1
+    assert await library.contents() == undisturbed
+    assert await library.found("walruses") == await library.having("walruses")
+
+
+async def test_words_are_found_after_a_removal_that_failed(library: Library, monkeypatch: pytest.MonkeyPatch) -> None:
+    await library.put(Document(id="book", text=BOOK.replace("walruses", "pelicans")))
+    assert await library.found("pelicans")
+    with monkeypatch.context() as context:
+        failing(context, "delete", after=60)
+        with pytest.raises(Unavailable):
+            await library.put(Document(id="book", text=BOOK))
+    assert await library.found("pelicans") == await library.having("pelicans") != set()
+    await library.put(Document(id="book", text=BOOK))
+    assert await library.found("pelicans") == set()
+    assert await library.found("walruses") == await library.having("walruses")
+
+
+async def test_a_collection_that_is_deleted_meanwhile_is_not_found(
+    library: Library, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def deleting(_: str, texts: Sequence[str]) -> list[Floats]:
+        await library.store.delete(NAME)
+        return [np.ones((len(texts), 2), np.float32)]
+
+    monkeypatch.setattr(library.encoding, "passages", deleting)
+    with pytest.raises(NoSuchCollection, match=NAME):
+        await library.put(LETTER)

@@ -60,11 +60,12 @@ class Process:
             start_new_session=True,
         )
         until = time.monotonic() + 120
-        while time.monotonic() < until:
+        while time.monotonic() < until and self._process.poll() is None:
             with contextlib.suppress(httpx.HTTPError):
                 if httpx.get(f"{self.url}/readyz", trust_env=False).is_success:
                     return
             time.sleep(0.1)
+        self.end(signal.SIGKILL)
         raise AssertionError("the retriever did not start")
 
     def ingest(self, documents: list[dict[str, Any]]) -> dict[str, Any]:

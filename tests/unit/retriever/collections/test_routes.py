@@ -1,5 +1,6 @@
 """Collections through the retriever's HTTP: made, filled, searched, listed and deleted."""
 
+import asyncio
 from typing import Any
 
 import httpx
@@ -258,3 +259,16 @@ async def test_a_deleted_collection_is_gone(retriever: httpx.AsyncClient) -> Non
     assert "short-lived" not in [item["name"] for item in (await retriever.get("/collections")).json()["collections"]]
     await made(retriever, "short-lived", chunked=False)
     assert (await searched(retriever, "short-lived", "lighthouse"))["hits"] == []
+
+
+async def test_a_deletion_among_other_requests(retriever: httpx.AsyncClient) -> None:
+    await made(retriever, "contested")
+    path = "/collections/contested"
+    replies = await asyncio.gather(
+        *(retriever.post(f"{path}/documents", json={"documents": [item]}) for item in DOCUMENTS),
+        retriever.delete(path),
+        *(retriever.post(f"{path}/documents", json={"documents": [item]}) for item in DOCUMENTS),
+        *(retriever.post(f"{path}/search", json={"queries": [item["text"]]}) for item in DOCUMENTS),
+    )
+    assert {reply.status_code for reply in replies} <= {200, 204, 404}
+    assert (await retriever.get(path)).status_code == 404

@@ -40,6 +40,16 @@ async def test_a_server_gets_shards_replicas_indexes_and_the_key(served: httpx.A
     assert other.headers["api-key"] == "secret"
 
 
+async def test_indexes_that_a_crash_has_prevented_are_made_by_the_next_request(
+    served: httpx.AsyncClient, other: FakeQdrant
+) -> None:
+    body = {"indexed_fields": {"year": "integer"}}
+    assert (await served.put("/collections/cut-short", json=body)).status_code == 201
+    other.indexes("cut-short").clear()
+    assert (await served.put("/collections/cut-short", json=body)).status_code == 200
+    assert other.indexes("cut-short") == {"chunk": "integer", "fields.year": "integer"}
+
+
 async def test_one_call_finds_and_fuses(served: httpx.AsyncClient, other: FakeQdrant) -> None:
     await served.put("/collections/one-call", json={})
     await served.post("/collections/one-call/documents", json={"documents": [{"text": "On walruses."}]})
