@@ -20,8 +20,11 @@ PAGE_SUFFIXES = frozenset({".html", ".htm", ".txt"})
 MAX_PAGE_BYTES = 4 * MAX_PAGE_CHARS
 MAX_RECORD_BYTES = 256 * 1024 * 1024
 MAX_TITLE_CHARS = 500
+# Nobody's title comes later, and every page is searched.
+TITLE_WITHIN = 256 * 1024
 
-_TITLE = re.compile(r"<title[^>]*>(.*?)</title", re.IGNORECASE | re.DOTALL)
+# Bounded, and held up by the next tag: a page of nothing but tags that are never closed takes no longer than another.
+_TITLE = re.compile(r"<title(?:\s[^<>]{0,500})?>([^<]{0,2000})", re.IGNORECASE)
 _CHARSET = re.compile(rb"""charset\s*=\s*["']?\s*([\w.:-]{1,40})""", re.IGNORECASE)
 
 
@@ -202,7 +205,7 @@ def decode(content: bytes, path: Path) -> str:
 
 
 def _title(text: str) -> str:
-    match = _TITLE.search(text)
+    match = _TITLE.search(text, 0, TITLE_WITHIN)
     return " ".join(html.unescape(match[1]).split())[:MAX_TITLE_CHARS] if match else ""
 
 

@@ -1,8 +1,8 @@
 """A browser and a mesh: what the tests of the page share.
 
-`CRAGMESH_GATEWAY_URL` names a running mesh, which is then asked; otherwise the services run here, with a scripted
-generator. Debian's Chromium is used; where it is missing the tests are skipped and say so. Pictures of what was seen
-are kept below `out/page`.
+The services run here, with a scripted generator; where `CRAGMESH_GATEWAY_URL` names a running mesh that one is asked
+instead, by the tests that can ask any (those with the fixture `mesh`) and no others. Debian's Chromium is used; where
+it is missing the tests are skipped and say so. Pictures of what was seen are kept below `out/page`.
 
 Nothing here outlives the package: Playwright's loop runs in the main thread, where other tests have loops of their own.
 """
@@ -16,14 +16,18 @@ from pathlib import Path
 import httpx
 import pytest
 import structlog
-from playwright.sync_api import Browser, BrowserContext, Page, sync_playwright
+from playwright.sync_api import Browser, BrowserContext, Page, expect, sync_playwright
 
 from tests.mesh.fakes import FakeGenerator
 from tests.page.mesh import gateway, inner, scripted
 from tests.serving import served
 
-ROOT = Path(__file__).parents[2]
+HERE = Path(__file__).parent
+ROOT = HERE.parents[1]
 PICTURES = ROOT / "out" / "page"
+GATEWAY_URL = "CRAGMESH_GATEWAY_URL"
+# Settings of a gateway whose services are all down.
+NOWHERE = {f"{name}_url": "http://127.0.0.1:9" for name in ("retriever", "reranker", "classifier", "kg", "generator")}
 # A browser hangs up when it likes, and servers in threads end with its connections: sockets that the collector then
 # finds open are no finding about the page.
 HANG_UPS = pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
@@ -31,6 +35,20 @@ HANG_UPS = pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionW
 MARKER = "window.__ran"
 # The browser's word on attributes in a document that is parsed and never shown, where they do nothing either.
 EXPECTED_COMPLAINTS = ("Applying inline style violates", "Executing inline event handler violates")
+
+
+# A model may have the machine's cores at the same time.
+expect.set_options(timeout=20_000)
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Leave out, where a mesh is named, what would do the same again without it."""
+    if not os.environ.get(GATEWAY_URL):
+        return
+    here = [item for item in items if item.path.is_relative_to(HERE)]
+    others = [item for item in here if "mesh" not in getattr(item, "fixturenames", ())]
+    config.hook.pytest_deselected(items=others)
+    items[:] = [item for item in items if item not in others]
 
 
 @pytest.fixture(scope="package")
@@ -130,7 +148,7 @@ def scripted_mesh(services: dict[str, str]) -> Iterator[str]:
 @pytest.fixture(scope="package")
 def mesh(request: pytest.FixtureRequest) -> str:
     """The running mesh that `CRAGMESH_GATEWAY_URL` names, or the scripted one."""
-    url = os.environ.get("CRAGMESH_GATEWAY_URL", "").rstrip("/")
+    url = os.environ.get(GATEWAY_URL, "").rstrip("/")
     if not url:
         return str(request.getfixturevalue("scripted_mesh"))
     # Asked for by name: a mesh that is not there is a failure, and nothing to be stood in for.
@@ -141,8 +159,5 @@ def mesh(request: pytest.FixtureRequest) -> str:
 @pytest.fixture(scope="package")
 def alone(browser: Browser, quiet: None) -> Iterator[str]:
     """A gateway whose services are all down."""
-    nowhere = {
-        f"{name}_url": "http://127.0.0.1:9" for name in ("retriever", "reranker", "classifier", "kg", "generator")
-    }
-    with served(gateway(nowhere)) as url:
+    with served(gateway(NOWHERE)) as url:
         yield url

@@ -8,7 +8,7 @@ from playwright.sync_api import Browser, Page, expect
 
 from tests.page.conftest import HANG_UPS, ROOT, Opened
 
-pytestmark = [pytest.mark.page, pytest.mark.timeout(180), HANG_UPS]
+pytestmark = [pytest.mark.page, pytest.mark.timeout(300), HANG_UPS]
 
 AXE = Path(__file__).parent / "vendor" / "axe.min.js"
 DEMO = ROOT / "services" / "cli" / "demo"
@@ -31,8 +31,8 @@ def findings(page: Page) -> list[str]:
 
 
 @pytest.fixture
-def looked_at(browser: Browser, scripted_mesh: str, request: pytest.FixtureRequest) -> Any:
-    """Opens the scripted mesh past the content security policy, which would keep axe out."""
+def looked_at(browser: Browser, mesh: str) -> Any:
+    """Opens a mesh past the content security policy, which would keep axe out."""
     contexts = []
 
     def open_(path: str, *, dark: bool, width: int) -> Page:
@@ -45,7 +45,7 @@ def looked_at(browser: Browser, scripted_mesh: str, request: pytest.FixtureReque
         )
         contexts.append(context)
         page = context.new_page()
-        page.goto(scripted_mesh + path, wait_until="networkidle")
+        page.goto(mesh + path, wait_until="networkidle")
         return page
 
     yield open_

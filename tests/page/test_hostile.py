@@ -21,11 +21,11 @@ from proto.answer import (
     TraceEvent,
     TraceMessage,
 )
-from proto.base import Degradation, FieldError, Problem, StageTiming
+from proto.base import MAX_PAGE_CHARS, Degradation, FieldError, Problem, StageTiming
 from proto.kg import KgEntity, KgResponse, KgStatement
 from services.gateway.health import ServiceHealth, Services
 from tests.mesh.fakes import FakeGenerator
-from tests.page.conftest import HANG_UPS, MARKER, Opened
+from tests.page.conftest import HANG_UPS, MARKER, NOWHERE, Opened
 from tests.page.mesh import gateway, scripted
 from tests.serving import served
 
@@ -80,6 +80,7 @@ def hostile_response(text: str) -> AnswerResponse:
         citations=(
             Citation(page=0, page_name=text, page_url=f"javascript:{text}", text=f"{text}\n\n{table}", score=0.5),
             Citation(page=0, page_name=text, text=text, score=0, source="calculator"),
+            Citation(page=1, page_name=text, page_url=text, text=text, score=0.5, document=text),
         ),
         kg=KgResponse(
             status="ok",
@@ -151,24 +152,27 @@ def test_an_answer_shows_as_text_throughout(
         summary.click()
     expect(page.locator(".statement .prose")).to_have_text(payload)
     expect(page.locator(".calculations")).to_have_text(payload)
-    expect(page.locator(".citation h4")).to_have_text(payload)
+    expect(page.locator(".citation h4")).to_have_text([payload, payload])
     expect(page.locator(".message pre").first).to_have_text(payload)
     harmless(page)
     page.get_by_role("button", name="Read it in the page").click()
     expect(page.locator("#page-text")).to_contain_text("a sentence of prose")
     harmless(page)
+    page.keyboard.press("Escape")
+    page.get_by_role("button", name="Read the passage").click()
+    expect(page.locator("#page-text mark")).to_have_text(payload)
+    harmless(page)
 
 
-def test_a_problem_shows_as_text(alone: str, opened: Opened) -> None:
+@pytest.mark.parametrize("in_stream", [False, True], ids=["status", "event"])
+def test_a_problem_shows_as_text(alone: str, opened: Opened, in_stream: bool) -> None:
     error = FieldError(field=ALL, message=ALL, limit=ALL)
-    problem = Problem(title=ALL, status=422, detail=ALL, errors=(error,), request_id=ALL)
+    problem = Problem(title=ALL, status=422, detail=ALL, errors=(error,), request_id=ALL).model_dump_json()
     page = opened(alone)
-    page.route(
-        "**/answer",
-        lambda route: route.fulfill(
-            status=422, content_type="application/problem+json", body=problem.model_dump_json()
-        ),
-    )
+    status, kind, body = 422, "application/problem+json", problem
+    if in_stream:
+        status, kind, body = 200, "text/event-stream", f"event: problem\ndata: {problem}\n\n"
+    page.route("**/answer", lambda route: route.fulfill(status=status, content_type=kind, body=body))
     ask(page, "Who designed the lighthouse?")
     expect(page.locator("#ask-run .badge")).to_have_text(f"422 {ALL}")
     expect(page.locator("#ask-run li code")).to_have_text(ALL)
@@ -212,10 +216,7 @@ def test_a_report_shows_as_text(quiet: None, opened: Opened, tmp_path: Path) -> 
     ]
     (folder / "report.md").write_text("\n\n".join(lines), encoding="utf-8")
     (folder / "outcomes.png").write_bytes(b"\x89PNG\r\n\x1a\n")
-    nowhere = {
-        f"{name}_url": "http://127.0.0.1:9" for name in ("retriever", "generator", "kg", "classifier", "reranker")
-    }
-    with served(gateway(nowhere, reports_dir=tmp_path)) as url:
+    with served(gateway(NOWHERE, reports_dir=tmp_path)) as url:
         page = opened(url, path="/#runs")
         page.locator(".runs-table a").click()
         expect(page.locator("#report")).to_contain_text(ALL)
@@ -235,17 +236,14 @@ def echo(services: dict[str, str], generator: FakeGenerator, payload: str) -> It
     generator.reply = before
 
 
-def test_a_real_mesh_passes_nothing_on(
-    echo: str, opened: Opened, payload: str, tmp_path: Path, keep: Callable[[Page, str], None]
-) -> None:
-    """Question, title and text through real extraction, prompts and normalisation, and the model's word back."""
+def passes_nothing_on(page: Page, payload: str, tmp_path: Path) -> None:
+    """Question, title and text go through real extraction, prompts and normalisation, and the model's word back."""
     file = tmp_path / "page.html"
     file.write_text(
         f"<html><head><title>{payload.replace('<', '&lt;')}</title></head><body><main><article><h1>Lighthouse</h1>"
         f"<p>The harbour lighthouse was designed by {payload.replace('<', '&lt;')} Marta Lindqvist in 1861.</p>"
         f"<p>{payload}</p></article></main></body></html>"
     )
-    page = opened(echo)
     page.click("#options-button")
     page.select_option("#strategy", "naive-rag")
     page.set_input_files("#files", file)
@@ -259,7 +257,29 @@ def test_a_real_mesh_passes_nothing_on(
         expect(page.locator("#page-text")).to_contain_text("Marta Lindqvist")
         harmless(page)
         page.keyboard.press("Escape")
+
+
+def test_a_real_mesh_passes_nothing_on(
+    echo: str, opened: Opened, payload: str, tmp_path: Path, keep: Callable[[Page, str], None]
+) -> None:
+    page = opened(echo)
+    passes_nothing_on(page, payload, tmp_path)
     keep(page, "hostile")
+
+
+def test_whichever_mesh_is_asked_passes_nothing_on(mesh: str, opened: Opened, tmp_path: Path) -> None:
+    passes_nothing_on(opened(mesh), ALL, tmp_path)
+
+
+@pytest.mark.parametrize("tag", ["<title", "<title ", "<title>"])
+def test_a_page_of_tags_alone_is_taken_as_another_is(alone: str, opened: Opened, tmp_path: Path, tag: str) -> None:
+    """Where each tag is looked at until the page's end, the tab stands still for hours."""
+    file = tmp_path / "page.html"
+    file.write_text(tag * (MAX_PAGE_CHARS // len(tag)))
+    page = opened(alone)
+    page.click("#pages-button")
+    page.set_input_files("#files", file)
+    expect(page.locator("#pages .page-name")).to_have_text("page.html", timeout=60_000)
 
 
 def test_the_browser_itself_refuses_markup_of_text(alone: str, opened: Opened) -> None:

@@ -103,6 +103,26 @@ def test_pages_become_search_results(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
+    ("html", "title"),
+    [
+        ('<title lang="en"\ndir="ltr">Two words</title>', "Two words"),
+        ("<TITLE>Never closed", "Never closed"),
+        ("<titles>none</titles><p>none", ""),
+        ("<p>" + " " * questions.TITLE_WITHIN + "<title>too late</title>", ""),
+        # Where each tag is looked at until the page's end, these take hours.
+        ("<title" * (MAX_PAGE_CHARS // 6), ""),
+        ("<title " * (MAX_PAGE_CHARS // 7), ""),
+        ("<title>" * (MAX_PAGE_CHARS // 7), ""),
+    ],
+    ids=["attributes", "open", "another", "late", "tags", "spaces", "closed"],
+)
+def test_a_title_is_looked_for_where_one_may_be(tmp_path: Path, html: str, title: str) -> None:
+    path = tmp_path / "page.html"
+    path.write_text(html)
+    assert read_pages([path])[0]["page_name"] == (title or "page.html")
+
+
+@pytest.mark.parametrize(
     ("content", "expected"),
     [
         ("\ufeffcafé".encode(), "café"),

@@ -1,6 +1,8 @@
 // The gateway's HTTP, as the page uses it.
 
 const KEY = "cragmesh.key";
+// The gateway answers within the budget: one that is silent for this long after it has lost the question.
+const GRACE_MS = 5_000;
 
 /** An error that the gateway answered with, or why it did not answer; see RFC 9457. */
 export class Problem extends Error {
@@ -53,8 +55,9 @@ export async function getText(path) {
 }
 
 /**
- * Ask, and yield what happens as `[name, data]`: any number of `stage`, then one `answer`.
- * @param {object} body see `AnswerRequest`
+ * Ask, and yield what happens as `[name, data]`: any number of `stage`, then one `answer`. What comes between is thrown
+ * as a `Problem`, or as an `AbortError` where the signal was given.
+ * @param {import("./question.js").Body} body
  * @param {AbortSignal} signal
  * @returns {AsyncGenerator<[string, any]>}
  */
@@ -62,12 +65,29 @@ export async function* ask(body, signal) {
   /** @type {Record<string, string>} */
   const headers = { accept: "text/event-stream", "content-type": "application/json" };
   if (key.get()) headers.authorization = `Bearer ${key.get()}`;
-  const response = await request("answer", { method: "POST", headers, body: JSON.stringify(body), signal });
+  const late = new AbortController();
+  const timer = setTimeout(() => late.abort(), body.budget_s * 1000 + GRACE_MS);
   let answered = false;
-  for await (const event of events(/** @type {ReadableStream<Uint8Array>} */ (response.body))) {
-    answered ||= event[0] === "answer";
-    yield event;
+  try {
+    const init = { method: "POST", headers, body: JSON.stringify(body), signal: AbortSignal.any([signal, late.signal]) };
+    const response = await request("answer", init);
+    for await (const event of events(/** @type {ReadableStream<Uint8Array>} */ (response.body))) {
+      if (event[0] === "problem") throw new Problem(event[1]);
+      answered ||= event[0] === "answer";
+      yield event;
+    }
+  } catch (error) {
+    // An answer stands, however its connection ends.
+    if (answered) return;
+    signal.throwIfAborted();
+    if (late.signal.aborted) throw new Problem({ title: "The gateway did not answer in time", detail: "It was given up five seconds after the answer was due." });
+    if (error instanceof Problem) throw error;
+  } finally {
+    clearTimeout(timer);
+    // Whatever is not waited for any more, the gateway need not do either.
+    late.abort();
   }
+  // What breaks while it is read is a TypeError, or a cut event that is no JSON: both mean the same.
   if (!answered) throw new Problem({ title: "The gateway hung up", detail: "It stopped before the answer was complete." });
 }
 

@@ -96,7 +96,7 @@ function summary(query, all) {
       h("td", { class: "said", text: response.answer }),
       h("td", null, kinds[/** @type {keyof kinds} */ (response.kind)]),
       h("td", { class: "number", text: percent(response.confidence) }),
-      h("td", { class: "number", text: duration(run.total()) }),
+      h("td", { class: "number", text: duration(run.endedMs) }),
       h("td", { class: "number", text: response.usage.llm_calls }),
       h("td", { class: "number", text: (response.usage.prompt_tokens + response.usage.completion_tokens).toLocaleString("en") }),
       h("td", { class: "number", text: response.degraded.length }),

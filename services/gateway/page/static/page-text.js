@@ -11,6 +11,8 @@ const APART = new Set(["A", "SPAN", "TIME"]);
 const HEADINGS = new Set(["H1", "H2", "H3", "H4", "H5", "H6"]);
 const MAX_BLOCKS = 20_000;
 const MAX_DEPTH = 400;
+// Nobody's title comes later, and every page is searched.
+const TITLE_WITHIN = 256 * 1024;
 // A shorter piece is found in too many places.
 const MIN_CHARS = 12;
 
@@ -24,7 +26,8 @@ const parsed = (html) => new DOMParser().parseFromString(inert.createHTML(html),
 
 /** A page's title; empty where it has none. @param {string} html */
 export function titleOf(html) {
-  const match = /<title[^>]*>([^<]{0,2000})/i.exec(html);
+  // Bounded, and held up by the next tag: a page of nothing but tags that are never closed takes no longer than another.
+  const match = /<title(?:\s[^<>]{0,500})?>([^<]{0,2000})/i.exec(html.slice(0, TITLE_WITHIN));
   return match ? (parsed(`<title>${match[1]}</title>`).title ?? "").trim().slice(0, 500) : "";
 }
 

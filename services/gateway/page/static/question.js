@@ -5,7 +5,11 @@ import { $, fill, h, icon, plural } from "./dom.js";
 import { BadFile, MAX_PAGES, page, pagesOf, read } from "./files.js";
 
 /** @typedef {import("./files.js").Page} Page */
-/** @typedef {{body: Record<string, any>, pages: Page[], budgetMs: number}} Question */
+/** @typedef {{budget_s: number} & Record<string, any>} Body see `AnswerRequest` */
+/** @typedef {{body: Body, pages: Page[], budgetMs: number}} Question */
+
+// Of files that are left out; a folder may hold thousands.
+const MAX_NAMED = 10;
 
 /** @type {Page[]} */
 let pages = [];
@@ -37,7 +41,7 @@ export async function setUp(on) {
     await take([...$("files").files]);
     $("files").value = "";
   });
-  $("record-select").addEventListener("change", () => useRecord(records[Number($("record-select").value)]));
+  $("record-select").addEventListener("change", () => fault(useRecord(records[Number($("record-select").value)])));
   const drop = $("drop");
   for (const name of ["dragover", "dragleave", "drop"]) {
     drop.addEventListener(name, (/** @type {DragEvent} */ event) => {
@@ -89,7 +93,7 @@ export function question() {
   }
   fault("");
   const budget = Number($("budget").value);
-  /** @type {Record<string, any>} */
+  /** @type {Body} */
   const body = { query, budget_s: budget, trace: $("trace").checked };
   if (pages.length) body.search_results = pages;
   if ($("query-time").value.trim()) body.query_time = $("query-time").value.trim();
@@ -168,36 +172,41 @@ async function useExample(text) {
 /** @param {File[]} files */
 async function take(files) {
   const refused = [];
+  const over = [];
   for (const file of files) {
     try {
       const found = await read(file);
-      if ("page" in found) pages = [...pages, found.page].slice(0, MAX_PAGES);
-      else useRecords(found.records);
+      if ("records" in found) refused.push(useRecords(found.records));
+      else if (pages.length < MAX_PAGES) pages = [...pages, found.page];
+      else over.push(file.name);
     } catch (error) {
       if (!(error instanceof BadFile)) throw error;
       refused.push(error.message);
     }
   }
-  fault(refused.join("; "));
+  if (over.length) refused.push(`${over.slice(0, MAX_NAMED).join(", ")}${over.length > MAX_NAMED ? ` and ${over.length - MAX_NAMED} more` : ""}: left out, since a question takes ${MAX_PAGES} pages`);
+  fault(refused.filter(Boolean).join("; "));
   disclose("pages", true);
   listPages();
 }
 
-/** @param {import("./files.js").AnyRecord[]} found */
+/** @param {import("./files.js").AnyRecord[]} found @returns {string} see `useRecord` */
 function useRecords(found) {
   records = found;
   $("record").hidden = found.length < 2;
   fill($("record-select"), found.map((record, at) => h("option", { value: at, text: `${at + 1}. ${record.query?.slice(0, 100)}` })));
-  useRecord(found[0]);
+  return useRecord(found[0]);
 }
 
-/** @param {import("./files.js").AnyRecord} record */
+/** @param {import("./files.js").AnyRecord} record @returns {string} what of it is left out, where something is */
 function useRecord(record) {
   pages = pagesOf(record);
   interaction = typeof record.interaction_id === "string" ? record.interaction_id : "";
   $("query").value = record.query ?? "";
   $("query-time").value = typeof record.query_time === "string" ? record.query_time : "";
   listPages();
+  const over = (Array.isArray(record.search_results) ? record.search_results.length : 0) - pages.length;
+  return over > 0 ? `${plural(over, "page")} of the record: left out, since a question takes ${MAX_PAGES}` : "";
 }
 
 function forgetRecords() {

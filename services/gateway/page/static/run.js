@@ -6,7 +6,7 @@ import { details } from "./why.js";
 
 /** @typedef {import("./question.js").Question} Question */
 /** @typedef {{start_ms: number, elapsed_ms: number, queue_ms: number, inference_ms: number}} Timing */
-/** @typedef {{status: string, timing: Timing, detail: string, began: number}} Stage */
+/** @typedef {{status: string, timing: Timing, detail: string, began: number}} Stage `timing` is of all its runs, `began` of the last */
 
 const WORDS = { started: "running", done: "done", degraded: "failed", skipped: "left out" };
 /** @type {Record<string, [string, any, string]>} kind of an answer to its word, shape and tone */
@@ -27,6 +27,14 @@ const SOURCES = {
 const DETAILS = { superseded: "not needed any more: the answer stood", timeout: "took longer than it was given" };
 const TICK_MS = 100;
 
+/** A stage that runs again counts for all that it took, as in the answer's timings. @param {Timing} earlier @param {Timing} timing */
+const added = (earlier, timing) => ({
+  start_ms: earlier.elapsed_ms ? earlier.start_ms : timing.start_ms,
+  elapsed_ms: earlier.elapsed_ms + timing.elapsed_ms,
+  queue_ms: earlier.queue_ms + timing.queue_ms,
+  inference_ms: earlier.inference_ms + timing.inference_ms,
+});
+
 /** Asks once and shows it. */
 export class Run {
   /**
@@ -39,6 +47,7 @@ export class Run {
     this.stages = new Map();
     this.began = 0;
     this.dueAt = 0;
+    this.endedMs = 0;
     this.whole = false;
     /** @type {any} */
     this.response = null;
@@ -69,7 +78,7 @@ export class Run {
     fill(this.answer, h("p", { class: "thinking" }, icon("skipped"), "Waiting for its turn"));
   }
 
-  /** Ask, and resolve when all is shown. Errors other than the gateway's are passed on. */
+  /** Ask, and resolve when all is shown, to the error where there was one: others wait for their turn. */
   async go() {
     this.began = performance.now();
     this.dueAt = this.began + this.question.budgetMs;
@@ -83,7 +92,6 @@ export class Run {
       }
     } catch (error) {
       this.failed(error);
-      if (!(error instanceof Problem) && /** @type {Error} */ (error).name !== "AbortError") throw error;
       return error;
     } finally {
       clearInterval(timer);
@@ -103,7 +111,9 @@ export class Run {
     this.dueAt = now + event.left_ms;
     const known = this.stages.get(event.stage);
     const began = event.status === "started" ? now - this.began : (known?.began ?? now - this.began);
-    this.stages.set(event.stage, { status: event.status, timing: event.timing, detail: event.detail, began });
+    const timing = known ? added(known.timing, event.timing) : event.timing;
+    this.stages.set(event.stage, { status: event.status, timing, detail: event.detail, began });
+    this.ended(event.timing);
     if (event.status !== "started") say(`${event.stage}: ${WORDS[/** @type {keyof WORDS} */ (event.status)] ?? event.status}`);
     this.draw();
   }
@@ -114,6 +124,7 @@ export class Run {
     for (const [name, timing] of Object.entries(response.timings)) {
       const known = this.stages.get(name);
       this.stages.set(name, { status: known?.status ?? "done", timing: /** @type {Timing} */ (timing), detail: known?.detail ?? "", began: 0 });
+      if (!known) this.ended(/** @type {Timing} */ (timing));
     }
     const [word, shape, tone] = KINDS[response.kind] ?? [response.kind, "unknown", "skipped"];
     const usage = response.usage;
@@ -132,7 +143,7 @@ export class Run {
           `${percent(response.confidence)} sure`,
         ),
         h("li", { text: SOURCES[response.source] ?? response.source }),
-        h("li", { text: `in ${duration(this.total())}` }),
+        h("li", { text: `in ${duration(this.endedMs)}` }),
         h("li", { text: `by ${response.strategy}` }),
         taken ? h("li", { text: [taken.domain, taken.dynamism, taken.question_type].filter((label) => label !== "unknown").join(", ").replaceAll("_", " ") }) : null,
         h("li", { text: `${plural(usage.llm_calls, "model call")}, ${usage.prompt_tokens.toLocaleString("en")} + ${usage.completion_tokens.toLocaleString("en")} tokens` }),
@@ -146,23 +157,25 @@ export class Run {
   /** @param {unknown} error */
   failed(error) {
     for (const stage of this.stages.values()) if (stage.status === "started") stage.status = "skipped";
-    if (!(error instanceof Problem)) {
+    if (/** @type {Error} */ (error).name === "AbortError") {
       fill(this.answer, h("div", { class: "kind" }, badge("skipped", "Stopped")), h("p", { class: "soft", text: "The gateway was told to stop as well." }));
       return;
     }
+    if (!(error instanceof Problem)) reportError(error);
+    const problem = error instanceof Problem ? error : new Problem({ title: "The answer cannot be shown", detail: "That is a fault of this page; its console says more." });
     fill(
       this.answer,
-      h("div", { class: "kind" }, badge("bad", error.status ? `${error.status} ${error.title}` : error.title)),
-      h("p", { text: error.detail }),
-      error.errors.length ? h("ul", null, error.errors.map((item) => h("li", null, h("code", { text: item.field || "body" }), ` ${item.message}${item.limit ? ` (${item.limit})` : ""}`))) : null,
-      error.requestId ? h("p", { class: "soft", text: `Request ${error.requestId}` }) : null,
+      h("div", { class: "kind" }, badge("bad", problem.status ? `${problem.status} ${problem.title}` : problem.title)),
+      h("p", { text: problem.detail }),
+      problem.errors.length ? h("ul", null, problem.errors.map((item) => h("li", null, h("code", { text: item.field || "body" }), ` ${item.message}${item.limit ? ` (${item.limit})` : ""}`))) : null,
+      problem.requestId ? h("p", { class: "soft", text: `Request ${problem.requestId}` }) : null,
     );
-    say(`${error.title}. ${error.detail}`);
+    say(`${problem.title}. ${problem.detail}`);
   }
 
-  /** Milliseconds until the last stage ended. */
-  total() {
-    return Math.max(0, ...[...this.stages.values()].map((stage) => stage.timing.start_ms + stage.timing.elapsed_ms));
+  /** Noted run by run: the sum of a stage's runs says nothing of when the last one ended. @param {Timing} timing */
+  ended(timing) {
+    this.endedMs = Math.max(this.endedMs, timing.start_ms + timing.elapsed_ms);
   }
 
   /** @param {boolean} whole */
@@ -175,7 +188,7 @@ export class Run {
   draw() {
     const now = performance.now();
     const running = this.element.getAttribute("aria-busy") === "true" && !this.response;
-    const elapsed = running ? now - this.began : this.total();
+    const elapsed = running ? now - this.began : this.endedMs;
     const leftMs = running ? Math.max(0, this.dueAt - now) : Math.max(0, this.question.budgetMs - elapsed);
     const budget = this.question.budgetMs;
     this.left.textContent = running ? `${(leftMs / 1000).toFixed(1)} s left of ${budget / 1000} s` : `${duration(elapsed)} of ${budget / 1000} s`;
@@ -191,8 +204,9 @@ export class Run {
   /** @param {string} name @param {Stage} stage @param {number} elapsed @param {number} scale */
   row(name, stage, elapsed, scale) {
     const on = stage.status === "started";
-    const start = on ? stage.began : stage.timing.start_ms;
-    const took = on ? Math.max(0, elapsed - start) : stage.timing.elapsed_ms;
+    const earlier = stage.timing.elapsed_ms;
+    const start = on && !earlier ? stage.began : stage.timing.start_ms;
+    const took = earlier + (on ? Math.max(0, elapsed - stage.began) : 0);
     const queue = Math.min(took, stage.timing.queue_ms);
     const inference = Math.min(took - queue, stage.timing.inference_ms);
     const word = WORDS[/** @type {keyof WORDS} */ (stage.status)] ?? stage.status;

@@ -6,19 +6,24 @@ import { report } from "./markup.js";
 
 /** @typedef {{value: number, low: number, high: number}} Interval */
 
+// Who clicks again before the first report is there wants the second alone.
+let turn = 0;
+
 /** @param {string} chosen a report's id, or nothing */
 export async function show(chosen) {
+  const mine = ++turn;
   let listed;
   try {
     listed = await getJSON("page/reports");
   } catch (error) {
-    fill($("runs-list"), h("p", { class: "error", text: /** @type {Error} */ (error).message }));
+    if (mine === turn) fill($("runs-list"), h("p", { class: "error", text: /** @type {Error} */ (error).message }));
     return;
   }
+  if (mine !== turn) return;
   if (!listed.length) {
     fill($("runs-list"), h("p", { class: "empty" }, "No report yet. ", h("code", { text: "cragmesh eval run questions.jsonl --out out/eval/mine" }), " makes one."));
   } else fill($("runs-list"), [...new Set(listed.map((/** @type {any} */ run) => run.group))].map((group) => table(String(group), listed.filter((/** @type {any} */ run) => run.group === group), chosen)));
-  await open(listed.find((/** @type {any} */ run) => run.id === chosen));
+  await open(listed.find((/** @type {any} */ run) => run.id === chosen), mine);
 }
 
 /** @param {string} group @param {any[]} runs @param {string} chosen */
@@ -63,8 +68,8 @@ function forest(score) {
   return line;
 }
 
-/** @param {any} run */
-async function open(run) {
+/** @param {any} run @param {number} mine whose turn it is */
+async function open(run, mine) {
   const article = $("report");
   article.hidden = !run;
   article.replaceChildren();
@@ -76,11 +81,14 @@ async function open(run) {
     const shown = dark && run.pictures.includes(other) ? other : name;
     return h("figure", null, h("img", { src: `page/reports/${run.id}/${shown}`, alt: `Chart: ${alt.replaceAll("-", " ")}`, loading: "lazy" }), h("figcaption", { class: "soft", text: alt.replaceAll("-", " ") }));
   };
+  let shown;
   try {
-    article.append(report(await getText(`page/reports/${run.id}/report.md`), picture));
+    shown = report(await getText(`page/reports/${run.id}/report.md`), picture);
   } catch (error) {
-    article.append(h("p", { class: "error", text: /** @type {Error} */ (error).message }));
+    shown = h("p", { class: "error", text: /** @type {Error} */ (error).message });
   }
+  if (mine !== turn) return;
+  article.append(shown);
   article.focus({ preventScroll: true });
   article.scrollIntoView({ block: "start", behavior: matchMedia("(prefers-reduced-motion: reduce)").matches ? "auto" : "smooth" });
 }

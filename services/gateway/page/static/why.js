@@ -59,6 +59,7 @@ function cited(citation, pages) {
   const page = citation.source === "web" ? pages[citation.page] : undefined;
   const name = citation.page_name || citation.document || (page ? `Page ${citation.page + 1}` : (SOURCES[citation.source] ?? citation.source));
   const kind = citation.document ? "document of the collection" : (SOURCES[citation.source] ?? citation.source);
+  const opens = page?.page_result ? () => openPage(page, citation) : citation.document ? () => openDocument(citation) : null;
   const long = citation.text.length > CLAMPED_CHARS || citation.text.split("\n").length > CLAMPED_LINES;
   const text = h("div", { class: long ? "excerpt clamp" : "excerpt" }, prose(citation.text));
   const toggle = h("button", { type: "button", class: "quiet small", "aria-expanded": "false", text: "Show all of it" });
@@ -73,16 +74,33 @@ function cited(citation, pages) {
     h("div", { class: "citation-head" }, h("h4", { text: name }), name === kind ? null : h("span", { class: "tag", text: kind }), citation.score ? h("span", { class: "soft", text: `relevance ${citation.score.toFixed(2)}` }) : null),
     citation.page_url ? h("p", { class: "url soft", text: citation.page_url }) : null,
     text,
-    h("div", { class: "buttons" }, page?.page_result ? h("button", { type: "button", class: "small open-page", text: "Read it in the page", on: { click: () => openPage(page, citation) } }) : null, long ? toggle : null),
+    h("div", { class: "buttons" }, opens ? h("button", { type: "button", class: "small open-page", text: page?.page_result ? "Read it in the page" : "Read the passage", on: { click: opens } }) : null, long ? toggle : null),
   );
 }
 
 /** @param {Page} page @param {any} citation */
 function openPage(page, citation) {
   const { elements, found } = marked(page.page_result, citation.text);
-  $("page-title").textContent = page.page_name || citation.page_name || `Page ${citation.page + 1}`;
-  $("page-note").textContent = found ? "What the model was shown is marked." : "The passage is not to be found word for word in the page’s text; it stands first, as the model was shown it.";
-  fill($("page-text"), found ? [] : [h("blockquote", null, h("mark", { text: citation.text }))], elements);
+  const title = page.page_name || citation.page_name || `Page ${citation.page + 1}`;
+  const note = found ? "What the model was shown is marked." : "The passage is not to be found word for word in the page’s text; it stands first, as the model was shown it.";
+  read(title, note, [...(found ? [] : [passage(citation)]), ...elements]);
+}
+
+/** Only the collection has the whole document, and the gateway hands out no more than it cites. @param {any} citation */
+function openDocument(citation) {
+  const named = citation.page_name && citation.page_name !== citation.document;
+  const title = named ? `${citation.page_name} (${citation.document})` : citation.document;
+  read(title, "This is the passage that the model was shown; the collection holds the rest of the document.", [passage(citation)]);
+}
+
+/** @param {any} citation */
+const passage = (citation) => h("blockquote", { class: "prose" }, h("mark", { text: citation.text }));
+
+/** @param {string} title @param {string} note @param {HTMLElement[]} elements */
+function read(title, note, elements) {
+  $("page-title").textContent = title;
+  $("page-note").textContent = note;
+  fill($("page-text"), elements);
   $("page-dialog").showModal();
   $("page-text").scrollTop = 0;
   $("page-text").querySelector("mark")?.scrollIntoView({ block: "center" });

@@ -1,0 +1,65 @@
+"""`POST /answer` as server-sent events, where the gateway itself fails; no service is needed for that."""
+
+import asyncio
+import json
+from typing import Any
+
+import httpx
+import pytest
+from asgi_lifespan import LifespanManager
+
+from services.gateway.app import create_app
+from services.gateway.settings import GatewaySettings
+from services.kit.errors import Unavailable
+
+pytestmark = pytest.mark.anyio
+
+BUDGET_S = 30
+
+
+class Nowhere(httpx.AsyncBaseTransport):
+    """No service is reachable."""
+
+    async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
+        raise httpx.ConnectError("connection refused", request=request)
+
+
+async def told() -> list[tuple[str, dict[str, Any]]]:
+    """The events of a question, as names and data."""
+    headers = {"accept": "text/event-stream", "x-request-id": "mine"}
+    question = {"query": "Who designed the lighthouse?", "strategy": "closed-book", "budget_s": BUDGET_S}
+    async with LifespanManager(create_app(GatewaySettings(), transport=Nowhere())) as manager:
+        over = httpx.ASGITransport(manager.app, raise_app_exceptions=False)
+        async with httpx.AsyncClient(transport=over, base_url="http://gateway") as client:
+            reply = await client.post("/answer", json=question, headers=headers)
+    lines = [block.split("\n", 1) for block in reply.text.strip().split("\n\n")]
+    return [(name.removeprefix("event: "), json.loads(data.removeprefix("data: "))) for name, data in lines]
+
+
+@pytest.mark.parametrize("broken", ["answer", "observe"])
+async def test_a_stream_that_fails_ends_with_a_problem(monkeypatch: pytest.MonkeyPatch, broken: str) -> None:
+    def fail(*_: object, **__: object) -> None:
+        raise ZeroDivisionError("secret detail")
+
+    monkeypatch.setattr(f"services.gateway.app.{broken}", fail)
+    # At once: one that hangs does so until the deadline.
+    async with asyncio.timeout(BUDGET_S - 5):
+        events = await told()
+    assert [name for name, _ in events[:-1]] == ["stage"] * (len(events) - 1)
+    name, problem = events[-1]
+    assert (name, problem["status"], problem["title"], problem["request_id"]) == (
+        "problem",
+        500,
+        "Internal error",
+        "mine",
+    )
+    assert "secret" not in str(events)
+
+
+async def test_an_error_with_a_status_of_its_own_keeps_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def fail(*_: object, **__: object) -> None:
+        raise Unavailable("no place for it")
+
+    monkeypatch.setattr("services.gateway.app.answer", fail)
+    name, problem = (await told())[-1]
+    assert (name, problem["status"], problem["detail"]) == ("problem", 503, "no place for it")
