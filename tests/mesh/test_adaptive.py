@@ -135,7 +135,7 @@ async def test_what_is_to_be_calculated_is_calculated_first(services: Services) 
     services.generator.reply = lambda body: "more visitors = 1815 - 1240" if "structured_outputs" in body else "575"
     body = await ask(services, **SUM)
     assert (body["answer"], body["usage"]["llm_calls"]) == ("575", 2)
-    assert body["citations"][0]["source"] == "calculator"
+    assert (body["citations"][0]["source"], body["source"]) == ("calculator", "web")
     assert "1,815 - 1,240 = 575" in services.generator.requests[-1]["messages"][-1]["content"]
 
 

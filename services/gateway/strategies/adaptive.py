@@ -246,4 +246,5 @@ def _yes(completion: Completion) -> float:
 
 
 def _source(shown: Sequence[Evidence]) -> Literal["kg", "web", "model"]:
-    return SOURCES.get(shown[0].source, "web") if shown else "model"
+    found = [item.source for item in shown if item.source != "calculator"]
+    return SOURCES.get(found[0], "web") if found else "model"
