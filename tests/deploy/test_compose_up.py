@@ -27,9 +27,9 @@ NETWORK = f"{PROJECT}_mesh"
 PORT = "18080"
 START_S = 900
 DEADLINE_S = 20.0
-# Through every service: pages are retrieved and reranked, the graph is asked beside them.
+# Through every service: the graph is asked and knows nothing of it, so pages are retrieved, reranked and read.
 QUESTION = {
-    "query": "How tall is the Eiffel Tower?",
+    "query": "Which ship recovered the crew of Apollo 11?",
     "search_results": demo_pages(),
     "strategy": "db3",
     "budget_s": DEADLINE_S,
