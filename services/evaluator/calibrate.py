@@ -302,8 +302,9 @@ def halves(data: Table) -> tuple[Half, Half]:
 
 def _half(own: Table, other: Table) -> Half:
     fitted = fit(own)
-    reached = outcomes(fitted, other, *unseen(fitted, other))
-    return Half(fitted, apply(fitted, other), dict(zip(other.ids, reached, strict=True)))
+    probable = unseen(fitted, other)
+    reached = outcomes(fitted, other, *probable)
+    return Half(fitted, earned(fitted, other, *probable), dict(zip(other.ids, reached, strict=True)))
 
 
 def beside(both: tuple[Half, Half], judged: Sequence[tuple[Prediction, Judgement]]) -> Difference:

@@ -13,7 +13,7 @@ from proto.answer import MIN_BUDGET_S, AnswerRequest, AnswerResponse, StageEvent
 from proto.base import Contract, FieldError, Readiness
 from proto.papers import PapersRequest, PapersResponse
 from services.gateway.answering import answer
-from services.gateway.health import Health, Services
+from services.gateway.health import Health, Services, answers_without
 from services.gateway.keys import KeyRing
 from services.gateway.mesh import Mesh
 from services.gateway.observe import observe
@@ -146,11 +146,10 @@ async def _ready(request: Request) -> Readiness:
     """The gateway is ready once it has started: it answers, degraded, without its services, and says which are away."""
     state = cast(State, request.scope["state"])
     dependencies = await state["mesh"].ready(allow_s=READY_S)
-    down = [name for name, ready in dependencies.items() if not ready]
     return Readiness(
         ready=True,
         service="gateway",
-        detail=f"answers without: {', '.join(down)}" if down else "",
+        detail=answers_without(name for name, ready in dependencies.items() if not ready),
         dependencies=dependencies,
     )
 

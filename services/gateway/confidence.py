@@ -19,6 +19,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from proto.classify import Classification
 from services.gateway.evidence import Evidence
+from services.gateway.normalize import Normalized
 from services.kit.llm import Sample
 
 # What each signal says; a fitted model names those that it uses.
@@ -181,8 +182,8 @@ class Seen:
         sample: its tokens' log-probabilities.
         evidence: what the generator was shown.
         classification: of the question.
-        others: further samples, normalised: their kinds and answers.
-        sources: what other sources said, likewise.
+        others: further samples.
+        sources: what other sources said.
         check: the model's own probability that the evidence says so.
     """
 
@@ -192,8 +193,8 @@ class Seen:
     sample: Sample
     evidence: Sequence[Evidence]
     classification: Classification
-    others: Sequence[tuple[Kind, str]] = field(default=())
-    sources: Sequence[tuple[Kind, str]] = field(default=())
+    others: Sequence[Normalized] = field(default=())
+    sources: Sequence[Normalized] = field(default=())
     check: float | None = None
 
 
@@ -267,9 +268,9 @@ def _mean(flags: Iterable[bool]) -> float:
     return sum(seen) / len(seen) if seen else 0.0
 
 
-def _share_same(others: Sequence[tuple[Kind, str]], answer: set[str]) -> float:
-    return sum(kind == "answer" and words(other) == answer for kind, other in others) / len(others)
+def _share_same(others: Sequence[Normalized], answer: set[str]) -> float:
+    return sum(other.kind == "answer" and words(other.answer) == answer for other in others) / len(others)
 
 
-def _share_of(others: Sequence[tuple[str, str]], kind: str) -> float:
-    return sum(one == kind for one, _ in others) / len(others)
+def _share_of(others: Sequence[Normalized], kind: Kind) -> float:
+    return sum(other.kind == kind for other in others) / len(others)

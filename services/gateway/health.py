@@ -7,6 +7,7 @@ nor count against it. All who look within a second share one look.
 import asyncio
 import re
 import time
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 import httpx
@@ -118,12 +119,11 @@ class Health:
             self._look = None
 
     def _gateway(self, others: tuple[ServiceHealth, ...]) -> ServiceHealth:
-        missing = ", ".join(service.name for service in others if not service.ready)
         return ServiceHealth(
             name="gateway",
             ready=True,
             reachable=True,
-            detail=f"answers without: {missing}" if missing else "",
+            detail=answers_without(service.name for service in others if not service.ready),
             in_flight=self._admission.in_flight,
             limit=self._admission.limit,
             answered_ms=0,
@@ -202,6 +202,12 @@ class Health:
         except (httpx.HTTPError, httpx.InvalidURL) as error:
             refused = isinstance(error, httpx.ConnectError)
             return _Reply(None, why="no connection" if refused else f"no answer: {type(error).__name__}")
+
+
+def answers_without(missing: Iterable[str]) -> str:
+    """How the gateway says which services are away; empty when none is."""
+    names = ", ".join(missing)
+    return f"answers without: {names}" if names else ""
 
 
 def _gauge(metrics: bytes, names: tuple[str, ...]) -> int | None:

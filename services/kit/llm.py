@@ -11,12 +11,14 @@ import re
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from functools import cache
 from typing import Any, Literal, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field, JsonValue, TypeAdapter, ValidationError
 
 from services.kit.client import ServiceClient
 from services.kit.errors import BadReply, ServiceFailure, ServiceRejected, ServiceUnavailable
+from services.kit.telemetry import log
 
 NOT_FOUND, METHOD_NOT_ALLOWED = 404, 405
 # What vLLM says of a reply that ended because the engine did.
@@ -322,6 +324,13 @@ class LLM:
             return adapter.validate_json(content)
         except ValidationError as error:
             raise BadReply(self._client.name, f"{error.error_count()} errors in the reply") from error
+
+
+# Remembered, so that it is said once and not with every question.
+@cache
+def log_missing(adapter: str, model: str) -> None:
+    """Log that a server lacks an adapter, so that another model replies."""
+    log.info("adapter not served", adapter=adapter, replies=model)
 
 
 def estimate_tokens(text: str) -> int:

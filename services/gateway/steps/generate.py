@@ -2,7 +2,6 @@
 
 from collections.abc import Sequence
 from datetime import datetime
-from functools import cache
 
 from services.gateway import confidence
 from services.gateway.evidence import Evidence, asked, cut, cut_by_estimate, render
@@ -13,8 +12,7 @@ from services.gateway.run import Draft, Run
 from services.gateway.settings import GatewaySettings
 from services.gateway.steps.ask import NAMING_RESERVE_S, PACE_MARGIN, ask, asked_on, probability
 from services.kit.errors import ServiceFailure
-from services.kit.llm import Message
-from services.kit.telemetry import log
+from services.kit.llm import Message, log_missing
 
 # Asking the tokenizer is a look-up, not inference: one that takes longer is in trouble.
 TOKENIZE_CAP_S = 3.0
@@ -93,14 +91,8 @@ async def taught(run: Run, mesh: Mesh, adapter: str) -> bool:
         if adapter not in NAMED_BY_DEFAULT or confidence.choose(FITTED, mesh.llm.model, adapter):
             run.degrade(f"adapter:{adapter}", "unavailable", "the base model replied")
         else:
-            _log_missing(adapter, mesh.llm.model)
+            log_missing(adapter, mesh.llm.model)
     return served
-
-
-# Remembered, so that it is said once and not with every question.
-@cache
-def _log_missing(adapter: str, model: str) -> None:
-    log.info("adapter not served", adapter=adapter, replies=model)
 
 
 def chat(

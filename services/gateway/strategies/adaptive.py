@@ -126,7 +126,7 @@ class Adaptive(Db3):
             first.samples[0],
             shown,
             run.classification,
-            sources=tuple((reply.kind, reply.answer) for reply in run.replies),
+            sources=tuple(run.replies),
         )
         run.replies.append(said)
         draft = Draft(said.answer, said.kind, 0.0, _source(shown), tuple(shown))
@@ -190,9 +190,7 @@ class Adaptive(Db3):
             n=SAMPLES,
             temperature=TEMPERATURE,
         )
-        if drawn is None:
-            return got.seen
-        return replace(got.seen, others=tuple((one.kind, one.answer) for one in _normal(drawn)))
+        return got.seen if drawn is None else replace(got.seen, others=_normal(drawn))
 
     async def _checked(self, got: Asked, run: Run, mesh: Mesh) -> Seen:
         """Whether the model that answered finds its answer in the documents, when it looks again."""
@@ -223,10 +221,7 @@ class Adaptive(Db3):
             max_tokens=SAMPLE_TOKENS,
             min_tokens=MIN_ANSWER_TOKENS,
         )
-        if told is None:
-            return got.seen
-        own = _normal(told)[0]
-        return replace(got.seen, sources=(*got.seen.sources, (own.kind, own.answer)))
+        return got.seen if told is None else replace(got.seen, sources=(*got.seen.sources, *_normal(told)))
 
 
 def _lines(model: Confidence) -> str:

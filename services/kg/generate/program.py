@@ -14,8 +14,7 @@ from services.kg.generate.spans import Spotter, spots_in
 from services.kg.language.catalogue import Catalogue
 from services.kg.language.decoding import decoding_grammar, schema_text
 from services.kit.budget import Budget
-from services.kit.llm import LLM, Constraint, Message
-from services.kit.telemetry import log
+from services.kit.llm import LLM, Constraint, Message, log_missing
 
 MAX_TOKENS = 120
 # Left of the budget for running the program.
@@ -65,7 +64,7 @@ class ProgramWriter:
             messages = taught_messages(query, query_time=query_time, domain=domain, feedback=feedback)
         else:
             if self.adapter:
-                _log_missing(self.adapter, self.llm.model)
+                log_missing(self.adapter, self.llm.model)
             examples = await self.library.nearest(query, domain=domain, k=self.k, names=[spot.text for spot in spots])
             messages = self.messages(query, examples, query_time=query_time, domain=domain, feedback=feedback)
         completion = await self.llm.chat(
@@ -99,12 +98,6 @@ class ProgramWriter:
         if domain not in self._grammars:
             self._grammars[domain] = decoding_grammar(self.catalogue, domain)
         return self._grammars[domain]
-
-
-# Remembered, so that it is said once and not with every question.
-@cache
-def _log_missing(adapter: str, model: str) -> None:
-    log.info("adapter not served", adapter=adapter, replies=model)
 
 
 # Domains whose questions lean on the date; elsewhere it would only be read.

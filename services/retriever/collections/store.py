@@ -4,7 +4,7 @@ import contextlib
 import re
 import sqlite3
 from abc import ABC, abstractmethod
-from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal
 
@@ -183,8 +183,7 @@ class LocalStore(Store):
         self._folder = folder
         self._client: QdrantClient | None = None
         self._hurried: dict[str, sqlite3.Connection] = {}
-        # Of the collections that were searched by words. Taken out while points are written: of a write that fails they
-        # would miss a part for good, since the batch sent again skips what is there.
+        # Of the collections that were searched by words.
         self._postings: dict[str, Postings] = {}
         self._batcher: Batcher[Operation, Any] = Batcher(
             lambda operations: [self._run(operation) for operation in operations],
@@ -251,25 +250,34 @@ class LocalStore(Store):
         return result
 
     def _write(self, client: QdrantClient, name: str, points: Sequence[models.PointStruct]) -> None:
-        postings = self._postings.pop(name, None)
-        if points:
-            client.upsert(name, list(points), wait=True)
-        if postings is not None:
-            for point in points:
-                postings.put(str(point.id), _words(point))
-            self._postings[name] = postings
+        with self._rewritten(name) as postings:
+            if points:
+                client.upsert(name, list(points), wait=True)
+            if postings is not None:
+                for point in points:
+                    postings.put(str(point.id), _words(point))
 
     def _delete(self, client: QdrantClient, name: str) -> bool:
         self._postings.pop(name, None)
         return client.collection_exists(name) and bool(client.delete_collection(name))
 
     def _remove(self, client: QdrantClient, name: str, ids: Sequence[str]) -> None:
+        with self._rewritten(name) as postings:
+            if ids:
+                client.delete(name, models.PointIdsList(points=list(ids)), wait=True)
+            if postings is not None:
+                for point in ids:
+                    postings.drop(point)
+
+    @contextlib.contextmanager
+    def _rewritten(self, name: str) -> Iterator[Postings | None]:
+        """The postings of a collection, where it has any; lost with a write that fails, to be built anew.
+
+        They would miss a part for good, since the batch sent again skips what is there.
+        """
         postings = self._postings.pop(name, None)
-        if ids:
-            client.delete(name, models.PointIdsList(points=list(ids)), wait=True)
+        yield postings
         if postings is not None:
-            for point in ids:
-                postings.drop(point)
             self._postings[name] = postings
 
     def _lists(

@@ -8,6 +8,7 @@ from proto.classify import Classification
 from services.gateway import confidence
 from services.gateway.confidence import SIGNALS, Head, Seen, signals
 from services.gateway.evidence import Evidence
+from services.gateway.normalize import Normalized
 from services.kit.llm import Sample
 
 PAGE = Evidence("The Harbour Light was built in 1864 by Marta Lindqvist for 1,200,000 crowns.", page=0)
@@ -26,7 +27,7 @@ def seen(answer: str, **change: object) -> Seen:
 
 
 def test_every_signal_is_named_and_explained() -> None:
-    told = (("answer", "Jonas Berg"),)
+    told = (Normalized("Jonas Berg", "answer"),)
     assert set(signals(seen("Marta Lindqvist", others=told, sources=told, check=0.5))) == set(SIGNALS)
 
 
@@ -47,7 +48,12 @@ def test_the_question_about_another_thing_is_not_covered() -> None:
 
 
 def test_samples_and_checks_count() -> None:
-    others = (("answer", "marta lindqvist"), ("answer", "Jonas Berg"), ("unknown", ""), ("invalid_question", ""))
+    others = (
+        Normalized("marta lindqvist", "answer"),
+        Normalized("Jonas Berg", "answer"),
+        Normalized("", "unknown"),
+        Normalized("", "invalid_question"),
+    )
     found = signals(seen("Marta Lindqvist", others=others, check=0.8))
     assert (found["agreement"], found["abstain"], found["invalid"], found["check"]) == (0.25, 0.25, 0.25, 0.8)
     assert signals(seen("Marta Lindqvist", sources=others[:2]))["sources"] == 0.5

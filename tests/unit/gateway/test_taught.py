@@ -10,11 +10,11 @@ from structlog.testing import capture_logs
 from services.gateway.mesh import Mesh
 from services.gateway.run import Run
 from services.gateway.settings import GatewaySettings
-from services.gateway.steps import generate
 from services.gateway.steps.generate import taught
 from services.generator.launch import read_profile, shipped_adapters
 from services.generator.settings import PROFILES
 from services.kit.client import http_client
+from services.kit.llm import log_missing
 from tests.mesh.fakes import FakeGenerator
 
 pytestmark = pytest.mark.anyio
@@ -23,7 +23,7 @@ DEFAULT = GatewaySettings.model_fields["web_answer_adapter"].default
 
 @pytest.fixture(autouse=True)
 def logged() -> Iterator[Any]:
-    generate._log_missing.cache_clear()
+    log_missing.cache_clear()
     with capture_logs() as lines:
         yield lines
 

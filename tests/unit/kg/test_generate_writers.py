@@ -9,7 +9,6 @@ from structlog.testing import capture_logs
 
 from services.kg.domains import CATALOGUE
 from services.kg.errors import KgError
-from services.kg.generate import program
 from services.kg.generate.base import MAX_QUESTION_CHARS, as_data
 from services.kg.generate.examples import load_library
 from services.kg.generate.function_calling import FunctionCallingWriter, call_schema, to_calls, to_program
@@ -18,7 +17,7 @@ from services.kg.language.parse import parse
 from services.kit.budget import Budget
 from services.kit.client import ServiceClient, http_client
 from services.kit.errors import BadReply, ServiceFailure
-from services.kit.llm import LLM
+from services.kit.llm import LLM, log_missing
 from tests.mesh.fakes import FakeGenerator
 from tests.unit.kg.graph import ASKED
 
@@ -98,7 +97,7 @@ async def test_a_writer_without_an_adapter_asks_the_base_model() -> None:
 
 async def test_an_adapter_that_is_not_served_is_told_to_the_log_once() -> None:
     model, _ = llm("none")
-    program._log_missing.cache_clear()
+    log_missing.cache_clear()
     with capture_logs() as logged:
         for adapter in ("mine", "mine", ""):
             await write(ProgramWriter(model, CATALOGUE, LIBRARY, adapter=adapter), "who directed alien?")
