@@ -108,6 +108,9 @@ class SearchRequest(Contract):
     filters: tuple[Filter, ...] = Field((), max_length=MAX_FIELDS, description="All must hold.")
     lists: bool = Field(False, description="Whether each list is returned beside the fused one.")
     texts: bool = Field(True, description="Whether texts are returned.")
+    distinct: bool = Field(
+        True, description="Whether a text that several documents hold is found once, where it is best."
+    )
 
 
 class SearchHit(Contract):

@@ -1,12 +1,14 @@
 """A corpus as a collection: how often the answer stands in what is found, by dense, BM25, hybrid, and hybrid reranked.
 
-    python -m tests.bench.corpus [-n 0] [--seed 7] [--out out/eval-corpus]
+    python -m tests.bench.corpus [-n 400] [--seed 7] [--out out/eval-corpus]
 
 The 378 Wikipedia pages that FreshQA's questions name are indexed by the retriever's own code, and asked the questions
-whose answer stands on one of their own pages. Answer-hit@k is the share of questions for which one of the k best chunks
-holds the answer. Intervals are 95 % intervals of the Bayesian bootstrap over questions (Rubin, 1981); differences are
-paired. Writes report.md, summary.json, hits.png and, a line a question, ranks.jsonl. An interrupted run goes on with
-what is in the folder; remove it to begin anew. The data are found through CRAGMESH_EVAL_DATA.
+whose answer stands on one of their own pages. Then SQuAD's articles are added, and its answerable questions asked of
+all: nothing about search was chosen on them, and their wording is nearer to the pages'. Answer-hit@k is the share of
+questions for which one of the k best chunks holds the answer; a text that several pages hold counts once in every list.
+Intervals are 95 % intervals of the Bayesian bootstrap over questions (Rubin, 1981); differences are paired. Writes
+report.md, summary.json, hits.png and, a line a question, ranks.jsonl. An interrupted run goes on with what is in the
+folder; remove it to begin anew. The data are found through CRAGMESH_EVAL_DATA.
 """
 
 import argparse
@@ -18,9 +20,9 @@ import os
 import pathlib
 import random
 import sys
-import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from matplotlib.backends.backend_agg import FigureCanvasAgg
@@ -43,13 +45,24 @@ DEPTHS = (1, 5, 10)
 RESAMPLES = 10_000
 SYSTEMS = ("dense", "BM25", "hybrid", "hybrid + rerank")
 
-Shares = NDArray[np.float64]
+Floats = NDArray[np.float64]
+# System to depth to measure to value and interval.
+Shares = dict[str, dict[str, dict[str, list[float]]]]
 
 
 @dataclass(frozen=True, slots=True)
 class Question:
     text: str
     answers: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class QuestionSet:
+    """Documents that are added to the collection, title to text, and what it is asked then."""
+
+    name: str
+    documents: Mapping[str, str]
+    asked: Sequence[Question]
 
 
 def pages(root: pathlib.Path) -> dict[str, str]:
@@ -64,12 +77,36 @@ def body(text: str) -> str:
     return rest if head.startswith("Title: ") else text
 
 
+def articles(root: pathlib.Path) -> dict[str, str]:
+    """SQuAD's articles, put together from their paragraphs: title to text."""
+    found: dict[str, list[str]] = {}
+    for row in _rows(root / "squad" / "squad_v2_dev_half.paragraphs.jsonl"):
+        found.setdefault(row["title"], []).append(row["context"])
+    return {title: "\n\n".join(paragraphs) for title, paragraphs in found.items()}
+
+
+def _rows(path: pathlib.Path) -> Iterator[dict[str, Any]]:
+    return map(json.loads, path.read_text().splitlines())
+
+
+def _telling(answers: Sequence[Any]) -> tuple[str, ...]:
+    """Answers by which a text can be told to hold them."""
+    found = (normal(str(answer)) for answer in answers)
+    return tuple(answer for answer in found if answer and answer not in UNTELLING and len(answer) <= 60)
+
+
+def answerable(root: pathlib.Path) -> list[Question]:
+    """SQuAD's questions with a telling answer."""
+    rows = _rows(root / "squad" / "squad_v2_dev_half.questions.jsonl")
+    found = (Question(row["question"], _telling(row["answers"])) for row in rows if not row["is_impossible"])
+    return [question for question in found if question.answers]
+
+
 def questions(root: pathlib.Path, documents: Mapping[str, str]) -> list[Question]:
-    """Questions with a telling answer that stands on one of their own pages, and with a true premise."""
+    """FreshQA's questions with a telling answer that stands on one of their own pages, and with a true premise."""
     found = []
-    for row in map(json.loads, (root / "freshqa.jsonl").read_text().splitlines()):
-        answers = tuple(normal(str(answer)) for answer in row["answers"])
-        answers = tuple(answer for answer in answers if answer and answer not in UNTELLING and len(answer) <= 60)
+    for row in _rows(root / "freshqa.jsonl"):
+        answers = _telling(row["answers"])
         own = [title for title in row.get("wiki_docs") or [] if title in documents]
         if not row["false_premise"] and any(holds(documents[title], answers) for title in own):
             found.append(Question(row["question"], answers))
@@ -108,37 +145,46 @@ def ranked(question: Question, response: SearchResponse, scorer: Scorer) -> dict
 
 
 async def measure(
-    settings: RetrieverSettings, documents: Mapping[str, str], asked: Sequence[Question], out: pathlib.Path
-) -> tuple[list[dict[str, int]], dict[str, float]]:
-    facts: dict[str, float] = {}
-    rows: list[dict[str, int]] = []
+    settings: RetrieverSettings, sets: Sequence[QuestionSet], out: pathlib.Path
+) -> dict[str, tuple[list[dict[str, int]], dict[str, float]]]:
+    """For each set the ranks of its answers, and how large the collection was then."""
+    results: dict[str, tuple[list[dict[str, int]], dict[str, float]]] = {}
     known = done(out)
     async with Engine(settings).running() as engine, CollectionService(settings, engine).running() as service:
         await service.create(NAME, CreateCollection())
-        began = time.perf_counter()
-        with counting() as bar:
-            task = bar.add_task("indexing", total=len(documents))
-            for batch in batches(documents):
-                found = await service.ingest(NAME, batch)
-                if found.skipped:
-                    print(f"skipped: {found.skipped}", file=sys.stderr)
-                bar.advance(task, len(batch))
-        info = await service.info(NAME)
-        facts |= {"documents": info.documents, "chunks": info.points, "index_s": time.perf_counter() - began}
         scorer = build_scorer("late-interaction", model="", precision=engine.encoder.precision, batch_tokens=16_384)
         await asyncio.to_thread(scorer.load)
-        with counting() as bar, (out / "ranks.jsonl").open("w", buffering=1) as file:
-            task = bar.add_task("asking", total=len(asked))
-            for question in asked:
-                row = known.get(question.text)
-                if row is None:
-                    request = SearchRequest(queries=(question.text,), candidates=CANDIDATES, top_n=POOL, lists=True)
-                    response = await service.search(NAME, request)
-                    row = await asyncio.to_thread(ranked, question, response, scorer)
-                rows.append(row)
-                file.write(json.dumps({"question": question.text, **rows[-1]}) + "\n")
-                bar.advance(task)
-    return rows, facts
+        with (out / "ranks.jsonl").open("w", buffering=1) as file:
+            for item in sets:
+                await index(service, item)
+                info = await service.info(NAME)
+                facts = {"documents": info.documents, "chunks": info.points, "questions": len(item.asked)}
+                rows = []
+                with counting() as bar:
+                    task = bar.add_task(f"asking {item.name}", total=len(item.asked))
+                    for question in item.asked:
+                        row = known.get(question.text) or await ask(service, question, scorer)
+                        rows.append(row)
+                        file.write(json.dumps({"question": question.text, **row}) + "\n")
+                        bar.advance(task)
+                results[item.name] = rows, facts
+    return results
+
+
+async def index(service: CollectionService, item: QuestionSet) -> None:
+    with counting() as bar:
+        task = bar.add_task(f"indexing for {item.name}", total=len(item.documents))
+        for batch in batches(item.documents):
+            found = await service.ingest(NAME, batch)
+            if found.skipped:
+                print(f"skipped: {found.skipped}", file=sys.stderr)
+            bar.advance(task, len(batch))
+
+
+async def ask(service: CollectionService, question: Question, scorer: Scorer) -> dict[str, int]:
+    request = SearchRequest(queries=(question.text,), candidates=CANDIDATES, top_n=POOL, lists=True)
+    response = await service.search(NAME, request)
+    return await asyncio.to_thread(ranked, question, response, scorer)
 
 
 def done(out: pathlib.Path) -> dict[str, dict[str, int]]:
@@ -154,7 +200,7 @@ def done(out: pathlib.Path) -> dict[str, dict[str, int]]:
     return {question: row for question, row in found.items() if row.keys() == set(SYSTEMS)}
 
 
-def hit_shares(rows: Sequence[Mapping[str, int]], seed: int) -> dict[str, dict[str, dict[str, list[float]]]]:
+def hit_shares(rows: Sequence[Mapping[str, int]], seed: int) -> Shares:
     """For each system and depth the share of hits, and what reranking gains over it, each with its interval."""
     weights = np.random.default_rng(seed).dirichlet(np.ones(len(rows)), RESAMPLES)
     hits = {
@@ -162,7 +208,7 @@ def hit_shares(rows: Sequence[Mapping[str, int]], seed: int) -> dict[str, dict[s
         for system in SYSTEMS
         for depth in DEPTHS
     }
-    found: dict[str, dict[str, dict[str, list[float]]]] = {}
+    found: Shares = {}
     for system in SYSTEMS:
         found[system] = {}
         for depth in DEPTHS:
@@ -174,28 +220,35 @@ def hit_shares(rows: Sequence[Mapping[str, int]], seed: int) -> dict[str, dict[s
     return found
 
 
-def _interval(values: Shares, weights: Shares) -> list[float]:
+def _interval(values: Floats, weights: Floats) -> list[float]:
     low, high = np.quantile(weights @ values, (0.025, 0.975))
     return [round(float(value), 4) for value in (values.mean(), low, high)]
 
 
-def report(shares: Mapping[str, Mapping[str, Mapping[str, Sequence[float]]]], facts: Mapping[str, float]) -> str:
+def report(shares: Mapping[str, Shares], facts: Mapping[str, Mapping[str, float]]) -> str:
     head = " | ".join(f"hit@{depth}" for depth in DEPTHS)
     gains = " | ".join(f"reranking's gain @{depth}" for depth in DEPTHS)
     lines = [
-        f"# Answers found in a collection of {facts['documents']:,.0f} pages",
+        "# Answers found in a collection",
         "",
-        f"{facts['questions']:,.0f} questions of FreshQA over {facts['chunks']:,.0f} chunks. 95 % intervals in "
-        "brackets, Bayesian bootstrap over questions; gains are paired.",
-        "",
-        f"| | {head} | {gains} |",
-        f"|---|{'---|' * 2 * len(DEPTHS)}",
+        "95 % intervals in brackets, Bayesian bootstrap over questions; gains are paired.",
     ]
-    for system, depths in shares.items():
-        cells = [_words(depths[f"@{depth}"]["share"]) for depth in DEPTHS]
-        last = system == SYSTEMS[-1]
-        cells += ["" if last else _words(depths[f"@{depth}"]["rerank_gains"], sign=True) for depth in DEPTHS]
-        lines.append(f"| {system} | {' | '.join(cells)} |")
+    for name, systems in shares.items():
+        size = facts[name]
+        lines += [
+            "",
+            f"## {name}",
+            "",
+            f"{size['questions']:,.0f} questions over {size['chunks']:,.0f} chunks of {size['documents']:,.0f} pages.",
+            "",
+            f"| | {head} | {gains} |",
+            f"|---|{'---|' * 2 * len(DEPTHS)}",
+        ]
+        for system, depths in systems.items():
+            cells = [_words(depths[f"@{depth}"]["share"]) for depth in DEPTHS]
+            last = system == SYSTEMS[-1]
+            cells += ["" if last else _words(depths[f"@{depth}"]["rerank_gains"], sign=True) for depth in DEPTHS]
+            lines.append(f"| {system} | {' | '.join(cells)} |")
     return "\n".join(lines) + "\n"
 
 
@@ -204,28 +257,30 @@ def _words(values: Sequence[float], *, sign: bool = False) -> str:
     return form.format(*values)
 
 
-def picture(shares: Mapping[str, Mapping[str, Mapping[str, Sequence[float]]]]) -> Figure:
-    figure = Figure(figsize=(7.2, 3.4), layout="constrained")
-    axes = figure.add_subplot()
+def picture(shares: Mapping[str, Shares]) -> Figure:
+    figure = Figure(figsize=(10, 3.4), layout="constrained")
+    panels = figure.subplots(1, len(shares), sharey=True, squeeze=False)[0]
     width = 0.8 / len(SYSTEMS)
-    for index, (system, depths) in enumerate(shares.items()):
-        values = np.asarray([depths[f"@{depth}"]["share"] for depth in DEPTHS])
-        places = np.arange(len(DEPTHS)) + (index - (len(SYSTEMS) - 1) / 2) * width
-        errors = np.abs(values[:, 1:] - values[:, :1]).T
-        bars = axes.bar(places, values[:, 0], width * 0.92, yerr=errors, capsize=2, label=system)
-        axes.bar_label(bars, fmt="%.2f", fontsize=7, label_type="center", color="white")
-    axes.set_xticks(np.arange(len(DEPTHS)), [f"answer-hit@{depth}" for depth in DEPTHS])
-    axes.set_ylim(0, 1.15)
-    axes.set_yticks(np.linspace(0, 1, 6))
-    axes.set_ylabel("share of questions")
-    axes.legend(ncols=len(SYSTEMS), loc="upper center", fontsize=8, frameon=False)
-    axes.spines[["top", "right"]].set_visible(False)
+    for axes, (name, systems) in zip(panels, shares.items(), strict=True):
+        for index, (system, depths) in enumerate(systems.items()):
+            values = np.asarray([depths[f"@{depth}"]["share"] for depth in DEPTHS])
+            places = np.arange(len(DEPTHS)) + (index - (len(SYSTEMS) - 1) / 2) * width
+            errors = np.abs(values[:, 1:] - values[:, :1]).T
+            bars = axes.bar(places, values[:, 0], width * 0.92, yerr=errors, capsize=2, label=system)
+            axes.bar_label(bars, fmt="%.2f", fontsize=7, label_type="center", color="white")
+        axes.set_xticks(np.arange(len(DEPTHS)), [f"answer-hit@{depth}" for depth in DEPTHS])
+        axes.set_ylim(0, 1.05)
+        axes.set_yticks(np.linspace(0, 1, 6))
+        axes.set_title(name, fontsize=10)
+        axes.spines[["top", "right"]].set_visible(False)
+    panels[0].set_ylabel("share of questions")
+    figure.legend(*panels[0].get_legend_handles_labels(), ncols=len(SYSTEMS), loc="outside lower center", frameon=False)
     return figure
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("-n", type=int, default=0, help="questions, drawn by the seed; all when 0")
+    parser.add_argument("-n", type=int, default=400, help="questions of a set at most, drawn by the seed; all when 0")
     parser.add_argument("--seed", type=int, default=7)
     parser.add_argument("--out", type=pathlib.Path, default=pathlib.Path("out/eval-corpus"))
     args = parser.parse_args()
@@ -235,15 +290,21 @@ def main() -> None:
         return
     root = pathlib.Path(place)
     documents = pages(root)
-    asked = questions(root, documents)
-    if args.n:
-        asked = random.Random(args.seed).sample(asked, min(args.n, len(asked)))
+
+    def drawn(found: list[Question]) -> list[Question]:
+        return random.Random(args.seed).sample(found, args.n) if 0 < args.n < len(found) else found
+
+    sets = [
+        QuestionSet("FreshQA", documents, drawn(questions(root, documents))),
+        QuestionSet("SQuAD", articles(root), drawn(answerable(root))),
+    ]
     args.out.mkdir(parents=True, exist_ok=True)
     settings = RetrieverSettings(qdrant_path=args.out / "collections")
-    rows, facts = asyncio.run(measure(settings, documents, asked, args.out))
-    facts["questions"] = len(rows)
-    shares = hit_shares(rows, args.seed)
-    (args.out / "summary.json").write_text(json.dumps({"facts": facts, "systems": shares}, indent=2) + "\n")
+    results = asyncio.run(measure(settings, sets, args.out))
+    facts = {name: found for name, (_, found) in results.items()}
+    shares = {name: hit_shares(rows, args.seed) for name, (rows, _) in results.items()}
+    summary = {name: {"facts": facts[name], "systems": shares[name]} for name in results}
+    (args.out / "summary.json").write_text(json.dumps(summary, indent=2) + "\n")
     (args.out / "report.md").write_text(text := report(shares, facts))
     FigureCanvasAgg(picture(shares)).print_png(args.out / "hits.png")
     print(text)

@@ -88,7 +88,10 @@ async def search(
     if not forms:
         return
     async with run.stage(stage_name) as stage:
-        request = SearchRequest(queries=tuple(forms.values()), candidates=candidates, top_n=candidates, lists=True)
+        # Papers are ranked by their ids: two that say the same are two.
+        request = SearchRequest(
+            queries=tuple(forms.values()), candidates=candidates, top_n=candidates, lists=True, distinct=False
+        )
         response = await mesh.search(collection, request, allow_s=allow_s)
         stage.of(response.timing)
         pool.add(response, tuple(forms))

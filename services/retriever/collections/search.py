@@ -68,8 +68,8 @@ def _equals(item: Filter) -> models.FieldCondition:
 
 
 def payload_keys(request: SearchRequest) -> list[str]:
-    """What hits are made of."""
-    return [DOCUMENT, TITLE, URL, START, END, FIELDS, *([TEXT] if request.texts else [])]
+    """What hits are made of, and told apart by."""
+    return [DOCUMENT, TITLE, URL, START, END, FIELDS, *([TEXT] if request.texts or request.distinct else [])]
 
 
 def fuse(lists: Sequence[Sequence[models.ScoredPoint]]) -> list[models.ScoredPoint]:
@@ -84,40 +84,59 @@ def fuse(lists: Sequence[Sequence[models.ScoredPoint]]) -> list[models.ScoredPoi
     return [points[point].model_copy(update={"score": scores[point]}) for point in order]
 
 
-def fused_response(points: Sequence[models.ScoredPoint]) -> SearchResponse:
+def distinct(points: Sequence[models.ScoredPoint]) -> list[models.ScoredPoint]:
+    """Each text once, where it stands first: mirrored pages and boilerplate would crowd out what else was found."""
+    found: dict[str, models.ScoredPoint] = {}
+    for point in points:
+        found.setdefault(_text(point), point)
+    return list(found.values())
+
+
+def fused_response(request: SearchRequest, points: Sequence[models.ScoredPoint]) -> SearchResponse:
     """The fused list alone."""
-    hits = tuple(_hit(point) for point in points)
+    hits = tuple(_hit(point, request) for point in points)
     return SearchResponse(hits=hits, fused=len(hits))
 
 
 def lists_response(
-    wanted: Sequence[Wanted], lists: Sequence[Sequence[models.ScoredPoint]], top_n: int
+    request: SearchRequest, wanted: Sequence[Wanted], lists: Sequence[Sequence[models.ScoredPoint]]
 ) -> SearchResponse:
     """The lists, and their fusion."""
     fused = fuse(lists)
-    place = {str(point.id): index for index, point in enumerate(fused)}
+    name, kept = (_text, distinct(fused)) if request.distinct else (_id, fused)
+    place = {name(point): index for index, point in enumerate(kept)}
     return SearchResponse(
-        hits=tuple(_hit(point) for point in fused),
-        fused=min(top_n, len(fused)),
+        hits=tuple(_hit(point, request) for point in kept),
+        fused=min(request.top_n, len(kept)),
         lists=tuple(
-            RankedList(
-                encoder=item.encoder,
-                query=item.query,
-                hits=tuple(place[str(point.id)] for point in ranked),
-                scores=tuple(float(point.score) for point in ranked),
-            )
+            _ranked(item, [(place[name(point)], float(point.score)) for point in ranked])
             for item, ranked in zip(wanted, lists, strict=True)
         ),
     )
 
 
-def _hit(point: models.ScoredPoint) -> SearchHit:
+def _ranked(wanted: Wanted, found: Sequence[tuple[int, float]]) -> RankedList:
+    scores: dict[int, float] = {}
+    for hit, score in found:
+        scores.setdefault(hit, score)
+    return RankedList(encoder=wanted.encoder, query=wanted.query, hits=tuple(scores), scores=tuple(scores.values()))
+
+
+def _id(point: models.ScoredPoint) -> str:
+    return str(point.id)
+
+
+def _text(point: models.ScoredPoint) -> str:
+    return str((point.payload or {}).get(TEXT, ""))
+
+
+def _hit(point: models.ScoredPoint, request: SearchRequest) -> SearchHit:
     payload = point.payload or {}
     return SearchHit(
         id=payload.get(DOCUMENT, ""),
         title=payload.get(TITLE, ""),
         url=payload.get(URL, ""),
-        text=payload.get(TEXT, ""),
+        text=_text(point) if request.texts else "",
         start=payload.get(START, 0),
         end=payload.get(END, 0),
         fields=payload.get(FIELDS, {}),

@@ -4,6 +4,8 @@ import contextlib
 import time
 from collections.abc import AsyncIterator, Sequence
 
+from qdrant_client import models
+
 from proto.base import StageTiming
 from proto.collections import (
     BM25,
@@ -23,7 +25,7 @@ from services.retriever.collections.errors import CollectionConflict, NoSuchColl
 from services.retriever.collections.ingest import Ingestion
 from services.retriever.collections.locks import Locks
 from services.retriever.collections.schema import EncoderRecord, Schema, ours, read
-from services.retriever.collections.search import Wanted, fused_response, lists_response
+from services.retriever.collections.search import Wanted, distinct, fused_response, lists_response
 from services.retriever.collections.sparse import query_vector
 from services.retriever.collections.store import LocalStore, ServerStore, Store
 from services.retriever.engine import Engine
@@ -158,15 +160,27 @@ class CollectionService:
         encoded = time.monotonic()
         if request.lists:
             lists = await self._store.lists(name, request, wanted)
-            response = lists_response(wanted, lists, request.top_n)
+            response = lists_response(request, wanted, lists)
         else:
-            response = fused_response(await self._store.fused(name, request, wanted))
+            response = fused_response(request, await self._fused(name, request, wanted))
         return response.model_copy(
             update={
                 "timing": StageTiming(elapsed_ms=(time.monotonic() - began) * 1000),
                 "encode_ms": (encoded - began) * 1000,
             }
         )
+
+    async def _fused(self, name: str, request: SearchRequest, wanted: Sequence[Wanted]) -> list[models.ScoredPoint]:
+        if not request.distinct:
+            return await self._store.fused(name, request, wanted)
+        limit = request.top_n
+        while True:
+            # Twice what is wanted nearly always holds enough; where it does not, a page has many mirrors.
+            limit *= 2
+            found = await self._store.fused(name, request.model_copy(update={"top_n": limit}), wanted)
+            kept = distinct(found)[: request.top_n]
+            if len(kept) == request.top_n or len(found) < limit:
+                return kept
 
     async def _wanted(self, queries: Sequence[str], encoders: Sequence[str]) -> list[Wanted]:
         wanted = []

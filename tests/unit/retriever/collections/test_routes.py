@@ -129,6 +129,43 @@ async def test_the_lists_and_their_fusion_agree_with_qdrants_own(retriever: http
     assert all(hit["text"] == "" for hit in bare["hits"])
 
 
+@pytest.fixture(scope="module")
+async def mirrored(retriever: httpx.AsyncClient) -> str:
+    """Eight pages with the same notice, and one of its own."""
+    await made(retriever, "mirrored")
+    notice = "The ferry to the island leaves from the northern pier at eight every morning."
+    pages = [{"id": f"copy-{i}", "title": f"Copy {i}", "text": notice} for i in range(8)]
+    pages.append({"id": "other", "text": "Ferries carry bicycles, dogs and a grand piano once a year."})
+    await filled(retriever, "mirrored", pages)
+    return "mirrored"
+
+
+@pytest.mark.parametrize("lists", [False, True])
+async def test_a_text_that_many_pages_hold_is_found_once(
+    retriever: httpx.AsyncClient, mirrored: str, lists: bool
+) -> None:
+    query = "when does the ferry leave?"
+    found = await searched(retriever, mirrored, query, top_n=2, lists=lists)
+    hits = found["hits"]
+    assert (found["fused"], len(hits)) == (2, 2)
+    assert hits[0]["id"].startswith("copy-")
+    assert hits[1]["id"] == "other"
+    for ranked in found["lists"]:
+        assert sorted(ranked["hits"]) == list(range(len(ranked["hits"])))
+        assert ranked["scores"] == sorted(ranked["scores"], reverse=True)
+        assert len(ranked["hits"]) == len(ranked["scores"])
+    bare = await searched(retriever, mirrored, query, top_n=2, lists=lists, texts=False)
+    assert [(hit["id"], hit["text"]) for hit in bare["hits"]] == [(hit["id"], "") for hit in hits]
+
+
+@pytest.mark.parametrize("lists", [False, True])
+async def test_documents_are_found_under_each_of_their_ids_when_asked_for(
+    retriever: httpx.AsyncClient, mirrored: str, lists: bool
+) -> None:
+    found = await searched(retriever, mirrored, "when does the ferry leave?", distinct=False, lists=lists)
+    assert len({hit["id"] for hit in found["hits"]}) == 9
+
+
 async def test_a_query_of_stop_words_finds_nothing_by_words(retriever: httpx.AsyncClient, harbour: str) -> None:
     assert (await searched(retriever, harbour, "of the", encoders=["bm25"]))["hits"] == []
 
