@@ -6,7 +6,7 @@ from pydantic import Field
 
 from services.kit.settings import EncoderSettings, KitSettings
 
-ScorerName = Literal["late-interaction", "cross-encoder", "flag-embedding"]
+ScorerName = Literal["late-interaction", "query-likelihood", "cross-encoder", "flag-embedding"]
 
 
 class RerankerSettings(KitSettings, EncoderSettings):

@@ -32,7 +32,10 @@ from numpy.typing import NDArray
 from proto.collections import BM25, CreateCollection, Document, SearchRequest, SearchResponse
 from services.cli.progress import counting
 from services.gateway.steps.retrieve import CANDIDATES, POOL
+from services.kit.precision import Precision
+from services.reranker.definitions import chosen
 from services.reranker.scorers import Pairs, Scorer, build_scorer
+from services.reranker.settings import RerankerSettings
 from services.retriever.collections.ingest import searched
 from services.retriever.collections.service import CollectionService
 from services.retriever.engine import Engine
@@ -43,7 +46,9 @@ NAME = "wikipedia"
 BATCH_CHARS = 200_000
 DEPTHS = (1, 5, 10)
 RESAMPLES = 10_000
-SYSTEMS = ("dense", "BM25", "hybrid", "hybrid + rerank")
+# The reranker of the embedded mesh, and the one that asks its language model too.
+SCORERS = {"reranked": "", "reranked + likelihood": "SmolLM2-135M-Instruct"}
+SYSTEMS = ("dense", "BM25", "hybrid", *SCORERS)
 
 Floats = NDArray[np.float64]
 # System to depth to measure to value and interval.
@@ -129,7 +134,7 @@ def first_hit(texts: Sequence[str], answers: Sequence[str]) -> int:
     return next((rank for rank, text in enumerate(texts, 1) if holds(text, answers)), 0)
 
 
-def ranked(question: Question, response: SearchResponse, scorer: Scorer) -> dict[str, int]:
+def ranked(question: Question, response: SearchResponse, scorers: Mapping[str, Scorer]) -> dict[str, int]:
     """The rank of the answer in each system's list."""
     texts = {
         {BM25: "BM25"}.get(item.encoder, "dense"): [response.hits[hit].text for hit in item.hits]
@@ -138,9 +143,10 @@ def ranked(question: Question, response: SearchResponse, scorer: Scorer) -> dict
     pool = response.hits[: min(response.fused, POOL)]
     texts["hybrid"] = [hit.text for hit in pool]
     # With their titles, as the gateway shows them to the reranker.
-    scores = scorer.score(Pairs(question.text, tuple(searched(hit.title, hit.text) for hit in pool))) if pool else []
-    order = sorted(range(len(pool)), key=lambda place: -scores[place])
-    texts["hybrid + rerank"] = [pool[place].text for place in order]
+    pairs = Pairs(question.text, tuple(searched(hit.title, hit.text) for hit in pool))
+    for system, scorer in scorers.items():
+        scores = scorer.score(pairs) if pool else []
+        texts[system] = [pool[place].text for place in sorted(range(len(pool)), key=lambda place: -scores[place])]
     return {system: first_hit(texts.get(system, [])[: max(DEPTHS)], question.answers) for system in SYSTEMS}
 
 
@@ -152,8 +158,7 @@ async def measure(
     known = done(out)
     async with Engine(settings).running() as engine, CollectionService(settings, engine).running() as service:
         await service.create(NAME, CreateCollection())
-        scorer = build_scorer("late-interaction", model="", precision=engine.encoder.precision, batch_tokens=16_384)
-        await asyncio.to_thread(scorer.load)
+        scorers = {system: load(name, engine.encoder.precision) for system, name in SCORERS.items()}
         with (out / "ranks.jsonl").open("w", buffering=1) as file:
             for item in sets:
                 await index(service, item)
@@ -163,12 +168,19 @@ async def measure(
                 with counting() as bar:
                     task = bar.add_task(f"asking {item.name}", total=len(item.asked))
                     for question in item.asked:
-                        row = known.get(question.text) or await ask(service, question, scorer)
+                        row = known.get(question.text) or await ask(service, question, scorers)
                         rows.append(row)
                         file.write(json.dumps({"question": question.text, **row}) + "\n")
                         bar.advance(task)
                 results[item.name] = rows, facts
     return results
+
+
+def load(name: str, precision: Precision) -> Scorer:
+    defined = chosen(RerankerSettings(reranker_model=name))
+    scorer = build_scorer(defined.scorer, model=defined.model, precision=precision, batch_tokens=16_384)
+    scorer.load()
+    return scorer
 
 
 async def index(service: CollectionService, item: QuestionSet) -> None:
@@ -181,10 +193,10 @@ async def index(service: CollectionService, item: QuestionSet) -> None:
             bar.advance(task, len(batch))
 
 
-async def ask(service: CollectionService, question: Question, scorer: Scorer) -> dict[str, int]:
+async def ask(service: CollectionService, question: Question, scorers: Mapping[str, Scorer]) -> dict[str, int]:
     request = SearchRequest(queries=(question.text,), candidates=CANDIDATES, top_n=POOL, lists=True)
     response = await service.search(NAME, request)
-    return await asyncio.to_thread(ranked, question, response, scorer)
+    return await asyncio.to_thread(ranked, question, response, scorers)
 
 
 def done(out: pathlib.Path) -> dict[str, dict[str, int]]:
@@ -201,23 +213,25 @@ def done(out: pathlib.Path) -> dict[str, dict[str, int]]:
 
 
 def hit_shares(rows: Sequence[Mapping[str, int]], seed: int) -> Shares:
-    """For each system and depth the share of hits, and what reranking gains over it, each with its interval."""
+    """For each system and depth the share of hits, and what each reranker gains over it, with their intervals."""
     weights = np.random.default_rng(seed).dirichlet(np.ones(len(rows)), RESAMPLES)
     hits = {
         (system, depth): np.asarray([0 < row[system] <= depth for row in rows], np.float64)
         for system in SYSTEMS
         for depth in DEPTHS
     }
-    found: Shares = {}
-    for system in SYSTEMS:
-        found[system] = {}
-        for depth in DEPTHS:
-            gain = hits[SYSTEMS[-1], depth] - hits[system, depth]
-            found[system][f"@{depth}"] = {
-                "share": _interval(hits[system, depth], weights),
-                "rerank_gains": _interval(gain, weights),
+    return {
+        system: {
+            f"@{depth}": {"share": _interval(hits[system, depth], weights)}
+            | {
+                f"gain of {reranker}": _interval(hits[reranker, depth] - hits[system, depth], weights)
+                for reranker in SCORERS
+                if reranker != system
             }
-    return found
+            for depth in DEPTHS
+        }
+        for system in SYSTEMS
+    }
 
 
 def _interval(values: Floats, weights: Floats) -> list[float]:
@@ -226,8 +240,6 @@ def _interval(values: Floats, weights: Floats) -> list[float]:
 
 
 def report(shares: Mapping[str, Shares], facts: Mapping[str, Mapping[str, float]]) -> str:
-    head = " | ".join(f"hit@{depth}" for depth in DEPTHS)
-    gains = " | ".join(f"reranking's gain @{depth}" for depth in DEPTHS)
     lines = [
         "# Answers found in a collection",
         "",
@@ -241,15 +253,27 @@ def report(shares: Mapping[str, Shares], facts: Mapping[str, Mapping[str, float]
             "",
             f"{size['questions']:,.0f} questions over {size['chunks']:,.0f} chunks of {size['documents']:,.0f} pages.",
             "",
-            f"| | {head} | {gains} |",
-            f"|---|{'---|' * 2 * len(DEPTHS)}",
+            *_table(
+                {system: {key: found["share"] for key, found in depths.items()} for system, depths in systems.items()}
+            ),
         ]
-        for system, depths in systems.items():
-            cells = [_words(depths[f"@{depth}"]["share"]) for depth in DEPTHS]
-            last = system == SYSTEMS[-1]
-            cells += ["" if last else _words(depths[f"@{depth}"]["rerank_gains"], sign=True) for depth in DEPTHS]
-            lines.append(f"| {system} | {' | '.join(cells)} |")
+        for reranker in SCORERS:
+            gain = f"gain of {reranker}"
+            others = {system: depths for system, depths in systems.items() if system not in SCORERS}
+            lines += ["", f"What `{reranker}` gains over each:", ""]
+            lines += _table(
+                {system: {key: found[gain] for key, found in depths.items()} for system, depths in others.items()},
+                sign=True,
+            )
     return "\n".join(lines) + "\n"
+
+
+def _table(rows: Mapping[str, Mapping[str, Sequence[float]]], *, sign: bool = False) -> list[str]:
+    head = [f"| | {' | '.join(f'hit@{depth}' for depth in DEPTHS)} |", f"|---|{'---|' * len(DEPTHS)}"]
+    return head + [
+        f"| {name} | {' | '.join(_words(cells[f'@{depth}'], sign=sign) for depth in DEPTHS)} |"
+        for name, cells in rows.items()
+    ]
 
 
 def _words(values: Sequence[float], *, sign: bool = False) -> str:

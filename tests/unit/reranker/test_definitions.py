@@ -8,11 +8,12 @@ from services.reranker.settings import RerankerSettings
 
 
 def test_the_published_rerankers_ship() -> None:
-    assert set(definitions()) == {"bge-reranker-v2-m3", "bge-reranker-large", "bce-reranker-base_v1"}
+    published = {"bge-reranker-v2-m3", "bge-reranker-large", "bce-reranker-base_v1"}
+    assert set(definitions()) == published | {"SmolLM2-135M-Instruct"}
     assert all(item.scorer in SCORERS and "/" in item.model for item in definitions().values())
 
 
-@pytest.mark.parametrize("name", ["bge-reranker-v2-m3", "bce-reranker-base_v1"])
+@pytest.mark.parametrize("name", ["bge-reranker-v2-m3", "bce-reranker-base_v1", "SmolLM2-135M-Instruct"])
 def test_a_name_brings_its_scorer(name: str) -> None:
     assert chosen(RerankerSettings(reranker_model=name)) == definitions()[name]
 

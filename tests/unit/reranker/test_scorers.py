@@ -8,13 +8,23 @@ import pytest
 import torch
 
 from services.kit.encoder import Encoder, bundled_model
-from services.reranker.scorers import SCORERS, Pairs, Scorer, _unit, build_scorer
+from services.reranker.scorers import (
+    LIKELY_POOL,
+    SCORERS,
+    Pairs,
+    QueryLikelihood,
+    Scorer,
+    _unit,
+    build_scorer,
+    question_after,
+)
 from tests.unit.conftest import FP32
 
 QUERY = "when was K2 first climbed?"
 ANSWER = "K2 was first climbed on 31 July 1954 by Lino Lacedelli and Achille Compagnoni."
 NEAR = "Mount Everest was first climbed in 1953 by Edmund Hillary and Tenzing Norgay."
 FAR = "Bread is baked from flour, water, salt and yeast."
+TOKENIZER_FILES = ("tokenizer.json", "tokenizer_config.json", "vocab.txt", "special_tokens_map.json")
 
 
 @pytest.fixture(scope="session")
@@ -40,9 +50,37 @@ def tiny_cross_encoder(tmp_path_factory: pytest.TempPathFactory) -> pathlib.Path
     )
     config.num_labels = 1
     BertForSequenceClassification(config).save_pretrained(folder)
-    for name in ("tokenizer.json", "tokenizer_config.json", "vocab.txt", "special_tokens_map.json"):
+    for name in TOKENIZER_FILES:
         shutil.copy(bundled_model() / name, folder)
     return folder
+
+
+@pytest.fixture(scope="session")
+def tiny_language_model(tmp_path_factory: pytest.TempPathFactory) -> pathlib.Path:
+    """A random causal language model with the bundled tokenizer."""
+    from transformers import LlamaConfig, LlamaForCausalLM
+
+    folder = tmp_path_factory.mktemp("language-model")
+    torch.manual_seed(4)
+    config = LlamaConfig(
+        vocab_size=30_522,
+        hidden_size=32,
+        intermediate_size=64,
+        num_hidden_layers=2,
+        num_attention_heads=2,
+        initializer_range=0.5,
+    )
+    LlamaForCausalLM(config).save_pretrained(folder)
+    for name in TOKENIZER_FILES:
+        shutil.copy(bundled_model() / name, folder)
+    return folder
+
+
+@pytest.fixture
+def likelihood(encoder: Encoder, tiny_language_model: pathlib.Path) -> QueryLikelihood:
+    scorer = QueryLikelihood(str(tiny_language_model), FP32, 1_024)
+    scorer.load()
+    return scorer
 
 
 def test_the_answer_comes_before_the_near_and_the_far(late_interaction: Scorer) -> None:
@@ -63,11 +101,55 @@ def test_equal_passages_score_the_same(late_interaction: Scorer) -> None:
     assert first == pytest.approx(second, abs=1e-5)
 
 
-@pytest.mark.parametrize("query", ["the of and", "🏔️", "?", "x", "why " * 600])
-def test_odd_queries_and_passages(query: str, late_interaction: Scorer) -> None:
-    scores = late_interaction.score(Pairs(query, ("", " ", "🏔️", "?", ANSWER * 100)))
+@pytest.mark.parametrize("query", ["the of and", "🏔️", "?", "x", " ", "why " * 600])
+@pytest.mark.parametrize("name", ["late_interaction", "likelihood"])
+def test_odd_queries_and_passages(name: str, query: str, request: pytest.FixtureRequest) -> None:
+    scorer: Scorer = request.getfixturevalue(name)
+    scores = scorer.score(Pairs(query, ("", " ", "🏔️", "?", ANSWER * 100)))
     assert len(scores) == 5
     assert all(0 <= score <= 1 for score in scores)
+
+
+def test_likelihood_is_the_models_own(likelihood: QueryLikelihood) -> None:
+    model, tokenizer = likelihood.language_model, likelihood.tokenizer
+
+    def after(passage: str) -> float:
+        prompt = tokenizer(question_after(passage), add_special_tokens=False)["input_ids"]
+        asked = tokenizer(f" {QUERY}", add_special_tokens=False)["input_ids"]
+        with torch.inference_mode():
+            every = model(input_ids=torch.tensor([prompt + asked])).logits[0].log_softmax(-1)
+        own = [float(every[len(prompt) + place - 1, token]) for place, token in enumerate(asked)]
+        return sum(own) / len(own)
+
+    passages = [ANSWER * 3, FAR, NEAR, "", ANSWER, FAR * 2, NEAR * 2]
+    gains = likelihood.gains(QUERY, passages)
+    assert gains == pytest.approx([after(passage) - after("") for passage in passages], abs=1e-4)
+
+
+def test_likelihood_moves_the_rank_of_late_interaction(likelihood: QueryLikelihood, late_interaction: Scorer) -> None:
+    passages = tuple(f"{NEAR} It was the year {1950 + number}, and {FAR}" for number in range(12))
+    gains = likelihood.gains(QUERY, passages)
+    before = late_interaction.score(Pairs(QUERY, passages))
+    after = likelihood.score(Pairs(QUERY, passages))
+    assert max(np.ptp(before), 1e-3) < np.ptp(gains)
+    assert np.corrcoef(after, gains)[0, 1] > np.corrcoef(before, gains)[0, 1]
+
+
+def test_what_the_language_model_does_not_reach_gains_least(
+    likelihood: QueryLikelihood, late_interaction: Scorer
+) -> None:
+    passages = tuple(f"{ANSWER if number % 2 else FAR} {number}" for number in range(LIKELY_POOL + 8))
+    reached = likelihood.gains(QUERY, passages)
+    assert len(reached) == len(passages)
+    likelihood.allow_s = 0
+    in_time = likelihood.gains(QUERY, passages)
+    assert in_time == pytest.approx(reached[: len(in_time)], abs=1e-4)
+    assert 0 < len(in_time) < LIKELY_POOL
+    late = late_interaction.score(Pairs(QUERY, passages))
+    scores = likelihood.score(Pairs(QUERY, passages))
+    best = sorted(range(len(passages)), key=lambda index: -late[index])
+    rest = best[len(in_time) :]
+    assert sorted(rest, key=lambda index: -scores[index]) == rest
 
 
 def test_the_best_piece_speaks_for_a_long_passage(late_interaction: Scorer) -> None:
@@ -102,7 +184,7 @@ def test_what_is_no_number_is_irrelevant() -> None:
 
 
 def test_scorers_are_built_by_name() -> None:
-    assert set(SCORERS) == {"late-interaction", "cross-encoder", "flag-embedding"}
+    assert set(SCORERS) == {"late-interaction", "query-likelihood", "cross-encoder", "flag-embedding"}
     with pytest.raises(ValueError, match=r"'best'.*cross-encoder"):
         build_scorer("best", model="", precision=FP32, batch_tokens=1)
     with pytest.raises(ValueError, match="needs CRAGMESH_RERANKER_MODEL"):
