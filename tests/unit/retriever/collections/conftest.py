@@ -1,7 +1,7 @@
 """Real retrievers, asked through their HTTP: over a folder of their own, and over a Qdrant server."""
 
 import contextlib
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +12,7 @@ from asgi_lifespan import LifespanManager
 from services.retriever.app import create_app
 from services.retriever.collections.store import ServerStore, Store
 from services.retriever.settings import RetrieverSettings
-from tests.unit.retriever.collections.fake_qdrant import FakeQdrant
+from tests.unit.retriever.collections.qdrant_server import QdrantServer
 
 MINILM = "all-MiniLM-L6-v2"
 
@@ -37,13 +37,14 @@ def anyio_backend() -> str:
 
 
 @pytest.fixture(scope="session")
-def qdrant() -> FakeQdrant:
-    return FakeQdrant()
+def qdrant(tmp_path_factory: pytest.TempPathFactory) -> Iterator[QdrantServer]:
+    with contextlib.closing(QdrantServer(tmp_path_factory.mktemp("qdrant"))) as server:
+        yield server
 
 
 @pytest.fixture(scope="session", params=["local", "server"])
 async def retriever(
-    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory, qdrant: FakeQdrant
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory, qdrant: QdrantServer
 ) -> AsyncIterator[httpx.AsyncClient]:
     store = None
     if request.param == "server":

@@ -1,6 +1,8 @@
 """What differs between the embedded store and a server, and what happens where neither can be had."""
 
+import contextlib
 import os
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +12,7 @@ import pytest
 from services.retriever.collections.schema import KEY
 from services.retriever.collections.store import LocalStore, ServerStore
 from tests.unit.retriever.collections.conftest import running, settings
-from tests.unit.retriever.collections.fake_qdrant import FakeQdrant
+from tests.unit.retriever.collections.qdrant_server import QdrantServer
 
 pytestmark = pytest.mark.anyio
 
@@ -18,19 +20,22 @@ TOKEN = "shared by all services"  # noqa: S105 - of this test alone
 
 
 @pytest.fixture(scope="module")
-def other() -> FakeQdrant:
-    return FakeQdrant()
+def other(tmp_path_factory: pytest.TempPathFactory) -> Iterator[QdrantServer]:
+    with contextlib.closing(QdrantServer(tmp_path_factory.mktemp("qdrant"))) as server:
+        yield server
 
 
 @pytest.fixture(scope="module")
-async def served(other: FakeQdrant, tmp_path_factory: pytest.TempPathFactory) -> Any:
+async def served(other: QdrantServer, tmp_path_factory: pytest.TempPathFactory) -> Any:
     store = ServerStore("http://qdrant:6333", api_key="secret", timeout_s=10, transport=other.transport)
     async with running(settings(tmp_path_factory.mktemp("none"), mesh_token=TOKEN), store) as client:
         client.headers["x-mesh-token"] = TOKEN
         yield client
 
 
-async def test_a_server_gets_shards_replicas_indexes_and_the_key(served: httpx.AsyncClient, other: FakeQdrant) -> None:
+async def test_a_server_gets_shards_replicas_indexes_and_the_key(
+    served: httpx.AsyncClient, other: QdrantServer
+) -> None:
     body = {"shards": 3, "replicas": 2, "indexed_fields": {"year": "integer", "kind": "keyword"}}
     assert (await served.put("/collections/wide", json=body)).status_code == 201
     created = next(body for method, path, body in other.requests if (method, path) == ("PUT", "/collections/wide"))
@@ -41,7 +46,7 @@ async def test_a_server_gets_shards_replicas_indexes_and_the_key(served: httpx.A
 
 
 async def test_indexes_that_a_crash_has_prevented_are_made_by_the_next_request(
-    served: httpx.AsyncClient, other: FakeQdrant
+    served: httpx.AsyncClient, other: QdrantServer
 ) -> None:
     body = {"indexed_fields": {"year": "integer"}}
     assert (await served.put("/collections/cut-short", json=body)).status_code == 201
@@ -50,7 +55,7 @@ async def test_indexes_that_a_crash_has_prevented_are_made_by_the_next_request(
     assert other.indexes("cut-short") == {"chunk": "integer", "fields.year": "integer"}
 
 
-async def test_one_call_finds_and_fuses(served: httpx.AsyncClient, other: FakeQdrant) -> None:
+async def test_one_call_finds_and_fuses(served: httpx.AsyncClient, other: QdrantServer) -> None:
     await served.put("/collections/one-call", json={})
     await served.post("/collections/one-call/documents", json={"documents": [{"text": "On walruses."}]})
     other.requests.clear()
@@ -63,7 +68,7 @@ async def test_one_call_finds_and_fuses(served: httpx.AsyncClient, other: FakeQd
     assert queries[0]["searches"][0]["query"] == {"rrf": {"k": 60}}
 
 
-async def test_collections_of_others_are_left_alone(served: httpx.AsyncClient, other: FakeQdrant) -> None:
+async def test_collections_of_others_are_left_alone(served: httpx.AsyncClient, other: QdrantServer) -> None:
     other.client.create_collection("theirs", vectors_config={})
     other.client.create_collection(
         "older", vectors_config={}, metadata={KEY: {"version": 0, "encoders": {}, "chunked": True}}
@@ -81,7 +86,7 @@ async def test_collections_of_others_are_left_alone(served: httpx.AsyncClient, o
 
 @pytest.mark.parametrize(("status", "answered"), [(500, 503), (403, 503), (429, 429)])
 async def test_a_server_that_fails_is_named(
-    served: httpx.AsyncClient, other: FakeQdrant, status: int, answered: int
+    served: httpx.AsyncClient, other: QdrantServer, status: int, answered: int
 ) -> None:
     other.broken = status
     try:
