@@ -29,8 +29,9 @@ PIECE_CHARS = 800
 LIKELIHOOD, LIKELY_MIDDLE, LIKELY_STEEPNESS = 0.2, 1.42, 6.4
 # Passages that the language model reads, the best first, and how long it may: 20 take 2 s on two cores.
 LIKELY_POOL, LIKELY_S = 20, 3.0
-# Of longer questions their beginning; a token of it costs a row of the vocabulary.
-QUERY_TOKENS = 64
+# Of longer ones their beginning: a token of the query costs a row of the vocabulary, and 800 characters that are no
+# English would be thousands of tokens.
+QUERY_TOKENS, PASSAGE_TOKENS = 64, 256
 # Small pieces of work, so that time is looked at often; larger ones are no faster on a CPU.
 PROMPTS_AT_A_TIME = 5
 # Log-likelihood of a token where half precision has overflowed.
@@ -147,8 +148,8 @@ class QueryLikelihood(Scorer):
         if not asked:
             return []
         until = time.monotonic() + self.allow_s
-        (without,) = self._likelihoods([self._tokens(question_after(""))], asked)
-        prompts = [self._tokens(question_after(passage)) for passage in passages]
+        (without,) = self._likelihoods([self.prompt("")], asked)
+        prompts = [self.prompt(passage) for passage in passages]
         longest = max(map(len, prompts), default=0) + len(asked)
         size = max(1, min(PROMPTS_AT_A_TIME, self.batch_tokens // longest))
         gains: list[float] = []
@@ -180,12 +181,13 @@ class QueryLikelihood(Scorer):
             ).mean(1)
         return [value if math.isfinite(value) else LEAST for value in likelihoods.cpu().tolist()]
 
+    def prompt(self, passage: str) -> list[int]:
+        """The tokens that the question follows."""
+        read = self._tokens(f" {passage}")[:PASSAGE_TOKENS]
+        return [*self._tokens("Passage:"), *read, *self._tokens("\n\nA question that this passage answers:")]
+
     def _tokens(self, text: str) -> list[int]:
         return list(self.tokenizer(text, add_special_tokens=False)["input_ids"])
-
-
-def question_after(passage: str) -> str:
-    return f"Passage: {passage}\n\nA question that this passage answers:"
 
 
 class CrossEncoderScorer(Scorer):

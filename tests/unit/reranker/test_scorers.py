@@ -10,13 +10,13 @@ import torch
 from services.kit.encoder import Encoder, bundled_model
 from services.reranker.scorers import (
     LIKELY_POOL,
+    PASSAGE_TOKENS,
     SCORERS,
     Pairs,
     QueryLikelihood,
     Scorer,
     _unit,
     build_scorer,
-    question_after,
 )
 from tests.unit.conftest import FP32
 
@@ -114,7 +114,8 @@ def test_likelihood_is_the_models_own(likelihood: QueryLikelihood) -> None:
     model, tokenizer = likelihood.language_model, likelihood.tokenizer
 
     def after(passage: str) -> float:
-        prompt = tokenizer(question_after(passage), add_special_tokens=False)["input_ids"]
+        text = f"Passage: {passage}\n\nA question that this passage answers:"
+        prompt = tokenizer(text, add_special_tokens=False)["input_ids"]
         asked = tokenizer(f" {QUERY}", add_special_tokens=False)["input_ids"]
         with torch.inference_mode():
             every = model(input_ids=torch.tensor([prompt + asked])).logits[0].log_softmax(-1)
@@ -124,6 +125,11 @@ def test_likelihood_is_the_models_own(likelihood: QueryLikelihood) -> None:
     passages = [ANSWER * 3, FAR, NEAR, "", ANSWER, FAR * 2, NEAR * 2]
     gains = likelihood.gains(QUERY, passages)
     assert gains == pytest.approx([after(passage) - after("") for passage in passages], abs=1e-4)
+
+
+def test_what_is_no_english_is_cut_by_tokens(likelihood: QueryLikelihood) -> None:
+    assert len(likelihood.prompt("\u4e16\u754c" * 400)) < PASSAGE_TOKENS + 20
+    assert likelihood.gains(QUERY, ["\u4e16\u754c" * 400, ANSWER])
 
 
 def test_likelihood_moves_the_rank_of_late_interaction(likelihood: QueryLikelihood, late_interaction: Scorer) -> None:
