@@ -2,6 +2,7 @@
 
 import pathlib
 import shutil
+from typing import Any
 
 import numpy as np
 import pytest
@@ -24,7 +25,6 @@ QUERY = "when was K2 first climbed?"
 ANSWER = "K2 was first climbed on 31 July 1954 by Lino Lacedelli and Achille Compagnoni."
 NEAR = "Mount Everest was first climbed in 1953 by Edmund Hillary and Tenzing Norgay."
 FAR = "Bread is baked from flour, water, salt and yeast."
-TOKENIZER_FILES = ("tokenizer.json", "tokenizer_config.json", "vocab.txt", "special_tokens_map.json")
 
 
 @pytest.fixture(scope="session")
@@ -34,46 +34,41 @@ def late_interaction(encoder: Encoder) -> Scorer:
     return scorer
 
 
-@pytest.fixture(scope="session")
-def tiny_cross_encoder(tmp_path_factory: pytest.TempPathFactory) -> pathlib.Path:
-    """A random cross-encoder with the bundled tokenizer: real loading and scoring, meaningless scores."""
-    from transformers import BertConfig, BertForSequenceClassification
+# Sizes of a random model whose scores mean nothing, and whose loading and computing are real.
+TINY: dict[str, Any] = {
+    "vocab_size": 30_522,
+    "hidden_size": 32,
+    "intermediate_size": 64,
+    "num_hidden_layers": 2,
+    "num_attention_heads": 2,
+}
 
-    folder = tmp_path_factory.mktemp("cross-encoder")
-    torch.manual_seed(3)
-    config = BertConfig(
-        vocab_size=30_522,
-        hidden_size=32,
-        num_hidden_layers=2,
-        num_attention_heads=2,
-        intermediate_size=64,
-    )
-    config.num_labels = 1
-    BertForSequenceClassification(config).save_pretrained(folder)
-    for name in TOKENIZER_FILES:
+
+def saved(model: Any, folder: pathlib.Path) -> pathlib.Path:
+    """A model in a folder, with the bundled tokenizer."""
+    model.save_pretrained(folder)
+    for name in ("tokenizer.json", "tokenizer_config.json", "vocab.txt", "special_tokens_map.json"):
         shutil.copy(bundled_model() / name, folder)
     return folder
+
+
+@pytest.fixture(scope="session")
+def tiny_cross_encoder(tmp_path_factory: pytest.TempPathFactory) -> pathlib.Path:
+    from transformers import BertConfig, BertForSequenceClassification
+
+    torch.manual_seed(3)
+    config = BertConfig(**TINY)
+    config.num_labels = 1
+    return saved(BertForSequenceClassification(config), tmp_path_factory.mktemp("cross-encoder"))
 
 
 @pytest.fixture(scope="session")
 def tiny_language_model(tmp_path_factory: pytest.TempPathFactory) -> pathlib.Path:
-    """A random causal language model with the bundled tokenizer."""
     from transformers import LlamaConfig, LlamaForCausalLM
 
-    folder = tmp_path_factory.mktemp("language-model")
     torch.manual_seed(4)
-    config = LlamaConfig(
-        vocab_size=30_522,
-        hidden_size=32,
-        intermediate_size=64,
-        num_hidden_layers=2,
-        num_attention_heads=2,
-        initializer_range=0.5,
-    )
-    LlamaForCausalLM(config).save_pretrained(folder)
-    for name in TOKENIZER_FILES:
-        shutil.copy(bundled_model() / name, folder)
-    return folder
+    config = LlamaConfig(**TINY, initializer_range=0.5)
+    return saved(LlamaForCausalLM(config), tmp_path_factory.mktemp("language-model"))
 
 
 @pytest.fixture
