@@ -191,7 +191,7 @@ eval-pages: up ## FreshQA's questions over long Wikipedia pages, by the running 
 	$(BIN)/python -W ignore -m tests.bench.wiki_pages --out $(EVAL_OUT)/freshqa-pages.jsonl
 	$(BIN)/cragmesh eval run $(EVAL_OUT)/freshqa-pages.jsonl --out $(EVAL_OUT)/freshqa-pages $(ARGS)
 
-eval-corpus: setup ## Answers found in a collection: dense, BM25, hybrid, reranked; needs CRAGMESH_EVAL_DATA.
+eval-corpus: setup generator ## Answers found in a collection: dense, BM25, hybrid, reranked; needs CRAGMESH_EVAL_DATA.
 	$(BIN)/python -W ignore -m tests.bench.corpus $(ARGS)
 
 bench-index: setup ## What collections cost in local mode: indexing, search at 10 k and 100 k chunks.

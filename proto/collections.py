@@ -109,7 +109,9 @@ class SearchRequest(Contract):
     lists: bool = Field(False, description="Whether each list is returned beside the fused one.")
     texts: bool = Field(True, description="Whether texts are returned.")
     distinct: bool = Field(
-        True, description="Whether a text that several documents hold is found once, where it is best."
+        True,
+        description="Whether a text that several documents hold is found once, where it is best; copies still take "
+        "places among `candidates`, and count in scores.",
     )
 
 

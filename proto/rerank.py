@@ -2,7 +2,7 @@
 
 from pydantic import Field
 
-from proto.base import Contract, Count, Passage, Query, Score, StageTiming
+from proto.base import Contract, Count, Degradation, Passage, Query, Score, StageTiming
 
 MAX_DOCUMENTS = 200
 
@@ -24,3 +24,4 @@ class RerankResponse(Contract):
     model: str = Field(description="The scorer and its model.")
     results: tuple[RerankResult, ...] = Field((), description="Best first.")
     timing: StageTiming = Field(default_factory=StageTiming, description="Where the time went.")
+    degraded: tuple[Degradation, ...] = Field((), description="What the scores lack, and why.")

@@ -22,6 +22,7 @@ def search(
     ] = None,
     where: Annotated[list[str] | None, typer.Option(help="FIELD=VALUE that must hold; repeat it.")] = None,
     top: Annotated[int, typer.Option("--top", "-n", min=1, max=1_000, help="How many to show.")] = 5,
+    copies: Annotated[bool, typer.Option("--copies", help="Show a text under each document that holds it.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON and nothing else.")] = False,
 ) -> None:
     """Search a collection; without a generator, only what was found is shown."""
@@ -31,6 +32,7 @@ def search(
             encoders=tuple(encoder or ()),
             top_n=top,
             filters=tuple(_filter(item) for item in where or []),
+            distinct=not copies,
         )
     except ValidationError as error:
         first = error.errors()[0]

@@ -7,7 +7,7 @@ from typing import Any, TypedDict, cast
 
 from fastapi import APIRouter, FastAPI, Request
 
-from proto.base import Readiness, StageTiming
+from proto.base import Degradation, Readiness, StageTiming
 from proto.rerank import RerankRequest, RerankResponse, RerankResult
 from services.kit import app as kit
 from services.kit.batcher import Batcher
@@ -21,11 +21,15 @@ from services.reranker.settings import RerankerSettings
 CHARS_PER_TOKEN = 4
 
 
+# Scores, and how many passages a part of the scorer had no time for.
+Scored = tuple[list[float], int]
+
+
 class State(TypedDict):
     """What handlers read from `request.state`."""
 
     scorer: Scorer
-    batcher: Batcher[Pairs, list[float]]
+    batcher: Batcher[Pairs, Scored]
     metrics: Metrics
 
 
@@ -37,8 +41,14 @@ async def post_rerank(body: RerankRequest, request: Request) -> RerankResponse:
     """Score each document against the query; `relevance_score` is comparable within one model."""
     state = cast(State, request.scope["state"])
     batched = await state["batcher"].submit(Pairs(body.query, body.documents))
-    order = sorted(range(len(batched.result)), key=lambda index: -batched.result[index])[: body.top_n]
+    scores, unread = batched.result
+    order = sorted(range(len(scores)), key=lambda index: -scores[index])[: body.top_n]
     metrics = state["metrics"]
+    degraded = []
+    if unread:
+        metrics.degraded.labels("reranker", "rerank", "timeout").inc()
+        detail = f"the language model had no time for {unread} of {len(scores)} passages"
+        degraded.append(Degradation(stage="rerank", reason="timeout", detail=detail))
     metrics.stage.labels("reranker", "rerank", "queue").observe(batched.queue_ms / 1000)
     metrics.stage.labels("reranker", "rerank", "inference").observe(batched.inference_ms / 1000)
     return RerankResponse(
@@ -46,7 +56,7 @@ async def post_rerank(body: RerankRequest, request: Request) -> RerankResponse:
         results=tuple(
             RerankResult(
                 index=index,
-                relevance_score=batched.result[index],
+                relevance_score=scores[index],
                 document=body.documents[index] if body.return_documents else "",
             )
             for index in order
@@ -56,6 +66,7 @@ async def post_rerank(body: RerankRequest, request: Request) -> RerankResponse:
             queue_ms=batched.queue_ms,
             inference_ms=batched.inference_ms,
         ),
+        degraded=tuple(degraded),
     )
 
 
@@ -98,13 +109,14 @@ def create_app(settings: RerankerSettings | None = None) -> FastAPI:
     async def lifespan(_: FastAPI) -> AsyncIterator[dict[str, Any]]:
         scorer = await asyncio.to_thread(_load, settings)
 
-        def run(batch: Sequence[Pairs]) -> list[list[float]]:
-            return [scorer.score(pairs) for pairs in batch]
+        def run(batch: Sequence[Pairs]) -> list[Scored]:
+            return [(scorer.score(pairs), scorer.unread) for pairs in batch]
 
         batcher = Batcher(
             run,
             cost=_cost,
-            max_batch_cost=settings.reranker_batch_tokens,
+            # Scorers make batches of a request's passages; one request would only wait for another's.
+            max_batch_cost=1,
             max_queue_cost=settings.reranker_queue_tokens,
         )
         async with batcher.running():

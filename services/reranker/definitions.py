@@ -28,5 +28,6 @@ def definitions() -> dict[str, RerankerDefinition]:
 def chosen(settings: RerankerSettings) -> RerankerDefinition:
     """What the settings name: a defined reranker, which brings its scorer, or any model with the scorer beside it."""
     defined = definitions().get(settings.reranker_model)
-    model = settings.reranker_model or settings.encoder_model
+    by_encoder = settings.reranker_scorer == "late-interaction"
+    model = settings.reranker_model or (settings.encoder_model if by_encoder else "")
     return defined or RerankerDefinition(model=model, scorer=settings.reranker_scorer)

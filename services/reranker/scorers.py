@@ -34,8 +34,8 @@ LIKELY_POOL, LIKELY_S = 20, 3.0
 QUERY_TOKENS, PASSAGE_TOKENS = 64, 256
 # Small pieces of work, so that time is looked at often; larger ones are no faster on a CPU.
 PROMPTS_AT_A_TIME = 5
-# Log-likelihood of a token where half precision has overflowed.
-LEAST = -20.0
+# Gain where half precision has overflowed: less than any passage's.
+LEAST = -10.0
 
 Values = NDArray[np.float64]
 
@@ -52,6 +52,8 @@ class Scorer(ABC):
     """A model that scores pairs. Loading is apart from making, since it takes seconds."""
 
     name: str
+    # Passages that the last call had no time for.
+    unread: int = 0
 
     def __init__(self, model: str, precision: Precision, batch_tokens: int) -> None:
         self.model = model
@@ -116,8 +118,9 @@ def _logistic(values: Values, middle: float, steepness: float) -> list[float]:
 class QueryLikelihood(Scorer):
     """Late interaction, and how much likelier a language model finds the query after the passage (Sachan et al., 2022).
 
-    The gain in log-likelihood over an empty passage, a token, of any causal language model; a passage that it does not
-    reach in time, or that is not among the best by late interaction, gains as little as the least of the others.
+    The mean gain in log-likelihood of the query's tokens over an empty passage, by a causal language model. A passage
+    that it does not reach in time, or that is not among the best by late interaction, gains as little as the least of
+    the others.
     """
 
     name = "query-likelihood"
@@ -126,6 +129,7 @@ class QueryLikelihood(Scorer):
     def load(self) -> None:
         from transformers import AutoModelForCausalLM, AutoTokenizer
 
+        # The bundled encoder, whatever the mesh's own is: the weights were fitted with its cosines.
         self._late = LateInteraction("", self.precision, self.batch_tokens)
         self._late.load()
         self.tokenizer: Any = AutoTokenizer.from_pretrained(self.model)
@@ -136,19 +140,25 @@ class QueryLikelihood(Scorer):
         values, pieces = self._late.read(pairs)
         best = np.argsort(-values, kind="stable")[:LIKELY_POOL]
         gains = self.gains(pairs.query, [pieces[index] for index in best])
-        if gains:
-            all_gain = np.full(len(values), min(gains))
-            all_gain[best[: len(gains)]] = gains
-            values += LIKELIHOOD * all_gain
-        return _logistic(values, LIKELY_MIDDLE, LIKELY_STEEPNESS)
+        self.unread = len(best) - len(gains)
+        if not gains:
+            return _logistic(values, MIDDLE, STEEPNESS)
+        every = np.full(len(values), min(gains))
+        every[best[: len(gains)]] = gains
+        return _logistic(values + LIKELIHOOD * every, LIKELY_MIDDLE, LIKELY_STEEPNESS)
 
     def gains(self, query: str, passages: Sequence[str]) -> list[float]:
-        """Mean gain of the query's tokens in log-likelihood after each passage, of as many as the time allows."""
+        """The gain after each passage, of as many as the time allows: none is begun after `allow_s`.
+
+        None at all where the query has no tokens, or the model's numbers overflow on it.
+        """
         asked = self._tokens(f" {query}")[:QUERY_TOKENS]
         if not asked:
             return []
         until = time.monotonic() + self.allow_s
         (without,) = self._likelihoods([self.prompt("")], asked)
+        if without is None:
+            return []
         prompts = [self.prompt(passage) for passage in passages]
         longest = max(map(len, prompts), default=0) + len(asked)
         size = max(1, min(PROMPTS_AT_A_TIME, self.batch_tokens // longest))
@@ -156,10 +166,12 @@ class QueryLikelihood(Scorer):
         for first in range(0, len(prompts), size):
             if gains and time.monotonic() > until:
                 break
-            gains += [found - without for found in self._likelihoods(prompts[first : first + size], asked)]
+            found = self._likelihoods(prompts[first : first + size], asked)
+            gains += [LEAST if value is None else value - without for value in found]
         return gains
 
-    def _likelihoods(self, prompts: Sequence[Sequence[int]], asked: Sequence[int]) -> list[float]:
+    def _likelihoods(self, prompts: Sequence[Sequence[int]], asked: Sequence[int]) -> list[float | None]:
+        """Mean log-likelihood of a question's tokens after each prompt; None where half precision has overflowed."""
         import torch
 
         longest = max(map(len, prompts))
@@ -179,7 +191,7 @@ class QueryLikelihood(Scorer):
             likelihoods = -torch.nn.functional.cross_entropy(
                 logits.float().transpose(1, 2), wanted, reduction="none"
             ).mean(1)
-        return [value if math.isfinite(value) else LEAST for value in likelihoods.cpu().tolist()]
+        return [value if math.isfinite(value) else None for value in likelihoods.cpu().tolist()]
 
     def prompt(self, passage: str) -> list[int]:
         """The tokens that the question follows."""
@@ -187,7 +199,8 @@ class QueryLikelihood(Scorer):
         return [*self._tokens("Passage:"), *read, *self._tokens("\n\nA question that this passage answers:")]
 
     def _tokens(self, text: str) -> list[int]:
-        return list(self.tokenizer(text, add_special_tokens=False)["input_ids"])
+        # A page that writes a control token means its letters.
+        return list(self.tokenizer(text, add_special_tokens=False, split_special_tokens=True)["input_ids"])
 
 
 class CrossEncoderScorer(Scorer):

@@ -63,6 +63,8 @@ async def _order(
         response = await mesh.rerank(request, allow_s=allow_s)
         stage.of(response.timing)
         stage.detail = f"{len(response.results)} of {len(texts)}"
+        for degradation in response.degraded:
+            run.degrade(stage_name, degradation.reason, degradation.detail)
         indexes = [result.index for result in response.results]
         if len(set(indexes)) != len(indexes) or any(index >= len(texts) for index in indexes):
             raise BadReply("reranker", "indexes out of range or repeated")

@@ -1,7 +1,7 @@
 """Queries over a collection: a list for each encoder and BM25 and each form of the query, fused by reciprocal rank."""
 
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 
 from qdrant_client import models
@@ -11,6 +11,9 @@ from services.retriever.collections.payload import DOCUMENT, END, FIELDS, START,
 
 # Reciprocal rank fusion's constant (Cormack et al., 2009); Qdrant's own default of 2 trusts first places far more.
 RRF_K = 60
+
+# A shorter text says what it says of its title ("See attachment."), and is another one under another.
+TELLING_CHARS = 100
 
 Vector = list[float] | models.SparseVector
 
@@ -86,9 +89,9 @@ def fuse(lists: Sequence[Sequence[models.ScoredPoint]]) -> list[models.ScoredPoi
 
 def distinct(points: Sequence[models.ScoredPoint]) -> list[models.ScoredPoint]:
     """Each text once, where it stands first: mirrored pages and boilerplate would crowd out what else was found."""
-    found: dict[str, models.ScoredPoint] = {}
+    found: dict[Hashable, models.ScoredPoint] = {}
     for point in points:
-        found.setdefault(_text(point), point)
+        found.setdefault(_content(point), point)
     return list(found.values())
 
 
@@ -103,7 +106,7 @@ def lists_response(
 ) -> SearchResponse:
     """The lists, and their fusion."""
     fused = fuse(lists)
-    name, kept = (_text, distinct(fused)) if request.distinct else (_id, fused)
+    name, kept = (_content, distinct(fused)) if request.distinct else (_id, fused)
     place = {name(point): index for index, point in enumerate(kept)}
     return SearchResponse(
         hits=tuple(_hit(point, request) for point in kept),
@@ -122,8 +125,13 @@ def _ranked(wanted: Wanted, found: Sequence[tuple[int, float]]) -> RankedList:
     return RankedList(encoder=wanted.encoder, query=wanted.query, hits=tuple(scores), scores=tuple(scores.values()))
 
 
-def _id(point: models.ScoredPoint) -> str:
+def _id(point: models.ScoredPoint) -> Hashable:
     return str(point.id)
+
+
+def _content(point: models.ScoredPoint) -> Hashable:
+    text = _text(point)
+    return text if len(text) >= TELLING_CHARS else (text, (point.payload or {}).get(TITLE, ""))
 
 
 def _text(point: models.ScoredPoint) -> str:

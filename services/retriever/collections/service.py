@@ -173,14 +173,14 @@ class CollectionService:
     async def _fused(self, name: str, request: SearchRequest, wanted: Sequence[Wanted]) -> list[models.ScoredPoint]:
         if not request.distinct:
             return await self._store.fused(name, request, wanted)
-        limit = request.top_n
-        while True:
-            # Twice what is wanted nearly always holds enough; where it does not, a page has many mirrors.
-            limit *= 2
+        # Twice what is wanted nearly always holds enough; of a page with many mirrors, all candidates are looked at.
+        kept: list[models.ScoredPoint] = []
+        for limit in (2 * request.top_n, request.candidates * len(wanted)):
             found = await self._store.fused(name, request.model_copy(update={"top_n": limit}), wanted)
             kept = distinct(found)[: request.top_n]
             if len(kept) == request.top_n or len(found) < limit:
-                return kept
+                break
+        return kept
 
     async def _wanted(self, queries: Sequence[str], encoders: Sequence[str]) -> list[Wanted]:
         wanted = []

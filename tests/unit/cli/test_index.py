@@ -341,6 +341,8 @@ def test_search_shows_what_was_found(retriever: Retriever) -> None:
     assert (asked[0]["encoders"], asked[0]["top_n"]) == (["bm25"], 3)
     as_json = CliRunner().invoke(app, [*arguments, "--json"])
     assert json.loads(as_json.stdout)["hits"][0]["id"] == "d1"
+    assert CliRunner().invoke(app, [*arguments, "--copies"]).exit_code == 0
+    assert [request["distinct"] for request in asked] == [True, True, False]
 
 
 def test_search_without_a_collection_of_that_name_is_a_problem(retriever: Retriever) -> None:

@@ -1,18 +1,25 @@
 """Scores are in 0..1, in order, and mean the same in every request."""
 
+import math
 import pathlib
-import shutil
 from typing import Any
 
 import numpy as np
 import pytest
 import torch
 
-from services.kit.encoder import Encoder, bundled_model
+from services.kit.encoder import Encoder
 from services.reranker.scorers import (
+    LEAST,
+    LIKELIHOOD,
+    LIKELY_MIDDLE,
     LIKELY_POOL,
+    LIKELY_STEEPNESS,
     PASSAGE_TOKENS,
+    PIECE_CHARS,
+    QUERY_TOKENS,
     SCORERS,
+    LateInteraction,
     Pairs,
     QueryLikelihood,
     Scorer,
@@ -20,6 +27,7 @@ from services.reranker.scorers import (
     build_scorer,
 )
 from tests.unit.conftest import FP32
+from tests.unit.reranker.conftest import TINY, saved, saved_language_model
 
 QUERY = "when was K2 first climbed?"
 ANSWER = "K2 was first climbed on 31 July 1954 by Lino Lacedelli and Achille Compagnoni."
@@ -34,24 +42,6 @@ def late_interaction(encoder: Encoder) -> Scorer:
     return scorer
 
 
-# Sizes of a random model whose scores mean nothing, and whose loading and computing are real.
-TINY: dict[str, Any] = {
-    "vocab_size": 30_522,
-    "hidden_size": 32,
-    "intermediate_size": 64,
-    "num_hidden_layers": 2,
-    "num_attention_heads": 2,
-}
-
-
-def saved(model: Any, folder: pathlib.Path) -> pathlib.Path:
-    """A model in a folder, with the bundled tokenizer."""
-    model.save_pretrained(folder)
-    for name in ("tokenizer.json", "tokenizer_config.json", "vocab.txt", "special_tokens_map.json"):
-        shutil.copy(bundled_model() / name, folder)
-    return folder
-
-
 @pytest.fixture(scope="session")
 def tiny_cross_encoder(tmp_path_factory: pytest.TempPathFactory) -> pathlib.Path:
     from transformers import BertConfig, BertForSequenceClassification
@@ -64,11 +54,7 @@ def tiny_cross_encoder(tmp_path_factory: pytest.TempPathFactory) -> pathlib.Path
 
 @pytest.fixture(scope="session")
 def tiny_language_model(tmp_path_factory: pytest.TempPathFactory) -> pathlib.Path:
-    from transformers import LlamaConfig, LlamaForCausalLM
-
-    torch.manual_seed(4)
-    config = LlamaConfig(**TINY, initializer_range=0.5)
-    return saved(LlamaForCausalLM(config), tmp_path_factory.mktemp("language-model"))
+    return saved_language_model(tmp_path_factory.mktemp("language-model"))
 
 
 @pytest.fixture
@@ -127,30 +113,77 @@ def test_what_is_no_english_is_cut_by_tokens(likelihood: QueryLikelihood) -> Non
     assert likelihood.gains(QUERY, ["\u4e16\u754c" * 400, ANSWER])
 
 
-def test_likelihood_moves_the_rank_of_late_interaction(likelihood: QueryLikelihood, late_interaction: Scorer) -> None:
-    passages = tuple(f"{NEAR} It was the year {1950 + number}, and {FAR}" for number in range(12))
-    gains = likelihood.gains(QUERY, passages)
-    before = late_interaction.score(Pairs(QUERY, passages))
-    after = likelihood.score(Pairs(QUERY, passages))
-    assert max(np.ptp(before), 1e-3) < np.ptp(gains)
-    assert np.corrcoef(after, gains)[0, 1] > np.corrcoef(before, gains)[0, 1]
-
-
-def test_what_the_language_model_does_not_reach_gains_least(
-    likelihood: QueryLikelihood, late_interaction: Scorer
+def test_the_sum_of_both_is_what_is_mapped(
+    likelihood: QueryLikelihood, late_interaction: Scorer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    assert isinstance(late_interaction, LateInteraction)
     passages = tuple(f"{ANSWER if number % 2 else FAR} {number}" for number in range(LIKELY_POOL + 8))
+    values, _ = late_interaction.read(Pairs(QUERY, passages))
+    best = sorted(range(len(passages)), key=lambda index: -values[index])
+    # As if there had been time for three: two gain more than the third, and the rest as little as that.
+    monkeypatch.setattr(likelihood, "gains", lambda query, shown: [2.0, -1.0, 0.5])
+    gains = dict.fromkeys(range(len(passages)), -1.0) | {best[0]: 2.0, best[2]: 0.5}
+    expected = [
+        1 / (1 + math.exp(-LIKELY_STEEPNESS * (values[index] + LIKELIHOOD * gains[index] - LIKELY_MIDDLE)))
+        for index in range(len(passages))
+    ]
+    assert likelihood.score(Pairs(QUERY, passages)) == pytest.approx(expected, abs=1e-5)
+    assert likelihood.unread == LIKELY_POOL - 3
+
+
+def test_nothing_is_begun_when_the_time_is_up(likelihood: QueryLikelihood) -> None:
+    passages = [f"{ANSWER if number % 2 else FAR} {number}" for number in range(LIKELY_POOL)]
     reached = likelihood.gains(QUERY, passages)
-    assert len(reached) == len(passages)
+    likelihood.score(Pairs(QUERY, tuple(passages)))
+    assert (len(reached), likelihood.unread) == (LIKELY_POOL, 0)
     likelihood.allow_s = 0
     in_time = likelihood.gains(QUERY, passages)
-    assert in_time == pytest.approx(reached[: len(in_time)], abs=1e-4)
     assert 0 < len(in_time) < LIKELY_POOL
-    late = late_interaction.score(Pairs(QUERY, passages))
-    scores = likelihood.score(Pairs(QUERY, passages))
-    best = sorted(range(len(passages)), key=lambda index: -late[index])
-    rest = best[len(in_time) :]
-    assert sorted(rest, key=lambda index: -scores[index]) == rest
+    assert in_time == pytest.approx(reached[: len(in_time)], abs=1e-4)
+
+
+def test_the_best_piece_is_what_the_language_model_reads(
+    likelihood: QueryLikelihood, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shown: list[str] = []
+
+    def gains(query: str, passages: list[str]) -> list[float]:
+        shown.extend(passages)
+        return [1.0] * len(passages)
+
+    monkeypatch.setattr(likelihood, "gains", gains)
+    likelihood.score(Pairs(QUERY, (FAR * 40 + ANSWER, FAR)))
+    assert ANSWER[-30:] in shown[0]
+    assert all(len(piece) <= PIECE_CHARS for piece in shown)
+
+
+def test_a_long_question_is_cut(likelihood: QueryLikelihood) -> None:
+    words = " ".join(f"word{number}" for number in range(QUERY_TOKENS))
+    assert likelihood.gains(f"{words} why", [ANSWER]) == likelihood.gains(f"{words} when", [ANSWER])
+
+
+@pytest.mark.parametrize("overflowing", ["", ANSWER])
+def test_numbers_that_overflow(
+    likelihood: QueryLikelihood, late_interaction: Scorer, monkeypatch: pytest.MonkeyPatch, overflowing: str
+) -> None:
+    model, bad = likelihood.language_model, torch.tensor(likelihood.prompt(overflowing))
+
+    def computed(*, input_ids: torch.Tensor, **options: Any) -> Any:
+        reply = model(input_ids=input_ids, **options)
+        for row, ids in enumerate(input_ids):
+            if f" {' '.join(map(str, bad.tolist()))} " in f" {' '.join(map(str, ids.tolist()))} ":
+                reply.logits[row] = float("nan")
+        return reply
+
+    computed.device = model.device  # type: ignore[attr-defined]
+    monkeypatch.setattr(likelihood, "language_model", computed)
+    pairs = Pairs(QUERY, (FAR, ANSWER, NEAR))
+    if overflowing:
+        assert likelihood.gains(QUERY, pairs.passages)[1] == LEAST
+        assert likelihood.score(pairs)[1] < 0.5
+    else:
+        assert likelihood.gains(QUERY, pairs.passages) == []
+        assert likelihood.score(pairs) == pytest.approx(late_interaction.score(pairs), abs=1e-5)
 
 
 def test_the_best_piece_speaks_for_a_long_passage(late_interaction: Scorer) -> None:

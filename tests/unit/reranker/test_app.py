@@ -1,0 +1,40 @@
+"""The reranker's HTTP: what a part of a scorer had no time for is said."""
+
+from pathlib import Path
+
+import httpx
+import pytest
+from asgi_lifespan import LifespanManager
+
+from services.reranker.app import create_app
+from services.reranker.scorers import LIKELY_POOL, QueryLikelihood
+from services.reranker.settings import RerankerSettings
+from tests.unit.reranker.conftest import saved_language_model
+
+pytestmark = pytest.mark.anyio
+
+
+@pytest.mark.parametrize(("allow_s", "complete"), [(60.0, True), (0.0, False)])
+async def test_passages_that_the_language_model_did_not_reach_are_counted(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, allow_s: float, complete: bool
+) -> None:
+    monkeypatch.setattr(QueryLikelihood, "allow_s", allow_s)
+    model = saved_language_model(tmp_path)
+    app = create_app(
+        RerankerSettings(reranker_scorer="query-likelihood", reranker_model=str(model), precision="fp32", threads=1)
+    )
+    passages = [f"The tower has {number} steps." for number in range(LIKELY_POOL)]
+    async with LifespanManager(app, startup_timeout=60) as manager:
+        transport = httpx.ASGITransport(manager.app)
+        async with httpx.AsyncClient(transport=transport, base_url="http://reranker", timeout=60) as client:
+            reply = await client.post("/rerank", json={"query": "how many steps?", "documents": passages})
+            metrics = (await client.get("/metrics")).text
+    found = reply.json()
+    assert len(found["results"]) == LIKELY_POOL
+    counted = 'cragmesh_degraded_total{reason="timeout",service="reranker",stage="rerank"}' in metrics
+    assert counted is not complete
+    if complete:
+        assert found["degraded"] == []
+    else:
+        assert [(item["stage"], item["reason"]) for item in found["degraded"]] == [("rerank", "timeout")]
+        assert f"of {LIKELY_POOL} passages" in found["degraded"][0]["detail"]
