@@ -119,6 +119,7 @@ def create_app(settings: RerankerSettings | None = None) -> FastAPI:
             max_batch_cost=1,
             max_queue_cost=settings.reranker_queue_tokens,
         )
+        scorer.hurried = lambda: batcher.queued_cost > 0
         async with batcher.running():
             yield cast(dict[str, Any], State(scorer=scorer, batcher=batcher, metrics=metrics))
 

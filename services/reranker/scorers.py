@@ -7,7 +7,7 @@ sum. Nothing is normalised within a request, so that good passages can be told f
 import math
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -52,8 +52,9 @@ class Scorer(ABC):
     """A model that scores pairs. Loading is apart from making, since it takes seconds."""
 
     name: str
-    # Passages that the last call had no time for.
+    # Passages that the last call had no time for, and whether somebody waits, who needs it more.
     unread: int = 0
+    hurried: Callable[[], bool] = staticmethod(lambda: False)
 
     def __init__(self, model: str, precision: Precision, batch_tokens: int) -> None:
         self.model = model
@@ -148,12 +149,13 @@ class QueryLikelihood(Scorer):
         return _logistic(values + LIKELIHOOD * every, LIKELY_MIDDLE, LIKELY_STEEPNESS)
 
     def gains(self, query: str, passages: Sequence[str]) -> list[float]:
-        """The gain after each passage, of as many as the time allows: none is begun after `allow_s`.
+        """The gain after each passage, of as many as there is time for.
 
-        None at all where the query has no tokens, or the model's numbers overflow on it.
+        None is begun after `allow_s`, or when others wait; none at all is read where the query has no tokens, or the
+        model's numbers overflow on it.
         """
         asked = self._tokens(f" {query}")[:QUERY_TOKENS]
-        if not asked:
+        if not asked or self.hurried():
             return []
         until = time.monotonic() + self.allow_s
         (without,) = self._likelihoods([self.prompt("")], asked)
@@ -164,7 +166,7 @@ class QueryLikelihood(Scorer):
         size = max(1, min(PROMPTS_AT_A_TIME, self.batch_tokens // longest))
         gains: list[float] = []
         for first in range(0, len(prompts), size):
-            if gains and time.monotonic() > until:
+            if gains and (self.hurried() or time.monotonic() > until):
                 break
             found = self._likelihoods(prompts[first : first + size], asked)
             gains += [LEAST if value is None else value - without for value in found]

@@ -1,5 +1,8 @@
 """The reranker's HTTP: what a part of a scorer had no time for is said."""
 
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from pathlib import Path
 
 import httpx
@@ -14,22 +17,30 @@ from tests.unit.reranker.conftest import saved_language_model
 pytestmark = pytest.mark.anyio
 
 
+PASSAGES = [f"The tower has {number} steps." for number in range(LIKELY_POOL)]
+REQUEST = {"query": "how many steps?", "documents": PASSAGES}
+
+
+@asynccontextmanager
+async def served(folder: Path) -> AsyncIterator[httpx.AsyncClient]:
+    model = saved_language_model(folder)
+    app = create_app(
+        RerankerSettings(reranker_scorer="query-likelihood", reranker_model=str(model), precision="fp32", threads=1)
+    )
+    async with LifespanManager(app, startup_timeout=60) as manager:
+        transport = httpx.ASGITransport(manager.app)
+        async with httpx.AsyncClient(transport=transport, base_url="http://reranker", timeout=60) as client:
+            yield client
+
+
 @pytest.mark.parametrize(("allow_s", "complete"), [(60.0, True), (0.0, False)])
 async def test_passages_that_the_language_model_did_not_reach_are_counted(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, allow_s: float, complete: bool
 ) -> None:
     monkeypatch.setattr(QueryLikelihood, "allow_s", allow_s)
-    model = saved_language_model(tmp_path)
-    app = create_app(
-        RerankerSettings(reranker_scorer="query-likelihood", reranker_model=str(model), precision="fp32", threads=1)
-    )
-    passages = [f"The tower has {number} steps." for number in range(LIKELY_POOL)]
-    async with LifespanManager(app, startup_timeout=60) as manager:
-        transport = httpx.ASGITransport(manager.app)
-        async with httpx.AsyncClient(transport=transport, base_url="http://reranker", timeout=60) as client:
-            reply = await client.post("/rerank", json={"query": "how many steps?", "documents": passages})
-            metrics = (await client.get("/metrics")).text
-    found = reply.json()
+    async with served(tmp_path) as client:
+        found = (await client.post("/rerank", json=REQUEST)).json()
+        metrics = (await client.get("/metrics")).text
     assert len(found["results"]) == LIKELY_POOL
     counted = 'cragmesh_degraded_total{reason="timeout",service="reranker",stage="rerank"}' in metrics
     assert counted is not complete
@@ -38,3 +49,12 @@ async def test_passages_that_the_language_model_did_not_reach_are_counted(
     else:
         assert [(item["stage"], item["reason"]) for item in found["degraded"]] == [("rerank", "timeout")]
         assert f"of {LIKELY_POOL} passages" in found["degraded"][0]["detail"]
+
+
+async def test_while_others_wait_the_language_model_is_not_asked(tmp_path: Path) -> None:
+    async with served(tmp_path) as client:
+        replies = await asyncio.gather(*(client.post("/rerank", json=REQUEST) for _ in range(6)))
+    complete = [reply.json()["degraded"] == [] for reply in replies]
+    # The last one has nobody behind it.
+    assert any(complete)
+    assert complete.count(False) >= 2

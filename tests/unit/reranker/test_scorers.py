@@ -142,6 +142,17 @@ def test_nothing_is_begun_when_the_time_is_up(likelihood: QueryLikelihood) -> No
     assert in_time == pytest.approx(reached[: len(in_time)], abs=1e-4)
 
 
+def test_who_waits_is_let_pass(likelihood: QueryLikelihood, late_interaction: Scorer) -> None:
+    pairs = Pairs(QUERY, tuple(f"{ANSWER if number % 2 else FAR} {number}" for number in range(LIKELY_POOL)))
+    asked = iter([False, False, True])
+    likelihood.hurried = lambda: next(asked)
+    likelihood.score(pairs)
+    assert 0 < likelihood.unread < LIKELY_POOL
+    likelihood.hurried = lambda: True
+    assert likelihood.score(pairs) == pytest.approx(late_interaction.score(pairs), abs=1e-5)
+    assert likelihood.unread == LIKELY_POOL
+
+
 def test_the_best_piece_is_what_the_language_model_reads(
     likelihood: QueryLikelihood, monkeypatch: pytest.MonkeyPatch
 ) -> None:
