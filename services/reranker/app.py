@@ -1,6 +1,7 @@
 """The reranker: `POST /rerank`, in the request shape of Cohere's and Jina's."""
 
 import asyncio
+import math
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from typing import Any, TypedDict, cast
@@ -11,6 +12,7 @@ from proto.base import Degradation, Readiness, StageTiming
 from proto.rerank import RerankRequest, RerankResponse, RerankResult
 from services.kit import app as kit
 from services.kit.batcher import Batcher
+from services.kit.budget import current_budget
 from services.kit.precision import choose_precision
 from services.kit.telemetry import Metrics
 from services.reranker.definitions import chosen
@@ -40,7 +42,9 @@ router = APIRouter()
 async def post_rerank(body: RerankRequest, request: Request) -> RerankResponse:
     """Score each document against the query; `relevance_score` is comparable within one model."""
     state = cast(State, request.scope["state"])
-    batched = await state["batcher"].submit(Pairs(body.query, body.documents))
+    budget = current_budget.get()
+    pairs = Pairs(body.query, body.documents, budget.deadline if budget else math.inf)
+    batched = await state["batcher"].submit(pairs)
     scores, unread = batched.result
     order = sorted(range(len(scores)), key=lambda index: -scores[index])[: body.top_n]
     metrics = state["metrics"]

@@ -42,10 +42,15 @@ Values = NDArray[np.float64]
 
 @dataclass(frozen=True, slots=True)
 class Pairs:
-    """One query and the passages to score against it."""
+    """One query and the passages to score against it.
+
+    Args:
+        until: when the caller stops waiting, on the monotonic clock, in seconds.
+    """
 
     query: str
     passages: tuple[str, ...]
+    until: float = math.inf
 
 
 class Scorer(ABC):
@@ -126,6 +131,8 @@ class QueryLikelihood(Scorer):
 
     name = "query-likelihood"
     allow_s = LIKELY_S
+    # What the last passages took.
+    _took_s = 0.0
 
     def load(self) -> None:
         from transformers import AutoModelForCausalLM, AutoTokenizer
@@ -140,7 +147,7 @@ class QueryLikelihood(Scorer):
     def score(self, pairs: Pairs) -> list[float]:
         values, pieces = self._late.read(pairs)
         best = np.argsort(-values, kind="stable")[:LIKELY_POOL]
-        gains = self.gains(pairs.query, [pieces[index] for index in best])
+        gains = self.gains(pairs.query, [pieces[index] for index in best], pairs.until)
         self.unread = len(best) - len(gains)
         if not gains:
             return _logistic(values, MIDDLE, STEEPNESS)
@@ -148,16 +155,16 @@ class QueryLikelihood(Scorer):
         every[best[: len(gains)]] = gains
         return _logistic(values + LIKELIHOOD * every, LIKELY_MIDDLE, LIKELY_STEEPNESS)
 
-    def gains(self, query: str, passages: Sequence[str]) -> list[float]:
+    def gains(self, query: str, passages: Sequence[str], until: float = math.inf) -> list[float]:
         """The gain after each passage, of as many as there is time for.
 
-        None is begun after `allow_s`, or when others wait; none at all is read where the query has no tokens, or the
-        model's numbers overflow on it.
+        None is begun after `allow_s`, when it would not be done by `until`, or when others wait; none at all is read
+        where the query has no tokens, or the model's numbers overflow on it.
         """
         asked = self._tokens(f" {query}")[:QUERY_TOKENS]
         if not asked or self.hurried():
             return []
-        until = time.monotonic() + self.allow_s
+        last = time.monotonic() + self.allow_s
         (without,) = self._likelihoods([self.prompt("")], asked)
         if without is None:
             return []
@@ -166,9 +173,11 @@ class QueryLikelihood(Scorer):
         size = max(1, min(PROMPTS_AT_A_TIME, self.batch_tokens // longest))
         gains: list[float] = []
         for first in range(0, len(prompts), size):
-            if gains and (self.hurried() or time.monotonic() > until):
+            now = time.monotonic()
+            if now + self._took_s > until or (gains and (now > last or self.hurried())):
                 break
             found = self._likelihoods(prompts[first : first + size], asked)
+            self._took_s = time.monotonic() - now
             gains += [LEAST if value is None else value - without for value in found]
         return gains
 

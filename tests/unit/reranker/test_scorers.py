@@ -2,6 +2,8 @@
 
 import math
 import pathlib
+import time
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -121,7 +123,7 @@ def test_the_sum_of_both_is_what_is_mapped(
     values, _ = late_interaction.read(Pairs(QUERY, passages))
     best = sorted(range(len(passages)), key=lambda index: -values[index])
     # As if there had been time for three: two gain more than the third, and the rest as little as that.
-    monkeypatch.setattr(likelihood, "gains", lambda query, shown: [2.0, -1.0, 0.5])
+    monkeypatch.setattr(likelihood, "gains", lambda *_: [2.0, -1.0, 0.5])
     gains = dict.fromkeys(range(len(passages)), -1.0) | {best[0]: 2.0, best[2]: 0.5}
     expected = [
         1 / (1 + math.exp(-LIKELY_STEEPNESS * (values[index] + LIKELIHOOD * gains[index] - LIKELY_MIDDLE)))
@@ -142,6 +144,14 @@ def test_nothing_is_begun_when_the_time_is_up(likelihood: QueryLikelihood) -> No
     assert in_time == pytest.approx(reached[: len(in_time)], abs=1e-4)
 
 
+def test_nothing_is_begun_that_would_come_too_late(likelihood: QueryLikelihood) -> None:
+    pairs = Pairs(QUERY, (FAR, ANSWER, NEAR), until=time.monotonic() + 60)
+    likelihood.score(pairs)
+    assert likelihood.unread == 0
+    likelihood.score(replace(pairs, until=time.monotonic()))
+    assert likelihood.unread == len(pairs.passages)
+
+
 def test_who_waits_is_let_pass(likelihood: QueryLikelihood, late_interaction: Scorer) -> None:
     pairs = Pairs(QUERY, tuple(f"{ANSWER if number % 2 else FAR} {number}" for number in range(LIKELY_POOL)))
     asked = iter([False, False, True])
@@ -158,7 +168,7 @@ def test_the_best_piece_is_what_the_language_model_reads(
 ) -> None:
     shown: list[str] = []
 
-    def gains(query: str, passages: list[str]) -> list[float]:
+    def gains(query: str, passages: list[str], until: float) -> list[float]:
         shown.extend(passages)
         return [1.0] * len(passages)
 
