@@ -29,6 +29,8 @@ PIECE_CHARS = 800
 LIKELIHOOD, LIKELY_MIDDLE, LIKELY_STEEPNESS = 0.2, 1.42, 6.4
 # Passages that the language model reads, the best first, and how long it may: 20 take 2 s on two cores.
 LIKELY_POOL, LIKELY_S = 20, 3.0
+# What five passages may take on a machine that is busy with answers; without as much left none is begun.
+LIKELY_RESERVE_S = 2.5
 # Of longer ones their beginning: a token of the query costs a row of the vocabulary, and 800 characters that are no
 # English would be thousands of tokens.
 QUERY_TOKENS, PASSAGE_TOKENS = 64, 256
@@ -131,8 +133,6 @@ class QueryLikelihood(Scorer):
 
     name = "query-likelihood"
     allow_s = LIKELY_S
-    # What the last passages took.
-    _took_s = 0.0
 
     def load(self) -> None:
         from transformers import AutoModelForCausalLM, AutoTokenizer
@@ -158,13 +158,13 @@ class QueryLikelihood(Scorer):
     def gains(self, query: str, passages: Sequence[str], until: float = math.inf) -> list[float]:
         """The gain after each passage, of as many as there is time for.
 
-        None is begun after `allow_s`, when it would not be done by `until`, or when others wait; none at all is read
-        where the query has no tokens, or the model's numbers overflow on it.
+        None is begun after `allow_s`, shortly before `until`, or when others wait; none at all is read where the query
+        has no tokens, or the model's numbers overflow on it.
         """
         asked = self._tokens(f" {query}")[:QUERY_TOKENS]
-        if not asked or self.hurried():
+        last = min(time.monotonic() + self.allow_s, until - LIKELY_RESERVE_S)
+        if not asked or self.hurried() or time.monotonic() > until - LIKELY_RESERVE_S:
             return []
-        last = time.monotonic() + self.allow_s
         (without,) = self._likelihoods([self.prompt("")], asked)
         if without is None:
             return []
@@ -173,11 +173,9 @@ class QueryLikelihood(Scorer):
         size = max(1, min(PROMPTS_AT_A_TIME, self.batch_tokens // longest))
         gains: list[float] = []
         for first in range(0, len(prompts), size):
-            now = time.monotonic()
-            if now + self._took_s > until or (gains and (now > last or self.hurried())):
+            if gains and (self.hurried() or time.monotonic() > last):
                 break
             found = self._likelihoods(prompts[first : first + size], asked)
-            self._took_s = time.monotonic() - now
             gains += [LEAST if value is None else value - without for value in found]
         return gains
 
