@@ -172,6 +172,8 @@ def _vector(vector: Any) -> Any:
 
 
 def _query(wanted: models.QueryRequest) -> edge.QueryRequest:
+    # What is not handed on must not be asked for.
+    assert not (wanted.offset or wanted.score_threshold or wanted.params or wanted.lookup_from)
     if not wanted.prefetch:
         return edge.QueryRequest(
             limit=wanted.limit,
@@ -204,6 +206,7 @@ def _filter(wanted: models.Filter | None) -> edge.Filter | None:
     if wanted is None:
         return None
     assert isinstance(wanted.must, Sequence)
+    assert not (wanted.should or wanted.must_not or wanted.min_should)
     return edge.Filter(must=[_condition(item) for item in wanted.must])
 
 
@@ -211,6 +214,7 @@ def _condition(wanted: Any) -> edge.FieldCondition:
     assert isinstance(wanted, models.FieldCondition)
     if wanted.range is not None:
         assert isinstance(wanted.range, models.Range)
+        assert wanted.range.gt is wanted.range.lt is None
         return edge.FieldCondition(key=wanted.key, range=edge.RangeFloat(gte=wanted.range.gte, lte=wanted.range.lte))
     assert isinstance(wanted.match, models.MatchValue)
     # The binding takes a Python bool for an integer, NumPy's for what it is.
