@@ -173,7 +173,7 @@ def _vector(vector: Any) -> Any:
 
 def _query(wanted: models.QueryRequest) -> edge.QueryRequest:
     # What is not handed on must not be asked for.
-    assert not (wanted.offset or wanted.score_threshold or wanted.params or wanted.lookup_from)
+    assert not any((wanted.offset, wanted.score_threshold, wanted.params, wanted.lookup_from))
     if not wanted.prefetch:
         return edge.QueryRequest(
             limit=wanted.limit,
@@ -206,7 +206,7 @@ def _filter(wanted: models.Filter | None) -> edge.Filter | None:
     if wanted is None:
         return None
     assert isinstance(wanted.must, Sequence)
-    assert not (wanted.should or wanted.must_not or wanted.min_should)
+    assert not any((wanted.should, wanted.must_not, wanted.min_should))
     return edge.Filter(must=[_condition(item) for item in wanted.must])
 
 
