@@ -42,7 +42,7 @@ from services.retriever.collections.ingest import searched
 from services.retriever.collections.service import CollectionService
 from services.retriever.engine import Engine
 from services.retriever.settings import RetrieverSettings
-from tests.bench.ranking import UNTELLING, holds, normal
+from tests.bench.ranking import holds, telling
 
 NAME = "wikipedia"
 BATCH_CHARS = 200_000
@@ -96,16 +96,10 @@ def _rows(path: pathlib.Path) -> Iterator[dict[str, Any]]:
     return map(json.loads, path.read_text().splitlines())
 
 
-def _telling(answers: Sequence[Any]) -> tuple[str, ...]:
-    """Answers by which a text can be told to hold them."""
-    found = (normal(str(answer)) for answer in answers)
-    return tuple(answer for answer in found if answer and answer not in UNTELLING and len(answer) <= 60)
-
-
 def answerable(root: pathlib.Path) -> list[Question]:
     """SQuAD's questions with a telling answer."""
     rows = _rows(root / "squad" / "squad_v2_dev_half.questions.jsonl")
-    found = (Question(row["question"], _telling(row["answers"])) for row in rows if not row["is_impossible"])
+    found = (Question(row["question"], telling(row["answers"])) for row in rows if not row["is_impossible"])
     return [question for question in found if question.answers]
 
 
@@ -113,7 +107,7 @@ def questions(root: pathlib.Path, documents: Mapping[str, str]) -> list[Question
     """FreshQA's questions with a telling answer that stands on one of their own pages, and with a true premise."""
     found = []
     for row in _rows(root / "freshqa.jsonl"):
-        answers = _telling(row["answers"])
+        answers = telling(row["answers"])
         own = [title for title in row.get("wiki_docs") or [] if title in documents]
         if not row["false_premise"] and any(holds(documents[title], answers) for title in own):
             found.append(Question(row["question"], answers))
@@ -142,7 +136,7 @@ def ranked(question: Question, response: SearchResponse, scorers: Mapping[str, S
         {BM25: "BM25"}.get(item.encoder, "dense"): [response.hits[hit].text for hit in item.hits]
         for item in response.lists
     }
-    pool = response.hits[: min(response.fused, POOL)]
+    pool = response.hits[: response.fused]
     texts["hybrid"] = [hit.text for hit in pool]
     # With their titles, as the gateway shows them to the reranker.
     pairs = Pairs(question.text, tuple(searched(hit.title, hit.text) for hit in pool))

@@ -86,6 +86,12 @@ def holds(text: str, answers: Sequence[str]) -> bool:
     return any(f" {answer} " in padded for answer in answers)
 
 
+def telling(answers: Sequence[object]) -> tuple[str, ...]:
+    """The normal forms of those answers by which a text can be told to hold them."""
+    found = (normal(str(answer)) for answer in answers)
+    return tuple(answer for answer in found if answer and answer not in UNTELLING and len(answer) <= 60)
+
+
 def as_html(title: str, text: str) -> str:
     """A plain page around an article's text; short lines without an end of sentence are headings."""
     name = html.escape(title.replace("_", " "))
@@ -109,12 +115,11 @@ def fresh_questions(root: pathlib.Path, seed: int, limit: int) -> list[Question]
         documents = {row["title"]: row["text"] for row in map(json.loads, file)}
     candidates = []
     for row in map(json.loads, (root / "freshqa.jsonl").read_text().splitlines()):
-        answers = [normal(str(answer)) for answer in row["answers"]]
-        answers = [answer for answer in answers if answer and answer not in UNTELLING and len(answer) <= 60]
+        answers = telling(row["answers"])
         own = [title for title in row.get("wiki_docs") or [] if title in documents]
         answering = next((title for title in own if holds(documents[title], answers)), None)
         if answering and not row["false_premise"]:
-            candidates.append((row, answering, tuple(answers)))
+            candidates.append((row, answering, answers))
     rng = random.Random(seed)
     questions = []
     for row, answering, answers_of in rng.sample(candidates, min(limit, len(candidates))):
