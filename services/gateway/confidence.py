@@ -11,6 +11,7 @@ import math
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cache
 from importlib.resources import files
 from itertools import product
 from typing import Literal
@@ -148,8 +149,9 @@ class Decision:
     probability: float
 
 
-def load() -> dict[str, Confidence]:
-    """The fitted models by the name of the generator; read once, when a strategy is made."""
+@cache
+def load() -> Mapping[str, Confidence]:
+    """The fitted models by the name of the generator; read once."""
     folder = files("services.gateway") / "data" / "confidence"
     if not folder.is_dir():
         return {}
