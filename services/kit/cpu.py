@@ -1,0 +1,89 @@
+"""What this machine's CPU computes, read once for every choice of a number format: the encoder's and the generator's.
+
+Standard library only: the generator's launcher has no torch.
+"""
+
+from collections.abc import Mapping
+from enum import StrEnum
+from functools import lru_cache
+from pathlib import Path
+from typing import Literal
+
+CPUINFO = Path("/proc/cpuinfo")
+
+
+class Isa(StrEnum):
+    """Instruction sets of x86-64 by what they add to a matrix product, each with all before it."""
+
+    BASE = "base"
+    AVX2 = "avx2"
+    AVX512 = "avx512"
+    AVX512_VNNI = "avx512_vnni"
+    AVX512_BF16 = "avx512_bf16"
+    AMX = "amx"
+
+
+# A setting that pretends an older CPU, so that what happens there can be seen here.
+IsaLimit = Literal["", "avx2", "avx512", "avx512_vnni", "avx512_bf16", "amx"]
+
+_NEEDS: Mapping[Isa, frozenset[str]] = {
+    Isa.BASE: frozenset(),
+    Isa.AVX2: frozenset({"avx2", "fma"}),
+    Isa.AVX512: frozenset({"avx512f", "avx512bw", "avx512vl", "avx512dq"}),
+    Isa.AVX512_VNNI: frozenset({"avx512_vnni"}),
+    Isa.AVX512_BF16: frozenset({"avx512_bf16"}),
+    Isa.AMX: frozenset({"amx_tile", "amx_bf16", "amx_int8"}),
+}
+_ONEDNN: Mapping[Isa, str] = {
+    Isa.BASE: "SSE41",
+    Isa.AVX2: "AVX2",
+    Isa.AVX512: "AVX512_CORE",
+    Isa.AVX512_VNNI: "AVX512_CORE_VNNI",
+    Isa.AVX512_BF16: "AVX512_CORE_BF16",
+}
+# PyTorch's own kernels know these three.
+_ATEN: Mapping[Isa, str] = {Isa.BASE: "default", Isa.AVX2: "avx2"}
+
+
+def instruction_set(limit: IsaLimit = "", cpuinfo: Path = CPUINFO) -> Isa:
+    """The newest instruction set that the CPU has whole.
+
+    Args:
+        limit: the newest that counts; empty counts all.
+        cpuinfo: Linux' description of the processors.
+    """
+    flags = _flags(cpuinfo)
+    newest = Isa.BASE
+    for isa, needs in _NEEDS.items():
+        if not needs <= flags:
+            break
+        newest = isa
+        if isa == limit:
+            break
+    return newest
+
+
+def computes_bf16(isa: Isa) -> bool:
+    """Whether bfloat16 products are computed, and not emulated several times slower than float32."""
+    return isa in (Isa.AVX512_BF16, Isa.AMX)
+
+
+def library_limits(limit: IsaLimit) -> dict[str, str]:
+    """The environment in which oneDNN and PyTorch use nothing newer than `limit`.
+
+    ONNX Runtime asks the CPU itself and takes no such hint.
+    """
+    if not limit or limit not in _ONEDNN:
+        return {}
+    isa = Isa(limit)
+    return {"ONEDNN_MAX_CPU_ISA": _ONEDNN[isa], "ATEN_CPU_CAPABILITY": _ATEN.get(isa, "avx512")}
+
+
+@lru_cache(maxsize=8)
+def _flags(cpuinfo: Path) -> frozenset[str]:
+    try:
+        text = cpuinfo.read_text(encoding="ascii", errors="replace")
+    except OSError:
+        return frozenset()
+    first = next((line for line in text.splitlines() if line.startswith("flags")), "")
+    return frozenset(first.partition(":")[2].split())
