@@ -9,12 +9,11 @@ from urllib.parse import urlsplit
 from pydantic import ValidationError
 
 from services.generator.errors import GeneratorError
-from services.generator.launch import command, read_profile
+from services.generator.launch import command
 from services.generator.settings import GeneratorSettings
 from services.kit.settings import MeshUrls
 
 LOOPBACK = frozenset({"127.0.0.1", "localhost", "::1"})
-PRECISIONS = {"bfloat16": "bf16", "half": "fp16", "float16": "fp16", "float": "fp32", "float32": "fp32"}
 
 
 class NotPrepared(Exception):
@@ -41,8 +40,6 @@ class Service:
         ready_path: answers 2xx once the service is ready.
         start_timeout_s: the longest it may take to be ready.
         headers: sent with every probe.
-        device: what it runs on, for a server that does not say.
-        precision: what it computes in, for a server that does not say.
     """
 
     name: str
@@ -52,8 +49,6 @@ class Service:
     ready_path: str = "/readyz"
     start_timeout_s: float = 120.0
     headers: Mapping[str, str] = field(default_factory=dict)
-    device: str = ""
-    precision: str = ""
 
     @property
     def port(self) -> int:
@@ -120,17 +115,7 @@ def _generator(urls: MeshUrls) -> Service:
     if "generator_url" in urls.model_fields_set:
         # Every OpenAI-compatible server lists its models; not every one has vLLM's `/health`.
         return Service("generator", url, None, ready_path="/v1/models", headers=headers)
-    device, precision = _generator_hardware()
-    return Service(
-        "generator",
-        url,
-        _launch_generator,
-        ready_path="/health",
-        start_timeout_s=600,
-        headers=headers,
-        device=device,
-        precision=precision,
-    )
+    return Service("generator", url, _launch_generator, start_timeout_s=600, headers=headers)
 
 
 def _launch_generator() -> Launch:
@@ -142,13 +127,3 @@ def _launch_generator() -> Launch:
         wrong = error.errors()[0]
         raise NotPrepared(f"CRAGMESH_GENERATOR_{str(wrong['loc'][0]).upper()}: {wrong['msg']}") from None
     return Launch(started.argv, started.env)
-
-
-def _generator_hardware() -> tuple[str, str]:
-    """Device and precision, which vLLM does not tell, from the profile that it is started with."""
-    try:
-        profile = GeneratorSettings().profile
-        dtype = str(read_profile(profile).get("dtype", ""))
-    except (GeneratorError, ValidationError):
-        return "", ""
-    return profile, PRECISIONS.get(dtype, dtype)

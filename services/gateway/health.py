@@ -135,9 +135,8 @@ class Health:
         answered_ms = round((time.monotonic() - began) * 1000, 1)
         if reply.status is None:
             return self._gone(target, reply.why)
-        try:
-            said = Readiness.model_validate_json(reply.body)
-        except ValidationError:
+        said = _readiness(reply)
+        if said is None:
             why = f"answers HTTP {reply.status}, and not as a service of this mesh"
             return self._gone(target, why, reachable=True)
         return ServiceHealth(
@@ -156,8 +155,9 @@ class Health:
     async def _generator(self) -> ServiceHealth:
         target = self._mesh.generator
         began = time.monotonic()
-        asked = (self._get(target, path, self._generator_headers) for path in ("/v1/models", "/metrics"))
-        listed, metrics = await all_of(asked)
+        # Ours says what it runs; another engine has no such route, and its models have to do.
+        asked = (self._get(target, path, self._generator_headers) for path in ("/v1/models", "/metrics", "/readyz"))
+        listed, metrics, ready = await all_of(asked)
         answered_ms = round((time.monotonic() - began) * 1000, 1)
         if listed.status is None:
             return self._gone(target, listed.why)
@@ -165,11 +165,15 @@ class Health:
             models = [model.id for model in _Models.model_validate_json(listed.body).data]
         except ValidationError:
             return self._gone(target, f"answers HTTP {listed.status}, and lists no model", reachable=True)
+        readiness = _readiness(ready)
         return ServiceHealth(
             name=target.name,
             ready=True,
             reachable=True,
             model=", ".join(models[:MAX_MODELS]),
+            device=readiness.device if readiness else "",
+            precision=readiness.precision if readiness else "",
+            detail=readiness.detail if readiness else "",
             breaker=target.breaker.state,
             in_flight=_gauge(metrics.body, _RUNNING),
             waiting=_gauge(metrics.body, _WAITING),
@@ -208,6 +212,14 @@ def answers_without(missing: Iterable[str]) -> str:
     """How the gateway says which services are away; empty when none is."""
     names = ", ".join(missing)
     return f"answers without: {names}" if names else ""
+
+
+def _readiness(reply: _Reply) -> Readiness | None:
+    """What a service of this mesh says of itself; None where the reply is something else."""
+    try:
+        return Readiness.model_validate_json(reply.body)
+    except ValidationError:
+        return None
 
 
 def _gauge(metrics: bytes, names: tuple[str, ...]) -> int | None:

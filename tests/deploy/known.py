@@ -25,13 +25,15 @@ SETTINGS: dict[str, tuple[type[BaseSettings], ...]] = {
 }
 
 
+def variable(settings: type[BaseSettings], name: str) -> str:
+    """The environment variable of a field."""
+    alias = settings.model_fields[name].validation_alias
+    return str(alias or f"{settings.model_config['env_prefix']}{name}").upper()
+
+
 def names(service: str) -> set[str]:
     """Environment variables that a service's settings read."""
-    return {
-        f"{settings.model_config['env_prefix']}{field}".upper()
-        for settings in SETTINGS[service]
-        for field in settings.model_fields
-    }
+    return {variable(settings, field) for settings in SETTINGS[service] for field in settings.model_fields}
 
 
 def all_names() -> set[str]:
@@ -41,7 +43,7 @@ def all_names() -> set[str]:
 def defaults() -> dict[str, object]:
     """Default of each variable that has a plain one."""
     return {
-        f"{settings.model_config['env_prefix']}{name}".upper(): field.default
+        variable(settings, name): field.default
         for kinds in SETTINGS.values()
         for settings in kinds
         for name, field in settings.model_fields.items()
@@ -51,7 +53,7 @@ def defaults() -> dict[str, object]:
 def secrets() -> set[str]:
     """Variables whose values nobody may see: those that settings leave out of what they show of themselves."""
     return {
-        f"{settings.model_config['env_prefix']}{name}".upper()
+        variable(settings, name)
         for kinds in SETTINGS.values()
         for settings in kinds
         for name, field in settings.model_fields.items()

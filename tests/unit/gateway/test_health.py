@@ -19,6 +19,8 @@ pytestmark = pytest.mark.anyio
 
 Handler = Callable[[httpx.Request], httpx.Response]
 PORTS = {8001: "retriever", 8002: "reranker", 8003: "classifier", 8004: "kg", 8005: "generator"}
+# Readiness and metrics of each, and the generator's models.
+ASKED = 2 * len(PORTS) + 1
 
 
 def readiness(service: str, **fields: Any) -> dict[str, Any]:
@@ -39,7 +41,7 @@ def well(request: httpx.Request) -> httpx.Response:
             text = 'vllm:num_requests_running{engine="0"} 3.0\nvllm:num_requests_running{engine="1"} 1.0\n'
             text += 'vllm:num_requests_waiting{engine="0"} 7.0\n'
         return httpx.Response(200, text=text)
-    if name == "generator":
+    if name == "generator" and request.url.path == "/v1/models":
         return httpx.Response(200, json={"data": [{"id": "a-model"}, {"id": "an-adapter", "parent": "a-model"}]})
     return httpx.Response(200, json=readiness(name))
 
@@ -91,6 +93,7 @@ async def test_each_says_what_it_runs_and_how_busy_it_is() -> None:
     assert (reranker["model"], reranker["device"], reranker["precision"]) == ("reranker-model", "cpu", "bf16")
     assert (reranker["in_flight"], reranker["waiting"], reranker["breaker"]) == (2, None, "closed")
     assert (generator["model"], generator["in_flight"], generator["waiting"]) == ("a-model, an-adapter", 4, 7)
+    assert (generator["device"], generator["precision"]) == ("cpu", "bf16")
     assert (gateway["in_flight"], gateway["limit"], gateway["detail"]) == (0, 5, "")
 
 
@@ -152,7 +155,7 @@ async def test_many_who_look_at_once_share_one_look() -> None:
     transport = Transport(well)
     async with looking(transport) as looker:
         await asyncio.gather(*(looker.services() for _ in range(20)))
-    assert len(transport.requests) == 2 * len(PORTS)
+    assert len(transport.requests) == ASKED
 
 
 async def test_a_look_goes_on_when_the_one_who_began_it_hangs_up() -> None:
@@ -166,12 +169,12 @@ async def test_a_look_goes_on_when_the_one_who_began_it_hangs_up() -> None:
         assert of(await other, "kg")["ready"]
         assert first.cancelled()
         await looker.close()
-    assert len(transport.requests) == 2 * len(PORTS)
+    assert len(transport.requests) == ASKED
 
 
 async def test_a_generator_elsewhere_gets_its_key_and_needs_no_metrics() -> None:
     def hosted(request: httpx.Request) -> httpx.Response:
-        if PORTS[request.url.port or 0] == "generator" and request.url.path == "/metrics":
+        if PORTS[request.url.port or 0] == "generator" and request.url.path != "/v1/models":
             return httpx.Response(404)
         return well(request)
 
@@ -179,6 +182,7 @@ async def test_a_generator_elsewhere_gets_its_key_and_needs_no_metrics() -> None
     async with looking(transport, generator_api_key="k3y") as looker:
         generator = of(await looker.services(), "generator")
     assert (generator["ready"], generator["in_flight"], generator["waiting"]) == (True, None, None)
+    assert (generator["model"], generator["precision"]) == ("a-model, an-adapter", "")
     keys = {PORTS[request.url.port or 0]: request.headers.get("authorization") for request in transport.requests}
     assert keys.pop("generator") == "Bearer k3y"
     assert set(keys.values()) == {None}

@@ -1,5 +1,6 @@
 import json
 import sys
+from importlib.metadata import distributions
 from pathlib import Path
 from typing import Any
 
@@ -9,6 +10,7 @@ from services.generator import launch
 from services.generator.errors import GeneratorError
 from services.generator.launch import SERVER, Command, command, read_profile
 from services.generator.settings import PROFILES, SHIPPED, GeneratorSettings
+from services.kit.cpu import Isa
 from services.kit.settings import MeshUrls
 
 
@@ -58,11 +60,84 @@ def test_host_and_port_override_the_profile(tmp_path: Path) -> None:
 
 def test_two_busy_processes_on_two_cores_do_not_spin(tmp_path: Path) -> None:
     with_model(tmp_path)
-    env = command(settings(tmp_path, threads=2, kv_cache_gib=3)).env
+    made = command(settings(tmp_path, threads=2, kv_cache_gib=0.75))
+    env = made.env
+    assert after(made.argv, "--kv-cache-memory-bytes") == str(768 * 1024**2)
     assert env["OMP_WAIT_POLICY"] == "PASSIVE"
     assert env["OMP_NUM_THREADS"] == "2"
     assert env["VLLM_CPU_OMP_THREADS_BIND"] == "nobind"
-    assert env["VLLM_CPU_KVCACHE_SPACE"] == "3"
+
+
+@pytest.mark.parametrize(
+    ("isa", "int8", "wanted", "name", "dtype", "reason"),
+    [
+        (Isa.AVX2, False, "auto", "fp32", "float32", "does not compute bfloat16 (avx2)"),
+        (Isa.AVX512_VNNI, False, "auto", "fp32", "float32", "does not compute bfloat16 (avx512_vnni)"),
+        (Isa.AVX512_BF16, False, "auto", "bf16", "bfloat16", "computes bfloat16 (avx512_bf16)"),
+        (Isa.AMX, False, "auto", "bf16", "bfloat16", "computes bfloat16 (amx)"),
+        (Isa.AVX2, True, "auto", "int8", "float32", "the fastest on this CPU (avx2)"),
+        (Isa.AMX, True, "auto", "int8", "float32", "the fastest on this CPU (amx)"),
+        (Isa.AVX2, True, "bf16", "bf16", "bfloat16", "as configured"),
+        (Isa.AMX, True, "fp32", "fp32", "float32", "as configured"),
+        (Isa.AVX2, True, "int8", "int8", "float32", "as configured"),
+    ],
+)
+def test_the_number_format_follows_the_cpu_and_is_told(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    isa: Isa,
+    int8: bool,
+    wanted: str,
+    name: str,
+    dtype: str,
+    reason: str,
+) -> None:
+    monkeypatch.setattr(launch, "instruction_set", lambda _limit: isa)
+    model = with_model(tmp_path)
+    if int8:
+        with_model(tmp_path, f"{model.name}-int8")
+    made = command(settings(tmp_path, precision=wanted))
+    assert after(made.argv, "--dtype") == dtype
+    assert after(made.argv, "--model") == str(model) + ("-int8" if name == "int8" else "")
+    told = json.loads(made.env[launch.READINESS])
+    assert (told["model"], told["device"], told["precision"]) == (model.name, "cpu", name)
+    assert reason in told["detail"]
+
+
+def test_int8_that_was_not_prepared_names_the_command_that_makes_it(tmp_path: Path) -> None:
+    with_model(tmp_path)
+    with pytest.raises(GeneratorError, match=r"prepare --int8 HuggingFaceTB/SmolLM2-135M-Instruct"):
+        command(settings(tmp_path, precision="int8"))
+
+
+def test_a_profile_that_names_its_type_keeps_it(tmp_path: Path) -> None:
+    with_model(tmp_path, "Meta-Llama-3-8B-Instruct")
+    with_model(tmp_path, "Meta-Llama-3-8B-Instruct-int8")
+    made = command(settings(tmp_path), "t4")
+    told = json.loads(made.env[launch.READINESS])
+    assert (after(made.argv, "--dtype"), told["precision"], told["device"]) == ("half", "fp16", "cuda")
+    quantised = command(settings(tmp_path, precision="int8"), "t4").argv
+    assert after(quantised, "--model").endswith("-int8")
+    assert after(quantised, "--dtype") == "half"
+
+
+def test_a_cpu_that_pretends_to_be_older_is_one_to_every_library(tmp_path: Path) -> None:
+    with_model(tmp_path)
+    made = command(settings(tmp_path, cpu_isa="avx2"))
+    assert made.argv[2] == launch.MASKED_SERVER
+    assert (made.env["ONEDNN_MAX_CPU_ISA"], made.env["ATEN_CPU_CAPABILITY"]) == ("AVX2", "avx2")
+    assert made.env["CRAGMESH_CPU_ISA"] == "avx2"
+    assert json.loads(made.env[launch.READINESS])["precision"] == "fp32"
+    assert "ONEDNN_MAX_CPU_ISA" not in command(settings(tmp_path)).env
+
+
+def test_vllm_finds_the_plugin_and_no_other(tmp_path: Path) -> None:
+    with_model(tmp_path)
+    env = command(settings(tmp_path)).env
+    found = list(distributions(path=[env["PYTHONPATH"]]))
+    points = {point.name: point for distribution in found for point in distribution.entry_points}
+    assert {point.group for point in points.values()} == {"vllm.general_plugins", "vllm.endpoint_plugins"}
+    assert sorted(points) == sorted(env["VLLM_PLUGINS"].split(","))
 
 
 def test_nothing_is_reported_and_no_hub_is_asked(tmp_path: Path) -> None:

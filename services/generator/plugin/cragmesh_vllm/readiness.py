@@ -1,0 +1,58 @@
+"""`GET /readyz`: what the server runs, in the words of the mesh's other services, once it has generated.
+
+vLLM listens after `init_state`: neither `/readyz` nor `/health` answers before the base model and every adapter have
+read a prompt and written an answer, so that no caller pays for kernels that oneDNN makes at first use.
+"""
+
+import json
+import os
+import time
+from argparse import Namespace
+from typing import Any
+
+from fastapi import FastAPI
+from starlette.datastructures import State
+from vllm import SamplingParams
+from vllm.logger import init_logger
+
+# JSON by the launcher: `model`, `device`, `precision` and `detail` of the reply.
+READINESS = "CRAGMESH_READINESS"
+# Longer than a step of the scheduler, so that a full one, a rest and decoding all have happened.
+WARM_TOKENS, WARM_ANSWER = 400, 4
+
+logger = init_logger(__name__)
+
+
+class Readiness:
+    """vLLM's endpoint plugin."""
+
+    name = "cragmesh_readiness"
+    required_tasks = ("generate",)
+
+    def attach_router(self, app: FastAPI) -> None:
+        """Add the route."""
+        reply = {"ready": True, "service": "generator", **json.loads(os.environ.get(READINESS, "{}"))}
+
+        @app.get("/readyz")
+        async def readyz() -> dict[str, Any]:
+            return reply
+
+    async def init_state(self, engine_client: Any, state: State, args: Namespace) -> None:
+        """Generate once by the base model and by each adapter."""
+        if engine_client is None:
+            return
+        began = time.monotonic()
+        adapters = [None, *state.openai_serving_models.lora_requests.values()]
+        for number, adapter in enumerate(adapters):
+            prompt = {"prompt_token_ids": _tokens(number, args)}
+            sampling = SamplingParams(max_tokens=WARM_ANSWER, temperature=0.0, ignore_eos=True, logprobs=1)
+            replies = engine_client.generate(prompt, sampling, f"warm-up-{number}", lora_request=adapter)
+            async for _ in replies:
+                pass
+        logger.info("warm after %d prompts in %.1f s", len(adapters), time.monotonic() - began)
+
+
+def _tokens(number: int, args: Namespace) -> list[int]:
+    """A prompt that no other begins with: the prefix cache would answer the second from the first."""
+    length = min(WARM_TOKENS, (args.max_model_len or WARM_TOKENS + WARM_ANSWER) - WARM_ANSWER)
+    return [100 + (number * length + place) % 20_000 for place in range(length)]

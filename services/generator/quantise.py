@@ -1,0 +1,101 @@
+"""From a model folder to one with int8 weights: run by vLLM's interpreter, as a script.
+
+Each linear layer's weights become int8 with a scale for each output channel; activations are quantised for each token
+when they are met (W8A8, "dynamic"), which takes no calibration data. Embeddings, norms and the vocabulary keep their
+type. The format is compressed-tensors', which vLLM's CPU backend computes with VNNI or AMX.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import shutil
+from collections.abc import Iterator
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+# What a folder of weights may hold beside safetensors and is of no use in another format.
+OTHER_WEIGHTS = {".safetensors", ".bin", ".gguf", ".pt", ".pth", ".onnx"}
+INDEX = "model.safetensors.index.json"
+# The largest magnitude, the same on both sides of zero.
+LEVELS = 127
+SMALLEST_SCALE = 1e-8
+
+
+def quantise(source: Path, out: Path) -> None:
+    """Write `source`'s model to `out`, a folder that exists and is empty, in int8.
+
+    Raises:
+        ValueError: the folder has no safetensors, is quantised already, or has no layer to quantise.
+    """
+    shards = sorted(source.glob("*.safetensors"))
+    if not shards:
+        raise ValueError(f"{source} holds no *.safetensors")
+    config = json.loads((source / "config.json").read_text(encoding="utf-8"))
+    if "quantization_config" in config:
+        raise ValueError(f"{source} is quantised already")
+    places: dict[str, str] = {}
+    for number, shard in enumerate(shards, start=1):
+        print(f"{shard.name} ({number} of {len(shards)})", flush=True)
+        tensors = dict(_int8(shard))
+        _save(tensors, out / shard.name)
+        places |= dict.fromkeys(tensors, shard.name)
+    if not any(name.endswith("_scale") for name in places):
+        raise ValueError(f"{source} has no layer named *_proj: its architecture is not known")
+    if len(shards) > 1:
+        (out / INDEX).write_text(json.dumps({"metadata": {}, "weight_map": places}), encoding="utf-8")
+    for path in source.iterdir():
+        if path.is_file() and path.suffix not in OTHER_WEIGHTS and path.name not in (INDEX, "manifest.json"):
+            shutil.copyfile(path, out / path.name)
+    config["quantization_config"] = _scheme()
+    (out / "config.json").write_text(json.dumps(config, indent=2) + "\n", encoding="utf-8")
+
+
+def _int8(shard: Path) -> Iterator[tuple[str, Any]]:
+    # Checked as vLLM's environment has it; the mesh's own environment may have neither.
+    torch: Any = import_module("torch")
+    safetensors: Any = import_module("safetensors")
+    with safetensors.safe_open(shard, framework="pt") as file:
+        for name in file.keys():  # noqa: SIM118 - it is no mapping
+            tensor = file.get_tensor(name)
+            if not name.endswith("_proj.weight"):
+                yield name, tensor.contiguous()
+                continue
+            weight = tensor.float()
+            scale = weight.abs().amax(1, keepdim=True).clamp(min=SMALLEST_SCALE) / LEVELS
+            yield name, (weight / scale).round().clamp(-LEVELS, LEVELS).to(torch.int8)
+            yield f"{name}_scale", scale
+
+
+def _save(tensors: dict[str, Any], path: Path) -> None:
+    import_module("safetensors.torch").save_file(tensors, path, metadata={"format": "pt"})
+
+
+def _scheme() -> dict[str, Any]:
+    """What vLLM reads of the format: https://github.com/vllm-project/compressed-tensors."""
+    eight = {"num_bits": 8, "type": "int", "symmetric": True}
+    weights = eight | {"strategy": "channel", "dynamic": False}
+    activations = eight | {"strategy": "token", "dynamic": True}
+    return {
+        "quant_method": "compressed-tensors",
+        "format": "int-quantized",
+        "quantization_status": "compressed",
+        "ignore": ["lm_head"],
+        "config_groups": {
+            "group_0": {"targets": ["Linear"], "weights": weights, "input_activations": activations},
+        },
+    }
+
+
+def main() -> None:
+    """Parse the two paths and quantise."""
+    parser = argparse.ArgumentParser(prog="python -m services.generator.quantise")
+    parser.add_argument("source", type=Path)
+    parser.add_argument("out", type=Path)
+    arguments = parser.parse_args()
+    quantise(arguments.source, arguments.out)
+
+
+if __name__ == "__main__":
+    main()

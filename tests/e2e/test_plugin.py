@@ -1,0 +1,56 @@
+"""What the mesh adds to vLLM, in vLLM's own environment."""
+
+import json
+import os
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from services.generator.launch import command
+from services.generator.settings import PLUGIN, GeneratorSettings
+
+ROOT = Path(__file__).resolve().parents[2]
+
+pytestmark = pytest.mark.e2e
+
+
+def in_vllm(*argv: str) -> str:
+    interpreter = str(GeneratorSettings().interpreter.absolute())
+    env = {**os.environ, "PYTHONPATH": f"{PLUGIN}:{ROOT}", "VLLM_PLUGINS": "", "VLLM_LOGGING_LEVEL": "ERROR"}
+    run = subprocess.run(  # noqa: S603 - our own arguments
+        (interpreter, "-W", "ignore", *argv), env=env, cwd=ROOT, capture_output=True, text=True, timeout=110
+    )
+    assert run.returncode == 0, run.stderr[-2_000:]
+    return run.stdout
+
+
+def test_adapters_add_what_vllms_own_wrapper_adds() -> None:
+    lines = in_vllm("-m", "tests.e2e.plugin_oracle").splitlines()
+    cases = [json.loads(line) for line in lines if line.startswith("{")]
+    assert len(cases) == 2 * 3 * 7
+    for case in cases:
+        ours, theirs = case["PunicaWrapperRuns"], case["PunicaWrapperCPU"]
+        # Rounding differs with the order of a sum, and bfloat16 keeps eight bits of it.
+        assert ours < (1e-4 if case["dtype"] == "float32" else 0.25), case
+        if case["batch"] != "base and adapters":
+            assert ours <= 4 * theirs + 1e-5, case
+
+
+def test_a_masked_cpu_is_older_for_vllm() -> None:
+    code = (
+        "import os; os.environ['CRAGMESH_CPU_ISA'] = 'avx2'; import cragmesh_vllm.masked, torch;"
+        "print(torch.cpu._is_avx512_supported(), torch.cpu._is_avx512_bf16_supported())"
+    )
+    assert in_vllm("-c", code).split() == ["False", "False"]
+
+
+def test_vllms_parser_takes_the_launchers_arguments() -> None:
+    made = command(GeneratorSettings())
+    code = (
+        "import sys; from vllm.entrypoints.launchers.cli_args import make_arg_parser, validate_parsed_serve_args;"
+        "from vllm.utils.argparse_utils import FlexibleArgumentParser;"
+        "args = make_arg_parser(FlexibleArgumentParser()).parse_args(sys.argv[1:]); validate_parsed_serve_args(args);"
+        "print(args.dtype, args.kv_cache_memory_bytes, args.enable_lora, args.compilation_config.custom_ops)"
+    )
+    assert in_vllm("-c", code, *made.argv[3:]).split() == ["float32", str(512 * 1024**2), "True", "['all']"]
