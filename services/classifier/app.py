@@ -147,7 +147,12 @@ def load_model(settings: ClassifierSettings) -> Model:
     loaded = svm.load(settings.classifier_model)
     encoder = Encoder(
         settings.classifier_encoder,
-        precision=choose_precision(settings.precision, threads=settings.classifier_threads),
+        precision=choose_precision(
+            settings.precision,
+            model=settings.classifier_encoder,
+            threads=settings.classifier_threads,
+            limit=settings.cpu_isa,
+        ),
         batch_tokens=settings.classifier_batch_tokens,
     )
     encoder.load()

@@ -247,6 +247,9 @@ def create_app(settings: KgSettings | None = None, *, transport: httpx.AsyncBase
 
 
 def _encoder(settings: KgSettings) -> Encoder:
-    encoder = Encoder(settings.encoder_model, precision=choose_precision(settings.precision, threads=settings.threads))
+    precision = choose_precision(
+        settings.precision, model=settings.encoder_model, threads=settings.threads, limit=settings.cpu_isa
+    )
+    encoder = Encoder(settings.encoder_model, precision=precision)
     encoder.load()
     return encoder

@@ -13,7 +13,7 @@ from services.kit.budget import Budget, current_budget
 from services.kit.concurrency import all_of
 from services.kit.encoder import Encoder, bundled_model
 from services.kit.encoders import definitions, named
-from services.kit.precision import choose_precision
+from services.kit.precision import Precision, Wanted, choose_precision
 from services.retriever.corpus import Key, PageCache, SearchablePage
 from services.retriever.pages import PageOptions, ProcessedPage, content_key, drop_duplicates, process_page
 from services.retriever.ranking import Hit, rank
@@ -25,6 +25,13 @@ MAX_QUEUED_JOBS = 64
 WARM_UP = Page(
     name="Warm-up", html="<html><body><p>" + "The first request finds all in place. " * 40 + "</p></body></html>"
 )
+
+
+def precision_for(settings: RetrieverSettings, wanted: Wanted, model: str) -> Precision:
+    """Where and in which number format an encoder runs; one that wants none has the settings' own where it can."""
+    if wanted == "auto" and not (settings.precision == "int8" and model):
+        wanted = settings.precision
+    return choose_precision(wanted, model=model, threads=settings.threads, limit=settings.cpu_isa)
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,7 +139,7 @@ class Engine:
 
     def _load(self) -> None:
         settings = self._settings
-        precision = choose_precision(settings.precision, threads=settings.threads)
+        precision = precision_for(settings, settings.precision, settings.encoder_model)
         name, usage = named(settings.encoder_model, definitions(settings.encoders_file))
         self._encoder = Encoder(settings.encoder_model, precision=precision, usage=usage)
         self._encoder.name = name
