@@ -96,7 +96,7 @@ def read_safetensors(path: Path) -> dict[str, NDArray[Any]]:
         header = json.loads(file.read(length))
     if not isinstance(header, dict):
         raise ValueError(f"{path.name} is no safetensors file")
-    tensors = {}
+    tensors: dict[str, NDArray[Any]] = {}
     for name, entry in header.items():
         if name == "__metadata__":
             continue

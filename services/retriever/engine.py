@@ -22,8 +22,15 @@ from services.retriever.workers import PageFailed, PagePool, PageTimeout
 
 # Jobs that may wait for the model; the caller's deadline drops them from the queue by itself.
 MAX_QUEUED_JOBS = 64
-WARM_UP = Page(
-    name="Warm-up", html="<html><body><p>" + "The first request finds all in place. " * 40 + "</p></body></html>"
+# As many pages as a search returns, with a table each, so that every worker process parses at least one.
+_PARAGRAPHS = "".join(
+    f"<p>Paragraph {number} finds everything in its place. {'It waits no longer than the third. ' * 12}</p>"
+    for number in range(12)
+)
+_TABLE = "<table><tr><th>request</th><th>waits</th></tr><tr><td>first</td><td>1 s</td></tr></table>"
+WARM_UPS = tuple(
+    Page(name=f"Warm-up {page}", html=f"<html lang='en'><body><h1>Page {page}</h1>{_PARAGRAPHS}{_TABLE}</body></html>")
+    for page in range(5)
 )
 
 
@@ -74,7 +81,7 @@ class Engine:
         try:
             await asyncio.to_thread(self._load)
             async with self._batcher.running():
-                await self.retrieve(RetrieveRequest(query="what is in place?", pages=(WARM_UP,)))
+                await self.retrieve(RetrieveRequest(query="what is in its place?", pages=WARM_UPS))
                 yield self
         finally:
             await asyncio.to_thread(pool.close)
