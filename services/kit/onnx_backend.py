@@ -2,7 +2,7 @@
 
 import ctypes
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, MutableMapping
 from pathlib import Path
 from typing import Any
 
@@ -38,7 +38,9 @@ class OnnxBackend:
         self._words, self._positions = model.words, model.positions
         self.nbytes = model.nbytes
         self.dimension = model.words.shape[1]
-        self.prompts: dict[str, str] = _read(folder / "config_sentence_transformers.json").get("prompts") or {}
+        self.prompts: MutableMapping[str, str] = (
+            _read(folder / "config_sentence_transformers.json").get("prompts") or {}
+        )
         self.padding_id = int(_read(folder / "config.json").get("pad_token_id") or 0)
         self.tokenizer = Tokenizer.from_file(str(folder / "tokenizer.json"))
         self.tokenizer.no_padding()

@@ -46,7 +46,10 @@ async def main(service: str) -> None:
 
 def _settings(service: str) -> Any:
     folder = Path(tempfile.mkdtemp())
-    own = {"retriever": {"qdrant_path": folder / "collections"}, "kg": {"kg_database": f"sqlite:///{folder}/kg.sqlite"}}
+    own: dict[str, dict[str, Any]] = {
+        "retriever": {"qdrant_path": folder / "collections"},
+        "kg": {"kg_database": f"sqlite:///{folder}/kg.sqlite"},
+    }
     module = importlib.import_module(f"services.{service}.settings")
     return getattr(module, f"{service.capitalize()}Settings")(threads=1, **own.get(service, {}))
 
