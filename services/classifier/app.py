@@ -32,6 +32,8 @@ from services.kit.telemetry import Metrics
 
 # English prose; only what waits is counted with it, so an estimate will do.
 CHARS_PER_TOKEN = 4
+# A short question and a long one.
+WARM_UPS = ("which request is the first?", "which of two requests that came at once was the first one of the day? " * 6)
 # Kept back for sending the reply.
 REPLY_S = 0.02
 
@@ -147,7 +149,12 @@ def load_model(settings: ClassifierSettings) -> Model:
     loaded = svm.load(settings.classifier_model)
     encoder = Encoder(
         settings.classifier_encoder,
-        precision=choose_precision(settings.precision, threads=settings.classifier_threads),
+        precision=choose_precision(
+            settings.precision,
+            model=settings.classifier_encoder,
+            threads=settings.classifier_threads,
+            limit=settings.cpu_isa,
+        ),
         batch_tokens=settings.classifier_batch_tokens,
     )
     encoder.load()
@@ -160,7 +167,9 @@ def load_model(settings: ClassifierSettings) -> Model:
     demonstrations = Demonstrations(shown, encoder.encode([example.question for example in shown]).vectors)
     thresholds = svm.read_thresholds(settings.classifier_model.with_name(svm.CARD))
     model = Model(encoder, loaded, thresholds, demonstrations)
-    model.run(["which request is the first?"])
+    model.encoder.warm_up()
+    for question in WARM_UPS:
+        model.run([question])
     return model
 
 

@@ -46,7 +46,9 @@ def fit(
     settings = settings or ClassifierSettings()
     examples = _distinct([*read_questions(), *(example for path in data for example in _trainable(path))])
     # Exact vectors: those of another number format differ in the fourth digit, which a served model bears.
-    encoder = Encoder(settings.classifier_encoder, precision=choose_precision("fp32"))
+    encoder = Encoder(
+        settings.classifier_encoder, precision=choose_precision("fp32", model=settings.classifier_encoder)
+    )
     encoder.load()
     progress(f"embedding {len(examples)} questions")
     vectors = encoder.encode([example.question for example in examples]).vectors

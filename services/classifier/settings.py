@@ -6,6 +6,8 @@ from typing import Literal
 from pydantic import Field
 
 from services.classifier.svm import MODEL
+from services.kit.cpu import IsaLimit
+from services.kit.precision import Wanted
 from services.kit.settings import KitSettings, MeshUrls
 
 
@@ -18,7 +20,9 @@ class ClassifierSettings(KitSettings, MeshUrls):
     # The encoder that the model was trained with: a folder or a hub name; empty is the MiniLM that ships in a package.
     classifier_encoder: str = ""
     # auto picks the fastest exact enough on this device, by a short measurement.
-    precision: Literal["auto", "fp32", "fp16", "bf16"] = "auto"
+    precision: Wanted = "auto"
+    # Pretend an older CPU, to see here what happens there.
+    cpu_isa: IsaLimit = ""
     # One short text keeps no more than one core busy.
     classifier_threads: int = Field(1, ge=1, le=64)
     # Tokens of one batch: larger ones make those wait that came first.

@@ -13,15 +13,19 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import sklearn
-import skops.io
 from numpy.typing import NDArray
-from sklearn.calibration import CalibratedClassifierCV
-from sklearn.feature_extraction.text import TfidfVectorizer
-from sklearn.svm import LinearSVC
 
 from services.classifier.features import MAX_CHARS, lexical
 from services.classifier.taxonomy import HEADS, Labels, Prediction
+from services.kit.imports import hidden
+
+# They import whatever of these is installed, 250 MB of it, and nothing here has a use for it.
+with hidden("pandas", "polars", "pyarrow", "pytest", "torch"):
+    import sklearn
+    import skops.io
+    from sklearn.calibration import CalibratedClassifierCV
+    from sklearn.feature_extraction.text import TfidfVectorizer
+    from sklearn.svm import LinearSVC
 
 MODE = "svm"
 MODEL = Path(__file__).parent / "model" / "classifier.skops"

@@ -34,7 +34,7 @@ def train(
     to: Annotated[Path | None, typer.Option("--out", help="Where to write; the shipped model by default.")] = None,
 ) -> None:
     """Train on the project's own questions, validate on templates kept back, and write model and card."""
-    # scikit-learn and torch take seconds to import, which no other command should wait for.
+    # scikit-learn takes seconds to import, which no other command should wait for.
     from services.classifier.fit import fit
     from services.classifier.svm import MODEL
     from services.classifier.synthesise import DataError

@@ -39,7 +39,7 @@ class ServiceHealth(Contract):
     reachable: bool = Field(description="Whether anything answered at its address.")
     model: str = Field("", description="The model or engine behind it.")
     device: str = Field("", description="`cpu`, `cuda:0` ...; empty where it does not say.")
-    precision: str = Field("", description="`fp32`, `fp16` or `bf16`; empty where it does not say.")
+    precision: str = Field("", description="`fp32`, `fp16`, `bf16` or `int8`; empty where it does not say.")
     detail: str = Field("", description="Why it is not ready, or how it was set up.")
     breaker: str = Field("", description="`closed`, `open` or `half-open`; empty for the gateway itself.")
     in_flight: Count | None = Field(None, description="Requests that it works on; null where it does not say.")

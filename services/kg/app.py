@@ -2,7 +2,7 @@
 
 import asyncio
 import time
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from typing import Any, TypedDict, cast
 
@@ -12,6 +12,7 @@ from sqlalchemy import Engine, select
 from sqlalchemy.exc import SQLAlchemyError
 
 from proto.base import FieldError, Readiness
+from proto.classify import Domain
 from proto.kg import KgCatalogue, KgExecuteRequest, KgFunction, KgKey, KgRequest, KgResponse
 from services.kg.answering import Answering
 from services.kg.domains import CATALOGUE
@@ -78,6 +79,16 @@ class StoreLook:
     def _select(self) -> None:
         with deadline(STORE_LOOK_S), self._engine.connect() as connection:
             connection.execute(select(source.c.name).limit(1)).all()
+
+
+# Names and a date that no rule reads, so that name lookup and dateparser are met; they need not be in the graph.
+WARM_UPS: Mapping[Domain, str] = {
+    "movie": "who directed inception on the 3 of may, 2010?",
+    "music": "when was adele born?",
+    "sports": "how many games did the lakers win in 2020?",
+    "finance": "what was apple's closing price on the 3 of may, 2022?",
+    "open": "when was albert einstein born?",
+}
 
 
 class State(TypedDict):
@@ -227,6 +238,9 @@ def create_app(settings: KgSettings | None = None, *, transport: httpx.AsyncBase
                 live=LiveExecutor(client("live", settings.kg_live_url), CATALOGUE) if settings.kg_live_url else None,
             )
             store = StoreLook(engine)
+            # A live API is not ours to be asked for nothing.
+            if settings.kg_live_url is None:
+                await _warm_up(answering, settings)
             try:
                 state = State(answering=answering, store=store, settings=settings, metrics=metrics, detail=detail)
                 yield cast(dict[str, Any], state)
@@ -247,6 +261,23 @@ def create_app(settings: KgSettings | None = None, *, transport: httpx.AsyncBase
 
 
 def _encoder(settings: KgSettings) -> Encoder:
-    encoder = Encoder(settings.encoder_model, precision=choose_precision(settings.precision, threads=settings.threads))
+    precision = choose_precision(
+        settings.precision, model=settings.encoder_model, threads=settings.threads, limit=settings.cpu_isa
+    )
+    encoder = Encoder(settings.encoder_model, precision=precision)
     encoder.load()
+    encoder.warm_up()
     return encoder
+
+
+async def _warm_up(answering: Answering, settings: KgSettings) -> None:
+    """Answer a question of each domain by rules, so that the first request does not pay for statements and imports."""
+    for domain, query in WARM_UPS.items():
+        request = KgRequest(query=query, domain=domain, mode="rules")
+        budget = Budget(settings.max_deadline_s)
+        try:
+            await answering.answer(
+                request, budget, write_cap_s=settings.kg_write_cap_s, execute_cap_s=settings.kg_execute_cap_s
+            )
+        except (KgError, TimeoutError) as error:
+            log.warning("the warm-up failed", domain=domain, error=str(error))

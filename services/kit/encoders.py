@@ -81,7 +81,7 @@ class EncoderPool:
         defined: what can be loaded, by name.
         max_bytes: of all weights together; the one that is wanted now stays even when it alone is larger than all
             others leave room for.
-        precision: what definitions that say `auto` are loaded in; chosen by a measurement when None.
+        choose: where and in which format a model runs, by what its definition wants and the model's place.
         make: makes an encoder of a definition, not loaded.
     """
 
@@ -90,12 +90,12 @@ class EncoderPool:
         defined: Mapping[str, EncoderDefinition],
         *,
         max_bytes: int,
-        precision: Precision | None = None,
+        choose: Callable[[Wanted, str], Precision] = lambda wanted, model: choose_precision(wanted, model=model),
         make: Callable[..., Encoder] = Encoder,
     ) -> None:
         self._defined = defined
         self._max_bytes = max_bytes
-        self._precision = precision
+        self._choose = choose
         self._make = make
         self._loaded: OrderedDict[str, Encoder] = OrderedDict()
         self._pinned: dict[str, Encoder] = {}
@@ -143,12 +143,11 @@ class EncoderPool:
             return self._loaded.get(name)
 
     def _load(self, name: str, definition: EncoderDefinition) -> Encoder:
-        if self._precision is None:
-            self._precision = choose_precision()
-        precision = self._precision
-        if definition.precision != "auto":
-            precision = choose_precision(definition.precision, device=precision.device)
-        expected = definition.parameters * precision.torch_dtype.itemsize
+        try:
+            precision = self._choose(definition.precision, definition.model)
+        except ValueError as error:
+            raise EncoderFailure(f"the encoder {name} cannot be loaded: {_one_line(error)}") from error
+        expected = definition.parameters * precision.itemsize
         if expected > self._max_bytes:
             raise EncoderFailure(
                 f"the encoder {name} needs {expected // MIB:,} MiB in {precision.dtype}, of the "

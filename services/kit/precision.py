@@ -1,26 +1,40 @@
-"""Which device and number format a model runs in, decided once at start by a short measurement.
+"""Which device and number format a model runs in, decided once at start.
 
-Measured on 300 passages of 200 characters with MiniLM, two cores with avx512_bf16: fp32 185 passages a second, bf16
-580, its vectors at a cosine of 0.9999 to fp32. Dynamic int8 quantisation is no choice here: its vectors fall to 0.986,
-and PyTorch has deprecated it.
+The bundled MiniLM runs on ONNX Runtime, in int8 where the CPU has VNNI and in fp32 elsewhere. Measured in one run on
+300 passages of 200 characters, a CPU with avx512_bf16 and VNNI: passages a second of a core, milliseconds of one query,
+and the lowest cosine to sentence-transformers' fp32.
+
+    torch           fp32   74   14.3 ms   1
+                    bf16  208    9.9 ms   0.99987
+    ONNX Runtime    fp32  114    3.4 ms   1.00000
+                    int8  235    2.2 ms   0.9993
+
+So torch in bf16 earns neither its seconds of import nor its 400 MB, and runs the bundled model only on a GPU or where
+`bf16` is asked for. Dynamic quantisation as ONNX Runtime and PyTorch offer it, with one scale for all activations, is
+no choice: its vectors fall to 0.974. `services/kit/bert.py` says what is done instead.
+
+Other models run on torch, in the faster of bf16 and fp32 by a short measurement.
 """
 
+import importlib.util
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from types import MappingProxyType
-from typing import Literal
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal
 
-import torch
+from services.kit.cpu import IsaLimit, computes_bf16, computes_int8, instruction_set
 
-Dtype = Literal["fp32", "fp16", "bf16"]
-Wanted = Literal["auto", "fp32", "fp16", "bf16"]
+if TYPE_CHECKING:
+    import torch
 
-TORCH_DTYPES: Mapping[str, torch.dtype] = MappingProxyType(
-    {"fp32": torch.float32, "fp16": torch.float16, "bf16": torch.bfloat16}
-)
-# Without one of them bfloat16 is emulated, many times slower than fp32: not worth the measurement.
-BF16_CPU_FLAGS = ("amx_bf16", "amx_tile", "avx512_bf16", "bf16", "sve_bf16")
+Dtype = Literal["fp32", "fp16", "bf16", "int8"]
+Wanted = Literal["auto", "fp32", "fp16", "bf16", "int8"]
+
+BYTES: Mapping[Dtype, int] = {"fp32": 4, "fp16": 2, "bf16": 2, "int8": 1}
+TORCH_EXTRA = "pip install 'cragmesh[torch]'"
+# Drivers tell of a GPU without torch, whose import costs a service without one seconds.
+GPU_DRIVERS = (Path("/dev/nvidia0"), Path("/dev/kfd"))
 # A smaller gain is noise on a shared machine, and fp32 is the exact one.
 MIN_GAIN = 1.1
 
@@ -34,55 +48,99 @@ class Precision:
         dtype: number format of weights and activations.
         reason: one line for people.
         measured: milliseconds of the probe by number format; empty when nothing had to be measured.
+        threads: threads within one operation; 0 leaves the runtime's own.
     """
 
     device: str
     dtype: Dtype
     reason: str
     measured: Mapping[str, float] = field(default_factory=dict)
+    threads: int = 0
 
     @property
-    def torch_dtype(self) -> torch.dtype:
-        return TORCH_DTYPES[self.dtype]
+    def itemsize(self) -> int:
+        """Bytes of a weight."""
+        return BYTES[self.dtype]
+
+    @property
+    def torch_dtype(self) -> "torch.dtype":
+        """As torch names it.
+
+        Raises:
+            ValueError: torch computes nothing in it here.
+        """
+        import torch
+
+        dtypes = {"fp32": torch.float32, "fp16": torch.float16, "bf16": torch.bfloat16}
+        if self.dtype not in dtypes:
+            raise ValueError(f"{self.dtype} is for BERT encoders on ONNX Runtime; choose bf16, fp32 or auto")
+        return dtypes[self.dtype]
+
+
+def has_torch() -> bool:
+    """Whether torch and sentence-transformers are installed; neither is imported."""
+    return all(importlib.util.find_spec(name) is not None for name in ("torch", "sentence_transformers"))
 
 
 def choose_precision(
-    wanted: Wanted = "auto", *, device: str = "", threads: int = 0, calibration_s: float = 0.3
+    wanted: Wanted = "auto",
+    *,
+    model: str = "",
+    device: str = "",
+    threads: int = 0,
+    limit: IsaLimit = "",
+    calibration_s: float = 0.3,
 ) -> Precision:
     """Choose for this process.
 
     Args:
         wanted: a number format, or `auto` for the fastest that is exact enough.
+        model: what will run; empty is the bundled MiniLM.
         device: a torch device; empty takes the first GPU, else the CPU.
-        threads: threads within one operation, set for the whole process before measuring; 0 leaves torch's own. Two
-            processes that together have more threads than cores run many times slower.
+        threads: threads within one operation; 0 leaves the runtime's own. torch's are set for the whole process before
+            measuring. Two processes that together have more threads than cores run many times slower.
+        limit: the newest instruction set that counts.
         calibration_s: the longest that measuring may take, in seconds.
 
     Raises:
-        ValueError: fp16 was asked for on a CPU, which would compute it in software.
+        ValueError: fp16 was asked for on a CPU, which would compute it in software, or int8 where no VNNI computes it.
     """
-    if threads:
-        torch.set_num_threads(threads)
-    device = device or ("cuda:0" if torch.cuda.is_available() else "cpu")
-    on_cpu = torch.device(device).type == "cpu"
+    device = device or _first_gpu() or "cpu"
+    on_cpu = device.partition(":")[0] == "cpu"
+    isa = instruction_set(limit)
     if wanted == "fp16" and on_cpu:
         raise ValueError("fp16 is for GPUs; choose bf16, fp32 or auto on a CPU")
+    if wanted == "int8" and not (on_cpu and computes_int8(isa)):
+        raise ValueError("int8 is for CPUs with AVX-512 VNNI; choose fp32 or auto")
+    if on_cpu and not model and wanted == "auto":
+        if computes_int8(isa):
+            return Precision(device, "int8", f"on ONNX Runtime; the CPU computes int8 ({isa})", threads=threads)
+        return Precision(device, "fp32", f"on ONNX Runtime; the CPU computes no int8 ({isa})", threads=threads)
+    if wanted == "int8" or (on_cpu and wanted == "fp32" and not model):
+        return Precision(device, wanted, "as configured, on ONNX Runtime", threads=threads)
+    return _on_torch(wanted, device, on_cpu, threads, computes_bf16(isa), calibration_s)
+
+
+def _on_torch(
+    wanted: Wanted, device: str, on_cpu: bool, threads: int, has_bf16: bool, calibration_s: float
+) -> Precision:
+    if not has_torch():
+        return Precision(device, "fp32", f"torch is not installed ({TORCH_EXTRA})", threads=threads)
+    if threads:
+        import torch
+
+        torch.set_num_threads(threads)
     if wanted != "auto":
-        return Precision(device, wanted, "as configured")
+        return Precision(device, wanted, "as configured", threads=threads)
     if not on_cpu:
         # The T4 has no bfloat16 units, and every later GPU is as fast in fp16.
-        return Precision(device, "fp16", "a GPU")
-    flags = [flag for flag in BF16_CPU_FLAGS if torch.cpu.get_capabilities().get(flag)]
-    if not flags:
-        return Precision(device, "fp32", "the CPU has no bfloat16 instructions")
+        return Precision(device, "fp16", "a GPU", threads=threads)
+    if not has_bf16:
+        return Precision(device, "fp32", "the CPU has no bfloat16 instructions", threads=threads)
     measured = calibrate(calibration_s)
     gain = measured["fp32"] / measured["bf16"]
-    return Precision(
-        device,
-        "bf16" if gain >= MIN_GAIN else "fp32",
-        f"bf16 is {gain:.1f} times as fast as fp32 on this CPU ({flags[0]})",
-        measured,
-    )
+    reason = f"bf16 is {gain:.1f} times as fast as fp32 on this CPU"
+    return Precision(device, "bf16" if gain >= MIN_GAIN else "fp32", reason, measured, threads)
 
 
 def calibrate(seconds: float) -> dict[str, float]:
@@ -90,10 +148,18 @@ def calibrate(seconds: float) -> dict[str, float]:
 
     The formats take turns, so that a busy moment of a shared machine does not decide.
     """
-    best = {"fp32": float("inf"), "bf16": float("inf")}
+    import torch
+
+    dtypes = {"fp32": torch.float32, "bf16": torch.bfloat16}
+    best = dict.fromkeys(dtypes, float("inf"))
     with torch.inference_mode():
-        blocks = {name: _feed_forward(TORCH_DTYPES[name]) for name in best}
-        tokens = {name: torch.ones(1_024, 384, dtype=TORCH_DTYPES[name]) for name in best}
+        blocks = {
+            name: torch.nn.Sequential(torch.nn.Linear(384, 1_536), torch.nn.GELU(), torch.nn.Linear(1_536, 384))
+            .to(dtype)
+            .eval()
+            for name, dtype in dtypes.items()
+        }
+        tokens = {name: torch.ones(1_024, 384, dtype=dtype) for name, dtype in dtypes.items()}
         for name, block in blocks.items():
             block(tokens[name])
         end = time.perf_counter() + seconds
@@ -106,6 +172,9 @@ def calibrate(seconds: float) -> dict[str, float]:
                 return best
 
 
-def _feed_forward(dtype: torch.dtype) -> torch.nn.Module:
-    block = torch.nn.Sequential(torch.nn.Linear(384, 1_536), torch.nn.GELU(), torch.nn.Linear(1_536, 384))
-    return block.to(dtype).eval()
+def _first_gpu() -> str:
+    if not any(driver.exists() for driver in GPU_DRIVERS) or not has_torch():
+        return ""
+    import torch
+
+    return "cuda:0" if torch.cuda.is_available() else ""

@@ -5,6 +5,9 @@ from typing import Literal
 from pydantic import Field, HttpUrl
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
+from services.kit.cpu import IsaLimit
+from services.kit.precision import Wanted
+
 
 class KitSettings(BaseSettings):
     """Base of a service's settings; each knob is typed, bounded and has one comment on why one would turn it."""
@@ -57,6 +60,8 @@ class EncoderSettings(BaseSettings):
     # A folder or a hub name; empty is the MiniLM that ships inside a package.
     encoder_model: str = ""
     # auto picks the fastest exact enough on this device, by a short measurement.
-    precision: Literal["auto", "fp32", "fp16", "bf16"] = "auto"
+    precision: Wanted = "auto"
+    # Pretend an older CPU, to see here what happens there; ONNX Runtime's own kernels ask the CPU and take no hint.
+    cpu_isa: IsaLimit = ""
     # Threads of one model process; two processes that both take every core run many times slower.
     threads: int = Field(2, ge=1, le=64)

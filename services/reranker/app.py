@@ -92,7 +92,9 @@ def _load(settings: RerankerSettings) -> Scorer:
     scorer = build_scorer(
         definition.scorer,
         model=definition.model,
-        precision=choose_precision(settings.precision, threads=settings.threads),
+        precision=choose_precision(
+            settings.precision, model=definition.model, threads=settings.threads, limit=settings.cpu_isa
+        ),
         batch_tokens=settings.reranker_batch_tokens,
     )
     scorer.load()

@@ -13,7 +13,7 @@ from services.kit.budget import Budget, current_budget
 from services.kit.concurrency import all_of
 from services.kit.encoder import Encoder, bundled_model
 from services.kit.encoders import definitions, named
-from services.kit.precision import choose_precision
+from services.kit.precision import Precision, Wanted, choose_precision
 from services.retriever.corpus import Key, PageCache, SearchablePage
 from services.retriever.pages import PageOptions, ProcessedPage, content_key, drop_duplicates, process_page
 from services.retriever.ranking import Hit, rank
@@ -22,9 +22,23 @@ from services.retriever.workers import PageFailed, PagePool, PageTimeout
 
 # Jobs that may wait for the model; the caller's deadline drops them from the queue by itself.
 MAX_QUEUED_JOBS = 64
-WARM_UP = Page(
-    name="Warm-up", html="<html><body><p>" + "The first request finds all in place. " * 40 + "</p></body></html>"
+# As many pages as a search returns, with a table each, so that every worker process parses at least one.
+_PARAGRAPHS = "".join(
+    f"<p>Paragraph {number} finds everything in its place. {'It waits no longer than the third. ' * 12}</p>"
+    for number in range(12)
 )
+_TABLE = "<table><tr><th>request</th><th>waits</th></tr><tr><td>first</td><td>1 s</td></tr></table>"
+WARM_UPS = tuple(
+    Page(name=f"Warm-up {page}", html=f"<html lang='en'><body><h1>Page {page}</h1>{_PARAGRAPHS}{_TABLE}</body></html>")
+    for page in range(5)
+)
+
+
+def precision_for(settings: RetrieverSettings, wanted: Wanted, model: str) -> Precision:
+    """Where and in which number format an encoder runs; one that wants none has the settings' own where it can."""
+    if wanted == "auto" and not (settings.precision == "int8" and model):
+        wanted = settings.precision
+    return choose_precision(wanted, model=model, threads=settings.threads, limit=settings.cpu_isa)
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +81,7 @@ class Engine:
         try:
             await asyncio.to_thread(self._load)
             async with self._batcher.running():
-                await self.retrieve(RetrieveRequest(query="what is in place?", pages=(WARM_UP,)))
+                await self.retrieve(RetrieveRequest(query="what is in its place?", pages=WARM_UPS))
                 yield self
         finally:
             await asyncio.to_thread(pool.close)
@@ -132,7 +146,7 @@ class Engine:
 
     def _load(self) -> None:
         settings = self._settings
-        precision = choose_precision(settings.precision, threads=settings.threads)
+        precision = precision_for(settings, settings.precision, settings.encoder_model)
         name, usage = named(settings.encoder_model, definitions(settings.encoders_file))
         self._encoder = Encoder(settings.encoder_model, precision=precision, usage=usage)
         self._encoder.name = name

@@ -235,7 +235,7 @@ def main() -> None:
     parser.add_argument("--squad-n", type=int, default=500, help="questions of squad")
     parser.add_argument("--prefilter", type=int, default=PREFILTER, help="chunks embedded for a question of fresh")
     parser.add_argument("--threads", type=int, default=2)
-    parser.add_argument("--precision", default="auto", choices=["auto", "fp32", "fp16", "bf16"])
+    parser.add_argument("--precision", default="auto", choices=["auto", "fp32", "fp16", "bf16", "int8"])
     args = parser.parse_args()
     place = os.environ.get("CRAGMESH_EVAL_DATA", "")
     if not place:

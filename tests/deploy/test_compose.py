@@ -15,6 +15,7 @@ from tests.deploy.known import all_names, bodies_mib, defaults, names, secrets
 SERVICES = ("gateway", "retriever", "reranker", "classifier", "kg", "generator")
 # Read by Compose itself, or by what is not a service of ours.
 COMPOSE_ONLY = {
+    "CRAGMESH_EXTRAS",
     "CRAGMESH_GRAFANA_IMAGE",
     "CRAGMESH_GRAFANA_PASSWORD",
     "CRAGMESH_GRAFANA_PORT",
@@ -144,6 +145,14 @@ def test_secrets_reach_only_who_reads_them(compose: Manifest) -> None:
 def test_the_gateway_has_memory_for_the_bodies_that_it_takes(compose: Manifest) -> None:
     limit = compose["services"]["gateway"]["deploy"]["resources"]["limits"]["memory"]
     assert int(limit.removesuffix("g")) * 1024 >= bodies_mib()
+
+
+def test_images_hold_torch_only_where_it_is_asked_for(compose: Manifest, compose_gpu: Manifest) -> None:
+    for name in SERVICES[:-1]:
+        extras = "" if name == "gateway" else "${CRAGMESH_EXTRAS:-}"
+        assert compose["services"][name]["build"]["args"]["EXTRAS"] == extras, name
+    for name in ("retriever", "reranker"):
+        assert compose_gpu["services"][name]["build"]["args"]["EXTRAS"] == "torch", name
 
 
 def environment(service: dict[str, Any]) -> dict[str, str]:

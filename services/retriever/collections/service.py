@@ -28,7 +28,7 @@ from services.retriever.collections.schema import EncoderRecord, Schema, ours, r
 from services.retriever.collections.search import Wanted, distinct, fused_response, lists_response
 from services.retriever.collections.sparse import query_vector
 from services.retriever.collections.store import LocalStore, ServerStore, Store
-from services.retriever.engine import Engine
+from services.retriever.engine import Engine, precision_for
 from services.retriever.settings import RetrieverSettings
 
 
@@ -52,7 +52,11 @@ class CollectionService:
     def __init__(self, settings: RetrieverSettings, engine: Engine, store: Store | None = None) -> None:
         self.default_encoder = engine.encoder.name
         defined = definitions(settings.encoders_file)
-        pool = EncoderPool(defined, max_bytes=settings.encoders_mib * MIB, precision=engine.encoder.precision)
+        pool = EncoderPool(
+            defined,
+            max_bytes=settings.encoders_mib * MIB,
+            choose=lambda wanted, model: precision_for(settings, wanted, model),
+        )
         pool.pin(self.default_encoder, engine.encoder)
         self._encoding = Encoding(pool)
         self._store = store or open_store(settings)

@@ -6,9 +6,11 @@ import numpy as np
 import pytest
 
 from services.kit import encoder as module
-from services.kit.encoder import Encoder, TokenStates, bundled_model
-from services.kit.precision import Precision
+from services.kit.cpu import computes_int8, instruction_set
+from services.kit.encoder import Encoder, Floats, TokenStates, bundled_model
+from services.kit.precision import Dtype, Precision
 from tests.unit.conftest import FP32
+from tests.unit.kit.tiny import tiny_model
 
 TEXTS = [
     "K2 was first climbed in 1954 by an Italian expedition.",
@@ -21,19 +23,65 @@ TEXTS = [
 ]
 
 
-def test_vectors_are_those_of_sentence_transformers(encoder: Encoder) -> None:
+# The bundled model by ONNX Runtime, and by sentence-transformers as any other folder's is.
+FORMATS = [("", "fp32", 0.99999), ("", "int8", 0.999), ("", "bf16", 0.999), ("folder", "fp32", 0.99999)]
+
+
+@pytest.fixture(scope="module")
+def reference() -> Floats:
     from sentence_transformers import SentenceTransformer
 
-    reference = SentenceTransformer(str(bundled_model()), device="cpu", local_files_only=True)
-    expected = reference.encode(TEXTS, normalize_embeddings=True)
-    assert np.allclose(encoder.encode(TEXTS).vectors, expected, atol=1e-5)
+    model = SentenceTransformer(str(bundled_model()), device="cpu", local_files_only=True)
+    return np.asarray(model.encode(TEXTS, normalize_embeddings=True))
 
 
-def test_bfloat16_stays_close_to_fp32(encoder: Encoder) -> None:
-    half = Encoder(precision=Precision("cpu", "bf16", "test"))
-    half.load()
-    cosines = (half.encode(TEXTS).vectors * encoder.encode(TEXTS).vectors).sum(axis=1)
-    assert cosines.min() >= 0.999
+@pytest.mark.parametrize(("place", "dtype", "closeness"), FORMATS)
+@pytest.mark.parametrize("batch_tokens", [1, 100, 4_096])
+def test_vectors_are_those_of_sentence_transformers(
+    reference: Floats, place: str, dtype: Dtype, closeness: float, batch_tokens: int
+) -> None:
+    if dtype == "int8" and not computes_int8(instruction_set()):
+        pytest.skip("this CPU computes no int8")
+    model = str(bundled_model()) if place else ""
+    encoder = Encoder(model, precision=Precision("cpu", dtype, "test"), batch_tokens=batch_tokens)
+    encoder.load()
+    assert encoder.runtime == ("ONNX Runtime" if not place and dtype != "bf16" else "torch")
+    assert (encoder.encode(TEXTS).vectors * reference).sum(axis=1).min() >= closeness
+
+
+def test_token_states_are_those_of_sentence_transformers(encoder: Encoder) -> None:
+    other = Encoder(str(bundled_model()), precision=FP32)
+    other.load()
+    ours, theirs = (each.encode(TEXTS, keep_token_states=True).token_states for each in (encoder, other))
+    assert ours is not None
+    assert theirs is not None
+    assert np.array_equal(ours.ids, theirs.ids)
+    assert np.array_equal(ours.offsets, theirs.offsets)
+    assert (ours.states * theirs.states).sum(axis=1).min() >= 0.99999
+
+
+def test_both_runtimes_have_the_same_fingerprint(encoder: Encoder) -> None:
+    other = Encoder(str(bundled_model()), precision=FP32)
+    other.load()
+    assert encoder.fingerprint == other.fingerprint
+    assert encoder.dimension == other.dimension
+
+
+def test_a_model_that_needs_torch_says_so_without_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "has_torch", lambda: False)
+    with pytest.raises(ValueError, match=r"bf16 needs torch: pip install"):
+        Encoder(precision=Precision("cpu", "bf16", "test")).load()
+
+
+def test_another_bert_runs_without_torch(monkeypatch: pytest.MonkeyPatch, tmp_path: pathlib.Path) -> None:
+    folder = str(tiny_model(tmp_path))
+    expected = Encoder(folder, precision=FP32)
+    expected.load()
+    monkeypatch.setattr(module, "has_torch", lambda: False)
+    encoder = Encoder(folder, precision=FP32)
+    encoder.load()
+    assert (expected.runtime, encoder.runtime) == ("torch", "ONNX Runtime")
+    assert np.allclose(encoder.encode(TEXTS).vectors, expected.encode(TEXTS).vectors, atol=1e-5)
 
 
 def test_vectors_are_unit_float32_in_the_order_given(encoder: Encoder) -> None:
@@ -97,7 +145,7 @@ def test_long_texts_are_cut(encoder: Encoder) -> None:
 def test_a_query_gets_the_models_query_prompt(encoder: Encoder, monkeypatch: pytest.MonkeyPatch) -> None:
     plain = encoder.encode_query("who climbed it?").vectors
     assert np.allclose(plain, encoder.encode(["who climbed it?"]).vectors, atol=1e-6)
-    monkeypatch.setitem(encoder._model.prompts, "query", "Represent this: ")
+    monkeypatch.setitem(encoder._loaded().prompts, "query", "Represent this: ")
     prompted = encoder.encode_query("who climbed it?").vectors
     assert np.allclose(prompted, encoder.encode(["Represent this: who climbed it?"]).vectors, atol=1e-6)
 

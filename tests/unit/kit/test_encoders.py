@@ -135,7 +135,7 @@ def pool() -> EncoderPool:
     defined = {name: EncoderDefinition(model=model) for name, model in
                {"a": "40", "b": "40", "c": "40", "large": "90", "gone": "broken"}.items()}  # fmt: skip
     defined["huge"] = EncoderDefinition(model="1000", parameters=1_000)
-    return EncoderPool(defined, max_bytes=100, precision=FP32, make=Weights)
+    return EncoderPool(defined, max_bytes=100, choose=lambda *_: FP32, make=Weights)
 
 
 def test_models_are_loaded_when_asked_for_and_shared(pool: EncoderPool) -> None:

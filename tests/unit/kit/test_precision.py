@@ -1,23 +1,31 @@
 """The number format is the fastest one that is exact enough, and says why."""
 
+import sys
+from pathlib import Path
+
 import pytest
 import torch
 
 from services.kit import precision
+from services.kit.cpu import Isa
 from services.kit.precision import Wanted, choose_precision
 
+OTHER = "models/bge-base-en-v1.5"
 
-def capabilities(**flags: bool) -> dict[str, object]:
-    return {"architecture": "x86_64", **flags}
+
+def cpu(monkeypatch: pytest.MonkeyPatch, isa: Isa) -> None:
+    monkeypatch.setattr(precision, "instruction_set", lambda limit="": isa)
 
 
 def measured(monkeypatch: pytest.MonkeyPatch, fp32: float, bf16: float) -> None:
     monkeypatch.setattr(precision, "calibrate", lambda seconds: {"fp32": fp32, "bf16": bf16})
 
 
-@pytest.mark.parametrize("wanted", ["fp32", "bf16"])
-def test_a_configured_format_is_not_measured(wanted: Wanted) -> None:
-    chosen = choose_precision(wanted, device="cpu")
+@pytest.mark.parametrize("model", ["", OTHER])
+@pytest.mark.parametrize("wanted", ["fp32", "bf16", "int8"])
+def test_a_configured_format_is_not_measured(monkeypatch: pytest.MonkeyPatch, wanted: Wanted, model: str) -> None:
+    cpu(monkeypatch, Isa.AVX512_BF16)
+    chosen = choose_precision(wanted, model=model, device="cpu")
     assert (chosen.dtype, chosen.measured) == (wanted, {})
 
 
@@ -26,14 +34,49 @@ def test_fp16_on_a_cpu_is_refused() -> None:
         choose_precision("fp16", device="cpu")
 
 
+@pytest.mark.parametrize(("isa", "device"), [(Isa.AVX2, "cpu"), (Isa.AVX512, "cpu"), (Isa.AMX, "cuda:0")])
+def test_int8_needs_a_cpu_that_computes_it(monkeypatch: pytest.MonkeyPatch, isa: Isa, device: str) -> None:
+    cpu(monkeypatch, isa)
+    with pytest.raises(ValueError, match="int8 is for CPUs with AVX-512 VNNI"):
+        choose_precision("int8", device=device)
+
+
 def test_a_gpu_gets_fp16() -> None:
     chosen = choose_precision(device="cuda:0")
     assert (chosen.device, chosen.dtype, chosen.torch_dtype) == ("cuda:0", "fp16", torch.float16)
 
 
+@pytest.mark.parametrize(
+    ("isa", "dtype"),
+    [(Isa.BASE, "fp32"), (Isa.AVX2, "fp32"), (Isa.AVX512, "fp32"), (Isa.AVX512_VNNI, "int8"), (Isa.AMX, "int8")],
+)
+def test_the_bundled_model_needs_no_torch(monkeypatch: pytest.MonkeyPatch, isa: Isa, dtype: str) -> None:
+    cpu(monkeypatch, isa)
+    monkeypatch.setitem(sys.modules, "torch", None)
+    monkeypatch.setattr(precision, "GPU_DRIVERS", ())
+    chosen = choose_precision(threads=3)
+    assert (chosen.device, chosen.dtype, chosen.threads, chosen.measured) == ("cpu", dtype, 3, {})
+    assert isa in chosen.reason
+
+
+def test_a_gpu_is_looked_for_where_there_is_a_driver_and_torch(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
+    monkeypatch.setattr(precision, "GPU_DRIVERS", (tmp_path / "none",))
+    assert choose_precision().device == "cpu"
+    monkeypatch.setattr(precision, "GPU_DRIVERS", (tmp_path,))
+    assert choose_precision().device == "cuda:0"
+    monkeypatch.setattr(precision, "has_torch", lambda: False)
+    assert choose_precision().device == "cpu"
+
+
+def test_an_instruction_set_can_be_left_out() -> None:
+    assert choose_precision(device="cpu", limit="avx2").dtype == "fp32"
+    assert choose_precision(model=OTHER, device="cpu", limit="avx2").measured == {}
+
+
 def test_a_cpu_without_bfloat16_is_not_measured(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(torch.cpu, "get_capabilities", lambda: capabilities(avx2=True))
-    chosen = choose_precision(device="cpu")
+    cpu(monkeypatch, Isa.AVX512_VNNI)
+    chosen = choose_precision(model=OTHER, device="cpu")
     assert (chosen.dtype, chosen.measured) == ("fp32", {})
 
 
@@ -41,18 +84,24 @@ def test_a_cpu_without_bfloat16_is_not_measured(monkeypatch: pytest.MonkeyPatch)
 def test_bfloat16_has_to_be_faster_than_noise(
     monkeypatch: pytest.MonkeyPatch, fp32: float, bf16: float, dtype: str
 ) -> None:
-    monkeypatch.setattr(torch.cpu, "get_capabilities", lambda: capabilities(avx512_bf16=True))
+    cpu(monkeypatch, Isa.AVX512_BF16)
     measured(monkeypatch, fp32, bf16)
-    chosen = choose_precision(device="cpu")
+    chosen = choose_precision(model=OTHER, device="cpu")
     assert chosen.dtype == dtype
-    assert "avx512_bf16" in chosen.reason
     assert chosen.measured == {"fp32": fp32, "bf16": bf16}
+
+
+def test_another_model_without_torch_runs_in_fp32(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(precision, "has_torch", lambda: False)
+    chosen = choose_precision(model=OTHER, device="cpu")
+    assert (chosen.dtype, chosen.measured) == ("fp32", {})
+    assert "torch is not installed" in chosen.reason
 
 
 def test_threads_are_set_for_the_process() -> None:
     before = torch.get_num_threads()
     try:
-        choose_precision("fp32", device="cpu", threads=1)
+        choose_precision("fp32", model=OTHER, device="cpu", threads=1)
         assert torch.get_num_threads() == 1
     finally:
         torch.set_num_threads(before)
@@ -62,3 +111,9 @@ def test_calibration_times_both_formats_even_without_time() -> None:
     times = precision.calibrate(0.0)
     assert set(times) == {"fp32", "bf16"}
     assert all(0 < milliseconds < float("inf") for milliseconds in times.values())
+
+
+def test_torch_has_no_int8(monkeypatch: pytest.MonkeyPatch) -> None:
+    cpu(monkeypatch, Isa.AMX)
+    with pytest.raises(ValueError, match="int8 is for BERT encoders"):
+        _ = choose_precision("int8").torch_dtype

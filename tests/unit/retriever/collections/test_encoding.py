@@ -40,7 +40,7 @@ class Slow(Encoder):
 async def encoding() -> AsyncIterator[Encoding]:
     Slow.begun, Slow.let, Slow.loads = defaultdict(threading.Event), defaultdict(threading.Event), []
     defined = {name: EncoderDefinition(model=name) for name in ("large", "other", "broken")}
-    pool = EncoderPool(defined, max_bytes=10, precision=FP32, make=Slow)
+    pool = EncoderPool(defined, max_bytes=10, choose=lambda *_: FP32, make=Slow)
     pool.pin("own", Slow("own"))
     async with Encoding(pool).running() as encoding:
         yield encoding

@@ -1,0 +1,65 @@
+"""What runs a sentence encoder's model: ONNX Runtime or torch, behind one interface."""
+
+from collections.abc import MutableMapping
+from dataclasses import dataclass, field
+from typing import Literal, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+from tokenizers import Tokenizer
+
+Floats = NDArray[np.float32]
+Ints = NDArray[np.int64]
+Pooling = Literal["mean", "cls", "lasttoken"]
+
+
+@dataclass(frozen=True, slots=True)
+class EncoderUsage:
+    """How a model wants to be used, where its files do not say or say otherwise.
+
+    Attributes:
+        pooling: of token states to a vector; the files' own when None.
+        query_instruction: put before a query; the files' query prompt when None.
+        passage_instruction: put before a passage; the files' passage prompt when None.
+        normalise: whether vectors are made unit vectors.
+        max_length: tokens of a text, special ones included; the files' own when 0.
+    """
+
+    pooling: Pooling | None = None
+    query_instruction: str | None = None
+    passage_instruction: str | None = None
+    normalise: bool = True
+    max_length: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Pass:
+    """One forward pass over a batch.
+
+    Attributes:
+        vectors: pooled states, shape (texts, d).
+        states: last hidden states, shape (texts, tokens, d); rows of padding hold anything. None where not asked for.
+    """
+
+    vectors: Floats
+    states: Floats | None = field(repr=False)
+
+
+class Backend(Protocol):
+    """A loaded model with its tokenizer, which truncates and does not pad.
+
+    Attributes:
+        runtime: its name, for people.
+        prompts: what the model's files put before a text, by `query` and `passage`.
+    """
+
+    runtime: str
+    tokenizer: Tokenizer
+    dimension: int
+    nbytes: int
+    padding_id: int
+    prompts: MutableMapping[str, str]
+
+    def run(self, ids: Ints, mask: Ints, *, keep_states: bool) -> Pass:
+        """Encode a padded batch; `ids` and `mask` have the shape (texts, tokens)."""
+        ...

@@ -1,0 +1,114 @@
+"""BERT encoders on ONNX Runtime: no torch, a fifth of its memory, and ready in a quarter of a second."""
+
+import ctypes
+import json
+from collections.abc import Mapping, MutableMapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import onnxruntime
+from tokenizers import Tokenizer
+
+from services.kit import bert
+from services.kit.backend import EncoderUsage, Ints, Pass, Pooling
+from services.kit.precision import Precision
+
+# What the modules of a sentence-transformers folder may be; a dense layer or one of its own code is for torch.
+MODULES = frozenset({"Transformer", "Pooling", "Normalize"})
+ERRORS_ONLY = 3
+DEFAULT_LENGTH = 512
+
+
+class OnnxBackend:
+    """A folder's BERT in fp32 or int8.
+
+    Raises:
+        NoBert: the folder holds another architecture, or modules that torch alone can run.
+        OSError: a file is missing.
+    """
+
+    runtime = "ONNX Runtime"
+
+    def __init__(self, folder: Path, precision: Precision, usage: EncoderUsage) -> None:
+        self._pooling = usage.pooling or _pooling(folder)
+        if self._pooling == "lasttoken":
+            raise bert.NoBert(f"{folder.name} pools by its last token")
+        model = bert.read(folder, "int8" if precision.dtype == "int8" else "fp32")
+        self._words, self._positions = model.words, model.positions
+        self.nbytes = model.nbytes
+        self.dimension = model.words.shape[1]
+        self.prompts: MutableMapping[str, str] = (
+            _read(folder / "config_sentence_transformers.json").get("prompts") or {}
+        )
+        self.padding_id = int(_read(folder / "config.json").get("pad_token_id") or 0)
+        self.tokenizer = Tokenizer.from_file(str(folder / "tokenizer.json"))
+        self.tokenizer.no_padding()
+        longest = usage.max_length or int(_read(folder / "sentence_bert_config.json").get("max_seq_length") or 0)
+        self.tokenizer.enable_truncation(min(longest or DEFAULT_LENGTH, len(self._positions)))
+        self._session = _session(model, precision.threads)
+        del model
+        _trim()
+
+    def run(self, ids: Ints, mask: Ints, *, keep_states: bool) -> Pass:
+        embedded = np.asarray(self._words[ids], np.float32) + self._positions[: ids.shape[1]]
+        (states,) = self._session.run([bert.OUTPUT], {bert.INPUT: embedded, bert.MASK: mask.astype(np.int32)})
+        if self._pooling == "cls":
+            vectors = states[:, 0]
+        else:
+            weights = mask.astype(np.float32)
+            vectors = (weights[:, None, :] @ states)[:, 0] / weights.sum(axis=1, keepdims=True)
+        return Pass(vectors, states if keep_states else None)
+
+
+def _session(model: bert.Bert, threads: int) -> onnxruntime.InferenceSession:
+    options = onnxruntime.SessionOptions()
+    options.intra_op_num_threads = threads
+    options.inter_op_num_threads = 1
+    options.log_severity_level = ERRORS_ONLY
+    # A thread that spins while it waits takes the core from the other models of the mesh.
+    options.add_session_config_entry("session.intra_op.allow_spinning", "0")
+    values = [onnxruntime.OrtValue.ortvalue_from_numpy(tensor) for tensor in model.tensors.values()]
+    options.add_external_initializers(list(model.tensors), values)
+    return onnxruntime.InferenceSession(model.graph, options, providers=["CPUExecutionProvider"])
+
+
+def _trim() -> None:
+    """Give back what the making of the graph has freed, which glibc keeps: 16 MB."""
+    trim = getattr(ctypes.CDLL(None), "malloc_trim", None)
+    if trim is not None:
+        trim(0)
+
+
+def _pooling(folder: Path) -> Pooling:
+    """How the folder's files pool; the mean where they do not say, as sentence-transformers has it."""
+    modules = json.loads(path.read_text("utf-8")) if (path := folder / "modules.json").is_file() else []
+    kinds = [str(module["type"]).rpartition(".")[2] for module in modules]
+    if unknown := set(kinds) - MODULES:
+        raise bert.NoBert(f"{folder.name} has the modules {', '.join(sorted(unknown))}")
+    for module, kind in zip(modules, kinds, strict=True):
+        if kind == "Pooling":
+            return _pooling_mode(_read(folder / module["path"] / "config.json"), folder.name)
+    return "mean"
+
+
+def _pooling_mode(config: Mapping[str, Any], name: str) -> Pooling:
+    modes = [key for key, value in config.items() if key.startswith("pooling_mode") and value is True]
+    modes = modes or [f"pooling_mode_{config.get('pooling_mode')}"]
+    known: dict[str, Pooling] = {
+        "pooling_mode_mean_tokens": "mean",
+        "pooling_mode_mean": "mean",
+        "pooling_mode_cls_token": "cls",
+        "pooling_mode_cls": "cls",
+        "pooling_mode_lasttoken": "lasttoken",
+    }
+    if len(modes) != 1 or modes[0] not in known:
+        raise bert.NoBert(f"{name} pools by {', '.join(modes)}")
+    return known[modes[0]]
+
+
+def _read(path: Path) -> dict[str, Any]:
+    if not path.is_file():
+        return {}
+    content = json.loads(path.read_text(encoding="utf-8"))
+    return content if isinstance(content, dict) else {}

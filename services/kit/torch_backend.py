@@ -1,0 +1,67 @@
+"""Any sentence-transformers model on torch: production encoders, GPUs, and CPUs that are asked for bfloat16."""
+
+from collections.abc import MutableMapping
+from pathlib import Path
+from typing import Any
+
+import torch
+from sentence_transformers import SentenceTransformer
+from tokenizers import Tokenizer
+
+from services.kit.backend import EncoderUsage, Ints, Pass, Pooling
+from services.kit.precision import Precision
+
+
+class TorchBackend:
+    """The model's own modules run: pooling and prompts are those of its files, but where `EncoderUsage` says otherwise.
+
+    Raises:
+        OSError: there is no such model.
+        ValueError: its tokenizer has no fast form, or it has no pooling to change.
+    """
+
+    runtime = "torch"
+
+    def __init__(self, place: str, name: str, precision: Precision, usage: EncoderUsage, *, offline: bool) -> None:
+        model: Any = SentenceTransformer(
+            place,
+            device=precision.device,
+            model_kwargs={"dtype": precision.torch_dtype},
+            local_files_only=offline or Path(place).is_dir(),
+        ).eval()
+        backend = getattr(model.tokenizer, "backend_tokenizer", None)
+        if backend is None:
+            raise ValueError(f"{name} has no fast tokenizer")
+        # A copy, because truncation and padding are state of a tokenizer and the model's own must keep its own.
+        self.tokenizer = Tokenizer.from_str(backend.to_str())
+        self.tokenizer.no_padding()
+        self.tokenizer.enable_truncation(usage.max_length or int(model.max_seq_length or 512))
+        if usage.pooling:
+            _pool_by(model, usage.pooling, name)
+        self._model = model
+        self.dimension = int(model.get_embedding_dimension())
+        self.nbytes = sum(parameter.nbytes for parameter in model.parameters())
+        self.padding_id = int(model.tokenizer.pad_token_id)
+        self.prompts: MutableMapping[str, str] = model.prompts
+
+    def run(self, ids: Ints, mask: Ints, *, keep_states: bool) -> Pass:
+        device = self._model.device
+        with torch.inference_mode():
+            output = self._model(
+                {
+                    "input_ids": torch.from_numpy(ids).to(device),
+                    "attention_mask": torch.from_numpy(mask).to(device),
+                }
+            )
+            vectors = output["sentence_embedding"].float().cpu().numpy()
+            states = output["token_embeddings"].float().cpu().numpy() if keep_states else None
+        return Pass(vectors, states)
+
+
+def _pool_by(model: Any, pooling: Pooling, name: str) -> None:
+    """Have the model pool in another way than its files say, or say nothing of."""
+    for module in model:
+        if hasattr(module, "pooling_mode"):
+            module.pooling_mode = pooling
+            return
+    raise ValueError(f"{name} has no pooling that could be {pooling!r}")

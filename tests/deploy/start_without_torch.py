@@ -1,0 +1,59 @@
+"""Start a service, ask it once, and print which packages of torch's its processes have imported.
+
+    python -m tests.deploy.start_without_torch SERVICE [hidden]
+
+With `hidden` they cannot be imported at all, as in an image.
+"""
+
+import asyncio
+import contextlib
+import importlib
+import json
+import sys
+import tempfile
+from pathlib import Path
+from typing import Any
+
+import httpx
+from asgi_lifespan import LifespanManager
+
+from services.kit.imports import hidden
+
+HEAVY = ("torch", "transformers", "sentence_transformers", "FlagEmbedding", "pandas", "matplotlib")
+PAGE = {"name": "K2", "html": "<html><body><p>K2 was first climbed in 1954 by an Italian expedition.</p></body></html>"}
+ASK: dict[str, tuple[str, dict[str, Any]]] = {
+    "retriever": ("/retrieve", {"query": "when was k2 first climbed?", "pages": [PAGE]}),
+    "reranker": ("/rerank", {"query": "when was k2 first climbed?", "documents": ["In 1954.", "Never."]}),
+    "classifier": ("/classify", {"query": "when was k2 first climbed?"}),
+    "kg": ("/kg/query", {"query": "who directed inception?", "domain": "movie", "mode": "rules"}),
+}
+
+
+async def main(service: str) -> None:
+    app = importlib.import_module(f"services.{service}.app").create_app(_settings(service))
+    async with LifespanManager(app, startup_timeout=120) as manager:
+        transport = httpx.ASGITransport(app=manager.app)
+        async with httpx.AsyncClient(transport=transport, base_url="http://service") as client:
+            path, body = ASK[service]
+            response = await client.post(path, json=body)
+            response.raise_for_status()
+        imported = set(sys.modules)
+        if service == "retriever":
+            pool = manager._state["engine"].pages
+            imported |= set(await pool.run(eval, "list(__import__('sys').modules)", timeout_s=10))
+    print(json.dumps(sorted(imported & set(HEAVY))))
+
+
+def _settings(service: str) -> Any:
+    folder = Path(tempfile.mkdtemp())
+    own: dict[str, dict[str, Any]] = {
+        "retriever": {"qdrant_path": folder / "collections"},
+        "kg": {"kg_database": f"sqlite:///{folder}/kg.sqlite"},
+    }
+    module = importlib.import_module(f"services.{service}.settings")
+    return getattr(module, f"{service.capitalize()}Settings")(threads=1, **own.get(service, {}))
+
+
+if __name__ == "__main__":
+    with hidden(*HEAVY) if sys.argv[2:] else contextlib.nullcontext():
+        asyncio.run(main(sys.argv[1]))
