@@ -3,9 +3,11 @@
 import os
 import signal
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import settings
+from xdist.scheduler import LoadScopeScheduling
 
 HERE = Path(__file__).parent
 # By the beginning of their path: the tests that one worker takes together, since they share what is costly to start;
@@ -41,21 +43,29 @@ def anyio_backend() -> str:
     return "asyncio"
 
 
-# Before xdist's own hook, which writes the groups into the tests' names.
-@pytest.hookimpl(tryfirst=True)
+class ByGroup(LoadScopeScheduling):
+    """Gives a worker a whole group at a time."""
+
+    def _split_scope(self, nodeid: str) -> str:
+        path = nodeid.split("::", 1)[0].removeprefix(f"{HERE.name}/")
+        group = next((group for start, group in GROUPS.items() if path.startswith(start)), path)
+        return group or nodeid
+
+
+# pytest-xdist 3.8 has a distribution by marks, which writes them into names that pytest 9 no longer lets it change.
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> ByGroup:
+    config.option.loadscopereorder = False
+    return ByGroup(config, log)
+
+
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Name each test's group, and put the longest groups first."""
-    if not config.getoption("loadgroup", False):
+    """Put the longest groups first, for the workers."""
+    if not hasattr(config, "workerinput"):
         return
-    starts = tuple(GROUPS)
+    starts = (*GROUPS, "")
 
     def place(item: pytest.Item) -> int:
         path = item.path.relative_to(HERE).as_posix()
-        return next((number for number, start in enumerate(starts) if path.startswith(start)), len(starts))
+        return next(number for number, start in enumerate(starts) if path.startswith(start))
 
-    for item in items:
-        found = place(item)
-        path = item.path.relative_to(HERE).as_posix()
-        if group := GROUPS[starts[found]] if found < len(starts) else path:
-            item.add_marker(pytest.mark.xdist_group(group))
     items.sort(key=place)

@@ -1,9 +1,7 @@
 """The real embedded mesh as processes: real vLLM, real encoder, real HTTP, on ports of its own."""
 
 import os
-import socket
 from collections.abc import AsyncIterator
-from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -14,6 +12,7 @@ from services.cli.processes import Process, members
 from services.cli.services import Launch, Service, embedded
 from services.cli.supervisor import Supervisor
 from services.kit.settings import MeshUrls
+from tests.ports import free_ports
 
 ROOT = Path(__file__).resolve().parents[2]
 NAMES = ("gateway", "retriever", "reranker", "classifier", "kg", "generator")
@@ -43,12 +42,7 @@ def anyio_backend() -> str:
 
 @pytest.fixture(scope="session")
 def ports() -> dict[str, int]:
-    """Ports that were free a moment ago."""
-    with ExitStack() as stack:
-        sockets = {name: stack.enter_context(socket.socket()) for name in NAMES}
-        for bound in sockets.values():
-            bound.bind(("127.0.0.1", 0))
-        return {name: bound.getsockname()[1] for name, bound in sockets.items()}
+    return dict(zip(NAMES, free_ports(len(NAMES)), strict=True))
 
 
 @pytest.fixture(scope="session")

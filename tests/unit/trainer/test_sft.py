@@ -107,7 +107,7 @@ def test_killed_and_resumed_it_ends_as_if_nothing_had_happened(
     with subprocess.Popen(argv, stdout=subprocess.PIPE, text=True, cwd=ROOT) as process:  # noqa: S603
         assert process.stdout is not None
         for line in process.stdout:
-            if int(line) >= 11:
+            if int(line) >= killed.LAST:
                 process.kill()
                 break
     assert process.returncode == -9

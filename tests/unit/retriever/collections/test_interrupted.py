@@ -4,7 +4,6 @@ import asyncio
 import contextlib
 import os
 import signal
-import socket
 import sqlite3
 import subprocess
 import sys
@@ -17,6 +16,7 @@ import httpx
 import pytest
 from qdrant_client import QdrantClient
 
+from tests.ports import free_port
 from tests.unit.retriever.collections.conftest import MINILM, running, settings
 
 pytestmark = [pytest.mark.anyio, pytest.mark.slow, pytest.mark.timeout(400)]
@@ -41,9 +41,7 @@ class Process:
     """A retriever over a folder."""
 
     def __init__(self, folder: Path) -> None:
-        with socket.socket() as probe:
-            probe.bind(("127.0.0.1", 0))
-            port = probe.getsockname()[1]
+        port = free_port()
         self.url = f"http://127.0.0.1:{port}"
         settings = {
             "CRAGMESH_RETRIEVER_PORT": str(port),
