@@ -26,7 +26,8 @@ GROUPS = {
 
 # Read by the libraries that compute, when they are imported. A worker has one core: a second thread would wait for the
 # other worker's.
-for variable in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"):
+THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS")
+for variable in THREADS:
     os.environ.setdefault(variable, "1")
 
 # Whether an example is slow is for the benches to say: a busy machine must not fail a test.

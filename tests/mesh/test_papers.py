@@ -47,7 +47,7 @@ QUESTION = {"query": "Why are there <i>two</i> high waters a day?", "body": "<p>
 
 @pytest.fixture(scope="module")
 async def retriever(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Any]:
-    settings = RetrieverSettings(qdrant_path=tmp_path_factory.mktemp("collections"), page_workers=1)
+    settings = RetrieverSettings(qdrant_path=tmp_path_factory.mktemp("collections"), page_workers=1, threads=1)
     app = create_app(settings)
     async with mesh_of({"retriever": app}, GatewaySettings()) as (mesh, _):
         counted: list[int] = []
