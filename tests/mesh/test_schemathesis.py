@@ -35,7 +35,7 @@ CHECKS: list[Callable[..., Any]] = [
     response_schema_conformance,
     status_code_conformance,
 ]
-fuzzed = settings(max_examples=25, deadline=None, derandomize=True, suppress_health_check=list(HealthCheck))
+fuzzed = settings(max_examples=12, deadline=None, derandomize=True, suppress_health_check=list(HealthCheck))
 
 
 @pytest.fixture(scope="module")
