@@ -10,11 +10,13 @@ MAKEFLAGS += --no-print-directory
 # An interpreter for .venv, 3.11 to 3.13: `make setup PYTHON=python3.12`.
 PYTHON ?= $(shell command -v python3.11 || command -v python3.12 || command -v python3.13 || command -v python3 || echo python3)
 BIN := .venv/bin
+# Processes that share the tests among them: they are bound by the CPU, and the real mesh wants some of it too.
+WORKERS ?= 2
 # Read from pyproject.toml, so that there is one pin.
 TORCH := $(shell sed -n 's/^ *"\(torch==[^"]*\)".*/\1/p' pyproject.toml | head -n 1)
 STAMP := .setup/installed-$(shell cksum < pyproject.toml | tr -d ' ')
 
-.PHONY: help setup generator demo up down status logs lint format test test-fast contracts bench bench-ranking bench-records bench-names bench-kg eval-kg bench-classifier eval-classifier eval eval-answers eval-check eval-baseline train-data train-adapters bench-training bench-adapters test-page audit saturation eval-calculator eval-embedded eval-pages fit-confidence eval-corpus bench-index eval-papers eval-premise fuzz-calculator injection hang-up overload load rolling-restart k8s-check compose-check compose-test wheels clean distclean
+.PHONY: help setup generator demo up down status logs lint format test test-fast test-isa contracts bench bench-ranking bench-records bench-names bench-kg eval-kg bench-classifier eval-classifier eval eval-answers eval-check eval-baseline train-data train-adapters bench-training bench-adapters test-page audit saturation eval-calculator eval-embedded eval-pages fit-confidence eval-corpus bench-index eval-papers eval-premise fuzz-calculator injection hang-up overload load rolling-restart k8s-check compose-check compose-test wheels clean distclean
 
 help: ## Show this list.
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  %-16s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
@@ -73,11 +75,17 @@ format: setup ## Rewrite the code in the project's style.
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
-test: setup generator lint ## Check everything, with the real mesh and the real vLLM.
-	$(BIN)/python -m pytest -m "not page"
+# The types are checked beside the tests: what each prints comes in one piece.
+test: setup generator ## Check everything, with the real mesh and the real vLLM.
+	@$(MAKE) lint > .setup/lint.log 2>&1 & lint=$$!; \
+	failed=0; $(BIN)/python -m pytest -m "not page" -n $(WORKERS) || failed=$$?; \
+	wait $$lint || failed=$$?; cat .setup/lint.log; exit $$failed
+
+test-isa: setup generator ## Run the mesh's tests as older CPUs would, each that this one can play.
+	$(BIN)/python -m tests.isa $(ARGS)
 
 test-fast: setup ## Run the tests that need no running mesh and no model.
-	$(BIN)/python -m pytest -m "not e2e and not slow and not page"
+	$(BIN)/python -m pytest -m "not e2e and not slow and not page" -n $(WORKERS)
 
 contracts: setup ## Generate the OpenAPI and proto3 files from the contracts.
 	@$(BIN)/cragmesh contracts

@@ -157,7 +157,7 @@ class AnswerResponse(Contract):
     citations: tuple[Citation, ...] = Field((), description="What it rests on, best first.")
     classification: Classification | None = Field(None, description="What kind of question it was taken for.")
     kg: KgResponse | None = Field(None, description="What the knowledge graph was asked and said.")
-    signals: dict[str, float] = Field(
+    signals: dict[str, Annotated[float, Field(allow_inf_nan=False)]] = Field(
         default_factory=dict, description="What the confidence was computed from, by name; empty where it was not."
     )
     degraded: tuple[Degradation, ...] = Field((), description="What was missing; empty when all went well.")

@@ -1,9 +1,34 @@
-"""What all tests share."""
+"""What all tests share, and how the workers of `make test` share them."""
 
+import os
 import signal
+from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import settings
+from xdist.scheduler import LoadScopeScheduling
+
+HERE = Path(__file__).parent
+# By the beginning of their path: the tests that one worker takes together, since they share what is costly to start;
+# under the empty name each goes alone. The longest come first, so that no worker is left with one at the end. All other
+# tests go file by file.
+GROUPS = {
+    "e2e/test_mesh.py": "e2e",
+    "unit/retriever/collections/test_interrupted.py": "",
+    "unit/evaluator/test_run.py": "",
+    "unit/trainer/test_sft.py": "training",
+    "deploy/test_load_limits.py": "",
+    "mesh/test_schemathesis.py": "schemathesis",
+    "mesh/": "mesh",
+    "unit/retriever/collections/": "collections",
+}
+
+# Read by the libraries that compute, when they are imported. A worker has one core: a second thread would wait for the
+# other worker's.
+THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS")
+for variable in THREADS:
+    os.environ.setdefault(variable, "1")
 
 # Whether an example is slow is for the benches to say: a busy machine must not fail a test.
 settings.register_profile("untimed", deadline=None)
@@ -17,3 +42,31 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
 @pytest.fixture
 def anyio_backend() -> str:
     return "asyncio"
+
+
+class ByGroup(LoadScopeScheduling):
+    """Gives a worker a whole group at a time."""
+
+    def _split_scope(self, nodeid: str) -> str:
+        path = nodeid.split("::", 1)[0].removeprefix(f"{HERE.name}/")
+        group = next((group for start, group in GROUPS.items() if path.startswith(start)), path)
+        return group or nodeid
+
+
+# pytest-xdist 3.8 has a distribution by marks, which writes them into names that pytest 9 no longer lets it change.
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> ByGroup:
+    config.option.loadscopereorder = False
+    return ByGroup(config, log)
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Put the longest groups first, for the workers."""
+    if not hasattr(config, "workerinput"):
+        return
+    starts = (*GROUPS, "")
+
+    def place(item: pytest.Item) -> int:
+        path = item.path.relative_to(HERE).as_posix()
+        return next(number for number, start in enumerate(starts) if path.startswith(start))
+
+    items.sort(key=place)

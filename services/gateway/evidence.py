@@ -93,11 +93,11 @@ def from_hit(hit: SearchHit, page: int) -> Evidence:
 
 def harmless(text: str) -> str:
     """A text that can neither close its fence nor speak the chat template's language, and hides nothing."""
-    text = _CONTROL_TOKEN.sub(" ", _CONTROL.sub(" ", _INVISIBLE.sub("", text)))
+    text = _FENCE.sub("&lt;", _CONTROL_TOKEN.sub(" ", _CONTROL.sub(" ", _INVISIBLE.sub("", text))))
     if _CONTROL_TOKEN.search(text):
-        # What was cut out stood between the halves of another; nobody writes so by chance.
-        text = _HALF_TOKEN.sub(" ", _CONTROL_TOKEN.sub(" ", text))
-    return _FENCE.sub("&lt;", text)
+        # What was replaced stood between the halves of another token; nobody writes so by chance.
+        text = _FENCE.sub("&lt;", _HALF_TOKEN.sub(" ", _CONTROL_TOKEN.sub(" ", text)))
+    return text
 
 
 def asked(query: str) -> str:

@@ -107,9 +107,8 @@ class Run:
             self.timings[name] = self._with_earlier(name, timing)
             status: StageStatus = "skipped" if failed == "superseded" else "degraded" if failed else "done"
             left_ms = self.budget.left() * 1000
-            self._tell(
-                StageEvent(stage=name, status=status, timing=timing, left_ms=left_ms, detail=failed or stage.detail)
-            )
+            event = StageEvent(stage=name, status=status, timing=timing, left_ms=left_ms, detail=failed or stage.detail)
+            self._tell(event, at_ms=start_ms)
 
     def _with_earlier(self, name: str, timing: StageTiming) -> StageTiming:
         """A stage that runs again, for the graph and then for the web, counts for all that it took."""
@@ -159,11 +158,11 @@ class Run:
             llm_calls=self.llm_calls, prompt_tokens=self.prompt_tokens, completion_tokens=self.completion_tokens
         )
 
-    def _tell(self, event: StageEvent) -> None:
+    def _tell(self, event: StageEvent, *, at_ms: float | None = None) -> None:
         self.listener(event)
         if self.recorder and event.status != "started":
             kind: TraceKind = "skipped" if event.status == "skipped" else "stage"
             detail = f"failed: {event.detail}" if event.status == "degraded" else event.detail
-            elapsed_ms = event.timing.elapsed_ms
-            at_ms = event.timing.start_ms if elapsed_ms else self.budget.elapsed_ms()
-            self.recorder.note(kind, at_ms, event.stage, detail, elapsed_ms=elapsed_ms)
+            # Not the rounded start of the event's timing, which may lie before the plan that led to the stage.
+            started_ms = self.budget.elapsed_ms() if at_ms is None else at_ms
+            self.recorder.note(kind, started_ms, event.stage, detail, elapsed_ms=event.timing.elapsed_ms)

@@ -2,7 +2,6 @@
 
 import json
 import re
-import socket
 import subprocess
 import sys
 import time
@@ -19,6 +18,7 @@ from services.cli.contracts import APPS
 from services.kit.telemetry import Metrics
 from tests.deploy import exported
 from tests.deploy.conftest import ROOT, run, tool
+from tests.ports import free_port
 
 FOLDER = ROOT / "deploy" / "observability"
 # May be away: it runs only where collections are kept on a server.
@@ -166,12 +166,6 @@ def test_the_dashboards_queries_are_promql() -> None:
     assert result.returncode == 0, result.stdout + result.stderr
 
 
-def free_port() -> int:
-    with socket.socket() as bound:
-        bound.bind(("127.0.0.1", 0))
-        return int(bound.getsockname()[1])
-
-
 @contextmanager
 def process(*argv: str, env: dict[str, str] | None = None) -> Iterator[subprocess.Popen[bytes]]:
     started = subprocess.Popen(argv, cwd=ROOT, env=env, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)  # noqa: S603
@@ -239,7 +233,7 @@ def test_a_real_prometheus_scrapes_a_real_gateway_and_sees_the_engine_die(tmp_pa
             reply.raise_for_status()
             return list(reply.json()["data"]["result"])
 
-        until("both are scraped", 40, lambda: len(query("up == 1")) == 2)
+        until("both are scraped", 90, lambda: len(query("up == 1")) == 2)
         asked = {"query": "How tall is the lighthouse?", "evidence": ["The lighthouse is 43 metres tall."]}
         answered = http.post(f"http://127.0.0.1:{gateway}/answer", json=asked | {"strategy": "naive-rag"})
         assert answered.status_code == 200

@@ -1,9 +1,6 @@
 """The real embedded mesh as processes: real vLLM, real encoder, real HTTP, on ports of its own."""
 
-import os
-import socket
 from collections.abc import AsyncIterator
-from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -14,6 +11,8 @@ from services.cli.processes import Process, members
 from services.cli.services import Launch, Service, embedded
 from services.cli.supervisor import Supervisor
 from services.kit.settings import MeshUrls
+from tests.conftest import THREADS
+from tests.ports import free_ports
 
 ROOT = Path(__file__).resolve().parents[2]
 NAMES = ("gateway", "retriever", "reranker", "classifier", "kg", "generator")
@@ -43,12 +42,7 @@ def anyio_backend() -> str:
 
 @pytest.fixture(scope="session")
 def ports() -> dict[str, int]:
-    """Ports that were free a moment ago."""
-    with ExitStack() as stack:
-        sockets = {name: stack.enter_context(socket.socket()) for name in NAMES}
-        for bound in sockets.values():
-            bound.bind(("127.0.0.1", 0))
-        return {name: bound.getsockname()[1] for name, bound in sockets.items()}
+    return dict(zip(NAMES, free_ports(len(NAMES)), strict=True))
 
 
 @pytest.fixture(scope="session")
@@ -56,17 +50,21 @@ async def mesh(ports: dict[str, int], tmp_path_factory: pytest.TempPathFactory) 
     urls = {name: f"http://127.0.0.1:{port}" for name, port in ports.items()}
     env = {f"CRAGMESH_{name.upper()}_URL": url for name, url in urls.items()}
     env |= {"CRAGMESH_GENERATOR_PORT": str(ports["generator"])}
-    os.environ["CRAGMESH_GENERATOR_PORT"] = env["CRAGMESH_GENERATOR_PORT"]
     table = embedded(MeshUrls.model_validate({f"{name}_url": url for name, url in urls.items() if name != "generator"}))
     services = [replace(_with(service, env), url=urls[service.name]) for service in table if service.name in NAMES]
     supervisor = Supervisor(services, tmp_path_factory.mktemp("run"), cwd=ROOT)
-    try:
-        await supervisor.up()
-        # The launcher reads it when the generator starts; other tests must not.
-        del os.environ["CRAGMESH_GENERATOR_PORT"]
-        yield RealMesh(urls, supervisor)
-    finally:
-        await supervisor.down()
+    with pytest.MonkeyPatch.context() as patch:
+        # These processes are as a user's: what holds the tests themselves to one core is not for them.
+        for variable in THREADS:
+            patch.delenv(variable, raising=False)
+        try:
+            # The launcher reads it when the generator starts; other tests must not.
+            with pytest.MonkeyPatch.context() as starting:
+                starting.setenv("CRAGMESH_GENERATOR_PORT", env["CRAGMESH_GENERATOR_PORT"])
+                await supervisor.up()
+            yield RealMesh(urls, supervisor)
+        finally:
+            await supervisor.down()
 
 
 def _with(service: Service, env: dict[str, str]) -> Service:

@@ -16,11 +16,20 @@ GENERATOR = "http://127.0.0.1:8005"
 REPEATS = 5
 
 
-async def running_requests(http: httpx.AsyncClient, generator: str = GENERATOR) -> float:
+async def counts(http: httpx.AsyncClient, generator: str = GENERATOR) -> tuple[float, float]:
+    """vLLM's own counts of the requests that it works on, and of those that it has worked off."""
+    lines = (await http.get(f"{generator}/metrics")).text.splitlines()
+
+    def total(name: str) -> float:
+        return sum(float(line.rsplit(" ", 1)[1]) for line in lines if line.startswith(name))
+
+    return total("vllm:num_requests_running"), total("vllm:request_success_total")
+
+
+async def running_requests(http: httpx.AsyncClient) -> float:
     """vLLM's own count of the requests that it works on."""
-    text = (await http.get(f"{generator}/metrics")).text
-    lines = [line for line in text.splitlines() if line.startswith("vllm:num_requests_running")]
-    return sum(float(line.rsplit(" ", 1)[1]) for line in lines)
+    running, _ = await counts(http)
+    return running
 
 
 async def hang_up(words: int, number: int, http: httpx.AsyncClient) -> float:

@@ -93,11 +93,13 @@ async def running(to_generator: ToGenerator, tmp_path_factory: pytest.TempPathFa
     graph = tmp_path_factory.mktemp("kg") / "demo.sqlite"
     async with AsyncExitStack() as stack:
         apps = {
-            "retriever": create_retriever(RetrieverSettings(qdrant_path=tmp_path_factory.mktemp("collections"))),
-            "reranker": create_reranker(RerankerSettings()),
-            "classifier": create_classifier(ClassifierSettings()),
+            "retriever": create_retriever(
+                RetrieverSettings(qdrant_path=tmp_path_factory.mktemp("collections"), threads=1)
+            ),
+            "reranker": create_reranker(RerankerSettings(threads=1)),
+            "classifier": create_classifier(ClassifierSettings(threads=1)),
             "kg": create_kg(
-                KgSettings(kg_database=f"sqlite:///{graph}", generator_url=HttpUrl(HOSTS["generator_url"])),
+                KgSettings(kg_database=f"sqlite:///{graph}", generator_url=HttpUrl(HOSTS["generator_url"]), threads=1),
                 transport=to_generator,
             ),
         }

@@ -27,7 +27,7 @@ WINDMILL = {
 
 @pytest.fixture(scope="module")
 async def retriever(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Any]:
-    app = create_app(RetrieverSettings(qdrant_path=tmp_path_factory.mktemp("collections"), page_workers=1))
+    app = create_app(RetrieverSettings(qdrant_path=tmp_path_factory.mktemp("collections"), page_workers=1, threads=1))
     async with LifespanManager(app, startup_timeout=60, shutdown_timeout=30) as manager:
         transport = httpx.ASGITransport(manager.app)
         async with httpx.AsyncClient(transport=transport, base_url="http://retriever", timeout=60) as client:

@@ -57,13 +57,19 @@ async def sent(
     return services.generator.requests
 
 
-@pytest.mark.parametrize("strategy", NAMES)
 @pytest.mark.parametrize("attack", ATTACKS, ids=lambda attack: f"{attack.id} {attack.technique}")
 async def test_an_attack_stays_inside_its_fence(
-    services: Services, gateway: httpx.AsyncClient, graph_row: list[str], attack: Attack, strategy: str
+    services: Services, gateway: httpx.AsyncClient, graph_row: list[str], attack: Attack
 ) -> None:
-    requests = await sent(services, gateway, attack, strategy, graph_row)
-    assert requests
+    for strategy in NAMES:
+        services.generator.requests.clear()
+        graph_row.clear()
+        requests = await sent(services, gateway, attack, strategy, graph_row)
+        assert requests, strategy
+        stays_inside(attack, requests)
+
+
+def stays_inside(attack: Attack, requests: list[dict[str, Any]]) -> None:
     for message in (message for body in requests for message in body["messages"]):
         text = message["content"]
         assert not CONTROL.search(text)

@@ -81,10 +81,10 @@ async def test_an_answer_is_counted_by_what_it_was(services: Services) -> None:
 
 TOKEN = "t0ken"  # noqa: S105 - a test's
 INSIDE: dict[str, Callable[[], FastAPI]] = {
-    "retriever": lambda: create_retriever(RetrieverSettings(mesh_token=TOKEN)),
-    "reranker": lambda: create_reranker(RerankerSettings(mesh_token=TOKEN)),
-    "classifier": lambda: create_classifier(ClassifierSettings(mesh_token=TOKEN)),
-    "kg": lambda: create_kg(KgSettings(mesh_token=TOKEN)),
+    "retriever": lambda: create_retriever(RetrieverSettings(mesh_token=TOKEN, threads=1)),
+    "reranker": lambda: create_reranker(RerankerSettings(mesh_token=TOKEN, threads=1)),
+    "classifier": lambda: create_classifier(ClassifierSettings(mesh_token=TOKEN, threads=1)),
+    "kg": lambda: create_kg(KgSettings(mesh_token=TOKEN, threads=1)),
 }
 
 
@@ -140,7 +140,7 @@ async def test_a_mesh_with_a_token_answers(services: Services, running: dict[str
 
     for name, fault in services.faults.items():
         fault.app = listen(name, fault.app)
-    async with services.gateway(mesh_token=TOKEN) as gateway:
+    async with services.gateway(mesh_token=TOKEN, threads=1) as gateway:
         # The gateway itself asks its callers for keys, and not for this.
         answered = await gateway.post("/answer", json=QUESTION | {"strategy": "db3"})
     assert answered.status_code == 200

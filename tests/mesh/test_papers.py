@@ -39,14 +39,15 @@ DOCUMENTS = {
     ),
     "empty": Text("", "<p> </p>"),
 }
-# The same paper under another id, as a preprint and its print are.
+# The same paper under another id, as a preprint and its print are: which comes first is a matter of rounding.
 DOCUMENTS["tides-in-print"] = DOCUMENTS["tides"]
+TIDES = {"tides", "tides-in-print"}
 QUESTION = {"query": "Why are there <i>two</i> high waters a day?", "body": "<p>I live at the coast.</p>"}
 
 
 @pytest.fixture(scope="module")
 async def retriever(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Any]:
-    settings = RetrieverSettings(qdrant_path=tmp_path_factory.mktemp("collections"), page_workers=1)
+    settings = RetrieverSettings(qdrant_path=tmp_path_factory.mktemp("collections"), page_workers=1, threads=1)
     app = create_app(settings)
     async with mesh_of({"retriever": app}, GatewaySettings()) as (mesh, _):
         counted: list[int] = []
@@ -79,7 +80,7 @@ async def test_the_document_that_answers_is_first(gateway: httpx.AsyncClient) ->
     found = await asked(gateway, top_n=3)
     assert found["degraded"] == []
     assert len(found["papers"]) == 3
-    assert {paper["id"] for paper in found["papers"][:2]} == {"tides", "tides-in-print"}
+    assert {paper["id"] for paper in found["papers"][:2]} == TIDES
     best = found["papers"][0]
     assert best["title"] == "Tides in a harbour"
     assert "example.org" not in best["text"]
@@ -98,14 +99,15 @@ async def test_a_ranking_always_comes(gateway: httpx.AsyncClient, services: Serv
     services.faults[service].fault = fault
     found = await asked(gateway)
     assert {item["stage"] for item in found["degraded"]} == {service}
-    assert [paper["id"] for paper in found["papers"]][:1] == ([] if service == "retriever" else ["tides"])
+    assert {paper["id"] for paper in found["papers"][:2]} == (set() if service == "retriever" else TIDES)
 
 
 @pytest.mark.parametrize("service", ["generator", "reranker"])
 async def test_a_frozen_service_costs_no_ranking(gateway: httpx.AsyncClient, services: Services, service: str) -> None:
     services.faults[service].fault = "frozen"
     found = await asked(gateway, budget_s=4, enhance=service == "generator")
-    assert found["papers"][0]["id"] == "tides"
+    assert {paper["id"] for paper in found["papers"][:2]} == TIDES
+    assert found["degraded"]
     assert found["elapsed_ms"] < 4_500
 
 

@@ -35,17 +35,17 @@ CHECKS: list[Callable[..., Any]] = [
     response_schema_conformance,
     status_code_conformance,
 ]
-fuzzed = settings(max_examples=25, deadline=None, derandomize=True, suppress_health_check=list(HealthCheck))
+fuzzed = settings(max_examples=12, deadline=None, derandomize=True, suppress_health_check=list(HealthCheck))
 
 
 @pytest.fixture(scope="module")
 def urls(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, str]]:
-    retriever = RetrieverSettings(qdrant_path=tmp_path_factory.mktemp("collections"))
+    retriever = RetrieverSettings(qdrant_path=tmp_path_factory.mktemp("collections"), threads=1)
     with ExitStack() as stack:
         urls = {
             "retriever": stack.enter_context(served(create_retriever(retriever))),
-            "reranker": stack.enter_context(served(create_reranker(RerankerSettings()))),
-            "classifier": stack.enter_context(served(create_classifier(ClassifierSettings()))),
+            "reranker": stack.enter_context(served(create_reranker(RerankerSettings(threads=1)))),
+            "classifier": stack.enter_context(served(create_classifier(ClassifierSettings(threads=1)))),
             "generator": stack.enter_context(served(FakeGenerator().app)),
         }
         named = {f"{name}_url": url for name, url in urls.items()}

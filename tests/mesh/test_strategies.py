@@ -97,7 +97,7 @@ async def test_electric_sheep_reasons_over_pages_memory_and_facts(
 
 async def test_what_is_independent_runs_side_by_side(services: Services, gateway: httpx.AsyncClient) -> None:
     services.generator.reply = script(SHEEP)
-    services.generator.seconds = 0.3
+    services.generator.seconds = 1.0
     timings = (await ask(gateway, "electric-sheep", STABLE))["timings"]
     for one, other in (("knowledge", "kg"), ("kg", "retrieve"), ("knowledge", "retrieve")):
         assert timings[one]["start_ms"] < timings[other]["start_ms"] + timings[other]["elapsed_ms"]

@@ -1,15 +1,16 @@
 """Small services that behave well or badly, as processes."""
 
 import asyncio
-import socket
 import sys
 from collections.abc import AsyncIterator, Callable
 from pathlib import Path
 
 import pytest
 
+from services.cli import processes
 from services.cli.services import Launch, Service
 from services.cli.supervisor import State, Supervisor
+from tests.ports import free_port
 
 FAKE = """
 import http.server, os, signal, sys, threading, time
@@ -49,7 +50,7 @@ class Mesh:
         self._news = asyncio.Event()
         self.supervisor = self.of()
 
-    def of(self, *services: Service, start_timeout_s: float = 10.0) -> Supervisor:
+    def of(self, *services: Service, start_timeout_s: float = 60.0) -> Supervisor:
         self.supervisor = Supervisor(
             services,
             self.folder / "run",
@@ -72,6 +73,13 @@ class Mesh:
 
     def pid_file(self, name: str) -> Path:
         return self.folder / "run" / f"{name}.json"
+
+
+async def ended(pid: int) -> None:
+    """Wait for the end of a process that was killed: on a busy machine it takes its time."""
+    async with asyncio.timeout(30):
+        while processes.find(pid):  # noqa: ASYNC110 - other processes send no events
+            await asyncio.sleep(0.01)
 
 
 @pytest.fixture
@@ -97,9 +105,3 @@ def fake(tmp_path: Path) -> Fake:
         return Service(name, f"http://127.0.0.1:{port}", lambda: launch, after=after)
 
     return make
-
-
-def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])

@@ -11,7 +11,7 @@ import pytest
 from services.cli import processes, supervisor
 from services.cli.services import Launch, NotPrepared, Service
 from services.cli.supervisor import MeshFailure, PidFile, tail
-from tests.unit.cli.conftest import Fake, Mesh
+from tests.unit.cli.conftest import Fake, Mesh, ended
 
 pytestmark = pytest.mark.anyio
 
@@ -40,7 +40,7 @@ async def test_what_runs_already_is_left_alone(mesh: Mesh, fake: Fake) -> None:
     await control.up()
     one, two = pid_of(mesh, "one"), pid_of(mesh, "two")
     os.kill(two, signal.SIGKILL)
-    await asyncio.sleep(0.05)
+    await ended(two)
     await control.up()
     assert pid_of(mesh, "one") == one
     assert pid_of(mesh, "two") != two
@@ -56,7 +56,7 @@ async def test_status_tells_what_runs(mesh: Mesh, fake: Fake) -> None:
     (row,) = await control.status()
     assert (row.ready, row.pid, row.model, row.device) == (True, pid_of(mesh, "one"), "tiny", "cpu")
     assert row.memory_bytes > 2**20
-    assert 0 <= row.uptime_s < 10
+    assert 0 <= row.uptime_s < 100
 
 
 async def test_a_service_that_dies_stops_all_and_shows_its_last_words(mesh: Mesh, fake: Fake) -> None:
@@ -79,7 +79,7 @@ async def test_a_service_that_is_never_ready_is_given_up(mesh: Mesh, fake: Fake)
 async def test_cancelled_start_leaves_nothing(mesh: Mesh, fake: Fake) -> None:
     control = mesh.of(fake("one", "at-once"), fake("slow", "never-ready"))
     task = asyncio.create_task(control.up())
-    await asyncio.wait_for(mesh.happened("one", "ready"), 10)
+    await asyncio.wait_for(mesh.happened("one", "ready"), 60)
     pids = [pid_of(mesh, "one"), pid_of(mesh, "slow")]
     task.cancel()
     with pytest.raises(asyncio.CancelledError):
@@ -101,14 +101,14 @@ async def test_children_of_a_crashed_service_are_found(mesh: Mesh, fake: Fake) -
     await control.up()
     first = pid_of(mesh, "parent")
     os.kill(first, signal.SIGKILL)
-    await asyncio.sleep(0.05)
+    await ended(first)
     (row,) = await control.status()
     assert row.detail == "crashed; 1 processes are left, `cragmesh down` removes them"
     await control.up()
     assert not processes.members(first)
     second = pid_of(mesh, "parent")
     os.kill(second, signal.SIGKILL)
-    await asyncio.sleep(0.05)
+    await ended(second)
     assert await control.down() == {"parent": "stopped"}
     assert not processes.members(second)
 

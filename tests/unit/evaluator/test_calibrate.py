@@ -1,6 +1,7 @@
 """The fitted confidence: its thresholds earn what they can, and nothing is reported on what it was fitted on."""
 
 from dataclasses import replace
+from functools import cache
 from pathlib import Path
 
 import numpy as np
@@ -10,6 +11,7 @@ from proto.answer import AnswerKind
 from services.evaluator.calibrate import (
     MIN_ANSWERS,
     Fitted,
+    Half,
     Table,
     TooLittle,
     apply,
@@ -46,9 +48,21 @@ def made(questions: int = 400, *, seed: int = 0, checked: bool = False) -> Table
     return Table(NAMES, signals, ones, none, right, invalid, ids, domains, none, ones == 1)
 
 
+@cache
+def cheap() -> tuple[Table, Fitted]:
+    """Answers with no costly signal, which is half of the work, and their fit."""
+    data = made().without(("check",))
+    return data, fit(data)
+
+
+@cache
+def many() -> tuple[Table, tuple[Half, Half]]:
+    data = made(800).without(("check",))
+    return data, halves(data)
+
+
 def test_the_fit_finds_the_signals_that_tell() -> None:
-    data = made()
-    fitted = fit(data)
+    data, fitted = cheap()
     weights = dict(zip(fitted.answer["names"], fitted.answer["weights"], strict=True))
     assert weights["telling"] > 1 > abs(weights["noise"])
     assert "constant" not in weights
@@ -59,15 +73,15 @@ def test_the_fit_finds_the_signals_that_tell() -> None:
 
 
 def test_abstaining_and_naming_false_questions_earn_on_questions_that_were_not_fitted_on() -> None:
-    data = made(800)
-    for half in halves(data):
+    data, both = many()
+    for half in both:
         assert half.earned.score > half.earned.ungated + 0.2
-    valid_only = replace(fit(data), invalid=None)
-    assert apply(fit(data), data).score > apply(valid_only, data).score
+    _, fitted = cheap()
+    assert apply(fitted, data).score > apply(replace(fitted, invalid=None), data).score
 
 
 def test_halves_are_compared_with_another_run_on_the_questions_that_both_have() -> None:
-    both = halves(made(800))
+    _, both = many()
     assert set(both[0].outcomes) | set(both[1].outcomes) == {f"q{i}" for i in range(800)}
     score = sum(half.earned.score * len(half.outcomes) for half in both) / 800
     silent = [judged(answer(f"q{i}"), "missing") for i in range(900)]
@@ -85,14 +99,14 @@ def test_a_call_that_earns_nothing_is_not_made_and_one_that_earns_is() -> None:
 
 
 def test_too_few_false_questions_make_no_head() -> None:
-    data = made()
+    data, _ = cheap()
     fitted = fit(replace(data, invalid=np.zeros(400, np.int64)))
     assert fitted.invalid is None
     assert not fitted.false.any()
 
 
 def test_abstentions_of_the_model_cost_nothing() -> None:
-    data = replace(made(), answered=np.array([0, 1] * 200))
+    data = replace(cheap()[0], answered=np.array([0, 1] * 200))
     fitted = fit(data)
     reached = earned(fitted, data, fitted.right, fitted.false)
     assert reached.right + reached.wrong < 0.8
@@ -115,15 +129,15 @@ def test_the_threshold_earns_most_and_is_not_drawn_by_luck(
 
 
 def test_probabilities_are_found_by_the_names_of_columns() -> None:
-    data = made()
-    head = fit(data).answer
+    data, fitted = cheap()
+    head = fitted.answer
     turned = probabilities(head, data.signals[:, ::-1], data.names[::-1])
     assert np.allclose(turned, probabilities(head, data.signals, data.names))
 
 
 def test_pictures_are_drawn(tmp_path: Path) -> None:
-    data = made()
-    draw(fit(data), data, tmp_path)
+    data, fitted = cheap()
+    draw(fitted, data, tmp_path)
     assert {path.name for path in tmp_path.iterdir()} == {"calibration.png", "risk_coverage.png"}
 
 
@@ -150,7 +164,7 @@ def test_the_table_knows_what_was_answered_and_what_should_not_have_been() -> No
 
 
 def test_what_a_rule_settled_counts_and_is_no_matter_of_heads() -> None:
-    data = made()
+    data, _ = cheap()
     fixed = np.arange(400) % 10 == 0
     settled = replace(
         data, settled=fixed.astype(np.int64), weighed=~fixed, answered=data.answered * ~fixed, right=data.right * ~fixed

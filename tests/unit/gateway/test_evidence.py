@@ -5,7 +5,7 @@ import time
 
 import httpx
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from services.gateway.evidence import Evidence, cut, cut_by_estimate, harmless, render
@@ -56,6 +56,9 @@ FRAGMENTS = (
 
 
 @given(st.lists(st.sampled_from(FRAGMENTS), max_size=30).map("".join))
+# Its halves belong together once the fence between them is mended.
+@example("<|<document|>")
+@example("<|<[INST]document|>")
 @settings(deadline=None, max_examples=400)
 def test_no_token_and_no_fence_can_be_put_together(text: str) -> None:
     cleaned = harmless(text)

@@ -160,7 +160,7 @@ async def test_many_who_look_at_once_share_one_look() -> None:
 
 async def test_a_look_goes_on_when_the_one_who_began_it_hangs_up() -> None:
     transport = Transport(well)
-    transport.seconds = dict.fromkeys(PORTS.values(), 0.05)
+    transport.seconds = dict.fromkeys(PORTS.values(), 0.5)
     async with looking(transport) as looker:
         first = asyncio.create_task(looker.services())
         other = asyncio.create_task(looker.services())

@@ -55,11 +55,11 @@ async def test_headers_carry_deadline_and_trace() -> None:
     target = Target(httpx.Response(200, json=GOOD))
     trace = TraceContext.from_headers({"traceparent": f"00-{'a' * 32}-{'b' * 16}-01", "x-request-id": "r1"})
     token = current_trace.set(trace)
-    reply = await call(reaching(target), allow_s=2)
+    reply = await call(reaching(target), allow_s=20)
     current_trace.reset(token)
     headers = target.requests[0].headers
     assert reply.results[0].relevance_score == 0.5
-    assert 1_500 < int(headers["x-deadline-ms"]) <= 2_000
+    assert 15_000 < int(headers["x-deadline-ms"]) <= 20_000
     assert headers["traceparent"] == f"00-{'a' * 32}-{trace.span_id}-01"
     assert headers["x-request-id"] == "r1"
     assert json.loads(target.requests[0].content)["documents"] == ["a"]

@@ -65,10 +65,10 @@ def client(app: Any) -> httpx.AsyncClient:
 async def test_a_request_in_time_passes_with_its_budget_and_id() -> None:
     app = App()
     async with client(guarded(app)) as http:
-        reply = await http.post("/", content=b"12345", headers={"x-deadline-ms": "2000", "x-request-id": "abc"})
+        reply = await http.post("/", content=b"12345", headers={"x-deadline-ms": "4000", "x-request-id": "abc"})
     assert (reply.status_code, reply.text, reply.headers["x-request-id"]) == (200, "5", "abc")
     assert app.left is not None
-    assert 1.5 < app.left <= 2
+    assert 2 < app.left <= 4
 
 
 async def test_at_the_deadline_the_handler_is_cancelled_and_504_is_a_problem() -> None:
@@ -189,12 +189,12 @@ GONE = {"type": "http.disconnect"}
 
 
 async def test_a_hang_up_cancels_the_handler_at_once() -> None:
-    app = App(5)
+    app = App(3_600)
     wire = Wire(WHOLE)
-    task = asyncio.create_task(wire.run(guarded(app)))
-    await asyncio.sleep(0.02)
+    task = asyncio.create_task(wire.run(guarded(app, max_s=3_600)))
+    await until(lambda: app.began)
     wire.inbox.put_nowait(GONE)
-    async with asyncio.timeout(0.2):
+    async with asyncio.timeout(30):
         await task
     assert app.cancelled.is_set()
     assert wire.sent == []

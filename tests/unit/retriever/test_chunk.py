@@ -232,4 +232,5 @@ def test_windows_cover_and_progress(text: str, size: int, overlap: int) -> None:
 def test_megabytes_are_chunked_in_time(name: str, make: Callable[[], str]) -> None:
     start = time.process_time()
     built(name).chunk(make())
-    assert time.process_time() - start < 5
+    # Half a second at most; were it the square of the length it would be minutes.
+    assert time.process_time() - start < 20

@@ -1,6 +1,7 @@
 """A training that its test kills: `python -m tests.unit.trainer.killed MODEL FOLDER`."""
 
 import sys
+import time
 from pathlib import Path
 
 from services.trainer import sft
@@ -8,6 +9,8 @@ from services.trainer.model import load
 from tests.unit.trainer.tiny import NAME, examples, recipe
 
 COUNT = 240
+# It goes no further than this step.
+LAST = 11
 
 
 def main(model: Path, folder: Path) -> None:
@@ -17,6 +20,9 @@ def main(model: Path, folder: Path) -> None:
         if now.phase == "training":
             sys.stdout.write(f"{now.done}\n")
             sys.stdout.flush()
+            if now.done >= LAST:
+                # Whoever kills it may be slow to hear of it.
+                time.sleep(600)
 
     sft.train(load(model, name=NAME, threads=1), examples(COUNT), recipe(), folder, on_progress=tell)
 

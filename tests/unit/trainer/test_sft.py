@@ -31,6 +31,34 @@ def fresh(model_folder: Path, monkeypatch: pytest.MonkeyPatch) -> Fresh:
     return lambda: load(model_folder, name=NAME, threads=1)
 
 
+def _trained(model_folder: Path, count: int, folder: Path) -> Result:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("services.kit.precision.BF16_CPU_FLAGS", ())
+        return sft.train(load(model_folder, name=NAME, threads=1), examples(count), recipe(), folder)
+
+
+@pytest.fixture(scope="module")
+def whole_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("whole")
+
+
+@pytest.fixture(scope="module")
+def whole(model_folder: Path, whole_folder: Path) -> Result:
+    """The training that others are killed in, undisturbed; its folder is copied by those that change it."""
+    return _trained(model_folder, killed.COUNT, whole_folder)
+
+
+@pytest.fixture(scope="module")
+def short_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("short")
+
+
+@pytest.fixture(scope="module")
+def short(model_folder: Path, short_folder: Path) -> Result:
+    """One of 120 examples."""
+    return _trained(model_folder, 120, short_folder)
+
+
 def losses(result: Result) -> list[float]:
     return [point.loss for point in result.state.history if point.loss is not None]
 
@@ -64,30 +92,28 @@ def test_only_the_adapter_changes(fresh: Fresh, tmp_path: Path) -> None:
     assert all(torch.equal(before[name], bare[name]) for name in before)
 
 
-def test_the_same_run_twice_is_the_same(fresh: Fresh, tmp_path: Path) -> None:
-    first, second = (sft.train(fresh(), examples(120), recipe(), tmp_path / name) for name in "ab")
+def test_the_same_run_twice_is_the_same(fresh: Fresh, tmp_path: Path, short: Result) -> None:
+    first, second = short, sft.train(fresh(), examples(120), recipe(), tmp_path)
     assert losses(first) == losses(second)
     assert first.best.keys() == second.best.keys()
     assert all(torch.equal(first.best[name], second.best[name]) for name in first.best)
 
 
 def test_killed_and_resumed_it_ends_as_if_nothing_had_happened(
-    fresh: Fresh, model_folder: Path, tmp_path: Path
+    fresh: Fresh, model_folder: Path, tmp_path: Path, whole: Result
 ) -> None:
     """SIGKILL in the middle of a step, then another process goes on."""
     argv = [sys.executable, "-m", "tests.unit.trainer.killed", str(model_folder), str(tmp_path / "run")]
     with subprocess.Popen(argv, stdout=subprocess.PIPE, text=True, cwd=ROOT) as process:  # noqa: S603
         assert process.stdout is not None
         for line in process.stdout:
-            if int(line) >= 11:
+            if int(line) >= killed.LAST:
                 process.kill()
                 break
     assert process.returncode == -9
     left = checkpoint.last(tmp_path / "run" / sft.CHECKPOINTS).state
     assert left.step == 9
-    data, given = examples(killed.COUNT), recipe()
-    resumed = sft.train(fresh(), data, given, tmp_path / "run", resume=True)
-    whole = sft.train(fresh(), data, given, tmp_path / "whole")
+    resumed = sft.train(fresh(), examples(killed.COUNT), recipe(), tmp_path / "run", resume=True)
     assert resumed.state.step == whole.state.step > left.step
     assert len(losses(resumed)) == len(losses(whole))
     # The killed process may have measured the machine otherwise and computed in bf16 until then.
@@ -95,8 +121,8 @@ def test_killed_and_resumed_it_ends_as_if_nothing_had_happened(
     assert resumed.state.tokens == whole.state.tokens
 
 
-def test_interrupted_at_a_checkpoint_the_rest_is_identical(fresh: Fresh, tmp_path: Path) -> None:
-    data = examples(240)
+def test_interrupted_at_a_checkpoint_the_rest_is_identical(fresh: Fresh, tmp_path: Path, whole: Result) -> None:
+    data = examples(killed.COUNT)
 
     def stop(now: Progress) -> None:
         if now.phase == "training" and now.done == 8 and not now.note:
@@ -105,7 +131,6 @@ def test_interrupted_at_a_checkpoint_the_rest_is_identical(fresh: Fresh, tmp_pat
     with pytest.raises(KeyboardInterrupt):
         sft.train(fresh(), data, recipe(), tmp_path / "run", on_progress=stop)
     resumed = sft.train(fresh(), data, recipe(), tmp_path / "run", resume=True)
-    whole = sft.train(fresh(), data, recipe(), tmp_path / "whole")
     assert losses(resumed) == pytest.approx(losses(whole), rel=1e-6)
     assert resumed.after == whole.after
     assert [path.name for path in checkpoint.found(tmp_path / "run" / sft.CHECKPOINTS)][-1].endswith(
@@ -113,9 +138,11 @@ def test_interrupted_at_a_checkpoint_the_rest_is_identical(fresh: Fresh, tmp_pat
     )
 
 
-def test_a_finished_run_resumed_is_finished_at_once(fresh: Fresh, tmp_path: Path) -> None:
-    done = sft.train(fresh(), examples(120), recipe(), tmp_path)
-    again = sft.train(fresh(), examples(120), recipe(), tmp_path, resume=True)
+def test_a_finished_run_resumed_is_finished_at_once(
+    fresh: Fresh, tmp_path: Path, short: Result, short_folder: Path
+) -> None:
+    done, folder = short, shutil.copytree(short_folder, tmp_path / "run")
+    again = sft.train(fresh(), examples(120), recipe(), folder, resume=True)
     assert again.state.history == done.state.history
     assert again.state.stopped == done.state.stopped
     assert all(torch.equal(again.best[name], done.best[name]) for name in done.best)
@@ -125,33 +152,44 @@ def test_a_finished_run_resumed_is_finished_at_once(fresh: Fresh, tmp_path: Path
     ("change", "named"), [({"learning_rate": 5e-3}, "learning_rate"), ({"seed": 1}, "seed"), ({"rank": 2}, "rank")]
 )
 def test_a_checkpoint_of_another_training_is_refused(
-    fresh: Fresh, tmp_path: Path, change: dict[str, object], named: str
+    fresh: Fresh, tmp_path: Path, short: Result, short_folder: Path, change: dict[str, object], named: str
 ) -> None:
-    sft.train(fresh(), examples(120), recipe(), tmp_path)
+    folder = shutil.copytree(short_folder, tmp_path / "run")
     with pytest.raises(BadCheckpoint, match=named):
-        sft.train(fresh(), examples(120), recipe(**change), tmp_path, resume=True)
+        sft.train(fresh(), examples(120), recipe(**change), folder, resume=True)
+
+
+def test_a_checkpoint_of_other_data_or_unasked_for_is_refused(
+    fresh: Fresh, tmp_path: Path, short: Result, short_folder: Path
+) -> None:
+    folder = shutil.copytree(short_folder, tmp_path / "run")
     with pytest.raises(BadCheckpoint, match="data"):
-        sft.train(fresh(), examples(121), recipe(), tmp_path, resume=True)
+        sft.train(fresh(), examples(121), recipe(), folder, resume=True)
     with pytest.raises(BadCheckpoint, match="--resume"):
-        sft.train(fresh(), examples(120), recipe(), tmp_path)
+        sft.train(fresh(), examples(120), recipe(), folder)
 
 
-def test_a_damaged_checkpoint_is_passed_over(fresh: Fresh, tmp_path: Path) -> None:
-    whole = sft.train(fresh(), examples(240), recipe(), tmp_path / "run")
+def test_a_damaged_checkpoint_is_passed_over(fresh: Fresh, tmp_path: Path, whole: Result, whole_folder: Path) -> None:
+    shutil.copytree(whole_folder, tmp_path / "run")
     newest = checkpoint.found(tmp_path / "run" / sft.CHECKPOINTS)[-1]
     (newest / checkpoint.TENSORS).write_bytes(b"not tensors")
     notes: list[str] = []
     resumed = sft.train(
-        fresh(), examples(240), recipe(), tmp_path / "run", resume=True, on_progress=lambda now: notes.append(now.note)
+        fresh(),
+        examples(killed.COUNT),
+        recipe(),
+        tmp_path / "run",
+        resume=True,
+        on_progress=lambda now: notes.append(now.note),
     )
     assert resumed.state.step == whole.state.step
     assert any("passed over" in note and newest.name in note for note in notes)
 
 
 def test_a_full_disk_says_so_and_leaves_the_last_checkpoint(
-    fresh: Fresh, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    fresh: Fresh, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, whole: Result
 ) -> None:
-    data, synced = examples(240), 0
+    data, synced = examples(killed.COUNT), 0
     real = files._write_synced
 
     def full(path: Path, content: bytes) -> None:
@@ -171,7 +209,6 @@ def test_a_full_disk_says_so_and_leaves_the_last_checkpoint(
     assert checkpoint.last(folder).state.step == 3
     monkeypatch.setattr("services.trainer.files._write_synced", real)
     resumed = sft.train(fresh(), data, recipe(), tmp_path / "run", resume=True)
-    whole = sft.train(fresh(), data, recipe(), tmp_path / "whole")
     assert losses(resumed) == pytest.approx(losses(whole), rel=1e-6)
 
 
@@ -182,7 +219,7 @@ def test_only_the_last_two_checkpoints_are_kept(fresh: Fresh, tmp_path: Path) ->
 
 
 def test_a_run_ends_when_its_time_is_over_and_is_measured_then(fresh: Fresh, tmp_path: Path) -> None:
-    result = sft.train(fresh(), examples(600), recipe(epochs=100, time_limit_s=4), tmp_path)
+    result = sft.train(fresh(), examples(600), recipe(epochs=100, time_limit_s=3), tmp_path)
     assert result.state.stopped == "time"
     # The best adapter is kept, which on a slow machine may be one of a measurement before.
     assert result.after in result.state.history
@@ -190,7 +227,7 @@ def test_a_run_ends_when_its_time_is_over_and_is_measured_then(fresh: Fresh, tmp
     assert max(rates) == pytest.approx(1e-2, rel=0.2)
     # The schedule has come down by then, though of a hundred epochs few are done.
     assert rates[-1] < 0.1 * max(rates)
-    more = sft.train(fresh(), examples(600), recipe(epochs=100, time_limit_s=6), tmp_path, resume=True)
+    more = sft.train(fresh(), examples(600), recipe(epochs=100, time_limit_s=4), tmp_path, resume=True)
     assert more.state.step > result.state.step
 
 
@@ -290,12 +327,9 @@ def test_a_run_can_begin_with_an_adapter(fresh: Fresh, tmp_path: Path) -> None:
         )
 
 
-def test_an_adapter_that_does_not_fit_the_base_model_is_refused(
-    fresh: Fresh, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    result = sft.train(fresh(), examples(120), recipe(), tmp_path / "run")
+def test_an_adapter_that_does_not_fit_the_base_model_is_refused(fresh: Fresh, tmp_path: Path, short: Result) -> None:
     folder = tmp_path / "answer"
-    adapter.write(folder, result.learner, result.best, {})
+    adapter.write(folder, short.learner, short.best, {})
     wider = load(save_model(tmp_path / "wider", hidden=64), name=NAME, threads=1)
     with pytest.raises(BadModel, match=r"does not fit tests/tiny: .*shape"):
         sft.train(wider, examples(120), recipe(), tmp_path / "a", start=folder)

