@@ -103,9 +103,10 @@ def choose_precision(
         calibration_s: the longest that measuring may take, in seconds.
 
     Raises:
-        ValueError: fp16 was asked for on a CPU, which would compute it in software, or int8 where no VNNI computes it.
+        ValueError: fp16 was asked for on a CPU, which would compute it in software, int8 where no VNNI computes it, or
+            bf16 or fp16 without torch.
     """
-    device = device or _first_gpu() or "cpu"
+    device = device or ("" if wanted == "int8" else _first_gpu()) or "cpu"
     on_cpu = device.partition(":")[0] == "cpu"
     isa = instruction_set(limit)
     if wanted == "fp16" and on_cpu:
@@ -125,6 +126,8 @@ def _on_torch(
     wanted: Wanted, device: str, on_cpu: bool, threads: int, has_bf16: bool, calibration_s: float
 ) -> Precision:
     if not has_torch():
+        if wanted not in ("auto", "fp32"):
+            raise ValueError(f"{wanted} needs torch: {TORCH_EXTRA}")
         return Precision(device, "fp32", f"torch is not installed ({TORCH_EXTRA})", threads=threads)
     if threads:
         import torch

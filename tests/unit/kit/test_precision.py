@@ -96,6 +96,8 @@ def test_another_model_without_torch_runs_in_fp32(monkeypatch: pytest.MonkeyPatc
     chosen = choose_precision(model=OTHER, device="cpu")
     assert (chosen.dtype, chosen.measured) == ("fp32", {})
     assert "torch is not installed" in chosen.reason
+    with pytest.raises(ValueError, match="bf16 needs torch"):
+        choose_precision("bf16", device="cpu")
 
 
 def test_threads_are_set_for_the_process() -> None:
