@@ -21,6 +21,7 @@ from services.gateway.page.routes import routes as page_routes
 from services.gateway.papers.strategy import Papers, find_papers
 from services.gateway.settings import GatewaySettings
 from services.gateway.strategies import Strategy, load_strategies
+from services.gateway.warm_up import warm_up
 from services.kit import app as kit
 from services.kit.budget import Budget, current_budget
 from services.kit.client import http_client
@@ -194,6 +195,8 @@ def create_app(
                 papers=papers,
                 health=health,
             )
+            if settings.warm_up_s:
+                await warm_up(strategies[settings.default_strategy], mesh, settings, ready_s=READY_S)
             yield cast(dict[str, Any], state)
 
     return kit.create_app(

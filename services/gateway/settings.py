@@ -23,6 +23,9 @@ class GatewaySettings(KitSettings, MeshUrls):
     page: bool = True
     # The evaluator's reports that the page shows; when empty those of `out/eval` here, and those that are shipped.
     reports_dir: Path | None = None
+    # What a question of its own may take before the gateway is ready, so that the first caller is answered as fast as
+    # the next; 0 asks none.
+    warm_up_s: float = Field(10.0, ge=0, le=60)
     # Used when a request names none.
     default_strategy: str = "adaptive"
     # Kept back from every budget for writing the answer; what is left under it is never given to a stage.

@@ -48,7 +48,7 @@ def ports() -> dict[str, int]:
 @pytest.fixture(scope="session")
 async def mesh(ports: dict[str, int], tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[RealMesh]:
     urls = {name: f"http://127.0.0.1:{port}" for name, port in ports.items()}
-    env = {f"CRAGMESH_{name.upper()}_URL": url for name, url in urls.items()}
+    env = {f"CRAGMESH_{name.upper()}_URL": url for name, url in urls.items()} | {"CRAGMESH_WARM_UP_S": "10"}
     env |= {"CRAGMESH_GENERATOR_PORT": str(ports["generator"])}
     table = embedded(MeshUrls.model_validate({f"{name}_url": url for name, url in urls.items() if name != "generator"}))
     services = [replace(_with(service, env), url=urls[service.name]) for service in table if service.name in NAMES]

@@ -1,0 +1,50 @@
+"""A question of the gateway's own before it is ready, so that no caller pays for what happens once.
+
+The services warm their models themselves. What is left is the way between them: connections, the generator's chat
+template and tokenizer, the beginning of the prompts that all questions share, and a first measure of the generator's
+speed, by which strategies plan.
+"""
+
+import asyncio
+from datetime import UTC, datetime
+
+from proto.answer import MIN_BUDGET_S, AnswerRequest, SearchResult
+from services.gateway.answering import answer
+from services.gateway.mesh import Mesh
+from services.gateway.settings import GatewaySettings
+from services.gateway.strategies import Strategy
+from services.kit.budget import Budget
+from services.kit.telemetry import Metrics, log
+
+QUESTION = "when was the light at Port Ansel first lit?"
+PARAGRAPHS = 24
+
+
+async def warm_up(strategy: Strategy, mesh: Mesh, settings: GatewaySettings, *, ready_s: float) -> None:
+    """Ask one question, where all services are there; a failure is logged and changes nothing.
+
+    Args:
+        ready_s: what the services get to say that they are ready.
+    """
+    budget_s = max(MIN_BUDGET_S, settings.warm_up_s)
+    try:
+        async with asyncio.timeout(budget_s + ready_s):
+            missing = [name for name, ready in (await mesh.ready(allow_s=ready_s)).items() if not ready]
+            if missing:
+                log.info("no warm-up", missing=missing)
+                return
+            # Metrics of its own: nobody asked this.
+            await answer(_question(budget_s), strategy, mesh, settings, Metrics("gateway"), arrived=Budget(budget_s))
+    except Exception as error:
+        log.warning("warm-up failed", error=type(error).__name__, detail=str(error)[:300])
+
+
+def _question(budget_s: float) -> AnswerRequest:
+    lines = (
+        f"<p>The light of harbour {number} was lit in {1800 + number}, stands {number + 20} metres above the water and "
+        f"is seen from {number + 8} miles. Its keepers lived beside it until the lamp needed nobody any more.</p>"
+        for number in range(PARAGRAPHS)
+    )
+    html = f"<html><body><main><h1>Harbour lights</h1>{''.join(lines)}</main></body></html>"
+    page = SearchResult(page_name="Harbour lights", page_url="", page_snippet="", page_result=html)
+    return AnswerRequest(query=QUESTION, query_time=datetime.now(UTC), search_results=(page,), budget_s=budget_s)
