@@ -47,7 +47,7 @@ def anyio_backend() -> str:
     return "asyncio"
 
 
-class ByGroup(LoadScopeScheduling):
+class ByGroup(LoadScopeScheduling):  # type: ignore[misc]
     """Gives a worker a whole group at a time."""
 
     def _split_scope(self, nodeid: str) -> str:

@@ -120,7 +120,8 @@ def services(running: dict[str, Any], to_generator: ToGenerator) -> Services:
 
 @pytest.fixture
 async def gateway(services: Services) -> AsyncIterator[httpx.AsyncClient]:
-    async with services.gateway() as client:
+    # What a classification takes on a busy machine is more than it may take of a user's time.
+    async with services.gateway(classify_cap_s=2) as client:
         yield client
 
 
