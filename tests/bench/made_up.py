@@ -28,7 +28,7 @@ def _page(kind: str, town: str, chance: random.Random) -> dict[str, str]:
 def _paragraph(kind: str, chance: random.Random) -> str:
     who, where = _name(chance), _name(chance)
     return (
-        f"In {chance.randrange(1700, 1980)} {who} of {where} had {chance.randrange(2, 90)} people at work on the {kind} "
+        f"In {chance.randrange(1700, 1980)} {who} of {where} had {chance.randrange(2, 90)} people at the {kind}, "
         f"and paid {chance.randrange(200, 9_000)} crowns for stone from {_name(chance)}. A report to {_name(chance)} "
         f"calls it sound, but for a wall of {chance.randrange(3, 60)} metres that {_name(chance)} built anew."
     )
