@@ -30,7 +30,7 @@ DTYPES = {"fp32": "float32", "bf16": "bfloat16", "fp16": "float16"}
 PRECISIONS = {"float": "fp32", "half": "fp16"} | {dtype: precision for precision, dtype in DTYPES.items()}
 
 ADAPTER_CONFIG = "adapter_config.json"
-GIB = 1024**3
+MIB, GIB = 1024**2, 1024**3
 
 Value: TypeAlias = str | int | float | bool
 Arguments: TypeAlias = dict[str, Value | dict[str, Value]]
@@ -271,8 +271,8 @@ def _environment(settings: GeneratorSettings, arguments: Arguments) -> dict[str,
             "TORCHDYNAMO_DISABLE": "1",
             # Activations of a step are some MB each, which malloc would give back to the kernel and fetch anew, page by
             # page, all the time: reading short prompts and writing then take twice as long.
-            "MALLOC_MMAP_THRESHOLD_": str(GIB),
-            "MALLOC_TRIM_THRESHOLD_": str(GIB),
+            "MALLOC_MMAP_THRESHOLD_": str(32 * MIB),
+            "MALLOC_TRIM_THRESHOLD_": str(256 * MIB),
             # vLLM would keep half of two cores for its scheduler, which is idle while the engine computes.
             "VLLM_CPU_OMP_THREADS_BIND": "nobind",
             "OMP_NUM_THREADS": str(settings.threads),

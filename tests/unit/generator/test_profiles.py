@@ -10,7 +10,6 @@ from services.generator.settings import PROFILES
 
 KNOWN = frozenset(
     {
-        "compilation-config",
         "disable-access-log-for-endpoints",
         "distributed-executor-backend",
         "dtype",
