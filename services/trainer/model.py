@@ -80,7 +80,7 @@ def load(path: Path | str, *, name: str, threads: int = 2) -> Base:
     Raises:
         BadModel: it cannot be read.
     """
-    choice = choose_precision(threads=threads)
+    choice = choose_precision(model=str(path), threads=threads)
     device = torch.device(choice.device)
     options: dict[str, Any] = {}
     if device.type == "cpu":

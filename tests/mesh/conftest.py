@@ -31,6 +31,9 @@ HOSTS = {
     "generator_url": "http://generator",
 }
 
+# What a busy machine takes to wake this process for a reply that left in time.
+LATE_S = 1.0
+
 
 class Router(httpx.AsyncBaseTransport):
     """Sends each request to the application of its host."""

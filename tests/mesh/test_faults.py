@@ -17,7 +17,7 @@ from services.kg.store.engine import open_store
 from services.kg.store.tables import source
 from services.kit.batcher import FAILED_RUNS, Batcher
 from services.retriever.engine import Engine
-from tests.mesh.conftest import BAKERY, LIGHTHOUSE, Services, events
+from tests.mesh.conftest import BAKERY, LATE_S, LIGHTHOUSE, Services, events
 
 pytestmark = pytest.mark.anyio
 
@@ -54,7 +54,7 @@ async def test_the_answer_comes_in_time_and_says_what_was_missing(
     services.faults[service].fault = fault
     began = time.monotonic()
     reply = await gateway.post("/answer", json=QUESTION)
-    assert time.monotonic() - began < BUDGET_S
+    assert time.monotonic() - began < BUDGET_S + LATE_S
     body = reply.json()
     assert reply.status_code == 200
     missing = {(item["stage"], item["reason"]) for item in body["degraded"]}
@@ -91,7 +91,7 @@ async def test_short_budgets_hold_with_a_slow_generator(
     services.generator.seconds = 60
     began = time.monotonic()
     body = (await gateway.post("/answer", json=QUESTION | {"budget_s": budget_s})).json()
-    assert time.monotonic() - began < budget_s
+    assert time.monotonic() - began < budget_s + LATE_S
     assert body["kind"] == "unknown"
     assert body["degraded"]
 
@@ -100,7 +100,7 @@ async def test_events_end_in_time_too(services: Services, gateway: httpx.AsyncCl
     services.generator.seconds = 60
     began = time.monotonic()
     reply = await gateway.post("/answer", json=QUESTION | {"budget_s": 1}, headers={"accept": "text/event-stream"})
-    assert time.monotonic() - began < 1
+    assert time.monotonic() - began < 1 + LATE_S
     name, data = events(reply.text)[-1]
     assert (name, data["kind"]) == ("answer", "unknown")
 

@@ -5,7 +5,7 @@ import time
 import httpx
 import pytest
 
-from tests.mesh.conftest import LIGHTHOUSE, Services
+from tests.mesh.conftest import LATE_S, LIGHTHOUSE, Services
 
 pytestmark = pytest.mark.anyio
 
@@ -35,7 +35,7 @@ async def test_a_hostile_page_costs_itself_at_most(services: Services, gateway: 
     question = {"query": "Who designed the harbour lighthouse?", "search_results": results, "budget_s": 20}
     began = time.monotonic()
     reply = await gateway.post("/answer", json=question)
-    assert time.monotonic() - began < 20
+    assert time.monotonic() - began < 20 + LATE_S
     body = reply.json()
     assert reply.status_code == 200
     assert any("Marta Lindqvist" in citation["text"] for citation in body["citations"])

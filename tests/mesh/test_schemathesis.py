@@ -35,6 +35,8 @@ CHECKS: list[Callable[..., Any]] = [
     response_schema_conformance,
     status_code_conformance,
 ]
+# A question may take its whole budget of 30 seconds.
+PATIENCE_S = 60
 fuzzed = settings(max_examples=12, deadline=None, derandomize=True, suppress_health_check=list(HealthCheck))
 
 
@@ -62,22 +64,22 @@ def schema_of(service: str) -> BaseSchema:
 @schema_of("gateway").parametrize()
 @fuzzed
 def test_gateway(case: Case[Any], urls: dict[str, str]) -> None:
-    case.call_and_validate(base_url=urls["gateway"], checks=CHECKS)
+    case.call_and_validate(base_url=urls["gateway"], checks=CHECKS, timeout=PATIENCE_S)
 
 
 @schema_of("retriever").parametrize()
 @fuzzed
 def test_retriever(case: Case[Any], urls: dict[str, str]) -> None:
-    case.call_and_validate(base_url=urls["retriever"], checks=CHECKS)
+    case.call_and_validate(base_url=urls["retriever"], checks=CHECKS, timeout=PATIENCE_S)
 
 
 @schema_of("reranker").parametrize()
 @fuzzed
 def test_reranker(case: Case[Any], urls: dict[str, str]) -> None:
-    case.call_and_validate(base_url=urls["reranker"], checks=CHECKS)
+    case.call_and_validate(base_url=urls["reranker"], checks=CHECKS, timeout=PATIENCE_S)
 
 
 @schema_of("classifier").parametrize()
 @fuzzed
 def test_classifier(case: Case[Any], urls: dict[str, str]) -> None:
-    case.call_and_validate(base_url=urls["classifier"], checks=CHECKS)
+    case.call_and_validate(base_url=urls["classifier"], checks=CHECKS, timeout=PATIENCE_S)

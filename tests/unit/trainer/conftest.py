@@ -14,5 +14,5 @@ def model_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture
 def base(model_folder: Path, monkeypatch: pytest.MonkeyPatch) -> Base:
     """The tiny model, read anew, in fp32: what is compared shall differ by nothing else."""
-    monkeypatch.setattr("services.kit.precision.BF16_CPU_FLAGS", ())
+    monkeypatch.setattr("services.kit.precision.computes_bf16", lambda _: False)
     return load(model_folder, name=NAME, threads=1)

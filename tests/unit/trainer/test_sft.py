@@ -27,13 +27,13 @@ Fresh = Callable[[], Base]
 @pytest.fixture
 def fresh(model_folder: Path, monkeypatch: pytest.MonkeyPatch) -> Fresh:
     """Reads the tiny model anew, since training changes the one that it gets."""
-    monkeypatch.setattr("services.kit.precision.BF16_CPU_FLAGS", ())
+    monkeypatch.setattr("services.kit.precision.computes_bf16", lambda _: False)
     return lambda: load(model_folder, name=NAME, threads=1)
 
 
 def _trained(model_folder: Path, count: int, folder: Path) -> Result:
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("services.kit.precision.BF16_CPU_FLAGS", ())
+        patch.setattr("services.kit.precision.computes_bf16", lambda _: False)
         return sft.train(load(model_folder, name=NAME, threads=1), examples(count), recipe(), folder)
 
 
