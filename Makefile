@@ -77,7 +77,7 @@ format: setup ## Rewrite the code in the project's style.
 
 # The types are checked beside the tests: what each prints comes in one piece.
 test: setup generator ## Check everything, with the real mesh and the real vLLM.
-	@$(MAKE) lint > .setup/lint.log 2>&1 & lint=$$!; \
+	@{ $(BIN)/ruff check . && $(BIN)/ruff format --check . && $(BIN)/mypy; } > .setup/lint.log 2>&1 & lint=$$!; \
 	failed=0; $(BIN)/python -m pytest -m "not page" -n $(WORKERS) || failed=$$?; \
 	wait $$lint || failed=$$?; cat .setup/lint.log; exit $$failed
 
