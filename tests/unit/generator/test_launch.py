@@ -10,8 +10,15 @@ from services.generator import launch
 from services.generator.errors import GeneratorError
 from services.generator.launch import SERVER, Command, command, read_profile
 from services.generator.settings import PROFILES, SHIPPED, GeneratorSettings
-from services.kit.cpu import Isa
+from services.kit.cpu import Isa, library_limits
 from services.kit.settings import MeshUrls
+
+
+@pytest.fixture(autouse=True)
+def own_cpu(monkeypatch: pytest.MonkeyPatch) -> None:
+    """`make test-isa` pretends another one."""
+    for name in ("CRAGMESH_CPU_ISA", *library_limits("avx2")):
+        monkeypatch.delenv(name, raising=False)
 
 
 def settings(folder: Path, **given: Any) -> GeneratorSettings:

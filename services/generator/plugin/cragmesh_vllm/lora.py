@@ -142,8 +142,9 @@ def _fuse(slot: int, a: Stack, b: Stack, output_slices: tuple[int, ...], version
 
 
 def _product(weight: torch.Tensor) -> Product:
-    """x to x @ weight, with the weight packed beforehand where the build can."""
-    if not ops._supports_onednn:
+    """x to x @ weight, with the weight packed beforehand where oneDNN can: not each type on each CPU."""
+    try:
+        handler = ops.create_onednn_mm(weight, SHAPES)
+    except (RuntimeError, AttributeError):
         return lambda x: x @ weight
-    handler = ops.create_onednn_mm(weight, SHAPES)
     return lambda x: ops.onednn_mm(handler, x, None)
