@@ -16,7 +16,7 @@ WORKERS ?= 2
 TORCH := $(shell sed -n 's/^ *"\(torch==[^"]*\)".*/\1/p' pyproject.toml | head -n 1)
 STAMP := .setup/installed-$(shell cksum < pyproject.toml | tr -d ' ')
 
-.PHONY: help setup generator demo up down status logs lint format test test-fast test-isa contracts bench bench-cpu bench-first bench-ranking bench-records bench-names bench-kg eval-kg bench-classifier eval-classifier eval eval-answers eval-check eval-baseline train-data train-adapters bench-training bench-adapters test-page audit saturation eval-calculator eval-embedded eval-pages fit-confidence eval-corpus bench-index eval-papers eval-premise fuzz-calculator injection hang-up overload load rolling-restart k8s-check compose-check compose-test wheels clean distclean
+.PHONY: help setup generator demo up down status logs lint format test test-fast test-isa contracts bench bench-cpu bench-first bench-formats bench-ranking bench-records bench-names bench-kg eval-kg bench-classifier eval-classifier eval eval-answers eval-check eval-baseline train-data train-adapters bench-training bench-adapters test-page audit saturation eval-calculator eval-embedded eval-pages fit-confidence eval-corpus bench-index eval-papers eval-premise fuzz-calculator injection hang-up overload load rolling-restart k8s-check compose-check compose-test wheels clean distclean
 
 help: ## Show this list.
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  %-16s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
@@ -103,6 +103,9 @@ bench: .venv-bench/pyvenv.cfg ## Measure retrieval beside its peers; needs CRAGM
 
 bench-cpu: .venv-bench/pyvenv.cfg up ## Measure the generator beside llama.cpp, a question beside Haystack on it; compiles llama.cpp once.
 	$(BIN)/python -m tests.bench.cpu $(ARGS)
+
+bench-formats: setup generator ## Measure the generator's number formats, as older CPUs would compute them too.
+	$(BIN)/python -m tests.bench.formats $(ARGS)
 
 bench-first: setup generator ## Start the mesh anew and compare the first questions' times.
 	$(BIN)/cragmesh down
