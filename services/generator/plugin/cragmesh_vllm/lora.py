@@ -19,6 +19,8 @@ Stack = tuple[torch.Tensor, ...]
 Product = Callable[[torch.Tensor], torch.Tensor]
 # Row counts that oneDNN keeps compiled, as vLLM does for its own layers.
 SHAPES = 32
+# Up to so many rows a product is over before a second thread has woken up.
+FEW_ROWS = 8
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,12 +37,16 @@ class Fused:
     """The adapter of one slot in one layer.
 
     Attributes:
-        versions: of the tensors that it was made of; others mean that the slot was given to another adapter.
-        add: x, shape (tokens, inputs), to what is added to y, shape (tokens, outputs); None where that is nothing.
+        version: of the tensor that holds B; another means that a slot was given to another adapter.
+        weights: A of all slices, shape (inputs, slices * rank), and B of all slices on the diagonal, shape (slices *
+            rank, outputs); None where the adapter leaves the layer as it is.
+        shrink: x @ A, and `expand` its product with B, packed for oneDNN.
     """
 
-    versions: tuple[int, ...]
-    add: Product | None
+    version: int
+    weights: tuple[torch.Tensor, torch.Tensor] | None
+    shrink: Product
+    expand: Product
 
 
 class PunicaWrapperRuns(PunicaWrapperCPU):  # type: ignore[misc]
@@ -50,7 +56,7 @@ class PunicaWrapperRuns(PunicaWrapperCPU):  # type: ignore[misc]
         super().__init__(*args, **kwargs)
         self._runs: tuple[Run, ...] = ()
         self._sampler_runs: tuple[Run, ...] = ()
-        # By the address of a layer's first A, which lives as long as the layer.
+        # By the address of a layer's first B, which lives as long as the layer.
         self._fused: dict[tuple[int, int], Fused] = {}
 
     def update_metadata(self, *args: Any, **kwargs: Any) -> None:
@@ -93,8 +99,8 @@ class PunicaWrapperRuns(PunicaWrapperCPU):  # type: ignore[misc]
         runs: tuple[Run, ...],
         y: torch.Tensor,
         x: torch.Tensor,
-        a: Stack,
-        b: Stack,
+        lefts: Stack,
+        rights: Stack,
         scale: float,
         output_slices: tuple[int, ...],
     ) -> None:
@@ -102,21 +108,24 @@ class PunicaWrapperRuns(PunicaWrapperCPU):  # type: ignore[misc]
             return
         y, x = y.view(-1, y.shape[-1]), x.view(-1, x.shape[-1])
         for run in runs:
-            fused = self._fuse(run.slot, a, b, output_slices)
-            if fused.add is None:
+            fused = self._fuse(run.slot, lefts, rights, output_slices)
+            if fused.weights is None:
                 continue
+            a, b = fused.weights
             rows = slice(run.start, run.end)
-            added = fused.add(x[rows])
             # The vocabulary can be padded to different lengths here and there.
-            width = min(y.shape[1], added.shape[1])
-            y[rows, :width].add_(added[:, :width], alpha=scale)
+            width = min(y.shape[1], b.shape[1])
+            if run.end - run.start <= FEW_ROWS:
+                y[rows, :width].addmm_(x[rows] @ a, b[:, :width], alpha=scale)
+            else:
+                y[rows, :width].add_(fused.expand(fused.shrink(x[rows]))[:, :width], alpha=scale)
 
     def _fuse(self, slot: int, a: Stack, b: Stack, output_slices: tuple[int, ...]) -> Fused:
-        key = (a[0].data_ptr(), slot)
-        versions = tuple(tensor._version for tensor in (*a, *b))
+        key = (b[0].data_ptr(), slot)
         fused = self._fused.get(key)
-        if fused is None or fused.versions != versions:
-            fused = self._fused[key] = _fuse(slot, a, b, output_slices, versions)
+        # An adapter that takes a slot writes to every tensor of a layer, one that leaves it too.
+        if fused is None or fused.version != b[0]._version:
+            fused = self._fused[key] = _fuse(slot, a, b, output_slices)
         return fused
 
 
@@ -132,13 +141,13 @@ def _runs(slots: torch.Tensor) -> tuple[Run, ...]:
     return tuple(runs)
 
 
-def _fuse(slot: int, a: Stack, b: Stack, output_slices: tuple[int, ...], versions: tuple[int, ...]) -> Fused:
+def _fuse(slot: int, a: Stack, b: Stack, output_slices: tuple[int, ...]) -> Fused:
     lefts, rights = [t[slot].reshape(t.shape[-2:]) for t in a], [t[slot].reshape(t.shape[-2:]) for t in b]
-    if not any(right.any() for right in rights):
-        return Fused(versions, None)
+    left = torch.cat(lefts).T.contiguous()
     blocks = [right[:width].T for right, width in zip(rights, output_slices, strict=True)]
-    shrink, expand = _product(torch.cat(lefts).T), _product(torch.block_diag(*blocks))  # type: ignore[no-untyped-call]
-    return Fused(versions, lambda x: expand(shrink(x)))
+    right = torch.block_diag(*blocks)  # type: ignore[no-untyped-call]
+    weights = (left, right) if right.any() else None
+    return Fused(b[0]._version, weights, _product(left), _product(right))
 
 
 def _product(weight: torch.Tensor) -> Product:
