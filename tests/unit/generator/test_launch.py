@@ -78,11 +78,12 @@ def test_two_busy_processes_on_two_cores_do_not_spin(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("isa", "int8", "wanted", "name", "dtype", "reason"),
     [
-        (Isa.AVX2, False, "auto", "fp32", "float32", "does not compute bfloat16 (avx2)"),
-        (Isa.AVX512_VNNI, False, "auto", "fp32", "float32", "does not compute bfloat16 (avx512_vnni)"),
-        (Isa.AVX512_BF16, False, "auto", "bf16", "bfloat16", "computes bfloat16 (avx512_bf16)"),
-        (Isa.AMX, False, "auto", "bf16", "bfloat16", "computes bfloat16 (amx)"),
-        (Isa.AVX2, True, "auto", "int8", "float32", "the fastest on this CPU (avx2)"),
+        (Isa.AVX2, False, "auto", "fp32", "float32", "bfloat16 is emulated (avx2)"),
+        (Isa.AVX512_VNNI, False, "auto", "fp32", "float32", "bfloat16 is emulated (avx512_vnni)"),
+        (Isa.AVX512_BF16, False, "auto", "bf16", "bfloat16", "bfloat16 is computed (avx512_bf16)"),
+        (Isa.AMX, False, "auto", "bf16", "bfloat16", "bfloat16 is computed (amx)"),
+        (Isa.AVX2, True, "auto", "fp32", "float32", "no VNNI for int8"),
+        (Isa.AVX512_VNNI, True, "auto", "int8", "float32", "the fastest on this CPU (avx512_vnni)"),
         (Isa.AMX, True, "auto", "int8", "float32", "the fastest on this CPU (amx)"),
         (Isa.AVX2, True, "bf16", "bf16", "bfloat16", "as configured"),
         (Isa.AMX, True, "fp32", "fp32", "float32", "as configured"),
