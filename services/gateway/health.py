@@ -165,15 +165,15 @@ class Health:
             models = [model.id for model in _Models.model_validate_json(listed.body).data]
         except ValidationError:
             return self._gone(target, f"answers HTTP {listed.status}, and lists no model", reachable=True)
-        readiness = _readiness(ready)
+        readiness = _readiness(ready) or Readiness(ready=True, service=target.name)
         return ServiceHealth(
             name=target.name,
             ready=True,
             reachable=True,
             model=", ".join(models[:MAX_MODELS]),
-            device=readiness.device if readiness else "",
-            precision=readiness.precision if readiness else "",
-            detail=readiness.detail if readiness else "",
+            device=readiness.device,
+            precision=readiness.precision,
+            detail=readiness.detail,
             breaker=target.breaker.state,
             in_flight=_gauge(metrics.body, _RUNNING),
             waiting=_gauge(metrics.body, _WAITING),

@@ -31,10 +31,10 @@ from services.generator.prepare import SMOLLM2
 from services.kit.cpu import instruction_set
 from tests.bench.made_up import question
 from tests.load.restart import ready
+from tests.load.run import ROOT
+from tests.load.saturation import PEER, haystack
 from tests.ports import free_ports
 
-ROOT = Path(__file__).resolve().parents[2]
-PEER = ROOT / ".venv-bench/bin/python"
 LENGTHS = (180, 400, 960, 1_900)
 TOGETHER, COMMON, OWN = 6, 200, 300
 NEW_TOKENS = 4
@@ -131,25 +131,19 @@ async def generators(peers: dict[str, Measure], rounds: int, console: Console) -
 
 
 @asynccontextmanager
-async def haystack(model: Path, threads: int) -> AsyncIterator[str]:
+async def haystack_on_llama(model: Path, threads: int) -> AsyncIterator[str]:
     """A Haystack pipeline over llama.cpp's server, both warm."""
-    generator, port = free_ports(2)
-    quiet = {"HAYSTACK_TELEMETRY_ENABLED": "False", "HF_HUB_OFFLINE": "1", "OMP_NUM_THREADS": str(threads)}
-    server = ("--model", str(model), "--port", str(generator), "--n_ctx", "4096", "--n_threads", str(threads))
-    pipeline = ("--port", str(port), "--generator", f"http://127.0.0.1:{generator}", "--threads", str(threads))
-    async with AsyncExitStack() as stack:
-        commands = (("llama_cpp.server", *server), ("tests.bench.haystack_server", *pipeline))
-        for command, url in zip(commands, (f"{generator}/v1/models", f"{port}/readyz"), strict=True):
-            process = await asyncio.create_subprocess_exec(
-                *(str(PEER), "-m", *command),
-                cwd=ROOT,
-                env=os.environ | quiet,
-                stdout=subprocess.DEVNULL,
-                stderr=subprocess.DEVNULL,
-            )
-            stack.callback(process.kill)
-            await ready(f"http://127.0.0.1:{url}", within_s=START_S)
-        yield f"http://127.0.0.1:{port}"
+    port, peer = free_ports(2)
+    options = ("--model", str(model), "--port", str(port), "--n_ctx", "4096", "--n_threads", str(threads))
+    quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
+    server = await asyncio.create_subprocess_exec(str(PEER), "-m", "llama_cpp.server", *options, cwd=ROOT, **quiet)
+    try:
+        await ready(f"http://127.0.0.1:{port}/v1/models", within_s=START_S)
+        async with haystack(peer, f"http://127.0.0.1:{port}") as url:
+            yield url
+    finally:
+        server.kill()
+        await server.wait()
 
 
 async def questions(peers: dict[str, tuple[str, dict[str, Any]]], count: int) -> dict[str, float]:
@@ -193,7 +187,7 @@ async def main() -> int:
         ratios = (best / row["ours"], best / row["ours, adapter"], row["ours, adapter"] / row["ours"])
         table.add_row(name, *(f"{row[peer]:.2f}" for peer in peers), *(f"{ratio:.2f}" for ratio in ratios))
     console.print(table)
-    async with haystack(files["llama.cpp Q4_1"], options.threads) as url:
+    async with haystack_on_llama(files["llama.cpp Q4_1"], options.threads) as url:
         whole = {
             "ours, adaptive": (options.gateway, {}),
             "ours, naive-rag": (options.gateway, {"strategy": "naive-rag"}),

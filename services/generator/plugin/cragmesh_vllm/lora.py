@@ -38,15 +38,15 @@ class Fused:
 
     Attributes:
         version: of the tensor that holds B; another means that a slot was given to another adapter.
-        weights: A of all slices, shape (inputs, slices * rank), and B of all slices on the diagonal, shape (slices *
-            rank, outputs); None where the adapter leaves the layer as it is.
-        shrink: x @ A, and `expand` its product with B, packed for oneDNN.
+        a: A of all slices, shape (inputs, slices * rank).
+        b: B of all slices on the diagonal, shape (slices * rank, outputs).
+        add: x, shape (tokens, inputs), to x @ a @ b by packed weights; None where the adapter leaves the layer alone.
     """
 
     version: int
-    weights: tuple[torch.Tensor, torch.Tensor] | None
-    shrink: Product
-    expand: Product
+    a: torch.Tensor
+    b: torch.Tensor
+    add: Product | None
 
 
 class PunicaWrapperRuns(PunicaWrapperCPU):  # type: ignore[misc]
@@ -109,16 +109,15 @@ class PunicaWrapperRuns(PunicaWrapperCPU):  # type: ignore[misc]
         y, x = y.view(-1, y.shape[-1]), x.view(-1, x.shape[-1])
         for run in runs:
             fused = self._fuse(run.slot, lefts, rights, output_slices)
-            if fused.weights is None:
+            if fused.add is None:
                 continue
-            a, b = fused.weights
             rows = slice(run.start, run.end)
             # The vocabulary can be padded to different lengths here and there.
-            width = min(y.shape[1], b.shape[1])
+            width = min(y.shape[1], fused.b.shape[1])
             if run.end - run.start <= FEW_ROWS:
-                y[rows, :width].addmm_(x[rows] @ a, b[:, :width], alpha=scale)
+                y[rows, :width].addmm_(x[rows] @ fused.a, fused.b[:, :width], alpha=scale)
             else:
-                y[rows, :width].add_(fused.expand(fused.shrink(x[rows]))[:, :width], alpha=scale)
+                y[rows, :width].add_(fused.add(x[rows])[:, :width], alpha=scale)
 
     def _fuse(self, slot: int, a: Stack, b: Stack, output_slices: tuple[int, ...]) -> Fused:
         key = (b[0].data_ptr(), slot)
@@ -146,8 +145,10 @@ def _fuse(slot: int, a: Stack, b: Stack, output_slices: tuple[int, ...]) -> Fuse
     left = torch.cat(lefts).T.contiguous()
     blocks = [right[:width].T for right, width in zip(rights, output_slices, strict=True)]
     right = torch.block_diag(*blocks)  # type: ignore[no-untyped-call]
-    weights = (left, right) if right.any() else None
-    return Fused(b[0]._version, weights, _product(left), _product(right))
+    if not right.any():
+        return Fused(b[0]._version, left, right, None)
+    shrink, expand = _product(left), _product(right)
+    return Fused(b[0]._version, left, right, lambda x: expand(shrink(x)))
 
 
 def _product(weight: torch.Tensor) -> Product:
