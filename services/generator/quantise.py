@@ -2,7 +2,7 @@
 
 Each linear layer's weights become int8 with a scale for each output channel; activations are quantised for each token
 when they are met (W8A8, "dynamic"), which takes no calibration data. Embeddings, norms and the vocabulary keep their
-type. The format is compressed-tensors', which vLLM's CPU backend computes with VNNI or AMX.
+type. The format is compressed-tensors', which vLLM's CPU backend computes with VNNI or AMX. Inputs are smoothed first.
 """
 
 from __future__ import annotations
@@ -14,6 +14,8 @@ from collections.abc import Iterator
 from importlib import import_module
 from pathlib import Path
 from typing import Any
+
+from services.generator.smoothing import Smoothing, smoothing
 
 # What a folder of weights may hold beside safetensors and is of no use in another format.
 OTHER_WEIGHTS = {".safetensors", ".bin", ".gguf", ".pt", ".pth", ".onnx"}
@@ -35,10 +37,11 @@ def quantise(source: Path, out: Path) -> None:
     config = json.loads((source / "config.json").read_text(encoding="utf-8"))
     if "quantization_config" in config:
         raise ValueError(f"{source} is quantised already")
+    smooth = smoothing(source, config, sum(shard.stat().st_size for shard in shards))
     places: dict[str, str] = {}
     for number, shard in enumerate(shards, start=1):
         print(f"{shard.name} ({number} of {len(shards)})", flush=True)
-        tensors = dict(_int8(shard))
+        tensors = dict(_int8(shard, smooth))
         _save(tensors, out / shard.name)
         places |= dict.fromkeys(tensors, shard.name)
     if not any(name.endswith("_scale") for name in places):
@@ -48,17 +51,19 @@ def quantise(source: Path, out: Path) -> None:
     for path in source.iterdir():
         if path.is_file() and path.suffix not in OTHER_WEIGHTS and path.name not in (INDEX, "manifest.json"):
             shutil.copyfile(path, out / path.name)
+    if smooth.exponents:
+        smooth.write(out)
     config["quantization_config"] = _scheme()
     (out / "config.json").write_text(json.dumps(config, indent=2) + "\n", encoding="utf-8")
 
 
-def _int8(shard: Path) -> Iterator[tuple[str, Any]]:
+def _int8(shard: Path, smooth: Smoothing) -> Iterator[tuple[str, Any]]:
     # Checked as vLLM's environment has it; the mesh's own environment may have neither.
     torch: Any = import_module("torch")
     safetensors: Any = import_module("safetensors")
     with safetensors.safe_open(shard, framework="pt") as file:
         for name in file.keys():  # noqa: SIM118 - it is no mapping
-            tensor = file.get_tensor(name)
+            tensor = smooth.apply(name, file.get_tensor(name))
             if not name.endswith("_proj.weight"):
                 yield name, tensor.contiguous()
                 continue

@@ -37,6 +37,28 @@ def test_adapters_add_what_vllms_own_wrapper_adds() -> None:
             assert ours <= 4 * theirs + 1e-5, case
 
 
+def test_an_adapter_of_a_smoothed_model_adds_what_it_adds_to_the_plain_one(tmp_path: Path) -> None:
+    smoothed = tmp_path / "smoothing.json"
+    smoothed.write_text(json.dumps({"exponents": {"norm": [0, 3, -2, 1]}, "reads": {"layer.q_proj": "norm"}}))
+    code = f"""
+import os, torch
+os.environ["CRAGMESH_SMOOTHING"] = {str(smoothed)!r}
+from cragmesh_vllm import register
+register(), register()
+from vllm.lora.lora_model import LoRAModel
+from vllm.lora.peft_helper import PEFTHelper
+helper = PEFTHelper(r=2, lora_alpha=2, target_modules=["q_proj", "o_proj"])
+a, b = torch.randn(2, 4), torch.randn(4, 2)
+tensors = {{f"base_model.model.layer.{{name}}.lora_{{side}}.weight": value
+           for name in ("q_proj", "o_proj") for side, value in (("A", a), ("B", b))}}
+loras = LoRAModel.from_lora_tensors(1, tensors, helper, device="cpu", dtype=torch.float32).loras
+x, scales = torch.randn(5, 4), torch.exp2(torch.tensor([0.0, 3, -2, 1]))
+print(torch.allclose(x / scales @ loras["layer.q_proj"].lora_a.T, x @ a.T, atol=1e-5))
+print(torch.equal(loras["layer.o_proj"].lora_a, a), torch.equal(loras["layer.q_proj"].lora_b, b))
+"""
+    assert in_vllm("-c", code).split() == ["True", "True", "True"]
+
+
 def test_a_masked_cpu_is_older_for_vllm() -> None:
     code = (
         "import os; os.environ['CRAGMESH_CPU_ISA'] = 'avx2'; import cragmesh_vllm.masked, torch;"

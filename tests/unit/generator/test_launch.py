@@ -297,3 +297,12 @@ def test_vllm_sends_its_spans_where_it_is_told_and_nowhere_else(tmp_path: Path) 
     made = command(settings(tmp_path, otlp_traces_endpoint="http://collector:4318/v1/traces"))
     assert after(made.argv, "--otlp-traces-endpoint") == "http://collector:4318/v1/traces"
     assert made.env["OTEL_EXPORTER_OTLP_TRACES_PROTOCOL"] == "http/protobuf"
+
+
+def test_the_plugin_is_told_how_a_model_was_smoothed(tmp_path: Path) -> None:
+    with_model(tmp_path)
+    model = with_model(tmp_path, "SmolLM2-135M-Instruct-int8")
+    assert launch.SMOOTHING not in command(settings(tmp_path, precision="int8")).env
+    (model / "smoothing.json").write_text("{}")
+    assert command(settings(tmp_path, precision="int8")).env[launch.SMOOTHING] == str(model / "smoothing.json")
+    assert launch.SMOOTHING not in command(settings(tmp_path, precision="fp32")).env

@@ -6,8 +6,13 @@ from pathlib import Path
 import pytest
 import torch
 from safetensors.torch import load_file, save_file
+from tokenizers import Tokenizer
+from tokenizers.models import WordLevel
+from tokenizers.pre_tokenizers import WhitespaceSplit
+from transformers import LlamaConfig, LlamaForCausalLM, PreTrainedTokenizerFast
 
 from services.generator.quantise import quantise
+from services.generator.smoothing import FILE, TEXTS
 
 
 def model(folder: Path, *, shards: int = 1) -> dict[str, torch.Tensor]:
@@ -75,3 +80,59 @@ def test_what_cannot_be_quantised_is_refused_in_words(tmp_path: Path) -> None:
     (folder / "config.json").write_text('{"quantization_config": {}}')
     with pytest.raises(ValueError, match="quantised already"):
         quantise(folder, out)
+
+
+def llama(folder: Path) -> LlamaForCausalLM:
+    """A small Llama with a tokenizer, two channels of whose norms' outputs are far larger than the others."""
+    torch.manual_seed(3)
+    model = LlamaForCausalLM(
+        LlamaConfig(
+            vocab_size=256,
+            hidden_size=32,
+            intermediate_size=64,
+            num_hidden_layers=2,
+            num_attention_heads=4,
+            num_key_value_heads=2,
+        )
+    ).eval()
+    with torch.no_grad():
+        for layer in model.model.layers:
+            for norm in (layer.input_layernorm, layer.post_attention_layernorm):
+                norm.weight[[3, 17]] = 60.0
+            for reader in (layer.self_attn.q_proj, layer.self_attn.v_proj, layer.mlp.gate_proj, layer.mlp.up_proj):
+                reader.weight[:, [3, 17]] /= 60.0
+    model.save_pretrained(folder)
+    words = sorted(set(TEXTS.read_text(encoding="utf-8").split()))[:250]
+    vocabulary = {word: number for number, word in enumerate(["[unk]", *words])}
+    tokenizer = Tokenizer(WordLevel(vocabulary, unk_token="[unk]"))  # noqa: S106 - a token of a vocabulary
+    tokenizer.pre_tokenizer = WhitespaceSplit()
+    PreTrainedTokenizerFast(tokenizer_object=tokenizer, unk_token="[unk]").save_pretrained(folder)  # noqa: S106
+    return model
+
+
+def test_outliers_of_the_inputs_go_to_the_weights_exactly(tmp_path: Path) -> None:
+    model, out = llama(tmp_path / "model"), tmp_path / "out"
+    out.mkdir()
+    quantise(tmp_path / "model", out)
+    made = load_file(out / "model.safetensors")
+    said = json.loads((out / FILE).read_text())
+    assert len(said["exponents"]) == 4
+    assert len(said["reads"]) == 2 * 5
+    for norm, exponents in said["exponents"].items():
+        assert min(exponents[3], exponents[17]) >= 2 + max(exponents[:3]), norm
+        scales = torch.exp2(torch.tensor(exponents, dtype=torch.float32))
+        assert torch.equal(made[f"{norm}.weight"] * scales, model.get_submodule(norm).weight), norm
+        for name in (name for name, read in said["reads"].items() if read == norm):
+            back = made[f"{name}.weight"] * made[f"{name}.weight_scale"] / scales
+            step = made[f"{name}.weight_scale"] / scales
+            assert bool(((back - model.get_submodule(name).weight).abs() <= step / 2 + 1e-7).all()), name
+
+
+def test_an_unknown_architecture_is_quantised_as_it_is(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    model(tmp_path / "model")
+    (tmp_path / "model" / "config.json").write_text('{"model_type": "gemma"}')
+    out = tmp_path / "out"
+    out.mkdir()
+    quantise(tmp_path / "model", out)
+    assert not (out / FILE).exists()
+    assert "not smoothed: gemma" in capsys.readouterr().out

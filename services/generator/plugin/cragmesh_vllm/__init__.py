@@ -8,7 +8,7 @@ from typing import Any
 
 
 def register() -> None:
-    """Let the CPU backend apply adapters at the price of their arithmetic, and to int8 weights.
+    """Let the CPU backend apply adapters at the price of their arithmetic, and to int8 weights, smoothed or not.
 
     Other backends keep their own ways. vLLM calls it in each of its processes, and may call it again.
     """
@@ -18,6 +18,9 @@ def register() -> None:
     if isinstance(current_platform, CpuPlatform):
         CpuPlatform.get_punica_wrapper = classmethod(_wrapper)
         _keep_a_weight()
+        from cragmesh_vllm.smoothing import smooth_adapters
+
+        smooth_adapters()
 
 
 def _wrapper(_platform: type) -> str:
