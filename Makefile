@@ -12,11 +12,13 @@ PYTHON ?= $(shell command -v python3.11 || command -v python3.12 || command -v p
 BIN := .venv/bin
 # Processes that share the tests among them: they are bound by the CPU, and the real mesh wants some of it too.
 WORKERS ?= 2
+# How many questions `make eval-reading` asks.
+QUESTIONS ?= 400
 # Read from pyproject.toml, so that there is one pin.
 TORCH := $(shell sed -n 's/^ *"\(torch==[^"]*\)".*/\1/p' pyproject.toml | head -n 1)
 STAMP := .setup/installed-$(shell cksum < pyproject.toml | tr -d ' ')
 
-.PHONY: help setup generator demo up down status logs lint format test test-fast test-isa contracts bench bench-cpu bench-first bench-formats bench-ranking bench-records bench-names bench-kg eval-kg bench-classifier eval-classifier eval eval-answers eval-check eval-baseline train-data train-adapters bench-training bench-adapters test-page audit saturation eval-calculator eval-embedded eval-pages fit-confidence eval-corpus bench-index eval-papers eval-premise fuzz-calculator injection hang-up overload load rolling-restart k8s-check compose-check compose-test wheels clean distclean
+.PHONY: help setup generator demo up down status logs lint format test test-fast test-isa contracts bench bench-cpu bench-first bench-formats bench-ranking bench-records bench-names bench-kg eval-kg bench-classifier eval-classifier eval eval-answers eval-check eval-baseline train-data train-adapters bench-training bench-adapters test-page audit saturation eval-calculator eval-embedded eval-pages eval-reading fit-confidence eval-corpus bench-index eval-papers eval-premise fuzz-calculator injection hang-up overload load rolling-restart k8s-check compose-check compose-test wheels clean distclean
 
 help: ## Show this list.
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  %-16s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
@@ -209,6 +211,12 @@ eval-pages: up ## FreshQA's questions over long Wikipedia pages, by the running 
 	@test -n "$(DATA)"
 	$(BIN)/python -W ignore -m tests.bench.wiki_pages --out $(EVAL_OUT)/freshqa-pages.jsonl
 	$(BIN)/cragmesh eval run $(EVAL_OUT)/freshqa-pages.jsonl --out $(EVAL_OUT)/freshqa-pages $(ARGS)
+
+eval-reading: up ## SQuAD's questions over its articles as a collection, answerable and not; ARGS="--strategy adaptive".
+	@test -n "$(DATA)"
+	$(BIN)/python -W ignore -m tests.bench.reading --out $(EVAL_OUT)/reading --count $(QUESTIONS)
+	$(BIN)/cragmesh index $(EVAL_OUT)/reading/articles.jsonl --collection eval-articles
+	$(BIN)/cragmesh eval run $(EVAL_OUT)/reading/questions.jsonl --out $(EVAL_OUT)/reading/run $(ARGS)
 
 eval-corpus: setup generator ## Answers found in a collection: dense, BM25, hybrid, reranked; needs CRAGMESH_EVAL_DATA.
 	$(BIN)/python -W ignore -m tests.bench.corpus $(ARGS)

@@ -36,8 +36,8 @@ _LINES = re.compile(r"\.jsonl?(?:\.(?:gz|bz2))?$")
 class Item:
     """A question, what is posted for it, and what is known about it.
 
-    `body` holds `query`, `query_time` and either `evidence` (contexts given) or `search_results`. `dynamism` is CRAG's
-    `static_or_dynamic`. `place` is file and line.
+    `body` holds `query`, `query_time`, either `evidence` (contexts given) or `search_results`, and `collection`.
+    `dynamism` is CRAG's `static_or_dynamic`. `place` is file and line.
     """
 
     id: str
@@ -189,6 +189,8 @@ def _body(record: dict[str, Any], query: str, query_time: str) -> dict[str, Any]
         body["evidence"] = _passages(contexts)
     elif record.get("search_results"):
         body["search_results"] = record["search_results"]
+    if collection := _text(record, "collection"):
+        body["collection"] = collection
     return body
 
 

@@ -21,8 +21,8 @@ READERS = {
     "input_layernorm": ("self_attn.q_proj", "self_attn.k_proj", "self_attn.v_proj"),
     "post_attention_layernorm": ("mlp.gate_proj", "mlp.up_proj"),
 }
-# How much of the difficulty goes from the activations to the weights. On made-up questions 0.4 to 0.7 bring the embedded
-# model's int8 to two fifths of its distance (KL) from fp32, 0.85 to two thirds.
+# How much of the difficulty goes from the activations to the weights. On made-up questions 0.4 to 0.7 bring the int8 of
+# the embedded model to two fifths of its distance (KL) from fp32, 0.85 to two thirds.
 MIGRATION = 0.55
 SMALLEST = 1e-5
 # Beside the weights, for the plugin.

@@ -96,10 +96,14 @@ def _rows(path: pathlib.Path) -> Iterator[dict[str, Any]]:
     return map(json.loads, path.read_text().splitlines())
 
 
+def squad_questions(root: pathlib.Path) -> Iterator[dict[str, Any]]:
+    return _rows(root / "squad" / "squad_v2_dev_half.questions.jsonl")
+
+
 def answerable(root: pathlib.Path) -> list[Question]:
     """SQuAD's questions with a telling answer."""
-    rows = _rows(root / "squad" / "squad_v2_dev_half.questions.jsonl")
-    found = (Question(row["question"], telling(row["answers"])) for row in rows if not row["is_impossible"])
+    rows = (row for row in squad_questions(root) if not row["is_impossible"])
+    found = (Question(row["question"], telling(row["answers"])) for row in rows)
     return [question for question in found if question.answers]
 
 

@@ -201,3 +201,8 @@ def test_memory_does_not_grow_with_the_file(tmp_path: Path, packed: bool) -> Non
     assert (small, large) == (10, 300)
     # 300 MB were read; what ten lines needed is enough, give or take the allocator.
     assert after_kib - before_kib < 16 * 1024
+
+
+def test_a_question_of_a_collection_is_asked_of_it() -> None:
+    line = json.dumps({"query": "who?", "answer": "Ida Falk", "collection": "notes", "contexts": ["Ida Falk."]})
+    assert data.parse(line.encode(), "x:1").body == {"query": "who?", "evidence": ["Ida Falk."], "collection": "notes"}
