@@ -131,7 +131,7 @@ async def get_strategies(request: Request) -> Strategies:
     default = state["settings"].default_strategy
     return Strategies(
         strategies=tuple(
-            StrategyInfo(name=strategy.name, summary=strategy.summary, default=strategy.name == default)
+            StrategyInfo(name=strategy.name, summary=strategy.describe(state["mesh"]), default=strategy.name == default)
             for strategy in state["strategies"].values()
         )
     )
@@ -146,13 +146,14 @@ async def get_services(request: Request) -> Services:
 async def _ready(request: Request) -> Readiness:
     """The gateway is ready once it has started: it answers, degraded, without its services, and says which are away."""
     state = cast(State, request.scope["state"])
-    dependencies = await state["mesh"].ready(allow_s=READY_S)
-    return Readiness(
-        ready=True,
-        service="gateway",
-        detail=answers_without(name for name, ready in dependencies.items() if not ready),
-        dependencies=dependencies,
+    mesh, settings = state["mesh"], state["settings"]
+    dependencies = await mesh.ready(allow_s=READY_S)
+    adapter = settings.web_answer_adapter if settings.web_answer_adapter in mesh.llm.served else ""
+    details = (
+        answers_without(name for name, ready in dependencies.items() if not ready),
+        mesh.calibration.health(mesh.llm.model, adapter).detail,
     )
+    return Readiness(ready=True, service="gateway", detail="; ".join(filter(None, details)), dependencies=dependencies)
 
 
 def create_app(
@@ -185,6 +186,8 @@ def create_app(
         async with AsyncExitStack() as stack:
             http = await stack.enter_async_context(http_client(transport))
             mesh = Mesh.connect(settings, http)
+            watching = asyncio.create_task(mesh.calibration.watch())
+            stack.callback(watching.cancel)
             health = Health(mesh, http, settings, admission)
             stack.push_async_callback(health.close)
             state = State(

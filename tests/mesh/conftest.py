@@ -4,6 +4,7 @@ import json
 from collections.abc import AsyncIterator, Callable
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import httpx
@@ -13,6 +14,7 @@ from pydantic import HttpUrl
 
 from services.classifier.app import create_app as create_classifier
 from services.classifier.settings import ClassifierSettings
+from services.gateway import confidence
 from services.gateway.app import create_app as create_gateway
 from services.gateway.settings import GatewaySettings
 from services.kg.app import create_app as create_kg
@@ -31,6 +33,7 @@ HOSTS = {
     "generator_url": "http://generator",
 }
 
+NOWHERE = Path("no/such/folder")
 # What a busy machine takes to wake this process for a reply that left in time.
 LATE_S = 1.0
 
@@ -60,6 +63,12 @@ class ToGenerator(httpx.AsyncBaseTransport):
         return await self.current.handle_async_request(request)
 
 
+@pytest.fixture(autouse=True)
+def unfitted(monkeypatch: pytest.MonkeyPatch) -> None:
+    """No confidence that is shipped, or was fitted on this machine, weighs what the scripted generator says."""
+    monkeypatch.setattr(confidence, "load", dict)
+
+
 @dataclass
 class Services:
     """The real services and a scripted generator, each behind a switch for faults; gateways are made on top."""
@@ -69,7 +78,9 @@ class Services:
 
     @asynccontextmanager
     async def gateway(self, **settings: Any) -> AsyncIterator[httpx.AsyncClient]:
-        app = create_gateway(GatewaySettings(**(HOSTS | settings)), transport=Router(self.faults))
+        app = create_gateway(
+            GatewaySettings(**(HOSTS | {"confidence_dir": NOWHERE} | settings)), transport=Router(self.faults)
+        )
         async with LifespanManager(app) as manager:
             transport = httpx.ASGITransport(manager.app, raise_app_exceptions=False)
             async with httpx.AsyncClient(transport=transport, base_url="http://gateway", timeout=60) as client:

@@ -26,7 +26,7 @@ def head(signal: str, weight: float, *, threshold: float = 0.5) -> Head:
 
 def fitted(monkeypatch: pytest.MonkeyPatch, **heads: Head) -> None:
     model = Confidence(**({"answer": head("support", 4)} | heads))
-    monkeypatch.setattr(confidence, "load", lambda: {"default": model})
+    monkeypatch.setattr(confidence, "load", lambda: {"generic": model})
 
 
 async def ask(services: Services, **change: Any) -> dict[str, Any]:

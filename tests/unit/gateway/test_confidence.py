@@ -28,7 +28,8 @@ def seen(answer: str, **change: object) -> Seen:
 
 def test_every_signal_is_named_and_explained() -> None:
     told = (Normalized("Jonas Berg", "answer"),)
-    assert set(signals(seen("Marta Lindqvist", others=told, sources=told, check=0.5))) == set(SIGNALS)
+    ranks = dict.fromkeys(confidence.RANKS, 0.5)
+    assert set(signals(seen("Marta Lindqvist", others=told, sources=told, check=0.5, ranks=ranks))) == set(SIGNALS)
 
 
 def test_support_and_echo_tell_an_answer_from_a_guess() -> None:
@@ -62,7 +63,7 @@ def test_samples_and_checks_count() -> None:
 def test_what_was_not_asked_or_not_offered_is_no_signal() -> None:
     missing = set(SIGNALS) - set(signals(seen("Marta Lindqvist", sample=Sample("Marta Lindqvist", "stop"))))
     asked_for = {"agreement", "abstain", "invalid", "check", "sources"}
-    assert missing == asked_for | {"logprob_mean", "logprob_min", "logprob_first"}
+    assert missing == asked_for | {"logprob_mean", "logprob_min", "logprob_first"} | confidence.RANKS
 
 
 def test_how_relevant_the_passages_are() -> None:
@@ -113,14 +114,6 @@ def test_shipped_models_know_only_signals_that_there_are() -> None:
             if fitted is not None:
                 assert set(fitted.names) <= set(SIGNALS)
                 assert len(fitted.names) == len(fitted.means) == len(fitted.scales) == len(fitted.weights)
-
-
-def test_a_generator_has_its_own_model_or_the_default() -> None:
-    own, default = (confidence.Confidence(answer=head(threshold=line)) for line in (0.2, 0.8))
-    models = {"some-model": own, "default": default}
-    assert confidence.choose(models, "org/some-model") is own
-    assert confidence.choose(models, "another") is default
-    assert confidence.choose({}, "another") is None
 
 
 def weighed(signal: str, *, threshold: float = 0.5) -> Head:
