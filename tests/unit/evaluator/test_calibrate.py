@@ -209,5 +209,5 @@ def test_questions_that_the_model_itself_calls_invalid_count_when_every_answer_i
     lines.append(judged(answer("invalid", kind="invalid_question"), "right"))
     data = table(lines)
     nothing = np.zeros(len(data.ids))
-    fitted = Fitted({"threshold": 0.5}, None, nothing, nothing)
+    fitted = Fitted({"thresholds": {"balanced": 0.5}}, None, nothing, nothing)
     assert earned(fitted, data, nothing, nothing).ungated == pytest.approx(1 / len(data.ids))
