@@ -208,8 +208,9 @@ def _head(names: Sequence[str], signals: Floats, truth: Ints, ids: NDArray[np.st
         return {"names": [], "means": [], "scales": [], "weights": [], "intercept": odds, "thresholds": lines}, (
             held_out + share
         )
-    folds = StratifiedKFold if len(set(ids)) == len(ids) else StratifiedGroupKFold
-    for train, test in folds(FOLDS, shuffle=True, random_state=SEED).split(signals, truth, ids):
+    groups = None if len(set(ids)) == len(ids) else ids
+    folds = StratifiedKFold if groups is None else StratifiedGroupKFold
+    for train, test in folds(FOLDS, shuffle=True, random_state=SEED).split(signals, truth, groups):
         held_out[test] = probabilities(_regress(names, signals[train], truth[train]), signals[test], names)
     head = _regress(names, signals, truth)
     head["thresholds"] = best_thresholds(held_out, truth)
