@@ -11,9 +11,7 @@ from rich.table import Table
 
 from services.cli.ask import PROBLEM, USAGE
 from services.cli.console import fail, out, say, write
-from services.gateway.calibration import MINUTES, digest_of
-from services.gateway.confidence import GENERIC, GENERIC_SIGNALS, RANKS
-from services.kit.caution import COSTS, Caution
+from services.kit.caution import CALIBRATION_MINUTES, COSTS, Caution
 
 if TYPE_CHECKING:
     from services.evaluator.calibrate import Earned, Fitted
@@ -35,7 +33,7 @@ def calibrate(
     ] = False,
     minutes: Annotated[
         float, typer.Option(min=0.05, max=24 * 60, help="How long to ask; the same command goes on later.")
-    ] = MINUTES,
+    ] = CALIBRATION_MINUTES,
     concurrency: Annotated[int, typer.Option("-c", min=1, max=256, help="Questions in flight at once.")] = 2,
     folder: Annotated[
         Path | None, typer.Option("--folder", help="Where made-up questions and answers are; remove it to begin anew.")
@@ -76,6 +74,7 @@ def _made_up(
 ) -> None:
     from services.cli import eval as evaluation
     from services.cli import made_up
+    from services.gateway.calibration import digest_of
 
     settings, urls = evaluation.evaluator_settings()
     target = evaluation.run_to_end(made_up.target(settings, urls, folder))
@@ -106,6 +105,7 @@ def _own(
     from services.evaluator import calibrate as fitting
     from services.evaluator import generic
     from services.evaluator.errors import EvaluatorError
+    from services.gateway.confidence import RANKS
 
     try:
         generator = generator or ("" if to or ablate else _only_model(folders))
@@ -147,6 +147,7 @@ def _generic(folders: Sequence[Path], to: Path | None, report: Path, apply_to: S
     from services.evaluator import calibrate as fitting
     from services.evaluator import generic
     from services.evaluator.errors import EvaluatorError
+    from services.gateway.confidence import GENERIC, GENERIC_SIGNALS
 
     try:
         runs: defaultdict[str, list[tuple[Prediction, Judgement]]] = defaultdict(list)

@@ -20,14 +20,12 @@ from pydantic import Field, ValidationError
 from proto.base import Contract
 from services.gateway import confidence
 from services.gateway.confidence import GENERIC, Confidence, name_of
-from services.kit.caution import Caution
+from services.kit.caution import CALIBRATION_MINUTES, Caution
 from services.kit.telemetry import log
 
 LOOK_S = 2.0
 MAX_FILES = 200
 MAX_FILE_BYTES = 1024 * 1024
-# What `cragmesh calibrate --made-up` takes unless it is told otherwise.
-MINUTES = 10
 # Log-probabilities are ranked among this many of the same generator's latest answers, and not before there are some:
 # the ranks of fewer are noise.
 RECENT = 500
@@ -164,7 +162,7 @@ class Calibration:
         instead = "a generic one weighs its answers" if self._find(GENERIC) else "every answer is given"
         return (
             f"no confidence is fitted for {name_of(generator, adapter)}: {instead}; "
-            f"`cragmesh calibrate --made-up` fits one in about {MINUTES} minutes"
+            f"`cragmesh calibrate --made-up` fits one in about {CALIBRATION_MINUTES} minutes"
         )
 
     @property

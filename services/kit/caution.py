@@ -5,6 +5,8 @@ from typing import Literal
 Caution = Literal["low", "balanced", "high"]
 # What a wrong answer costs where a right one earns 1. In theory an answer pays from the probability c / (1 + c) on.
 COSTS: dict[Caution, float] = {"low": 0.5, "balanced": 1.0, "high": 2.0}
+# What `cragmesh calibrate --made-up` takes unless it is told otherwise; said wherever nothing is fitted.
+CALIBRATION_MINUTES = 10
 
 
 def line(cost: float) -> float:
