@@ -16,6 +16,7 @@ from services.classifier.app import create_app as create_classifier
 from services.classifier.settings import ClassifierSettings
 from services.gateway import confidence
 from services.gateway.app import create_app as create_gateway
+from services.gateway.calibration import STAGE
 from services.gateway.settings import GatewaySettings
 from services.kg.app import create_app as create_kg
 from services.kg.settings import KgSettings
@@ -148,6 +149,11 @@ def page(title: str, *paragraphs: str) -> dict[str, str]:
         "</main><footer>All rights reserved</footer></body></html>"
     )
     return {"page_name": title, "page_url": f"https://example.org/{len(html)}", "page_snippet": "", "page_result": html}
+
+
+def missing(body: dict[str, Any]) -> list[dict[str, Any]]:
+    """What an answer lacked, but for a confidence: none is fitted for the scripted generator."""
+    return [item for item in body["degraded"] if item["stage"] != STAGE]
 
 
 LIGHTHOUSE = page(

@@ -9,6 +9,7 @@ from services.gateway import confidence
 from services.gateway.confidence import SIGNALS, Head, Seen, signals
 from services.gateway.evidence import Evidence
 from services.gateway.normalize import Normalized
+from services.kit.caution import Caution
 from services.kit.llm import Sample
 
 PAGE = Evidence("The Harbour Light was built in 1864 by Marta Lindqvist for 1,200,000 crowns.", page=0)
@@ -159,3 +160,33 @@ def test_a_model_knows_which_calls_it_needs() -> None:
 def test_emptiness_is_seen(text: str, empty: int, no_record: int) -> None:
     found = signals(seen("x", evidence=[Evidence(text, page=0)]))
     assert (found["empty"], found["no_record"]) == (empty, no_record)
+
+
+def test_one_threshold_of_an_earlier_file_is_the_balanced_one() -> None:
+    lines = head(threshold=0.5).thresholds
+    assert (lines["low"], lines["balanced"], lines["high"]) == pytest.approx((1 / 3, 0.5, 2 / 3))
+    assert set(head(threshold=1.0).thresholds.values()) == {1.0}
+    assert set(head(threshold=0.0).thresholds.values()) == {0.0}
+
+
+@pytest.mark.parametrize(("caution", "said"), [("low", "answer"), ("balanced", "answer"), ("high", "unknown")])
+def test_caution_moves_the_line(caution: Caution, said: str) -> None:
+    # Right with 0.62: worth it where a wrong answer costs as much as a right one earns, not where it costs twice that.
+    model = confidence.Confidence(answer=head(intercept=0.5))
+    found = {"said_unknown": 0.0, "said_invalid": 0.0, "support": 0.5, "echo": 0.5}
+    assert model.decide(found, caution).kind == said
+    assert not model.may_change(found, {"check"}, caution)
+
+
+def test_a_call_is_of_use_by_the_line_of_the_caution() -> None:
+    model = confidence.Confidence(answer=head(names=("support", "check"), weights=(0.1, 1.0)))
+    known = {"said_unknown": 0.0, "said_invalid": 0.0, "support": 0.5}
+    assert model.may_change(known, {"check"}, "balanced")
+    near = confidence.Confidence(answer=head(names=("support", "check"), weights=(0.1, 0.5)))
+    assert near.may_change(known, {"check"}, "balanced")
+    assert not near.may_change(known, {"check"}, "high")
+
+
+def test_the_generic_signals_are_signals_and_none_is_a_bare_log_probability() -> None:
+    assert set(SIGNALS) > confidence.GENERIC_SIGNALS
+    assert not set(confidence.LOGPROBS) & confidence.GENERIC_SIGNALS
