@@ -202,12 +202,9 @@ def _head(names: Sequence[str], signals: Floats, truth: Ints, ids: NDArray[np.st
     held_out = np.zeros(len(truth))
     if min(truth.sum(), len(truth) - truth.sum()) < MIN_OF_A_KIND:
         # Nothing tells so few from the rest: every one is as likely as all are.
-        share = float((truth.sum() + 1) / (len(truth) + 2))
-        odds = round(float(np.log(share / (1 - share))), 6)
-        lines = {caution: round(line(cost), 4) for caution, cost in COSTS.items()}
-        return {"names": [], "means": [], "scales": [], "weights": [], "intercept": odds, "thresholds": lines}, (
-            held_out + share
-        )
+        head = _constant(truth)
+        head["thresholds"] = {caution: round(line(cost), 4) for caution, cost in COSTS.items()}
+        return head, probabilities(head, signals, names)
     groups = None if len(set(ids)) == len(ids) else ids
     folds = StratifiedKFold if groups is None else StratifiedGroupKFold
     for train, test in folds(FOLDS, shuffle=True, random_state=SEED).split(signals, truth, groups):
@@ -259,6 +256,8 @@ def apply(fitted: Fitted, data: Table, caution: Caution = "balanced") -> Earned:
 def _regress(names: Sequence[str], signals: Floats, right: Ints) -> dict[str, Any]:
     means, scales = signals.mean(axis=0), signals.std(axis=0)
     kept = scales > 1e-9
+    if not kept.any():
+        return _constant(right)
     scaled = (signals[:, kept] - means[kept]) / scales[kept]
     model = LogisticRegressionCV(
         Cs=np.logspace(-3, 1, 9),
@@ -275,6 +274,12 @@ def _regress(names: Sequence[str], signals: Floats, right: Ints) -> dict[str, An
         "weights": [round(float(value), 6) for value in np.ravel(model.coef_)],
         "intercept": round(float(np.ravel(model.intercept_)[0]), 6),
     }
+
+
+def _constant(right: Ints) -> dict[str, Any]:
+    """A head without signals: the share that is right, one right and one wrong more than were seen."""
+    odds = (right.sum() + 1) / (len(right) - right.sum() + 1)
+    return {"names": [], "means": [], "scales": [], "weights": [], "intercept": round(float(np.log(odds)), 6)}
 
 
 def probabilities(head: dict[str, Any], signals: Floats, names: Sequence[str]) -> Floats:
