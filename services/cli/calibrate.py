@@ -80,13 +80,16 @@ def _made_up(
     target = evaluation.run_to_end(made_up.target(settings, urls, folder))
     say(f"asking {target.generator} for up to {minutes:g} minutes; interrupted, the same command goes on")
     evaluation.run_to_end(made_up.ask(target, urls, minutes=minutes, concurrency=concurrency))
-    to = to or made_up.confidence_dir(settings) / f"{target.generator}.json"
-    written = _own([target.run], target.generator, to, [], report or target.folder / "report", [], ablate=ablate)
+    file = to or made_up.confidence_dir(settings) / f"{target.generator}.json"
+    written = _own([target.run], target.generator, file, [], report or target.folder / "report", [], ablate=ablate)
     if not written:
+        return
+    if to:
+        say("put it into the gateway's CRAGMESH_CONFIDENCE_DIR: it takes effect without a restart")
         return
     why_not = evaluation.run_to_end(made_up.in_effect(target, digest_of(written)))
     if why_not:
-        fail(f"the gateway at {target.url} does not weigh answers by {to}: {why_not}", PROBLEM)
+        fail(f"the gateway at {target.url} does not weigh answers by {file}: {why_not}", PROBLEM)
     say(f"in effect: {target.url} weighs the answers of {target.generator} by it", "green")
 
 
@@ -115,6 +118,10 @@ def _own(
             _ablate(fitting.table([pair for run in runs for pair in generic.ranked(run)]), report)
             return b""
         data = fitting.table([pair for run in runs for pair in run]).without(RANKS)
+        say(
+            f"fitting on {data.answered.sum()} answers to {len(data.ids)} questions, half a minute of an idle core",
+            "dim",
+        )
         fitted = fitting.fit(data)
         both = fitting.halves(data)
         others = [(folder, fitting.beside(both, _judged(folder))) for folder in compared]

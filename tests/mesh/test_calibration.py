@@ -10,6 +10,7 @@ import httpx
 import pytest
 
 from services.cli import calibrate, made_up
+from services.evaluator import calibrate as fitting
 from services.evaluator.errors import BadRun
 from services.evaluator.store import RunFolder
 from services.gateway import calibration, confidence
@@ -168,6 +169,8 @@ async def test_any_server_is_calibrated_by_what_it_has_and_then_weighed(
     services: Services, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, bare: bool
 ) -> None:
     monkeypatch.setattr(made_up, "MOST", 110)
+    # A fit for each set of costly signals would take most of the time.
+    monkeypatch.setattr(fitting, "COSTLY", {})
     generator = services.generator
     generator.logprobs = generator.samples = generator.tokenizer = not bare
     folder = tmp_path / "confidence"
