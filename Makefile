@@ -18,7 +18,7 @@ QUESTIONS ?= 400
 TORCH := $(shell sed -n 's/^ *"\(torch==[^"]*\)".*/\1/p' pyproject.toml | head -n 1)
 STAMP := .setup/installed-$(shell cksum < pyproject.toml | tr -d ' ')
 
-.PHONY: help setup generator demo up down status logs lint format test test-fast test-isa contracts bench bench-cpu bench-first bench-formats bench-ranking bench-records bench-names bench-kg eval-kg bench-classifier eval-classifier eval eval-answers eval-check eval-baseline train-data train-adapters bench-training bench-adapters test-page audit saturation eval-calculator eval-embedded eval-pages eval-reading fit-confidence eval-corpus bench-index eval-papers eval-premise fuzz-calculator injection hang-up overload load rolling-restart k8s-check compose-check compose-test wheels clean distclean
+.PHONY: help setup generator demo up down status logs lint format test test-fast test-isa contracts bench bench-cpu bench-first bench-formats bench-ranking bench-records bench-names bench-kg eval-kg bench-classifier eval-classifier eval eval-answers eval-check eval-baseline train-data train-adapters bench-training bench-adapters test-page audit saturation eval-calculator eval-embedded eval-pages eval-reading fit-confidence calibrate eval-corpus bench-index eval-papers eval-premise fuzz-calculator injection hang-up overload load rolling-restart k8s-check compose-check compose-test wheels clean distclean
 
 help: ## Show this list.
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  %-16s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
@@ -131,14 +131,12 @@ DATA = $${CRAGMESH_EVAL_DATA:?names no folder}
 eval: up ## Ask the running mesh CRAG's records and report; needs CRAGMESH_EVAL_DATA.
 	$(BIN)/cragmesh eval run "$(DATA)/crag_pages.jsonl.gz" --strategy $(STRATEGY) --out $(EVAL_OUT)/whole-$(STRATEGY) $(ARGS)
 
-# Starts the mesh anew and stops it: `calibrate` reports, half by half, on runs that gave every answer.
+# Every answer is given: `calibrate` reports, half by half, what abstention earns.
 eval-answers: setup generator ## CRAG's questions with the contexts given, by each of STRATEGIES, compared; what abstention earns `adaptive`.
 	@test -n "$(DATA)"
-	$(BIN)/cragmesh down
-	CRAGMESH_ABSTAIN=0 $(BIN)/cragmesh up
+	$(BIN)/cragmesh up
 	for strategy in $(STRATEGIES); do \
-	  $(BIN)/cragmesh eval run "$(DATA)/crag_kg_qa.jsonl" --strategy $$strategy --out $(EVAL_OUT)/answers-$$strategy $(ARGS) || exit 1; done
-	$(BIN)/cragmesh down
+	  $(BIN)/cragmesh eval run "$(DATA)/crag_kg_qa.jsonl" --every-answer --strategy $$strategy --out $(EVAL_OUT)/answers-$$strategy $(ARGS) || exit 1; done
 	$(if $(word 2,$(STRATEGIES)),$(BIN)/cragmesh eval compare $(STRATEGIES:%=$(EVAL_OUT)/answers-%) --out $(EVAL_OUT)/answers-compare)
 	$(if $(filter adaptive,$(STRATEGIES)),$(BIN)/cragmesh calibrate $(EVAL_OUT)/answers-adaptive --out $(EVAL_OUT)/answers-confidence.json --report $(EVAL_OUT)/answers-calibration $(patsubst %,--beside $(EVAL_OUT)/answers-%,$(filter-out adaptive,$(STRATEGIES))))
 
@@ -168,13 +166,13 @@ train-adapters: setup generator ## Train the embedded adapters on out/train.
 	$(BIN)/cragmesh train sft out/train/kg-api.jsonl --task kg-api --out out/train/kg-api --adapter services/generator/adapters/kg-api $(TRAIN_KG_API) $(ARGS)
 
 # What it is fitted on are made-up questions: real ones are for measuring.
-fit-confidence: setup generator ## Fit when the embedded model abstains, and ship it; real runs to report on in ARGS="--apply-to RUN".
+fit-confidence: up ## Fit when the embedded model abstains, and ship it; real runs to report on in ARGS="--apply-to RUN".
 	$(BIN)/cragmesh train questions
-	$(BIN)/cragmesh down
-	CRAGMESH_ABSTAIN=0 $(BIN)/cragmesh up
-	$(BIN)/cragmesh eval run out/train/questions.jsonl --strategy adaptive --out $(EVAL_OUT)/embedded/made-up
-	$(BIN)/cragmesh down
-	$(BIN)/cragmesh calibrate $(EVAL_OUT)/embedded/made-up --generator SmolLM2-135M-Instruct+answer --out services/gateway/data/confidence/SmolLM2-135M-Instruct+answer.json --report $(EVAL_OUT)/embedded/made-up-fit $(ARGS)
+	$(BIN)/cragmesh eval run out/train/questions.jsonl --every-answer --strategy adaptive --out $(EVAL_OUT)/embedded/made-up
+	$(BIN)/cragmesh calibrate $(EVAL_OUT)/embedded/made-up --out services/gateway/data/confidence/SmolLM2-135M-Instruct+answer.json --generator SmolLM2-135M-Instruct+answer --report $(EVAL_OUT)/embedded/made-up-fit $(ARGS)
+
+calibrate: up ## Fit when the running mesh abstains, whatever its generator: ten minutes of made-up questions.
+	$(BIN)/cragmesh calibrate --made-up $(ARGS)
 
 bench-adapters: up ## Measure what switching between the base model and its adapters costs.
 	$(BIN)/python -m tests.bench.adapters $(ARGS)
@@ -197,14 +195,10 @@ bench-training: setup ## Measure a training step beside peft's.
 
 # naive-rag asks the base model; the second run gives every answer and is what `calibrate` reports on, half by half; the
 # third is the mesh as it comes.
-eval-embedded: setup generator ## The embedded model on real questions, contexts given: base, adapter, adapter and confidence.
-	$(BIN)/cragmesh down
-	CRAGMESH_ABSTAIN=0 $(BIN)/cragmesh up
+eval-embedded: up ## The embedded model on real questions, contexts given: base, adapter, adapter and confidence.
 	for strategy in naive-rag adaptive; do \
-	  $(BIN)/cragmesh eval run "$(DATA)/crag_kg_qa.jsonl" --timed --strategy $$strategy --out $(EVAL_OUT)/embedded/$$strategy-all $(ARGS); done
+	  $(BIN)/cragmesh eval run "$(DATA)/crag_kg_qa.jsonl" --every-answer --timed --strategy $$strategy --out $(EVAL_OUT)/embedded/$$strategy-all $(ARGS); done
 	$(BIN)/cragmesh calibrate $(EVAL_OUT)/embedded/adaptive-all --out $(EVAL_OUT)/embedded/confidence.json --report $(EVAL_OUT)/embedded/calibration
-	$(BIN)/cragmesh down
-	$(BIN)/cragmesh up
 	$(BIN)/cragmesh eval run "$(DATA)/crag_kg_qa.jsonl" --timed --strategy adaptive --out $(EVAL_OUT)/embedded/adaptive $(ARGS)
 
 eval-pages: up ## FreshQA's questions over long Wikipedia pages, by the running mesh; ARGS="--strategy adaptive --limit 60".

@@ -73,6 +73,11 @@ class AnswerRequest(Contract):
     interaction_id: str = Field(
         "", max_length=200, description="The caller's name for the question, returned as it is."
     )
+    every_answer: bool = Field(
+        False,
+        description="Whether `adaptive` gives its answer however unlikely it is to be right, and makes every call that "
+        "brings a signal: what a confidence is fitted on.",
+    )
     trace: bool = Field(False, description="Whether the response tells how the answer came about; see `Trace`.")
 
     @model_validator(mode="after")

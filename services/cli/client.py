@@ -68,6 +68,23 @@ async def ask(
         ) from error
 
 
+async def confidence_lack(url: str, api_key: str = "", transport: httpx.AsyncBaseTransport | None = None) -> str:
+    """What the gateway lacks to weigh its generator's answers, in words; empty where it lacks nothing, or says nothing.
+
+    Args:
+        url: the gateway's root.
+    """
+    # The gateway's modules, which no other command should wait for.
+    from services.gateway.health import Services
+
+    try:
+        async with asyncio.timeout(CONNECT_S), http_client(api_key, transport) as http:
+            reply = await http.get(f"{url}/services")
+            return Services.model_validate_json(reply.content).confidence.detail
+    except (httpx.HTTPError, TimeoutError, ValidationError):
+        return ""
+
+
 def http_client(api_key: str = "", transport: httpx.AsyncBaseTransport | None = None) -> httpx.AsyncClient:
     """A client without a time-out on reads: the budget bounds the whole."""
     return httpx.AsyncClient(

@@ -6,6 +6,7 @@ from collections.abc import Coroutine, Iterable, Sequence
 from pathlib import Path
 from typing import Annotated, Any, Literal, NoReturn, TypeVar
 
+import httpx
 import typer
 from pydantic import ValidationError
 from rich.progress import (
@@ -65,9 +66,12 @@ def run(
     timed: Timed = False,
     retry_failed: Annotated[bool, typer.Option("--retry-failed", help="Ask again what got no answer.")] = False,
     tokenizer: Annotated[bool, typer.Option(help="Count tokens with the generator where it is reachable.")] = True,
+    every_answer: Annotated[
+        bool, typer.Option("--every-answer", help="Have `adaptive` give every answer, to fit its confidence on.")
+    ] = False,
 ) -> None:
     """Ask the questions, write each answer as it comes, then judge by rules and report."""
-    settings, urls = _settings()
+    settings, urls = evaluator_settings()
     order = runs.Order(
         sources=tuple(sources),
         folder=RunFolder(folder),
@@ -78,15 +82,19 @@ def run(
         concurrency=concurrency,
         selection=runs.Selection(timed_only=timed, sample=sample, seed=seed, limit=limit),
         retry_failed=retry_failed,
+        every_answer=every_answer,
         command=as_typed(settings.eval_data),
     )
-    progress = _run(_drive(order, urls, tokenizer=tokenizer))
+    progress = run_to_end(drive_shown(order, urls, tokenizer=tokenizer))
     if progress.failed:
         say(f"{progress.failed} questions got no answer and count as missing: --retry-failed asks them again", "yellow")
     _report(folder, "rules")
 
 
-async def _drive(order: runs.Order, urls: MeshUrls, *, tokenizer: bool) -> drive.Progress:
+async def drive_shown(
+    order: runs.Order, urls: MeshUrls, *, tokenizer: bool, transport: httpx.AsyncBaseTransport | None = None
+) -> drive.Progress:
+    """Ask what an order asks, with a bar on a terminal and a line now and then elsewhere."""
     skipped = 0
 
     def skip(line: Skip) -> None:
@@ -125,7 +133,12 @@ async def _drive(order: runs.Order, urls: MeshUrls, *, tokenizer: bool) -> drive
                     say(_line(source, progress))
 
             progress = await runs.run(
-                order, generator if tokenizer else None, on_plan=planned, on_progress=told, on_skip=skip
+                order,
+                generator if tokenizer else None,
+                on_plan=planned,
+                on_progress=told,
+                on_skip=skip,
+                transport=transport,
             )
     if skipped > MAX_NAMED_SKIPS:
         say(f"left out: {skipped} lines in all, named in {order.folder.path / 'run.json'}", "yellow")
@@ -153,7 +166,7 @@ def judge(
     concurrency: Annotated[int, typer.Option("-c", min=1, max=256, help="Verdicts asked for at once.")] = 4,
 ) -> None:
     """Judge a run. The judge `llm` is at CRAGMESH_JUDGE_URL; better not the model that is judged."""
-    settings, _ = _settings()
+    settings, _ = evaluator_settings()
     target = RunFolder(folder)
     found = _caught(lambda: runs.read(target, _warn))
     if judge == "rules":
@@ -161,7 +174,7 @@ def judge(
     else:
         if not settings.judge_url:
             fail("where is the judge? Set CRAGMESH_JUDGE_URL to an OpenAI-compatible server", USAGE)
-        _run(_ask_judge(target, found, settings, concurrency))
+        run_to_end(_ask_judge(target, found, settings, concurrency))
     _report(folder, judge)
 
 
@@ -227,7 +240,7 @@ def compare(
 
     if len(folders) < 2:
         fail("give two folders or more", USAGE)
-    settings, _ = _settings()
+    settings, _ = evaluator_settings()
 
     def make() -> list[Path]:
         judged = []
@@ -313,7 +326,8 @@ def _show(head: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
     out.print()
 
 
-def _settings() -> tuple[EvaluatorSettings, MeshUrls]:
+def evaluator_settings() -> tuple[EvaluatorSettings, MeshUrls]:
+    """What the environment says; wrong values end the command."""
     try:
         return EvaluatorSettings(), MeshUrls()
     except ValidationError as error:
@@ -332,7 +346,7 @@ def _caught(work: Any) -> Any:
         _stop(error)
 
 
-def _run(work: Coroutine[Any, Any, Result]) -> Result:
+def run_to_end(work: Coroutine[Any, Any, Result]) -> Result:
     """Run to the end, or until a signal cancels it and what was written is safe."""
 
     async def main() -> Result:

@@ -12,8 +12,8 @@ from pydantic import ValidationError
 
 from proto.answer import MAX_BUDGET_S, MIN_BUDGET_S
 from services.cli import ask as asking
+from services.cli import client, processes, questions, render
 from services.cli import logs as logging
-from services.cli import processes, questions, render
 from services.cli.ask import PROBLEM, UNREACHABLE, USAGE
 from services.cli.board import Board
 from services.cli.calibrate import calibrate
@@ -89,6 +89,8 @@ def up() -> None:
 
     _run_mesh(start())
     say(f'The mesh is up: {root("gateway", urls)}\n  ask:    cragmesh ask "..." --page FILE\n  stop:   cragmesh down')
+    if lack := _run(client.confidence_lack(root("gateway", urls), settings.api_key)):
+        say(lack, style="yellow")
 
 
 @app.command()

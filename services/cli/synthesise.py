@@ -66,32 +66,28 @@ def questions(
     seed: Annotated[int, typer.Option(min=0, help="Another than that of the examples: these are to be new.")] = 7_777,
     to: Annotated[Path, typer.Option("--out", help="File to write.")] = FOLDER / "questions.jsonl",
 ) -> None:
-    """Make up questions with contexts for `cragmesh eval run`, to fit on a run of them when `adaptive` abstains."""
+    """Make up questions with contexts and pages for `cragmesh eval run`, to fit on a run when `adaptive` abstains."""
     from services.evaluator.errors import WriteFailed
-    from services.evaluator.judge.protocol import label_kind_of
-    from services.evaluator.report import files
-    from services.trainer.synthesise import answers
 
-    with err.status("making up questions"):
-        lines = [
-            {
-                "id": f"made-up-{seed}-{number:06d}",
-                "query": record.query,
-                "query_time": record.query_time.isoformat(),
-                "domain": record.domain,
-                "question_type": record.question_type,
-                "contexts": list(record.passages),
-                "label": record.answer,
-                "label_kind": label_kind_of(record.answer),
-            }
-            for number, record in enumerate(answers.generate(count, seed))
-        ]
-    text = "".join(json.dumps(line, ensure_ascii=False) + "\n" for line in lines)
     try:
-        files.write(to.parent, {to.name: text.encode()})
+        write_questions(to, count, seed)
     except WriteFailed as error:
         fail(str(error), PROBLEM)
     write(str(to))
+
+
+def write_questions(to: Path, count: int, seed: int) -> None:
+    """A file of made-up questions.
+
+    Raises:
+        WriteFailed: it cannot be written.
+    """
+    from services.evaluator.report import files
+    from services.trainer.synthesise import questions as made_up
+
+    with err.status("making up questions"):
+        text = "".join(json.dumps(line, ensure_ascii=False) + "\n" for line in made_up.generate(count, seed))
+    files.write(to.parent, {to.name: text.encode()})
 
 
 def examples(task: str, count: int, seed: int) -> Iterator[Any]:

@@ -1,14 +1,13 @@
 """Fits the gateway's confidence on judged runs, and says what it earns on questions that it was not fitted on.
 
 Two logistic regressions over the signals of `services/gateway/confidence.py`, written as the JSON that it reads: that
-an answer is right, and that a question is invalid. Thresholds maximise the CRAG score, share right less share wrong, on
-predictions for held-out folds, never on the fit. Signals that cost a call to the generator are kept only where they
-earn their price.
+an answer is right, and that a question is invalid. Thresholds, one for each caution, maximise the share right less what
+the share wrong costs, on predictions for held-out folds, never on the fit. Signals that cost a call to the generator
+are kept only where they earn their price.
 """
 
-import json
 import zlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations
 from pathlib import Path
@@ -18,12 +17,13 @@ import matplotlib
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.linear_model import LogisticRegressionCV
-from sklearn.model_selection import StratifiedKFold
+from sklearn.model_selection import StratifiedGroupKFold, StratifiedKFold
 from threadpoolctl import threadpool_limits
 
 from services.evaluator.judge.verdict import WEIGHTS, Outcome
 from services.evaluator.score import Difference, difference
 from services.evaluator.store import Judgement, Prediction
+from services.kit.caution import COSTS, Caution, line
 
 matplotlib.use("Agg")
 
@@ -34,6 +34,8 @@ MIN_ANSWERS = 30
 MIN_INVALID = 10
 GAINS: dict[str, int] = {str(outcome): gain for outcome, gain in WEIGHTS.items()}
 OUTCOMES: dict[int, Outcome] = {gain: outcome for outcome, gain in WEIGHTS.items()}
+# Fewer right answers than these, or fewer wrong ones, say that most are the other and not which.
+MIN_OF_A_KIND = 2 * FOLDS
 BINS = 8
 # Signals by the call that brings them. A call must earn a point in a hundred questions, on held-out folds.
 COSTLY = {"samples": ("agreement", "abstain", "invalid"), "check": ("check",), "memory": ("sources",)}
@@ -91,15 +93,19 @@ class Table:
             self.weighed[rows],
         )
 
-    def without(self, names: Sequence[str]) -> "Table":
+    def without(self, names: Collection[str]) -> "Table":
         """The table without some signals."""
-        kept = [at for at, name in enumerate(self.names) if name not in names]
+        return self.of_signals([name for name in self.names if name not in names])
+
+    def of_signals(self, names: Collection[str]) -> "Table":
+        """The table with some of its signals only."""
+        kept = [at for at, name in enumerate(self.names) if name in names]
         return replace(self, names=tuple(self.names[at] for at in kept), signals=self.signals[:, kept])
 
 
 @dataclass(frozen=True, slots=True)
 class Earned:
-    """What a confidence earns: CRAG score, and shares of all questions."""
+    """What a confidence earns: the share right less what wrong ones cost (at 1 the CRAG score), and the shares."""
 
     score: float
     right: float
@@ -108,7 +114,7 @@ class Earned:
 
 
 def table(judged: Sequence[tuple[Prediction, Judgement]]) -> Table:
-    """The questions of runs, each of which must have answered whatever it could (CRAGMESH_ABSTAIN=0).
+    """The questions of runs, each of which must have answered whatever it could (`eval run --every-answer`).
 
     A signal that a reply lacks, because it was not asked for, counts as average, as it does in the gateway.
 
@@ -148,12 +154,15 @@ class Fitted:
 
 
 def fit(data: Table) -> Fitted:
-    """Heads of the cheapest set of signals that earns as much as any, within the price of the calls it saves."""
+    """Heads of the cheapest set of signals that earns as much as any, within the price of the calls it saves.
+
+    What earns is told by the score at a cost of 1.
+    """
     best: tuple[float, Fitted] | None = None
     for left_out in _cheapest_first(data):
         # Thousands of small products: threads would cost more than they compute.
         with threadpool_limits(1):
-            fitted = _fit(data.without(left_out))
+            fitted = fit_all(data.without(left_out))
         calls = sum(not set(names) <= set(left_out) for names in COSTLY.values() if set(names) <= set(data.names))
         worth = earned(fitted, data, fitted.right, fitted.false).score - PRICE * calls
         if best is None or worth > best[0]:
@@ -170,52 +179,65 @@ def _cheapest_first(data: Table) -> Iterator[tuple[str, ...]]:
             yield tuple(name for names in left_out for name in names)
 
 
-def _fit(data: Table) -> Fitted:
+def fit_all(data: Table) -> Fitted:
+    """Heads of all signals of the table, whatever they cost."""
     answered = data.answered == 1
-    head, held_out = _head(data.names, data.signals[answered], data.right[answered])
+    ids = np.array(data.ids)
+    head, held_out = _head(data.names, data.signals[answered], data.right[answered], ids[answered])
     right = np.zeros(len(data.ids))
     right[answered] = held_out
     false = np.zeros(len(data.ids))
     if data.invalid[data.weighed].sum() < MIN_INVALID:
         return Fitted(head, None, right, false)
-    invalid, held_out = _head(data.names, data.signals[data.weighed], data.invalid[data.weighed])
+    invalid, held_out = _head(data.names, data.signals[data.weighed], data.invalid[data.weighed], ids[data.weighed])
     false[data.weighed] = held_out
     return Fitted(head, invalid, right, false)
 
 
-def _head(names: Sequence[str], signals: Floats, truth: Ints) -> tuple[dict[str, Any], Floats]:
-    """A head, and the probabilities of held-out folds that its threshold was chosen on."""
+def _head(names: Sequence[str], signals: Floats, truth: Ints, ids: NDArray[np.str_]) -> tuple[dict[str, Any], Floats]:
+    """A head, and the probabilities of held-out folds that its thresholds were chosen on.
+
+    A question that several generators answered is in one fold with all its answers.
+    """
     held_out = np.zeros(len(truth))
-    for train, test in StratifiedKFold(FOLDS, shuffle=True, random_state=SEED).split(signals, truth):
+    if min(truth.sum(), len(truth) - truth.sum()) < MIN_OF_A_KIND:
+        # Nothing tells so few from the rest: every one is as likely as all are.
+        head = _constant(truth)
+        head["thresholds"] = {caution: round(line(cost), 4) for caution, cost in COSTS.items()}
+        return head, probabilities(head, signals, names)
+    groups = None if len(set(ids)) == len(ids) else ids
+    folds = StratifiedKFold if groups is None else StratifiedGroupKFold
+    for train, test in folds(FOLDS, shuffle=True, random_state=SEED).split(signals, truth, groups):
         held_out[test] = probabilities(_regress(names, signals[train], truth[train]), signals[test], names)
     head = _regress(names, signals, truth)
-    head["threshold"] = best_threshold(held_out, truth)
+    head["thresholds"] = best_thresholds(held_out, truth)
     return head, held_out
 
 
-def outcomes(fitted: Fitted, data: Table, right: Floats, false: Floats) -> list[Outcome]:
+def outcomes(fitted: Fitted, data: Table, right: Floats, false: Floats, caution: Caution = "balanced") -> list[Outcome]:
     """What the gateway would reach with these probabilities and the heads' thresholds, question by question.
 
     Args:
         right: that each question's answer is right.
         false: that each question is invalid.
     """
-    given = (data.answered == 1) & (right >= fitted.answer["threshold"])
+    given = (data.answered == 1) & (right >= fitted.answer["thresholds"][caution])
     called = np.zeros(len(right), bool)
     if fitted.invalid is not None:
-        called = data.weighed & (false >= fitted.invalid["threshold"]) & (false >= right)
+        called = data.weighed & (false >= fitted.invalid["thresholds"][caution]) & (false >= right)
     gains = np.where(called, 2 * data.invalid - 1, np.where(given, 2 * data.right - 1, data.settled))
     return [OUTCOMES[int(gain)] for gain in gains]
 
 
-def earned(fitted: Fitted, data: Table, right: Floats, false: Floats) -> Earned:
-    """What `outcomes` earn in all."""
-    reached = outcomes(fitted, data, right, false)
+def earned(fitted: Fitted, data: Table, right: Floats, false: Floats, caution: Caution = "balanced") -> Earned:
+    """What `outcomes` earn in all, at the cost that the caution stands for."""
+    reached = outcomes(fitted, data, right, false, caution)
     asked = max(1, len(reached))
     good, bad = reached.count("right") / asked, reached.count("wrong") / asked
-    everything = int(2 * data.right.sum() - data.answered.sum() + data.settled.sum())
-    everything += int((2 * data.invalid - 1) @ data.called)
-    return Earned(good - bad, good, bad, everything / asked)
+    rights = data.right.sum() + (data.settled > 0).sum() + data.invalid @ data.called
+    wrongs = (data.answered - data.right).sum() + (data.settled < 0).sum() + (1 - data.invalid) @ data.called
+    cost = COSTS[caution]
+    return Earned(good - cost * bad, good, bad, float(rights - cost * wrongs) / asked)
 
 
 def unseen(fitted: Fitted, data: Table) -> tuple[Floats, Floats]:
@@ -226,14 +248,16 @@ def unseen(fitted: Fitted, data: Table) -> tuple[Floats, Floats]:
     return right, probabilities(fitted.invalid, data.signals, data.names)
 
 
-def apply(fitted: Fitted, data: Table) -> Earned:
+def apply(fitted: Fitted, data: Table, caution: Caution = "balanced") -> Earned:
     """What heads earn on a table that they were not fitted on."""
-    return earned(fitted, data, *unseen(fitted, data))
+    return earned(fitted, data, *unseen(fitted, data), caution)
 
 
 def _regress(names: Sequence[str], signals: Floats, right: Ints) -> dict[str, Any]:
     means, scales = signals.mean(axis=0), signals.std(axis=0)
     kept = scales > 1e-9
+    if not kept.any():
+        return _constant(right)
     scaled = (signals[:, kept] - means[kept]) / scales[kept]
     model = LogisticRegressionCV(
         Cs=np.logspace(-3, 1, 9),
@@ -249,12 +273,19 @@ def _regress(names: Sequence[str], signals: Floats, right: Ints) -> dict[str, An
         "scales": [round(float(value), 6) for value in scales[kept]],
         "weights": [round(float(value), 6) for value in np.ravel(model.coef_)],
         "intercept": round(float(np.ravel(model.intercept_)[0]), 6),
-        "threshold": 0.5,
     }
+
+
+def _constant(right: Ints) -> dict[str, Any]:
+    """A head without signals: the share that is right, one right and one wrong more than were seen."""
+    odds = (right.sum() + 1) / (len(right) - right.sum() + 1)
+    return {"names": [], "means": [], "scales": [], "weights": [], "intercept": round(float(np.log(odds)), 6)}
 
 
 def probabilities(head: dict[str, Any], signals: Floats, names: Sequence[str]) -> Floats:
     """What a head gives for signals whose columns have these names; a signal that there is not counts as average."""
+    if not head["names"]:
+        return np.full(len(signals), 1 / (1 + np.exp(-head["intercept"])))
     columns = dict(zip(names, signals.T, strict=True))
     chosen = [
         columns.get(name, np.full(len(signals), mean)) for name, mean in zip(head["names"], head["means"], strict=True)
@@ -264,24 +295,34 @@ def probabilities(head: dict[str, Any], signals: Floats, names: Sequence[str]) -
     return result
 
 
-def best_threshold(probability: Floats, right: Ints) -> float:
-    """The least probability whose replies together earn most: right ones count 1, wrong ones -1.
+def best_threshold(probability: Floats, right: Ints, cost: float = 1.0) -> float:
+    """The least probability whose replies together earn most: right ones count 1, wrong ones take the cost.
 
-    In theory that is one half. Another line is drawn only where it earns a standard error more than that: the best of
-    many lines is partly luck.
+    In theory that is cost / (1 + cost). Another line is drawn only where it earns a standard error more than that: the
+    best of many lines is partly luck.
     """
+    usual_line = line(cost)
     order = np.argsort(-probability, kind="stable")
-    earned_so_far = np.cumsum(2 * right[order] - 1)
+    earned_so_far = np.cumsum(np.where(right[order] == 1, 1.0, -cost))
     best = int(np.argmax(earned_so_far))
     if earned_so_far[best] <= 0:
         return 1.0
-    at_half = int((probability >= 0.5).sum())
-    usual = int(earned_so_far[at_half - 1]) if at_half else 0
-    between = abs(best + 1 - at_half)
-    if earned_so_far[best] - usual <= between**0.5:
-        return 0.5
+    at_usual = int((probability >= usual_line).sum())
+    usual = float(earned_so_far[at_usual - 1]) if at_usual else 0.0
+    between = abs(best + 1 - at_usual)
+    # What a reply at the usual line earns has this variance: the cost.
+    if earned_so_far[best] - usual <= (cost * between) ** 0.5:
+        return round(usual_line, 4)
     following = probability[order[best + 1]] if best + 1 < len(order) else 0.0
     return round(float((probability[order[best]] + following) / 2), 4)
+
+
+def best_thresholds(probability: Floats, right: Ints) -> dict[str, float]:
+    """The best threshold of each caution; a dearer wrong answer never has the lower one."""
+    lines: dict[str, float] = {}
+    for caution, cost in sorted(COSTS.items(), key=lambda item: item[1]):
+        lines[caution] = max([best_threshold(probability, right, cost), *lines.values()])
+    return lines
 
 
 @dataclass(frozen=True, slots=True)
@@ -295,9 +336,14 @@ class Half:
 
 def halves(data: Table) -> tuple[Half, Half]:
     """Fitted on one half of the questions, reported on the other, both ways; halves by a hash of the question's id."""
-    side = np.array([zlib.crc32(one.encode()) % 2 for one in data.ids])
+    side = sides(data)
     first, second = data.only(side == 0), data.only(side == 1)
     return _half(first, second), _half(second, first)
+
+
+def sides(data: Table) -> Ints:
+    """The half, 0 or 1, that each question is in."""
+    return np.array([zlib.crc32(one.encode()) % 2 for one in data.ids])
 
 
 def _half(own: Table, other: Table) -> Half:
@@ -362,9 +408,3 @@ def _reliability(axis: Any, probability: Floats, right: Ints) -> None:
         "o-",
     )
     axis.set(xlabel="probability, held-out folds", xlim=(0, 1), ylim=(0, 1))
-
-
-def write(heads: dict[str, Any], path: Path) -> None:
-    """The gateway's `confidence.json`."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(json.dumps(heads, indent=1) + "\n", encoding="utf-8")

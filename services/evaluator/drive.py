@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import math
 import re
 import time
 from collections.abc import Callable, Iterator
@@ -26,6 +27,7 @@ class Progress:
     earlier: int = 0
     asked: int = 0
     failed: int = 0
+    out_of_time: bool = False
     outcomes: dict[Outcome, int] = field(default_factory=lambda: {"right": 0, "missing": 0, "wrong": 0})
 
     @property
@@ -58,11 +60,15 @@ class Asking:
         strategy: a name from `GET /strategies`.
         budget_s: seconds that each answer may take.
         concurrency: questions in flight at once.
+        every_answer: whether answers are given whatever their probability, with all their signals.
+        until: the monotonic time after which no further question is asked.
     """
 
     strategy: str
     budget_s: float
     concurrency: int
+    every_answer: bool = False
+    until: float = math.inf
 
 
 async def drive(
@@ -83,6 +89,9 @@ async def drive(
 
     async def work() -> None:
         while True:
+            if time.monotonic() >= asking.until:
+                progress.out_of_time = True
+                return
             async with reading:
                 item = await asyncio.to_thread(next, items, None)
             if item is None:
@@ -156,6 +165,8 @@ async def ask(item: Item, mesh: MeshClient, cutter: TokenCutter, asking: Asking)
 
 def _encode(item: Item, asking: Asking) -> bytes:
     body = item.body | {"strategy": asking.strategy, "budget_s": asking.budget_s, "interaction_id": item.id[:200]}
+    if asking.every_answer:
+        body["every_answer"] = True
     return json.dumps(body).encode()
 
 

@@ -81,7 +81,23 @@ class MeshClient:
         name = strategy or next((item.name for item in strategies if item.default), "")
         if name not in names:
             raise BadRun(f"the mesh has no strategy {name!r}: there are {', '.join(sorted(names))}")
-        return {"strategy": name, "ready": _json(ready.content)}
+        return {"strategy": name, "ready": _json(ready.content), "answers_by": await self.generator()}
+
+    async def confidence(self) -> dict[str, JsonValue]:
+        """What the gateway says of the confidence that weighs its answers; empty where it says nothing."""
+        try:
+            async with asyncio.timeout(READY_S):
+                reply = await self._http.get(f"{self.url}/services", headers=self._headers)
+        except (httpx.HTTPError, TimeoutError):
+            return {}
+        said = _json(reply.content)
+        found = said.get("confidence") if isinstance(said, dict) else None
+        return found if isinstance(found, dict) else {}
+
+    async def generator(self) -> str:
+        """Who answers: MODEL, or MODEL+ADAPTER; empty where the gateway does not know."""
+        name = (await self.confidence()).get("generator")
+        return name if isinstance(name, str) else ""
 
     async def alive(self) -> bool:
         """Whether anything answers at the gateway's address."""

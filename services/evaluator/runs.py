@@ -2,6 +2,8 @@
 
 import asyncio
 import itertools
+import math
+import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -39,7 +41,7 @@ class Selection:
 
 @dataclass(frozen=True, slots=True)
 class Order:
-    """One evaluation: what is asked of whom, and where it is kept."""
+    """One evaluation: what is asked of whom, and where it is kept; after `limit_s` seconds no further question is."""
 
     sources: tuple[Path, ...]
     folder: RunFolder
@@ -50,6 +52,8 @@ class Order:
     concurrency: int = 2
     selection: Selection = Selection()
     retry_failed: bool = False
+    every_answer: bool = False
+    limit_s: float = math.inf
     command: str = ""
 
 
@@ -123,6 +127,7 @@ async def run(
                 sample=selection.sample,
                 seed=selection.seed if selection.sample is not None else None,
                 limit=selection.limit,
+                every_answer=order.every_answer or None,
             ),
             command=order.command,
             mesh=described | {"concurrency": order.concurrency, "generator": await _models(generator)},
@@ -135,12 +140,15 @@ async def run(
         try:
             progress, done = await asyncio.to_thread(_earlier, order.folder)
             on_plan(planned, progress)
-            asking = Asking(strategy, order.budget_s, order.concurrency)
+            until = time.monotonic() + order.limit_s
+            asking = Asking(strategy, order.budget_s, order.concurrency, order.every_answer, until)
             await drive(planned.items(done), log, mesh, cutter, asking, progress, on_progress)
         finally:
             await asyncio.shield(asyncio.to_thread(log.close))
     kept = tuple((skip.place, skip.why) for skip in skips[:MAX_SKIPS_KEPT])
-    finished = info.model_copy(update={"finished": True, "skipped": kept, "skipped_count": len(skips)})
+    finished = info.model_copy(
+        update={"finished": not progress.out_of_time, "skipped": kept, "skipped_count": len(skips)}
+    )
     await asyncio.to_thread(order.folder.save, finished)
     return progress
 

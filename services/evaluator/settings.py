@@ -19,5 +19,7 @@ class EvaluatorSettings(BaseSettings):
     judge_api_key: str = Field("", repr=False)
     # The longest that one verdict of the judge `llm` may take.
     judge_timeout_s: float = Field(60.0, gt=0, le=600)
+    # Where `cragmesh calibrate` puts what it fits, and the gateway looks for it.
+    confidence_dir: Path = Path("models/confidence")
     # Where evaluation data lies; reports write the variable's name instead.
     eval_data: Path | None = None

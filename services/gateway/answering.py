@@ -88,6 +88,7 @@ def _question(request: AnswerRequest) -> Question:
         search_results=request.search_results,
         collection=request.collection or "",
         evidence=tuple(Evidence(text=text, page=index) for index, text in enumerate(request.evidence) if text.strip()),
+        every_answer=request.every_answer,
     )
 
 

@@ -13,6 +13,7 @@ from proto.answer import MIN_BUDGET_S, AnswerRequest, AnswerResponse, StageEvent
 from proto.base import Contract, FieldError, Readiness
 from proto.papers import PapersRequest, PapersResponse
 from services.gateway.answering import answer
+from services.gateway.calibration import ConfidenceHealth
 from services.gateway.health import Health, Services, answers_without
 from services.gateway.keys import KeyRing
 from services.gateway.mesh import Mesh
@@ -131,7 +132,7 @@ async def get_strategies(request: Request) -> Strategies:
     default = state["settings"].default_strategy
     return Strategies(
         strategies=tuple(
-            StrategyInfo(name=strategy.name, summary=strategy.summary, default=strategy.name == default)
+            StrategyInfo(name=strategy.name, summary=strategy.describe(state["mesh"]), default=strategy.name == default)
             for strategy in state["strategies"].values()
         )
     )
@@ -143,16 +144,22 @@ async def get_services(request: Request) -> Services:
     return await cast(State, request.scope["state"])["health"].services()
 
 
+def _confidence(mesh: Mesh, settings: GatewaySettings) -> ConfidenceHealth:
+    """What weighs the answers of the generator, as far as it has been asked what it serves."""
+    adapter = settings.web_answer_adapter if settings.web_answer_adapter in mesh.llm.served else ""
+    return mesh.calibration.health(mesh.llm.model, adapter, settings.caution)
+
+
 async def _ready(request: Request) -> Readiness:
     """The gateway is ready once it has started: it answers, degraded, without its services, and says which are away."""
     state = cast(State, request.scope["state"])
-    dependencies = await state["mesh"].ready(allow_s=READY_S)
-    return Readiness(
-        ready=True,
-        service="gateway",
-        detail=answers_without(name for name, ready in dependencies.items() if not ready),
-        dependencies=dependencies,
+    mesh, settings = state["mesh"], state["settings"]
+    dependencies = await mesh.ready(allow_s=READY_S)
+    details = (
+        answers_without(name for name, ready in dependencies.items() if not ready),
+        _confidence(mesh, settings).detail,
     )
+    return Readiness(ready=True, service="gateway", detail="; ".join(filter(None, details)), dependencies=dependencies)
 
 
 def create_app(
@@ -185,6 +192,8 @@ def create_app(
         async with AsyncExitStack() as stack:
             http = await stack.enter_async_context(http_client(transport))
             mesh = Mesh.connect(settings, http)
+            watching = asyncio.create_task(mesh.calibration.watch())
+            stack.callback(watching.cancel)
             health = Health(mesh, http, settings, admission)
             stack.push_async_callback(health.close)
             state = State(
@@ -197,6 +206,8 @@ def create_app(
             )
             if settings.warm_up_s:
                 await warm_up(strategies[settings.default_strategy], mesh, settings, ready_s=READY_S)
+            if detail := _confidence(mesh, settings).detail:
+                log.warning("confidence", detail=detail)
             yield cast(dict[str, Any], state)
 
     return kit.create_app(

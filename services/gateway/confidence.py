@@ -3,7 +3,8 @@
 A wrong answer costs in CRAG what a right one earns, so an answer is worth giving when it is right more often than
 wrong; where exactly the line lies is chosen on validation data (`cragmesh calibrate`). The model is data: a logistic
 regression over the signals below, whose weights, scales and thresholds are in `data/confidence/`, a file a generator:
-log-probabilities of one model mean something else than another's.
+log-probabilities of one model mean something else than another's. A generator without a file of its own is weighed by
+`generic.json`, whose signals mean the same for all; `calibration.py` says which files count.
 """
 
 import json
@@ -14,13 +15,14 @@ from dataclasses import dataclass, field
 from functools import cache
 from importlib.resources import files
 from itertools import product
-from typing import Literal
+from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from proto.classify import Classification
 from services.gateway.evidence import Evidence
 from services.gateway.normalize import Normalized
+from services.kit.caution import COSTS, Caution, shifted
 from services.kit.llm import Sample
 
 # What each signal says; a fitted model names those that it uses.
@@ -28,6 +30,9 @@ SIGNALS: dict[str, str] = {
     "logprob_mean": "mean log-probability of the answer's tokens",
     "logprob_min": "that of its least likely token",
     "logprob_first": "that of its first token, where an abstention would begin",
+    "logprob_mean_rank": "share of this generator's recent answers whose mean is lower; 0.5 until 50 were seen",
+    "logprob_min_rank": "the same of the least likely token",
+    "logprob_first_rank": "the same of the first token",
     "answer_words": "words of the answer",
     "echo": "share of the answer's words that the question has",
     "support": "share of the answer's words that the evidence has",
@@ -61,6 +66,17 @@ SIGNALS: dict[str, str] = {
 SAMPLED = frozenset({"agreement", "abstain", "invalid"})
 CHECKED = frozenset({"check"})
 REMEMBERED = frozenset({"sources"})
+LOGPROBS = ("logprob_mean", "logprob_min", "logprob_first")
+RANKS = frozenset(f"{name}_rank" for name in LOGPROBS)
+# Signals that mean the same whoever answers: of texts, of the generator's agreement with itself, and of
+# log-probabilities their rank. The generic confidence weighs nothing else.
+GENERIC_SIGNALS = (
+    SAMPLED
+    | CHECKED
+    | RANKS
+    | {"support", "echo", "numbers_supported", "question_covered", "question_covered_best", "rare_covered"}
+    | {"said_unknown", "said_invalid", "false_premise", "empty", "no_record"}
+)
 Kind = Literal["answer", "unknown", "invalid_question"]
 NUMBER = re.compile(r"\d+(?:[.,]\d+)*")
 WORD = re.compile(r"[^\W\d_]{2,}")
@@ -78,20 +94,45 @@ _NO_RECORD = re.compile(
     r"|\bnot? (?:found|held|played)\b|\bdid not (?:play|take place|happen|exist)\b",
     re.IGNORECASE,
 )
-DEFAULT = "default"
+GENERIC = "generic"
+Finite = Annotated[float, Field(allow_inf_nan=False)]
+Probability = Annotated[float, Field(ge=0, le=1)]
 
 
 class Head(BaseModel):
-    """A logistic regression: standardise, weigh, add. `threshold` is the least probability that is acted upon."""
+    """A logistic regression: standardise, weigh, add.
+
+    `thresholds` are the least probabilities that are acted upon, by caution. A file from before there were several has
+    one `threshold`, which is the balanced one; the others are where theory moves it to.
+    """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     names: tuple[str, ...]
-    means: tuple[float, ...]
-    scales: tuple[float, ...]
-    weights: tuple[float, ...]
-    intercept: float
-    threshold: float = Field(ge=0, le=1)
+    means: tuple[Finite, ...]
+    scales: tuple[Annotated[float, Field(gt=0, allow_inf_nan=False)], ...]
+    weights: tuple[Finite, ...]
+    intercept: Finite
+    thresholds: dict[Caution, Probability]
+
+    @model_validator(mode="before")
+    @classmethod
+    def _one_threshold(cls, values: Any) -> Any:
+        if not isinstance(values, dict) or "threshold" not in values or "thresholds" in values:
+            return values
+        kept = {name: value for name, value in values.items() if name != "threshold"}
+        one = values["threshold"]
+        if isinstance(one, bool) or not isinstance(one, int | float) or not 0 <= one <= 1:
+            raise ValueError("threshold is no probability")
+        return kept | {"thresholds": {caution: shifted(one, cost) for caution, cost in COSTS.items()}}
+
+    @model_validator(mode="after")
+    def _whole(self) -> "Head":
+        if not len(self.names) == len(self.means) == len(self.scales) == len(self.weights):
+            raise ValueError("names, means, scales and weights are not of one length")
+        if missing := COSTS.keys() - self.thresholds.keys():
+            raise ValueError(f"thresholds lack {', '.join(sorted(missing))}")
+        return self
 
     def probability(self, signals: Mapping[str, float]) -> float:
         """Probability, 0 to 1; a signal that is missing counts as average."""
@@ -113,27 +154,31 @@ class Confidence(BaseModel):
 
     answer: Head
     invalid: Head | None = None
-    fitted_on: str = ""
-    generator: str = ""
+    fitted_on: str = Field("", max_length=2_000)
+    generator: str = Field("", max_length=500)
 
     def uses(self, names: frozenset[str]) -> bool:
         """Whether any head weighs one of these signals."""
         heads = (self.answer, self.invalid)
         return any(names & set(head.names) for head in heads if head is not None)
 
-    def decide(self, signals: Mapping[str, float]) -> "Decision":
-        """What to say: whatever gains most, `2 p - 1` for a reply that is right with probability p, 0 for none."""
+    def decide(self, signals: Mapping[str, float], caution: Caution = "balanced") -> "Decision":
+        """What to say: whatever gains most, `p - c (1 - p)` for a reply that is right with probability p, 0 for none.
+
+        Args:
+            caution: how dear a wrong reply is, c.
+        """
         right = 0.0 if signals["said_unknown"] or signals["said_invalid"] else self.answer.probability(signals)
         invalid = 0.0 if self.invalid is None else self.invalid.probability(signals)
-        if self.invalid is not None and invalid >= max(self.invalid.threshold, right):
+        if self.invalid is not None and invalid >= max(self.invalid.thresholds[caution], right):
             return Decision("invalid_question", invalid)
-        return Decision("answer" if right >= self.answer.threshold else "unknown", right)
+        return Decision("answer" if right >= self.answer.thresholds[caution] else "unknown", right)
 
-    def may_change(self, signals: Mapping[str, float], names: Iterable[str]) -> bool:
+    def may_change(self, signals: Mapping[str, float], names: Iterable[str], caution: Caution = "balanced") -> bool:
         """Whether further signals, shares or probabilities all of them, could change what is said of a question."""
         wanted = [name for name in names if self.uses(frozenset({name}))]
         extremes = (dict(zip(wanted, ends, strict=True)) for ends in product((0.0, 1.0), repeat=len(wanted)))
-        return len({self.decide({**signals, **ends}).kind for ends in extremes}) > 1
+        return len({self.decide({**signals, **ends}, caution).kind for ends in extremes}) > 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,7 +196,7 @@ class Decision:
 
 @cache
 def load() -> Mapping[str, Confidence]:
-    """The fitted models by the name of the generator; read once."""
+    """The shipped models by the name of the generator; read once."""
     folder = files("services.gateway") / "data" / "confidence"
     if not folder.is_dir():
         return {}
@@ -162,15 +207,14 @@ def load() -> Mapping[str, Confidence]:
     }
 
 
-def choose(models: Mapping[str, Confidence], generator: str, adapter: str = "") -> Confidence | None:
-    """The model that was fitted on this generator's answers, else the default one; None where there is none.
+def name_of(generator: str, adapter: str = "") -> str:
+    """What a confidence is called: MODEL, or MODEL+ADAPTER where the adapter answers.
 
     Args:
         generator: the base model's name, with or without its maker's.
-        adapter: the adapter that answers in its place; its probabilities are of another kind, so no default fits.
     """
     name = generator.rpartition("/")[2]
-    return models.get(f"{name}+{adapter}") if adapter else models.get(name) or models.get(DEFAULT)
+    return f"{name}+{adapter}" if adapter else name
 
 
 @dataclass(frozen=True, slots=True)
@@ -187,6 +231,7 @@ class Seen:
         others: further samples.
         sources: what other sources said.
         check: the model's own probability that the evidence says so.
+        ranks: of the log-probabilities, by signal; none where there are no log-probabilities.
     """
 
     query: str
@@ -198,6 +243,7 @@ class Seen:
     others: Sequence[Normalized] = field(default=())
     sources: Sequence[Normalized] = field(default=())
     check: float | None = None
+    ranks: Mapping[str, float] = field(default_factory=dict)
 
 
 def signals(seen: Seen) -> dict[str, float]:
@@ -209,7 +255,6 @@ def signals(seen: Seen) -> dict[str, float]:
     numbers = set(NUMBER.findall(seen.answer))
     text = " ".join(item.text for item in seen.evidence)
     plain = text.replace(",", "")
-    logprobs = seen.sample.token_logprobs
     domains = {item.label: item.probability for item in seen.classification.domain_probabilities}
     scores = sorted((item.score for item in seen.evidence), reverse=True)
     found = {
@@ -235,12 +280,8 @@ def signals(seen: Seen) -> dict[str, float]:
         "false_premise": seen.classification.false_premise_probability,
         **{f"domain_{name}": domains.get(name, 0.0) for name in ("finance", "movie", "music", "open", "sports")},
     }
-    if logprobs:
-        found |= {
-            "logprob_mean": sum(logprobs) / len(logprobs),
-            "logprob_min": min(logprobs),
-            "logprob_first": logprobs[0],
-        }
+    found |= logprob_signals(seen.sample)
+    found |= seen.ranks
     if seen.others:
         found |= {
             "agreement": _share_same(seen.others, answer),
@@ -252,6 +293,14 @@ def signals(seen: Seen) -> dict[str, float]:
     if seen.check is not None:
         found["check"] = seen.check
     return found
+
+
+def logprob_signals(sample: Sample) -> dict[str, float]:
+    """The signals of a reply's log-probabilities; none where the server gives none."""
+    logprobs = sample.token_logprobs
+    if not logprobs:
+        return {}
+    return dict(zip(LOGPROBS, (sum(logprobs) / len(logprobs), min(logprobs), logprobs[0]), strict=True))
 
 
 def words(text: str) -> set[str]:

@@ -14,6 +14,7 @@ import httpx
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from proto.base import MAX_INT32, Contract, Count, Milliseconds, Readiness
+from services.gateway.calibration import ConfidenceHealth
 from services.gateway.mesh import Mesh
 from services.gateway.settings import GatewaySettings
 from services.kit.client import ServiceClient
@@ -52,12 +53,16 @@ class Services(Contract):
     """The mesh, the gateway first."""
 
     services: tuple[ServiceHealth, ...] = Field(description="All services, whether they are there or not.")
+    confidence: ConfidenceHealth = Field(
+        default_factory=ConfidenceHealth, description="Whose confidence weighs the generator's answers."
+    )
 
 
 class _Model(BaseModel):
     model_config = ConfigDict(extra="ignore")
 
     id: str = Field(max_length=500)
+    parent: str | None = None
 
 
 class _Models(BaseModel):
@@ -89,11 +94,13 @@ class Health:
         self._mesh = mesh
         self._http = http
         self._admission = admission
+        self._settings = settings
         key = settings.generator_api_key
         self._generator_headers = {"authorization": f"Bearer {key}"} if key else {}
         self._look: asyncio.Task[None] | None = None
         self._looked = -FRESH_S
         self._seen: tuple[ServiceHealth, ...] = ()
+        self._models: tuple[_Model, ...] = ()
 
     async def services(self) -> Services:
         """How all services are, within a second at most."""
@@ -102,7 +109,7 @@ class Health:
         if self._look is not None:
             # Others wait for the same look: it goes on when the one who began it hangs up.
             await asyncio.shield(self._look)
-        return Services(services=(self._gateway(self._seen), *self._seen))
+        return Services(services=(self._gateway(self._seen), *self._seen), confidence=self._confidence())
 
     async def close(self) -> None:
         """Wait for a look that is under way, which is short."""
@@ -117,6 +124,14 @@ class Health:
             self._looked = time.monotonic()
         finally:
             self._look = None
+
+    def _confidence(self) -> ConfidenceHealth:
+        settings, models = self._settings, self._models
+        listed = [*(model.id for model in models if model.parent is None), *(model.id for model in models)]
+        base = settings.generator_model or listed[0] if listed else ""
+        adapter = settings.web_answer_adapter
+        served = adapter if adapter in {model.id for model in models} else ""
+        return self._mesh.calibration.health(base, served, settings.caution)
 
     def _gateway(self, others: tuple[ServiceHealth, ...]) -> ServiceHealth:
         return ServiceHealth(
@@ -159,10 +174,11 @@ class Health:
         asked = (self._get(target, path, self._generator_headers) for path in ("/v1/models", "/metrics", "/readyz"))
         listed, metrics, ready = await all_of(asked)
         answered_ms = round((time.monotonic() - began) * 1000, 1)
+        self._models = ()
         if listed.status is None:
             return self._gone(target, listed.why)
         try:
-            models = [model.id for model in _Models.model_validate_json(listed.body).data]
+            self._models = tuple(_Models.model_validate_json(listed.body).data)
         except ValidationError:
             return self._gone(target, f"answers HTTP {listed.status}, and lists no model", reachable=True)
         readiness = _readiness(ready) or Readiness(ready=True, service=target.name)
@@ -170,7 +186,7 @@ class Health:
             name=target.name,
             ready=True,
             reachable=True,
-            model=", ".join(models[:MAX_MODELS]),
+            model=", ".join(model.id for model in self._models[:MAX_MODELS]),
             device=readiness.device,
             precision=readiness.precision,
             detail=readiness.detail,

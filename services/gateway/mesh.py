@@ -9,6 +9,7 @@ from proto.collections import SearchRequest, SearchResponse
 from proto.kg import KgExecuteRequest, KgRequest, KgResponse
 from proto.rerank import RerankRequest, RerankResponse
 from proto.retrieve import RetrieveRequest, RetrieveResponse
+from services.gateway.calibration import Calibration
 from services.gateway.pace import Pace
 from services.gateway.settings import GatewaySettings
 from services.kit.breaker import Breaker
@@ -20,7 +21,7 @@ from services.kit.llm import LLM
 
 @dataclass(frozen=True, slots=True)
 class Mesh:
-    """Clients of all services, and the generator's pace."""
+    """Clients of all services, the generator's pace, and how far its answers are to be trusted."""
 
     retriever: ServiceClient
     reranker: ServiceClient
@@ -29,6 +30,7 @@ class Mesh:
     generator: ServiceClient
     llm: LLM
     pace: Pace
+    calibration: Calibration
 
     @classmethod
     def connect(cls, settings: GatewaySettings, http: httpx.AsyncClient) -> "Mesh":
@@ -52,6 +54,7 @@ class Mesh:
             generator=generator,
             llm=LLM(generator, model=settings.generator_model),
             pace=Pace(1 / settings.prefill_tokens_per_s, 1 / settings.decode_tokens_per_s),
+            calibration=Calibration(settings.confidence_dir),
         )
 
     async def retrieve(self, request: RetrieveRequest, *, allow_s: float) -> RetrieveResponse:

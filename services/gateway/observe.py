@@ -4,6 +4,7 @@ from collections.abc import Iterable, Mapping
 
 from proto.answer import AnswerResponse, Usage
 from proto.base import Degradation, StageTiming
+from services.gateway import calibration
 from services.kit.budget import Budget
 from services.kit.telemetry import Metrics, current_trace
 from services.kit.tracing import stage_spans
@@ -17,7 +18,8 @@ def observe(metrics: Metrics, response: AnswerResponse, arrived: Budget) -> None
     """
     service = metrics.service
     metrics.answers.labels(service, response.strategy, response.kind, response.source).inc()
-    if response.degraded:
+    # A generator that nothing was fitted on is no outage, and would hide one if every answer counted.
+    if any(item.stage != calibration.STAGE for item in response.degraded):
         metrics.degraded_answers.labels(service, response.strategy).inc()
     metrics.budget_left.labels(service, response.strategy).observe(arrived.left())
     observe_cost(metrics, response.usage, response.timings, arrived)

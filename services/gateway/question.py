@@ -15,6 +15,7 @@ class Question:
     Attributes:
         search_results: pages to answer from.
         collection: name of a collection to answer from as well; none when empty.
+        every_answer: whether an answer is given whatever its probability, with all its signals.
     """
 
     query: str
@@ -22,6 +23,7 @@ class Question:
     search_results: tuple[SearchResult, ...] = ()
     collection: str = ""
     evidence: tuple[Evidence, ...] = ()
+    every_answer: bool = False
 
 
 # "Can you tell me ...?" is no yes-or-no question, but small models answer "yes".

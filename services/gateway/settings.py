@@ -5,6 +5,7 @@ from typing import Literal
 
 from pydantic import Field
 
+from services.kit.caution import Caution
 from services.kit.settings import KitSettings, MeshUrls
 
 
@@ -42,8 +43,13 @@ class GatewaySettings(KitSettings, MeshUrls):
     db3_public_data: bool = False
     # LoRA adapter of the web answer; the base model answers where the generator has none of that name.
     web_answer_adapter: str = "answer"
-    # Off where runs are made to fit the confidence on (`cragmesh calibrate`): then every answer is given.
+    # Off where every answer is wanted, whatever its probability; a request may say so for itself (`every_answer`).
     abstain: bool = True
+    # How dear a wrong answer is: low, balanced and high are 0.5, 1 and 2 right ones; the dearer, the fewer are given.
+    caution: Caution = "balanced"
+    # Files of fitted confidences that win over the shipped ones, read again when they change; `cragmesh calibrate`
+    # writes them there. A folder that is not there holds none.
+    confidence_dir: Path = Path("models/confidence")
     # Caps of the stages, so that a stuck service leaves time for the answer.
     retrieve_cap_s: float = Field(12.0, gt=0, le=30)
     rerank_cap_s: float = Field(5.0, gt=0, le=30)

@@ -183,6 +183,11 @@ class LLM:
         """The base model's name, empty before the first request."""
         return self._model
 
+    @property
+    def served(self) -> frozenset[str]:
+        """Names of the models and adapters that the server had when it was last asked; empty before the first time."""
+        return self._served
+
     async def models(self, *, allow_s: float) -> frozenset[str]:
         """Names of the models and adapters that the server has, as it says now.
 

@@ -21,6 +21,7 @@ SETTINGS: dict[str, tuple[type[BaseSettings], ...]] = {
     "kg": (KgSettings,),
     "generator": (GeneratorSettings,),
     "evaluator": (EvaluatorSettings, MeshUrls),
+    "calibrator": (EvaluatorSettings, MeshUrls),
     "cli": (CliSettings, MeshUrls),
 }
 

@@ -13,6 +13,8 @@ from tests.deploy.conftest import ROOT, Manifest, container, of_kind, pods, run,
 from tests.deploy.known import all_names, bodies_mib, defaults, names, secrets
 
 SERVICES = ("gateway", "retriever", "reranker", "classifier", "kg", "generator")
+# What ends when its work is done.
+JOBS = ("calibrate",)
 # Read by Compose itself, or by what is not a service of ours.
 COMPOSE_ONLY = {
     "CRAGMESH_EXTRAS",
@@ -82,10 +84,10 @@ def test_every_container_of_ours_has_no_rights_and_bounds(compose: Manifest) -> 
     for name, service in compose["services"].items():
         assert service["cap_drop"] == ["ALL"], name
         assert service["security_opt"] == ["no-new-privileges:true"], name
-        assert service["restart"] == "unless-stopped", name
+        assert service["restart"] == ("no" if name in JOBS else "unless-stopped"), name
         assert {"cpus", "memory"} <= service["deploy"]["resources"]["limits"].keys(), name
-        assert "healthcheck" in service, name
-        if name in SERVICES:
+        assert ("healthcheck" in service) is (name not in JOBS), name
+        if name in (*SERVICES, *JOBS):
             assert service["user"] == "10001:10001", name
             assert service["read_only"] is True, name
         else:
@@ -98,7 +100,7 @@ def test_only_the_gateway_and_the_dashboards_are_published_and_on_loopback(compo
     for ports in published.values():
         assert all(port.startswith("${CRAGMESH_PUBLISH:-127.0.0.1}:") for port in ports)
     inside = {name for name, service in compose["services"].items() if service["networks"] == ["mesh"]}
-    assert inside == {*SERVICES[1:], "qdrant"}
+    assert inside == {*SERVICES[1:], *JOBS, "qdrant"}
     assert compose["networks"]["mesh"]["internal"] == "${CRAGMESH_MESH_INTERNAL:-true}"
 
 

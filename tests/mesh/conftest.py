@@ -4,6 +4,7 @@ import json
 from collections.abc import AsyncIterator, Callable
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import httpx
@@ -13,7 +14,9 @@ from pydantic import HttpUrl
 
 from services.classifier.app import create_app as create_classifier
 from services.classifier.settings import ClassifierSettings
+from services.gateway import confidence
 from services.gateway.app import create_app as create_gateway
+from services.gateway.calibration import STAGE
 from services.gateway.settings import GatewaySettings
 from services.kg.app import create_app as create_kg
 from services.kg.settings import KgSettings
@@ -31,6 +34,7 @@ HOSTS = {
     "generator_url": "http://generator",
 }
 
+NOWHERE = Path("no/such/folder")
 # What a busy machine takes to wake this process for a reply that left in time.
 LATE_S = 1.0
 
@@ -60,6 +64,12 @@ class ToGenerator(httpx.AsyncBaseTransport):
         return await self.current.handle_async_request(request)
 
 
+@pytest.fixture(autouse=True)
+def unfitted(monkeypatch: pytest.MonkeyPatch) -> None:
+    """No confidence that is shipped, or was fitted on this machine, weighs what the scripted generator says."""
+    monkeypatch.setattr(confidence, "load", dict)
+
+
 @dataclass
 class Services:
     """The real services and a scripted generator, each behind a switch for faults; gateways are made on top."""
@@ -69,7 +79,9 @@ class Services:
 
     @asynccontextmanager
     async def gateway(self, **settings: Any) -> AsyncIterator[httpx.AsyncClient]:
-        app = create_gateway(GatewaySettings(**(HOSTS | settings)), transport=Router(self.faults))
+        app = create_gateway(
+            GatewaySettings(**(HOSTS | {"confidence_dir": NOWHERE} | settings)), transport=Router(self.faults)
+        )
         async with LifespanManager(app) as manager:
             transport = httpx.ASGITransport(manager.app, raise_app_exceptions=False)
             async with httpx.AsyncClient(transport=transport, base_url="http://gateway", timeout=60) as client:
@@ -137,6 +149,11 @@ def page(title: str, *paragraphs: str) -> dict[str, str]:
         "</main><footer>All rights reserved</footer></body></html>"
     )
     return {"page_name": title, "page_url": f"https://example.org/{len(html)}", "page_snippet": "", "page_result": html}
+
+
+def missing(body: dict[str, Any]) -> list[dict[str, Any]]:
+    """What an answer lacked, but for a confidence: none is fitted for the scripted generator."""
+    return [item for item in body["degraded"] if item["stage"] != STAGE]
 
 
 LIGHTHOUSE = page(

@@ -29,8 +29,10 @@ class FakeGenerator:
         self.running = 0
         self.cancelled = 0
         self.adapters: list[str] = []
-        # Some servers know none.
+        # Some servers know none, write one sample whatever `n` says, or have no tokenizer.
         self.logprobs = True
+        self.samples = True
+        self.tokenizer = True
         self.app = Starlette(
             routes=[
                 Route("/v1/models", self._models),
@@ -65,9 +67,12 @@ class FakeGenerator:
             "logprobs": {"content": [{"token": token, "logprob": -0.1} for token in said]} if self.logprobs else None,
         }
         usage = {"prompt_tokens": prompt, "completion_tokens": len(said)}
-        return JSONResponse({"model": body["model"], "choices": [choice] * body.get("n", 1), "usage": usage})
+        count = body.get("n", 1) if self.samples else 1
+        return JSONResponse({"model": body["model"], "choices": [choice] * count, "usage": usage})
 
     async def _tokenize(self, request: Request) -> Response:
+        if not self.tokenizer:
+            return JSONResponse({"detail": "Not Found"}, status_code=404)
         self._words = tokens((await request.json())["prompt"])
         return JSONResponse({"tokens": list(range(len(self._words))), "count": len(self._words)})
 

@@ -7,6 +7,7 @@ import pytest
 
 from services.gateway import confidence
 from services.gateway.confidence import Confidence, Head
+from services.kit.caution import COSTS
 from tests.mesh.conftest import Services
 
 pytestmark = pytest.mark.anyio
@@ -21,12 +22,19 @@ QUESTION = {
 
 def head(signal: str, weight: float, *, threshold: float = 0.5) -> Head:
     """A head of one signal: sure of it at 1, sure of the contrary at 0."""
-    return Head(names=(signal,), means=(0.5,), scales=(0.5,), weights=(weight,), intercept=0.0, threshold=threshold)
+    return Head(
+        names=(signal,),
+        means=(0.5,),
+        scales=(0.5,),
+        weights=(weight,),
+        intercept=0.0,
+        thresholds=dict.fromkeys(COSTS, threshold),
+    )
 
 
 def fitted(monkeypatch: pytest.MonkeyPatch, **heads: Head) -> None:
     model = Confidence(**({"answer": head("support", 4)} | heads))
-    monkeypatch.setattr(confidence, "load", lambda: {"default": model})
+    monkeypatch.setattr(confidence, "load", lambda: {"generic": model})
 
 
 async def ask(services: Services, **change: Any) -> dict[str, Any]:
@@ -116,7 +124,7 @@ async def test_nothing_is_asked_again_where_the_first_look_is_sure(
         scales=(0.5, 0.5),
         weights=(9.0, 0.1),
         intercept=0.0,
-        threshold=0.5,
+        thresholds=dict.fromkeys(COSTS, 0.5),
     )
     fitted(monkeypatch, answer=sure)
     says(services, "Marta Lindqvist")

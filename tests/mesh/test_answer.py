@@ -7,7 +7,7 @@ import httpx
 import pytest
 
 from services.gateway.run import Draft, Run
-from tests.mesh.conftest import BAKERY, LIGHTHOUSE, Services, events
+from tests.mesh.conftest import BAKERY, LIGHTHOUSE, Services, events, missing
 
 pytestmark = pytest.mark.anyio
 
@@ -91,7 +91,7 @@ async def test_of_many_pages_the_five_best_by_snippet_are_read(services: Service
 async def test_duplicate_and_empty_pages_are_named_and_dropped(gateway: httpx.AsyncClient) -> None:
     pages = [LIGHTHOUSE, LIGHTHOUSE, dict(BAKERY, page_result="")]
     body = (await gateway.post("/answer", json=QUESTION | {"search_results": pages})).json()
-    dropped = {(item["stage"], item["reason"]) for item in body["degraded"]}
+    dropped = {(item["stage"], item["reason"]) for item in missing(body)}
     assert dropped == {("page:1", "duplicate"), ("page:2", "empty")}
     assert body["kind"] == "answer"
 

@@ -3,7 +3,6 @@
 from collections.abc import Sequence
 from datetime import datetime
 
-from services.gateway import confidence
 from services.gateway.evidence import Evidence, asked, cut, cut_by_estimate, render
 from services.gateway.mesh import Mesh
 from services.gateway.normalize import normalize
@@ -29,8 +28,6 @@ ADAPTERS_CAP_S = 0.5
 NAMED_BY_DEFAULT = frozenset(
     GatewaySettings.model_fields[name].default for name in ("web_answer_adapter", "kg_answer_adapter")
 )
-# A confidence that was fitted on an adapter's answers tells whose adapter it is.
-FITTED = confidence.load()
 # Cited by an abstention that had no time to read them.
 UNREAD_CITATIONS = 5
 
@@ -88,7 +85,8 @@ async def taught(run: Run, mesh: Mesh, adapter: str) -> bool:
         run.degrade(failure.service, failure.reason, failure.detail)
         return False
     if not served:
-        if adapter not in NAMED_BY_DEFAULT or confidence.choose(FITTED, mesh.llm.model, adapter):
+        if adapter not in NAMED_BY_DEFAULT or mesh.calibration.own(mesh.llm.model, adapter):
+            # A confidence that was fitted on an adapter's answers tells whose adapter it is.
             run.degrade(f"adapter:{adapter}", "unavailable", "the base model replied")
         else:
             log_missing(adapter, mesh.llm.model)

@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 from math import exp
 from typing import Literal
 
-from services.gateway import confidence, prompts
+from services.gateway import calibration, confidence, prompts
 from services.gateway.confidence import Confidence, Seen
 from services.gateway.evidence import Evidence, asked, harmless
 from services.gateway.mesh import Mesh
@@ -20,6 +20,7 @@ from services.gateway.steps.generate import MIN_ANSWER_TOKENS, PLANNED_ANSWER_TO
 from services.gateway.steps.post_process import settle
 from services.gateway.steps.statements import settle_texts
 from services.gateway.strategies.db3 import Db3
+from services.kit.caution import Caution
 from services.kit.llm import Completion, Constraint, Message, estimate_tokens
 
 # Further samples tell whether the model would say the same again.
@@ -66,7 +67,14 @@ class Adaptive(Db3):
             confidence.REMEMBERED: self._remembered,
             confidence.SAMPLED: self._sampled,
         }
-        self._models = confidence.load() if settings.abstain else {}
+
+    def describe(self, mesh: Mesh) -> str:
+        settings, llm = self.settings, mesh.llm
+        adapter = settings.web_answer_adapter if settings.web_answer_adapter in llm.served else ""
+        weighed = mesh.calibration.health(llm.model, adapter, settings.caution)
+        if not settings.abstain:
+            return f"{self.summary} Abstention is switched off: every answer is given."
+        return f"{self.summary} {weighed.detail[:1].upper()}{weighed.detail[1:]}." if weighed.detail else self.summary
 
     async def _knowledge(self, question: Question, run: Run, mesh: Mesh) -> Draft | None:
         """The graph's answer: by a rule where the facts are typed and the rule is certain, else read and weighed."""
@@ -119,6 +127,7 @@ class Adaptive(Db3):
         if first is None:
             return abstention
         said = _normal(first)[0]
+        adapter = settings.web_answer_adapter if has_adapter else ""
         seen = Seen(
             question.query,
             said.kind,
@@ -127,12 +136,25 @@ class Adaptive(Db3):
             shown,
             run.classification,
             sources=tuple(run.replies),
+            ranks=_ranks(mesh, adapter, first, said),
         )
         run.replies.append(said)
         draft = Draft(said.answer, said.kind, 0.0, _source(shown), tuple(shown))
-        adapter = settings.web_answer_adapter if has_adapter else ""
-        model = confidence.choose(self._models, mesh.llm.model, adapter)
-        return await self._weighed(draft, Asked(seen, question, messages), run, mesh, model)
+        got = Asked(seen, question, messages)
+        if question.every_answer or not settings.abstain:
+            return await self._unweighed(draft, got, run, mesh)
+        if mesh.calibration.own(mesh.llm.model, adapter) is None:
+            run.degrade(calibration.STAGE, "unavailable", mesh.calibration.missing(mesh.llm.model, adapter))
+        return await self._weighed(draft, got, run, mesh, mesh.calibration.choose(mesh.llm.model, adapter))
+
+    async def _unweighed(self, draft: Draft, got: Asked, run: Run, mesh: Mesh) -> Draft:
+        """The draft as it is, with all signals: what a confidence is to be fitted on."""
+        run.signals = confidence.signals(got.seen)
+        if draft.kind != "unknown":
+            for look in self._looks.values():
+                got = replace(got, seen=await look(got, run, mesh))
+            run.signals = confidence.signals(got.seen)
+        return replace(draft, confidence=probability(got.seen.sample))
 
     async def _computed(self, question: Question, run: Run, mesh: Mesh, shown: Sequence[Evidence]) -> list[Evidence]:
         """Calculations over what will be shown, where the question asks for any and the time allows both calls."""
@@ -152,23 +174,20 @@ class Adaptive(Db3):
         """The draft with its probability, an abstention, or the judgement that the question is invalid."""
         run.signals = confidence.signals(got.seen)
         if model is None:
-            # Without a fitted model nothing hangs on more signals, but for the runs that it is to be fitted on.
-            if draft.kind != "unknown" and not self.settings.abstain:
-                for look in self._looks.values():
-                    got = replace(got, seen=await look(got, run, mesh))
-                run.signals = confidence.signals(got.seen)
+            # Without a fitted model nothing hangs on more signals.
             return replace(draft, confidence=probability(got.seen.sample))
+        caution = self.settings.caution
         pending = [names for names in self._looks if model.uses(names)] if draft.kind != "unknown" else []
         if not pending:
             run.decide("check", "no further call is of use")
         while pending:
-            if not model.may_change(run.signals, frozenset().union(*pending)):
+            if not model.may_change(run.signals, frozenset().union(*pending), caution):
                 run.decide("check", "no further call could change the outcome")
                 break
             got = replace(got, seen=await self._looks[pending.pop(0)](got, run, mesh))
             run.signals = confidence.signals(got.seen)
-        decision = model.decide(run.signals)
-        run.decide("confidence", f"{decision.kind} with {decision.probability:.2f}; {_lines(model)}")
+        decision = model.decide(run.signals, caution)
+        run.decide("confidence", f"{decision.kind} with {decision.probability:.2f}; {_lines(model, caution)}")
         confident = round(decision.probability, 4)
         if decision.kind == "answer":
             return replace(draft, confidence=confident)
@@ -224,9 +243,19 @@ class Adaptive(Db3):
         return got.seen if told is None else replace(got.seen, sources=(*got.seen.sources, *_normal(told)))
 
 
-def _lines(model: Confidence) -> str:
-    invalid = "" if model.invalid is None else f", invalid from {model.invalid.threshold:.2f} on"
-    return f"given from {model.answer.threshold:.2f} on{invalid}"
+def _lines(model: Confidence, caution: Caution) -> str:
+    invalid = "" if model.invalid is None else f", invalid from {model.invalid.thresholds[caution]:.2f} on"
+    return f"given from {model.answer.thresholds[caution]:.2f} on{invalid}"
+
+
+def _ranks(mesh: Mesh, adapter: str, completion: Completion, said: Normalized) -> dict[str, float]:
+    """Ranks of a reply's log-probabilities among those of earlier answers; an answer counts for the next."""
+    name = confidence.name_of(mesh.llm.model, adapter)
+    logprobs = confidence.logprob_signals(completion.samples[0])
+    ranks = mesh.calibration.ranks(name, logprobs)
+    if said.kind == "answer" and logprobs:
+        mesh.calibration.observe(name, logprobs)
+    return ranks
 
 
 def _normal(completion: Completion) -> list[Normalized]:

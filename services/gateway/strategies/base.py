@@ -33,6 +33,10 @@ class Strategy(ABC):
     def __init__(self, settings: GatewaySettings) -> None:
         self.settings = settings
 
+    def describe(self, mesh: Mesh) -> str:
+        """What it runs, in a sentence or two, and what it lacks as the mesh is now."""
+        return self.summary
+
     @abstractmethod
     async def answer(self, question: Question, run: Run, mesh: Mesh) -> Draft:
         """Answer within `run.budget`; a service that fails is named in `run.degraded`, never raised."""

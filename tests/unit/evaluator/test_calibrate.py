@@ -17,15 +17,18 @@ from services.evaluator.calibrate import (
     apply,
     beside,
     best_threshold,
+    best_thresholds,
     draw,
     earned,
     fit,
+    fit_all,
     halves,
     probabilities,
     table,
 )
 from services.evaluator.judge.verdict import Outcome
 from services.evaluator.store import Judgement, Prediction
+from services.kit.caution import COSTS
 
 NAMES = ("telling", "noise", "constant", "false_premise", "check")
 
@@ -209,5 +212,58 @@ def test_questions_that_the_model_itself_calls_invalid_count_when_every_answer_i
     lines.append(judged(answer("invalid", kind="invalid_question"), "right"))
     data = table(lines)
     nothing = np.zeros(len(data.ids))
-    fitted = Fitted({"threshold": 0.5}, None, nothing, nothing)
+    fitted = Fitted({"thresholds": {"balanced": 0.5}}, None, nothing, nothing)
     assert earned(fitted, data, nothing, nothing).ungated == pytest.approx(1 / len(data.ids))
+
+
+@pytest.mark.parametrize(
+    ("cost", "threshold"),
+    [
+        # In theory from 1/3, 1/2 and 2/3 on.
+        (0.5, 0.3333),
+        (1.0, 0.5),
+        (2.0, 0.6667),
+    ],
+)
+def test_a_dearer_wrong_answer_moves_the_line(cost: float, threshold: float) -> None:
+    chance = np.random.default_rng(0)
+    probability = chance.random(2_000)
+    right = (chance.random(2_000) < probability).astype(np.int64)
+    assert best_threshold(probability, right, cost) == pytest.approx(threshold, abs=0.05)
+
+
+def test_lines_grow_with_caution_and_what_they_earn_is_told_at_its_cost() -> None:
+    data, fitted = cheap()
+    lines = fitted.answer["thresholds"]
+    assert lines["low"] <= lines["balanced"] <= lines["high"]
+    reached = {name: earned(fitted, data, fitted.right, fitted.false, name) for name in COSTS}
+    assert reached["low"].wrong >= reached["balanced"].wrong >= reached["high"].wrong
+    for name, cost in COSTS.items():
+        assert reached[name].score == pytest.approx(reached[name].right - cost * reached[name].wrong)
+    assert best_thresholds(np.array([0.9, 0.1]), np.array([0, 0])) == dict.fromkeys(COSTS, 1.0)
+
+
+def test_answers_that_are_nearly_all_right_have_a_head_that_says_so() -> None:
+    data = replace(cheap()[0], right=np.array([0] * 5 + [1] * 395))
+    fitted = fit(replace(data, invalid=np.zeros(400, np.int64)))
+    assert fitted.answer["names"] == []
+    assert probabilities(fitted.answer, data.signals, data.names) == pytest.approx(np.full(400, 396 / 402), abs=1e-5)
+    assert apply(fitted, data).right == pytest.approx(395 / 400)
+
+
+def test_the_answers_of_several_generators_to_a_question_are_in_one_fold() -> None:
+    data, _ = cheap()
+    # Two generators that say the same: were one's answer to a question in the fold that the other's is told from, a
+    # signal that only names the question would tell.
+    names = np.random.default_rng(1).normal(size=(200, 60))
+    coin = np.random.default_rng(2).integers(0, 2, 200)
+    twice = replace(
+        data,
+        names=tuple(f"name-{at}" for at in range(60)),
+        signals=np.vstack([names, names]),
+        right=np.tile(coin, 2),
+        invalid=np.zeros(400, np.int64),
+        ids=tuple(f"q{at % 200}" for at in range(400)),
+    )
+    held_out = fit_all(twice).right
+    assert abs(held_out[twice.right == 1].mean() - held_out[twice.right == 0].mean()) < 0.1

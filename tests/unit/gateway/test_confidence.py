@@ -9,6 +9,7 @@ from services.gateway import confidence
 from services.gateway.confidence import SIGNALS, Head, Seen, signals
 from services.gateway.evidence import Evidence
 from services.gateway.normalize import Normalized
+from services.kit.caution import Caution
 from services.kit.llm import Sample
 
 PAGE = Evidence("The Harbour Light was built in 1864 by Marta Lindqvist for 1,200,000 crowns.", page=0)
@@ -28,7 +29,8 @@ def seen(answer: str, **change: object) -> Seen:
 
 def test_every_signal_is_named_and_explained() -> None:
     told = (Normalized("Jonas Berg", "answer"),)
-    assert set(signals(seen("Marta Lindqvist", others=told, sources=told, check=0.5))) == set(SIGNALS)
+    ranks = dict.fromkeys(confidence.RANKS, 0.5)
+    assert set(signals(seen("Marta Lindqvist", others=told, sources=told, check=0.5, ranks=ranks))) == set(SIGNALS)
 
 
 def test_support_and_echo_tell_an_answer_from_a_guess() -> None:
@@ -62,7 +64,7 @@ def test_samples_and_checks_count() -> None:
 def test_what_was_not_asked_or_not_offered_is_no_signal() -> None:
     missing = set(SIGNALS) - set(signals(seen("Marta Lindqvist", sample=Sample("Marta Lindqvist", "stop"))))
     asked_for = {"agreement", "abstain", "invalid", "check", "sources"}
-    assert missing == asked_for | {"logprob_mean", "logprob_min", "logprob_first"}
+    assert missing == asked_for | {"logprob_mean", "logprob_min", "logprob_first"} | confidence.RANKS
 
 
 def test_how_relevant_the_passages_are() -> None:
@@ -115,14 +117,6 @@ def test_shipped_models_know_only_signals_that_there_are() -> None:
                 assert len(fitted.names) == len(fitted.means) == len(fitted.scales) == len(fitted.weights)
 
 
-def test_a_generator_has_its_own_model_or_the_default() -> None:
-    own, default = (confidence.Confidence(answer=head(threshold=line)) for line in (0.2, 0.8))
-    models = {"some-model": own, "default": default}
-    assert confidence.choose(models, "org/some-model") is own
-    assert confidence.choose(models, "another") is default
-    assert confidence.choose({}, "another") is None
-
-
 def weighed(signal: str, *, threshold: float = 0.5) -> Head:
     return head(names=(signal,), means=(0.5,), scales=(0.5,), weights=(4.0,), threshold=threshold)
 
@@ -166,3 +160,33 @@ def test_a_model_knows_which_calls_it_needs() -> None:
 def test_emptiness_is_seen(text: str, empty: int, no_record: int) -> None:
     found = signals(seen("x", evidence=[Evidence(text, page=0)]))
     assert (found["empty"], found["no_record"]) == (empty, no_record)
+
+
+def test_one_threshold_of_an_earlier_file_is_the_balanced_one() -> None:
+    lines = head(threshold=0.5).thresholds
+    assert (lines["low"], lines["balanced"], lines["high"]) == pytest.approx((1 / 3, 0.5, 2 / 3))
+    assert set(head(threshold=1.0).thresholds.values()) == {1.0}
+    assert set(head(threshold=0.0).thresholds.values()) == {0.0}
+
+
+@pytest.mark.parametrize(("caution", "said"), [("low", "answer"), ("balanced", "answer"), ("high", "unknown")])
+def test_caution_moves_the_line(caution: Caution, said: str) -> None:
+    # Right with 0.62: worth it where a wrong answer costs as much as a right one earns, not where it costs twice that.
+    model = confidence.Confidence(answer=head(intercept=0.5))
+    found = {"said_unknown": 0.0, "said_invalid": 0.0, "support": 0.5, "echo": 0.5}
+    assert model.decide(found, caution).kind == said
+    assert not model.may_change(found, {"check"}, caution)
+
+
+def test_a_call_is_of_use_by_the_line_of_the_caution() -> None:
+    model = confidence.Confidence(answer=head(names=("support", "check"), weights=(0.1, 1.0)))
+    known = {"said_unknown": 0.0, "said_invalid": 0.0, "support": 0.5}
+    assert model.may_change(known, {"check"}, "balanced")
+    near = confidence.Confidence(answer=head(names=("support", "check"), weights=(0.1, 0.5)))
+    assert near.may_change(known, {"check"}, "balanced")
+    assert not near.may_change(known, {"check"}, "high")
+
+
+def test_the_generic_signals_are_signals_and_none_is_a_bare_log_probability() -> None:
+    assert set(SIGNALS) > confidence.GENERIC_SIGNALS
+    assert not set(confidence.LOGPROBS) & confidence.GENERIC_SIGNALS

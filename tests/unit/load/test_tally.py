@@ -23,7 +23,7 @@ def test_a_run_fails_for_late_answers_and_server_errors_and_not_for_refusals() -
     assert tally.failed == 0
     assert tally.summary()["overhead_p50_ms"] == pytest.approx(5)
     assert tally.summary()["share_429"] == 0.5
-    tally.answered(30.1, {"degraded": ["x"], "timings": {}})
+    tally.answered(30.1, {"degraded": [{"stage": "x"}], "timings": {}})
     tally.refused(500)
     assert tally.failed == 2
     assert tally.summary()["share_in_budget"] == 0.5

@@ -1,0 +1,257 @@
+"""Which confidence weighs a generator's answers: its own, else the generic one.
+
+The files of a folder (`CRAGMESH_CONFIDENCE_DIR`, where `cragmesh calibrate` writes them) win over the shipped ones. The
+folder is looked at every two seconds beside the requests, none of which waits for the disk. A file that cannot be read
+is left out, logged, and named by `/readyz` and `/services`; the last good version of it stays in use.
+"""
+
+import asyncio
+import hashlib
+import json
+from bisect import bisect_left, bisect_right, insort
+from collections import deque
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+from pydantic import Field, ValidationError
+
+from proto.base import Contract
+from services.gateway import confidence
+from services.gateway.confidence import GENERIC, Confidence, name_of
+from services.kit.caution import CALIBRATION_MINUTES, Caution
+from services.kit.telemetry import log
+
+LOOK_S = 2.0
+MAX_FILES = 200
+MAX_FILE_BYTES = 1024 * 1024
+# Log-probabilities are ranked among this many of the same generator's latest answers, and not before there are some:
+# the ranks of fewer are noise.
+RECENT = 500
+ENOUGH = 50
+NEUTRAL = 0.5
+# A mesh has one generator and a few adapters; names that come and go must not add up.
+MAX_GENERATORS = 8
+# How `degraded` names that nothing was fitted.
+STAGE = "confidence"
+
+Whose = Literal["own", "generic", "none", "unknown"]
+
+
+class ConfidenceHealth(Contract):
+    """What weighs the answers of the generator that is there."""
+
+    generator: str = Field("", description="MODEL, or MODEL+ADAPTER; empty while the generator cannot be asked.")
+    whose: Whose = Field(
+        "unknown",
+        description="`own`: fitted on this generator's answers. `generic`: on those of others. `none`: every answer is "
+        "given. `unknown`: the generator cannot be asked.",
+    )
+    fitted_on: str = Field("", description="What it was fitted on.")
+    digest: str = Field(
+        "", description="Begin of the SHA-256 of its file; empty for one that is shipped, and for none."
+    )
+    caution: Caution = Field("balanced", description="How dear a wrong answer is taken to be.")
+    detail: str = Field("", description="What is missing, and what to do about it; empty when nothing is.")
+
+
+@dataclass(frozen=True, slots=True)
+class Fitted:
+    """A confidence of the folder; what the file was when it was read."""
+
+    name: str
+    model: Confidence
+    digest: str
+
+
+class Distribution:
+    """The latest values of a signal, in memory for RECENT of them, and the rank of a value among them."""
+
+    def __init__(self) -> None:
+        self._latest: deque[float] = deque()
+        self._sorted: list[float] = []
+
+    def rank(self, value: float) -> float:
+        """Share of the values that are lower, those that are equal by half; NEUTRAL of too few."""
+        count = len(self._sorted)
+        if count < ENOUGH:
+            return NEUTRAL
+        return (bisect_left(self._sorted, value) + bisect_right(self._sorted, value)) / (2 * count)
+
+    def add(self, value: float) -> None:
+        if len(self._latest) == RECENT:
+            del self._sorted[bisect_left(self._sorted, self._latest.popleft())]
+        self._latest.append(value)
+        insort(self._sorted, value)
+
+
+class Calibration:
+    """The confidences, and what the generator's log-probabilities are like.
+
+    Args:
+        folder: of files that win over the shipped ones; one that is not there holds none.
+    """
+
+    def __init__(self, folder: Path | None = None) -> None:
+        self._folder = folder
+        self._shipped = confidence.load()
+        self._files: dict[str, tuple[tuple[int, int, int], Fitted | str]] = {}
+        self._kept: dict[str, Fitted] = {}
+        self._installed: dict[str, Fitted] = {}
+        self._folder_problem = ""
+        self._distributions: dict[str, dict[str, Distribution]] = {}
+        self._read()
+
+    def own(self, generator: str, adapter: str = "") -> Confidence | None:
+        """The model that was fitted on this generator's answers; None where there is none.
+
+        Args:
+            adapter: the adapter that answers in its place; its probabilities are of another kind.
+        """
+        return self._find(name_of(generator, adapter))
+
+    def choose(self, generator: str, adapter: str = "") -> Confidence | None:
+        """The generator's own model, else the generic one; None where there is neither."""
+        return self.own(generator, adapter) or self._find(GENERIC)
+
+    def _find(self, name: str) -> Confidence | None:
+        fitted = self._installed.get(name)
+        return fitted.model if fitted else self._shipped.get(name)
+
+    def ranks(self, name: str, logprobs: Mapping[str, float]) -> dict[str, float]:
+        """Ranks of an answer's log-probabilities among this generator's latest, by the names of their signals."""
+        seen = self._distributions.get(name, {})
+        return {
+            f"{signal}_rank": seen[signal].rank(value) if signal in seen else NEUTRAL
+            for signal, value in logprobs.items()
+        }
+
+    def observe(self, name: str, logprobs: Mapping[str, float]) -> None:
+        """Count an answer's log-probabilities among the latest."""
+        if name not in self._distributions and len(self._distributions) == MAX_GENERATORS:
+            del self._distributions[next(iter(self._distributions))]
+        seen = self._distributions.setdefault(name, {})
+        for signal, value in logprobs.items():
+            seen.setdefault(signal, Distribution()).add(value)
+
+    def health(self, generator: str, adapter: str = "", caution: Caution = "balanced") -> ConfidenceHealth:
+        """What weighs this generator's answers, for people.
+
+        Args:
+            generator: empty while it is not known.
+        """
+        if not generator:
+            return ConfidenceHealth(caution=caution, detail="; ".join(self.problems))
+        name = name_of(generator, adapter)
+        whose: Whose = "own" if self._find(name) else "generic" if self._find(GENERIC) else "none"
+        used = name if whose == "own" else GENERIC
+        model, fitted = self._find(used), self._installed.get(used)
+        missing = [] if whose == "own" else [self.missing(generator, adapter)]
+        return ConfidenceHealth(
+            generator=name,
+            whose=whose,
+            fitted_on=model.fitted_on if model else "",
+            digest=fitted.digest if fitted else "",
+            caution=caution,
+            detail="; ".join([*missing, *self.problems]),
+        )
+
+    def missing(self, generator: str, adapter: str = "") -> str:
+        """That nothing was fitted on this generator's answers, what is done instead, and the remedy."""
+        instead = "a generic one weighs its answers" if self._find(GENERIC) else "every answer is given"
+        return (
+            f"no confidence is fitted for {name_of(generator, adapter)}: {instead}; "
+            f"`cragmesh calibrate --made-up` fits one in about {CALIBRATION_MINUTES} minutes"
+        )
+
+    @property
+    def problems(self) -> tuple[str, ...]:
+        """The files that cannot be used, each with the reason."""
+        broken = (f"{file}: {found}" for file, (_, found) in sorted(self._files.items()) if isinstance(found, str))
+        return (*((self._folder_problem,) if self._folder_problem else ()), *broken)
+
+    async def watch(self) -> None:
+        """Read again what changes, until cancelled."""
+        while True:
+            await asyncio.sleep(LOOK_S)
+            try:
+                await asyncio.to_thread(self._read)
+            except Exception as error:
+                # Whatever lies in the folder, what was read before goes on.
+                log.error("confidences cannot be read", error=type(error).__name__, exc_info=error)
+
+    def _read(self) -> None:
+        """Look at the folder; what cannot be read becomes a problem, and never an error."""
+        if self._folder is None:
+            return
+        try:
+            paths = sorted(self._folder.glob("*.json"))
+            problem = (
+                f"{self._folder}: only {MAX_FILES} of its {len(paths)} files are read" if paths[MAX_FILES:] else ""
+            )
+        except OSError as error:
+            paths, problem = [], f"{self._folder}: {error.strerror}"
+        if problem and problem != self._folder_problem:
+            log.error("confidences cannot be read", detail=problem)
+        files = dict(filter(None, (self._look(path) for path in paths[:MAX_FILES])))
+        kept = {name: fitted for name, fitted in self._kept.items() if name in files}
+        kept |= {file: found for file, (_, found) in files.items() if isinstance(found, Fitted)}
+        # One assignment each: requests read them meanwhile.
+        self._files, self._kept, self._folder_problem = files, kept, problem
+        self._installed = {fitted.name: fitted for fitted in kept.values()}
+
+    def _look(self, path: Path) -> tuple[str, tuple[tuple[int, int, int], Fitted | str]] | None:
+        try:
+            stat = path.stat()
+        except FileNotFoundError:
+            return None
+        except OSError as error:
+            return path.name, ((0, 0, 0), error.strerror or "cannot be read")
+        stamp = (stat.st_mtime_ns, stat.st_ino, stat.st_size)
+        if (earlier := self._files.get(path.name)) and earlier[0] == stamp:
+            return path.name, earlier
+        found = parse(path)
+        if isinstance(found, str):
+            log.error("a confidence cannot be read", file=str(path), error=found)
+        else:
+            log.info("confidence read", file=path.name, generator=found.name, fitted_on=found.model.fitted_on)
+        return path.name, (stamp, found)
+
+
+def parse(path: Path) -> Fitted | str:
+    """A file's confidence, or why it holds none. It is called as its `generator` says, else as the file is.
+
+    A generator's name may have characters that a file's may not, as the keys of a ConfigMap.
+    """
+    try:
+        with path.open("rb") as file:
+            content = file.read(MAX_FILE_BYTES + 1)
+    except OSError as error:
+        return error.strerror or "cannot be read"
+    if len(content) > MAX_FILE_BYTES:
+        return f"larger than {MAX_FILE_BYTES // 1024} KiB"
+    try:
+        model = Confidence.model_validate(json.loads(content))
+    except ValidationError as error:
+        first = error.errors(include_url=False, include_input=False)[0]
+        return f"{'.'.join(map(str, first['loc'])) or 'the whole'}: {first['msg']}"
+    except (ValueError, RecursionError):
+        return "not JSON"
+    if unknown := names_of(model) - confidence.SIGNALS.keys():
+        return f"unknown signals: {', '.join(name[:40] for name in sorted(unknown)[:5])}"
+    name = model.generator.rpartition("/")[2] or path.name.removesuffix(".json")
+    if name == GENERIC and (own := names_of(model) - confidence.GENERIC_SIGNALS):
+        return f"these signals mean something else for each generator: {', '.join(sorted(own)[:5])}"
+    return Fitted(name, model, digest_of(content))
+
+
+def names_of(model: Confidence) -> set[str]:
+    """The signals that a model weighs."""
+    heads: Iterable[confidence.Head | None] = (model.answer, model.invalid)
+    return {name for head in heads if head is not None for name in head.names}
+
+
+def digest_of(content: bytes) -> str:
+    """What tells a file from its earlier versions."""
+    return hashlib.sha256(content).hexdigest()[:16]
