@@ -19,6 +19,7 @@ from typing import Literal
 from pydantic import BaseModel, ConfigDict, Field
 
 from proto.classify import Classification
+from proto.read import ReadResponse
 from services.gateway.evidence import Evidence
 from services.gateway.normalize import Normalized
 from services.kit.llm import Sample
@@ -45,6 +46,9 @@ SIGNALS: dict[str, str] = {
     "dynamic": "probability that the answer changes with time",
     "false_premise": "probability that the question is false",
     "sources": "share of what other sources said, the graph before the web and the model's memory, that says the same",
+    "reader_same": "share of words that the extractive reader's best span and the answer have in common",
+    "reader_span": "probability of the reader's spans that the answer says, or that say the answer",
+    "reader_says": "probability that the passages say it at all, by the reader",
     "score_best": "relevance of the best passage, by whoever ranked it last",
     "score_gap": "how far the second best is behind it",
     "said_unknown": "1 when the model abstains",
@@ -187,6 +191,7 @@ class Seen:
         others: further samples.
         sources: what other sources said.
         check: the model's own probability that the evidence says so.
+        reading: what the extractive reader found in the evidence.
     """
 
     query: str
@@ -198,6 +203,7 @@ class Seen:
     others: Sequence[Normalized] = field(default=())
     sources: Sequence[Normalized] = field(default=())
     check: float | None = None
+    reading: ReadResponse | None = None
 
 
 def signals(seen: Seen) -> dict[str, float]:
@@ -251,7 +257,20 @@ def signals(seen: Seen) -> dict[str, float]:
         found["sources"] = _share_same(seen.sources, answer)
     if seen.check is not None:
         found["check"] = seen.check
+    if seen.reading is not None:
+        found |= _of_reading(seen.reading, answer)
     return found
+
+
+def _of_reading(reading: ReadResponse, answer: set[str]) -> dict[str, float]:
+    spans = [(words(candidate.text), candidate.probability) for candidate in reading.candidates]
+    best = spans[0][0] if spans else set()
+    within = (chance for span, chance in spans if span & answer and (span <= answer or answer <= span))
+    return {
+        "reader_same": 2 * len(best & answer) / (len(best) + len(answer)) if best & answer else 0.0,
+        "reader_span": min(1.0, sum(within)),
+        "reader_says": 1.0 - reading.nothing,
+    }
 
 
 def words(text: str) -> set[str]:

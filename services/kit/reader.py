@@ -34,6 +34,8 @@ MAX_TOKENS, OVERLAP = 384, 128
 # A longer question or title is cut: what is left of the window is the passage's.
 MAX_QUERY_TOKENS, MAX_TITLE_TOKENS = 64, 24
 MAX_SPAN_TOKENS = 30
+# A word of thousands of letters is one token.
+MAX_SPAN_CHARS = 500
 # Some 6,000 tokens; 20,000 characters of English are 18 windows, of scripts with a token a letter more.
 MAX_WINDOWS = 24
 # Rows of the head: a value of each token as a start, as an end, and of the first token for "does not say".
@@ -237,9 +239,7 @@ class Reader:
         self._session = session(model, precision.threads)
         self.precision = precision
 
-    def read(
-        self, query: str, passages: Sequence[Text], *, spans: int = 5, until: float = math.inf
-    ) -> list[Reading]:
+    def read(self, query: str, passages: Sequence[Text], *, spans: int = 5, until: float = math.inf) -> list[Reading]:
         """Read each passage; as many as there is time for, in the order given.
 
         Args:
@@ -324,7 +324,9 @@ def reading(
         rows = slice(max(0, first - MAX_SPAN_TOKENS + 1), last + 1)
         near = odds[rows]
         over = np.arange(rows.start, rows.start + len(near))[:, None] + np.arange(MAX_SPAN_TOKENS) >= first
-        found.append(Span(int(passage.starts[first]), int(passage.ends[last]), _log_sum(near[over])))
+        start, end = int(passage.starts[first]), int(passage.ends[last])
+        if end - start <= MAX_SPAN_CHARS:
+            found.append(Span(start, end, _log_sum(near[over])))
         near[over] = IMPOSSIBLE
     found.sort(key=lambda span: -span.odds)
     return Reading(tuple(found), total, complete)
@@ -353,7 +355,7 @@ def shares(readings: Sequence[Reading]) -> tuple[list[list[float]], float]:
     """Probability of each reading's spans among all of them, and that none of the passages says anything."""
     # "Nothing" has odds of one.
     total = float(np.logaddexp.reduce([0.0, *(one.odds for one in readings)]))
-    return [[math.exp(span.odds - total) for span in one.spans] for one in readings], math.exp(-total)
+    return [[min(1.0, math.exp(span.odds - total)) for span in one.spans] for one in readings], math.exp(-total)
 
 
 def _covered(values: Sequence[tuple[Window, Floats]]) -> int:

@@ -96,7 +96,9 @@ def made_up(count: int, seed: int) -> Iterator[Pair]:
     rng = random.Random(f"reader:{seed}")  # noqa: S311 - reproducible, not secret
     voice = Voice(rng)
     names = Names(voice)
-    sources = [(module.__name__.rpartition(".")[2], pattern) for module in (prose, web) for _, pattern in module.PATTERNS]
+    sources = [
+        (module.__name__.rpartition(".")[2], pattern) for module in (prose, web) for _, pattern in module.PATTERNS
+    ]
     made = 0
     while made < count:
         name, pattern = voice.pick(sources)

@@ -8,9 +8,11 @@ import json
 import math
 import random
 import time
+import warnings
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import safetensors.torch
@@ -43,7 +45,7 @@ from services.kit.reader import (
 )
 from services.trainer import checkpoint, files, pairs
 from services.trainer.checkpoint import Checkpoint, Point, State, Stop
-from services.trainer.errors import BadCheckpoint, BadDataset, Diverged
+from services.trainer.errors import BadCheckpoint, BadDataset, BadTarget, Diverged
 from services.trainer.lora import quicken
 from services.trainer.pairs import Pair
 from services.trainer.schedule import progress, rate
@@ -122,7 +124,7 @@ class Model(torch.nn.Module):
     def __init__(self, folder: Path, recipe: Recipe, dtype: torch.dtype) -> None:
         super().__init__()
         torch.manual_seed(recipe.seed)
-        encoder = BertModel.from_pretrained(
+        encoder: Any = BertModel.from_pretrained(
             folder,
             add_pooling_layer=False,
             # Made-up data does not run out: nothing has to be forgotten on purpose, and a resumed run draws no masks.
@@ -135,11 +137,16 @@ class Model(torch.nn.Module):
         if recipe.full:
             self.encoder = encoder.to(torch.float32)
             for name, parameter in encoder.named_parameters():
-                parameter.requires_grad = name.startswith("encoder.") and name.endswith(".weight") and parameter.ndim == 2
+                parameter.requires_grad = (
+                    name.startswith("encoder.") and name.endswith(".weight") and parameter.ndim == 2
+                )
             self.before = {name: one.detach().clone() for name, one in encoder.named_parameters() if one.requires_grad}
         else:
             config = LoraConfig(r=recipe.rank, lora_alpha=recipe.alpha, target_modules=list(TARGETS), lora_dropout=0.0)
-            self.encoder = get_peft_model(encoder.to(dtype), config, autocast_adapter_dtype=True)
+            with warnings.catch_warnings():
+                # peft asks transformers by a name that the latter has since changed.
+                warnings.filterwarnings("ignore", message=".*is_gradient_checkpointing", category=FutureWarning)
+                self.encoder = get_peft_model(encoder.to(dtype), config, autocast_adapter_dtype=True)
             quicken(self.encoder, 0.0)
         width = encoder.config.hidden_size
         self.head = torch.nn.Linear(width, 3)
@@ -302,7 +309,9 @@ def train(
         "data": pairs.fingerprint(items),
         **recipe.fixed(),  # type: ignore[dict-item]
     }
-    run = _Run(model, examples, encode(layout, held_out, recipe), recipe, folder / CHECKPOINTS, fixed, on_progress, began)
+    run = _Run(
+        model, examples, encode(layout, held_out, recipe), recipe, folder / CHECKPOINTS, fixed, on_progress, began
+    )
     if resume and checkpoint.found(run.folder):
         run.restore()
     elif checkpoint.found(run.folder):
@@ -318,6 +327,41 @@ def train(
     card = measured(target, held_out, card, base, threads=recipe.threads, on_progress=on_progress)
     write(target, model, card)
     return Result(target, card, run.step, stopped)
+
+
+def check_target(folder: Path, run: Path) -> None:
+    """Refuse to replace what are no reader's weights, whole as they would be.
+
+    Args:
+        run: the run's own folder, whose checkpoints must outlive the writing.
+
+    Raises:
+        BadTarget: the folder has no reader's files, or the run lies in it.
+    """
+    target = folder.resolve()
+    if run.resolve().is_relative_to(target):
+        raise BadTarget(f"{folder} would be replaced whole, and {run} lies in it: name another folder for the weights")
+    if target.exists() and not (target / CARD).is_file():
+        raise BadTarget(f"{folder} would be replaced whole, and holds no reader: there is no {CARD} in it")
+
+
+def report(result: Result) -> list[str]:
+    """Lines for people: what the weights are worth on passages that were kept back."""
+    found, card = result.card.held_out, result.card
+
+    def line(prefix: str, words: str) -> str:
+        return (
+            f"{words}: exact {found[f'{prefix}_exact']:.3f}, F1 {found[f'{prefix}_f1']:.3f} of the answerable; says or "
+            f"not rightly told {found[f'{prefix}_says']:.3f}; above the threshold right {found[f'{prefix}_right']:.3f}, "
+            f"wrong {found[f'{prefix}_wrong']:.3f} of all"
+        )
+
+    return [
+        f"{result.steps} steps; temperature {card.temperature:.1f}, threshold {card.threshold:.2f}; measured on "
+        f"{found['pairs']:.0f} pairs of other passages",
+        line("own", "one passage"),
+        line("beside", f"beside up to {BESIDE} others of its kind"),
+    ]
 
 
 def write(target: Path, model: Model, card: Card) -> None:
@@ -600,7 +644,9 @@ def _surprise(items: Sequence[tuple[Pair, Values]], temperature: float) -> float
         one = reading(tokens, found, 5, temperature)
         probabilities, nothing = shares([one])
         end = pair.start + len(pair.answer)
-        near = [p for span, p in zip(one.spans, probabilities[0], strict=True) if span.start < end and span.end > pair.start]
+        near = [
+            p for span, p in zip(one.spans, probabilities[0], strict=True) if span.start < end and span.end > pair.start
+        ]
         total -= math.log(max(1e-6, sum(near) if pair.answer else nothing))
     return total / max(1, len(items))
 
@@ -647,5 +693,3 @@ def f1(reply: str, answer: str) -> float:
     ours, theirs = words(reply), words(answer)
     common = sum(min(ours.count(word), theirs.count(word)) for word in set(ours))
     return 2 * common / (len(ours) + len(theirs)) if common else 0.0
-
-

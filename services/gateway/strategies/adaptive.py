@@ -5,6 +5,7 @@ from dataclasses import dataclass, replace
 from math import exp
 from typing import Literal
 
+from proto.read import ReadResponse
 from services.gateway import confidence, prompts
 from services.gateway.confidence import Confidence, Seen
 from services.gateway.evidence import Evidence, asked, harmless
@@ -18,8 +19,10 @@ from services.gateway.steps.calculate import calculate
 from services.gateway.steps.facts import answers, as_evidence, no_such_event
 from services.gateway.steps.generate import MIN_ANSWER_TOKENS, PLANNED_ANSWER_TOKENS, chat, fit, taught
 from services.gateway.steps.post_process import settle
+from services.gateway.steps.read import extract, read
 from services.gateway.steps.statements import settle_texts
 from services.gateway.strategies.db3 import Db3
+from services.kit.concurrency import both
 from services.kit.llm import Completion, Constraint, Message, estimate_tokens
 
 # Further samples tell whether the model would say the same again.
@@ -90,11 +93,11 @@ class Adaptive(Db3):
         run.signals = {}
         await run.classified.wait()
         shown = await fit(run, mesh, found, max_tokens=settings.max_context_tokens)
-        if found and not shown:
-            return run.best
-        abstention = Draft(evidence=tuple(shown))
-        run.best = abstention
         query = plain(question.query)
+        if found and not shown:
+            await self._extracted(query, run, mesh, run.best.evidence)
+            return run.best
+        run.best = Draft(evidence=tuple(shown))
         settled = settle_texts(query, [item.text for item in shown], question.query_time.date())
         if settled is not None:
             run.decide("post_process", f"{settled.how}: {', '.join(settled.inputs)}")
@@ -105,7 +108,7 @@ class Adaptive(Db3):
             # The adapter has not been taught to read calculations, and its base model is too small to write them.
             shown = [*await self._computed(question, run, mesh, shown), *shown]
         messages = chat(prompt, query, question.query_time, shown)
-        first = await ask(
+        asking = ask(
             run,
             mesh,
             "generate",
@@ -116,8 +119,9 @@ class Adaptive(Db3):
             adapter=settings.web_answer_adapter,
             logprobs=True,
         )
+        first, reading = await both(asking, self._extracted(query, run, mesh, shown))
         if first is None:
-            return abstention
+            return run.best
         said = _normal(first)[0]
         seen = Seen(
             question.query,
@@ -127,12 +131,21 @@ class Adaptive(Db3):
             shown,
             run.classification,
             sources=tuple(run.replies),
+            reading=reading,
         )
         run.replies.append(said)
         draft = Draft(said.answer, said.kind, 0.0, _source(shown), tuple(shown))
         adapter = settings.web_answer_adapter if has_adapter else ""
         model = confidence.choose(self._models, mesh.llm.model, adapter)
-        return await self._weighed(draft, Asked(seen, question, messages), run, mesh, model)
+        weighed = await self._weighed(draft, Asked(seen, question, messages), run, mesh, model)
+        return replace(weighed, candidates=run.best.candidates) if weighed.kind == "unknown" else weighed
+
+    async def _extracted(self, query: str, run: Run, mesh: Mesh, shown: Sequence[Evidence]) -> ReadResponse | None:
+        """What the extractive reader finds; the run's best becomes its answer, or an abstention that shows it."""
+        reading = await read(run, mesh, query, shown, cap_s=self.settings.read_cap_s)
+        if reading is not None:
+            run.best = extract(run, query, reading, shown, _source(shown), threshold=self.settings.reader_threshold)
+        return reading
 
     async def _computed(self, question: Question, run: Run, mesh: Mesh, shown: Sequence[Evidence]) -> list[Evidence]:
         """Calculations over what will be shown, where the question asks for any and the time allows both calls."""
