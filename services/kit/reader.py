@@ -234,7 +234,7 @@ class Reader:
             self._bias = np.asarray(tensors["head.bias"], np.float32)
         except (OSError, ValueError, KeyError, ValidationError) as error:
             raise NoReader(f"the reader's weights cannot be read: {' '.join(str(error).split())[:300]}") from error
-        self._layout = Layout(folder)
+        self._layout = Layout(folder, max_tokens=min(MAX_TOKENS, len(model.positions)))
         self._words, self._positions, self._second = model.words, model.positions, model.second
         self._session = session(model, precision.threads)
         self.precision = precision

@@ -152,13 +152,16 @@ def distractors(pairs: Sequence[Pair], *, share: float, seed: int) -> list[Pair]
     for pair in pairs:
         if not pair.answer or rng.random() >= share:
             continue
-        near = by_title[pair.title] if pair.title else []
-        for _ in range(TRIES):
-            other = rng.choice(near if near and rng.random() < 0.5 else by_kind[pair.kind])
-            if other.passage != pair.passage and pair.answer.lower() not in other.passage.lower():
-                update = {"title": other.title, "passage": other.passage, "answer": "", "start": -1}
-                found.append(pair.model_copy(update={**update, "id": f"{pair.id}+{other.id}"}))
-                break
+        near = by_title[pair.title] if pair.title and rng.random() < 0.5 else []
+        tried = [rng.choice(pool) for pool in (near, by_kind[pair.kind]) if pool for _ in range(TRIES)]
+        fits = (
+            other
+            for other in tried
+            if other.passage != pair.passage and pair.answer.lower() not in other.passage.lower()
+        )
+        if (other := next(fits, None)) is not None:
+            update = {"title": other.title, "passage": other.passage, "answer": "", "start": -1}
+            found.append(pair.model_copy(update={**update, "id": f"{pair.id}+{other.id}"}))
     return found
 
 

@@ -351,9 +351,9 @@ def report(result: Result) -> list[str]:
 
     def line(prefix: str, words: str) -> str:
         return (
-            f"{words}: exact {found[f'{prefix}_exact']:.3f}, F1 {found[f'{prefix}_f1']:.3f} of the answerable; says or "
-            f"not rightly told {found[f'{prefix}_says']:.3f}; above the threshold right {found[f'{prefix}_right']:.3f}, "
-            f"wrong {found[f'{prefix}_wrong']:.3f} of all"
+            f"{words}: exact {found[f'{prefix}_exact']:.3f}, F1 {found[f'{prefix}_f1']:.3f} of the answerable; whether "
+            f"it is said at all {found[f'{prefix}_says']:.3f}; above the threshold right "
+            f"{found[f'{prefix}_right']:.3f}, wrong {found[f'{prefix}_wrong']:.3f} of all"
         )
 
     return [
