@@ -93,6 +93,11 @@ def extract(
     return Draft(said.answer, "answer", round(best.probability, 4), source, shown, candidates)
 
 
+def behind(candidates: Sequence[Candidate], count: int) -> tuple[Candidate, ...]:
+    """Candidates of evidence that has got so many more items in front of it."""
+    return tuple(item.model_copy(update={"citation": item.citation + count}) for item in candidates)
+
+
 def _candidate(found: ReadCandidate, evidence: Sequence[Evidence]) -> Candidate:
     text = evidence[found.passage].text
     room = max(0, MAX_EXCERPT_CHARS - (found.end - found.start))

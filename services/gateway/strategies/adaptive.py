@@ -19,7 +19,7 @@ from services.gateway.steps.calculate import calculate
 from services.gateway.steps.facts import answers, as_evidence, no_such_event
 from services.gateway.steps.generate import MIN_ANSWER_TOKENS, PLANNED_ANSWER_TOKENS, chat, fit, taught
 from services.gateway.steps.post_process import settle
-from services.gateway.steps.read import extract, read
+from services.gateway.steps.read import behind, extract, read
 from services.gateway.steps.statements import settle_texts
 from services.gateway.strategies.db3 import Db3
 from services.kit.concurrency import both
@@ -47,6 +47,21 @@ class Asked:
     @property
     def known_tokens(self) -> int:
         return sum(estimate_tokens(message.content) for message in self.messages)
+
+
+@dataclass(frozen=True, slots=True)
+class First:
+    """The generator's first reply; None where it gave none.
+
+    Args:
+        shown: the evidence of the prompt, calculations first.
+        adapter: that replied; empty for the base model.
+    """
+
+    completion: Completion | None
+    messages: Sequence[Message]
+    shown: Sequence[Evidence]
+    adapter: str
 
 
 class Adaptive(Db3):
@@ -102,13 +117,42 @@ class Adaptive(Db3):
         if settled is not None:
             run.decide("post_process", f"{settled.how}: {', '.join(settled.inputs)}")
             return Draft(settled.answer, "answer", SETTLED_TEXTS, _source(shown), tuple(shown))
+        # From here on a generator that hangs costs the reader nothing.
+        first, reading = await both(
+            self._generated(question, run, mesh, shown), self._extracted(query, run, mesh, shown)
+        )
+        if first.completion is None:
+            return run.best
+        calculations, shown = len(first.shown) - len(shown), first.shown
+        said = _normal(first.completion)[0]
+        seen = Seen(
+            question.query,
+            said.kind,
+            said.answer,
+            first.completion.samples[0],
+            shown,
+            run.classification,
+            sources=tuple(run.replies),
+            reading=reading,
+        )
+        run.replies.append(said)
+        draft = Draft(said.answer, said.kind, 0.0, _source(shown), tuple(shown))
+        model = confidence.choose(self._models, mesh.llm.model, first.adapter)
+        weighed = await self._weighed(draft, Asked(seen, question, first.messages), run, mesh, model)
+        if weighed.kind != "unknown":
+            return weighed
+        return replace(weighed, candidates=behind(run.best.candidates, calculations))
+
+    async def _generated(self, question: Question, run: Run, mesh: Mesh, shown: Sequence[Evidence]) -> First:
+        """The generator's first reply, with calculations where they are asked for."""
+        settings = self.settings
         has_adapter = await taught(run, mesh, settings.web_answer_adapter)
-        prompt = self._taught_prompt if has_adapter else self._answer_prompt
         if not has_adapter:
             # The adapter has not been taught to read calculations, and its base model is too small to write them.
             shown = [*await self._computed(question, run, mesh, shown), *shown]
-        messages = chat(prompt, query, question.query_time, shown)
-        asking = ask(
+        prompt = self._taught_prompt if has_adapter else self._answer_prompt
+        messages = chat(prompt, plain(question.query), question.query_time, shown)
+        completion = await ask(
             run,
             mesh,
             "generate",
@@ -119,26 +163,7 @@ class Adaptive(Db3):
             adapter=settings.web_answer_adapter,
             logprobs=True,
         )
-        first, reading = await both(asking, self._extracted(query, run, mesh, shown))
-        if first is None:
-            return run.best
-        said = _normal(first)[0]
-        seen = Seen(
-            question.query,
-            said.kind,
-            said.answer,
-            first.samples[0],
-            shown,
-            run.classification,
-            sources=tuple(run.replies),
-            reading=reading,
-        )
-        run.replies.append(said)
-        draft = Draft(said.answer, said.kind, 0.0, _source(shown), tuple(shown))
-        adapter = settings.web_answer_adapter if has_adapter else ""
-        model = confidence.choose(self._models, mesh.llm.model, adapter)
-        weighed = await self._weighed(draft, Asked(seen, question, messages), run, mesh, model)
-        return replace(weighed, candidates=run.best.candidates) if weighed.kind == "unknown" else weighed
+        return First(completion, messages, shown, settings.web_answer_adapter if has_adapter else "")
 
     async def _extracted(self, query: str, run: Run, mesh: Mesh, shown: Sequence[Evidence]) -> ReadResponse | None:
         """What the extractive reader finds; the run's best becomes its answer, or an abstention that shows it."""

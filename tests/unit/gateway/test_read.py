@@ -14,7 +14,7 @@ from services.gateway.evidence import Evidence
 from services.gateway.mesh import Mesh
 from services.gateway.run import Draft, Run
 from services.gateway.settings import GatewaySettings
-from services.gateway.steps.read import extract, read
+from services.gateway.steps.read import behind, extract, read
 from services.kit.client import http_client
 
 pytestmark = pytest.mark.anyio
@@ -167,3 +167,8 @@ def test_a_candidate_stands_in_its_excerpt(run: Run, place: int) -> None:
 def test_no_more_are_shown_than_a_reader_of_the_reply_wants(run: Run) -> None:
     many = reply(*(found(word, 0.1) for word in ("The", "tower", "was", "built", "Marta")))
     assert len(drafted(run, many).candidates) == MAX_CANDIDATES
+
+
+def test_candidates_keep_their_passages_behind_calculations(run: Run) -> None:
+    before = drafted(run, reply(found(probability=0.1))).candidates
+    assert [item.citation for item in behind(before, 2)] == [before[0].citation + 2]
