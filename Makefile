@@ -16,7 +16,7 @@ WORKERS ?= 2
 TORCH := $(shell sed -n 's/^ *"\(torch==[^"]*\)".*/\1/p' pyproject.toml | head -n 1)
 STAMP := .setup/installed-$(shell cksum < pyproject.toml | tr -d ' ')
 
-.PHONY: help setup generator demo up down status logs lint format test test-fast test-isa contracts bench bench-cpu bench-first bench-formats bench-ranking bench-records bench-names bench-kg eval-kg bench-classifier eval-classifier eval eval-answers eval-check eval-baseline train-data train-adapters bench-training bench-adapters test-page audit saturation eval-calculator eval-embedded eval-pages fit-confidence eval-corpus bench-index eval-papers eval-premise fuzz-calculator injection hang-up overload load rolling-restart k8s-check compose-check compose-test wheels clean distclean
+.PHONY: help setup generator demo up down status logs lint format test test-fast test-isa contracts bench bench-cpu bench-first bench-formats bench-ranking bench-records bench-names bench-kg eval-kg bench-classifier eval-classifier eval eval-answers eval-check eval-baseline train-data train-adapters train-reader bench-training bench-adapters test-page audit saturation eval-calculator eval-embedded eval-pages fit-confidence eval-corpus bench-index eval-papers eval-premise fuzz-calculator injection hang-up overload load rolling-restart k8s-check compose-check compose-test wheels clean distclean
 
 help: ## Show this list.
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  %-16s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
@@ -173,6 +173,10 @@ fit-confidence: setup generator ## Fit when the embedded model abstains, and shi
 	$(BIN)/cragmesh eval run out/train/questions.jsonl --strategy adaptive --out $(EVAL_OUT)/embedded/made-up
 	$(BIN)/cragmesh down
 	$(BIN)/cragmesh calibrate $(EVAL_OUT)/embedded/made-up --generator SmolLM2-135M-Instruct+answer --out services/gateway/data/confidence/SmolLM2-135M-Instruct+answer.json --report $(EVAL_OUT)/embedded/made-up-fit $(ARGS)
+
+# Weights of the extractive reader; on two cores --minutes 60 reads some 40,000 pairs.
+train-reader: setup ## Train the extractive reader; ARGS="FILE --minutes 60 --resume".
+	$(BIN)/cragmesh train reader --out out/train/reader --weights services/reranker/reader $(ARGS)
 
 bench-adapters: up ## Measure what switching between the base model and its adapters costs.
 	$(BIN)/python -m tests.bench.adapters $(ARGS)

@@ -171,6 +171,8 @@ def reader(
     """Teach the extractive reader. A kill loses nothing but the steps since the last checkpoint: --resume goes on."""
     for name, value in {"OMP_WAIT_POLICY": "PASSIVE", **KEPT_SHAPES}.items():
         os.environ.setdefault(name, value)
+    from services.cli import labels as labelling
+    from services.evaluator.settings import EvaluatorSettings
     from services.trainer import dataset, pairs
     from services.trainer import reader as teaching
     from services.trainer.errors import BadDataset, BadTarget, TrainerError
@@ -195,6 +197,7 @@ def reader(
     target = weights or folder / "weights"
     try:
         teaching.check_target(target, folder)
+        labelling.allowed(data or [], EvaluatorSettings().eval_data)
         read = dataset.sample(pairs.read(data or []), limit, seed)
         items = [*read, *pairs.made_up(made_up, seed)]
         say(
