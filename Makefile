@@ -18,7 +18,7 @@ QUESTIONS ?= 400
 TORCH := $(shell sed -n 's/^ *"\(torch==[^"]*\)".*/\1/p' pyproject.toml | head -n 1)
 STAMP := .setup/installed-$(shell cksum < pyproject.toml | tr -d ' ')
 
-.PHONY: help setup generator demo up down status logs lint format test test-fast test-isa contracts bench bench-cpu bench-first bench-formats bench-ranking bench-records bench-names bench-kg eval-kg bench-classifier eval-classifier eval eval-answers eval-check eval-baseline train-data train-adapters bench-training bench-adapters test-page audit saturation eval-calculator eval-embedded eval-pages eval-reading fit-confidence calibrate eval-corpus bench-index eval-papers eval-premise fuzz-calculator injection hang-up overload load rolling-restart k8s-check compose-check compose-test wheels clean distclean
+.PHONY: help setup generator demo up down status logs lint format test test-fast test-isa contracts bench bench-cpu bench-first bench-formats bench-ranking bench-records bench-names bench-kg eval-kg bench-classifier eval-classifier eval eval-answers eval-check eval-baseline train-data train-adapters train-reader bench-training bench-adapters test-page audit saturation eval-calculator eval-embedded eval-pages eval-reading fit-confidence calibrate eval-corpus bench-index eval-papers eval-premise fuzz-calculator injection hang-up overload load rolling-restart k8s-check compose-check compose-test wheels clean distclean
 
 help: ## Show this list.
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  %-16s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
@@ -173,6 +173,10 @@ fit-confidence: up ## Fit when the embedded model abstains, and ship it; real ru
 
 calibrate: up ## Fit when the running mesh abstains, whatever its generator: ten minutes of made-up questions.
 	$(BIN)/cragmesh calibrate --made-up $(ARGS)
+
+# Weights of the extractive reader; on two cores --minutes 60 reads some 40,000 pairs.
+train-reader: setup ## Train the extractive reader; ARGS="FILE --minutes 60 --resume".
+	$(BIN)/cragmesh train reader --out out/train/reader --weights services/reranker/reader $(ARGS)
 
 bench-adapters: up ## Measure what switching between the base model and its adapters costs.
 	$(BIN)/python -m tests.bench.adapters $(ARGS)

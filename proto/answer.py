@@ -21,6 +21,7 @@ from proto.base import (
 from proto.classify import Classification
 from proto.collections import CollectionName
 from proto.kg import KgResponse
+from proto.read import MAX_SPAN_CHARS
 
 AnswerKind = Literal["answer", "unknown", "invalid_question"]
 AnswerSource = Literal["kg", "web", "public_data", "model", "none"]
@@ -29,6 +30,10 @@ TraceKind = Literal["plan", "decision", "prompt", "stage", "skipped"]
 
 MAX_BUDGET_S = 30.0
 MIN_BUDGET_S = 0.5
+
+# Of an abstention; each passage is cut around its span.
+MAX_CANDIDATES = 3
+MAX_EXCERPT_CHARS = 800
 
 # A trace is for reading: what is longer is cut, and how much was cut is said.
 MAX_TRACE_EVENTS = 200
@@ -108,6 +113,17 @@ class Citation(Contract):
     )
 
 
+class Candidate(Contract):
+    """What a passage says that may be the answer: shown with an abstention, and no answer itself."""
+
+    span: str = Field(max_length=MAX_SPAN_CHARS, description="The words.")
+    passage: str = Field(max_length=MAX_EXCERPT_CHARS, description="The passage around them, cut at both ends.")
+    start: Count = Field(description="First character of the words in `passage`.")
+    end: Count = Field(description="One past the last character.")
+    citation: Count = Field(description="Index in `citations` of the passage.")
+    probability: Score = Field(description="That the question's answer stands there, by the extractive reader.")
+
+
 class Usage(Contract):
     """What the answer cost at the generator."""
 
@@ -160,6 +176,11 @@ class AnswerResponse(Contract):
     confidence: Score = Field(description="Probability that the answer is right, as far as it is known.")
     source: AnswerSource = Field(description="Where the answer came from.")
     citations: tuple[Citation, ...] = Field((), description="What it rests on, best first.")
+    candidates: tuple[Candidate, ...] = Field(
+        (),
+        max_length=MAX_CANDIDATES,
+        description="For `unknown` only: what the passages say that was not sure enough to be the answer, best first.",
+    )
     classification: Classification | None = Field(None, description="What kind of question it was taken for.")
     kg: KgResponse | None = Field(None, description="What the knowledge graph was asked and said.")
     signals: dict[str, Annotated[float, Field(allow_inf_nan=False)]] = Field(

@@ -77,6 +77,8 @@ def show_answer(
     console.print(Text(plain(question), style="bold"))
     console.print(_answer(response, gold))
     console.print(_facts(response))
+    if response.candidates:
+        console.print(_candidates(response))
     if response.citations:
         console.print(_citations(response.citations, response.answer if response.kind == "answer" else ""))
     if response.degraded:
@@ -183,6 +185,22 @@ def _citations(citations: Sequence[Citation], answer: str) -> Table:
             (name, "bold"), "  ", (plain(citation.page_url), "dim"), (f"  {citation.score:.2f}", "dim")
         )
         table.add_row(str(number), Group(where, shorten(citation.text, answer)))
+    return table
+
+
+def _candidates(response: AnswerResponse) -> Table:
+    """What passages say that was not sure enough to be the answer."""
+    title = "not sure enough to answer; this passage says"
+    if len(response.candidates) > 1:
+        title = "not sure enough to answer; these passages say"
+    table = Table(title=title, title_justify="left", box=None, show_header=False, pad_edge=False)
+    table.add_column(justify="right", style="dim")
+    table.add_column(overflow="fold")
+    for candidate in response.candidates:
+        known = candidate.citation < len(response.citations)
+        name = plain(response.citations[candidate.citation].page_name) if known else ""
+        head = Text.assemble((plain(candidate.span), "bold yellow"), ("  " if name else "", ""), (name, "dim"))
+        table.add_row(f"{candidate.probability:.0%}", Group(head, shorten(candidate.passage, candidate.span)))
     return table
 
 

@@ -141,6 +141,84 @@ def sft(
 
 
 @app.command()
+def reader(
+    data: Annotated[
+        list[Path] | None, typer.Argument(help="Files of pairs (.jsonl); none where all is made up.")
+    ] = None,
+    folder: Annotated[Path, typer.Option("--out", "-o", help="The run's folder: checkpoints, and the weights.")] = Path(
+        "out/train/reader"
+    ),
+    weights: Annotated[
+        Path | None,
+        typer.Option(help="Where the weights are written, in place of those there; OUT/weights by default."),
+    ] = None,
+    made_up: Annotated[
+        int, typer.Option(min=0, max=1_000_000, help="Pairs of the generators' prose and pages beside the files.")
+    ] = 10_000,
+    resume: Annotated[bool, typer.Option("--resume", help="Go on from the last checkpoint in OUT.")] = False,
+    minutes: Annotated[float, typer.Option(min=0, help="For all of it; 0 sets no limit.")] = 0,
+    limit: Annotated[int, typer.Option(min=0, help="Only so many pairs of the files, at random; 0 takes all.")] = 0,
+    full: Annotated[bool, typer.Option(help="Train whole weights, and ship what changed at the rank.")] = False,
+    epochs: Annotated[float | None, typer.Option(help="Times that all pairs are read.")] = None,
+    learning_rate: Annotated[float | None, typer.Option(help="At its height.")] = None,
+    rank: Annotated[int | None, typer.Option(help="Of the adapter: 16 are 1.3 MB.")] = None,
+    batch: Annotated[int | None, typer.Option(help="Windows of one step.")] = None,
+    held_out: Annotated[int | None, typer.Option(help="Pairs that measure, at most.")] = None,
+    checkpoint_steps: Annotated[int | None, typer.Option(help="Steps between two checkpoints.")] = None,
+    seed: Annotated[int, typer.Option(help="Of the split, the order, the made-up pairs and the new adapter.")] = 0,
+    threads: Annotated[int | None, typer.Option(help="Of the CPU.")] = None,
+) -> None:
+    """Teach the extractive reader. A kill loses nothing but the steps since the last checkpoint: --resume goes on."""
+    for name, value in {"OMP_WAIT_POLICY": "PASSIVE", **KEPT_SHAPES}.items():
+        os.environ.setdefault(name, value)
+    from services.cli import labels as labelling
+    from services.evaluator.settings import EvaluatorSettings
+    from services.trainer import dataset, pairs
+    from services.trainer import reader as teaching
+    from services.trainer.errors import BadDataset, BadTarget, TrainerError
+
+    given = {
+        "full": full,
+        "epochs": epochs,
+        "learning_rate": learning_rate,
+        "rank": rank,
+        "batch": batch,
+        "held_out": held_out,
+        "checkpoint_steps": checkpoint_steps,
+        "seed": seed,
+        "threads": threads,
+        "time_limit_s": minutes * 60 or None,
+    }
+    try:
+        recipe = teaching.Recipe.model_validate({key: value for key, value in given.items() if value is not None})
+    except ValidationError as error:
+        wrong = (f"{'.'.join(map(str, item['loc'])) or 'settings'}: {item['msg']}" for item in error.errors())
+        fail("; ".join(wrong), USAGE)
+    target = weights or folder / "weights"
+    try:
+        teaching.check_target(target, folder)
+        labelling.allowed(data or [], EvaluatorSettings().eval_data)
+        read = dataset.sample(pairs.read(data or []), limit, seed)
+        items = [*read, *pairs.made_up(made_up, seed)]
+        say(
+            f"{len(items)} pairs: " + ", ".join(f"{count} {kind}" for kind, count in pairs.sources(items).items()),
+            "dim",
+        )
+        with _Board() as board:
+            result = teaching.train(items, recipe, folder, target, resume=resume, on_progress=board.show)
+    except (BadDataset, BadTarget) as error:
+        fail(str(error), USAGE)
+    except TrainerError as error:
+        fail(str(error), PROBLEM)
+    except KeyboardInterrupt:
+        say("interrupted; the same command with --resume goes on from the last checkpoint", "yellow")
+        raise typer.Exit(130) from None
+    for line in teaching.report(result):
+        say(line, "dim")
+    write(str(target))
+
+
+@app.command()
 def labels(
     sources: Annotated[
         list[Path], typer.Argument(help="Question files with answers; for `answer` those that the run asked.")

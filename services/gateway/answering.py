@@ -50,6 +50,7 @@ async def answer(
         confidence=draft.confidence,
         source=draft.source,
         citations=tuple(item.citation() for item in draft.evidence),
+        candidates=draft.candidates if draft.kind == "unknown" else (),
         classification=run.classification,
         kg=run.kg,
         signals=run.signals,

@@ -20,6 +20,7 @@ from typing import Annotated, Any, Literal
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from proto.classify import Classification
+from proto.read import ReadResponse
 from services.gateway.evidence import Evidence
 from services.gateway.normalize import Normalized
 from services.kit.caution import COSTS, Caution, shifted
@@ -50,6 +51,9 @@ SIGNALS: dict[str, str] = {
     "dynamic": "probability that the answer changes with time",
     "false_premise": "probability that the question is false",
     "sources": "share of what other sources said, the graph before the web and the model's memory, that says the same",
+    "reader_same": "share of words that the extractive reader's best span and the answer have in common",
+    "reader_span": "probability of the reader's spans that the answer says, or that say the answer",
+    "reader_says": "probability that the passages say it at all, by the reader",
     "score_best": "relevance of the best passage, by whoever ranked it last",
     "score_gap": "how far the second best is behind it",
     "said_unknown": "1 when the model abstains",
@@ -75,6 +79,7 @@ GENERIC_SIGNALS = (
     | CHECKED
     | RANKS
     | {"support", "echo", "numbers_supported", "question_covered", "question_covered_best", "rare_covered"}
+    | {"reader_same", "reader_span", "reader_says"}
     | {"said_unknown", "said_invalid", "false_premise", "empty", "no_record"}
 )
 Kind = Literal["answer", "unknown", "invalid_question"]
@@ -232,6 +237,7 @@ class Seen:
         sources: what other sources said.
         check: the model's own probability that the evidence says so.
         ranks: of the log-probabilities, by signal; none where there are no log-probabilities.
+        reading: what the extractive reader found in the evidence.
     """
 
     query: str
@@ -244,6 +250,7 @@ class Seen:
     sources: Sequence[Normalized] = field(default=())
     check: float | None = None
     ranks: Mapping[str, float] = field(default_factory=dict)
+    reading: ReadResponse | None = None
 
 
 def signals(seen: Seen) -> dict[str, float]:
@@ -292,6 +299,8 @@ def signals(seen: Seen) -> dict[str, float]:
         found["sources"] = _share_same(seen.sources, answer)
     if seen.check is not None:
         found["check"] = seen.check
+    if seen.reading is not None:
+        found |= _of_reading(seen.reading, answer)
     return found
 
 
@@ -301,6 +310,17 @@ def logprob_signals(sample: Sample) -> dict[str, float]:
     if not logprobs:
         return {}
     return dict(zip(LOGPROBS, (sum(logprobs) / len(logprobs), min(logprobs), logprobs[0]), strict=True))
+
+
+def _of_reading(reading: ReadResponse, answer: set[str]) -> dict[str, float]:
+    spans = [(words(candidate.text), candidate.probability) for candidate in reading.candidates]
+    best = spans[0][0] if spans else set()
+    within = (chance for span, chance in spans if span & answer and (span <= answer or answer <= span))
+    return {
+        "reader_same": 2 * len(best & answer) / (len(best) + len(answer)) if best & answer else 0.0,
+        "reader_span": min(1.0, sum(within)),
+        "reader_says": 1.0 - reading.nothing,
+    }
 
 
 def words(text: str) -> set[str]:

@@ -7,6 +7,7 @@ import httpx
 from proto.classify import ClassifyRequest, ClassifyResponse
 from proto.collections import SearchRequest, SearchResponse
 from proto.kg import KgExecuteRequest, KgRequest, KgResponse
+from proto.read import ReadRequest, ReadResponse
 from proto.rerank import RerankRequest, RerankResponse
 from proto.retrieve import RetrieveRequest, RetrieveResponse
 from services.gateway.calibration import Calibration
@@ -21,10 +22,15 @@ from services.kit.llm import LLM
 
 @dataclass(frozen=True, slots=True)
 class Mesh:
-    """Clients of all services, the generator's pace, and how far its answers are to be trusted."""
+    """Clients of all services, the generator's pace, and how far its answers are to be trusted.
+
+    Attributes:
+        reader: the reranker's service too, with a breaker of its own: passages are ranked while nobody reads them.
+    """
 
     retriever: ServiceClient
     reranker: ServiceClient
+    reader: ServiceClient
     classifier: ServiceClient
     kg: ServiceClient
     generator: ServiceClient
@@ -49,6 +55,7 @@ class Mesh:
         return cls(
             retriever=client("retriever", settings.retriever_url, ours),
             reranker=client("reranker", settings.reranker_url, ours),
+            reader=client("reader", settings.reranker_url, ours),
             classifier=client("classifier", settings.classifier_url, ours),
             kg=client("kg", settings.kg_url, ours),
             generator=generator,
@@ -66,6 +73,9 @@ class Mesh:
 
     async def rerank(self, request: RerankRequest, *, allow_s: float) -> RerankResponse:
         return await self.reranker.call("/rerank", request, RerankResponse, allow_s=allow_s)
+
+    async def read(self, request: ReadRequest, *, allow_s: float) -> ReadResponse:
+        return await self.reader.call("/read", request, ReadResponse, allow_s=allow_s)
 
     async def classify(self, request: ClassifyRequest, *, allow_s: float) -> ClassifyResponse:
         return await self.classifier.call("/classify", request, ClassifyResponse, allow_s=allow_s)

@@ -7,7 +7,7 @@ from collections.abc import AsyncIterator, Callable
 from dataclasses import dataclass, field
 from typing import Literal
 
-from proto.answer import AnswerKind, AnswerSource, StageEvent, TraceKind, Usage
+from proto.answer import AnswerKind, AnswerSource, Candidate, StageEvent, TraceKind, Usage
 from proto.base import Degradation, StageTiming
 from proto.classify import Classification
 from proto.kg import KgResponse
@@ -24,13 +24,18 @@ Listener = Callable[[StageEvent], None]
 
 @dataclass(frozen=True, slots=True)
 class Draft:
-    """An answer before it is dressed for the wire."""
+    """An answer before it is dressed for the wire.
+
+    Args:
+        candidates: what passages of `evidence` say, for an abstention to show.
+    """
 
     answer: str = UNKNOWN
     kind: AnswerKind = "unknown"
     confidence: float = 0.0
     source: AnswerSource = "none"
     evidence: tuple[Evidence, ...] = ()
+    candidates: tuple[Candidate, ...] = ()
 
 
 @dataclass(slots=True)

@@ -13,6 +13,7 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, Literal
 
 import numpy as np
@@ -49,12 +50,14 @@ class Bert:
     Attributes:
         words: the word embeddings, mapped from the file, shape (vocabulary, d).
         positions: embeddings of positions and of the first token type, shape (longest, d).
+        second: what the second token type's embedding is more than the first's, shape (d,); zeros where there is none.
         graph: an ONNX model from `INPUT` (texts, tokens, d) and `MASK` (texts, tokens) to `OUTPUT`.
         tensors: the graph's large tensors, which it names and does not hold.
     """
 
     words: Floats
     positions: Floats
+    second: Floats
     graph: bytes
     tensors: Mapping[str, NDArray[Any]]
 
@@ -63,8 +66,11 @@ class Bert:
         return self.words.nbytes + self.positions.nbytes + sum(tensor.nbytes for tensor in self.tensors.values())
 
 
-def read(folder: Path, linear: Linear = "fp32") -> Bert:
+def read(folder: Path, linear: Linear = "fp32", changes: Mapping[str, Floats] = MappingProxyType({})) -> Bert:
     """Make the graph of a folder's BERT.
+
+    Args:
+        changes: what is added to its weights, by the module's name and of the weight's shape: an adapter's product.
 
     Raises:
         NoBert: its architecture is another one, or a file is missing or damaged.
@@ -77,6 +83,8 @@ def read(folder: Path, linear: Linear = "fp32") -> Bert:
     if reason := _unlike_bert(config):
         raise NoBert(f"{folder.name}: {reason}")
     try:
+        for name, change in changes.items():
+            weights[f"{name}.weight"] = np.asarray(weights[f"{name}.weight"], np.float32) + change
         return _Builder(config, weights, linear).build()
     except KeyError as error:
         raise NoBert(f"{folder.name} has no tensor {error}") from error
@@ -184,7 +192,8 @@ class _Builder:
         words = self._weights["embeddings.word_embeddings.weight"]
         positions = self._float("embeddings.position_embeddings.weight")
         types = self._float("embeddings.token_type_embeddings.weight")
-        return Bert(words, positions + types[0], content, graph.tensors)
+        second = types[1] - types[0] if len(types) > 1 else np.zeros_like(types[0])
+        return Bert(words, positions + types[0], second, content, graph.tensors)
 
     def _float(self, name: str) -> Floats:
         return np.asarray(self._weights[name], np.float32)

@@ -18,6 +18,16 @@ async def all_of(coroutines: Iterable[Coroutine[Any, Any, T]]) -> list[T]:
     return [task.result() for task in tasks]
 
 
+async def both(one: Coroutine[Any, Any, T], other: Coroutine[Any, Any, U]) -> tuple[T, U]:
+    """The results of two of different types; otherwise as `all_of`."""
+    try:
+        async with asyncio.TaskGroup() as group:
+            first, second = group.create_task(one), group.create_task(other)
+    except BaseExceptionGroup as errors:
+        raise errors.exceptions[0] from None
+    return first.result(), second.result()
+
+
 async def prefer(
     first: Coroutine[Any, Any, T | None], other: Coroutine[Any, Any, U], *, decided: Callable[[], None] = lambda: None
 ) -> T | U:

@@ -46,7 +46,7 @@ class OnnxBackend:
         self.tokenizer.no_padding()
         longest = usage.max_length or int(_read(folder / "sentence_bert_config.json").get("max_seq_length") or 0)
         self.tokenizer.enable_truncation(min(longest or DEFAULT_LENGTH, len(self._positions)))
-        self._session = _session(model, precision.threads)
+        self._session = session(model, precision.threads)
         del model
         _trim()
 
@@ -61,7 +61,8 @@ class OnnxBackend:
         return Pass(vectors, states if keep_states else None)
 
 
-def _session(model: bert.Bert, threads: int) -> onnxruntime.InferenceSession:
+def session(model: bert.Bert, threads: int) -> onnxruntime.InferenceSession:
+    """A session of a graph on the CPU; 0 threads leave the runtime's own."""
     options = onnxruntime.SessionOptions()
     options.intra_op_num_threads = threads
     options.inter_op_num_threads = 1

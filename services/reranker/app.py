@@ -1,21 +1,26 @@
-"""The reranker: `POST /rerank`, in the request shape of Cohere's and Jina's."""
+"""The reranker: `POST /rerank`, in the request shape of Cohere's and Jina's, and `POST /read`, an extractive reader."""
 
 import asyncio
 import math
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
+from dataclasses import dataclass
 from typing import Any, TypedDict, cast
 
 from fastapi import APIRouter, FastAPI, Request
 
 from proto.base import Degradation, Readiness, StageTiming
+from proto.read import ReadRequest, ReadResponse
 from proto.rerank import RerankRequest, RerankResponse, RerankResult
 from services.kit import app as kit
 from services.kit.batcher import Batcher
 from services.kit.budget import current_budget
+from services.kit.errors import Unavailable
 from services.kit.precision import choose_precision
-from services.kit.telemetry import Metrics
+from services.kit.reader import NoReader, Reader
+from services.kit.telemetry import Metrics, log
 from services.reranker.definitions import chosen
+from services.reranker.reading import RESERVE_S, Question, Read, answered, load, run_reader
 from services.reranker.scorers import Pairs, Scorer, build_scorer
 from services.reranker.settings import RerankerSettings
 
@@ -33,6 +38,21 @@ class State(TypedDict):
     scorer: Scorer
     batcher: Batcher[Pairs, Scored]
     metrics: Metrics
+    reading: "Reading"
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """The reader and the queue in front of it.
+
+    Args:
+        reader: None where there is none; `why` then says so.
+        batcher: one thread of its own, so that a reading does not wait for a reranking.
+    """
+
+    reader: Reader | None
+    batcher: Batcher[Question, Read]
+    why: str = ""
 
 
 router = APIRouter()
@@ -74,16 +94,41 @@ async def post_rerank(body: RerankRequest, request: Request) -> RerankResponse:
     )
 
 
+@router.post("/read", summary="Where passages answer a question, word for word.", tags=["read"])
+async def post_read(body: ReadRequest, request: Request) -> ReadResponse:
+    """The best spans of each passage and of all, with the probability that none says it; 503 without a reader."""
+    state = cast(State, request.scope["state"])
+    reading, metrics = state["reading"], state["metrics"]
+    if reading.reader is None:
+        raise Unavailable(reading.why)
+    budget = current_budget.get()
+    question = Question(body, budget.deadline - RESERVE_S if budget else math.inf)
+    batched = await reading.batcher.submit(question)
+    timing = StageTiming(
+        elapsed_ms=batched.queue_ms + batched.inference_ms,
+        queue_ms=batched.queue_ms,
+        inference_ms=batched.inference_ms,
+    )
+    metrics.stage.labels("reranker", "read", "queue").observe(batched.queue_ms / 1000)
+    metrics.stage.labels("reranker", "read", "inference").observe(batched.inference_ms / 1000)
+    response = answered(body, batched.result, reading.reader, timing)
+    if response.degraded:
+        metrics.degraded.labels("reranker", "read", "timeout").inc()
+    return response
+
+
 async def _ready(request: Request) -> Readiness:
     state = cast(State, request.scope["state"])
-    scorer, trouble = state["scorer"], state["batcher"].trouble
+    scorer, trouble, reading = state["scorer"], state["batcher"].trouble, state["reading"]
+    # Without the reader passages are still ranked.
+    reader = reading.why or reading.batcher.trouble
     return Readiness(
         ready=not trouble,
         service="reranker",
         model=f"{scorer.name}/{scorer.model}",
         device=scorer.precision.device,
         precision=scorer.precision.dtype,
-        detail=trouble or scorer.precision.reason,
+        detail=trouble or scorer.precision.reason + (f"; no reader: {reader}" if reader else ""),
     )
 
 
@@ -102,6 +147,19 @@ def _load(settings: RerankerSettings) -> Scorer:
     return scorer
 
 
+def _load_reader(settings: RerankerSettings) -> tuple[Reader | None, str]:
+    """The reader, warm; or why there is none."""
+    if not settings.reader:
+        return None, "CRAGMESH_READER is off"
+    try:
+        reader = load(settings)
+    except NoReader as error:
+        log.warning("no reader", why=str(error))
+        return None, str(error)
+    reader.warm_up()
+    return reader, ""
+
+
 def _cost(pairs: Pairs) -> int:
     return sum(len(pairs.query) + len(passage) for passage in pairs.passages) // CHARS_PER_TOKEN
 
@@ -114,6 +172,7 @@ def create_app(settings: RerankerSettings | None = None) -> FastAPI:
     @asynccontextmanager
     async def lifespan(_: FastAPI) -> AsyncIterator[dict[str, Any]]:
         scorer = await asyncio.to_thread(_load, settings)
+        reader, why = await asyncio.to_thread(_load_reader, settings)
 
         def run(batch: Sequence[Pairs]) -> list[Scored]:
             return [(scorer.score(pairs), scorer.unread) for pairs in batch]
@@ -126,12 +185,19 @@ def create_app(settings: RerankerSettings | None = None) -> FastAPI:
             max_queue_cost=settings.reranker_queue_tokens,
         )
         scorer.hurried = lambda: batcher.queued_cost > 0
-        async with batcher.running():
-            yield cast(dict[str, Any], State(scorer=scorer, batcher=batcher, metrics=metrics))
+        readings: Batcher[Question, Read] = Batcher(
+            lambda batch: [run_reader(reader, question) for question in batch],
+            cost=lambda question: question.chars // CHARS_PER_TOKEN,
+            max_batch_cost=1,
+            max_queue_cost=settings.reader_queue_tokens,
+        )
+        reading = Reading(reader, readings, why)
+        async with batcher.running(), readings.running():
+            yield cast(dict[str, Any], State(scorer=scorer, batcher=batcher, metrics=metrics, reading=reading))
 
     return kit.create_app(
         service="reranker",
-        summary="Passages by relevance to a query.",
+        summary="Passages by relevance to a query, and where they answer it.",
         settings=settings,
         lifespan=lifespan,
         router=router,

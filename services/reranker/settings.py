@@ -1,5 +1,6 @@
 """Settings of the reranker."""
 
+from pathlib import Path
 from typing import Literal
 
 from pydantic import Field
@@ -19,3 +20,9 @@ class RerankerSettings(KitSettings, EncoderSettings):
     reranker_batch_tokens: int = Field(16_384, ge=512, le=1_048_576)
     # Tokens that may wait for the model; above it callers are told to come again.
     reranker_queue_tokens: int = Field(400_000, ge=1_024, le=100_000_000)
+    # The extractive reader of `POST /read`: some 15 MiB in int8, 50 in fp32.
+    reader: bool = True
+    # A folder that `cragmesh train reader` has written; the shipped one when empty.
+    reader_weights: Path | None = None
+    # Tokens that may wait for the reader; above it callers are told to come again.
+    reader_queue_tokens: int = Field(200_000, ge=1_024, le=100_000_000)

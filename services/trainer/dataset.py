@@ -7,12 +7,13 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal, Self
+from typing import Literal, Self, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
 from services.trainer.errors import BadDataset, WriteFailed
 
+Item = TypeVar("Item")
 Task = Literal["answer", "kg-api"]
 Kind = Literal["answer", "unknown", "invalid_question"]
 
@@ -159,7 +160,7 @@ def fingerprint(examples: Iterable[Example]) -> str:
     return digest.hexdigest()
 
 
-def sample(examples: list[Example], count: int, seed: int) -> list[Example]:
+def sample(examples: list[Item], count: int, seed: int) -> list[Item]:
     """So many of the examples at random, in their order; all of them for 0."""
     if not 0 < count < len(examples):
         return examples

@@ -42,7 +42,8 @@ REASONS = {
 async def gateway(services: Services) -> AsyncIterator[httpx.AsyncClient]:
     # The scripted generator answers at once: a gateway that expects a CPU's pace would cut the context at the end of
     # so short a budget, sometimes.
-    async with services.gateway(prefill_tokens_per_s=20_000, decode_tokens_per_s=1_000) as client:
+    # And nobody answers in the generator's place: tests/mesh/test_reader.py is about that.
+    async with services.gateway(prefill_tokens_per_s=20_000, decode_tokens_per_s=1_000, reader_threshold=1) as client:
         yield client
 
 

@@ -61,7 +61,8 @@ async def fit(
     limit = min(max_tokens, affordable)
     try:
         async with run.stage("tokenize"):
-            allow_s = run.budget.allow(TOKENIZE_CAP_S, reserve_s=NAMING_RESERVE_S)
+            # A generator that hangs leaves time to those who do without it.
+            allow_s = run.budget.allow(min(TOKENIZE_CAP_S, run.budget.left() / 2), reserve_s=NAMING_RESERVE_S)
             shown = await cut(evidence, limit, mesh.llm, allow_s=allow_s)
     except ServiceFailure:
         shown = cut_by_estimate(evidence, limit)

@@ -5,6 +5,7 @@ from dataclasses import dataclass, replace
 from math import exp
 from typing import Literal
 
+from proto.read import ReadResponse
 from services.gateway import calibration, confidence, prompts
 from services.gateway.confidence import Confidence, Seen
 from services.gateway.evidence import Evidence, asked, harmless
@@ -18,9 +19,11 @@ from services.gateway.steps.calculate import calculate
 from services.gateway.steps.facts import answers, as_evidence, no_such_event
 from services.gateway.steps.generate import MIN_ANSWER_TOKENS, PLANNED_ANSWER_TOKENS, chat, fit, taught
 from services.gateway.steps.post_process import settle
+from services.gateway.steps.read import behind, extract, read
 from services.gateway.steps.statements import settle_texts
 from services.gateway.strategies.db3 import Db3
 from services.kit.caution import Caution
+from services.kit.concurrency import both
 from services.kit.llm import Completion, Constraint, Message, estimate_tokens
 
 # Further samples tell whether the model would say the same again.
@@ -45,6 +48,21 @@ class Asked:
     @property
     def known_tokens(self) -> int:
         return sum(estimate_tokens(message.content) for message in self.messages)
+
+
+@dataclass(frozen=True, slots=True)
+class First:
+    """The generator's first reply; None where it gave none.
+
+    Args:
+        shown: the evidence of the prompt, calculations first.
+        adapter: that replied; empty for the base model.
+    """
+
+    completion: Completion | None
+    messages: Sequence[Message]
+    shown: Sequence[Evidence]
+    adapter: str
 
 
 class Adaptive(Db3):
@@ -98,50 +116,44 @@ class Adaptive(Db3):
         run.signals = {}
         await run.classified.wait()
         shown = await fit(run, mesh, found, max_tokens=settings.max_context_tokens)
-        if found and not shown:
-            return run.best
-        abstention = Draft(evidence=tuple(shown))
-        run.best = abstention
         query = plain(question.query)
+        if found and not shown:
+            await self._extracted(query, run, mesh, run.best.evidence)
+            return run.best
+        run.best = Draft(evidence=tuple(shown))
         settled = settle_texts(query, [item.text for item in shown], question.query_time.date())
         if settled is not None:
             run.decide("post_process", f"{settled.how}: {', '.join(settled.inputs)}")
             return Draft(settled.answer, "answer", SETTLED_TEXTS, _source(shown), tuple(shown))
-        has_adapter = await taught(run, mesh, settings.web_answer_adapter)
-        prompt = self._taught_prompt if has_adapter else self._answer_prompt
-        if not has_adapter:
-            # The adapter has not been taught to read calculations, and its base model is too small to write them.
-            shown = [*await self._computed(question, run, mesh, shown), *shown]
-        messages = chat(prompt, query, question.query_time, shown)
-        first = await ask(
-            run,
-            mesh,
-            "generate",
-            messages,
-            max_tokens=settings.max_answer_tokens,
-            min_tokens=MIN_ANSWER_TOKENS,
-            optional=False,
-            adapter=settings.web_answer_adapter,
-            logprobs=True,
+        # From here on a generator that hangs costs the reader nothing.
+        first, reading = await both(
+            self._generated(question, run, mesh, shown), self._extracted(query, run, mesh, shown)
         )
-        if first is None:
-            return abstention
-        said = _normal(first)[0]
-        adapter = settings.web_answer_adapter if has_adapter else ""
+        if first.completion is None:
+            return run.best
+        calculations, shown = len(first.shown) - len(shown), first.shown
+        said = _normal(first.completion)[0]
         seen = Seen(
             question.query,
             said.kind,
             said.answer,
-            first.samples[0],
+            first.completion.samples[0],
             shown,
             run.classification,
             sources=tuple(run.replies),
-            ranks=_ranks(mesh, adapter, first, said),
+            ranks=_ranks(mesh, first.adapter, first.completion, said),
+            reading=reading,
         )
         run.replies.append(said)
         draft = Draft(said.answer, said.kind, 0.0, _source(shown), tuple(shown))
-        got = Asked(seen, question, messages)
-        if question.every_answer or not settings.abstain:
+        weighed = await self._judged(draft, Asked(seen, question, first.messages), run, mesh, first.adapter)
+        if weighed.kind != "unknown":
+            return weighed
+        return replace(weighed, candidates=behind(run.best.candidates, calculations))
+
+    async def _judged(self, draft: Draft, got: Asked, run: Run, mesh: Mesh, adapter: str) -> Draft:
+        """The draft as it is where every answer is wanted, else weighed by the confidence that fits who answered."""
+        if got.question.every_answer or not self.settings.abstain:
             return await self._unweighed(draft, got, run, mesh)
         if mesh.calibration.own(mesh.llm.model, adapter) is None:
             run.degrade(calibration.STAGE, "unavailable", mesh.calibration.missing(mesh.llm.model, adapter))
@@ -155,6 +167,35 @@ class Adaptive(Db3):
                 got = replace(got, seen=await look(got, run, mesh))
             run.signals = confidence.signals(got.seen)
         return replace(draft, confidence=probability(got.seen.sample))
+
+    async def _generated(self, question: Question, run: Run, mesh: Mesh, shown: Sequence[Evidence]) -> First:
+        """The generator's first reply, with calculations where they are asked for."""
+        settings = self.settings
+        has_adapter = await taught(run, mesh, settings.web_answer_adapter)
+        if not has_adapter:
+            # The adapter has not been taught to read calculations, and its base model is too small to write them.
+            shown = [*await self._computed(question, run, mesh, shown), *shown]
+        prompt = self._taught_prompt if has_adapter else self._answer_prompt
+        messages = chat(prompt, plain(question.query), question.query_time, shown)
+        completion = await ask(
+            run,
+            mesh,
+            "generate",
+            messages,
+            max_tokens=settings.max_answer_tokens,
+            min_tokens=MIN_ANSWER_TOKENS,
+            optional=False,
+            adapter=settings.web_answer_adapter,
+            logprobs=True,
+        )
+        return First(completion, messages, shown, settings.web_answer_adapter if has_adapter else "")
+
+    async def _extracted(self, query: str, run: Run, mesh: Mesh, shown: Sequence[Evidence]) -> ReadResponse | None:
+        """What the extractive reader finds; the run's best becomes its answer, or an abstention that shows it."""
+        reading = await read(run, mesh, query, shown, cap_s=self.settings.read_cap_s)
+        if reading is not None:
+            run.best = extract(run, query, reading, shown, _source(shown), threshold=self.settings.reader_threshold)
+        return reading
 
     async def _computed(self, question: Question, run: Run, mesh: Mesh, shown: Sequence[Evidence]) -> list[Evidence]:
         """Calculations over what will be shown, where the question asks for any and the time allows both calls."""

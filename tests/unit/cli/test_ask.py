@@ -11,7 +11,7 @@ import pytest
 from rich.console import Console
 from typer.testing import CliRunner
 
-from proto.answer import AnswerKind, AnswerResponse, Citation, StageEvent, Usage
+from proto.answer import AnswerKind, AnswerResponse, Candidate, Citation, StageEvent, Usage
 from proto.base import Degradation, FieldError, Problem, StageTiming
 from services.cli import ask as asking
 from services.cli import client, main, render
@@ -206,6 +206,19 @@ def test_a_bare_answer_is_enough() -> None:
     bare = rendered(citations=(), degraded=(), timings={}, answer="i don't know", kind="unknown")
     assert "i don't know" in bare
     assert "rests on" not in bare
+
+
+def test_an_abstention_shows_what_a_passage_says() -> None:
+    said = "It was painted by Johannes Vermeer in Delft."
+    one = Candidate(span="Johannes Vermeer", passage=said, start=18, end=34, citation=0, probability=0.41)
+    shown = " ".join(plain(rendered(answer="i don't know", kind="unknown", candidates=(one,))).split())
+    assert "not sure enough to answer; this passage says" in shown
+    assert "41%" in shown
+    assert "Johannes Vermeer" in shown
+    assert "these passages say" in rendered(kind="unknown", candidates=(one, one.model_copy(update={"citation": 7})))
+    assert "not sure enough" not in rendered()
+    hostile = one.model_copy(update={"span": "\x1b[2J", "passage": "\x1b[2J"})
+    assert "\x1b[2J" not in rendered(kind="unknown", candidates=(hostile,))
 
 
 def test_text_from_elsewhere_cannot_steer_the_terminal() -> None:

@@ -14,6 +14,7 @@ from typer.testing import CliRunner
 from proto.base import parse_query_time
 from services.cli import labels as labelling
 from services.cli import train
+from services.cli.ask import PROBLEM, USAGE
 from services.cli.main import app
 from services.cli.scorers import judged, scorer_of
 from services.evaluator.data import Source
@@ -273,3 +274,30 @@ def test_a_damaged_line_is_named(tmp_path: Path, tiny: Path) -> None:
     result = run("sft", data, "--out", tmp_path / "run", "--base", tiny, *SMALL)
     assert result.exit_code == 2
     assert "data.jsonl:61: task" in result.output
+
+
+def test_a_reader_is_refused_what_it_cannot_learn_from(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    out = ("--out", tmp_path / "run", "--made-up", 0)
+    bad = tmp_path / "bad.jsonl"
+    bad.write_text('{"passage": "a", "question": "b", "answer": "c", "start": 0}\n')
+    refused = run("reader", bad, *out)
+    assert refused.exit_code == USAGE
+    assert "bad.jsonl:1" in refused.output
+    assert "too few" in run("reader", *out).output
+    (tmp_path / "other").mkdir()
+    assert "holds no reader" in run("reader", *out, "--weights", tmp_path / "other").output
+    monkeypatch.setenv("CRAGMESH_EVAL_DATA", str(tmp_path))
+    kept = run("reader", bad, *out)
+    assert kept.exit_code == PROBLEM
+    assert "evaluation data" in kept.output
+
+
+@pytest.mark.slow
+def test_a_reader_is_taught_and_reported_on(tmp_path: Path) -> None:
+    weights = tmp_path / "weights"
+    options = ("--made-up", 60, "--batch", 4, "--held-out", 6, "--threads", 1)
+    done = run("reader", "--out", tmp_path / "run", "--weights", weights, *options)
+    assert done.exit_code == 0, done.output
+    assert "beside up to" in done.output
+    assert sorted(path.name for path in weights.iterdir()) == ["reader.json", "reader.safetensors"]
+    assert (weights / "reader.safetensors").stat().st_size < 3 * 2**20

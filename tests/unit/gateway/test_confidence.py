@@ -5,6 +5,7 @@ from dataclasses import replace
 import pytest
 
 from proto.classify import Classification
+from proto.read import ReadCandidate, ReadResponse
 from services.gateway import confidence
 from services.gateway.confidence import SIGNALS, Head, Seen, signals
 from services.gateway.evidence import Evidence
@@ -27,10 +28,20 @@ def seen(answer: str, **change: object) -> Seen:
     return Seen(**(values | change))  # type: ignore[arg-type]
 
 
+def reading(*spans: tuple[str, float], nothing: float = 0.2) -> ReadResponse:
+    candidates = tuple(
+        ReadCandidate(passage=0, text=text, start=0, end=len(text), probability=probability)
+        for text, probability in spans
+    )
+    return ReadResponse(model="reader/fp32", candidates=candidates, nothing=nothing, threshold=0.5)
+
+
 def test_every_signal_is_named_and_explained() -> None:
     told = (Normalized("Jonas Berg", "answer"),)
     ranks = dict.fromkeys(confidence.RANKS, 0.5)
-    assert set(signals(seen("Marta Lindqvist", others=told, sources=told, check=0.5, ranks=ranks))) == set(SIGNALS)
+    read = reading(("Marta", 0.5))
+    found = signals(seen("Marta Lindqvist", others=told, sources=told, check=0.5, ranks=ranks, reading=read))
+    assert set(found) == set(SIGNALS)
 
 
 def test_support_and_echo_tell_an_answer_from_a_guess() -> None:
@@ -63,7 +74,7 @@ def test_samples_and_checks_count() -> None:
 
 def test_what_was_not_asked_or_not_offered_is_no_signal() -> None:
     missing = set(SIGNALS) - set(signals(seen("Marta Lindqvist", sample=Sample("Marta Lindqvist", "stop"))))
-    asked_for = {"agreement", "abstain", "invalid", "check", "sources"}
+    asked_for = {"agreement", "abstain", "invalid", "check", "sources", "reader_same", "reader_span", "reader_says"}
     assert missing == asked_for | {"logprob_mean", "logprob_min", "logprob_first"} | confidence.RANKS
 
 
@@ -190,3 +201,26 @@ def test_a_call_is_of_use_by_the_line_of_the_caution() -> None:
 def test_the_generic_signals_are_signals_and_none_is_a_bare_log_probability() -> None:
     assert set(SIGNALS) > confidence.GENERIC_SIGNALS
     assert not set(confidence.LOGPROBS) & confidence.GENERIC_SIGNALS
+
+
+@pytest.mark.parametrize(
+    ("answer", "same", "span"),
+    [
+        ("Marta Lindqvist", 1.0, 0.6),
+        ("Marta", 2 / 3, 0.6),
+        ("it was Marta Lindqvist of Lund", 0.8, 0.6),
+        ("1864", 0.0, 0.1),
+        ("Jonas Berg", 0.0, 0.0),
+    ],
+)
+def test_the_extractive_reader_is_asked_whether_it_says_the_same(answer: str, same: float, span: float) -> None:
+    found = signals(seen(answer, reading=reading(("Marta Lindqvist", 0.6), ("in 1864", 0.1))))
+    assert found["reader_same"] == pytest.approx(same)
+    assert found["reader_span"] == pytest.approx(span)
+    assert found["reader_says"] == pytest.approx(0.8)
+
+
+def test_without_a_reader_its_signals_are_missing() -> None:
+    assert not {name for name in signals(seen("Marta Lindqvist")) if name.startswith("reader_")}
+    nothing = signals(seen("Marta Lindqvist", reading=reading(nothing=1.0)))
+    assert (nothing["reader_same"], nothing["reader_span"], nothing["reader_says"]) == (0.0, 0.0, 0.0)

@@ -35,6 +35,7 @@ export function details(response, pages) {
   const calculations = response.citations.filter((/** @type {any} */ citation) => citation.source === "calculator");
   const citations = response.citations.filter((/** @type {any} */ citation) => citation.source !== "calculator");
   return [
+    response.candidates?.length ? candidates(response) : null,
     citations.length ? panel("It rests on", h("ol", { class: "citations" }, citations.map((/** @type {any} */ citation) => cited(citation, pages)))) : null,
     calculations.length ? panel("Calculated", h("ul", { class: "calculations" }, calculations.map((/** @type {any} */ item) => h("li", null, program(item.text))))) : null,
     response.kg ? graph(response.kg) : null,
@@ -47,6 +48,30 @@ export function details(response, pages) {
 /** @param {string} title @param {...any} children */
 function panel(title, ...children) {
   return h("section", { class: "why", "aria-label": title }, h("h3", { text: title }), children);
+}
+
+/** What passages say that was not sure enough to be the answer. @param {any} response */
+function candidates(response) {
+  const several = response.candidates.length > 1;
+  return panel(
+    several ? "Not sure enough to answer; these passages say" : "Not sure enough to answer; this passage says",
+    h(
+      "ol",
+      { class: "citations candidates" },
+      response.candidates.map((/** @type {any} */ item) => {
+        const citation = response.citations[item.citation];
+        // Offsets count characters, and a script's strings do not.
+        const letters = [...item.passage];
+        const [before, words, after] = [letters.slice(0, item.start), letters.slice(item.start, item.end), letters.slice(item.end)].map((part) => part.join(""));
+        return h(
+          "li",
+          { class: "citation" },
+          h("div", { class: "citation-head" }, h("h4", { text: item.span }), h("span", { class: "soft", text: `${percent(item.probability)} likely` }), citation?.page_name ? h("span", { class: "soft", text: citation.page_name }) : null),
+          h("div", { class: "excerpt" }, h("p", null, before, h("mark", { text: words }), after)),
+        );
+      }),
+    ),
+  );
 }
 
 /** @param {string} title @param {...any} children */

@@ -1,0 +1,381 @@
+"""An extractive reader: where in a passage the answer stands, and how likely it is that the passage does not say.
+
+MiniLM, changed by an adapter (LoRA), reads `[CLS] question [SEP] title : passage [SEP]`; a linear head gives each token
+a value as a start and one as an end, and the first token a value for "does not say". Spans and "does not say" share one
+softmax (Lee et al. 2016, "Learning Recurrent Span Representations"), so a span's odds against "does not say" compare
+between the windows of a long passage, and between passages, once those are normalised together (Clark & Gardner 2018,
+"Simple and Effective Multi-Paragraph Reading Comprehension").
+
+The weights are a folder of two files, written by `cragmesh train reader`: `reader.safetensors` with the adapter's
+products and the head, a few MB, and `reader.json` with what was fitted on passages kept back.
+"""
+
+import math
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from numpy.lib.stride_tricks import sliding_window_view
+from numpy.typing import NDArray
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from tokenizers import Encoding, Tokenizer
+
+from services.kit import bert
+from services.kit.backend import Floats, Ints
+from services.kit.encoder import CPU_BATCH_TOKENS, bundled_model, fingerprint
+from services.kit.precision import Precision
+
+Flags = NDArray[np.bool_]
+
+WEIGHTS, CARD = "reader.safetensors", "reader.json"
+MAX_TOKENS, OVERLAP = 384, 128
+# A longer question or title is cut: what is left of the window is the passage's.
+MAX_QUERY_TOKENS, MAX_TITLE_TOKENS = 64, 24
+MAX_SPAN_TOKENS = 30
+# A word of thousands of letters is one token.
+MAX_SPAN_CHARS = 500
+# Some 6,000 tokens; 20,000 characters of English are 18 windows, of scripts with a token a letter more.
+MAX_WINDOWS = 24
+# Rows of the head: a value of each token as a start, as an end, and of the first token for "does not say".
+START, END, NOTHING = range(3)
+# Stands in for minus infinity, which softmaxes of nothing else make into no number.
+IMPOSSIBLE = -1e4
+# Log-odds below which a span is none.
+LEAST = -100.0
+
+
+class NoReader(Exception):
+    """There is no reader here; the message says why."""
+
+
+class Card(BaseModel):
+    """What goes with the weights.
+
+    Attributes:
+        base: fingerprint of the encoder that they change.
+        temperature: that values are divided by, so that probabilities are shares.
+        threshold: the least probability of a span that is worth an answer, where a wrong one costs what a right one
+            earns.
+        made_from: sources of the training data and their counts.
+        held_out: measures on passages kept back.
+    """
+
+    model_config = ConfigDict(extra="forbid")
+
+    base: str
+    temperature: float = Field(1.0, gt=0)
+    threshold: float = Field(0.5, ge=0, le=1)
+    made_from: dict[str, int] = Field(default_factory=dict)
+    held_out: dict[str, float] = Field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Text:
+    """A passage, and the title that says what it is about; empty where there is none."""
+
+    text: str
+    title: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Window:
+    """As much of a question and a passage as the model reads at a time.
+
+    Attributes:
+        ids: vocabulary ids, shape (tokens,).
+        second: index of the first token of the second type.
+        first: index of the passage's first token; its last is the last but one of all.
+        at: which token of the passage that is.
+    """
+
+    ids: Ints
+    second: int
+    first: int
+    at: int
+
+    def __len__(self) -> int:
+        return len(self.ids)
+
+
+@dataclass(frozen=True, slots=True)
+class Tokens:
+    """A passage's tokens, shape (tokens,) each.
+
+    Attributes:
+        starts: first character of a token.
+        ends: one past its last character.
+        opens: whether a word begins with it.
+        closes: whether a word ends with it.
+    """
+
+    ids: Ints
+    starts: Ints
+    ends: Ints
+    opens: Flags
+    closes: Flags
+
+    @classmethod
+    def of(cls, encoding: Encoding) -> "Tokens":
+        offsets = np.asarray(encoding.offsets, np.int64).reshape(-1, 2)
+        words = np.asarray([-1 if word is None else word for word in encoding.word_ids], np.int64)
+        changes = words[1:] != words[:-1]
+        ends = np.ones(min(1, len(words)), bool)
+        return cls(
+            np.asarray(encoding.ids, np.int64),
+            offsets[:, 0],
+            offsets[:, 1],
+            np.concatenate([ends, changes]),
+            np.concatenate([changes, ends]),
+        )
+
+    def __len__(self) -> int:
+        return len(self.ids)
+
+
+@dataclass(frozen=True, slots=True)
+class Span:
+    """A candidate: characters of the passage, and the logarithm of the odds of all spans there against nothing."""
+
+    start: int
+    end: int
+    odds: float
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """What a passage says.
+
+    Attributes:
+        spans: candidates that do not overlap, best first; a candidate stands for those that overlap it.
+        odds: logarithm of the odds that it says anything; minus infinity where it has no words.
+        complete: False where there was no time for all of it.
+    """
+
+    spans: tuple[Span, ...] = ()
+    odds: float = -math.inf
+    complete: bool = True
+
+
+class Layout:
+    """How texts become windows; the tokenizer's own truncation and padding are off.
+
+    Args:
+        folder: of the encoder.
+        max_tokens: of a window.
+        overlap: tokens of the passage that two windows share.
+    """
+
+    def __init__(self, folder: Path, *, max_tokens: int = MAX_TOKENS, overlap: int = OVERLAP) -> None:
+        self._tokenizer = Tokenizer.from_file(str(folder / "tokenizer.json"))
+        self._tokenizer.no_truncation()
+        self._tokenizer.no_padding()
+        # A page that writes a control token means its letters.
+        self._tokenizer.encode_special_tokens = True
+        self._max_tokens, self._overlap = max_tokens, overlap
+        self._cls, self._sep = (self._tokenizer.token_to_id(name) for name in ("[CLS]", "[SEP]"))
+        self._colon = self._tokenizer.token_to_id(":")
+
+    def tokens(self, texts: Sequence[str]) -> list[Tokens]:
+        return [Tokens.of(encoding) for encoding in self._tokenizer.encode_batch(list(texts), add_special_tokens=False)]
+
+    def windows(self, query: Tokens, title: Tokens, passage: Tokens) -> list[Window]:
+        """The windows of a passage, in order; none where it has no tokens."""
+        head = [self._cls, *query.ids[:MAX_QUERY_TOKENS], self._sep]
+        second = len(head)
+        if len(title):
+            head += [*title.ids[:MAX_TITLE_TOKENS], self._colon]
+        room = self._max_tokens - len(head) - 1
+        step = max(1, room - self._overlap)
+        count = 1 + max(0, math.ceil((len(passage) - room) / step))
+        return [
+            Window(np.asarray([*head, *passage.ids[at : at + room], self._sep], np.int64), second, len(head), at)
+            for at in range(0, count * step, step)
+            if len(passage)
+        ]
+
+
+def padded(windows: Sequence[Window]) -> tuple[Ints, Ints, Ints]:
+    """Ids, mask and token types of a batch, each of shape (windows, longest); padding is id 0."""
+    shape = (len(windows), max(map(len, windows)))
+    ids, mask, types = (np.zeros(shape, np.int64) for _ in range(3))
+    for row, window in enumerate(windows):
+        ids[row, : len(window)] = window.ids
+        mask[row, : len(window)] = 1
+        types[row, window.second : len(window)] = 1
+    return ids, mask, types
+
+
+class Reader:
+    """The model and its weights, on ONNX Runtime.
+
+    Args:
+        weights: the folder that `cragmesh train reader` writes.
+        precision: where and how it runs; a CPU, fp32 or int8.
+        folder: of the encoder that the weights change; the bundled one when None.
+
+    Raises:
+        NoReader: the weights are missing, damaged, or for another encoder.
+    """
+
+    def __init__(self, weights: Path, precision: Precision, folder: Path | None = None) -> None:
+        # ONNX Runtime takes a while to import, which the layout above does not need.
+        from services.kit.onnx_backend import session
+
+        try:
+            folder = folder or bundled_model()
+            self.card = Card.model_validate_json((weights / CARD).read_bytes())
+            if self.card.base != fingerprint(folder):
+                raise NoReader(f"the reader's weights in {weights.name} are for another encoder than {folder.name}")
+            tensors = {name: np.array(value) for name, value in bert.read_safetensors(weights / WEIGHTS).items()}
+            model = bert.read(folder, "int8" if precision.dtype == "int8" else "fp32", changes(tensors))
+            self._head = np.asarray(tensors["head.weight"], np.float32).T
+            self._bias = np.asarray(tensors["head.bias"], np.float32)
+        except (OSError, ValueError, KeyError, ValidationError) as error:
+            raise NoReader(f"the reader's weights cannot be read: {' '.join(str(error).split())[:300]}") from error
+        self._layout = Layout(folder, max_tokens=min(MAX_TOKENS, len(model.positions)))
+        self._words, self._positions, self._second = model.words, model.positions, model.second
+        self._session = session(model, precision.threads)
+        self.precision = precision
+
+    def read(self, query: str, passages: Sequence[Text], *, spans: int = 5, until: float = math.inf) -> list[Reading]:
+        """Read each passage; as many as there is time for, in the order given.
+
+        Args:
+            spans: candidates of a passage at most.
+            until: when the caller stops waiting, on the monotonic clock; a batch is not begun after it.
+        """
+        read = self.values(query, passages, until=until)
+        return [
+            reading(tokens, found, spans, self.card.temperature, complete=_covered(found) == len(tokens))
+            for tokens, found in read
+        ]
+
+    def values(
+        self, query: str, passages: Sequence[Text], *, until: float = math.inf
+    ) -> list[tuple[Tokens, list[tuple[Window, Floats]]]]:
+        """Each passage's tokens, and the head's values of the windows that there was time for."""
+        tokens = self._layout.tokens([query, *(text for passage in passages for text in (passage.title, passage.text))])
+        asked, titles, texts = tokens[0], tokens[1::2], tokens[2::2]
+        work = [
+            (index, window)
+            for index, (title, text) in enumerate(zip(titles, texts, strict=True))
+            for window in self._layout.windows(asked, title, text)[:MAX_WINDOWS]
+        ]
+        values: list[list[tuple[Window, Floats]]] = [[] for _ in passages]
+        for batch in _batches([window for _, window in work]):
+            if time.monotonic() > until:
+                break
+            results = self._run([work[place][1] for place in batch])
+            for place, result in zip(batch, results, strict=True):
+                index, window = work[place]
+                values[index].append((window, result))
+        return list(zip(texts, values, strict=True))
+
+    def warm_up(self) -> None:
+        """Read short and long passages, so that the first request does not pay for kernels and memory."""
+        sentence = "The first request finds everything in its place. "
+        for count in (1, 8, 80):
+            self.read("what does the first request find?", [Text(sentence * count, "a title")] * 4)
+
+    def _run(self, windows: Sequence[Window]) -> list[Floats]:
+        """The head's values of each window's tokens, shape (tokens, 3)."""
+        ids, mask, types = padded(windows)
+        embedded = np.asarray(self._words[ids], np.float32) + self._positions[: ids.shape[1]]
+        embedded += types[:, :, None].astype(np.float32) * self._second
+        (states,) = self._session.run([bert.OUTPUT], {bert.INPUT: embedded, bert.MASK: mask.astype(np.int32)})
+        values = states @ self._head + self._bias
+        return [values[row, : len(window)] for row, window in enumerate(windows)]
+
+
+def changes(tensors: dict[str, Floats]) -> dict[str, Floats]:
+    """What an adapter adds to each weight: the products of its tensors `NAME.a` (rank, in) and `NAME.b` (out, rank)."""
+    names = [name.removesuffix(".a") for name in tensors if name.endswith(".a")]
+    return {
+        name: np.asarray(tensors[f"{name}.b"], np.float32) @ np.asarray(tensors[f"{name}.a"], np.float32)
+        for name in names
+    }
+
+
+def reading(
+    passage: Tokens,
+    values: Sequence[tuple[Window, Floats]],
+    spans: int,
+    temperature: float,
+    *,
+    complete: bool = True,
+) -> Reading:
+    """The candidates of a passage.
+
+    Args:
+        values: of its windows' tokens by the head, shape (tokens, 3).
+        spans: candidates at most.
+        temperature: see `Card`.
+    """
+    odds = span_odds(passage, values) / temperature
+    total = _log_sum(odds)
+    found = []
+    for _ in range(spans):
+        if not odds.size or odds.max() < LEAST:
+            break
+        first, length = divmod(int(odds.argmax()), MAX_SPAN_TOKENS)
+        last = first + length
+        rows = slice(max(0, first - MAX_SPAN_TOKENS + 1), last + 1)
+        near = odds[rows]
+        over = np.arange(rows.start, rows.start + len(near))[:, None] + np.arange(MAX_SPAN_TOKENS) >= first
+        start, end = int(passage.starts[first]), int(passage.ends[last])
+        if end - start <= MAX_SPAN_CHARS:
+            found.append(Span(start, end, _log_sum(near[over])))
+        near[over] = IMPOSSIBLE
+    found.sort(key=lambda span: -span.odds)
+    return Reading(tuple(found), total, complete)
+
+
+def span_odds(passage: Tokens, values: Sequence[tuple[Window, Floats]]) -> Floats:
+    """Log-odds of each span against "does not say", the best of the windows that hold it.
+
+    Shape (tokens, `MAX_SPAN_TOKENS`), by the first token and the tokens after it; spans that begin or end within a word
+    are impossible.
+    """
+    odds = np.full((len(passage), MAX_SPAN_TOKENS), IMPOSSIBLE, np.float32)
+    for window, found in values:
+        count = len(window) - window.first - 1
+        tokens = slice(window.at, window.at + count)
+        inside = found[window.first : window.first + count]
+        begin = np.where(passage.opens[tokens], inside[:, START], IMPOSSIBLE)
+        end = np.where(passage.closes[tokens], inside[:, END], IMPOSSIBLE)
+        end = np.concatenate([end, np.full(MAX_SPAN_TOKENS - 1, IMPOSSIBLE)])
+        both = begin[:, None] + sliding_window_view(end, MAX_SPAN_TOKENS) - found[0, NOTHING]
+        odds[tokens] = np.maximum(odds[tokens], both)
+    return odds
+
+
+def shares(readings: Sequence[Reading]) -> tuple[list[list[float]], float]:
+    """Probability of each reading's spans among all of them, and that none of the passages says anything."""
+    # "Nothing" has odds of one.
+    total = float(np.logaddexp.reduce([0.0, *(one.odds for one in readings)]))
+    return [[min(1.0, math.exp(span.odds - total)) for span in one.spans] for one in readings], math.exp(-total)
+
+
+def _covered(values: Sequence[tuple[Window, Floats]]) -> int:
+    """Tokens of a passage, from its first on, that its windows hold."""
+    return max((window.at + len(window) - window.first - 1 for window, _ in values), default=0)
+
+
+def _log_sum(odds: Floats) -> float:
+    return float(np.logaddexp.reduce(odds, axis=None, dtype=np.float64)) if odds.size else -math.inf
+
+
+def _batches(windows: Sequence[Window]) -> Iterator[list[int]]:
+    """Places of windows that are read together, in order: at most so many tokens, padding included."""
+    batch: list[int] = []
+    longest = 0
+    for place, window in enumerate(windows):
+        longest = max(longest, len(window))
+        if batch and longest * (len(batch) + 1) > 2 * CPU_BATCH_TOKENS:
+            yield batch
+            batch, longest = [], len(window)
+        batch.append(place)
+    if batch:
+        yield batch

@@ -1,0 +1,174 @@
+"""Step `read`: what is sent to the extractive reader, what is believed of its reply, and when it answers alone."""
+
+import json
+from collections.abc import AsyncIterator, Callable
+from dataclasses import replace
+from typing import Any
+
+import httpx
+import pytest
+
+from proto.answer import MAX_CANDIDATES, MAX_EXCERPT_CHARS
+from proto.read import ReadCandidate, ReadResponse
+from services.gateway.evidence import Evidence
+from services.gateway.mesh import Mesh
+from services.gateway.run import Draft, Run
+from services.gateway.settings import GatewaySettings
+from services.gateway.steps.read import behind, extract, read
+from services.kit.client import http_client
+
+pytestmark = pytest.mark.anyio
+
+TEXT = "The tower was built by Marta Lindqvist."
+SHOWN = (
+    Evidence("6 * 7 = 42", 0, source="calculator"),
+    Evidence("Bread is baked here.", 1, "Bakery"),
+    Evidence(TEXT, 2, "Tower"),
+    Evidence("facts", 3, "knowledge graph", source="kg"),
+)
+
+
+def found(text: str = "Marta Lindqvist", probability: float = 0.8, *, passage: int = 2) -> ReadCandidate:
+    start = TEXT.index(text) if text in TEXT else 0
+    return ReadCandidate(passage=passage, text=text, start=start, end=start + len(text), probability=probability)
+
+
+def reply(*candidates: ReadCandidate, **change: Any) -> ReadResponse:
+    return ReadResponse(model="reader/fp32", candidates=candidates, nothing=0.1, threshold=0.6, **change)
+
+
+class Scripted:
+    """A reader's service that says what a test wants."""
+
+    def __init__(self) -> None:
+        self.requests: list[dict[str, Any]] = []
+        self.answer: Callable[[], httpx.Response] = lambda: httpx.Response(200, content=reply().model_dump_json())
+
+    def __call__(self, request: httpx.Request) -> httpx.Response:
+        assert (request.url.host, request.url.path) == ("reranker", "/read")
+        self.requests.append(json.loads(request.content))
+        return self.answer()
+
+
+@pytest.fixture
+def reader() -> Scripted:
+    return Scripted()
+
+
+@pytest.fixture
+async def mesh(reader: Scripted) -> AsyncIterator[Mesh]:
+    settings = GatewaySettings(reranker_url="http://reranker")  # type: ignore[arg-type]
+    async with http_client(httpx.MockTransport(reader)) as http:
+        yield Mesh.connect(settings, http)
+
+
+async def test_passages_go_in_order_without_calculations(run: Run, mesh: Mesh, reader: Scripted) -> None:
+    reader.answer = lambda: httpx.Response(200, content=reply(found(passage=1)).model_dump_json())
+    response = await read(run, mesh, "who built it?", SHOWN, cap_s=5)
+    assert [item["text"] for item in reader.requests[0]["passages"]] == [item.text for item in SHOWN[1:]]
+    # What the graph's facts are called says nothing of them.
+    assert [item["title"] for item in reader.requests[0]["passages"]] == ["Bakery", "Tower", ""]
+    assert response is not None
+    # Numbered as the prompt's passages are.
+    assert SHOWN[response.candidates[0].passage].text == TEXT
+    assert "read" in run.timings
+    assert run.degraded == []
+
+
+@pytest.mark.parametrize(("evidence", "cap_s"), [((), 5.0), (SHOWN[:1], 5.0), ((Evidence(" ", 0),), 5.0), (SHOWN, 0.0)])
+async def test_nothing_to_read_is_no_call(
+    run: Run, mesh: Mesh, reader: Scripted, evidence: tuple[Evidence, ...], cap_s: float
+) -> None:
+    assert await read(run, mesh, "who?", evidence, cap_s=cap_s) is None
+    assert reader.requests == []
+    assert run.degraded == []
+
+
+@pytest.mark.parametrize(
+    ("content", "status", "reason"),
+    [
+        (reply(found(passage=7)).model_dump_json(), 200, "bad_reply"),
+        (reply(found("Jonas", passage=1)).model_dump_json(), 200, "bad_reply"),
+        (reply(found("", passage=1)).model_dump_json(), 200, "bad_reply"),
+        ("{}", 200, "bad_reply"),
+        ("{}", 503, "unavailable"),
+        ("{}", 404, "error"),
+    ],
+)
+async def test_a_reader_that_fails_is_named_and_ranking_goes_on(
+    run: Run, mesh: Mesh, reader: Scripted, content: str, status: int, reason: str
+) -> None:
+    reader.answer = lambda: httpx.Response(status, content=content)
+    for _ in range(12):
+        assert await read(run, mesh, "who?", SHOWN, cap_s=5) is None
+    assert ("reader", reason) in {(item.stage, item.reason) for item in run.degraded}
+    assert mesh.reranker.breaker.state == "closed"
+
+
+async def test_what_was_not_read_is_said(run: Run, mesh: Mesh, reader: Scripted) -> None:
+    partly = reply(degraded=({"stage": "read", "reason": "timeout", "detail": "1 of 3"},))
+    reader.answer = lambda: httpx.Response(200, content=partly.model_dump_json())
+    await read(run, mesh, "who?", SHOWN, cap_s=5)
+    assert [(item.stage, item.reason) for item in run.degraded] == [("read", "timeout")]
+
+
+def drafted(run: Run, response: ReadResponse, *, query: str = "who?", threshold: float | None = None) -> Draft:
+    return extract(run, query, response, SHOWN, "web", threshold=threshold)
+
+
+def test_a_likely_span_is_an_answer(run: Run) -> None:
+    draft = drafted(run, reply(found()))
+    assert (draft.answer, draft.kind, draft.confidence, draft.source) == ("Marta Lindqvist", "answer", 0.8, "web")
+
+
+@pytest.mark.parametrize(
+    ("response", "query", "threshold"),
+    [
+        (reply(found(probability=0.5)), "who?", None),
+        (reply(found()), "who?", 0.9),
+        (reply(), "who?", 0.0),
+        (reply(found()), "is it true that marta lindqvist built it?", None),
+        (reply(found()), "  Did Marta build it?", 0.0),
+    ],
+)
+def test_otherwise_it_is_shown_and_no_answer(
+    run: Run, response: ReadResponse, query: str, threshold: float | None
+) -> None:
+    draft = drafted(run, response, query=query, threshold=threshold)
+    assert (draft.answer, draft.kind, draft.source) == ("i don't know", "unknown", "none")
+    assert [item.span for item in draft.candidates] == [item.text for item in response.candidates]
+    assert draft.evidence == SHOWN
+
+
+def test_a_choice_between_two_is_answered(run: Run) -> None:
+    assert drafted(run, reply(found()), query="was it marta or jonas who built it?").kind == "answer"
+
+
+@pytest.mark.parametrize("words", ["invalid question", "I don't know", "...", " \u2028 "])
+def test_a_page_does_not_put_words_in_our_mouth(run: Run, words: str) -> None:
+    shown = (Evidence(words, 0),)
+    one = ReadCandidate(passage=0, text=words, start=0, end=len(words), probability=0.99)
+    draft = extract(run, "who?", reply(one), shown, "web", threshold=None)
+    assert (draft.answer, draft.kind) == ("i don't know", "unknown")
+
+
+@pytest.mark.parametrize("place", [0, 300, 5_000, 9_985])
+def test_a_candidate_stands_in_its_excerpt(run: Run, place: int) -> None:
+    words = "Marta Lindqvist"
+    text = "a" * place + words + "b" * (10_000 - place - len(words))
+    one = ReadCandidate(passage=0, text=words, start=place, end=place + len(words), probability=0.2)
+    draft = extract(run, "who?", reply(one), (replace(SHOWN[2], text=text),), "web", threshold=None)
+    (candidate,) = draft.candidates
+    assert candidate.passage[candidate.start : candidate.end] == candidate.span == words
+    assert len(candidate.passage) == MAX_EXCERPT_CHARS
+    assert candidate.citation == 0
+
+
+def test_no_more_are_shown_than_a_reader_of_the_reply_wants(run: Run) -> None:
+    many = reply(*(found(word, 0.1) for word in ("The", "tower", "was", "built", "Marta")))
+    assert len(drafted(run, many).candidates) == MAX_CANDIDATES
+
+
+def test_candidates_keep_their_passages_behind_calculations(run: Run) -> None:
+    before = drafted(run, reply(found(probability=0.1))).candidates
+    assert [item.citation for item in behind(before, 2)] == [before[0].citation + 2]

@@ -1,0 +1,165 @@
+"""`POST /read`: spans as they stand, probabilities that add up, limits, time, and a service without a reader."""
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+from asgi_lifespan import LifespanManager
+
+from proto.base import MAX_PASSAGE_CHARS
+from proto.read import MAX_READ_PASSAGES, MAX_SPANS, ReadResponse
+from services.kit.reader import Reader
+from services.reranker.app import create_app
+from services.reranker.settings import RerankerSettings
+
+pytestmark = pytest.mark.anyio
+
+TOWER = {
+    "title": "Harbour tower",
+    "text": "The tower was built by Marta Lindqvist. It opened in 1864 and stands 43 m tall.",
+}
+BREAD = {"text": "The old bakery sells rye bread and plum cake."}
+REQUEST: dict[str, Any] = {"query": "who built the harbour tower?", "passages": [BREAD, TOWER]}
+
+
+@asynccontextmanager
+async def served(**settings: Any) -> AsyncIterator[httpx.AsyncClient]:
+    app = create_app(RerankerSettings(threads=1, **settings))
+    async with LifespanManager(app, startup_timeout=60) as manager:
+        transport = httpx.ASGITransport(manager.app, raise_app_exceptions=False)
+        async with httpx.AsyncClient(transport=transport, base_url="http://reranker", timeout=60) as client:
+            yield client
+
+
+@pytest.fixture(scope="module")
+def anyio_backend() -> str:
+    return "asyncio"
+
+
+@pytest.fixture(scope="module")
+async def client() -> AsyncIterator[httpx.AsyncClient]:
+    async with served() as client:
+        yield client
+
+
+async def read(client: httpx.AsyncClient, **change: Any) -> ReadResponse:
+    reply = await client.post("/read", json=REQUEST | change)
+    assert reply.status_code == 200, reply.text
+    return ReadResponse.model_validate_json(reply.content)
+
+
+async def test_spans_stand_where_they_are_said_to(client: httpx.AsyncClient) -> None:
+    found = await read(client)
+    texts = [passage["text"] for passage in REQUEST["passages"]]
+    assert len(found.passages) == len(texts)
+    for text, passage in zip(texts, found.passages, strict=True):
+        for span in passage.spans:
+            assert text[span.start : span.end] == span.text
+    for candidate in found.candidates:
+        assert texts[candidate.passage][candidate.start : candidate.end] == candidate.text
+    assert found.degraded == ()
+    assert found.timing.inference_ms > 0
+
+
+async def test_the_shipped_reader_finds_a_plain_answer(client: httpx.AsyncClient) -> None:
+    found = await read(client)
+    best = found.candidates[0]
+    assert (best.passage, best.text) == (1, "Marta Lindqvist")
+    assert found.passages[1].nothing < found.passages[0].nothing
+    alone = await read(client, passages=[BREAD])
+    assert alone.nothing > found.nothing
+
+
+async def test_probabilities_add_up_to_no_more_than_one(client: httpx.AsyncClient) -> None:
+    found = await read(client, spans=MAX_SPANS)
+    for passage in found.passages:
+        assert sum(span.probability for span in passage.spans) + passage.nothing <= 1 + 1e-6
+    assert sum(one.probability for one in found.candidates) + found.nothing <= 1 + 1e-6
+    ranked = [one.probability for one in found.candidates]
+    assert ranked == sorted(ranked, reverse=True)
+    assert len(found.candidates) <= MAX_SPANS
+
+
+async def test_fewer_spans_are_the_best_of_more(client: httpx.AsyncClient) -> None:
+    many, one = await read(client, spans=5), await read(client, spans=1)
+    assert one.candidates == many.candidates[:1]
+    assert all(len(passage.spans) <= 1 for passage in one.passages)
+
+
+@pytest.mark.parametrize(
+    ("change", "field"),
+    [
+        ({"query": ""}, "query"),
+        ({"query": "q" * 2_001}, "query"),
+        ({"passages": []}, "passages"),
+        ({"passages": [BREAD] * (MAX_READ_PASSAGES + 1)}, "passages"),
+        ({"passages": [{"text": "x" * (MAX_PASSAGE_CHARS + 1)}]}, "passages.0.text"),
+        ({"passages": [{"text": "x", "title": "y" * 3_000}]}, "passages.0.title"),
+        ({"passages": ["x"]}, "passages.0"),
+        ({"spans": 0}, "spans"),
+        ({"spans": MAX_SPANS + 1}, "spans"),
+    ],
+)
+async def test_what_is_too_much_is_a_problem_that_names_the_field(
+    client: httpx.AsyncClient, change: dict[str, Any], field: str
+) -> None:
+    reply = await client.post("/read", json=REQUEST | change)
+    assert reply.status_code == 422
+    assert reply.headers["content-type"].startswith("application/problem+json")
+    assert reply.json()["errors"][0]["field"] == field
+
+
+@pytest.mark.parametrize(
+    "text", ["", " ", "\x00\x01\u202e\u2028", "x" * MAX_PASSAGE_CHARS, "為" * MAX_PASSAGE_CHARS, "[SEP] [CLS] " * 500]
+)
+async def test_hostile_passages_are_answered(client: httpx.AsyncClient, text: str) -> None:
+    found = await read(client, query=(text.strip() or "?")[:2_000], passages=[{"text": text}, TOWER])
+    assert len(found.passages) == 2
+    # What is longer than a passage is wont to be is read in part, and that is said.
+    assert [item.stage for item in found.degraded] == ["read"] * (not found.passages[0].complete)
+
+
+async def test_a_caller_in_a_hurry_gets_what_was_read(
+    client: httpx.AsyncClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("services.reranker.app.RESERVE_S", 600.0)
+    found = await read(client)
+    assert not any(passage.complete for passage in found.passages)
+    assert found.nothing == 1
+    assert [(item.stage, item.reason) for item in found.degraded] == [("read", "timeout")]
+
+
+async def test_a_deadline_that_has_passed_is_a_504(client: httpx.AsyncClient) -> None:
+    reply = await client.post("/read", json=REQUEST, headers={"x-deadline-ms": "1"})
+    assert reply.status_code == 504
+
+
+@pytest.mark.parametrize("settings", [{"reader": False}, {"reader_weights": Path("none")}])
+async def test_without_weights_the_reranker_ranks_and_says_so(settings: dict[str, Any]) -> None:
+    async with served(**settings) as client:
+        ready = (await client.get("/readyz")).json()
+        reply = await client.post("/read", json=REQUEST)
+        ranked = await client.post("/rerank", json={"query": "who?", "documents": ["Marta", "bread"]})
+    assert ready["ready"]
+    assert "no reader" in ready["detail"]
+    assert (reply.status_code, ranked.status_code) == (503, 200)
+    assert reply.headers["content-type"].startswith("application/problem+json")
+
+
+async def test_a_reader_that_fails_leaves_the_ranking_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    async with served() as client:
+
+        def fail(*_: object, **__: object) -> None:
+            raise RuntimeError("out of memory")
+
+        monkeypatch.setattr(Reader, "read", fail)
+        statuses = [(await client.post("/read", json=REQUEST)).status_code for _ in range(4)]
+        ready = (await client.get("/readyz")).json()
+        ranked = await client.post("/rerank", json={"query": "who?", "documents": ["Marta", "bread"]})
+    assert statuses[0] == 500
+    assert ready["ready"]
+    assert "no reader: the last 3 runs" in ready["detail"]
+    assert ranked.status_code == 200
