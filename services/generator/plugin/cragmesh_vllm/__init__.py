@@ -15,9 +15,12 @@ def register() -> None:
     from vllm.platforms import current_platform
     from vllm.platforms.cpu import CpuPlatform
 
+    from cragmesh_vllm.memory import economise
+
     if isinstance(current_platform, CpuPlatform):
         CpuPlatform.get_punica_wrapper = classmethod(_wrapper)
         _keep_a_weight()
+        economise()
 
 
 def _wrapper(_platform: type) -> str:
@@ -29,12 +32,16 @@ def _keep_a_weight() -> None:
     import torch
     from vllm.model_executor.kernels.linear.scaled_mm.cpu import CPUInt8ScaledMMLinearKernel
 
+    from cragmesh_vllm.memory import trim
+
     pack = CPUInt8ScaledMMLinearKernel.process_weights_for_onednn
     if getattr(pack, "keeps_a_weight", False):
         return
 
     def pack_and_keep(self: Any, layer: torch.nn.Module) -> None:
         pack(self, layer)
+        # Where nothing is given back, the weights of before stay in the heap beside those of after.
+        trim()
         name = self.layer_param_names[0]
         if getattr(layer, name) is None:
             setattr(layer, name, torch.nn.Parameter(torch.empty(0, dtype=torch.int8), requires_grad=False))
