@@ -39,7 +39,7 @@ def economise() -> None:
         return
     warm_up = CPUWorker.compile_or_warm_up_model
 
-    def process(_self: Any, layer: torch.nn.Module) -> None:
+    def process(_self: Any, layer: Any) -> None:
         if not isinstance(layer, ParallelLMHead):
             # Models whose table is their vocabulary's layer too multiply by it as it is.
             layer.cpu_linear = lambda x, weight, bias: torch.nn.functional.linear(x, weight.to(x.dtype), bias)
@@ -53,7 +53,7 @@ def economise() -> None:
         else:
             utils.dispatch_cpu_unquantized_gemm(layer, remove_weight=True)
 
-    def embedding(_self: Any, layer: torch.nn.Module, tokens: torch.Tensor) -> torch.Tensor:
+    def embedding(_self: Any, layer: Any, tokens: torch.Tensor) -> torch.Tensor:
         rows = torch.nn.functional.embedding(tokens, layer.weight)
         return rows.to(getattr(layer, "row_dtype", rows.dtype))
 
@@ -73,22 +73,22 @@ def halved(table: torch.Tensor) -> torch.Tensor:
     if table.dtype != torch.float32:
         return table
     half = table.to(torch.bfloat16)
-    blocks = zip(half.split(TABLE_ROWS), table.split(TABLE_ROWS), strict=True)
+    blocks = zip(_blocks(half, TABLE_ROWS), _blocks(table, TABLE_ROWS), strict=True)
     return half if all(torch.equal(ours.float(), theirs) for ours, theirs in blocks) else table
 
 
 def int8_product(weight: torch.Tensor) -> Product:
     """x, shape (..., inputs), to x @ weight.T by int8 weights, with a scale for each output.
 
-    x itself is the sum of two rows of int8, the second of what the first leaves: 15 bits, since eight change which token
-    is the likeliest four times in a hundred. Reading the weights takes the time, and they are read once for both.
+    x itself becomes the sum of two rows of int8, the second of what the first leaves: eight bits alone would change the
+    likeliest token four times in a hundred, these once. Reading the weights takes the time, and both rows share it.
 
     Args:
         weight: shape (outputs, inputs), any floating type.
     """
     packed = torch.empty(weight.shape, dtype=torch.int8)
     scales = torch.empty(len(weight), 1)
-    for ours, scale, block in zip(*(t.split(TABLE_ROWS) for t in (packed, scales, weight)), strict=True):
+    for ours, scale, block in zip(*(_blocks(t, TABLE_ROWS) for t in (packed, scales, weight)), strict=True):
         scale.copy_(block.float().abs().amax(1, keepdim=True).clamp(min=SMALLEST_SCALE) / LEVELS)
         ours.copy_((block.float() / scale).round().clamp(-LEVELS, LEVELS))
     handler = ops.create_onednn_scaled_mm(packed.t(), scales, torch.float32, True, False, SHAPES)
@@ -103,10 +103,14 @@ def int8_product(weight: torch.Tensor) -> Product:
 
     def product(x: torch.Tensor) -> torch.Tensor:
         rows = x.reshape(-1, x.shape[-1]).float()
-        logits = torch.cat([multiply(block) for block in rows.split(LOGIT_ROWS)])
+        logits = torch.cat([multiply(block) for block in _blocks(rows, LOGIT_ROWS)])
         return logits.to(x.dtype).view(*x.shape[:-1], -1)
 
     return product
+
+
+def _blocks(tensor: torch.Tensor, rows: int) -> list[torch.Tensor]:
+    return [tensor[start : start + rows] for start in range(0, len(tensor), rows)]
 
 
 def trim() -> None:
