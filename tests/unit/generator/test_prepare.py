@@ -299,8 +299,15 @@ class Parts:
 
     def prepare(self, *, original: bool = False) -> bool:
         reporter = Reporter(Console(file=self.log, width=200))
-        steps = {"download": self.download, "convert": self.convert, "quantise": self.quantise}
-        return prepare_large(self.settings, reporter, self.size, original=original, **steps)
+        return prepare_large(
+            self.settings,
+            reporter,
+            self.size,
+            original=original,
+            download=self.download,
+            convert=self.convert,
+            quantise=self.quantise,
+        )
 
     def folders(self) -> set[str]:
         return {path.name for path in self.settings.models_dir.iterdir() if not path.name.startswith(".")}
