@@ -168,8 +168,8 @@ SIZES = {
     size.name: size
     for size in (
         Size("small", "HuggingFaceTB/SmolLM2-135M-Instruct", SMOLLM2, 106_200_000, 28_300_000, True, 900, 700, 40),
-        Size("medium", "Qwen/Qwen2.5-Coder-0.5B-Instruct", QWEN_0_5B, 357_900_000, 136_100_000, False, 900, 500, 20),
-        Size("large", "Qwen/Qwen2.5-Coder-1.5B-Instruct", QWEN_1_5B, 1_310_300_000, 233_400_000, False, 900, 210, 9),
+        Size("medium", "Qwen/Qwen2.5-Coder-0.5B-Instruct", QWEN_0_5B, 357_900_000, 136_100_000, False, 900, 650, 19),
+        Size("large", "Qwen/Qwen2.5-Coder-1.5B-Instruct", QWEN_1_5B, 1_310_300_000, 233_400_000, False, 900, 230, 9),
     )
 }
 

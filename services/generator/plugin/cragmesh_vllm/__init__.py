@@ -1,7 +1,7 @@
 """What the mesh adds to vLLM, by its documented entry points; the launcher puts this folder on vLLM's path.
 
-`register` mends the CPU backend and saves its memory, `readiness` is the server's `/readyz`, `masked` a server on a CPU that pretends to be
-older. Written for vLLM 0.32.
+`register` mends the CPU backend and saves its memory, `readiness` is the server's `/readyz`, `masked` a server on a CPU
+that pretends to be older. Written for vLLM 0.32.
 """
 
 from typing import Any
