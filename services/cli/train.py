@@ -18,7 +18,7 @@ from services.cli.ask import PROBLEM, UNREACHABLE, USAGE
 from services.cli.console import err, fail, plain, say, write
 from services.cli.synthesise import questions, synthesise
 from services.generator.errors import GeneratorError
-from services.generator.launch import read_profile
+from services.generator.launch import base_model
 from services.generator.settings import GeneratorSettings
 
 if TYPE_CHECKING:
@@ -289,7 +289,7 @@ def _base(folder: Path | None, name: str) -> tuple[Path, str]:
     """Where the base model lies, and what it is called: the embedded one unless told."""
     settings = GeneratorSettings()
     try:
-        embedded = str(read_profile(settings.profile)["model"])
+        embedded = base_model(settings)
     except GeneratorError as error:
         fail(str(error), PROBLEM)
     if folder is None:

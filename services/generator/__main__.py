@@ -12,8 +12,7 @@ from pydantic import ValidationError
 from services.generator.environment import create
 from services.generator.errors import GeneratorError
 from services.generator.launch import serve as serve_profile
-from services.generator.prepare import SMOLLM2, prepare_int8
-from services.generator.prepare import prepare as prepare_model
+from services.generator.prepare import prepare_embedded, prepare_int8
 from services.generator.progress import Reporter
 from services.generator.settings import GeneratorSettings
 
@@ -36,12 +35,17 @@ def prepare(
     int8: Annotated[
         str | None, typer.Option("--int8", metavar="MODEL", help="Only make int8 weights of a model that is there.")
     ] = None,
+    original: Annotated[
+        bool, typer.Option("--original", help="Have the weights of before int8 too, to train or compare with.")
+    ] = False,
+    anew: Annotated[bool, typer.Option("--anew", help="Let CRAGMESH_MODEL=auto choose again.")] = False,
 ) -> None:
-    """Have the embedded model ready, and its int8 weights; or those of a model of one's own."""
+    """Have the embedded model that CRAGMESH_MODEL names ready; or the int8 weights of a model of one's own."""
     settings, reporter = GeneratorSettings(), Reporter()
     if int8 is None:
-        prepare_model(settings, reporter, verify=verify)
-    prepare_int8(settings, reporter, int8 or SMOLLM2.model, verify=verify)
+        prepare_embedded(settings, reporter, verify=verify, original=original, anew=anew)
+    else:
+        prepare_int8(settings, reporter, int8, verify=verify)
 
 
 @app.command()

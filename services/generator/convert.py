@@ -45,9 +45,12 @@ def convert(gguf: Path, out: Path) -> None:
     config = copy.deepcopy(quantised.config)
     if hasattr(config, "quantization_config"):
         del config.quantization_config
-    model = transformers.AutoModelForCausalLM.from_config(config, dtype=torch.bfloat16)
     weights = {name: tensor.to(torch.bfloat16) for name, tensor in quantised.state_dict().items()}
-    model.load_state_dict(weights, strict=True)
+    del quantised
+    # A frame without memory of its own takes the weights as they are: a copy of a larger model is some GB.
+    with torch.device("meta"):
+        model = transformers.AutoModelForCausalLM.from_config(config, dtype=torch.bfloat16)
+    model.load_state_dict(weights, strict=True, assign=True)
 
     print("saving safetensors", flush=True)
     # vLLM takes its sampling defaults and the tokens that end a reply from this file; it must hold nothing else.

@@ -10,6 +10,7 @@ from typing import NoReturn, TypeAlias
 
 import yaml
 
+from services.generator.choice import embedded, size_of
 from services.generator.errors import GeneratorError
 from services.generator.settings import PLUGIN, PROFILES, SHIPPED, GeneratorSettings
 from services.generator.smoothing import FILE as SMOOTHING_FILE
@@ -27,8 +28,10 @@ READINESS = "CRAGMESH_READINESS"
 SMOOTHING = "CRAGMESH_SMOOTHING"
 # Beside a model's folder, the same model in int8.
 INT8 = "-int8"
-# A profile's `dtype` that leaves the choice to the launcher.
+# A profile's `dtype` or `model` that leaves the choice to the launcher.
 OPEN = "auto"
+# Read by the plugin: the vocabulary's layer is in int8 like the others.
+INT8_VOCABULARY = "CRAGMESH_INT8_VOCABULARY"
 DTYPES = {"fp32": "float32", "bf16": "bfloat16", "fp16": "float16"}
 PRECISIONS = {"float": "fp32", "half": "fp16"} | {dtype: precision for precision, dtype in DTYPES.items()}
 
@@ -90,6 +93,21 @@ def read_profile(name: str, folder: Path = PROFILES) -> Arguments:
     return arguments
 
 
+def base_model(settings: GeneratorSettings, profile: str | None = None) -> str:
+    """The hub's name of the model that a profile serves: its own, or the embedded one.
+
+    Raises:
+        GeneratorError: there is no such profile, or `CRAGMESH_MODEL=auto` has not chosen yet.
+    """
+    return _base(settings, read_profile(profile or settings.profile))[0]
+
+
+def _base(settings: GeneratorSettings, arguments: Arguments) -> tuple[str, str]:
+    """A model's name at the hub, and why it is the one, empty where it was named."""
+    model = str(arguments["model"])
+    return embedded(settings) if model == OPEN else (model, "")
+
+
 def adapters(folder: Path) -> dict[str, Path]:
     """LoRA adapters by the name that requests use: folders that hold an `adapter_config.json`.
 
@@ -104,15 +122,19 @@ def adapters(folder: Path) -> dict[str, Path]:
 
 
 def shipped_adapters(model: str) -> dict[str, Path]:
-    """The project's own adapters that were trained on this base model.
+    """The project's own adapters that were trained on this base model: those in the folder itself, and
+    those in a folder that is called like the model's size.
 
     Args:
-        model: the name at the hub, as the profile says it.
+        model: the name at the hub.
 
     Raises:
         GeneratorError: an adapter's configuration cannot be read.
     """
-    return {name: path for name, path in adapters(SHIPPED).items() if _made_for(path) == model}
+    found = adapters(SHIPPED)
+    if size := size_of(model):
+        found |= adapters(SHIPPED / size.name)
+    return {name: path for name, path in found.items() if _made_for(path) == model}
 
 
 def served_adapters(settings: GeneratorSettings, model: str) -> dict[str, Path]:
@@ -122,7 +144,17 @@ def served_adapters(settings: GeneratorSettings, model: str) -> dict[str, Path]:
         GeneratorError: an adapter's name or configuration is unusable.
     """
     shipped = shipped_adapters(model) if settings.shipped_adapters else {}
-    return shipped | adapters(settings.adapters_dir)
+    own = {name: path for name, path in adapters(settings.adapters_dir).items() if not _is_for_another(path, model)}
+    return shipped | own
+
+
+def _is_for_another(adapter: Path, model: str) -> bool:
+    """Whether an operator's adapter was taught to another embedded model, as after `auto` has chosen another."""
+    try:
+        base = size_of(_made_for(adapter))
+    except GeneratorError:
+        return False
+    return base is not None and base.model != model.rpartition("/")[2]
 
 
 def _made_for(adapter: Path) -> str:
@@ -139,7 +171,7 @@ def choose_precision(settings: GeneratorSettings, arguments: Arguments) -> Preci
     Raises:
         GeneratorError: int8 is asked for, and the model was not prepared so.
     """
-    name = str(arguments["model"])
+    name, _ = _base(settings, arguments)
     said = str(arguments.get("dtype", OPEN))
     isa = instruction_set(settings.cpu_isa)
     # Activations beside int8 weights, and all of a model without them.
@@ -154,8 +186,11 @@ def choose_precision(settings: GeneratorSettings, arguments: Arguments) -> Preci
         return Precision(settings.precision, DTYPES[settings.precision], "as configured")
     if said != OPEN:
         return Precision(PRECISIONS.get(said, said), said, "as the profile says")
-    if computes_int8(isa) and _is_model(_folder(settings, name + INT8)):
-        return Precision("int8", _beside_int8(said), f"int8 products are the fastest on this CPU ({isa})")
+    if _is_model(_folder(settings, name + INT8)):
+        if computes_int8(isa):
+            return Precision("int8", _beside_int8(said), f"int8 products are the fastest on this CPU ({isa})")
+        if not _is_model(_folder(settings, name)):
+            return Precision("int8", _beside_int8(said), f"no other weights are prepared ({isa})")
     # Without VNNI int8 is no faster than fp32, which is exact.
     lacks = "no int8 weights are prepared" if computes_int8(isa) else "the CPU has no VNNI for int8"
     computes = "computed" if computes_bf16(isa) else "emulated"
@@ -184,13 +219,13 @@ def command(settings: GeneratorSettings, profile: str | None = None) -> Command:
             f"{interpreter} is missing: run `python -m services.generator environment`, "
             "or name an interpreter that has vLLM in CRAGMESH_GENERATOR_INTERPRETER"
         )
-    model, precision = str(arguments["model"]), choose_precision(settings, arguments)
+    (model, choice), precision = _base(settings, arguments), choose_precision(settings, arguments)
+    served = str(arguments.get("served-model-name", model.rpartition("/")[2]))
     server = MASKED_SERVER if settings.cpu_isa else SERVER
     argv = [str(interpreter), "-m", server, "--config", str(PROFILES / f"{name}.yaml")]
     # Later arguments win over the file's, so a profile stays as it is reviewed.
-    served = _model(settings, model + INT8 if precision.name == "int8" else model)
-    argv += ["--model", served]
-    argv += ["--dtype", precision.dtype]
+    weights = _model(settings, model + INT8 if precision.name == "int8" else model)
+    argv += ["--model", weights, "--served-model-name", served, "--dtype", precision.dtype]
     if settings.host:
         argv += ["--host", settings.host]
     if settings.port is not None:
@@ -204,15 +239,15 @@ def command(settings: GeneratorSettings, profile: str | None = None) -> Command:
     if arguments.get("enable-lora") and (found := served_adapters(settings, model)):
         argv += ["--lora-modules", *(f"{adapter}={path}" for adapter, path in found.items())]
     readiness = {
-        "model": arguments.get("served-model-name", model),
+        "model": served,
         "device": "cpu" if _in_one_process(arguments) else "cuda",
         "precision": precision.name,
-        "detail": precision.reason,
+        "detail": "; ".join(filter(None, (precision.reason, choice))),
     }
-    env = _environment(settings, arguments) | {READINESS: json.dumps(readiness)}
-    if (smoothing := Path(served) / SMOOTHING_FILE).is_file():
+    env = {READINESS: json.dumps(readiness), INT8_VOCABULARY: str(int(precision.name == "int8"))}
+    if (smoothing := Path(weights) / SMOOTHING_FILE).is_file():
         env[SMOOTHING] = str(smoothing)
-    return Command(tuple(argv), env)
+    return Command(tuple(argv), _environment(settings, arguments) | env)
 
 
 def serve(settings: GeneratorSettings, profile: str | None = None) -> NoReturn:

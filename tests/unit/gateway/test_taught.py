@@ -11,8 +11,8 @@ from services.gateway.mesh import Mesh
 from services.gateway.run import Run
 from services.gateway.settings import GatewaySettings
 from services.gateway.steps.generate import taught
-from services.generator.launch import read_profile, shipped_adapters
-from services.generator.settings import PROFILES
+from services.generator.launch import base_model, shipped_adapters
+from services.generator.settings import PROFILES, GeneratorSettings
 from services.kit.client import http_client
 from services.kit.llm import log_missing
 from tests.mesh.fakes import FakeGenerator
@@ -57,9 +57,9 @@ async def test_a_generator_of_ones_own_needs_no_adapter(run: Run, mesh: Mesh, lo
 async def test_the_shipped_adapter_is_missed_by_the_model_that_it_is_made_for(
     run: Run, generator: FakeGenerator, profile: str
 ) -> None:
-    arguments = read_profile(profile)
-    settings = GatewaySettings(generator_model=str(arguments["served-model-name"]))
+    model = base_model(GeneratorSettings(), profile)
+    settings = GatewaySettings(generator_model=model.rpartition("/")[2])
     async with http_client(httpx.ASGITransport(generator.app)) as http:
         assert not await taught(run, Mesh.connect(settings, http), DEFAULT)
     missed = [item.stage for item in run.degraded] == [f"adapter:{DEFAULT}"]
-    assert missed == (DEFAULT in shipped_adapters(str(arguments["model"])))
+    assert missed == (DEFAULT in shipped_adapters(model))

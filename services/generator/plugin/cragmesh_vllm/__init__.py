@@ -1,7 +1,7 @@
 """What the mesh adds to vLLM, by its documented entry points; the launcher puts this folder on vLLM's path.
 
-`register` mends the CPU backend, `readiness` is the server's `/readyz`, `masked` a server on a CPU that pretends to be
-older. Written for vLLM 0.32.
+`register` mends the CPU backend and saves its memory, `readiness` is the server's `/readyz`, `masked` a server on a CPU
+that pretends to be older. Written for vLLM 0.32.
 """
 
 from typing import Any
@@ -15,9 +15,12 @@ def register() -> None:
     from vllm.platforms import current_platform
     from vllm.platforms.cpu import CpuPlatform
 
+    from cragmesh_vllm.memory import economise
+
     if isinstance(current_platform, CpuPlatform):
         CpuPlatform.get_punica_wrapper = classmethod(_wrapper)
         _keep_a_weight()
+        economise()
         from cragmesh_vllm.smoothing import smooth_adapters
 
         smooth_adapters()
@@ -32,12 +35,16 @@ def _keep_a_weight() -> None:
     import torch
     from vllm.model_executor.kernels.linear.scaled_mm.cpu import CPUInt8ScaledMMLinearKernel
 
+    from cragmesh_vllm.memory import trim
+
     pack = CPUInt8ScaledMMLinearKernel.process_weights_for_onednn
     if getattr(pack, "keeps_a_weight", False):
         return
 
     def pack_and_keep(self: Any, layer: torch.nn.Module) -> None:
         pack(self, layer)
+        # Where nothing is given back, the weights of before stay in the heap beside those of after.
+        trim()
         name = self.layer_param_names[0]
         if getattr(layer, name) is None:
             setattr(layer, name, torch.nn.Parameter(torch.empty(0, dtype=torch.int8), requires_grad=False))

@@ -15,6 +15,8 @@ from starlette.datastructures import State
 from vllm import SamplingParams
 from vllm.logger import init_logger
 
+from cragmesh_vllm.memory import trim
+
 # JSON by the launcher: `model`, `device`, `precision` and `detail` of the reply.
 READINESS = "CRAGMESH_READINESS"
 # Longer than a step of the scheduler, so that a full one, a rest and decoding all have happened.
@@ -49,6 +51,7 @@ class Readiness:
             replies = engine_client.generate(prompt, sampling, f"warm-up-{number}", lora_request=adapter)
             async for _ in replies:
                 pass
+        trim()
         logger.info("warm after %d prompts in %.1f s", len(adapters), time.monotonic() - began)
 
 

@@ -1,0 +1,193 @@
+"""Which embedded model this machine runs: the one that is named, or the largest that fits and reads in time.
+
+What `auto` takes is decided when a model is prepared, and written beside the models: all that serve or ask read it.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from typing import TypeAlias
+
+from pydantic import BaseModel, ConfigDict, ValidationError
+
+from services.generator.errors import GeneratorError
+from services.generator.files import write_atomically
+from services.generator.settings import AUTO, GeneratorSettings
+from services.generator.sizes import SIZES, Size
+from services.kit.cpu import computes_int8, instruction_set
+
+CHOICE = "embedded.json"
+MEMINFO, CGROUP = Path("/proc/meminfo"), Path("/sys/fs/cgroup")
+# The prompt that a model must read within so long: one with the best passages, before an answer of some words.
+PROMPT_TOKENS, PROMPT_S = 400, 5.0
+# Of the server and the engine without a model: interpreters, libraries, tokenizers, buffers. Measured, as what follows.
+PROGRAMS_BYTES = 1_900_000_000
+# What the other services of the mesh take.
+OTHERS_BYTES = 2_000_000_000
+# A vocabulary's layer of fewer weights stays in float32: the plugin's `memory.LARGE`.
+INT8_VOCABULARY = 100_000_000
+
+# Seconds that a token takes for each weight that it is multiplied by, on this machine.
+Measure: TypeAlias = Callable[[], float]
+
+
+class Choice(BaseModel):
+    """What `auto` took, and why; `machine` is what it was decided for."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    size: str
+    reason: str
+    machine: str
+
+
+def embedded(settings: GeneratorSettings) -> tuple[str, str]:
+    """The hub's name of the model to serve, and why it is the one: empty where it was named.
+
+    Raises:
+        GeneratorError: `auto` has not decided yet.
+    """
+    if settings.embedded in SIZES:
+        return SIZES[settings.embedded].hub, ""
+    if settings.embedded != AUTO:
+        return settings.embedded, ""
+    choice = read_choice(settings)
+    if choice is None:
+        raise GeneratorError(
+            "CRAGMESH_MODEL=auto has not chosen yet: run `python -m services.generator prepare`, or name "
+            f"one of {', '.join(SIZES)}"
+        )
+    return SIZES[choice.size].hub, f"auto took {choice.size}: {choice.reason}"
+
+
+def size_of(model: str) -> Size | None:
+    """The embedded model of that name, of which the last part counts; None for one of the operator's own."""
+    return next((size for size in SIZES.values() if size.model == model.rpartition("/")[2]), None)
+
+
+def read_choice(settings: GeneratorSettings) -> Choice | None:
+    """What `auto` took last; None where it has not, or where what it took is not known any more."""
+    try:
+        choice = Choice.model_validate_json((settings.models_dir / CHOICE).read_bytes())
+    except (OSError, ValidationError):
+        return None
+    return choice if choice.size in SIZES else None
+
+
+def choose(settings: GeneratorSettings, measure: Measure, *, free: int | None = None, anew: bool = False) -> Choice:
+    """Decide for this machine, or keep what was decided for it, and write it down.
+
+    Args:
+        measure: called only where more than the smallest fits.
+        free: bytes of memory that may be taken; asked of the system if not given.
+        anew: decide again on the same machine too.
+    """
+    machine, last = _machine(settings), read_choice(settings)
+    if last and last.machine == machine and not anew:
+        return last
+    size, reason = _largest(settings, measure, free_memory() if free is None else free)
+    choice = Choice(size=size.name, reason=reason, machine=machine)
+    settings.models_dir.mkdir(parents=True, exist_ok=True)
+    write_atomically(settings.models_dir / CHOICE, choice.model_dump_json(indent=2) + "\n")
+    return choice
+
+
+def _largest(settings: GeneratorSettings, measure: Measure, free: int) -> tuple[Size, str]:
+    small, *larger = SIZES.values()
+    room = free - OTHERS_BYTES
+    fitting = [size for size in larger if memory_bytes(settings, size) <= room]
+    tight = [f"{size.name} needs {_giga(memory_bytes(settings, size))}" for size in larger if size not in fitting]
+    memory = f"{_giga(room)} of memory beside the other services" + "".join(f", {words}" for words in tight)
+    if not fitting:
+        return small, memory
+    pace = measure()
+    slow: list[str] = []
+    for size in reversed(fitting):
+        seconds = PROMPT_TOKENS * size.layers * pace
+        if seconds <= PROMPT_S:
+            return size, f"{', '.join((memory, *slow))}, {PROMPT_TOKENS} tokens are read in {seconds:.1f} s"
+        slow.append(f"{size.name} reads {PROMPT_TOKENS} tokens in {seconds:.1f} s")
+    return small, f"{', '.join((memory, *slow))}, and at most {PROMPT_S:g} s are allowed"
+
+
+def serves_int8(settings: GeneratorSettings) -> bool:
+    """Whether the CPU's profile serves int8 weights here once they are prepared."""
+    if settings.precision == "auto":
+        return computes_int8(instruction_set(settings.cpu_isa))
+    return settings.precision == "int8"
+
+
+def memory_bytes(settings: GeneratorSettings, size: Size) -> int:
+    """What server and engine take with a model, the key-value cache included."""
+    table = 2 * size.vocabulary
+    if serves_int8(settings):
+        weights = size.layers + size.vocabulary * (1 if size.vocabulary >= INT8_VOCABULARY else 4)
+    else:
+        weights = (size.layers + size.vocabulary) * (2 if settings.precision in ("bf16", "fp16") else 4)
+    return round(PROGRAMS_BYTES + table + weights + settings.kv_cache_gib * 1024**3)
+
+
+def free_memory(meminfo: Path = MEMINFO, cgroup: Path = CGROUP) -> int:
+    """Bytes that may still be taken: of the machine, and of this container's limit."""
+    found = [_available(meminfo)]
+    for limit, used in (
+        ("memory.max", "memory.current"),
+        ("memory/memory.limit_in_bytes", "memory/memory.usage_in_bytes"),
+    ):
+        bound, taken = _number(cgroup / limit), _number(cgroup / used)
+        if bound is not None:
+            # The page cache counts as used, and is given up first.
+            cached = _field(cgroup / limit.replace(limit.rpartition("/")[2], "memory.stat"), "inactive_file")
+            found.append(bound - max(0, (taken or 0) - cached))
+    return max(0, min(found))
+
+
+def _machine(settings: GeneratorSettings) -> str:
+    """What a decision depends on and does not change by the hour: cores, instruction set, memory, number format."""
+    total = _field(MEMINFO, "MemTotal:") * 1024
+    limit = min(
+        (bound for name in ("memory.max", "memory/memory.limit_in_bytes") if (bound := _number(CGROUP / name))),
+        default=total,
+    )
+    return json.dumps(
+        {
+            "cores": len(os.sched_getaffinity(0)),
+            "threads": settings.threads,
+            "isa": str(instruction_set(settings.cpu_isa)),
+            "memory_gib": round(min(total, limit) / 1024**3),
+            "precision": settings.precision,
+            "kv_cache_gib": settings.kv_cache_gib,
+        }
+    )
+
+
+def _available(meminfo: Path) -> int:
+    return _field(meminfo, "MemAvailable:") * 1024
+
+
+def _field(path: Path, name: str) -> int:
+    """The number behind a name at the beginning of a line; 0 where there is none."""
+    for words in _lines(path):
+        if len(words) > 1 and words[0] == name and words[1].isdigit():
+            return int(words[1])
+    return 0
+
+
+def _lines(path: Path) -> Iterable[list[str]]:
+    try:
+        return [line.split() for line in path.read_text(encoding="ascii", errors="replace").splitlines()]
+    except OSError:
+        return []
+
+
+def _number(path: Path) -> int | None:
+    """A file's only number; None for `max`, or where there is no such file."""
+    words = [word for line in _lines(path) for word in line]
+    return int(words[0]) if len(words) == 1 and words[0].isdigit() else None
+
+
+def _giga(size: int) -> str:
+    return f"{max(0, size) / 1e9:.1f} GB"

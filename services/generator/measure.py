@@ -1,0 +1,70 @@
+"""How fast this machine reads a prompt, run by vLLM's interpreter: `python -m services.generator.measure FORMAT`.
+
+Multiplies a step's rows by one layer of the large model, in a number format and by the kernels that would serve it, and
+prints the seconds that a token takes for each weight, in JSON. No model is needed.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import time
+from collections.abc import Callable
+from importlib import import_module
+from typing import Any
+
+# (inputs, outputs) of the products of one layer of Qwen2.5-Coder-1.5B: q, k and v; output; gate and up; down.
+SHAPES = ((1536, 2048), (1536, 1536), (1536, 17_920), (8960, 1536))
+# Rows of a step: `max-num-batched-tokens` of the profile.
+ROWS = 256
+# The best of each product counts: a busy neighbour makes others look slow.
+SECONDS, LEAST_REPEATS = 4.0, 5
+# Attention, norms, quantisation of activations and the scheduler, over the products: measured, with the real engine.
+OVERHEAD = 1.65
+
+
+def measure(number_format: str) -> float:
+    """Seconds for each token and weight."""
+    torch: Any = import_module("torch")
+    layers = [_layer(torch, number_format, inputs, outputs) for inputs, outputs in SHAPES]
+    best = [float("inf")] * len(layers)
+    began, repeats = time.monotonic(), 0
+    while repeats < LEAST_REPEATS or time.monotonic() - began < SECONDS:
+        for number, layer in enumerate(layers):
+            started = time.perf_counter()
+            layer()
+            best[number] = min(best[number], time.perf_counter() - started)
+        repeats += 1
+    weights = sum(inputs * outputs for inputs, outputs in SHAPES)
+    return OVERHEAD * sum(best) / ROWS / weights
+
+
+def _layer(torch: Any, number_format: str, inputs: int, outputs: int) -> Callable[[], object]:
+    generator = torch.Generator().manual_seed(inputs + outputs)
+    x = torch.randn(ROWS, inputs, generator=generator)
+    weight = torch.randn(outputs, inputs, generator=generator)
+    ops: Any = import_module("vllm._custom_ops")
+    if number_format != "int8":
+        dtype = {"fp32": torch.float32, "bf16": torch.bfloat16, "fp16": torch.float16}[number_format]
+        dense, rows_in = ops.create_onednn_mm(weight.to(dtype).t(), 32), x.to(dtype)
+        return lambda: ops.onednn_mm(dense, rows_in, None)
+    packed = (weight * 32).clamp(-127, 127).to(torch.int8).t()
+    handler = ops.create_onednn_scaled_mm(packed, torch.ones(outputs, 1), torch.float32, True, False, 32)
+    out = torch.empty(ROWS, outputs)
+
+    def product() -> object:
+        rows, scales, _ = ops.onednn_scaled_int8_quant(x)
+        return ops.onednn_scaled_mm(handler, rows, out, scales, None, None, None)
+
+    return product
+
+
+def main() -> None:
+    """Parse the number format and measure."""
+    parser = argparse.ArgumentParser(prog="python -m services.generator.measure")
+    parser.add_argument("format", choices=("int8", "fp32", "bf16", "fp16"))
+    print(json.dumps({"seconds": measure(parser.parse_args().format)}), flush=True)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,136 @@
+"""What `auto` takes, by memory and pace that the tests say."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from services.generator import choice
+from services.generator.choice import choose, embedded, free_memory, memory_bytes, read_choice, serves_int8, size_of
+from services.generator.errors import GeneratorError
+from services.generator.settings import GeneratorSettings
+from services.generator.sizes import SIZES
+from services.kit.cpu import Isa
+
+GIGA = 10**9
+# Seconds for each token and weight: with the first the large model reads 400 tokens in 2.1 s, the medium one in 0.6 s.
+FAST, SLOWER, SLOW = 4e-12, 1.2e-11, 1e-10
+
+
+@pytest.fixture(autouse=True)
+def cpu(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(choice, "instruction_set", lambda _limit: Isa.AVX512_VNNI)
+
+
+def settings(folder: Path, **given: Any) -> GeneratorSettings:
+    return GeneratorSettings.model_validate({"models_dir": folder, "embedded": "auto", "threads": 2} | given)
+
+
+@pytest.mark.parametrize(
+    ("free", "pace", "size", "reason"),
+    [
+        (24, FAST, "large", "22.0 GB of memory beside the other services, 400 tokens are read in 2.1 s"),
+        (24, SLOWER, "medium", "large reads 400 tokens in 6.3 s, 400 tokens are read in 1.7 s"),
+        (24, SLOW, "small", "medium reads 400 tokens in 14.3 s, and at most 5 s are allowed"),
+        (6, FAST, "medium", "large needs 4.4 GB, 400 tokens are read in 0.6 s"),
+        (4, FAST, "small", "2.0 GB of memory beside the other services, medium needs"),
+        (1, FAST, "small", "0.0 GB"),
+    ],
+)
+def test_auto_takes_the_largest_that_fits_and_reads_in_time(
+    tmp_path: Path, free: int, pace: float, size: str, reason: str
+) -> None:
+    made = choose(settings(tmp_path), lambda: pace, free=free * GIGA)
+    assert made.size == size
+    assert reason in made.reason
+    name, why = embedded(settings(tmp_path))
+    assert name == SIZES[size].hub
+    assert why == f"auto took {size}: {made.reason}"
+
+
+def test_nothing_is_measured_where_only_the_smallest_fits(tmp_path: Path) -> None:
+    def measure() -> float:
+        raise AssertionError("measured")
+
+    assert choose(settings(tmp_path), measure, free=GIGA).size == "small"
+
+
+def test_a_decision_holds_until_the_machine_is_another_or_it_is_asked_for(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    first = choose(settings(tmp_path), lambda: FAST, free=24 * GIGA)
+    # A busy moment is no other machine.
+    assert choose(settings(tmp_path), lambda: SLOW, free=24 * GIGA) == first
+    assert choose(settings(tmp_path), lambda: SLOW, free=24 * GIGA, anew=True).size == "small"
+    assert choose(settings(tmp_path), lambda: FAST, free=24 * GIGA).size == "small"
+    assert choose(settings(tmp_path, threads=1), lambda: FAST, free=24 * GIGA).size == "large"
+    monkeypatch.setattr(choice, "instruction_set", lambda _limit: Isa.AVX2)
+    assert choose(settings(tmp_path, threads=1), lambda: SLOW, free=24 * GIGA).size == "small"
+
+
+@pytest.mark.parametrize("text", ["", "{}", '{"size": "huge", "reason": "", "machine": ""}', "\xff"])
+def test_what_was_not_written_here_is_no_decision(tmp_path: Path, text: str) -> None:
+    (tmp_path / choice.CHOICE).write_bytes(text.encode("latin-1"))
+    assert read_choice(settings(tmp_path)) is None
+    with pytest.raises(GeneratorError, match=r"generator prepare.*small, medium, large"):
+        embedded(settings(tmp_path))
+
+
+def test_a_name_needs_no_decision(tmp_path: Path) -> None:
+    assert embedded(settings(tmp_path, embedded="large")) == ("Qwen/Qwen2.5-Coder-1.5B-Instruct", "")
+    assert embedded(settings(tmp_path, embedded="owner/model-7b")) == ("owner/model-7b", "")
+    assert size_of("owner/model-7b") is None
+    assert size_of("Qwen2.5-Coder-0.5B-Instruct") is SIZES["medium"]
+
+
+def test_memory_follows_the_number_format_and_the_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    large = SIZES["large"]
+    int8 = memory_bytes(settings(tmp_path), large)
+    assert int8 < 4.6 * GIGA
+    assert memory_bytes(settings(tmp_path, kv_cache_gib=1.5), large) == int8 + 1024**3
+    monkeypatch.setattr(choice, "instruction_set", lambda _limit: Isa.AVX2)
+    assert not serves_int8(settings(tmp_path))
+    assert serves_int8(settings(tmp_path, precision="int8"))
+    fp32 = memory_bytes(settings(tmp_path), large)
+    assert fp32 > memory_bytes(settings(tmp_path, precision="bf16"), large) > int8
+
+
+@pytest.mark.parametrize(
+    ("files", "gib"),
+    [
+        ({}, 16.0),
+        ({"memory.max": "max\n", "memory.current": "1\n"}, 16.0),
+        ({"memory.max": "8589934592\n", "memory.current": "3221225472\n"}, 5.0),
+        (
+            {
+                "memory.max": "8589934592",
+                "memory.current": "3221225472",
+                "memory.stat": "anon 1\ninactive_file 1073741824",
+            },
+            6.0,
+        ),
+        ({"memory/memory.limit_in_bytes": "4294967296", "memory/memory.usage_in_bytes": "1073741824"}, 3.0),
+        # Version 1 says a number beyond all memory where there is no limit.
+        ({"memory/memory.limit_in_bytes": "9223372036854771712"}, 16.0),
+    ],
+)
+def test_free_memory_is_the_containers_where_it_has_less(tmp_path: Path, files: dict[str, str], gib: float) -> None:
+    (tmp_path / "meminfo").write_text("MemTotal: 25165824 kB\nMemAvailable:   16777216 kB\n")
+    for name, text in files.items():
+        path = tmp_path / name
+        path.parent.mkdir(exist_ok=True)
+        path.write_text(text)
+    assert free_memory(tmp_path / "meminfo", tmp_path) == gib * 1024**3
+
+
+@pytest.mark.parametrize("name", ["auto", "small", "medium", "large", "owner/model-7b.v1"])
+def test_a_model_is_a_size_or_a_hubs_name(monkeypatch: pytest.MonkeyPatch, name: str) -> None:
+    monkeypatch.setenv("CRAGMESH_MODEL", name)
+    assert GeneratorSettings().embedded == name
+
+
+@pytest.mark.parametrize("name", ["", "huge", "Small", "/etc/passwd", "../models", "a/b/c", "a/..", "a b/c", "-x/y"])
+def test_another_word_is_refused(monkeypatch: pytest.MonkeyPatch, name: str) -> None:
+    monkeypatch.setenv("CRAGMESH_MODEL", name)
+    with pytest.raises(ValueError, match="CRAGMESH_MODEL"):
+        GeneratorSettings()
