@@ -23,7 +23,8 @@ _PRONOUNS = frozenset((
 _STOP = frozenset((
     "a", "an", "the", "of", "in", "on", "at", "to", "by", "for", "with", "from", "and", "or", "is", "was", "were",
     "are", "be", "been", "did", "do", "does", "has", "have", "had", "it", "its", "his", "her", "their", "who", "what",
-    "when", "where", "which", "how", "why", "many", "much", "long", "kind", "that", "this", "there", "as", "than", "not",
+    "when", "where", "which", "how", "why", "many", "much", "long", "kind", "that", "this", "there", "as", "than",
+    "not",
 ))  # fmt: skip
 _ABOUT_THE_TEXT = re.compile(
     r"\b(?:text|passage|article|paragraph|author of the (?:text|letter))\b|\baccording to\b", re.I
