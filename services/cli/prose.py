@@ -44,16 +44,15 @@ def prose(
     from services.trainer.synthesise.reading import run as running
 
     data = running.Files(to)
-    model = ""
     try:
         data.open()
         if data.items < count:
             with _Board() as board:
-                model = asyncio.run(
+                asyncio.run(
                     _write(data, url, seed=seed, goal=count, limit_s=minutes * 60, briefs=briefs, requests=requests,
                            on_progress=board.show)
                 )  # fmt: skip
-        content = running.report(data, f"cragmesh train prose --seed {seed} --count {count}", model)
+        content = running.report(data, f"cragmesh train prose --seed {seed} --count {count}")
         running.write_report(to.with_name(f"{to.stem}.report.json"), content)
         if sample:
             files.write(sample / "sample.jsonl", running.sample(to))
@@ -71,7 +70,7 @@ def prose(
     write(str(to))
 
 
-async def _write(data: "running.Files", url: str, *, requests: int, **options: object) -> str:
+async def _write(data: "running.Files", url: str, *, requests: int, **options: object) -> None:
     from services.kit.client import ServiceClient, http_client
     from services.kit.llm import LLM
     from services.kit.settings import MeshUrls
@@ -90,7 +89,6 @@ async def _write(data: "running.Files", url: str, *, requests: int, **options: o
         llm = LLM(client, model=urls.generator_model)
         await llm.models(allow_s=ALLOW_S)
         await running.write(Writer(llm, requests=requests), data, **options)  # type: ignore[arg-type]
-        return llm.model
 
 
 class _Board:

@@ -29,6 +29,8 @@ _STOP = frozenset((
 _ABOUT_THE_TEXT = re.compile(
     r"\b(?:text|passage|article|paragraph|author of the (?:text|letter))\b|\baccording to\b", re.I
 )
+# "[Recipient's Name]"
+_PLACEHOLDER = re.compile(r"\[[A-Z][\w' ]{2,40}\]|_{3,}")
 _SENTENCE_END = re.compile(r"(?<=[.!?])\s+(?=[\"“A-Z0-9])|\n+")
 
 
@@ -71,6 +73,8 @@ def passage_flaw(passage: str) -> str:
     """Why a passage is of no use; empty when it is."""
     if not MIN_PASSAGE_WORDS <= len(passage.split()) <= MAX_PASSAGE_WORDS:
         return "passage's length"
+    if _PLACEHOLDER.search(passage):
+        return "passage has gaps to fill in"
     told = [tuple(words(passage[start:end])) for start, end in sentences(passage)]
     long = [sentence for sentence in told if len(sentence) >= REPEATED_WORDS]
     return "passage repeats itself" if len(set(long)) < len(long) else ""
@@ -128,12 +132,12 @@ def _sentence_at(place: int, passage: str) -> str:
     return next(passage[start:end] for start, end in sentences(passage) if place < end)
 
 
-def without(passage: str, start: int, answer: str) -> str:
-    """The passage without the sentence of an answer; empty where the rest still tells it, or is too little."""
+def without(passage: str, start: int, answer: str, title: str) -> str:
+    """The passage without the sentence of an answer; empty where rest or title still tell it, or too little is left."""
     bounds = sentences(passage)
     at = next(number for number, (_, end) in enumerate(bounds) if start < end)
     rest = (passage[: bounds[at][0]] + passage[bounds[at][1] :].lstrip(" ")).strip()
-    told = _contains(words(rest), words(answer))
+    told = _contains(words(f"{title}\n{rest}"), words(answer))
     return "" if told or len(bounds) < 3 else rest
 
 

@@ -10,13 +10,13 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Protocol
 
-from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from services.kit.errors import BadReply, ServiceFailure
 from services.trainer import files
 from services.trainer.errors import BadDataset, TrainerError
 from services.trainer.synthesise.reading.briefs import Brief, draw, indices
-from services.trainer.synthesise.reading.writer import Item, Written
+from services.trainer.synthesise.reading.writer import BRIEF, Item, Written
 
 # Briefs that fail one after the other before the server is given up.
 MAX_FAILURES = 40
@@ -29,15 +29,21 @@ class ServerGone(TrainerError):
 
 
 class Writes(Protocol):
+    """Writes passages and questions; `model` is who does."""
+
+    @property
+    def model(self) -> str: ...
+
     async def write(self, identifier: str, brief: Brief) -> Written: ...
 
 
 class Entry(BaseModel):
-    """A line of the journal: a brief that is done, and what became of it."""
+    """A line of the journal: a brief that is done, by which model, and what became of it."""
 
     model_config = ConfigDict(strict=True, extra="forbid", frozen=True)
 
-    brief: str
+    brief: str = Field(pattern=BRIEF)
+    model: str = ""
     kept: int
     rejected: dict[str, int]
 
@@ -75,6 +81,7 @@ class Files:
     path: Path
     done: set[str] = field(default_factory=set)
     items: int = 0
+    models: set[str] = field(default_factory=set)
     rejected: Counter[str] = field(default_factory=Counter)
 
     @property
@@ -96,10 +103,9 @@ class Files:
                     entry = Entry.model_validate_json(line)
                 except ValidationError:
                     raise BadDataset(f"{self.journal}:{number}: is no entry of a journal") from None
-                self.done.add(entry.brief)
-                self.rejected.update(entry.rejected)
+                self._count(entry)
 
-    def add(self, brief: str, written: Written) -> None:
+    def add(self, brief: str, model: str, written: Written) -> None:
         """Append a brief's items, then that it is done.
 
         Raises:
@@ -107,11 +113,15 @@ class Files:
         """
         with files.naming(self.path, lambda: None):
             _append(self.path, "".join(item.model_dump_json() + "\n" for item in written.items))
-            entry = Entry(brief=brief, kept=len(written.items), rejected=dict(written.rejected))
+            entry = Entry(brief=brief, model=model, kept=len(written.items), rejected=dict(written.rejected))
             _append(self.journal, entry.model_dump_json() + "\n")
-        self.done.add(brief)
         self.items += len(written.items)
-        self.rejected.update(written.rejected)
+        self._count(entry)
+
+    def _count(self, entry: Entry) -> None:
+        self.done.add(entry.brief)
+        self.models |= {entry.model} - {""}
+        self.rejected.update(entry.rejected)
 
 
 async def write(
@@ -138,6 +148,7 @@ async def write(
     """
     began = time.monotonic()
     before, finished, failures = data.items, 0, 0
+    appending = asyncio.Lock()
     order = indices(frozenset(int(name.partition("-")[2]) for name in data.done if name.startswith(f"{seed}-")))
 
     def over() -> bool:
@@ -157,8 +168,8 @@ async def write(
                 await asyncio.sleep(0 if isinstance(error, BadReply) else PAUSE_S)
                 continue
             failures = 0
-            # Some milliseconds; nothing else runs in this loop but waiting for the model.
-            data.add(name, written)
+            async with appending:
+                await asyncio.to_thread(data.add, name, writer.model, written)
             finished += 1
             seconds = time.monotonic() - began
             fresh = data.items - before
@@ -166,18 +177,22 @@ async def write(
             left += [(goal - data.items) * seconds / fresh] if fresh else []
             on_progress(Progress(data.items, fresh, goal, finished, seconds, max(0.0, min(left)) if left else None))
 
-    async with asyncio.TaskGroup() as group:
-        for _ in range(briefs):
-            group.create_task(work())
+    try:
+        async with asyncio.TaskGroup() as group:
+            for _ in range(briefs):
+                group.create_task(work())
+    except ExceptionGroup as errors:
+        # All of one cause.
+        raise errors.exceptions[0] from None
 
 
-def report(data: Files, command: str, model: str) -> dict[str, object]:
+def report(data: Files, command: str) -> dict[str, object]:
     """What the data holds and how it came about, with its digest."""
     items = [Item.model_validate_json(line) for line in _whole_lines(data.path)]
     ways = Counter(item.id.rpartition("-")[2].rstrip("0123456789") for item in items)
     return {
         "command": command,
-        "model": model,
+        "models": sorted(data.models),
         "sha256": hashlib.sha256(data.path.read_bytes()).hexdigest() if items else "",
         "lines": len(items),
         "answerable": sum(bool(item.answer) for item in items),

@@ -27,6 +27,8 @@ NONE = "none"
 # How a chat model begins when it talks to its user.
 _PREAMBLE = re.compile(r"^(?:Certainly|Sure|Here is|Here's|Subject|Title|Text)\b[^\n]*\n")
 
+# How a brief is called: the seed and its number.
+BRIEF = r"^\d{1,12}-\d{1,12}$"
 Reply = TypeVar("Reply")
 Text = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=600)]
 
@@ -52,7 +54,7 @@ class Item(BaseModel):
 
     model_config = ConfigDict(strict=True, extra="forbid", frozen=True)
 
-    id: str
+    id: str = Field(pattern=BRIEF[:-1] + r"-(?:q|open|swap|cut)\d+$")
     kind: str
     title: str
     passage: str
@@ -112,6 +114,10 @@ class Writer:
         self._llm = llm
         self._slots = asyncio.Semaphore(requests)
 
+    @property
+    def model(self) -> str:
+        return self._llm.model
+
     async def write(self, identifier: str, brief: Brief) -> Written:
         """Items of one brief; `identifier` begins their ids.
 
@@ -164,7 +170,7 @@ class Writer:
                 twin = {"id": item.id.replace("-q", "-swap"), "question": question, "answer": "", "start": -1}
                 twins.append(self._kept(item.model_copy(update=twin), written))
         for item in answered[-MAX_CUTS:]:
-            rest = filters.without(passage, item.start, item.answer)
+            rest = filters.without(passage, item.start, item.answer, item.title)
             if not rest:
                 written.rejected["cut: still told"] += 1
                 continue
