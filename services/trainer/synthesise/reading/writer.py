@@ -9,6 +9,7 @@ from typing import Annotated, Any, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field, JsonValue, StringConstraints, TypeAdapter, ValidationError
 
+from services.kit.errors import BadReply
 from services.kit.llm import LLM, Constraint, Message, Role, Sample
 from services.trainer.score import normalized
 from services.trainer.synthesise.reading import filters
@@ -196,25 +197,32 @@ class Writer:
         return _tidy(sample)
 
     async def _questions(self, brief: Brief, passage: str, written: Written) -> list[Pair]:
-        sample = await self._chat(
-            _READING,
-            f"Text: {passage}\n\nWrite {QUESTIONS} questions, among them: {brief.ways}.",
-            max_tokens=QUESTION_TOKENS,
-            temperature=QUESTIONING,
-            constraint=_array(_PAIR, QUESTIONS),
-        )
-        return _parse(_PAIRS, sample, written)
+        order = f"Text: {passage}\n\nWrite {QUESTIONS} questions, among them: {brief.ways}."
+        return await self._list(_PAIRS, _array(_PAIR, QUESTIONS), _READING, order, QUESTION_TOKENS, written)
 
     async def _open(self, brief: Brief, written: Written) -> list[str]:
         notes = "\n".join(f"{number}. {fact}" for number, fact in enumerate(brief.open_facts, 1))
-        sample = await self._chat(
-            _OPEN,
-            f"About: {brief.name} ({brief.topic})\n{notes}",
-            max_tokens=OPEN_TOKENS,
-            temperature=QUESTIONING,
-            constraint=_array(_STRING, len(brief.open_facts)),
-        )
-        return _parse(_TEXTS, sample, written)
+        order = f"About: {brief.name} ({brief.topic})\n{notes}"
+        return await self._list(_TEXTS, _array(_STRING, len(brief.open_facts)), _OPEN, order, OPEN_TOKENS, written)
+
+    async def _list(
+        self,
+        adapter: TypeAdapter[list[Reply]],
+        constraint: Constraint,
+        prompt: list[Message],
+        order: str,
+        max_tokens: int,
+        written: Written,
+    ) -> list[Reply]:
+        """A list that the model writes as JSON; empty, and counted, where it breaks off or is of another shape."""
+        try:
+            sample = await self._chat(
+                prompt, order, max_tokens=max_tokens, temperature=QUESTIONING, constraint=constraint
+            )
+            return adapter.validate_json(sample.text)
+        except (BadReply, ValidationError):
+            written.rejected["reply breaks the schema"] += 1
+            return []
 
     async def _kept(self, item: Item, written: Written) -> Item | None:
         """The item, if the model's own two answers are the item's; with the first where that is a shorter span."""
@@ -266,11 +274,3 @@ def _tidy(sample: Sample) -> str:
         ends = [end for _, end in filters.sentences(text)]
         text = text[: ends[-2]] if len(ends) > 1 else ""
     return text
-
-
-def _parse(adapter: TypeAdapter[list[Reply]], sample: Sample, written: Written) -> list[Reply]:
-    try:
-        return adapter.validate_json(sample.text)
-    except ValidationError:
-        written.rejected["reply breaks the schema"] += 1
-        return []
