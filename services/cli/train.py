@@ -16,6 +16,7 @@ from rich.text import Text
 
 from services.cli.ask import PROBLEM, UNREACHABLE, USAGE
 from services.cli.console import err, fail, plain, say, write
+from services.cli.prose import prose
 from services.cli.synthesise import questions, synthesise
 from services.generator.errors import GeneratorError
 from services.generator.launch import base_model
@@ -40,6 +41,7 @@ app = typer.Typer(
 
 app.command()(synthesise)
 app.command()(questions)
+app.command()(prose)
 
 Task = Literal["answer", "kg-api"]
 
