@@ -16,13 +16,12 @@ def register() -> None:
     from vllm.platforms.cpu import CpuPlatform
 
     from cragmesh_vllm.memory import economise
+    from cragmesh_vllm.smoothing import smooth_adapters
 
     if isinstance(current_platform, CpuPlatform):
         CpuPlatform.get_punica_wrapper = classmethod(_wrapper)
         _keep_a_weight()
         economise()
-        from cragmesh_vllm.smoothing import smooth_adapters
-
         smooth_adapters()
 
 
