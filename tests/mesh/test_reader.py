@@ -9,6 +9,7 @@ import pytest
 
 from services.gateway import confidence
 from services.gateway.confidence import Confidence, Head
+from services.kit.caution import COSTS
 from tests.mesh.conftest import BAKERY, LATE_S, LIGHTHOUSE, Services
 
 pytestmark = pytest.mark.anyio
@@ -49,8 +50,8 @@ async def ask(gateway: httpx.AsyncClient, question: dict[str, Any] = EVIDENCE) -
 
 def abstains(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let every answer be kept back."""
-    never = Head(names=(), means=(), scales=(), weights=(), intercept=-5.0, threshold=0.5)
-    monkeypatch.setattr(confidence, "load", lambda: {"default": Confidence(answer=never)})
+    never = Head(names=(), means=(), scales=(), weights=(), intercept=-5.0, thresholds=dict.fromkeys(COSTS, 0.5))
+    monkeypatch.setattr(confidence, "load", lambda: {"generic": Confidence(answer=never)})
 
 
 @pytest.mark.parametrize("question", [EVIDENCE, PAGES], ids=["evidence", "pages"])

@@ -49,7 +49,7 @@ SAID = {"a": "Bo", "b": "1850", "c": "a storm", "d": "Jon Vance"}
 ROOT = Path(__file__).parents[3]
 
 
-def run(*arguments: str | Path) -> Any:
+def run(*arguments: str | Path | int) -> Any:
     return CliRunner().invoke(app, ["train", *map(str, arguments)], env={"COLUMNS": "200"})
 
 
