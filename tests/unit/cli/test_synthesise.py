@@ -1,6 +1,7 @@
 """`cragmesh train synthesise`: one file for a seed, prompts as they are served, programs that find their answers."""
 
 import gzip
+import html
 import json
 import math
 import os
@@ -29,6 +30,7 @@ from services.kg.language.parse import parse
 from services.kg.language.tree import render
 from services.kg.outcome import Outcome
 from services.trainer.synthesise import answers, programs
+from services.trainer.synthesise import questions as made_up_questions
 from services.trainer.synthesise.programs.drawn import Drawn
 from services.trainer.synthesise.world import World
 
@@ -67,9 +69,22 @@ def test_questions_are_read_by_the_evaluator(tmp_path: Path) -> None:
     items = list(Source([path], on_skip=skipped.append, timed_only=True).items())
     assert (len(items), skipped) == (60, [])
     assert {item.label_kind for item in items} == {"answer", "idk", "invalid"}
-    assert all(item.body["evidence"] for item in items)
+    assert all(item.body.get("evidence") or item.body["search_results"] for item in items)
     taught = {record.query for record in answers.generate(200, 0)}
     assert not taught & {item.query for item in items}
+
+
+def test_some_questions_come_with_whole_pages_that_hold_what_is_to_be_read() -> None:
+    lines = list(made_up_questions.generate(200, 7_777))
+    assert lines == list(made_up_questions.generate(200, 7_777))
+    records = {record.query: record for record in answers.generate(200, 7_777)}
+    paged = [line for line in lines if "search_results" in line]
+    assert 10 < len(paged) < 100
+    for line in paged:
+        text = html.unescape("".join(page["page_result"] for page in line["search_results"]))
+        assert all(said in text for said in records[line["query"]].support)
+        assert len(text) > 3 * sum(map(len, records[line["query"]].passages))
+    assert {line["label_kind"] for line in lines} == {"answer", "idk", "invalid"}
 
 
 def test_a_seed_makes_one_file(tmp_path: Path) -> None:
