@@ -57,7 +57,7 @@ def reader() -> Scripted:
 
 @pytest.fixture
 async def mesh(reader: Scripted) -> AsyncIterator[Mesh]:
-    settings = GatewaySettings(reranker_url="http://reranker")  # type: ignore[arg-type]
+    settings = GatewaySettings(reranker_url="http://reranker")
     async with http_client(httpx.MockTransport(reader)) as http:
         yield Mesh.connect(settings, http)
 

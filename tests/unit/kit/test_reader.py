@@ -5,6 +5,7 @@ import math
 import time
 from itertools import pairwise
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -41,10 +42,10 @@ def base(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return tiny_model(tmp_path_factory.mktemp("base") / "tiny", dimension=WIDTH)
 
 
-def save(folder: Path, base: Path, tensors: dict[str, Floats] | None = None, **card: object) -> Path:
+def save(folder: Path, base: Path, tensors: dict[str, Any] | None = None, **card: Any) -> Path:
     """Weights of a reader that knows nothing: a random head, and an adapter of one layer."""
     random = np.random.default_rng(3)
-    made = {
+    made: dict[str, Any] = {
         "head.weight": random.normal(size=(3, WIDTH)).astype(np.float32),
         "head.bias": np.zeros(3, np.float32),
         "encoder.layer.0.attention.self.query.a": random.normal(size=(2, WIDTH)).astype(np.float16),
@@ -52,7 +53,7 @@ def save(folder: Path, base: Path, tensors: dict[str, Floats] | None = None, **c
     }
     folder.mkdir(parents=True)
     safetensors.numpy.save_file(tensors or made, folder / WEIGHTS)
-    (folder / CARD).write_text(Card(base=fingerprint(base), **card).model_dump_json())  # type: ignore[arg-type]
+    (folder / CARD).write_text(Card(base=fingerprint(base), **card).model_dump_json())
     return folder
 
 

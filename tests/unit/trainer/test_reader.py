@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 import torch
 
+from services.kit.encoder import fingerprint
 from services.kit.precision import choose_precision
 from services.kit.reader import MAX_SPAN_TOKENS, Card, Layout, Reader, Text
 from services.trainer import checkpoint, reader
@@ -78,9 +79,9 @@ def test_what_ships_gives_the_values_that_were_trained(base: Path, tmp_path: Pat
         torch.manual_seed(2)
         with torch.no_grad():
             for parameter in model.trained().values():
-                parameter += 0.02 * torch.randn_like(parameter)
+                parameter.add_(0.02 * torch.randn_like(parameter))
         folder = tmp_path / f"full-{full}"
-        reader.write(folder, model, Card(base=reader.fingerprint(base)))
+        reader.write(folder, model, Card(base=fingerprint(base)))
         served = Reader(folder, choose_precision("fp32", device="cpu", threads=1), base)
         text = Text("The tower was built by Marta in 1864, and by nobody else.", "tower")
         ((_, ((window, values),)),) = served.values("who built it?", [text])
