@@ -123,7 +123,7 @@ class Adaptive(Db3):
         )
         if first.completion is None:
             return run.best
-        calculations, shown = len(first.shown) - len(shown), first.shown
+        calculations, shown = len(first.shown) - len(shown), list(first.shown)
         said = _normal(first.completion)[0]
         seen = Seen(
             question.query,
