@@ -373,7 +373,7 @@ def _batches(windows: Sequence[Window]) -> Iterator[list[int]]:
     longest = 0
     for place, window in enumerate(windows):
         longest = max(longest, len(window))
-        if batch and longest * (len(batch) + 1) > 2 * CPU_BATCH_TOKENS:
+        if batch and longest * (len(batch) + 1) > CPU_BATCH_TOKENS:
             yield batch
             batch, longest = [], len(window)
         batch.append(place)

@@ -13,7 +13,7 @@ from services.reranker.settings import RerankerSettings
 
 SHIPPED = Path(__file__).parent / "reader"
 # Kept of the caller's time for the way back: what was read until then is of use, a 504 is not.
-RESERVE_S = 0.05
+RESERVE_S = 0.15
 
 
 @dataclass(frozen=True, slots=True)

@@ -126,11 +126,12 @@ class Model(torch.nn.Module):
         torch.manual_seed(recipe.seed)
         encoder: Any = BertModel.from_pretrained(
             folder,
-            add_pooling_layer=False,
             # Made-up data does not run out: nothing has to be forgotten on purpose, and a resumed run draws no masks.
             hidden_dropout_prob=0.0,
             attention_probs_dropout_prob=0.0,
         )
+        # Nobody reads it; left out at once, transformers would report its weights as unexpected.
+        encoder.pooler = None
         self.full = recipe.full
         self.scale = recipe.alpha / recipe.rank
         self.rank = recipe.rank

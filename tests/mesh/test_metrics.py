@@ -41,6 +41,9 @@ async def test_what_waits_and_what_is_worked_on_is_told_under_the_names_that_ale
         "kg": ("/kg/query", {"query": "who directed jaws?"}),
     }
     told: set[tuple[str, str, str]] = set()
+    async with services.client("reranker") as client:
+        read = {"query": "bread", "passages": [{"text": "a bakery"}]}
+        assert (await client.post("/read", json=read)).status_code == 200
     for name, (path, body) in asked.items():
         async with services.client(name) as client:
             assert (await client.post(path, json=body)).status_code == 200
@@ -53,6 +56,8 @@ async def test_what_waits_and_what_is_worked_on_is_told_under_the_names_that_ale
         ("retriever", "rank", "inference"),
         ("reranker", "rerank", "queue"),
         ("reranker", "rerank", "inference"),
+        ("reranker", "read", "queue"),
+        ("reranker", "read", "inference"),
         ("classifier", "classify", "queue"),
         ("classifier", "classify", "inference"),
         ("kg", "write", "inference"),

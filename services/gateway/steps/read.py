@@ -10,11 +10,12 @@ from services.gateway.evidence import Evidence
 from services.gateway.mesh import Mesh
 from services.gateway.normalize import normalize
 from services.gateway.run import Draft, Run
-from services.gateway.steps.ask import NAMING_RESERVE_S
 from services.kit.errors import BadReply, ServiceFailure
 
 # Spans ranked over all passages: the signals look further than an abstention shows.
 SPANS = 8
+# A reader that is late must not cost the answer that the generator has given meanwhile.
+RESERVE_S = 0.5
 # A question for yes or no is answered by no words of a passage.
 _YES_OR_NO = re.compile(
     r"^\W*(?:is|are|was|were|do|does|did|has|have|had|can|could|will|would|should|may|might)\b(?!.*\bor\b)",
@@ -36,7 +37,7 @@ async def read(run: Run, mesh: Mesh, query: str, evidence: Sequence[Evidence], *
     request = ReadRequest(query=query, passages=tuple(_passage(evidence[place]) for place in places), spans=SPANS)
     try:
         async with run.stage("read") as stage:
-            allow_s = run.budget.allow(cap_s, reserve_s=NAMING_RESERVE_S)
+            allow_s = run.budget.allow(cap_s, reserve_s=RESERVE_S)
             response = await mesh.read(request, allow_s=allow_s)
             if not all(_stands(candidate, request) for candidate in response.candidates):
                 raise BadReply("reader", "spans that do not stand in their passages")

@@ -277,7 +277,7 @@ def test_a_damaged_line_is_named(tmp_path: Path, tiny: Path) -> None:
 
 
 def test_a_reader_is_refused_what_it_cannot_learn_from(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    out = ("--out", tmp_path / "run", "--made-up", 0)
+    out = ("--out", tmp_path / "run", "--made-up", "0")
     bad = tmp_path / "bad.jsonl"
     bad.write_text('{"passage": "a", "question": "b", "answer": "c", "start": 0}\n')
     refused = run("reader", bad, *out)
@@ -295,7 +295,7 @@ def test_a_reader_is_refused_what_it_cannot_learn_from(tmp_path: Path, monkeypat
 @pytest.mark.slow
 def test_a_reader_is_taught_and_reported_on(tmp_path: Path) -> None:
     weights = tmp_path / "weights"
-    options = ("--made-up", 60, "--batch", 4, "--held-out", 6, "--threads", 1)
+    options = ("--made-up", "60", "--batch", "4", "--held-out", "6", "--threads", "1")
     done = run("reader", "--out", tmp_path / "run", "--weights", weights, *options)
     assert done.exit_code == 0, done.output
     assert "beside up to" in done.output

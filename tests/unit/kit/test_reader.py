@@ -42,7 +42,7 @@ def base(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return tiny_model(tmp_path_factory.mktemp("base") / "tiny", dimension=WIDTH)
 
 
-def save(folder: Path, base: Path, tensors: dict[str, Any] | None = None, **card: object) -> Path:
+def save(folder: Path, base: Path, tensors: dict[str, Any] | None = None, **card: Any) -> Path:
     """Weights of a reader that knows nothing: a random head, and an adapter of one layer."""
     random = np.random.default_rng(3)
     made: dict[str, Any] = {
