@@ -16,7 +16,7 @@ WORKERS ?= 2
 TORCH := $(shell sed -n 's/^ *"\(torch==[^"]*\)".*/\1/p' pyproject.toml | head -n 1)
 STAMP := .setup/installed-$(shell cksum < pyproject.toml | tr -d ' ')
 
-.PHONY: help setup generator demo up down status logs lint format test test-fast test-isa contracts bench bench-cpu bench-first bench-formats bench-ranking bench-records bench-names bench-kg eval-kg bench-classifier eval-classifier eval eval-answers eval-check eval-baseline train-data train-adapters bench-training bench-adapters test-page audit saturation eval-calculator eval-embedded eval-pages fit-confidence eval-corpus bench-index eval-papers eval-premise fuzz-calculator injection hang-up overload load rolling-restart k8s-check compose-check compose-test wheels clean distclean
+.PHONY: help setup generator demo up down status logs lint format test test-fast test-isa contracts bench bench-cpu bench-first bench-formats bench-ranking bench-records bench-names bench-kg eval-kg bench-classifier eval-classifier eval eval-answers eval-check eval-baseline train-data train-adapters bench-training bench-adapters test-page audit saturation eval-calculator eval-embedded eval-pages eval-reading-made-up fit-confidence eval-corpus bench-index eval-papers eval-premise fuzz-calculator injection hang-up overload load rolling-restart k8s-check compose-check compose-test wheels clean distclean
 
 help: ## Show this list.
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  %-16s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
@@ -209,6 +209,13 @@ eval-pages: up ## FreshQA's questions over long Wikipedia pages, by the running 
 	@test -n "$(DATA)"
 	$(BIN)/python -W ignore -m tests.bench.wiki_pages --out $(EVAL_OUT)/freshqa-pages.jsonl
 	$(BIN)/cragmesh eval run $(EVAL_OUT)/freshqa-pages.jsonl --out $(EVAL_OUT)/freshqa-pages $(ARGS)
+
+# PROSE is a file of `cragmesh train prose`; the collection is made anew.
+eval-reading-made-up: up ## Made-up passages as a collection, asked what they say and what they do not; PROSE=file.
+	$(BIN)/python -W ignore -m tests.bench.reading_made_up --out $(EVAL_OUT)/reading-made-up $(if $(PROSE),--prose $(PROSE))
+	$(BIN)/cragmesh collections --delete eval-made-up >/dev/null 2>&1 || true
+	$(BIN)/cragmesh index $(EVAL_OUT)/reading-made-up/articles.jsonl --collection eval-made-up
+	$(BIN)/cragmesh eval run $(EVAL_OUT)/reading-made-up/questions.jsonl --out $(EVAL_OUT)/reading-made-up/run $(ARGS)
 
 eval-corpus: setup generator ## Answers found in a collection: dense, BM25, hybrid, reranked; needs CRAGMESH_EVAL_DATA.
 	$(BIN)/python -W ignore -m tests.bench.corpus $(ARGS)
