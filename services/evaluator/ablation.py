@@ -25,6 +25,7 @@ GROUPS: dict[str, tuple[str, ...]] = {
     "samples": ("agreement", "abstain", "invalid"),
     "check turn": ("check",),
     "memory": ("sources",),
+    "reader": ("reader_same", "reader_span", "reader_says"),
     "what it said": ("said_unknown", "said_invalid"),
 }
 

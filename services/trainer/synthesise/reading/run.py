@@ -148,14 +148,16 @@ async def write(
     """
     began = time.monotonic()
     before, finished, failures = data.items, 0, 0
+    gone: ServiceFailure | None = None
     appending = asyncio.Lock()
     order = indices(frozenset(int(name.partition("-")[2]) for name in data.done if name.startswith(f"{seed}-")))
 
     def over() -> bool:
-        return data.items >= goal or (bool(limit_s) and time.monotonic() - began >= limit_s)
+        late = bool(limit_s) and time.monotonic() - began >= limit_s
+        return late or data.items >= goal or gone is not None
 
     async def work() -> None:
-        nonlocal finished, failures
+        nonlocal finished, failures, gone
         while not over():
             index = next(order)
             name = f"{seed}-{index}"
@@ -164,7 +166,8 @@ async def write(
             except ServiceFailure as error:
                 failures += 1
                 if failures >= MAX_FAILURES:
-                    raise ServerGone(f"{error}; the same command goes on from what is written") from error
+                    # The others end by themselves: what they have in hand is still written.
+                    gone = error
                 await asyncio.sleep(0 if isinstance(error, BadReply) else PAUSE_S)
                 continue
             failures = 0
@@ -184,6 +187,8 @@ async def write(
     except ExceptionGroup as errors:
         # All of one cause.
         raise errors.exceptions[0] from None
+    if gone is not None:
+        raise ServerGone(f"{gone}; the same command goes on from what is written") from gone
 
 
 def report(data: Files, command: str) -> dict[str, object]:
