@@ -49,7 +49,7 @@ class Brief:
         facts: what the passage shall tell.
         open_facts: what it does not tell, true of the thing all the same.
         style: how it is written.
-        ways: how two of the questions shall ask.
+        way: how one of the questions shall begin.
         spare: a number and a name that the passage has no reason to hold.
         words: about how many it has.
     """
@@ -62,17 +62,26 @@ class Brief:
     facts: tuple[str, ...]
     open_facts: tuple[str, ...]
     style: str
-    ways: str
+    way: str
     spare: tuple[str, str]
     words: int
 
 
 # Questions that one call writes for a passage.
 QUESTIONS = 6
-_WAYS = (
-    "why", "why", "why", "how", "how", "what kind of", "where", "when", "how many", "how long", "how much", "whose",
-    "which", "what for", "what happened", "in what way", "under what condition",
-)  # fmt: skip
+# How the second of them begins; the first asks for a reason, which a model seldom does by itself.
+WAYS = (
+    "How",
+    "How",
+    "What kind of",
+    "What happened",
+    "Which",
+    "Under what",
+    "For what",
+    "How long",
+    "How many",
+    "Where",
+)
 
 
 def draw(seed: int, index: int) -> Brief:
@@ -94,7 +103,7 @@ def draw(seed: int, index: int) -> Brief:
         facts=tuple(facts[:count]),
         open_facts=tuple(facts[count:]),
         style=voice.pick(_WORDS["styles"]),
-        ways=", ".join(voice.some(_WAYS, 2)),
+        way=voice.pick(WAYS),
         spare=(str(voice.between(3, 9)), names.coined()),
         words=voice.between(MIN_WORDS // 10, MAX_WORDS // 10) * 10,
     )

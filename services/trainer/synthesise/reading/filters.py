@@ -83,7 +83,11 @@ def passage_flaw(passage: str) -> str:
 def question_flaw(question: str, passage: str) -> str:
     """Why a question is of no use; empty when it is."""
     size = len(question.split())
-    if not question.endswith("?") or not MIN_QUESTION_WORDS <= size <= MAX_QUESTION_WORDS or "\n" in question:
+    if (
+        question.find("?") != len(question) - 1
+        or not MIN_QUESTION_WORDS <= size <= MAX_QUESTION_WORDS
+        or "\n" in question
+    ):
         return "no question"
     if _ABOUT_THE_TEXT.search(question):
         return "asks about the text"

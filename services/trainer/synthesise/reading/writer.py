@@ -15,8 +15,6 @@ from services.trainer.score import normalized
 from services.trainer.synthesise.reading import filters
 from services.trainer.synthesise.reading.briefs import QUESTIONS, Brief
 
-# Sentences that are taken out of a passage, each with the question that then has no answer.
-MAX_CUTS = 2
 # Of a passage, for each word that is asked for; what is longer is cut at a sentence's end.
 PASSAGE_TOKENS = 1.6
 QUESTION_TOKENS, OPEN_TOKENS, ANSWER_TOKENS = 420, 120, 24
@@ -77,12 +75,35 @@ def _array(item: dict[str, JsonValue], count: int) -> Constraint:
 
 
 _STRING: dict[str, JsonValue] = {"type": "string"}
-_PAIR: dict[str, JsonValue] = {
-    "type": "object",
-    "properties": {"a": _STRING, "q": _STRING},
-    "required": ["a", "q"],
-    "additionalProperties": False,
-}
+# A question that begins as is asked for comes before its answer; else a phrase comes first, and then what asks for it.
+_BEGUN = r"^{way} [A-Za-z0-9 ,.'$%-]+[?]$"
+
+
+def _pair(first: str, second: str, **question: JsonValue) -> dict[str, JsonValue]:
+    kinds: dict[str, JsonValue] = {"q": _STRING | question, "a": _STRING}
+    return {
+        "type": "object",
+        "properties": {first: kinds[first], second: kinds[second]},
+        "required": [first, second],
+        "additionalProperties": False,
+    }
+
+
+def _questions(way: str) -> Constraint:
+    """Six pairs: the first question begins with Why, the second with `way`."""
+    begun = [_pair("q", "a", pattern=_BEGUN.format(way=word)) for word in ("Why", way)]
+    pairs: list[JsonValue] = [*begun, *[_pair("a", "q")] * (QUESTIONS - len(begun))]
+    return Constraint(
+        json_schema={
+            "type": "array",
+            "prefixItems": pairs,
+            "items": False,
+            "minItems": QUESTIONS,
+            "maxItems": QUESTIONS,
+        }
+    )
+
+
 _PAIRS = TypeAdapter(Annotated[list[Pair], Field(max_length=QUESTIONS)])
 _TEXTS = TypeAdapter(Annotated[list[Text], Field(max_length=8)])
 
@@ -162,7 +183,8 @@ class Writer:
             )  # fmt: skip
             tries.append(self._kept(item, written))
         written.items.extend(item for item in await asyncio.gather(*tries) if item)
-        # Twins of questions that proved good: the same one, over the passage that no longer answers it.
+        # Twins of questions that proved good: about something else, or over a passage that no longer tells it. Of the
+        # latter the first, which asks for a reason, and the last.
         twins = []
         answered = [item for item in written.items if item.answer]
         for item in answered[:1]:
@@ -170,7 +192,7 @@ class Writer:
             if question:
                 twin = {"id": item.id.replace("-q", "-swap"), "question": question, "answer": "", "start": -1}
                 twins.append(self._kept(item.model_copy(update=twin), written))
-        for item in answered[-MAX_CUTS:]:
+        for item in (*answered[:1], *answered[1:][-1:]):
             rest = filters.without(passage, item.start, item.answer, item.title)
             if not rest:
                 written.rejected["cut: still told"] += 1
@@ -197,8 +219,8 @@ class Writer:
         return _tidy(sample)
 
     async def _questions(self, brief: Brief, passage: str, written: Written) -> list[Pair]:
-        order = f"Text: {passage}\n\nWrite {QUESTIONS} questions, among them: {brief.ways}."
-        return await self._list(_PAIRS, _array(_PAIR, QUESTIONS), _READING, order, QUESTION_TOKENS, written)
+        order = f"Text: {passage}\n\nWrite {QUESTIONS} questions: one with Why, one with {brief.way}, and others."
+        return await self._list(_PAIRS, _questions(brief.way), _READING, order, QUESTION_TOKENS, written)
 
     async def _open(self, brief: Brief, written: Written) -> list[str]:
         notes = "\n".join(f"{number}. {fact}" for number, fact in enumerate(brief.open_facts, 1))

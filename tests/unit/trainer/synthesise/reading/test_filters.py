@@ -56,6 +56,7 @@ def test_an_answer_that_is_of_no_use(answer: str, question: str, flaw: str) -> N
         ("When was the Velna Bridge opened?", ""),
         ("The Velna Bridge was opened.", "no question"),
         ("Which bridge?", "no question"),
+        ("Who opened the bridge? Who closed it?", "no question"),
         ("How " + "very " * 30 + "long is the bridge?", "no question"),
         ("Which bridge\nis the bridge?", "no question"),
         ("What does the text say of the bridge?", "asks about the text"),
