@@ -1,9 +1,11 @@
-"""Questions of our own in the evaluator's format, over records and over long pages, with an answer and without."""
+"""Questions of our own in the evaluator's format, over records, long pages and prose, with an answer and without."""
 
 import html
+import json
 import random
 from collections import deque
 from collections.abc import Iterator, Sequence
+from importlib.resources import files
 from typing import Any
 
 from services.trainer.synthesise import answers
@@ -14,6 +16,12 @@ WHOLE_PAGES = 0.5
 # Passages of other pages that stand around those of the question's own.
 AROUND = (12, 30)
 PAGES = (1, 3)
+# Of all questions so many are about prose that a model wrote, as long as the shipped sample of it lasts.
+PROSE = 0.3
+SAMPLE = files("services.trainer") / "data" / "prose" / "sample.jsonl"
+# Its passages come among so many others.
+BESIDE = (2, 5)
+ASKED_ON = "2024-03-01T12:00:00"
 # Passages that are kept to be put around later ones.
 KEPT = 120
 
@@ -22,7 +30,11 @@ def generate(count: int, seed: int) -> Iterator[dict[str, Any]]:
     """So many lines for `cragmesh eval run`; the same for the same seed."""
     rng = random.Random(f"questions:{seed}")  # noqa: S311 - reproducible, not secret
     others: deque[str] = deque(maxlen=KEPT)
+    about_prose = prose(rng)
     for number, record in enumerate(answers.generate(count, seed)):
+        if rng.random() < PROSE and (asked := next(about_prose, None)):
+            yield {"id": f"made-up-{seed}-{number:06d}"} | asked
+            continue
         line = {
             "id": f"made-up-{seed}-{number:06d}",
             "query": record.query,
@@ -39,6 +51,24 @@ def generate(count: int, seed: int) -> Iterator[dict[str, Any]]:
             yield line | {"contexts": list(record.passages)}
         if on_the_web:
             others.extend(record.passages)
+
+
+def prose(rng: random.Random) -> Iterator[dict[str, Any]]:
+    """The shipped questions about prose, each once, their passages among passages about something else."""
+    lines = [json.loads(line) for line in SAMPLE.read_text(encoding="utf-8").splitlines()]
+    rng.shuffle(lines)
+    for line in lines:
+        strangers = sorted({other["passage"] for other in lines if other["title"] != line["title"]})
+        contexts = [line["passage"], *rng.sample(strangers, rng.randint(*BESIDE))]
+        rng.shuffle(contexts)
+        said = {"label": line["answer"], "label_kind": "answer"} if line["answer"] else {"label_kind": "idk"}
+        yield {
+            "query": line["question"],
+            "query_time": ASKED_ON,
+            "domain": "open",
+            "question_type": "simple",
+            "contexts": contexts,
+        } | said
 
 
 def pages(rng: random.Random, record: Record, others: Sequence[str]) -> list[dict[str, str]]:

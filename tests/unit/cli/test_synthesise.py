@@ -87,6 +87,21 @@ def test_some_questions_come_with_whole_pages_that_hold_what_is_to_be_read() -> 
     assert {line["label_kind"] for line in lines} == {"answer", "idk", "invalid"}
 
 
+def test_some_questions_are_about_prose_among_other_prose() -> None:
+    lines = list(made_up_questions.generate(200, 7_777))
+    sample = [json.loads(line) for line in made_up_questions.SAMPLE.read_text(encoding="utf-8").splitlines()]
+    asked = {line["question"] for line in sample}
+    about_prose = [line for line in lines if line["query"] in asked]
+    assert 30 < len(about_prose) < 100
+    for line in about_prose:
+        # The same question has a twin that the passage, without a sentence, does not answer.
+        own = [one for one in sample if one["question"] == line["query"] and one["passage"] in line["contexts"]]
+        assert [one["answer"] for one in own] == [line.get("label", "")]
+        assert len(line["contexts"]) >= 3
+        assert line["label_kind"] == ("answer" if own[0]["answer"] else "idk")
+    assert {line["label_kind"] for line in about_prose} == {"answer", "idk"}
+
+
 def test_a_seed_makes_one_file(tmp_path: Path) -> None:
     one, two, other = (tmp_path / name for name in ("one.jsonl", "two.jsonl", "other.jsonl"))
     for path, seed in ((one, "4"), (two, "4"), (other, "5")):
