@@ -18,7 +18,7 @@ QUESTIONS ?= 400
 TORCH := $(shell sed -n 's/^ *"\(torch==[^"]*\)".*/\1/p' pyproject.toml | head -n 1)
 STAMP := .setup/installed-$(shell cksum < pyproject.toml | tr -d ' ')
 
-.PHONY: help setup generator demo up down status logs lint format test test-fast test-isa contracts bench bench-cpu bench-first bench-formats bench-ranking bench-records bench-names bench-kg eval-kg bench-classifier eval-classifier eval eval-answers eval-check eval-baseline train-data train-adapters train-reader bench-training bench-adapters test-page audit saturation eval-calculator eval-embedded eval-pages eval-reading eval-reading-made-up fit-confidence calibrate eval-corpus bench-index eval-papers eval-premise fuzz-calculator injection hang-up overload load rolling-restart k8s-check compose-check compose-test wheels clean distclean
+.PHONY: help setup generator demo up down status logs lint format test test-fast test-isa contracts bench bench-cpu bench-first bench-formats bench-ranking bench-records bench-names bench-kg eval-kg bench-classifier eval-classifier eval eval-answers eval-check eval-baseline train-data train-adapters train-reader bench-training bench-adapters test-page audit saturation eval-calculator eval-embedded eval-pages eval-reader eval-reading eval-reading-made-up fit-confidence calibrate eval-corpus bench-index eval-papers eval-premise fuzz-calculator injection hang-up overload load rolling-restart k8s-check compose-check compose-test wheels clean distclean
 
 help: ## Show this list.
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  %-16s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
@@ -209,6 +209,9 @@ eval-pages: up ## FreshQA's questions over long Wikipedia pages, by the running 
 	@test -n "$(DATA)"
 	$(BIN)/python -W ignore -m tests.bench.wiki_pages --out $(EVAL_OUT)/freshqa-pages.jsonl
 	$(BIN)/cragmesh eval run $(EVAL_OUT)/freshqa-pages.jsonl --out $(EVAL_OUT)/freshqa-pages $(ARGS)
+
+eval-reader: setup ## The extractive reader on SQuAD's questions, each with its own paragraph; needs CRAGMESH_EVAL_DATA.
+	$(BIN)/python -W ignore -m tests.bench.reader $(ARGS)
 
 eval-reading: up ## SQuAD's questions over its articles as a collection, answerable and not; ARGS="--strategy adaptive".
 	@test -n "$(DATA)"

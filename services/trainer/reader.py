@@ -49,6 +49,7 @@ from services.trainer.errors import BadCheckpoint, BadDataset, BadTarget, Diverg
 from services.trainer.lora import quicken
 from services.trainer.pairs import Pair
 from services.trainer.schedule import progress, rate
+from services.trainer.score import answer_words, token_f1
 from services.trainer.sft import OnProgress, Progress
 
 CHECKPOINTS = "checkpoints"
@@ -657,7 +658,7 @@ def _threshold(held_out: Sequence[Pair], replies: Sequence[Reply]) -> float:
     order = sorted(zip(replies, held_out, strict=True), key=lambda item: -item[0].probability)
     gain, best, line = 0, 0, 1.0
     for reply, pair in order:
-        gain += 1 if pair.answer and f1(reply.text, pair.answer) >= 0.5 else -1
+        gain += 1 if pair.answer and token_f1(reply.text, pair.answer) >= 0.5 else -1
         if gain > best:
             best, line = gain, reply.probability
     return round(min(0.9, max(0.3, line)), 4)
@@ -668,11 +669,11 @@ def _scores(held_out: Sequence[Pair], replies: Sequence[Reply], threshold: float
     silent = [reply.probability < threshold for reply in replies]
     rights = [silence != bool(pair.answer) for pair, silence in zip(held_out, silent, strict=True)]
     given = [(pair, reply) for pair, reply, one in zip(held_out, replies, silent, strict=True) if not one]
-    right = sum(bool(pair.answer) and f1(reply.text, pair.answer) >= 0.5 for pair, reply in given)
+    right = sum(bool(pair.answer) and token_f1(reply.text, pair.answer) >= 0.5 for pair, reply in given)
     count = max(1, len(held_out))
     return {
-        f"{prefix}_exact": _mean([words(reply.text) == words(pair.answer) for pair, reply in answerable]),
-        f"{prefix}_f1": _mean([f1(reply.text, pair.answer) for pair, reply in answerable]),
+        f"{prefix}_exact": _mean([answer_words(reply.text) == answer_words(pair.answer) for pair, reply in answerable]),
+        f"{prefix}_f1": _mean([token_f1(reply.text, pair.answer) for pair, reply in answerable]),
         f"{prefix}_says": _mean(rights),
         f"{prefix}_right": right / count,
         f"{prefix}_wrong": (len(given) - right) / count,
@@ -681,16 +682,3 @@ def _scores(held_out: Sequence[Pair], replies: Sequence[Reply], threshold: float
 
 def _mean(values: Sequence[float]) -> float:
     return sum(values) / len(values) if values else 0.0
-
-
-def words(text: str) -> list[str]:
-    """A text's words and numbers, in lower case, without articles."""
-    plain = "".join(mark if mark.isalnum() else " " for mark in text.lower())
-    return [word for word in plain.split() if word not in ("a", "an", "the")]
-
-
-def f1(reply: str, answer: str) -> float:
-    """Harmonic mean of the shares of words that the two have in common."""
-    ours, theirs = words(reply), words(answer)
-    common = sum(min(ours.count(word), theirs.count(word)) for word in set(ours))
-    return 2 * common / (len(ours) + len(theirs)) if common else 0.0

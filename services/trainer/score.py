@@ -24,6 +24,19 @@ def normalized(text: str) -> str:
     return re.sub(r"^(?:the|an?) ", "", text.strip(_EDGES)).strip(_EDGES)
 
 
+def answer_words(text: str) -> list[str]:
+    """A text's words and numbers, in lower case, without articles."""
+    plain = "".join(mark if mark.isalnum() else " " for mark in text.lower())
+    return [word for word in plain.split() if word not in ("a", "an", "the")]
+
+
+def token_f1(reply: str, answer: str) -> float:
+    """Harmonic mean of the shares of words that the two have in common."""
+    ours, theirs = answer_words(reply), answer_words(answer)
+    common = sum(min(ours.count(word), theirs.count(word)) for word in set(ours))
+    return 2 * common / (len(ours) + len(theirs)) if common else 0.0
+
+
 def crag(examples: Sequence[Example], replies: Sequence[str]) -> Scores:
     """CRAG's score by exact match after `normalized`: right +1, wrong -1, an abstention 0 (CRAG, section 3.2).
 

@@ -13,7 +13,8 @@ from services.kit.reader import MAX_SPAN_TOKENS, Card, Layout, Reader, Text
 from services.trainer import checkpoint, reader
 from services.trainer.errors import BadCheckpoint, BadDataset, BadTarget
 from services.trainer.pairs import Pair
-from services.trainer.reader import Model, Recipe, Result, encode, f1, loss, train
+from services.trainer.reader import Model, Recipe, Result, encode, loss, train
+from services.trainer.score import token_f1
 from services.trainer.sft import Progress
 from tests.unit.kit.tiny import tiny_model
 
@@ -178,4 +179,4 @@ def test_only_a_readers_folder_is_replaced(tmp_path: Path) -> None:
     ],
 )
 def test_words_in_common(reply: str, answer: str, expected: float) -> None:
-    assert f1(reply, answer) == pytest.approx(expected)
+    assert token_f1(reply, answer) == pytest.approx(expected)

@@ -1,8 +1,8 @@
 """Which questions are kept: the answer stands in the passage, once, and the question does not give it away."""
 
 import re
-from collections import Counter
 
+from services.trainer.score import token_f1
 from services.trainer.synthesise.voice import MONTHS, WEEKDAYS
 
 MIN_PASSAGE_WORDS, MAX_PASSAGE_WORDS = 40, 300
@@ -48,16 +48,9 @@ def content_words(text: str) -> list[str]:
     return [word for word in words(text) if word not in _STOP]
 
 
-def f1(one: str, other: str) -> float:
-    """Token F1 of two answers, articles aside: 1 for the same words, 0 for none in common."""
-    left, right = (Counter(w for w in words(text) if w not in ("a", "an", "the")) for text in (one, other))
-    common = (left & right).total()
-    return 2 * common / (left.total() + right.total()) if common else 0.0
-
-
 def agree(reply: str, answer: str) -> bool:
     """Whether a reply is the answer: most of its words, or a part of it."""
-    return f1(reply, answer) >= AGREEMENT or (bool(words(reply)) and _contains(words(answer), words(reply)))
+    return token_f1(reply, answer) >= AGREEMENT or (bool(words(reply)) and _contains(words(answer), words(reply)))
 
 
 def sentences(passage: str) -> list[tuple[int, int]]:

@@ -11,7 +11,7 @@ from pydantic import BaseModel, ConfigDict, Field, JsonValue, StringConstraints,
 
 from services.kit.errors import BadReply
 from services.kit.llm import LLM, Constraint, Message, Role, Sample
-from services.trainer.score import normalized
+from services.trainer.score import normalized, token_f1
 from services.trainer.synthesise.reading import filters
 from services.trainer.synthesise.reading.briefs import QUESTIONS, Brief
 
@@ -204,7 +204,7 @@ class Writer:
 
     def _flaw(self, question: str, passage: str, asked: list[str]) -> str:
         flaw = filters.question_flaw(question, passage)
-        if not flaw and any(filters.f1(question, other) >= filters.SAME for other in asked):
+        if not flaw and any(token_f1(question, other) >= filters.SAME for other in asked):
             flaw = "asked twice"
         asked.append(question)
         return flaw
