@@ -9,7 +9,7 @@ from importlib.resources import files
 from typing import Any
 
 from services.trainer.synthesise import answers
-from services.trainer.synthesise.record import Record
+from services.trainer.synthesise.record import UNKNOWN, Record
 
 # Of the questions about web pages so many come with the whole pages, which the mesh then splits and ranks itself.
 WHOLE_PAGES = 0.5
@@ -61,14 +61,16 @@ def prose(rng: random.Random) -> Iterator[dict[str, Any]]:
         strangers = sorted({other["passage"] for other in lines if other["title"] != line["title"]})
         contexts = [line["passage"], *rng.sample(strangers, rng.randint(*BESIDE))]
         rng.shuffle(contexts)
-        said = {"label": line["answer"], "label_kind": "answer"} if line["answer"] else {"label_kind": "idk"}
+        label = line["answer"] or UNKNOWN
         yield {
             "query": line["question"],
             "query_time": ASKED_ON,
             "domain": "open",
             "question_type": "simple",
+            "label": label,
+            "label_kind": "answer" if line["answer"] else "idk",
             "contexts": contexts,
-        } | said
+        }
 
 
 def pages(rng: random.Random, record: Record, others: Sequence[str]) -> list[dict[str, str]]:
