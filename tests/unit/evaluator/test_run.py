@@ -202,6 +202,17 @@ def test_a_line_records_what_the_gateway_told(tmp_path: Path, gateway: FakeGatew
     assert "page=timeout" in text
 
 
+def test_what_an_abstention_shows_is_no_answer(tmp_path: Path, gateway: FakeGateway) -> None:
+    write_questions(tmp_path / "questions.jsonl", 3)
+    shown = {"span": "1000", "passage": "it is 1000", "start": 6, "end": 10, "citation": 0, "probability": 0.6}
+    gateway.reply = lambda _: (200, {}, answered("i don't know", source="none", candidates=[shown]))
+    finish(tmp_path, gateway.url)
+    found = [(line.kind, line.prediction) for line in RunFolder(tmp_path / "run").predictions()]
+    assert found == [("unknown", "i don't know")] * 3
+    summary = json.loads((tmp_path / "run" / "report" / "summary.json").read_text())
+    assert (summary["overall"]["right"], summary["overall"]["missing"]) == (0, 3)
+
+
 @pytest.mark.parametrize("words", [["report", "."], ["features"], ["compare", "a", "--out", "c"], ["judge", "."]])
 def test_wrong_use_is_told_without_a_traceback(tmp_path: Path, words: list[str]) -> None:
     done = subprocess.run(  # noqa: S603 - this very interpreter
