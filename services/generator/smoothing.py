@@ -90,7 +90,8 @@ def _measured(source: Path) -> Smoothing:
         if name.rpartition(".")[2] in READERS:
             module.register_forward_hook(_keep_largest(largest, name))
     with torch.inference_mode():
-        model(**tokenizer(TEXTS.read_text(encoding="utf-8"), return_tensors="pt"))
+        # Without the vocabulary's layer, whose logits of all tokens nobody wants.
+        model.base_model(**tokenizer(TEXTS.read_text(encoding="utf-8"), return_tensors="pt"))
     exponents: dict[str, list[int]] = {}
     reads: dict[str, str] = {}
     for norm, activations in largest.items():
