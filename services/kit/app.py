@@ -4,7 +4,7 @@ import asyncio
 import contextlib
 import socket
 import sys
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from contextlib import AbstractAsyncContextManager
 from typing import Any
 
@@ -163,9 +163,20 @@ async def _invalid(_: Request, error: Exception) -> Response:
     if any(item["type"] == "json_invalid" for item in details):
         problem = Problem(title="Invalid request", status=400, detail="the body is not JSON", request_id=request_id())
         return _respond(problem)
-    fields = tuple(_field_error(item) for item in details[:20])
+    fields = tuple(_field_error(item) for item in _own_faults(details)[:20])
     detail = "; ".join(f"{item.field or 'body'}: {item.message}" for item in fields[:3])
     return _respond(Problem(title="Invalid request", status=422, detail=detail, errors=fields, request_id=request_id()))
+
+
+def _own_faults(details: Sequence[Any]) -> list[Any]:
+    """The errors without lists that are too short only because each of their items has a fault of its own."""
+    places = [item["loc"] for item in details]
+    return [
+        item
+        for item in details
+        if item["type"] != "too_short"
+        or not any(len(place) > len(item["loc"]) and place[: len(item["loc"])] == item["loc"] for place in places)
+    ]
 
 
 def _field_error(item: dict[str, Any]) -> FieldError:
