@@ -169,7 +169,7 @@ def choose_precision(settings: GeneratorSettings, arguments: Arguments) -> Preci
     """The number format for this machine.
 
     Raises:
-        GeneratorError: int8 is asked for, and the model was not prepared so.
+        GeneratorError: int8 is asked for, and the model was not prepared so, or the CPU cannot compute it.
     """
     name, _ = _base(settings, arguments)
     said = str(arguments.get("dtype", OPEN))
@@ -177,6 +177,9 @@ def choose_precision(settings: GeneratorSettings, arguments: Arguments) -> Preci
     # Activations beside int8 weights, and all of a model without them.
     dtype = said if said != OPEN else "bfloat16" if computes_bf16(isa) else "float32"
     if settings.precision == "int8":
+        if _in_one_process(arguments) and not computes_int8(isa):
+            # Pairs of products are added in 16 bits there, which they do not fit.
+            raise GeneratorError(f"this CPU ({isa}) has no VNNI: products of int8 overflow, take fp32 or auto")
         if not _is_model(_folder(settings, name + INT8)):
             raise GeneratorError(
                 f"{name} has no int8 weights: run `python -m services.generator prepare --int8 {name}`"

@@ -23,7 +23,7 @@ from rich.table import Table
 
 from services.generator.launch import command
 from services.generator.settings import GeneratorSettings
-from services.kit.cpu import IsaLimit, computes_bf16, instruction_set
+from services.kit.cpu import IsaLimit, computes_bf16, computes_int8, instruction_set
 from tests.bench.cpu import NEW_TOKENS, VOCABULARY, ours
 from tests.load.restart import ready
 from tests.ports import free_port
@@ -76,6 +76,9 @@ async def main() -> int:
     for isa in options.isa or limits:
         for precision in options.precision or ("int8", "fp32", "bf16"):
             if precision == "bf16" and not computes_bf16(instruction_set(isa)) and not options.precision:
+                continue
+            if precision == "int8" and not computes_int8(instruction_set(isa)):
+                console.print(f"{isa}, int8: its products would overflow")
                 continue
             console.print(f"{isa}, {precision} ...")
             # The newest is this CPU as it is, without a mask.

@@ -9,6 +9,7 @@ import pytest
 
 from services.generator.launch import command
 from services.generator.settings import PLUGIN, GeneratorSettings
+from services.kit.cpu import computes_int8, instruction_set, library_limits
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -17,7 +18,8 @@ pytestmark = pytest.mark.e2e
 
 def in_vllm(*argv: str) -> str:
     interpreter = str(GeneratorSettings().interpreter.absolute())
-    env = {**os.environ, "PYTHONPATH": f"{PLUGIN}:{ROOT}", "VLLM_PLUGINS": "", "VLLM_LOGGING_LEVEL": "ERROR"}
+    limits = library_limits(GeneratorSettings().cpu_isa)
+    env = {**os.environ, **limits, "PYTHONPATH": f"{PLUGIN}:{ROOT}", "VLLM_PLUGINS": "", "VLLM_LOGGING_LEVEL": "ERROR"}
     run = subprocess.run(  # noqa: S603 - our own arguments
         (interpreter, "-W", "ignore", *argv), env=env, cwd=ROOT, capture_output=True, text=True, timeout=110
     )
@@ -85,7 +87,12 @@ def test_a_large_vocabulary_in_int8_gives_the_products_of_its_weights() -> None:
         "step = w.abs().amax(1, keepdim=True).clamp(min=1e-8) / 127; rounded = (w / step).round() * step;"
         "print(json.dumps([[float((p(r) - r @ m.T).abs().max()) for m in (w, rounded)] for r in (x, x[0, :1])]))"
     )
+    exact = computes_int8(instruction_set(GeneratorSettings().cpu_isa))
     for to_weights, to_rounded in json.loads(in_vllm("-c", code).splitlines()[-1]):
+        if not exact:
+            # Why the launcher refuses int8 on such a CPU.
+            assert to_rounded > 2
+            continue
         # What is left is the rounding of weights; that of x, at 15 bits, is hundreds of times smaller.
         assert to_rounded < 0.05 < to_weights < 2
 

@@ -88,7 +88,7 @@ def test_two_busy_processes_on_two_cores_do_not_spin(tmp_path: Path) -> None:
         (Isa.AMX, True, "auto", "int8", "float32", "the fastest on this CPU (amx)"),
         (Isa.AVX2, True, "bf16", "bf16", "bfloat16", "as configured"),
         (Isa.AMX, True, "fp32", "fp32", "float32", "as configured"),
-        (Isa.AVX2, True, "int8", "int8", "float32", "as configured"),
+        (Isa.AVX512_VNNI, True, "int8", "int8", "float32", "as configured"),
     ],
 )
 def test_the_number_format_follows_the_cpu_and_is_told(
@@ -168,6 +168,19 @@ def test_each_model_has_its_own_adapters(tmp_path: Path, monkeypatch: pytest.Mon
         assert argv[argv.index("--lora-modules") + 1 :] == expected
 
 
+def test_int8_is_refused_where_its_products_overflow(tmp_path: Path) -> None:
+    with_model(tmp_path)
+    with_model(tmp_path, "SmolLM2-135M-Instruct-int8")
+    with pytest.raises(GeneratorError, match=r"\(avx512\) has no VNNI"):
+        command(settings(tmp_path, precision="int8", cpu_isa="avx512"))
+
+
+@pytest.fixture
+def with_vnni(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(launch, "computes_int8", lambda _: True)
+
+
+@pytest.mark.usefixtures("with_vnni")
 def test_int8_that_was_not_prepared_names_the_command_that_makes_it(tmp_path: Path) -> None:
     with_model(tmp_path)
     with pytest.raises(GeneratorError, match=r"prepare --int8 HuggingFaceTB/SmolLM2-135M-Instruct"):
@@ -359,6 +372,7 @@ def test_vllm_sends_its_spans_where_it_is_told_and_nowhere_else(tmp_path: Path) 
     assert made.env["OTEL_EXPORTER_OTLP_TRACES_PROTOCOL"] == "http/protobuf"
 
 
+@pytest.mark.usefixtures("with_vnni")
 def test_the_plugin_is_told_how_a_model_was_smoothed(tmp_path: Path) -> None:
     with_model(tmp_path)
     model = with_model(tmp_path, "SmolLM2-135M-Instruct-int8")
