@@ -37,7 +37,7 @@ def put(folder: Path, name: str, content: dict[str, Any] | str) -> bytes:
     return text.encode()
 
 
-@pytest.fixture
+@pytest.fixture(autouse=True)
 def shipped(monkeypatch: pytest.MonkeyPatch) -> dict[str, Confidence]:
     models: dict[str, Confidence] = {"shipped": Confidence.model_validate(heads(0.2))}
     monkeypatch.setattr(confidence, "load", lambda: models)
