@@ -170,13 +170,9 @@ async def _invalid(_: Request, error: Exception) -> Response:
 
 def _own_faults(details: Sequence[Any]) -> list[Any]:
     """The errors without lists that are too short only because each of their items has a fault of its own."""
-    places = [item["loc"] for item in details]
-    return [
-        item
-        for item in details
-        if item["type"] != "too_short"
-        or not any(len(place) > len(item["loc"]) and place[: len(item["loc"])] == item["loc"] for place in places)
-    ]
+    # Prefixes in a set: a caller decides how many errors there are.
+    around = {item["loc"][:length] for item in details for length in range(len(item["loc"]))}
+    return [item for item in details if item["type"] != "too_short" or item["loc"] not in around]
 
 
 def _field_error(item: dict[str, Any]) -> FieldError:
