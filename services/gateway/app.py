@@ -13,7 +13,6 @@ from proto.answer import MIN_BUDGET_S, AnswerRequest, AnswerResponse, StageEvent
 from proto.base import Contract, FieldError, Readiness
 from proto.papers import PapersRequest, PapersResponse
 from services.gateway.answering import answer
-from services.gateway.calibration import ConfidenceHealth
 from services.gateway.health import Health, Services, answers_without
 from services.gateway.keys import KeyRing
 from services.gateway.mesh import Mesh
@@ -144,12 +143,6 @@ async def get_services(request: Request) -> Services:
     return await cast(State, request.scope["state"])["health"].services()
 
 
-def _confidence(mesh: Mesh, settings: GatewaySettings) -> ConfidenceHealth:
-    """What weighs the answers of the generator, as far as it has been asked what it serves."""
-    adapter = settings.web_answer_adapter if settings.web_answer_adapter in mesh.llm.served else ""
-    return mesh.calibration.health(mesh.llm.model, adapter, settings.caution)
-
-
 async def _ready(request: Request) -> Readiness:
     """The gateway is ready once it has started: it answers, degraded, without its services, and says which are away."""
     state = cast(State, request.scope["state"])
@@ -157,7 +150,7 @@ async def _ready(request: Request) -> Readiness:
     dependencies = await mesh.ready(allow_s=READY_S)
     details = (
         answers_without(name for name, ready in dependencies.items() if not ready),
-        _confidence(mesh, settings).detail,
+        mesh.weighing(settings).detail,
     )
     return Readiness(ready=True, service="gateway", detail="; ".join(filter(None, details)), dependencies=dependencies)
 
@@ -206,7 +199,7 @@ def create_app(
             )
             if settings.warm_up_s:
                 await warm_up(strategies[settings.default_strategy], mesh, settings, ready_s=READY_S)
-            if detail := _confidence(mesh, settings).detail:
+            if detail := mesh.weighing(settings).detail:
                 log.warning("confidence", detail=detail)
             yield cast(dict[str, Any], state)
 

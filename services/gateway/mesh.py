@@ -10,7 +10,7 @@ from proto.kg import KgExecuteRequest, KgRequest, KgResponse
 from proto.read import ReadRequest, ReadResponse
 from proto.rerank import RerankRequest, RerankResponse
 from proto.retrieve import RetrieveRequest, RetrieveResponse
-from services.gateway.calibration import Calibration
+from services.gateway.calibration import Calibration, ConfidenceHealth
 from services.gateway.pace import Pace
 from services.gateway.settings import GatewaySettings
 from services.kit.breaker import Breaker
@@ -63,6 +63,11 @@ class Mesh:
             pace=Pace(1 / settings.prefill_tokens_per_s, 1 / settings.decode_tokens_per_s),
             calibration=Calibration(settings.confidence_dir),
         )
+
+    def weighing(self, settings: GatewaySettings) -> ConfidenceHealth:
+        """What weighs the answers of the generator, as far as it has been asked what it serves."""
+        adapter = settings.web_answer_adapter if settings.web_answer_adapter in self.llm.served else ""
+        return self.calibration.health(self.llm.model, adapter, settings.caution)
 
     async def retrieve(self, request: RetrieveRequest, *, allow_s: float) -> RetrieveResponse:
         return await self.retriever.call("/retrieve", request, RetrieveResponse, allow_s=allow_s)

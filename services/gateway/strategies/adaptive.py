@@ -87,12 +87,10 @@ class Adaptive(Db3):
         }
 
     def describe(self, mesh: Mesh) -> str:
-        settings, llm = self.settings, mesh.llm
-        adapter = settings.web_answer_adapter if settings.web_answer_adapter in llm.served else ""
-        weighed = mesh.calibration.health(llm.model, adapter, settings.caution)
-        if not settings.abstain:
+        if not self.settings.abstain:
             return f"{self.summary} Abstention is switched off: every answer is given."
-        return f"{self.summary} {weighed.detail[:1].upper()}{weighed.detail[1:]}." if weighed.detail else self.summary
+        detail = mesh.weighing(self.settings).detail
+        return f"{self.summary} {detail[:1].upper()}{detail[1:]}." if detail else self.summary
 
     async def _knowledge(self, question: Question, run: Run, mesh: Mesh) -> Draft | None:
         """The graph's answer: by a rule where the facts are typed and the rule is certain, else read and weighed."""
