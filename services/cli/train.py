@@ -6,11 +6,12 @@ import os
 import sys
 import time
 from collections import Counter
+from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Literal, TypeVar
 
 import typer
-from pydantic import ValidationError
+from pydantic import BaseModel, ValidationError
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextColumn, TimeElapsedColumn
 from rich.text import Text
 
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
     from services.trainer import sft as training
     from services.trainer.dataset import Example
 
+AnyRecipe = TypeVar("AnyRecipe", bound=BaseModel)
 # oneDNN and torch keep what they made for each shape of a product, 1,024 of them by default: gigabytes, since hardly
 # any two batches are of one length. A batch has about forty shapes, the same in all layers.
 KEPT_SHAPES = {"ONEDNN_PRIMITIVE_CACHE_CAPACITY": "128", "LRU_CACHE_CAPACITY": "128"}
@@ -44,6 +46,22 @@ app.command()(questions)
 app.command()(prose)
 
 Task = Literal["answer", "kg-api"]
+
+
+def _set_libraries() -> None:
+    """For those that read their environment when torch is imported."""
+    # Threads that spin while they wait take the core that the others need to go on.
+    for name, value in {"OMP_WAIT_POLICY": "PASSIVE", **KEPT_SHAPES}.items():
+        os.environ.setdefault(name, value)
+
+
+def _recipe(kind: type[AnyRecipe], given: Mapping[str, object]) -> AnyRecipe:
+    """What was given of a recipe, its own defaults for the rest."""
+    try:
+        return kind.model_validate({key: value for key, value in given.items() if value is not None})
+    except ValidationError as error:
+        wrong = (f"{'.'.join(map(str, item['loc'])) or 'settings'}: {item['msg']}" for item in error.errors())
+        fail("; ".join(wrong), USAGE)
 
 
 @app.command()
@@ -77,9 +95,7 @@ def sft(
     threads: Annotated[int | None, typer.Option(help="Of the CPU.")] = None,
 ) -> None:
     """Teach an adapter (LoRA). A kill loses nothing but the steps since the last checkpoint: --resume goes on."""
-    # Read when torch is imported. Threads that spin while they wait take the core that the others need to go on.
-    for name, value in {"OMP_WAIT_POLICY": "PASSIVE", **KEPT_SHAPES}.items():
-        os.environ.setdefault(name, value)
+    _set_libraries()
     # torch and transformers take seconds to import, which no other command should wait for.
     from services.cli.scorers import scorer_of
     from services.trainer import adapter as adapters
@@ -105,11 +121,7 @@ def sft(
         "threads": threads,
         "time_limit_s": time_limit * 60 or None,
     }
-    try:
-        recipe = Recipe.model_validate({key: value for key, value in given.items() if value is not None})
-    except ValidationError as error:
-        wrong = (f"{'.'.join(map(str, item['loc'])) or 'settings'}: {item['msg']}" for item in error.errors())
-        fail("; ".join(wrong), USAGE)
+    recipe = _recipe(Recipe, given)
     path, name = _base(base, base_name)
     target = adapter or folder / "adapter"
     try:
@@ -171,8 +183,7 @@ def reader(
     threads: Annotated[int | None, typer.Option(help="Of the CPU.")] = None,
 ) -> None:
     """Teach the extractive reader. A kill loses nothing but the steps since the last checkpoint: --resume goes on."""
-    for name, value in {"OMP_WAIT_POLICY": "PASSIVE", **KEPT_SHAPES}.items():
-        os.environ.setdefault(name, value)
+    _set_libraries()
     from services.cli import labels as labelling
     from services.evaluator.settings import EvaluatorSettings
     from services.trainer import dataset, pairs
@@ -191,11 +202,7 @@ def reader(
         "threads": threads,
         "time_limit_s": minutes * 60 or None,
     }
-    try:
-        recipe = teaching.Recipe.model_validate({key: value for key, value in given.items() if value is not None})
-    except ValidationError as error:
-        wrong = (f"{'.'.join(map(str, item['loc'])) or 'settings'}: {item['msg']}" for item in error.errors())
-        fail("; ".join(wrong), USAGE)
+    recipe = _recipe(teaching.Recipe, given)
     target = weights or folder / "weights"
     try:
         teaching.check_target(target, folder)

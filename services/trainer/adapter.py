@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 
 from services.trainer import files
-from services.trainer.errors import BadModel, BadTarget
+from services.trainer.errors import BadModel
 from services.trainer.model import Learner, misfit
 
 CONFIG, TENSORS = "adapter_config.json", "adapter_model.safetensors"
@@ -27,11 +27,7 @@ def check_target(folder: Path, run: Path) -> None:
     Raises:
         BadTarget: the folder has no adapter's files, or the run lies in it.
     """
-    target = folder.resolve()
-    if run.resolve().is_relative_to(target):
-        raise BadTarget(f"{folder} would be replaced whole, and {run} lies in it: name another folder for the adapter")
-    if target.exists() and not (target / CONFIG).is_file():
-        raise BadTarget(f"{folder} would be replaced whole, and is no adapter: there is no {CONFIG} in it")
+    files.check_target(folder, run, marker=CONFIG, written="adapter", lack="is no adapter")
 
 
 def write(folder: Path, learner: Learner, tensors: dict[str, Tensor], others: dict[str, bytes]) -> None:

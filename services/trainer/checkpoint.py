@@ -7,7 +7,8 @@ wrong, but it cannot run anything.
 import json
 import re
 import shutil
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
@@ -107,6 +108,28 @@ def found(folder: Path) -> list[Path]:
     """The checkpoints of a folder, the oldest first; what a kill left half written is none."""
     named = [path for path in folder.glob("step-*") if _NAME.fullmatch(path.name)] if folder.is_dir() else []
     return sorted(path for path in named if (path / STATE).is_file() and (path / TENSORS).is_file())
+
+
+def goes_on(folder: Path, *, resume: bool) -> bool:
+    """Whether a run goes on from the checkpoints of a folder; it begins where there are none.
+
+    Raises:
+        BadCheckpoint: there are some, and the run is not to go on from them.
+    """
+    there = bool(found(folder))
+    if there and not resume:
+        raise BadCheckpoint(f"{folder} has checkpoints: go on with --resume, or choose another folder")
+    return there
+
+
+@contextmanager
+def without_denormals() -> Iterator[None]:
+    """Have values too small for a normal float be zero: they are worth nothing and cost a hundred times the time."""
+    torch.set_flush_denormal(True)
+    try:
+        yield
+    finally:
+        torch.set_flush_denormal(False)
 
 
 def last(folder: Path, on_bad: Callable[[str], None] = lambda _: None) -> Checkpoint:

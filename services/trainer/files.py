@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from services.trainer.errors import WriteFailed
+from services.trainer.errors import BadTarget, WriteFailed
 
 
 def write(path: Path, content: bytes) -> None:
@@ -22,6 +22,26 @@ def write(path: Path, content: bytes) -> None:
         _write_synced(partial, content)
         partial.replace(path)
         _sync_folder(path.parent)
+
+
+def check_target(folder: Path, run: Path, *, marker: str, written: str, lack: str) -> None:
+    """Refuse to replace, whole as it would be, what is not what is to be written.
+
+    Args:
+        run: the run's own folder, whose checkpoints must outlive the writing.
+        marker: the file that such a folder has.
+        written: what is written, and `lack` what a folder without the marker does, in words.
+
+    Raises:
+        BadTarget: the folder has no such file, or the run lies in it.
+    """
+    target = folder.resolve()
+    if run.resolve().is_relative_to(target):
+        raise BadTarget(
+            f"{folder} would be replaced whole, and {run} lies in it: name another folder for the {written}"
+        )
+    if target.exists() and not (target / marker).is_file():
+        raise BadTarget(f"{folder} would be replaced whole, and {lack}: there is no {marker} in it")
 
 
 def write_folder(path: Path, files: dict[str, bytes]) -> None:

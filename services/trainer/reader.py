@@ -44,8 +44,8 @@ from services.kit.reader import (
     shares,
 )
 from services.trainer import checkpoint, files, pairs
-from services.trainer.checkpoint import Checkpoint, Point, State, Stop
-from services.trainer.errors import BadCheckpoint, BadDataset, BadTarget, Diverged
+from services.trainer.checkpoint import Checkpoint, Point, State, Stop, without_denormals
+from services.trainer.errors import BadCheckpoint, BadDataset, Diverged
 from services.trainer.lora import quicken
 from services.trainer.pairs import Pair
 from services.trainer.schedule import progress, rate
@@ -314,15 +314,10 @@ def train(
     run = _Run(
         model, examples, encode(layout, held_out, recipe), recipe, folder / CHECKPOINTS, fixed, on_progress, began
     )
-    if resume and checkpoint.found(run.folder):
+    if checkpoint.goes_on(run.folder, resume=resume):
         run.restore()
-    elif checkpoint.found(run.folder):
-        raise BadCheckpoint(f"{run.folder} has checkpoints: go on with --resume, or choose another folder")
-    torch.set_flush_denormal(True)
-    try:
+    with without_denormals():
         stopped = run.go()
-    finally:
-        torch.set_flush_denormal(False)
     card = Card(base=fingerprint(base), made_from=pairs.sources(items))
     write(target, model, card)
     on_progress(Progress("measuring", 0, len(held_out)))
@@ -340,11 +335,7 @@ def check_target(folder: Path, run: Path) -> None:
     Raises:
         BadTarget: the folder has no reader's files, or the run lies in it.
     """
-    target = folder.resolve()
-    if run.resolve().is_relative_to(target):
-        raise BadTarget(f"{folder} would be replaced whole, and {run} lies in it: name another folder for the weights")
-    if target.exists() and not (target / CARD).is_file():
-        raise BadTarget(f"{folder} would be replaced whole, and holds no reader: there is no {CARD} in it")
+    files.check_target(folder, run, marker=CARD, written="weights", lack="holds no reader")
 
 
 def report(result: Result) -> list[str]:

@@ -15,10 +15,10 @@ from torch import Tensor
 from services.trainer import adapter, checkpoint, dataset
 from services.trainer.attention import sharing
 from services.trainer.batches import collate, common_prefix, epoch_batches
-from services.trainer.checkpoint import Checkpoint, Point, State, Stop
+from services.trainer.checkpoint import Checkpoint, Point, State, Stop, without_denormals
 from services.trainer.dataset import Example
 from services.trainer.encode import Encoded, encode
-from services.trainer.errors import BadCheckpoint, BadDataset, Diverged
+from services.trainer.errors import BadDataset, Diverged
 from services.trainer.measure import batch_loss, replies, validation_loss
 from services.trainer.model import Base, Learner, adapt, set_weights, weights
 from services.trainer.recipe import Recipe
@@ -212,16 +212,10 @@ def train(
         on_progress,
         began,
     )
-    if resume and checkpoint.found(run.folder):
+    if checkpoint.goes_on(run.folder, resume=resume):
         run.restore()
-    elif checkpoint.found(run.folder):
-        raise BadCheckpoint(f"{run.folder} has checkpoints: go on with --resume, or choose another folder")
-    # Values too small for a normal float are worth nothing and cost a hundred times the time.
-    torch.set_flush_denormal(True)
-    try:
+    with without_denormals():
         return run.go()
-    finally:
-        torch.set_flush_denormal(False)
 
 
 @dataclass(slots=True)
