@@ -13,7 +13,7 @@ import shutil
 import sys
 import zipfile
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from typing import TypeAlias
 
@@ -97,9 +97,7 @@ def prepare_large(
     made_from = hashlib.sha256(f"int8 {INT8_VERSION} of {size.source.sha256}".encode()).hexdigest()
     int8 = serves_int8(settings)
     # Around all of it: another run must not miss the weights that this one removes.
-    with locked(
-        cache / f"{size.name}.lock", lambda: reporter.log(f"waiting for another run that prepares {size.name}")
-    ):
+    with _alone(cache, size.name, size.name, reporter):
         target = models / f"{size.model}{INT8}"
         if int8 and not original and _is_ready(target, size.model, made_from, reporter, verify=verify):
             return False
@@ -133,7 +131,7 @@ def prepare_from_hub(
     """
     models = settings.models_dir.absolute()
     target, cache = models / name.rpartition("/")[2], models / ".cache"
-    with locked(cache / f"{target.name}.lock", lambda: reporter.log(f"waiting for another run that prepares {target}")):
+    with _alone(cache, target.name, target, reporter):
         if (target / "config.json").is_file() and read_manifest(target) is None:
             return False
         source = hashlib.sha256(f"hub {name}".encode()).hexdigest()
@@ -165,8 +163,7 @@ def prepare(
     """
     target = settings.models_dir.absolute() / source.model
     cache = settings.models_dir.absolute() / ".cache"
-    busy = f"waiting for another run that prepares {target}"
-    with locked(cache / f"{source.model}.lock", lambda: reporter.log(busy)):
+    with _alone(cache, source.model, target, reporter):
         if _is_ready(target, source.requirement, source.sha256, reporter, verify=verify):
             return False
         _check_disk(cache, source.model, source.disk_bytes)
@@ -203,7 +200,7 @@ def prepare_int8(
     if not (source / "config.json").is_file():
         raise GeneratorError(f"{source} holds no model")
     target, cache = models / f"{source.name}{INT8}", models / ".cache"
-    with locked(cache / f"{target.name}.lock", lambda: reporter.log(f"waiting for another run that prepares {target}")):
+    with _alone(cache, target.name, target, reporter):
         weights = sorted(source.glob("*.safetensors"))
         made_from = made_from or _checksum(source, weights, reporter)
         if _is_ready(target, source.name, made_from, reporter, verify=verify):
@@ -231,6 +228,11 @@ def _remove(model: Path, cache: Path) -> None:
         shutil.rmtree(gone, ignore_errors=True)
         model.rename(gone)
         shutil.rmtree(gone)
+
+
+def _alone(cache: Path, name: str, prepared: Path | str, reporter: Reporter) -> AbstractContextManager[None]:
+    """No other run prepares the same within the block; whoever waits says for what."""
+    return locked(cache / f"{name}.lock", lambda: reporter.log(f"waiting for another run that prepares {prepared}"))
 
 
 @contextmanager
