@@ -11,7 +11,7 @@ import json
 import os
 import pathlib
 import random
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from tests.bench.corpus import articles, squad_questions
@@ -22,13 +22,7 @@ COLLECTION = "eval-articles"
 def records(root: pathlib.Path, count: int, seed: int) -> Iterator[dict[str, Any]]:
     """Questions in an order of their own, half of each kind."""
     rows = list(squad_questions(root))
-    rng = random.Random(seed)
-    chosen = []
-    for impossible in (False, True):
-        kind = [row for row in rows if row["is_impossible"] == impossible]
-        chosen += rng.sample(kind, min(count // 2, len(kind)))
-    rng.shuffle(chosen)
-    for row in chosen:
+    for row in half_of_each(rows, lambda row: not row["is_impossible"], count, seed):
         answers = list(dict.fromkeys(row["answers"]))
         yield {
             "id": row["id"],
@@ -38,6 +32,28 @@ def records(root: pathlib.Path, count: int, seed: int) -> Iterator[dict[str, Any
             "label_kind": "idk" if row["is_impossible"] else "answer",
             "answers": [] if row["is_impossible"] else answers,
         }
+
+
+def half_of_each(
+    rows: Sequence[dict[str, Any]], answerable: Callable[[dict[str, Any]], bool], count: int, seed: int
+) -> list[dict[str, Any]]:
+    """So many rows in an order of their own, half of them answerable, where there are enough of each."""
+    rng = random.Random(seed)
+    chosen = []
+    for wanted in (True, False):
+        kind = [row for row in rows if answerable(row) == wanted]
+        chosen += rng.sample(kind, min(count // 2, len(kind)))
+    rng.shuffle(chosen)
+    return chosen
+
+
+def save(folder: pathlib.Path, documents: Sequence[dict[str, str]], asked: Sequence[dict[str, Any]]) -> None:
+    """Write both files, and say so."""
+    folder.mkdir(parents=True, exist_ok=True)
+    for name, lines in (("articles", documents), ("questions", asked)):
+        path = folder / f"{name}.jsonl"
+        path.write_text("".join(json.dumps(line, ensure_ascii=False) + "\n" for line in lines), encoding="utf-8")
+        print(path, len(lines), "lines")
 
 
 def main() -> None:
@@ -53,12 +69,7 @@ def main() -> None:
     root = pathlib.Path(place)
     told = articles(root)
     documents = [{"id": title, "title": title.replace("_", " "), "text": text} for title, text in told.items()]
-    asked = list(records(root, args.count, args.seed))
-    args.out.mkdir(parents=True, exist_ok=True)
-    for name, lines in (("articles", documents), ("questions", asked)):
-        path = args.out / f"{name}.jsonl"
-        path.write_text("".join(json.dumps(line) + "\n" for line in lines))
-        print(path, len(lines), "lines")
+    save(args.out, documents, list(records(root, args.count, args.seed)))
 
 
 if __name__ == "__main__":

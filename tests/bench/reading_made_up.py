@@ -11,9 +11,10 @@ was taught on the file knows its passages: ask it about passages of another seed
 import argparse
 import json
 import pathlib
-import random
 from collections.abc import Iterator, Sequence
 from typing import Any
+
+from tests.bench.reading import half_of_each, save
 
 COLLECTION = "eval-made-up"
 SAMPLE = pathlib.Path("services/trainer/data/prose/sample.jsonl")
@@ -34,13 +35,7 @@ def documents(items: Sequence[dict[str, Any]]) -> list[dict[str, str]]:
 
 def records(items: Sequence[dict[str, Any]], count: int, seed: int) -> Iterator[dict[str, Any]]:
     """Questions in an order of their own, half of each kind."""
-    rng = random.Random(seed)
-    chosen = []
-    for answerable in (True, False):
-        kind = [item for item in items if bool(item["answer"]) == answerable]
-        chosen += rng.sample(kind, min(count // 2, len(kind)))
-    rng.shuffle(chosen)
-    for item in chosen:
+    for item in half_of_each(items, lambda item: bool(item["answer"]), count, seed):
         yield {
             "id": item["id"],
             "query": item["question"],
@@ -59,11 +54,7 @@ def main() -> None:
     parser.add_argument("--seed", type=int, default=3)
     args = parser.parse_args()
     items = read(args.prose if args.prose.exists() else SAMPLE)
-    args.out.mkdir(parents=True, exist_ok=True)
-    for name, lines in (("articles", documents(items)), ("questions", list(records(items, args.count, args.seed)))):
-        path = args.out / f"{name}.jsonl"
-        path.write_text("".join(json.dumps(line, ensure_ascii=False) + "\n" for line in lines), encoding="utf-8")
-        print(path, len(lines), "lines")
+    save(args.out, documents(items), list(records(items, args.count, args.seed)))
 
 
 if __name__ == "__main__":
