@@ -66,11 +66,24 @@ class Learner:
         return cast(PreTrainedModel, self.adapted.get_base_model())
 
 
+def number_format(model: str, *, threads: int = 0) -> tuple[torch.device, torch.dtype, str]:
+    """The device and the number format that a model trains in, and why.
+
+    On a GPU bf16, which keeps the range of fp32, or fp32 where it computes no bf16; on a CPU bf16 where a short
+    measurement says that it pays, else fp32.
+    """
+    choice = choose_precision(model=model, threads=threads)
+    device = torch.device(choice.device)
+    if device.type == "cpu":
+        return device, choice.torch_dtype, f"{choice.dtype}: {choice.reason}"
+    dtype = torch.bfloat16 if torch.cuda.is_bf16_supported() else torch.float32
+    return device, dtype, str(dtype).removeprefix("torch.")
+
+
 def load(path: Path | str, *, name: str, threads: int = 2) -> Base:
     """Read a base model.
 
-    On CUDA the weights are 4 bits wide where bitsandbytes is installed (db3, section 2.4), else bf16; on a CPU bf16
-    where a short measurement says that it pays, else fp32.
+    On CUDA the weights are 4 bits wide where bitsandbytes is installed (db3, section 2.4); else see `number_format`.
 
     Args:
         path: its folder, or a name that is in the hub's cache; no hub is asked.
@@ -80,22 +93,16 @@ def load(path: Path | str, *, name: str, threads: int = 2) -> Base:
     Raises:
         BadModel: it cannot be read.
     """
-    choice = choose_precision(model=str(path), threads=threads)
-    device = torch.device(choice.device)
+    device, dtype, reason = number_format(str(path), threads=threads)
     options: dict[str, Any] = {}
-    if device.type == "cpu":
-        dtype, reason = choice.torch_dtype, f"{choice.dtype}: {choice.reason}"
-    else:
-        dtype = torch.bfloat16 if torch.cuda.is_bf16_supported() else torch.float32
-        reason = str(dtype).removeprefix("torch.")
-        if importlib.util.find_spec("bitsandbytes"):
-            from transformers import BitsAndBytesConfig
+    if device.type != "cpu" and importlib.util.find_spec("bitsandbytes"):
+        from transformers import BitsAndBytesConfig
 
-            options["quantization_config"] = BitsAndBytesConfig(  # type: ignore[no-untyped-call]
-                load_in_4bit=True, bnb_4bit_quant_type="nf4", bnb_4bit_compute_dtype=dtype
-            )
-            options["device_map"] = {"": device}
-            reason = f"nf4, computed in {reason}"
+        options["quantization_config"] = BitsAndBytesConfig(  # type: ignore[no-untyped-call]
+            load_in_4bit=True, bnb_4bit_quant_type="nf4", bnb_4bit_compute_dtype=dtype
+        )
+        options["device_map"] = {"": device}
+        reason = f"nf4, computed in {reason}"
     # Its bar would stand between ours.
     disable_progress_bar()  # type: ignore[no-untyped-call]
     try:

@@ -47,6 +47,7 @@ from services.trainer import checkpoint, files, pairs
 from services.trainer.checkpoint import Checkpoint, Point, State, Stop, without_denormals
 from services.trainer.errors import BadCheckpoint, BadDataset, Diverged
 from services.trainer.lora import quicken
+from services.trainer.model import number_format
 from services.trainer.pairs import Pair
 from services.trainer.schedule import progress, rate
 from services.trainer.score import answer_words, token_f1
@@ -157,7 +158,7 @@ class Model(torch.nn.Module):
 
     def forward(self, windows: Sequence[Window]) -> Tensor:
         """The head's values, shape (windows, longest, 3)."""
-        ids, mask, types = (torch.from_numpy(part) for part in padded(windows))
+        ids, mask, types = (torch.from_numpy(part).to(self.head.weight.device) for part in padded(windows))
         states = self.encoder(input_ids=ids, attention_mask=mask, token_type_ids=types).last_hidden_state
         values: Tensor = self.head(states.float())
         return values
@@ -172,7 +173,8 @@ class Model(torch.nn.Module):
         if self.full:
             now = dict(self.encoder.named_parameters())
             for name, before in self.before.items():
-                left, values, right = torch.linalg.svd(now[name].detach() - before, full_matrices=False)
+                change = now[name].detach().cpu() - before
+                left, values, right = torch.linalg.svd(change, full_matrices=False)
                 root = values[: self.rank].sqrt()
                 plain = name.removesuffix(".weight")
                 found[f"{plain}.a"] = (root[:, None] * right[: self.rank]).half()
@@ -247,6 +249,7 @@ def loss(model: Model, batch: Sequence[Example]) -> Tensor:
         torch.stack([pad(flags, (0, longest - len(flags))) for flags in side])
         for side in ([example.opens for example in batch], [example.closes for example in batch])
     )
+    opens, closes = opens.to(values.device), closes.to(values.device)
     begin = values[:, :, START].masked_fill(~opens, IMPOSSIBLE)
     end = pad(values[:, :, END].masked_fill(~closes, IMPOSSIBLE), (0, MAX_SPAN_TOKENS - 1), value=IMPOSSIBLE)
     spans = begin[:, :, None] + end.unfold(1, MAX_SPAN_TOKENS, 1)
@@ -255,7 +258,7 @@ def loss(model: Model, batch: Sequence[Example]) -> Tensor:
         0 if example.span is None else 1 + example.span[0] * MAX_SPAN_TOKENS + example.span[1] - example.span[0]
         for example in batch
     ]
-    return cross_entropy(every, torch.tensor(targets))
+    return cross_entropy(every, torch.tensor(targets, device=every.device))
 
 
 def batches(examples: Sequence[Example], size: int, *, seed: int, epoch: int) -> list[list[Example]]:
@@ -304,8 +307,8 @@ def train(
         raise BadDataset(f"of {len(items)} pairs too few are left to learn from or to measure by: give more")
     if recipe.threads:
         torch.set_num_threads(recipe.threads)
-    dtype = choose_precision("auto", model=str(base), device="cpu", threads=recipe.threads).torch_dtype
-    model = Model(base, recipe, dtype)
+    device, dtype, _ = number_format(str(base), threads=recipe.threads)
+    model = Model(base, recipe, dtype).to(device)
     fixed: dict[str, JsonValue] = {
         "base": fingerprint(base),
         "data": pairs.fingerprint(items),
