@@ -1,4 +1,4 @@
-"""Questions about a model's prose as the gateway asks them: what tells it among other passages, or nothing that does."""
+"""Questions about a model's prose as the gateway asks them: with the passage among others, or without it."""
 
 import random
 from collections.abc import Iterator, Sequence
@@ -21,9 +21,10 @@ DOMAIN = "open"
 SHARE = 0.6
 # Of the prose so much is answered; of what is answered so much is asked again where its passage was not found.
 ANSWERED, NOT_FOUND = 0.57, 0.15
-# All passages of a prompt, 100 to 900 tokens, and how many stand around the question's own.
-CHARS = (440, 3_900)
+# All passages of a prompt with their titles and fences, and how many stand around the question's own.
+CHARS = (440, answers.MAX_CHARS)
 AROUND = (0, 6)
+FENCE_CHARS = 36
 # What is left of a prompt's length is filled by the beginning of one more passage, if it is so long.
 MIN_REST = 120
 # Of the others so many share words with the question, of the nearest by BM25; the rest is any.
@@ -111,19 +112,22 @@ class _Shelf:
 
     def record(self, voice: Voice, pair: Pair, *, found: bool) -> Record:
         """A question with its passages, best first; without its own where that was not found."""
-        room = voice.between(*CHARS) - (len(pair.passage) if found else 0)
+        titled = voice.chance(TITLED)
+        room = voice.between(*CHARS) - (_size(pair, titled=titled) if found else 0)
         others = self._others(voice, pair, voice.between(*AROUND) + (0 if found else 1))
         shown: list[tuple[str, str]] = []
         rest: list[tuple[str, str]] = []
         for other in others:
-            if len(other.passage) > room:
+            over = _size(other, titled=titled) - room
+            if over > 0:
                 # As the gateway does: the last one is shortened to fit.
-                rest = [(other.title, other.passage[:room].rstrip())] if room >= MIN_REST else []
+                text = other.passage[: max(0, len(other.passage) - over)].rstrip()
+                rest = [(other.title, text)] if len(text) >= MIN_REST else []
                 break
             shown.append((other.title, other.passage))
-            room -= len(other.passage)
+            room = -over
         if found:
-            place = 0 if voice.chance(FIRST) else voice.between(0, len(shown))
+            place = 0 if not shown or voice.chance(FIRST) else voice.between(1, len(shown))
             shown.insert(place, (pair.title, pair.passage))
         shown += rest
         titles, passages = zip(*shown, strict=True)
@@ -137,7 +141,7 @@ class _Shelf:
             answer=answer or UNKNOWN,
             pattern=f"reading.{_way(pair) if found else 'lost'}",
             passages=passages,
-            titles=titles if voice.chance(TITLED) else (),
+            titles=titles if titled else (),
             support=(answer,) if answer else (),
             group=f"prose:{brief(pair)}",
         )
@@ -172,6 +176,11 @@ class _Shelf:
             and not (said and said in text.lower())
             and not (named and all(name in text for name in named))
         )
+
+
+def _size(pair: Pair, *, titled: bool) -> int:
+    """Characters that a passage takes in a prompt."""
+    return len(pair.passage) + FENCE_CHARS + (len(pair.title) if titled else 0)
 
 
 def _typed(voice: Voice, question: str) -> str:
