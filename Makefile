@@ -156,8 +156,8 @@ eval-baseline: up ## Measure naive-rag and db3 and keep their reports; MODEL=nam
 eval-calculator: setup ## Measure the calculator on TAT-QA; needs CRAGMESH_EVAL_DATA, ARGS="--generator URL".
 	$(BIN)/python -m tests.bench.calculator $(ARGS)
 
-train-data: setup ## Make up training data in out/train: answers and programs.
-	$(BIN)/cragmesh train synthesise --task answer
+train-data: setup ## Make up training data in out/train: answers and programs; PROSE=file of `cragmesh train prose`.
+	$(BIN)/cragmesh train synthesise --task answer $(if $(PROSE),--prose "$(PROSE)")
 	$(BIN)/cragmesh train synthesise --task kg-api
 
 # On two idle cores at most 40 and 25 minutes; ARGS="--resume" goes on after a kill.

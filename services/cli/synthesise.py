@@ -23,15 +23,27 @@ def synthesise(
     seed: Annotated[int, typer.Option(min=0, help="The same seed makes the same file.")] = 0,
     to: Annotated[Path | None, typer.Option("--out", help="File to write; out/train/TASK.jsonl by default.")] = None,
     show: Annotated[int, typer.Option(min=0, help="Print so many examples instead of writing a file.")] = 0,
+    prose: Annotated[
+        Path | None, typer.Option(help="A file of `cragmesh train prose`, to ask about in answer's examples.")
+    ] = None,
+    prose_share: Annotated[
+        float, typer.Option(min=0, max=1, help="Of the examples so many are about prose, as far as the file reaches.")
+    ] = 0.6,
 ) -> None:
     """Make up questions with facts, answers and programs to learn from; none of them comes from a benchmark."""
     from services.trainer import dataset
-    from services.trainer.errors import WriteFailed
+    from services.trainer.errors import BadDataset, WriteFailed
 
     if task not in TASKS:
         raise typer.BadParameter(f"{task!r} is none of {', '.join(TASKS)}", param_hint="--task")
+    if prose and task != "answer":
+        raise typer.BadParameter("is for --task answer", param_hint="--prose")
+    try:
+        made = examples(task, show or count, seed, prose=prose, prose_share=prose_share)
+    except BadDataset as error:
+        fail(str(error), PROBLEM)
     if show:
-        for example in examples(task, show, seed):
+        for example in made:
             write(
                 f"{example.messages[-1].content}\n=> {example.completion}   [{example.kind}, {example.question_type}]\n"
             )
@@ -39,13 +51,15 @@ def synthesise(
     path = to or FOLDER / f"{task}.jsonl"
     types: Counter[str] = Counter()
     domains: Counter[str] = Counter()
+    sources: Counter[str] = Counter()
     with Progress(console=err, transient=True) as progress:
         bar = progress.add_task(f"making up {task}", total=count)
 
         def counted() -> Iterator[Any]:
-            for number, example in enumerate(examples(task, count, seed), 1):
+            for number, example in enumerate(made, 1):
                 types[example.question_type] += 1
                 domains[example.domain] += 1
+                sources[example.source] += 1
                 if number % UPDATE_EVERY == 0:
                     progress.update(bar, completed=number)
                 yield example
@@ -55,7 +69,12 @@ def synthesise(
         except WriteFailed as error:
             fail(str(error), PROBLEM)
     table = Table("what", "shares", title=f"{task}: {sum(kinds.values()):,} examples, seed {seed}")
-    for name, counts in (("kind", kinds), ("question type", types), ("domain", domains)):
+    for name, counts in (
+        ("kind", kinds),
+        ("question type", types),
+        ("domain", domains),
+        ("source", sources),
+    ):
         table.add_row(name, ", ".join(f"{key} {number / count:.1%}" for key, number in counts.most_common()))
     out.print(table)
     write(str(path))
@@ -90,21 +109,41 @@ def write_questions(to: Path, count: int, seed: int) -> None:
     files.write(to.parent, {to.name: text.encode()})
 
 
-def examples(task: str, count: int, seed: int) -> Iterator[Any]:
-    """`Example`s of a subtask, in the order in which they are made up."""
-    return TASKS[task](count, seed)
+def examples(task: str, count: int, seed: int, *, prose: Path | None = None, prose_share: float = 0.0) -> Iterator[Any]:
+    """`Example`s of a subtask, in the order in which they are made up.
+
+    Args:
+        prose: of `answer`, a file of `cragmesh train prose` that a share of them is about.
+
+    Raises:
+        BadDataset: the file cannot be read, or gives nothing to learn from.
+    """
+    if task != "answer":
+        return _programs(count, seed)
+    return _answers(_records(count, seed, prose, prose_share), seed)
 
 
-def _answers(count: int, seed: int) -> Iterator[Any]:
+def _records(count: int, seed: int, prose: Path | None, share: float) -> Iterator[Any]:
+    from services.trainer import pairs
+    from services.trainer.synthesise import answers
+    from services.trainer.synthesise.reading import records
+
+    if not (prose and round(count * share)):
+        return answers.generate(count, seed)
+    return records.mingled(records.generate(pairs.read([prose]), round(count * share), seed), count, seed)
+
+
+def _answers(records: Iterator[Any], seed: int) -> Iterator[Any]:
     from services.gateway import prompts
     from services.gateway.evidence import Evidence
     from services.gateway.steps.generate import TAUGHT_PROMPT, chat
     from services.trainer.dataset import Example, Turn
-    from services.trainer.synthesise import answers
 
     prompt = prompts.load(TAUGHT_PROMPT)
-    for number, record in enumerate(answers.generate(count, seed)):
-        evidence = [Evidence(text, page) for page, text in enumerate(record.passages)]
+    for number, record in enumerate(records):
+        titles = record.titles or ("",) * len(record.passages)
+        named = zip(record.passages, titles, strict=True)
+        evidence = [Evidence(text, page, page_name=title) for page, (text, title) in enumerate(named)]
         messages = chat(prompt, record.query, record.query_time, evidence)
         yield Example(
             id=f"answer-{seed}-{number:06d}",
@@ -114,8 +153,9 @@ def _answers(count: int, seed: int) -> Iterator[Any]:
             domain=record.domain,
             kind=record.kind,
             question_type=record.question_type,
-            source=f"synthetic:{seed}",
+            source=f"{'prose' if record.pattern.startswith('reading.') else 'synthetic'}:{seed}",
             query=record.query,
+            group=record.group,
         )
 
 
@@ -149,4 +189,4 @@ def _programs(count: int, seed: int) -> Iterator[Any]:
                     return
 
 
-TASKS = {"answer": _answers, "kg-api": _programs}
+TASKS = ("answer", "kg-api")

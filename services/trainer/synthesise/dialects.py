@@ -48,7 +48,7 @@ def sheet(v: Voice, style: Style, kind: str, who: str, pairs: Sequence[tuple[str
             facts = "; ".join(f"the {named(what, style)} is {value}" for what, value in pairs)
             return v.pick(
                 (
-                    f"<{kind.capitalize()}> '{who}', the details are: {facts};",
+                    f"{who} ({kind}): {facts}.",
                     f"{kind} {who}: {facts}.",
                     f"{who}, what is known of it: {facts}.",
                 )
@@ -68,11 +68,11 @@ def sheet(v: Voice, style: Style, kind: str, who: str, pairs: Sequence[tuple[str
 
 
 def rows(v: Voice, heads: Sequence[str], body: Sequence[Sequence[object]]) -> str:
-    """A table, as Markdown, as tuples with the format said before, or as dictionaries."""
+    """A table, as Markdown, as tuples after the names of their places, or as dictionaries."""
     match v.weighted({"tuples": 2.0, "table": 1.0, "dicts": 1.0, "lines": 1.0}):
         case "tuples":
-            said = v.pick(("(each one is ({}))", "(format: {})", "as ({})")).format(", ".join(heads))
-            return f"{said}: {[tuple(row) for row in body]}"
+            columns = v.pick((" [{}]", ", columns {}", ", each with {}")).format(", ".join(heads))
+            return f"{columns}: {[tuple(row) for row in body]}"
         case "table":
             lines = [f"| {' | '.join(heads)} |", "|" + "---|" * len(heads)]
             return "\n" + "\n".join([*lines, *(f"| {' | '.join(map(str, row))} |" for row in body)])

@@ -576,7 +576,7 @@ def window(v: Voice, n: Names) -> Record:
         )
         return unknown(query, when, DOMAIN, "aggregation", (found,))
     if case == "foreign":
-        found = f"the {field} {price} of {who} between {span} (as date: amount): {values}"
+        found = f"the {field} {price} of {who}, day by day between {span}: {values}"
         query = v.typed(
             v.ask(
                 (
@@ -617,13 +617,13 @@ def _up_or_down(
     how = "Close price > Open price" if up else "Open price > Close price"
     found = v.pick(
         (
-            f"the date when {who} {how} are {shown_days}",
+            f"{who} on {shown_days}: {how}",
             f"{who}: days with {how}: {shown_days}",
             f"days when {who} closed {'higher' if up else 'lower'} than it opened: {listed(shown_days)}",
         )
     )
     if details:
-        found += f" The details are: {details}"
+        found += f" Prices: {details}"
     way = "[higher|up]" if up else "[lower|down]"
     count = v.chance(0.35)
     if count:
@@ -705,19 +705,19 @@ def dividends(v: Voice, n: Names) -> Record:
     paid = [(show(day, style), round(amount * (1 + 0.02 * i), 3)) for i, day in enumerate(days)]
     found = v.pick(
         (
-            f"{count} records about {name} of {who}, by date: ",
-            f"{name} of {who}, {count} entries ",
-            f"Dividends of {who} ({count}) ",
+            f"{who}, {name}, paid {count} times, the oldest first",
+            f"{name} of {who}, {count} entries",
+            f"Dividends of {who} ({count})",
         )
     )
     found += dialects.rows(v, ("date", "amount"), paid)
     none = v.pick(
         (
-            f"0 records about {name} of {who}, by date (as (date, amount)): [].",
-            f"0 records about {name} of {who}: []",
+            f"{name} of {who}: none on file.",
+            f"{name} of {who}, 0 entries",
             f"{who} has paid no dividends.",
             f"Number of dividends of {who}: 0.",
-            f"0 records about {name} of {who} that [last time are (format: (date, amount)): [].",
+            f"{who}, {name}: the list is empty",
         )
     )
     case = v.weighted(

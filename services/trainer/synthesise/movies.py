@@ -377,7 +377,7 @@ def premise(v: Voice, n: Names) -> Record:
             )
             found = v.pick(
                 (
-                    f"the number of movies with {person}, {other} is 0, none fits the conditions.",
+                    f"{person} and {other} have no film in common.",
                     f"number of films in which {person} and {other} both acted: 0",
                     f"Number of films with {person} and {other}: 0.",
                 )
@@ -393,10 +393,7 @@ def premise(v: Voice, n: Names) -> Record:
             )
             found = v.pick(
                 (
-                    (
-                        f"the number of movies acted by {person} is 0 with the year "
-                        f"{max(year, when.year + 1)}; they are: []."
-                    ),
+                    f"{person}, films of {max(year, when.year + 1)}: none.",
                     f"Number of films with {person} ({max(year, when.year + 1)}): 0.",
                 )
             )
@@ -466,7 +463,7 @@ def premise(v: Voice, n: Names) -> Record:
             found = v.pick(
                 (
                     f"{one.title}: a crew of 0, none of it {person}",
-                    f"the number of movies directed by {person} is 0, they are.",
+                    f"{person} has not directed a film.",
                     f"the director name of {one.title} is {other}",
                 )
             )
@@ -568,8 +565,8 @@ def oscar_of_year(v: Voice, n: Names) -> Record:
     def fact(y: int, c: str, full: dict[str, object]) -> str:
         return v.pick(
             (
-                f"The {key} of the {y} Oscar winner for {c} is (are) {full[key]}. The details are {full}",
-                f"The {key} of the {y} Oscar winner for {c} is {full[key]}. details: {full}",
+                f"Oscar for {c}, {y}, {key}: {full[key]}. The entry: {full}",
+                f"In {y} the Oscar for {c} went to {full[key]}. {full}",
                 f'Winners ({y}): {full["name"]} won the Oscar for {c} with "{full["film"]}".',
                 f"{y} Academy Awards, {c}: {full['film']} ({full['name']})",
                 f"the {c} Oscar of {y} went to {full[key]}",
@@ -592,7 +589,7 @@ def oscar_of_year(v: Voice, n: Names) -> Record:
     if case == "empty":
         found = v.pick(
             (
-                f"The {key} of the {year} Oscar winner for {short} is (are) None.",
+                f"Oscar for {short}, {year}, {key}: None.",
                 "[]",
                 f"No Oscar for {short} in {year} is known.",
                 f"there is no record of the {year} Oscar for {short}",
@@ -601,14 +598,14 @@ def oscar_of_year(v: Voice, n: Names) -> Record:
     elif case == "year":
         other = year + v.pick((-9, -3, -2, -1, 1, 2, 5))
         found = (
-            f"The {key} of the {other} Oscar winner for {short} is (are) {answer}. The "
-            f"details are { ({**details, 'year_ceremony': other, 'ceremony': other - 1928}) }"
+            f"Oscar for {short}, {other}, {key}: {answer}. The entry: "
+            f"{ ({**details, 'year_ceremony': other, 'ceremony': other - 1928}) }"
         )
     else:
         _, other_official, other_short, _ = v.pick([c for c in CATEGORIES if c[1] != official])
         found = (
-            f"The {key} of the {year} Oscar winner for {other_short} is (are) {answer}. The "
-            f"details are { ({**details, 'category': other_official}) }"
+            f"Oscar for {other_short}, {year}, {key}: {answer}. The entry: "
+            f"{ ({**details, 'category': other_official}) }"
         )
     return unknown(query, when, DOMAIN, "simple_w_condition", (found,))
 
@@ -624,12 +621,12 @@ def oscars_of_one(v: Voice, n: Names) -> Record:
     won = v.chance(0.75)
     verb, label = ("won", "winner") if won else ("was nominated for", "nominee")
     lines = [
-        f"{who if person else p} {verb} oscar {c} in the movie: {p if person else who}."
+        f"{who if person else p} {verb} the Oscar for {c}, with {p if person else who}."
         for c, p in zip(categories, partners, strict=True)
     ]
     found = v.pick(
         (
-            f"Oscar {label} with {who}: {count} of them. the details are " + "\n ".join(lines),
+            f"{who}, {count} times Oscar {label}:\n" + "\n".join(lines),
             f"{who}: {count} Oscar {label} entries. " + " ".join(lines),
             f"Number of Oscars {verb} by {who}: {count}. "
             + "; ".join(f"{c} ({p})" for c, p in zip(categories, partners, strict=True))
@@ -682,7 +679,7 @@ def oscars_of_one(v: Voice, n: Names) -> Record:
         query = v.say(
             f"how many [oscars|academy awards] [has|did] {{x}} {'won' if won else 'been nominated for'}", x=who
         )
-        found = v.pick((f"Oscar {label} with {who}: 0 of them.", f"Number of Oscars of {who}: 0."))
+        found = v.pick((f"{who}, 0 times Oscar {label}", f"Number of Oscars of {who}: 0."))
         return answered(v.typed(query), when, DOMAIN, "aggregation", "0", (found,), ("0",))
     query = v.typed(v.ask(*((FOREIGN_PERSON, FOREIGN_PERSON_WHOLE) if person else (FOREIGN, FOREIGN_WHOLE)), x=who))
     return unknown(query, when, DOMAIN, "simple", (found,))
@@ -718,9 +715,7 @@ def cast_list(v: Voice, n: Names, title: str, cast: Sequence[str], roles: Sequen
     pairs = list(zip(cast, roles, strict=True))
     return v.pick(
         (
-            f"the cast of {title} has {size} people. the first {len(cast)} of the cast by order: "
-            + ";\n".join(f"the {a} played {r}" for a, r in pairs)
-            + ".",
+            f"{title} has a cast of {size}. The first {len(cast)}:\n" + "\n".join(f"{a} played {r}" for a, r in pairs),
             f"{title}, cast ({size}): " + "; ".join(f"{a} as {r}" for a, r in pairs),
             f'Cast of the film "{title}" ({size}): ' + "; ".join(f"{a} (character {r})" for a, r in pairs) + ".",
             f"Cast of {title}" + dialects.rows(v, ("actor", "character"), pairs),
@@ -804,7 +799,7 @@ def cast(v: Voice, n: Names) -> Record:
             where = n.near(title) if v.chance(0.5) else title
             found = v.pick(
                 (
-                    f"the cast of {where} has 0 people. the first 10 of the cast by order:",
+                    f"{where}: nobody is listed in the cast.",
                     f"Number of cast of {where}: 0.",
                     "[]",
                 )
@@ -833,10 +828,10 @@ def profile(v: Voice, n: Names, who: str, born: object, films: Sequence[tuple[st
     """A person with what is known of him or her."""
     works = "; ".join(f"'{t}'({d})" for t, d in films)
     facts = f"the birthday is {born};" if born else ""
-    played = f" the number of movies is {len(films)}: {works};" if films else ""
+    played = f" {len(films)} films: {works};" if films else ""
     return v.pick(
         (
-            f"<actor> {who}, the details are: {facts} {played} {awards}</actor>",
+            f"{who} (actor): {facts}{played}{awards}",
             f"{who}: {facts}{played}{awards}",
             f"the details of {who}: {facts}{played}{awards}",
             f"The birthday of {who} is {born}. Films: {works}. {awards}"
@@ -916,8 +911,8 @@ def person(v: Voice, n: Names) -> Record:
 def _entry(v: Voice, style: Style, one: Film, stars: Sequence[str] = ()) -> str:
     keys = ("budget", "release date", "revenue", "rating", "length", "original language", "original title")
     facts = "; ".join(f"the {named(k, style)} is {one.facts[k]}" for k in keys)
-    cast_of = f" It has {v.between(5, 90)} casts, the top cast are: {'; '.join(stars)};" if stars else ""
-    return f"<Movie> '{one.title}', the details are: {facts};{cast_of}"
+    cast_of = f" A cast of {v.between(5, 90)}, led by {listed(stars)}." if stars else ""
+    return f'Film "{one.title}": {facts}.{cast_of}'
 
 
 def filmography(v: Voice, n: Names) -> Record:
@@ -932,7 +927,7 @@ def filmography(v: Voice, n: Names) -> Record:
         films = [film(v, n, f.title, year) for f in films[:2]]
         head = v.pick(
             (
-                (f"the number of movies {job} by {who} is {len(films)} with the year {year}; they are: "),
+                f"{who}, films {job} in {year} ({len(films)}): ",
                 f"Films {job} by {who} ({year}): ",
             )
         )
@@ -957,9 +952,9 @@ def filmography(v: Voice, n: Names) -> Record:
         year = v.between(1990, 2024)
         found = v.pick(
             (
-                f"the number of movies {job} by {who} is 0, they are.",
+                f"{who}, films {job}: none on file.",
                 f"Number of films {job} by {who} ({year}): 0.",
-                f"the number of movies {job} by {who} is 0 with the year {year}; they are: [].",
+                f"{who}, films {job} in {year}: []",
             )
         )
         query = v.say(
@@ -971,9 +966,7 @@ def filmography(v: Voice, n: Names) -> Record:
         )
         return unknown(v.typed(query), when, DOMAIN, "set", (found,))
     if case == "foreign" or len(films) == 1:
-        found = f"the number of movies {job} by {who} is {len(films)}, they are " + " ".join(
-            _entry(v, style, f) for f in films
-        )
+        found = f"{who}, films {job} ({len(films)}): " + " ".join(_entry(v, style, f) for f in films)
         query = v.ask(
             FOREIGN_PERSON,
             (
@@ -986,9 +979,7 @@ def filmography(v: Voice, n: Names) -> Record:
         )
         return unknown(v.typed(query), when, DOMAIN, "simple", (found,))
     if case == "count":
-        found = f"the number of movies {job} by {who} is {len(films)}, they are " + " ".join(
-            _entry(v, style, f) for f in films
-        )
+        found = f"{who}, films {job} ({len(films)}): " + " ".join(_entry(v, style, f) for f in films)
         query = v.say(
             f"how many [movies|films] [did {{x}} {verb}|has {{x}} {'been in' if job == 'acted' else 'directed'}]", x=who
         )

@@ -289,10 +289,10 @@ def birth(v: Voice, n: Names) -> Record:
 
 
 def _members(v: Voice, who: str, names: Sequence[str]) -> str:
-    dated = [name + (f", lifespan from {_day(v, 1940, 2000)} to None" if v.chance(0.5) else "") for name in names]
+    dated = [name + (f" (born {_day(v, 1940, 2000)})" if v.chance(0.5) else "") for name in names]
     return v.pick(
         (
-            f"{who} counts {len(names)} members: <singer> {'; '.join(dated)};</singer>",
+            f"{who} has {len(names)} members, namely {'; '.join(dated)}.",
             f"{who}, a band of {len(names)} members: {'; '.join(dated)}.",
             f"Members of {who} ({len(names)}): {'; '.join(names)}.",
             f"members of {who}: {list(names)}",
@@ -376,7 +376,7 @@ def members(v: Voice, n: Names) -> Record:
         case "empty":
             found = v.pick(
                 (
-                    f"{band} counts 0 members: <singer> </singer>",
+                    f"{band} has no members on file.",
                     f"Number of members of {band}: 0.",
                     "[]",
                 )
@@ -592,21 +592,18 @@ def grammys_of_year(v: Voice, n: Names) -> Record:
 
 
 def _works(v: Voice, who: str, works: Sequence[tuple[str, str, str]], total: int, order: str) -> str:
-    items = "; ".join(f"{t} ({d},{c})" for t, d, c in works)
+    items = "; ".join(f"{t} ({d}, {c})" for t, d, c in works)
     if order == "date":
         return v.pick(
             (
-                (
-                    f"{who}: {total} songs, the top {len(works)} of them by release_date "
-                    f'(as name,date,country): "<music> {items};</music>".'
-                ),
+                f"{who} has {total} songs. The latest {len(works)} of them: {items}.",
                 f"{who}: {total} works, the {len(works)} newest: {items}",
                 f"Works of {who} ({total}), by date: {items} (showing {len(works)} of {total}).",
             )
         )
     return v.pick(
         (
-            f"{who} have {total} songs and albums, the details are <music> {items};</music>",
+            f"{who} has made {total} songs and albums: {items}.",
             f"{total} works of {who}: {items}",
             f"Works of {who} ({total})" + dialects.rows(v, ("name", "date", "country"), works),
         )
@@ -637,13 +634,10 @@ def works(v: Voice, n: Names) -> Record:
     year = v.between(1980, 2023)
     if case in ("year", "year count"):
         dated = [(t, f"{year}{d[4:]}", c) for t, d, c in pool[:8]]
-        items = "; ".join(f"{t} ({d},{c})" for t, d, c in dated)
+        items = "; ".join(f"{t} ({d}, {c})" for t, d, c in dated)
         found = v.pick(
             (
-                (
-                    f"the {len(dated)} songs of {who} with a release in {year} "
-                    f"(as name,date,country): <music> {items};</music>."
-                ),
+                f"In {year} {who} released these songs, {len(dated)} in all: {items}.",
                 f"Works of {who} ({year}): {items}.",
                 f"{who}, released in {year}, {len(dated)} works: {items}",
             )
@@ -719,10 +713,7 @@ def works(v: Voice, n: Names) -> Record:
                 s=n.song(),
             ).removesuffix("and ")
             only = (n.song(), f"{year}-{v.between(1, 12):02d}-{v.between(1, 28):02d}", v.pick(COUNTRIES))
-            found = (
-                f"the 1 songs of {who} with a release in {year} "
-                f"(as name,date,country): <music> {only[0]} ({only[1]},{only[2]});</music>."
-            )
+            found = f"In {year} {who} released one song: {only[0]} ({only[1]}, {only[2]})."
             return unknown(v.typed(query), when, DOMAIN, "simple_w_condition", (found,))
         case "empty":
             query = v.say(
@@ -730,8 +721,8 @@ def works(v: Voice, n: Names) -> Record:
             )
             found = v.pick(
                 (
-                    (f"the 0 songs of {who} with a release in {year} (as name,date,country): <music> </music>."),
-                    f"{who} have 0 songs and albums, the details are <music> </music>",
+                    f"In {year} {who} released no songs.",
+                    f"{who} has made 0 songs and albums",
                     "[]",
                     f"Number of works of {who} ({year}): 0.",
                 )

@@ -19,6 +19,8 @@ class Record:
     Args:
         pattern: name of the generator that made it.
         support: what the passages must hold for the answer to be right; empty where the answer is computed.
+        titles: of the passages, one for each; empty where they have none.
+        group: what keeps records on one side of a split; empty where the query does.
         program: of the KG language, for `kg-api`; the answer and the passages are then empty.
     """
 
@@ -32,6 +34,8 @@ class Record:
     passages: tuple[str, ...] = ()
     support: tuple[str, ...] = ()
     program: str = ""
+    titles: tuple[str, ...] = ()
+    group: str = ""
 
 
 def answered(

@@ -151,10 +151,7 @@ def _totals(
     if details:
         lines = "; ".join(_statistic(v, name, r) for name in STATS[:details])
         season = v.pick(("Regular Season", "Playoffs", "Pre Season"))
-        text += (
-            f"\n\n By season: <{season}>{team}, {r.games} {season} games in {period}, "
-            f"{r.wins} won, {r.losses} lost. In detail: {lines};.</{season}>"
-        )
+        text += f"\n{season} of {team}, {period}: {r.games} games, {r.wins} won, {r.losses} lost; {lines}."
     return text
 
 
@@ -529,7 +526,7 @@ def _match(v: Voice, n: Names, day: date, *, played: bool) -> Match:
 
 
 def _report(v: Voice, m: Match, time: str) -> str:
-    """A game as the API puts it into words: totals first, the game after."""
+    """A game in words, with the totals before it, on a line or in a table."""
     win, lose, draw = (int(m.played and m.result == r) for r in ("won", "lost", "drew"))
     scored, conceded = (m.scored, m.conceded) if m.played else (0, 0)
     open_games = int(not m.played)
@@ -538,31 +535,22 @@ def _report(v: Voice, m: Match, time: str) -> str:
         "0 wins, 0 losses, 0 draws, 0 points made, 0 points against",
     )
     home, away = side if m.home else side[::-1]
-    teams = [[m.opponent] if flag else [] for flag in (win, lose, draw)]
-    none: list[list[str]] = [[], [], []]
-    at_home, at_away = (teams, none) if m.home else (none, teams)
     verb = {"won": "win", "drew": "draw", "lost": "lose"}[m.result] if m.played else "have no result yet in"
-    stamp = f"{m.day.isoformat()}T00:00:00.000"
+    stamp = f"{m.day.isoformat()} {m.clock[:5]}"
     game_text = (
-        f"<game> At {v.pick((stamp, stamp, m.day.isoformat()))}, {m.day.strftime('%a')}, "
-        f"{m.clock} local time, {m.league}, season {m.day.year % 100}{m.day.year % 100 + 1}: {m.club} "
-        f"plays {'Home' if m.home else 'Away'} against {m.opponent}: they {verb} the "
-        "game. "
+        f"{v.pick((stamp, stamp, m.day.isoformat()))} ({m.day.strftime('%a')}, {m.clock} local time), {m.league}, "
+        f"season {m.day.year}/{(m.day.year + 1) % 100:02d}: {m.club} {'at home' if m.home else 'away'} against "
+        f"{m.opponent}; they {verb} the game."
     )
     if m.played:
         game_text += (
-            f"Figures of {m.club}: Goals For (GF) {m.scored}; Goals Against (GA) "
-            f"{m.conceded}; Possession {v.between(30, 70)}; Captain {m.captain}; "
-            f"Formation {m.formation}; Attendance {m.crowd}; Referee {m.referee}."
+            f" {m.club}: goals {m.scored}, conceded {m.conceded}, possession {v.between(30, 70)}. Captain {m.captain}, "
+            f"formation {m.formation}. Attendance {m.crowd}, referee {m.referee}."
         )
-    game_text += "</game>"
     long = (
-        f"{m.club} has 1 match {time}: {win} times a win, {lose} times a loss and {draw} times a "
-        f"draw, {open_games} without a result yet; {scored} points made in all, {conceded} points "
-        f"against. Home matches {int(m.home)}: {home}. Away matches {int(not m.home)}: {away}.\n"
-        f" Home, {time}: won against {at_home[0]}, lost to {at_home[1]}, drew with {at_home[2]}. "
-        f"Away: won against {at_away[0]}, lost to {at_away[1]}, drew with {at_away[2]}.\n\n"
-        f" Each of the 1 matches:\n{game_text}"
+        f"{m.club}, {time}: 1 match, {win} won, {lose} lost, {draw} drawn, {open_games} without a result yet; "
+        f"points {scored} against {conceded}. At home {int(m.home)}: {home}. Away {int(not m.home)}: {away}.\n"
+        f"{game_text}"
     )
     place = "at home" if m.home else "away"
     outcome = f"{m.result} {m.scored}-{m.conceded}" if m.played else "not played yet"

@@ -29,9 +29,11 @@ from services.kg.generate.ground import ground
 from services.kg.language.parse import parse
 from services.kg.language.tree import render
 from services.kg.outcome import Outcome
+from services.trainer import dataset, pairs
 from services.trainer.synthesise import answers, programs
 from services.trainer.synthesise import questions as made_up_questions
 from services.trainer.synthesise.programs.drawn import Drawn
+from services.trainer.synthesise.reading import records
 from services.trainer.synthesise.world import World
 
 app = typer.Typer()
@@ -148,6 +150,54 @@ def test_prompts_are_those_that_the_gateway_renders() -> None:
         served = chat(prompt, record.query, record.query_time, evidence)
         assert [(turn.role, turn.content) for turn in example.messages] == [(m.role, m.content) for m in served]
         assert (example.completion, example.query, example.kind) == (record.answer, record.query, record.kind)
+
+
+@pytest.fixture(scope="module")
+def prose(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The shipped sample as if it were written from other briefs: its own are never taught."""
+    path = tmp_path_factory.mktemp("prose") / "prose.jsonl"
+    lines = [json.loads(line) for line in made_up_questions.SAMPLE.read_text(encoding="utf-8").splitlines()]
+    path.write_text("".join(json.dumps(line | {"id": f"9{line['id']}"}) + "\n" for line in lines), encoding="utf-8")
+    return path
+
+
+def test_prose_is_asked_about_as_the_gateway_renders_it(prose: Path) -> None:
+    prompt = prompts.load(TAUGHT_PROMPT)
+    about_prose = records.generate(pairs.read([prose]), 60, 3)
+    shown = list(examples("answer", 100, 3, prose=prose, prose_share=0.6))
+    assert [example.id for example in shown] == [f"answer-3-{number:06d}" for number in range(100)]
+    asked = [example for example in shown if example.source == "prose:3"]
+    assert len(asked) == 60
+    assert {example.source for example in shown} == {"prose:3", "synthetic:3"}
+    for example, record in zip(asked, about_prose, strict=True):
+        titles = record.titles or [""] * len(record.passages)
+        evidence = [
+            Evidence(text, page, page_name=title)
+            for page, (text, title) in enumerate(zip(record.passages, titles, strict=True))
+        ]
+        served = chat(prompt, record.query, record.query_time, evidence)
+        assert [(turn.role, turn.content) for turn in example.messages] == [(m.role, m.content) for m in served]
+        assert (example.completion, example.kind, example.group) == (record.answer, record.kind, record.group)
+    parts = dataset.split(shown, share=0.3, seed=0)
+    assert not {one.group for one in parts.train if one.group} & {one.group for one in parts.validation}
+
+
+def test_the_shares_of_records_and_prose_are_told(prose: Path, tmp_path: Path) -> None:
+    result = run("--count", "100", "--prose", str(prose), "--prose-share", "0.3", "--out", str(tmp_path / "x.jsonl"))
+    assert result.exit_code == 0, result.output
+    assert "synthetic:0 70.0%, prose:0 30.0%" in result.output
+
+
+def test_prose_is_for_answers_and_must_be_prose(prose: Path, tmp_path: Path) -> None:
+    result = run("--task", "kg-api", "--prose", str(prose))
+    assert result.exit_code == 2
+    assert "--prose" in result.output
+    missing = run("--prose", str(tmp_path / "none.jsonl"))
+    assert missing.exit_code == 1
+    assert "none.jsonl" in missing.output
+    kept_back = run("--prose", str(made_up_questions.SAMPLE))
+    assert kept_back.exit_code == 1
+    assert "sample" in kept_back.output
 
 
 def test_programs_find_what_their_questions_ask_for(batch: tuple[World, list[Drawn]], good: list[Drawn]) -> None:

@@ -92,7 +92,12 @@ def question_flaw(question: str, passage: str) -> str:
 def strange(question: str, known: str) -> bool:
     """Whether a question names what is not in a text: a number, or a name."""
     told = words(known)
-    return any(not _contains(told, words(match.group())) for match in _NAMED.finditer(question))
+    return any(not _contains(told, words(name)) for name in names(question))
+
+
+def names(question: str) -> list[str]:
+    """Numbers and words with a capital in a question; its first word is none of them."""
+    return [match.group() for match in _NAMED.finditer(question)]
 
 
 def locate(answer: str, question: str, passage: str) -> tuple[int, str] | str:
