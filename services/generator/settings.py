@@ -17,8 +17,9 @@ PLUGIN = Path(__file__).parent / "plugin"
 
 Wanted = Literal["auto", "int8", "fp32", "bf16", "fp16"]
 AUTO = "auto"
-# What CRAGMESH_MODEL is where it is not set; `.env.example` and the compose file's build show the same.
-DEFAULT_MODEL = "small"
+# What CRAGMESH_MODEL is where it is not set, as `.env.example` shows. An image holds one model, made where it is built:
+# the compose file names it.
+DEFAULT_MODEL = AUTO
 
 
 def project_root() -> Path:

@@ -6,7 +6,16 @@ from typing import Any
 import pytest
 
 from services.generator import choice
-from services.generator.choice import choose, embedded, free_memory, memory_bytes, read_choice, serves_int8, size_of
+from services.generator.choice import (
+    choose,
+    embedded,
+    free_memory,
+    memory_bytes,
+    read_choice,
+    serves_int8,
+    size_of,
+    smaller,
+)
 from services.generator.errors import GeneratorError
 from services.generator.settings import GeneratorSettings
 from services.generator.sizes import SIZES
@@ -134,3 +143,17 @@ def test_another_word_is_refused(monkeypatch: pytest.MonkeyPatch, name: str) -> 
     monkeypatch.setenv("CRAGMESH_MODEL", name)
     with pytest.raises(ValueError, match="CRAGMESH_MODEL"):
         GeneratorSettings()
+
+
+def test_a_size_that_cannot_be_prepared_gives_way_to_the_next_smaller_until_it_can(tmp_path: Path) -> None:
+    first = choose(settings(tmp_path), lambda: FAST, free=24 * GIGA)
+    second = smaller(settings(tmp_path), first, "no such package")
+    assert second is not None
+    assert (second.size, second.wanted) == ("medium", "large")
+    third = smaller(settings(tmp_path), second, "no space left")
+    assert third is not None
+    assert (third.size, third.wanted) == ("small", "large")
+    assert embedded(settings(tmp_path))[1] == "auto took small: medium cannot be prepared: no space left"
+    assert smaller(settings(tmp_path), third, "no network") is None
+    # Once more from the beginning, without being asked to.
+    assert choose(settings(tmp_path), lambda: FAST, free=24 * GIGA) == first

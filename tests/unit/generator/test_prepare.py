@@ -11,6 +11,7 @@ import pytest
 from rich.console import Console
 
 from services.generator import choice
+from services.generator import prepare as preparing
 from services.generator.errors import GeneratorError
 from services.generator.files import MANIFEST, problems, read_manifest
 from services.generator.prepare import prepare, prepare_from_hub, prepare_int8, prepare_large
@@ -406,3 +407,28 @@ def test_a_model_that_the_operator_put_there_is_left_alone(parts: Parts) -> None
     (folder / "config.json").write_text("{}")
     assert not from_hub(parts, hub=True)
     assert parts.downloads == []
+
+
+def test_auto_takes_a_smaller_model_where_the_larger_ones_cannot_be_had(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    settings = GeneratorSettings(models_dir=tmp_path, embedded="auto")
+    monkeypatch.setattr(choice, "free_memory", lambda: 24 * 10**9)
+    monkeypatch.setattr(preparing, "_measure", lambda *_: 1e-13)
+    tried: list[str] = []
+
+    def prepare_size(_settings: GeneratorSettings, _reporter: Reporter, size: Size, **_: bool) -> None:
+        tried.append(size.name)
+        if size.name != "small":
+            raise GeneratorError(f"no package of {size.name}")
+
+    monkeypatch.setattr(preparing, "_prepare_size", prepare_size)
+    log = io.StringIO()
+    preparing.prepare_embedded(settings, Reporter(Console(file=log, width=200)))
+    assert tried == ["large", "medium", "small"]
+    assert "auto takes small: medium cannot be prepared: no package of medium" in log.getvalue()
+    assert choice.embedded(settings)[0] == SIZES["small"].hub
+
+    monkeypatch.setattr(preparing, "_prepare_size", lambda *_, **__: None)
+    preparing.prepare_embedded(settings, Reporter(Console(file=log, width=200)))
+    assert choice.embedded(settings)[0] == SIZES["large"].hub
