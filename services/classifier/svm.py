@@ -1,47 +1,39 @@
 """The SVM of ElectricSheep (section 4.2): sentence embeddings and lexical features, a calibrated linear SVM a head.
 
-A model file is skops, never pickle: it holds arrays and a fixed list of scikit-learn's types, and anything else in it
-is refused before it is loaded.
+Served by NumPy alone; `learn.py` trains it with scikit-learn. A model file is an .npz of plain arrays, never pickle:
+each is there by its name, in its type and shape, and nothing else is.
 """
 
 import json
 import re
 import zipfile
+import zlib
+from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import astuple, dataclass
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from services.classifier.features import MAX_CHARS, lexical
+from services.classifier.features import MAX_CHARS, NAMES, lexical
 from services.classifier.taxonomy import HEADS, Labels, Prediction
-from services.kit.imports import hidden
-
-# They import whatever of these is installed, 250 MB of it, and nothing here has a use for it.
-with hidden("pandas", "polars", "pyarrow", "pytest", "torch"):
-    import sklearn
-    import skops.io
-    from sklearn.calibration import CalibratedClassifierCV
-    from sklearn.feature_extraction.text import TfidfVectorizer
-    from sklearn.svm import LinearSVC
 
 MODE = "svm"
-MODEL = Path(__file__).parent / "model" / "classifier.skops"
+MODEL = Path(__file__).parent / "model" / "classifier.npz"
 CARD = "card.json"
-FORMAT = 1
-# All that a model file may name beyond what skops itself trusts.
-TRUSTED = (
-    "sklearn.calibration._CalibratedClassifier",
-    "sklearn.calibration._SigmoidCalibration",
-)
+FORMAT = 2
+# Unpacked; the shipped model has one of them.
+MAX_MODEL_BYTES = 64 * 1024 * 1024
 
 Floats = NDArray[np.float32]
+Doubles = NDArray[np.float64]
 Indexes = NDArray[np.int64]
-Folds = list[tuple[Indexes, Indexes]]
 
-_WORD = r"(?u)\b\w[\w'-]*\b"
+WORD = r"(?u)\b\w[\w'-]*\b"
+_WORD = re.compile(WORD)
 # The encoder reads no other script.
 _LATIN = re.compile(r"[a-zA-Z\u00c0-\u024f]{2,}")
 _OTHER = re.compile(r"[^\W\d_a-zA-Z\u00c0-\u024f]")
@@ -83,7 +75,7 @@ class Familiarity:
     low: float
     high: float
 
-    def of(self, vectors: Floats, texts: Sequence[str]) -> NDArray[np.float64]:
+    def of(self, vectors: Floats, texts: Sequence[str]) -> Doubles:
         """Trust in 0..1 for each question, shape (texts,)."""
         nearest = (vectors @ self.centroids.T).max(axis=1)
         trust = np.clip((nearest - self.low) / max(self.high - self.low, 1e-6), 0, 1)
@@ -110,69 +102,78 @@ class Questions:
         return Questions([self.texts[index] for index in indexes], self.vectors[indexes])
 
 
+@dataclass(frozen=True, slots=True)
+class Ngrams:
+    """Weights of words and of pairs of words that stand side by side: tf-idf, as scikit-learn computes it.
+
+    Args:
+        terms: each with its place among the features, in that order.
+        idf: how rare each is, shape (terms,).
+    """
+
+    terms: Mapping[str, int]
+    idf: Floats
+
+    def features(self, texts: Sequence[str]) -> Floats:
+        """Unit vectors, or zeros without a known term, shape (texts, terms); of a text's first 2,000 characters."""
+        found = np.zeros((len(texts), len(self.terms)), np.float32)
+        for row, text in zip(found, texts, strict=True):
+            words = _WORD.findall(text[:MAX_CHARS].lower())
+            pairs = map(" ".join, pairwise(words))
+            counts = Counter(place for term in (*words, *pairs) if (place := self.terms.get(term)) is not None)
+            if counts:
+                places = sorted(counts)
+                often = np.array([counts[place] for place in places], np.float32)
+                values = (np.log(often) + np.float32(1)) * self.idf[places]
+                row[places] = values / np.sqrt(np.sum(values * values, dtype=np.float64))
+        return found
+
+
+@dataclass(slots=True)
 class Head:
-    """One head: its features, its SVM, and how frequent its labels are."""
+    """One head: its features, its SVM, and how frequent its labels are.
 
-    def __init__(self, settings: HeadSettings) -> None:
-        self.settings = settings
-        self.ngrams: Any = None
-        self.classifier: Any = None
-        self.priors: dict[str, float] = {}
-        # Above 1 it takes certainty away; fitted on real questions, which are less like the templates than they are.
-        self.temperature = 1.0
+    Args:
+        settings: which features there are, and how large.
+        labels: in the order of all that follows.
+        weights: of the features, shape (labels, features).
+        biases: what is added, shape (labels,).
+        slopes, offsets: of the sigmoids that turn margins into probabilities (Platt 1999), shape (labels,) each.
+        priors: shares of the training questions, shape (labels,).
+        ngrams: where `settings.ngram_weight` is not 0.
+        temperature: above 1 it takes certainty away; fitted on real questions, which are less like the templates than
+            they are.
+    """
 
-    def fit(self, questions: Questions, labels: Sequence[str], folds: Folds) -> "Head":
-        """Train, and calibrate on what `folds` hold out: groups of templates that the fold's SVM has not seen."""
-        truth = np.asarray(labels)
-        features = self._fit_features(questions)
-        svm = LinearSVC(C=self.settings.c, class_weight="balanced", max_iter=10_000, random_state=0)
-        # Platt's sigmoids: one temperature for all labels is as good on templates, and too sure of what is unlike them.
-        calibrated = CalibratedClassifierCV(svm, method="sigmoid", cv=folds, ensemble=False)
-        self.classifier = calibrated.fit(features, truth)
-        # The folds are of the training set's size, and nothing reads them again.
-        self.classifier.cv = None
-        names, counts = np.unique(truth, return_counts=True)
-        self.priors = {str(name): float(count) / len(truth) for name, count in zip(names, counts, strict=True)}
-        return self
+    settings: HeadSettings
+    labels: Sequence[str]
+    weights: Doubles
+    biases: Doubles
+    slopes: Doubles
+    offsets: Doubles
+    priors: Doubles
+    ngrams: Ngrams | None = None
+    temperature: float = 1.0
 
-    def margins_fit(self, questions: Questions, labels: Sequence[str]) -> "Head":
-        """Train without calibration, for choosing settings."""
-        svm = LinearSVC(C=self.settings.c, class_weight="balanced", max_iter=10_000, random_state=0)
-        self.classifier = svm.fit(self._fit_features(questions), np.asarray(labels))
-        return self
-
-    def labels(self, questions: Questions) -> list[str]:
-        """The most probable label of each."""
-        return [str(label) for label in self.classifier.predict(self._features(questions))]
-
-    def probabilities(self, questions: Questions) -> NDArray[np.float64]:
-        """Shape (texts, labels), in the order of `names`."""
-        found = np.asarray(self.classifier.predict_proba(self._features(questions)), np.float64)
-        return tempered(found, self.temperature)
-
-    @property
-    def names(self) -> list[str]:
-        return [str(name) for name in self.classifier.classes_]
-
-    def _fit_features(self, questions: Questions) -> Floats:
-        if self.settings.ngram_weight:
-            vectorizer = TfidfVectorizer(
-                ngram_range=(1, 2), min_df=4, sublinear_tf=True, token_pattern=_WORD, dtype=np.float32
-            )
-            self.ngrams = vectorizer.fit(questions.texts)
-        return self._features(questions)
-
-    def _features(self, questions: Questions) -> Floats:
-        blocks = [questions.vectors]
-        if self.settings.lexical_weight:
-            blocks.append(lexical(questions.texts) * np.float32(self.settings.lexical_weight))
-        if self.ngrams is not None:
-            cut = [text[:MAX_CHARS] for text in questions.texts]
-            blocks.append(self.ngrams.transform(cut).toarray() * np.float32(self.settings.ngram_weight))
-        return np.hstack(blocks)
+    def probabilities(self, questions: Questions) -> Doubles:
+        """Shape (texts, labels); rows sum to 1."""
+        margins = features(self.settings, questions, self.ngrams) @ self.weights.T + self.biases
+        # Beyond it a float has no exponential, and a margin nothing more to say.
+        sigmoids = 1 / (1 + np.exp(np.clip(self.slopes * margins + self.offsets, -700, 700)))
+        return tempered(sigmoids / sigmoids.sum(axis=1, keepdims=True), self.temperature)
 
 
-def tempered(probabilities: NDArray[np.float64], temperature: float) -> NDArray[np.float64]:
+def features(settings: HeadSettings, questions: Questions, ngrams: Ngrams | None) -> Floats:
+    """What a head's SVM reads of questions, shape (texts, features)."""
+    blocks = [questions.vectors]
+    if settings.lexical_weight:
+        blocks.append(lexical(questions.texts) * np.float32(settings.lexical_weight))
+    if ngrams is not None:
+        blocks.append(ngrams.features(questions.texts) * np.float32(settings.ngram_weight))
+    return np.hstack(blocks)
+
+
+def tempered(probabilities: Doubles, temperature: float) -> Doubles:
     """Probabilities with their logits divided by a temperature (Guo et al. 2017), rows summing to 1."""
     if temperature == 1:
         return probabilities
@@ -195,66 +196,140 @@ class Svm:
         trust = self.familiarity.of(questions.vectors, questions.texts)
         found: list[dict[str, Prediction]] = [{} for _ in questions.texts]
         for name, head in self.heads.items():
-            names = head.names
-            prior = np.array([head.priors[label] for label in names])
-            mixed = trust[:, None] * head.probabilities(questions) + (1 - trust)[:, None] * prior
+            mixed = trust[:, None] * head.probabilities(questions) + (1 - trust)[:, None] * head.priors
             for row, probabilities in zip(found, mixed, strict=True):
-                known = dict(zip(names, map(float, probabilities), strict=True))
+                known = dict(zip(head.labels, map(float, probabilities), strict=True))
                 row[name] = Prediction({label: known.get(label, 0.0) for label in HEADS[name]})
         return [Labels(row, dict.fromkeys(row, MODE)) for row in found]
 
     def save(self, path: Path) -> None:
-        """Write a skops file."""
-        path.parent.mkdir(parents=True, exist_ok=True)
-        content = {
-            "format": FORMAT,
-            "sklearn": sklearn.__version__,
-            "encoder": self.encoder,
+        """Write an .npz file."""
+        arrays: dict[str, NDArray[Any]] = {
+            "format": np.array(FORMAT),
+            "encoder": np.array(self.encoder),
             "centroids": self.familiarity.centroids,
-            "low": self.familiarity.low,
-            "high": self.familiarity.high,
-            "heads": {
-                name: {
-                    "settings": asdict(head.settings),
-                    "ngrams": head.ngrams,
-                    "classifier": head.classifier,
-                    "priors": head.priors,
-                    "temperature": head.temperature,
-                }
-                for name, head in self.heads.items()
-            },
+            "familiarity": np.array([self.familiarity.low, self.familiarity.high]),
         }
-        skops.io.dump(content, path, compression=zipfile.ZIP_DEFLATED, compresslevel=9)
+        for name, head in self.heads.items():
+            arrays |= {
+                f"{name}.settings": np.array(astuple(head.settings)),
+                f"{name}.labels": np.array(head.labels),
+                f"{name}.weights": head.weights,
+                f"{name}.biases": head.biases,
+                f"{name}.sigmoids": np.array([head.slopes, head.offsets]),
+                f"{name}.priors": head.priors,
+                f"{name}.temperature": np.array(head.temperature),
+            }
+            if head.ngrams is not None:
+                arrays |= {f"{name}.terms": np.array(list(head.ngrams.terms)), f"{name}.idf": head.ngrams.idf}
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with path.open("wb") as file:
+            np.savez_compressed(file, **arrays)  # type: ignore[arg-type]  # no array is called `allow_pickle`
 
 
 def load(path: Path = MODEL) -> Svm:
     """Read a model file.
 
     Raises:
-        ModelError: it is missing, no skops file, of another format or scikit-learn, or names a type that it must not.
+        ModelError: it is missing, no .npz file, too large, of another format, or an array is missing, too many, of
+            another type or shape, or holds what is no number.
     """
     try:
-        content = skops.io.load(path, trusted=list(TRUSTED))
+        arrays = _Arrays(_read(path))
+        if arrays.take("format", "i").item() != FORMAT:
+            raise ValueError("it is of another format")
+        svm = _svm(arrays)
+        arrays.end()
     except FileNotFoundError as error:
         raise ModelError(f"there is no model at {path}: run `cragmesh classifier train`") from error
-    except Exception as error:
-        # skops raises whatever a damaged archive makes its parts raise.
-        raise ModelError(f"{path} is no model that may be loaded: {error}") from error
-    if not isinstance(content, dict) or content.get("format") != FORMAT:
-        raise ModelError(f"{path} is of another format: run `cragmesh classifier train`")
-    if _minor(content["sklearn"]) != _minor(sklearn.__version__):
-        raise ModelError(f"{path} was made with scikit-learn {content['sklearn']}: run `cragmesh classifier train`")
-    if set(content["heads"]) != set(HEADS):
-        raise ModelError(f"{path} has the heads {sorted(content['heads'])}")
-    heads = {}
-    for name in HEADS:
-        parts = content["heads"][name]
-        head = Head(HeadSettings(**parts["settings"]))
-        head.ngrams, head.classifier, head.priors = parts["ngrams"], parts["classifier"], parts["priors"]
-        head.temperature = float(parts["temperature"])
-        heads[name] = head
-    familiarity = Familiarity(content["centroids"], float(content["low"]), float(content["high"]))
-    return Svm(heads, familiarity, str(content["encoder"]))
+    except (OSError, EOFError, ValueError, MemoryError, zipfile.BadZipFile, zlib.error, NotImplementedError) as error:
+        raise ModelError(f"{path} is no model that may be loaded: {error}; run `cragmesh classifier train`") from error
+    return svm
+
+
+def _read(path: Path) -> dict[str, NDArray[Any]]:
+    with path.open("rb") as file:
+        with zipfile.ZipFile(file) as archive:
+            members = archive.infolist()
+        if sum(member.file_size for member in members) > MAX_MODEL_BYTES:
+            raise ValueError(f"it unpacks to more than {MAX_MODEL_BYTES} bytes")
+        if len({member.filename for member in members}) < len(members):
+            raise ValueError("it has two arrays of a name")
+        file.seek(0)
+        with np.load(file, allow_pickle=False) as found:
+            return {name: found[name] for name in found.files}
+
+
+class _Arrays:
+    """A model file's arrays; each is taken once, by those who know how it must look."""
+
+    def __init__(self, arrays: dict[str, NDArray[Any]]) -> None:
+        self._arrays = arrays
+
+    def __contains__(self, name: str) -> bool:
+        return name in self._arrays
+
+    def take(self, name: str, kind: str, *shape: int) -> NDArray[Any]:
+        """An array of a kind (NumPy's letter, with the size in bytes) and shape, -1 for any length above 0.
+
+        Raises:
+            ValueError: it is not there, or looks otherwise.
+        """
+        array = self._arrays.pop(name, None)
+        if not isinstance(array, np.ndarray):
+            raise ValueError(f"it has no {name}")
+        fits = len(array.shape) == len(shape) and all(
+            length == expected or (expected < 0 < length) for length, expected in zip(array.shape, shape, strict=True)
+        )
+        if not fits or not array.dtype.str[1:].startswith(kind) or not array.dtype.isnative:
+            raise ValueError(f"{name} is {array.dtype} of shape {array.shape}")
+        if array.dtype.kind == "f" and not np.isfinite(array).all():
+            raise ValueError(f"{name} holds what is no number")
+        return array
+
+    def end(self) -> None:
+        """Raises:
+        ValueError: an array was not taken.
+        """
+        if self._arrays:
+            raise ValueError(f"it has {min(self._arrays)} too many")
+
+
+def _svm(arrays: _Arrays) -> Svm:
+    centroids = arrays.take("centroids", "f4", -1, -1)
+    low, high = map(float, arrays.take("familiarity", "f8", 2))
+    heads = {name: _head(name, arrays, centroids.shape[1]) for name in HEADS}
+    return Svm(heads, Familiarity(centroids, low, high), str(arrays.take("encoder", "U").item()))
+
+
+def _head(name: str, arrays: _Arrays, width: int) -> Head:
+    settings = HeadSettings(*map(float, arrays.take(f"{name}.settings", "f8", 3)))
+    labels = [str(label) for label in arrays.take(f"{name}.labels", "U", -1)]
+    if len(set(labels)) < len(labels) or not set(labels) <= set(HEADS[name]):
+        raise ValueError(f"{name} has the labels {', '.join(labels)}")
+    if settings.lexical_weight:
+        width += len(NAMES)
+    ngrams = None
+    if settings.ngram_weight:
+        terms = {str(term): place for place, term in enumerate(arrays.take(f"{name}.terms", "U", -1))}
+        # A term that is there twice leaves the two of different lengths.
+        ngrams = Ngrams(terms, arrays.take(f"{name}.idf", "f4", len(terms)))
+        width += len(terms)
+    slopes, offsets = arrays.take(f"{name}.sigmoids", "f8", 2, len(labels))
+    temperature = float(arrays.take(f"{name}.temperature", "f8").item())
+    if temperature <= 0:
+        raise ValueError(f"{name} has the temperature {temperature}")
+    return Head(
+        settings,
+        labels,
+        weights=arrays.take(f"{name}.weights", "f8", len(labels), width),
+        biases=arrays.take(f"{name}.biases", "f8", len(labels)),
+        slopes=slopes,
+        offsets=offsets,
+        priors=arrays.take(f"{name}.priors", "f8", len(labels)),
+        ngrams=ngrams,
+        temperature=temperature,
+    )
 
 
 def read_thresholds(path: Path) -> dict[str, float]:
@@ -271,7 +346,3 @@ def read_thresholds(path: Path) -> dict[str, float]:
     if not all(0 <= value <= 1 for value in thresholds.values()):
         raise ModelError(f"{path} has thresholds outside 0..1")
     return thresholds
-
-
-def _minor(version: str) -> list[str]:
-    return version.split(".")[:2]

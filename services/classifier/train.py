@@ -14,13 +14,13 @@ from typing import Any
 
 import numpy as np
 import sklearn
-import skops
 from numpy.typing import NDArray
 from sklearn.metrics import f1_score
 from sklearn.model_selection import StratifiedGroupKFold
 
+from services.classifier.learn import Folds, learn, learn_margins
 from services.classifier.measure import Scores, score
-from services.classifier.svm import Familiarity, Floats, Folds, Head, HeadSettings, Questions, Svm, tempered
+from services.classifier.svm import Familiarity, Floats, Head, HeadSettings, Questions, Svm, tempered
 from services.classifier.synthesise import Example, digest
 from services.classifier.taxonomy import DYNAMIC, HEADS
 
@@ -95,7 +95,7 @@ def train(
         settings[name], compared[name] = _choose(name, *learned, progress)
         fitted = _fit(settings[name], *learned)
         questions, labels, _ = _of(name, examples, vectors, labelled & part)
-        scores[name] = score(labels, fitted.probabilities(questions), fitted.names)
+        scores[name] = score(labels, fitted.probabilities(questions), fitted.labels)
         progress(f"{name}: validation accuracy {scores[name].accuracy:.3f}, ECE {scores[name].ece:.3f}")
         validators[name] = fitted
         heads[name] = _fit(settings[name], *_of(name, examples, vectors, labelled))
@@ -130,9 +130,9 @@ def _choose(
     found: dict[HeadSettings, float] = {}
     for settings in GRID:
         predicted = np.empty(len(labels), object)
-        for learn, test in folds:
-            head = Head(settings).margins_fit(questions.at(learn), [labels[index] for index in learn])
-            predicted[test] = head.labels(questions.at(test))
+        for known, test in folds:
+            truth = [labels[index] for index in known]
+            predicted[test] = learn_margins(settings, questions.at(known), truth, questions.at(test))
         found[settings] = _balanced(labels, [str(label) for label in predicted])
         progress(f"{name}: {_words(settings)} {found[settings]:.3f}")
     best = max(found, key=lambda settings: found[settings])
@@ -151,13 +151,13 @@ def _balanced(labels: Sequence[str], predicted: Sequence[str]) -> float:
 
 
 def _fit(settings: HeadSettings, questions: Questions, labels: list[str], groups: list[str]) -> Head:
-    return Head(settings).fit(questions, labels, folds_of(labels, groups))
+    return learn(settings, questions, labels, folds_of(labels, groups))
 
 
 def folds_of(labels: Sequence[str], groups: Sequence[str]) -> Folds:
     """Five folds with like shares of labels, no group in two of them."""
     splits = StratifiedGroupKFold(FOLDS, shuffle=True, random_state=0).split(np.zeros(len(labels)), labels, groups)
-    return [(learn, test) for learn, test in splits]
+    return [(known, test) for known, test in splits]
 
 
 def fit_temperature(head: Head, name: str, questions: Questions, labels: Sequence[str]) -> float:
@@ -167,7 +167,7 @@ def fit_temperature(head: Head, name: str, questions: Questions, labels: Sequenc
     `real-time`.
     """
     truth = np.array([_collapsed(name, label) for label in labels])
-    collapsed = np.array([_collapsed(name, label) for label in head.names])
+    collapsed = np.array([_collapsed(name, label) for label in head.labels])
     head.temperature = 1.0
     found = head.probabilities(questions)
 
@@ -232,7 +232,6 @@ def card(
         "versions": {
             "python": platform.python_version(),
             "scikit-learn": sklearn.__version__,
-            "skops": skops.__version__,
             "numpy": np.__version__,
         },
         "data": {

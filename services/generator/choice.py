@@ -17,7 +17,7 @@ from services.generator.errors import GeneratorError
 from services.generator.files import write_atomically
 from services.generator.settings import AUTO, GeneratorSettings
 from services.generator.sizes import SIZES, Size
-from services.kit.cpu import computes_int8, instruction_set
+from services.kit.cpu import Isa, computes_int8, instruction_set
 
 CHOICE = "embedded.json"
 MEMINFO, CGROUP = Path("/proc/meminfo"), Path("/sys/fs/cgroup")
@@ -89,6 +89,9 @@ def choose(settings: GeneratorSettings, measure: Measure, *, free: int | None = 
         measure: called only where more than the smallest fits.
         free: bytes of memory that may be taken; asked of the system if not given.
         anew: decide again on the same machine too.
+
+    Raises:
+        GeneratorError: see `serves_int8`.
     """
     machine, last = _machine(settings), read_choice(settings)
     if last and last.machine == machine and not last.wanted and not anew:
@@ -136,10 +139,20 @@ def _largest(settings: GeneratorSettings, measure: Measure, free: int) -> tuple[
 
 
 def serves_int8(settings: GeneratorSettings) -> bool:
-    """Whether the CPU's profile serves int8 weights here once they are prepared."""
-    if settings.precision == "auto":
-        return computes_int8(instruction_set(settings.cpu_isa))
-    return settings.precision == "int8"
+    """Whether the CPU's profile serves int8 weights here once they are prepared.
+
+    Raises:
+        GeneratorError: they are asked for, and the CPU cannot compute them.
+    """
+    isa = instruction_set(settings.cpu_isa)
+    if settings.precision == "int8" and not computes_int8(isa):
+        raise GeneratorError(f"{overflow(isa)}; set CRAGMESH_GENERATOR_PRECISION to fp32 or auto")
+    return settings.precision in (AUTO, "int8") and computes_int8(isa)
+
+
+def overflow(isa: Isa) -> str:
+    """Why a CPU cannot serve int8 weights, in words: oneDNN adds pairs of their products in 16 bits there."""
+    return f"this CPU ({isa}) has no VNNI: products of int8 overflow"
 
 
 def memory_bytes(settings: GeneratorSettings, size: Size) -> int:

@@ -10,7 +10,7 @@ from typing import NoReturn, TypeAlias
 
 import yaml
 
-from services.generator.choice import embedded, size_of
+from services.generator.choice import embedded, overflow, size_of
 from services.generator.errors import GeneratorError
 from services.generator.settings import PLUGIN, PROFILES, SHIPPED, GeneratorSettings
 from services.generator.smoothing import FILE as SMOOTHING_FILE
@@ -169,7 +169,8 @@ def choose_precision(settings: GeneratorSettings, arguments: Arguments) -> Preci
     """The number format for this machine.
 
     Raises:
-        GeneratorError: int8 is asked for, and the model was not prepared so, or the CPU cannot compute it.
+        GeneratorError: int8 is asked for, and the model was not prepared so; or it is asked for or all that is
+            prepared, and the CPU cannot compute it.
     """
     name, _ = _base(settings, arguments)
     said = str(arguments.get("dtype", OPEN))
@@ -178,8 +179,7 @@ def choose_precision(settings: GeneratorSettings, arguments: Arguments) -> Preci
     dtype = said if said != OPEN else "bfloat16" if computes_bf16(isa) else "float32"
     if settings.precision == "int8":
         if _in_one_process(arguments) and not computes_int8(isa):
-            # Pairs of products are added in 16 bits there, which they do not fit.
-            raise GeneratorError(f"this CPU ({isa}) has no VNNI: products of int8 overflow, take fp32 or auto")
+            raise GeneratorError(f"{overflow(isa)}; set CRAGMESH_GENERATOR_PRECISION to fp32 or auto")
         if not _is_model(_folder(settings, name + INT8)):
             raise GeneratorError(
                 f"{name} has no int8 weights: run `python -m services.generator prepare --int8 {name}`"
@@ -192,9 +192,12 @@ def choose_precision(settings: GeneratorSettings, arguments: Arguments) -> Preci
     if _is_model(_folder(settings, name + INT8)):
         if computes_int8(isa):
             return Precision("int8", _beside_int8(said), f"int8 products are the fastest on this CPU ({isa})")
-        if not _is_model(_folder(settings, name)):
-            return Precision("int8", _beside_int8(said), f"no other weights are prepared ({isa})")
-    # Without VNNI int8 is no faster than fp32, which is exact.
+        # A folder of models that was prepared on another machine; a hub would have the others.
+        if not (settings.hub or _is_model(_folder(settings, name))):
+            raise GeneratorError(
+                f"{overflow(isa)}, and no other weights of {name} are prepared: "
+                "run `python -m services.generator prepare --original`"
+            )
     lacks = "no int8 weights are prepared" if computes_int8(isa) else "the CPU has no VNNI for int8"
     computes = "computed" if computes_bf16(isa) else "emulated"
     return Precision(PRECISIONS[dtype], dtype, f"{lacks}, and bfloat16 is {computes} ({isa})")

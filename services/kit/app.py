@@ -4,7 +4,7 @@ import asyncio
 import contextlib
 import socket
 import sys
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import AbstractAsyncContextManager
 from typing import Any
 
@@ -19,6 +19,7 @@ from uvicorn.config import STARTUP_FAILURE
 from proto.base import FieldError, Problem, Readiness
 from services.kit.deadline import READING, Admission, DeadlineMiddleware, Guard, mesh_guard, problem_body
 from services.kit.errors import MeshError
+from services.kit.heap import trim
 from services.kit.settings import KitSettings
 from services.kit.telemetry import Metrics, configure_logging, request_id
 from services.kit.tracing import configure_tracing
@@ -89,7 +90,7 @@ def create_app(
         title=f"Cragmesh {service}",
         summary=summary,
         version="1",
-        lifespan=lifespan,
+        lifespan=_settled(lifespan),
         responses=documented(400, 408, 413, 422, 429, 500, 503, 504),
         generate_unique_id_function=lambda route: route.name,
         # FastAPI's own are made of scripts from elsewhere, which would run where the page keeps a key.
@@ -113,6 +114,17 @@ def create_app(
     )
     _define_problem(app)
     return app
+
+
+def _settled(lifespan: Lifespan) -> Lifespan:
+    @contextlib.asynccontextmanager
+    async def settled(app: FastAPI) -> AsyncIterator[dict[str, Any]]:
+        async with lifespan(app) as state:
+            # Loading and warming up have freed what they do not need any more.
+            trim()
+            yield state
+
+    return settled
 
 
 def _define_problem(app: FastAPI) -> None:

@@ -1,4 +1,4 @@
-"""Start a service, ask it once, and print which packages of torch's its processes have imported.
+"""Start a service, ask it once, and print which packages its processes have imported that only training needs.
 
     python -m tests.deploy.start_without_torch SERVICE [hidden]
 
@@ -19,7 +19,7 @@ from asgi_lifespan import LifespanManager
 
 from services.kit.imports import hidden
 
-HEAVY = ("torch", "transformers", "sentence_transformers", "FlagEmbedding", "pandas", "matplotlib")
+HEAVY = ("torch", "transformers", "sentence_transformers", "FlagEmbedding", "pandas", "matplotlib", "sklearn", "scipy")
 PAGE = {"name": "K2", "html": "<html><body><p>K2 was first climbed in 1954 by an Italian expedition.</p></body></html>"}
 ASK: dict[str, tuple[str, dict[str, Any]]] = {
     "retriever": ("/retrieve", {"query": "when was k2 first climbed?", "pages": [PAGE]}),

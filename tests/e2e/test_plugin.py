@@ -104,3 +104,47 @@ def test_a_table_is_halved_only_where_nothing_is_lost() -> None:
         "print(same.dtype, torch.equal(same.float(), t), halved(t2) is t2)"
     )
     assert in_vllm("-c", code).splitlines()[-1].split() == ["torch.bfloat16", "True", "True"]
+
+
+@pytest.mark.parametrize(
+    ("multiprocessing", "openmp", "method"),
+    [("0", "libgomp.so.1", "fork"), ("1", "libgomp.so.1", "spawn"), ("0", "none", "spawn")],
+)
+def test_the_engine_is_a_copy_of_the_server_where_it_needs_no_openmp_of_its_own(
+    monkeypatch: pytest.MonkeyPatch, multiprocessing: str, openmp: str, method: str
+) -> None:
+    # As the launcher has it: without it the CPU backend puts the `uni` executor's worker into a process of its own.
+    monkeypatch.setenv("VLLM_ENABLE_V1_MULTIPROCESSING", multiprocessing)
+    code = f"""
+import os
+from cragmesh_vllm import fork, register
+fork.OPENMP = fork.OPENMP.with_name({openmp!r})
+register(), register()
+from vllm.config import ParallelConfig, VllmConfig
+VllmConfig(parallel_config=ParallelConfig(distributed_executor_backend="uni"))
+print(os.environ["VLLM_WORKER_MULTIPROC_METHOD"])
+"""
+    assert in_vllm("-c", code).split()[-1] == method
+
+
+def test_the_engine_lets_go_of_the_servers_port_and_signals_alone() -> None:
+    code = """
+import os, signal, socket
+from cragmesh_vllm import register
+register()
+port, (near, far) = socket.create_server(("127.0.0.1", 0)), socket.socketpair()
+near.setblocking(False)
+signal.set_wakeup_fd(near.fileno())
+reading, writing = os.pipe()
+if os.fork() == 0:
+    far.send(b"there")
+    left = os.readlink(f"/proc/self/fd/{port.fileno()}"), signal.set_wakeup_fd(-1)
+    os.write(writing, " ".join(map(str, left)).encode())
+    os._exit(0)
+os.wait()
+print(os.read(reading, 100).decode(), near.recv(10).decode(), signal.set_wakeup_fd(-1) == near.fileno())
+number = port.getsockname()[1]
+port.close()
+print(socket.socket().connect_ex(("127.0.0.1", number)))
+"""
+    assert in_vllm("-c", code).split()[-5:] == ["/dev/null", "-1", "there", "True", "111"]

@@ -28,5 +28,5 @@ def test_wrong_usage_ends_with_2(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 
 
 def test_a_missing_model_ends_with_1(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("CRAGMESH_CLASSIFIER_MODEL", str(tmp_path / "none.skops"))
+    monkeypatch.setenv("CRAGMESH_CLASSIFIER_MODEL", str(tmp_path / "none.npz"))
     assert runner.invoke(app, ["ask", "who?"]).exit_code == 1

@@ -2,22 +2,19 @@
 
 import json
 import pickle
-import zipfile
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
-import skops.io
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from sklearn.linear_model import LogisticRegression
 
-from services.classifier import svm
 from services.classifier.app import Model
 from services.classifier.features import NAMES, lexical
-from services.classifier.svm import MODEL, Head, HeadSettings, ModelError, Questions, load, read_thresholds, tempered
+from services.classifier.svm import MODEL, ModelError, load, read_thresholds, tempered
 from services.classifier.taxonomy import HEADS, Labels, above
-from services.kit.encoder import Encoder
 
 SURE = 0.9
 
@@ -137,41 +134,71 @@ def test_lexical_features_name_what_they_see() -> None:
     assert lexical([]).shape == (0, len(NAMES))
 
 
-def test_training_saving_and_loading(encoder: Encoder, tmp_path: Path, model: Model) -> None:
-    texts = [f"{word} number {number}" for word in ("goal", "share", "song") for number in range(20)]
-    truth = [text.split()[0] for text in texts]
-    vectors = encoder.encode(texts).vectors
-    folds = [
-        (np.flatnonzero(np.arange(60) % 5 != fold), np.flatnonzero(np.arange(60) % 5 == fold)) for fold in range(5)
-    ]
-    head = Head(HeadSettings(lexical_weight=0.3, ngram_weight=0.5, c=1.0)).fit(Questions(texts, vectors), truth, folds)
-    head.temperature = 1.5
-    heads = dict.fromkeys(HEADS, head)
-    svm.Svm(heads, model.svm.familiarity, "some-encoder").save(tmp_path / "m.skops")
-    loaded = load(tmp_path / "m.skops")
-    assert loaded.encoder == "some-encoder"
-    questions = Questions(texts, vectors)
-    assert np.allclose(loaded.heads["domain"].probabilities(questions), head.probabilities(questions))
-    assert loaded.heads["domain"].labels(questions) == truth
+Arrays = dict[str, np.ndarray[Any, Any]]
 
 
-def test_the_shipped_file_holds_nothing_but_the_trusted_types() -> None:
-    assert set(skops.io.get_untrusted_types(file=MODEL)) <= set(svm.TRUSTED)
+@pytest.fixture(scope="module")
+def arrays() -> Arrays:
+    with np.load(MODEL, allow_pickle=False) as found:
+        return {name: found[name] for name in found.files}
+
+
+def test_a_model_is_what_was_saved(tmp_path: Path, model: Model, arrays: Arrays) -> None:
+    model.svm.save(tmp_path / "m.npz")
+    assert (tmp_path / "m.npz").read_bytes() == MODEL.read_bytes()
     assert MODEL.stat().st_size < 2 * 1024 * 1024
-    with zipfile.ZipFile(MODEL) as archive:
-        assert not [name for name in archive.namelist() if name.endswith((".pkl", ".pickle"))]
+    assert {array.dtype.kind for array in arrays.values()} == {"f", "i", "U"}
 
 
-def test_files_that_may_not_be_loaded_are_refused(tmp_path: Path) -> None:
-    (tmp_path / "pickle.skops").write_bytes(pickle.dumps({"format": 1}))
-    skops.io.dump({"format": 0}, tmp_path / "old.skops")
-    skops.io.dump({"format": 1, "sklearn": "0.1.0"}, tmp_path / "other.skops")
-    skops.io.dump({"format": 1, "classifier": Path}, tmp_path / "strange.skops")
-    skops.io.dump(LogisticRegression(), tmp_path / "estimator.skops")
-    (tmp_path / "cut.skops").write_bytes(MODEL.read_bytes()[:1_000])
-    for name in ("pickle", "old", "other", "strange", "estimator", "cut", "missing"):
-        with pytest.raises(ModelError):
-            load(tmp_path / f"{name}.skops")
+@pytest.mark.parametrize(
+    ("change", "reason"),
+    [
+        (lambda arrays: {"format": np.array(1)}, "another format"),
+        (lambda arrays: {"format": np.array(2.0)}, "format is float64"),
+        (lambda arrays: {"further": np.zeros(1)}, "has further too many"),
+        (lambda arrays: {"domain.labels": np.array(["movie", "movie", "music", "open", "sports"])}, "domain has the"),
+        (lambda arrays: {"domain.labels": arrays["dynamism.labels"]}, "domain has the labels fast-changing"),
+        (lambda arrays: {"domain.weights": arrays["domain.weights"][:, 1:]}, r"domain.weights is .* \(5, 383\)"),
+        (lambda arrays: {"domain.weights": arrays["domain.weights"].astype(np.float32)}, "domain.weights is float32"),
+        (lambda arrays: {"domain.weights": arrays["domain.weights"].astype(">f8")}, "domain.weights is >f8"),
+        (lambda arrays: {"domain.biases": arrays["domain.biases"] * np.nan}, "domain.biases holds what is no number"),
+        (lambda arrays: {"domain.temperature": np.array(0.0)}, "temperature 0"),
+        (lambda arrays: {"dynamism.idf": arrays["dynamism.idf"][1:]}, "dynamism.idf is"),
+        (lambda arrays: {"dynamism.terms": arrays["dynamism.terms"][:0]}, "dynamism.terms is"),
+        (lambda arrays: {"dynamism.terms": np.full(2_107, "a")}, "dynamism.idf is"),
+        (lambda arrays: {"encoder": np.array(["a", "b"])}, "encoder is"),
+        (lambda arrays: {"centroids": np.array([{}])}, "allow_pickle=False"),
+        (lambda arrays: {"centroids": np.zeros((1, 2**24 + 1), np.float32)}, "unpacks to more than"),
+    ],
+)
+def test_a_model_with_an_array_that_looks_otherwise_is_refused(
+    tmp_path: Path, arrays: Arrays, change: Callable[[Arrays], Arrays], reason: str
+) -> None:
+    changed: Any = arrays | change(arrays)
+    np.savez_compressed(tmp_path / "m.npz", **changed)
+    with pytest.raises(ModelError, match=reason):
+        load(tmp_path / "m.npz")
+
+
+def test_a_model_without_one_of_its_arrays_is_refused(tmp_path: Path, arrays: Arrays) -> None:
+    for name in arrays:
+        kept: Any = {other: array for other, array in arrays.items() if other != name}
+        np.savez(tmp_path / "m.npz", **kept)
+        with pytest.raises(ModelError, match=f"it has no {name}"):
+            load(tmp_path / "m.npz")
+
+
+def test_what_is_no_model_file_is_refused(tmp_path: Path) -> None:
+    content = MODEL.read_bytes()
+    (tmp_path / "pickle.npz").write_bytes(pickle.dumps({"format": 2}))
+    np.save(tmp_path / "one.npy", np.zeros(3))
+    (tmp_path / "one.npy").rename(tmp_path / "one.npz")
+    (tmp_path / "cut.npz").write_bytes(content[:1_000])
+    (tmp_path / "changed.npz").write_bytes(content[:2_000] + bytes(100) + content[2_100:])
+    (tmp_path / "folder.npz").mkdir()
+    for name in ("pickle", "one", "cut", "changed", "folder", "missing"):
+        with pytest.raises(ModelError, match=r"\.npz.*cragmesh classifier train"):
+            load(tmp_path / f"{name}.npz")
 
 
 @pytest.mark.parametrize("text", ["", "{}", '{"thresholds": {"domain": 0.5}}', "[]"])

@@ -98,10 +98,19 @@ def test_memory_follows_the_number_format_and_the_cache(tmp_path: Path, monkeypa
     assert int8 < 4.6 * GIGA
     assert memory_bytes(settings(tmp_path, kv_cache_gib=1.5), large) == int8 + 1024**3
     monkeypatch.setattr(choice, "instruction_set", lambda _limit: Isa.AVX2)
-    assert not serves_int8(settings(tmp_path))
-    assert serves_int8(settings(tmp_path, precision="int8"))
     fp32 = memory_bytes(settings(tmp_path), large)
     assert fp32 > memory_bytes(settings(tmp_path, precision="bf16"), large) > int8
+
+
+def test_int8_is_served_where_its_products_do_not_overflow(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert serves_int8(settings(tmp_path))
+    assert serves_int8(settings(tmp_path, precision="int8"))
+    assert not serves_int8(settings(tmp_path, precision="fp32"))
+    monkeypatch.setattr(choice, "instruction_set", lambda _limit: Isa.AVX2)
+    assert not serves_int8(settings(tmp_path))
+    with pytest.raises(GeneratorError, match=r"\(avx2\) has no VNNI"):
+        choose(settings(tmp_path, precision="int8"), lambda: FAST, free=24 * GIGA)
+    assert read_choice(settings(tmp_path)) is None
 
 
 @pytest.mark.parametrize(

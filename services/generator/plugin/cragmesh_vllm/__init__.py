@@ -1,7 +1,7 @@
 """What the mesh adds to vLLM, by its documented entry points; the launcher puts this folder on vLLM's path.
 
-`register` mends the CPU backend and saves its memory, `readiness` is the server's `/readyz`, `masked` a server on a CPU
-that pretends to be older. Written for vLLM 0.32.
+`register` mends the CPU backend, and saves its memory and half of its start, `readiness` is the server's `/readyz`,
+`masked` a server on a CPU that pretends to be older. Written for vLLM 0.32.
 """
 
 from typing import Any
@@ -15,6 +15,7 @@ def register() -> None:
     from vllm.platforms import current_platform
     from vllm.platforms.cpu import CpuPlatform
 
+    from cragmesh_vllm.fork import fork_engine
     from cragmesh_vllm.memory import economise
     from cragmesh_vllm.smoothing import smooth_adapters
 
@@ -22,6 +23,7 @@ def register() -> None:
         CpuPlatform.get_punica_wrapper = classmethod(_wrapper)
         _keep_a_weight()
         economise()
+        fork_engine()
         smooth_adapters()
 
 

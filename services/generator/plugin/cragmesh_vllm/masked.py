@@ -1,7 +1,7 @@
 """vLLM's server on a CPU that pretends to be older: `python -m cragmesh_vllm.masked ...` in place of vLLM's own module.
 
 oneDNN and PyTorch are told by their own variables; vLLM asks PyTorch which of its builds to load, and is answered here
-from `CRAGMESH_CPU_ISA`. The engine's process is spawned and imports its parent's main module, hence this again.
+from `CRAGMESH_CPU_ISA`. Where the engine's process is spawned, it imports its parent's main module, hence this again.
 """
 
 import os
