@@ -11,6 +11,7 @@ PARTS: Mapping[str, Callable[[], Records]] = {
     "rows": graph.record_rows,
     "writers": graph.record_writers,
     "judge": judge.record,
+    "model_judge": judge.record_model,
     "contracts": made_up.record_contracts,
     "made_up": made_up.record,
 }
