@@ -3,6 +3,7 @@
 import difflib
 import hashlib
 import json
+import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -15,6 +16,8 @@ LONG_CHARS = 100
 MARK = "="
 # Logistic functions differ between CPUs in the last places.
 DECIMALS = 4
+# Where long lines are broken for people to read.
+_WRAP = re.compile(r".{1,100}(?:\s|$)|.{1,100}")
 # A difference is shown up to here; the first lines say what it is about.
 MAX_LINES = 40
 
@@ -100,7 +103,7 @@ def _diff(before: list[str], after: list[str]) -> list[str]:
 
 
 def _readable(value: Any, path: str = "") -> list[str]:
-    """A line a leaf, named by its path; texts of several lines keep them."""
+    """A line a leaf, named by its path; texts have several."""
     match value:
         case dict() if value:
             return [
@@ -109,7 +112,8 @@ def _readable(value: Any, path: str = "") -> list[str]:
         case list() if value:
             return [line for place, one in enumerate(value) for line in _readable(one, f"{path}[{place}]")]
         case str():
-            return [f"{path}: {line}" for line in value.split("\n")]
+            parts = (part for line in value.split("\n") for part in _WRAP.findall(line) or [""])
+            return [f"{path}: {part}" for part in parts]
         case _:
             return [f"{path}: {json.dumps(value)}"]
 

@@ -6,7 +6,6 @@ It sees the question, the gold answers and what was said, never who said it. Wha
 import asyncio
 import hashlib
 import json
-import re
 from importlib import resources
 
 from services.evaluator.errors import JudgeUnreachable
@@ -15,6 +14,7 @@ from services.evaluator.judge.verdict import Case, Outcome, Verdict
 from services.evaluator.store import AppendLog, Stored, read_lines
 from services.kit.errors import BadReply, ServiceFailure, ServiceRejected
 from services.kit.llm import LLM, Constraint, Message
+from services.kit.untrusted import harmless
 
 NAME = "llm"
 UNJUDGED = "unjudged"
@@ -35,9 +35,6 @@ CONSTRAINTS = (
 MAX_TOKENS = 24
 PAUSES_S = (1.0, 3.0)
 BAD_REQUEST, UNPROCESSABLE = 400, 422
-
-# A chat template's control tokens would end the message; texts from outside are not to speak for us.
-_CONTROL_TOKEN = re.compile(r"<\|(?=[^|<>\n]{0,40}\|>)|\[/?INST\]|</?s>", re.IGNORECASE)
 
 
 class CachedVerdict(Stored):
@@ -88,8 +85,13 @@ class LlmJudge:
         decided = protocol.decide(case)
         if decided:
             return decided
-        shown = json.dumps({"question": case.question, "correct": list(case.gold), "given": case.prediction})
-        shown = _CONTROL_TOKEN.sub(" ", shown)
+        shown = json.dumps(
+            {
+                "question": harmless(case.question),
+                "correct": [harmless(gold) for gold in case.gold],
+                "given": harmless(case.prediction),
+            }
+        )
         key = hashlib.sha256("\0".join((self._model, self._system, self._user, shown)).encode()).hexdigest()
         said = self._known.get(key)
         if said is None:

@@ -9,7 +9,6 @@ from collections.abc import MutableMapping
 from dataclasses import dataclass
 
 from services.gateway import prompts
-from services.gateway.evidence import fence, harmless
 from services.gateway.mesh import Mesh
 from services.gateway.normalize import normalize
 from services.gateway.papers.clean import clean, cut
@@ -19,6 +18,7 @@ from services.gateway.run import Run
 from services.gateway.steps.ask import ask
 from services.kit.concurrency import all_of
 from services.kit.llm import Constraint, Message
+from services.kit.untrusted import fence, harmless
 
 MAX_KEYWORDS = 10
 # A longer one is a sentence.

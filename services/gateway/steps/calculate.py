@@ -15,7 +15,7 @@ from services.gateway.calculator.evaluate import Calculation, evaluate
 from services.gateway.calculator.grounding import Grounds
 from services.gateway.calculator.tree import Binary, Call, Compare, render
 from services.gateway.calculator.wanted import asks_arithmetic
-from services.gateway.evidence import Evidence, asked, cut, cut_by_estimate
+from services.gateway.evidence import Evidence, cut, cut_by_estimate
 from services.gateway.evidence import render as render_evidence
 from services.gateway.mesh import Mesh
 from services.gateway.prompts import Prompt
@@ -25,6 +25,7 @@ from services.gateway.steps.ask import PACE_MARGIN, ask, asked_on
 from services.gateway.steps.generate import MIN_CONTEXT_TOKENS, TOKENIZE_CAP_S
 from services.kit.errors import ServiceFailure
 from services.kit.llm import Constraint, estimate_tokens
+from services.kit.untrusted import one_line
 
 STEP = "calculate"
 TITLE = "calculation"
@@ -82,7 +83,7 @@ async def calculate(
         mesh,
         STEP,
         prompt.fill(
-            documents=render_evidence(shown), query=asked(question.query), query_time=asked_on(question.query_time)
+            documents=render_evidence(shown), query=one_line(question.query), query_time=asked_on(question.query_time)
         ),
         max_tokens=MAX_TOKENS,
         min_tokens=MIN_TOKENS,

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from datetime import datetime
 
-from services.gateway.evidence import Evidence, asked, cut, cut_by_estimate, render
+from services.gateway.evidence import Evidence, cut, cut_by_estimate, render
 from services.gateway.mesh import Mesh
 from services.gateway.normalize import normalize
 from services.gateway.prompts import Prompt
@@ -12,6 +12,7 @@ from services.gateway.settings import GatewaySettings
 from services.gateway.steps.ask import NAMING_RESERVE_S, PACE_MARGIN, ask, asked_on, probability
 from services.kit.errors import ServiceFailure
 from services.kit.llm import Message, log_missing
+from services.kit.untrusted import one_line
 
 # Asking the tokenizer is a look-up, not inference: one that takes longer is in trouble.
 TOKENIZE_CAP_S = 3.0
@@ -98,7 +99,7 @@ def chat(
     prompt: Prompt, query: str, query_time: datetime, evidence: Sequence[Evidence], *, hint: str = ""
 ) -> list[Message]:
     """The messages that ask for an answer."""
-    return prompt.fill(documents=render(evidence), query=asked(query), query_time=asked_on(query_time), hint=hint)
+    return prompt.fill(documents=render(evidence), query=one_line(query), query_time=asked_on(query_time), hint=hint)
 
 
 async def generate(

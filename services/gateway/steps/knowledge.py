@@ -5,13 +5,14 @@ without them it often knows what is stable. So it is asked alone, with a little 
 to the step that reasons over everything, marked as what it is.
 """
 
-from services.gateway.evidence import Evidence, asked
+from services.gateway.evidence import Evidence
 from services.gateway.mesh import Mesh
 from services.gateway.normalize import normalize
 from services.gateway.prompts import Prompt
 from services.gateway.question import Question
 from services.gateway.run import Run
 from services.gateway.steps.ask import ask, asked_on
+from services.kit.untrusted import one_line
 
 TITLE = "answer from memory, perhaps made up"
 # Two sentences and a line.
@@ -28,7 +29,7 @@ async def knowledge(
         cap_s: seconds for it at most.
         reserve_s: seconds left to what comes after it.
     """
-    messages = prompt.fill(query=asked(question.query), query_time=asked_on(question.query_time))
+    messages = prompt.fill(query=one_line(question.query), query_time=asked_on(question.query_time))
     completion = await ask(
         run,
         mesh,

@@ -18,7 +18,7 @@ from proto.classify import Domain
 from proto.kg import KgExecuteRequest, KgResponse, KgStatement
 from proto.rerank import RerankRequest
 from services.gateway.confidence import COMMON
-from services.gateway.evidence import Evidence, asked
+from services.gateway.evidence import Evidence
 from services.gateway.mesh import Mesh
 from services.gateway.prompts import Prompt
 from services.gateway.question import Question
@@ -27,6 +27,7 @@ from services.gateway.steps.ask import ask
 from services.kit.concurrency import all_of
 from services.kit.errors import ServiceFailure
 from services.kit.llm import Constraint
+from services.kit.untrusted import one_line
 
 # What a domain's records are about, in the prompt's word, and the statements that fetch them for a name.
 RECORDS: dict[Domain, tuple[str, tuple[str, ...]]] = {
@@ -100,7 +101,7 @@ async def entities(
         run,
         mesh,
         "entities",
-        prompt.fill(kinds=kinds, query=asked(question.query)),
+        prompt.fill(kinds=kinds, query=one_line(question.query)),
         max_tokens=MAX_TOKENS,
         min_tokens=MIN_TOKENS,
         cap_s=cap_s,

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from proto.answer import AnswerSource
-from services.gateway.evidence import Evidence, asked, fence
+from services.gateway.evidence import Evidence
 from services.gateway.mesh import Mesh
 from services.gateway.normalize import INVALID, UNKNOWN, Normalized, normalize
 from services.gateway.prompts import Prompt
@@ -24,6 +24,7 @@ from services.gateway.steps.ask import NAMING_RESERVE_S, PACE_MARGIN, ask, asked
 from services.gateway.steps.generate import fit
 from services.gateway.steps.summarise import summarise
 from services.kit.llm import Constraint, Message, estimate_tokens
+from services.kit.untrusted import fence, one_line
 
 # Words of reasoning, and of the answer: CRAG reads 75 tokens. Not characters, because a count of those takes the engine
 # 17 s to compile (xgrammar, 280 and 200 of them, two busy cores), a count of words 0.05 s.
@@ -122,7 +123,7 @@ def _source(item: Evidence) -> str:
 def chat(prompt: Prompt, question: Question, evidence: Sequence[Evidence]) -> list[Message]:
     """The messages of the step."""
     return prompt.fill(
-        documents=references(evidence), query=asked(question.query), query_time=asked_on(question.query_time)
+        documents=references(evidence), query=one_line(question.query), query_time=asked_on(question.query_time)
     )
 
 

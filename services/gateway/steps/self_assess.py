@@ -8,11 +8,11 @@ the turn costs the reading of a few lines.
 from collections.abc import Sequence
 from typing import Literal, get_args
 
-from services.gateway.evidence import harmless
 from services.gateway.mesh import Mesh
 from services.gateway.run import Run
 from services.gateway.steps.ask import ask
 from services.kit.llm import Constraint, Message, estimate_tokens
+from services.kit.untrusted import harmless
 
 Level = Literal["high", "medium", "low"]
 LEVELS: tuple[Level, ...] = get_args(Level)

@@ -8,7 +8,7 @@ from typing import Literal
 from proto.read import ReadResponse
 from services.gateway import calibration, confidence, prompts
 from services.gateway.confidence import Confidence, Seen
-from services.gateway.evidence import Evidence, asked, harmless
+from services.gateway.evidence import Evidence
 from services.gateway.mesh import Mesh
 from services.gateway.normalize import INVALID, UNKNOWN, Normalized, normalize
 from services.gateway.question import Question, plain
@@ -25,6 +25,7 @@ from services.gateway.strategies.db3 import Db3
 from services.kit.caution import Caution
 from services.kit.concurrency import both
 from services.kit.llm import Completion, Constraint, Message, estimate_tokens
+from services.kit.untrusted import harmless, one_line
 
 # Further samples tell whether the model would say the same again.
 SAMPLES = 3
@@ -276,7 +277,7 @@ class Adaptive(Db3):
             run,
             mesh,
             "memory",
-            self._memory_prompt.fill(query=asked(plain(question.query)), query_time=asked_on(question.query_time)),
+            self._memory_prompt.fill(query=one_line(plain(question.query)), query_time=asked_on(question.query_time)),
             max_tokens=SAMPLE_TOKENS,
             min_tokens=MIN_ANSWER_TOKENS,
         )

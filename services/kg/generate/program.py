@@ -15,6 +15,7 @@ from services.kg.language.catalogue import Catalogue
 from services.kg.language.decoding import decoding_grammar, schema_text
 from services.kit.budget import Budget
 from services.kit.llm import LLM, Constraint, Message, log_missing
+from services.kit.untrusted import one_line
 
 MAX_TOKENS = 120
 # Left of the budget for running the program.
@@ -116,5 +117,5 @@ def taught_messages(query: str, *, query_time: datetime, domain: str, feedback: 
 def _question(query: str, query_time: datetime, domain: str, feedback: str) -> str:
     question = asked(query, query_time if domain in TIMED else None)
     if feedback:
-        question += f"\nThe first try failed: {' '.join(feedback.split())[:MAX_FEEDBACK_CHARS]}"
+        question += f"\nThe first try failed: {one_line(feedback)[:MAX_FEEDBACK_CHARS]}"
     return question
