@@ -13,11 +13,11 @@ from services.gateway.mesh import Mesh
 from services.gateway.normalize import normalize
 from services.gateway.papers.clean import clean, cut
 from services.gateway.papers.forms import ANSWER, KEYWORDS, MAX_APPENDED_CHARS, Form, appended
-from services.gateway.prompts import Prompt
 from services.gateway.run import Run
 from services.gateway.steps.ask import ask
 from services.kit.concurrency import all_of
 from services.kit.llm import Constraint, Message
+from services.kit.prompts import Prompt
 from services.kit.untrusted import fence, harmless
 
 MAX_KEYWORDS = 10

@@ -18,13 +18,13 @@ from services.gateway.calculator.wanted import asks_arithmetic
 from services.gateway.evidence import Evidence, cut, cut_by_estimate
 from services.gateway.evidence import render as render_evidence
 from services.gateway.mesh import Mesh
-from services.gateway.prompts import Prompt
 from services.gateway.question import Question
 from services.gateway.run import Run
 from services.gateway.steps.ask import PACE_MARGIN, ask, asked_on
 from services.gateway.steps.generate import MIN_CONTEXT_TOKENS, TOKENIZE_CAP_S
 from services.kit.errors import ServiceFailure
 from services.kit.llm import Constraint, estimate_tokens
+from services.kit.prompts import Prompt
 from services.kit.untrusted import one_line
 
 STEP = "calculate"

@@ -6,11 +6,11 @@ from proto.kg import KgMode, KgRequest, KgResponse
 from services.gateway.evidence import Evidence
 from services.gateway.mesh import Mesh
 from services.gateway.normalize import INVALID
-from services.gateway.prompts import Prompt
 from services.gateway.question import Question
 from services.gateway.run import Draft, Run
 from services.gateway.steps.generate import read_and_answer
 from services.kit.errors import ServiceFailure
+from services.kit.prompts import Prompt
 
 # What a program that found something ends with.
 FOUND = frozenset({"ok", "stale"})

@@ -6,12 +6,12 @@ from datetime import datetime
 from services.gateway.evidence import Evidence, cut, cut_by_estimate, render
 from services.gateway.mesh import Mesh
 from services.gateway.normalize import normalize
-from services.gateway.prompts import Prompt
 from services.gateway.run import Draft, Run
 from services.gateway.settings import GatewaySettings
 from services.gateway.steps.ask import NAMING_RESERVE_S, PACE_MARGIN, ask, asked_on, probability
 from services.kit.errors import ServiceFailure
 from services.kit.llm import Message, log_missing
+from services.kit.prompts import Prompt
 from services.kit.untrusted import one_line
 
 # Asking the tokenizer is a look-up, not inference: one that takes longer is in trouble.

@@ -8,10 +8,10 @@ to the step that reasons over everything, marked as what it is.
 from services.gateway.evidence import Evidence
 from services.gateway.mesh import Mesh
 from services.gateway.normalize import normalize
-from services.gateway.prompts import Prompt
 from services.gateway.question import Question
 from services.gateway.run import Run
 from services.gateway.steps.ask import ask, asked_on
+from services.kit.prompts import Prompt
 from services.kit.untrusted import one_line
 
 TITLE = "answer from memory, perhaps made up"

@@ -20,13 +20,13 @@ from proto.rerank import RerankRequest
 from services.gateway.confidence import COMMON
 from services.gateway.evidence import Evidence
 from services.gateway.mesh import Mesh
-from services.gateway.prompts import Prompt
 from services.gateway.question import Question
 from services.gateway.run import Run
 from services.gateway.steps.ask import ask
 from services.kit.concurrency import all_of
 from services.kit.errors import ServiceFailure
 from services.kit.llm import Constraint
+from services.kit.prompts import Prompt
 from services.kit.untrusted import one_line
 
 # What a domain's records are about, in the prompt's word, and the statements that fetch them for a name.

@@ -17,13 +17,13 @@ from proto.answer import AnswerSource
 from services.gateway.evidence import Evidence
 from services.gateway.mesh import Mesh
 from services.gateway.normalize import INVALID, UNKNOWN, Normalized, normalize
-from services.gateway.prompts import Prompt
 from services.gateway.question import Question
 from services.gateway.run import Draft, Run
 from services.gateway.steps.ask import NAMING_RESERVE_S, PACE_MARGIN, ask, asked_on, planned_s, probability
 from services.gateway.steps.generate import fit
 from services.gateway.steps.summarise import summarise
 from services.kit.llm import Constraint, Message, estimate_tokens
+from services.kit.prompts import Prompt
 from services.kit.untrusted import fence, one_line
 
 # Words of reasoning, and of the answer: CRAG reads 75 tokens. Not characters, because a count of those takes the engine

@@ -2,9 +2,9 @@
 
 from services.gateway.mesh import Mesh
 from services.gateway.normalize import Normalized, normalize
-from services.gateway.prompts import Prompt
 from services.gateway.run import Run
 from services.gateway.steps.ask import ask
+from services.kit.prompts import Prompt
 from services.kit.untrusted import fence, one_line
 
 MAX_TOKENS = 40
