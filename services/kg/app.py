@@ -28,12 +28,11 @@ from services.kg.store.demo import ensure_demo
 from services.kg.store.engine import deadline, open_store
 from services.kg.store.tables import source
 from services.kit import app as kit
-from services.kit.breaker import Breaker
 from services.kit.budget import Budget, current_budget
 from services.kit.client import ServiceClient, http_client
 from services.kit.encoder import Encoder
 from services.kit.errors import InvalidRequest, ServiceFailure, Unavailable
-from services.kit.llm import LLM
+from services.kit.generator import generator
 from services.kit.precision import choose_precision
 from services.kit.telemetry import Metrics, log
 
@@ -205,17 +204,9 @@ def create_app(settings: KgSettings | None = None, *, transport: httpx.AsyncBase
             raise StoreError(f"the knowledge graph cannot be read: {error}") from error
         encoder = await asyncio.to_thread(_encoder, settings)
         async with http_client(transport) as http:
-
-            def client(name: str, url: object, headers: dict[str, str] | None = None) -> ServiceClient:
-                breaker = Breaker(threshold=settings.breaker_threshold, max_open_s=settings.breaker_max_open_s)
-                return ServiceClient(name, str(url).rstrip("/"), http, breaker=breaker, headers=headers)
-
-            key = settings.generator_api_key
-            root = str(settings.generator_url).rstrip("/").removesuffix("/v1")
-            generator = client("generator", root, {"authorization": f"Bearer {key}"} if key else None)
             names = NameIndex(engine)
             executor = Executor(engine, names, CATALOGUE)
-            llm = LLM(generator, model=settings.generator_model)
+            llm = generator(settings, http, breaker=settings.breaker())
             writers = await asyncio.to_thread(
                 build_writers,
                 llm,
@@ -235,7 +226,7 @@ def create_app(settings: KgSettings | None = None, *, transport: httpx.AsyncBase
                 workers=settings.kg_workers,
                 # A live API's names are its own.
                 spotter=None if settings.kg_live_url else Spotter(engine),
-                live=LiveExecutor(client("live", settings.kg_live_url), CATALOGUE) if settings.kg_live_url else None,
+                live=_live(settings, http),
             )
             store = StoreLook(engine)
             # A live API is not ours to be asked for nothing.
@@ -258,6 +249,14 @@ def create_app(settings: KgSettings | None = None, *, transport: httpx.AsyncBase
         ready=_ready,
         metrics=metrics,
     )
+
+
+def _live(settings: KgSettings, http: httpx.AsyncClient) -> LiveExecutor | None:
+    """What runs programs against a live API; None where there is none."""
+    if settings.kg_live_url is None:
+        return None
+    client = ServiceClient("live", str(settings.kg_live_url), http, breaker=settings.breaker())
+    return LiveExecutor(client, CATALOGUE)
 
 
 def _encoder(settings: KgSettings) -> Encoder:
