@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 
 from proto.base import FieldError
 from proto.papers import Paper, PaperScore, PapersRequest, PapersResponse
+from services.gateway.deadline import begin, in_time
 from services.gateway.mesh import Mesh
 from services.gateway.observe import observe_cost, observe_stages
 from services.gateway.papers.candidates import Candidate, Pool, search
@@ -28,8 +29,6 @@ from services.kit.errors import InvalidRequest, ServiceFailure, ServiceRejected
 from services.kit.llm import NOT_FOUND
 from services.kit.telemetry import Metrics, log, request_id
 
-# A short budget gives up less of itself to the margin.
-MARGIN_SHARE = 0.2
 # Of the enhanced forms' search; what is left of the reserve is the re-scoring's.
 SEARCH_CAP_S = 6.0
 # Kept by a search for the steps after it, and by the last step for the ranking itself.
@@ -95,23 +94,10 @@ async def find_papers(
     Raises:
         UnknownCollection: the retriever has no collection of that name.
     """
-    due = arrived.within(request.budget_s)
-    run = Run(due.within(due.total_s - min(settings.safety_margin_s, MARGIN_SHARE * request.budget_s)))
+    run = begin(arrived, request.budget_s, settings)
     hunt = Hunt(request.collection, {QUESTION: question(request.query, request.body)})
-    with mesh.pace.request():
-        try:
-            async with asyncio.timeout(run.budget.left()):
-                await gather(
-                    run, mesh, settings, ours.prompts, hunt, enhanced=request.enhance, rescored=request.rescore
-                )
-        except TimeoutError:
-            run.degrade("gateway", "timeout", f"the budget of {run.budget.total_s:.1f} s was not enough")
-        except UnknownCollection:
-            raise
-        except Exception as error:
-            # A fault of ours: the caller still gets what was found, and the log the traceback.
-            log.error("papers failed", error=type(error).__name__, exc_info=error)
-            run.degrade("gateway", "error", type(error).__name__)
+    async with in_time(run, mesh.pace, task="papers"):
+        await gather(run, mesh, settings, ours.prompts, hunt, enhanced=request.enhance, rescored=request.rescore)
     response = PapersResponse(
         papers=await asyncio.to_thread(ranking, hunt.pool, ours.weights, request.top_n),
         forms={str(form): text for form, text in hunt.forms.items()},
