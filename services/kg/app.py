@@ -4,10 +4,10 @@ import asyncio
 import time
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
-from typing import Any, TypedDict, cast
+from typing import Annotated, Any, TypedDict, cast
 
 import httpx
-from fastapi import APIRouter, FastAPI, Request
+from fastapi import APIRouter, Depends, FastAPI, Request
 from sqlalchemy import Engine, select
 from sqlalchemy.exc import SQLAlchemyError
 
@@ -91,7 +91,7 @@ WARM_UPS: Mapping[Domain, str] = {
 
 
 class State(TypedDict):
-    """What handlers read from `request.state`."""
+    """What handlers get."""
 
     answering: Answering
     store: StoreLook
@@ -100,13 +100,13 @@ class State(TypedDict):
     detail: str
 
 
+Given = Annotated[State, Depends(kit.state_of)]
 router = APIRouter()
 
 
 @router.post("/kg/query", summary="Facts for a question, with the program that fetched them.", tags=["kg"])
-async def post_query(body: KgRequest, request: Request) -> KgResponse:
+async def post_query(body: KgRequest, state: Given) -> KgResponse:
     """Write a program for the question, run it, and say its facts in words."""
-    state = cast(State, request.scope["state"])
     settings = state["settings"]
     budget = current_budget.get() or Budget(settings.max_deadline_s)
     try:
@@ -122,9 +122,8 @@ async def post_query(body: KgRequest, request: Request) -> KgResponse:
 
 
 @router.post("/kg/execute", summary="Facts of a program.", tags=["kg"])
-async def post_execute(body: KgExecuteRequest, request: Request) -> KgResponse:
+async def post_execute(body: KgExecuteRequest, state: Given) -> KgResponse:
     """Run a program in the regularized language; a statement that is wrong says so and does not cost the others."""
-    state = cast(State, request.scope["state"])
     settings = state["settings"]
     budget = current_budget.get() or Budget(settings.max_deadline_s)
     try:
@@ -159,8 +158,8 @@ def _function(function: Function) -> KgFunction:
 
 
 def _observe(metrics: Metrics, response: KgResponse) -> None:
-    metrics.stage.labels("kg", "write", "inference").observe(response.write.elapsed_ms / 1000)
-    metrics.stage.labels("kg", "execute", "inference").observe(response.execute.elapsed_ms / 1000)
+    metrics.took("write", inference=response.write.elapsed_ms)
+    metrics.took("execute", inference=response.execute.elapsed_ms)
 
 
 def _execute_cap_s(settings: KgSettings) -> float:
@@ -168,7 +167,7 @@ def _execute_cap_s(settings: KgSettings) -> float:
 
 
 async def _ready(request: Request) -> Readiness:
-    state = cast(State, request.scope["state"])
+    state: State = await kit.state_of(request)
     answers = state["store"].answers()
     detail = state["detail"] if answers else "the store does not answer"
     return Readiness(ready=answers, service="kg", model="", device="cpu", detail=detail)
@@ -197,7 +196,7 @@ def create_app(settings: KgSettings | None = None, *, transport: httpx.AsyncBase
     metrics = Metrics("kg")
 
     @asynccontextmanager
-    async def lifespan(_: FastAPI) -> AsyncIterator[dict[str, Any]]:
+    async def lifespan(_: FastAPI) -> AsyncIterator[State]:
         try:
             engine, as_of, detail = await asyncio.to_thread(_open, settings)
         except SQLAlchemyError as error:
@@ -233,8 +232,7 @@ def create_app(settings: KgSettings | None = None, *, transport: httpx.AsyncBase
             if settings.kg_live_url is None:
                 await _warm_up(answering, settings)
             try:
-                state = State(answering=answering, store=store, settings=settings, metrics=metrics, detail=detail)
-                yield cast(dict[str, Any], state)
+                yield State(answering=answering, store=store, settings=settings, metrics=metrics, detail=detail)
             finally:
                 await store.close()
                 answering.close()
