@@ -68,7 +68,7 @@ def scenarios() -> Iterator[Scenario]:
     yield Scenario(
         "embedded", "adapter", services={"model": EMBEDDED, "adapters": ("answer",)}, names=("adaptive", "db3")
     )
-    yield Scenario("records", "records", settings={"db3_public_data": True}, names=("db3",))
+    yield Scenario("records", "records", settings={"db3_public_data": True}, names=("adaptive", "db3"))
     yield Scenario("no abstention", "adapter", settings={"abstain": False}, names=("adaptive",))
     yield Scenario("sure", "adapter", settings={"weknow_confidence": "low"}, names=("weknow",))
     yield Scenario("generator garbled", "faults", services={"faults": {"generator": "garbage"}})
