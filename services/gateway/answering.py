@@ -3,7 +3,7 @@
 from datetime import UTC, datetime
 
 from proto.answer import AnswerRequest, AnswerResponse
-from proto.classify import ClassifyRequest
+from services.gateway.context import Context
 from services.gateway.deadline import begin, in_time
 from services.gateway.evidence import Evidence
 from services.gateway.mesh import Mesh
@@ -36,7 +36,7 @@ async def answer(
     """
     recorder = Recorder() if request.trace else None
     run = begin(arrived, request.budget_s, settings, listener=listener, recorder=recorder)
-    draft = await _run(strategy, _question(request), run, mesh, settings)
+    draft = await _run(strategy, Context(_question(request), run, mesh, settings))
     _count(metrics, run, draft)
     return AnswerResponse(
         answer=draft.answer,
@@ -58,13 +58,11 @@ async def answer(
     )
 
 
-async def _run(strategy: Strategy, question: Question, run: Run, mesh: Mesh, settings: GatewaySettings) -> Draft:
-    message = ClassifyRequest(
-        query=question.query, query_time=question.query_time, min_domain_certainty=strategy.min_domain_certainty
-    )
-    classifying = classify(run, mesh, message, allow_s=run.budget.allow(settings.classify_cap_s))
-    async with in_time(run, mesh.pace, task=strategy.name):
-        draft, _ = await all_of((strategy.answer(question, run, mesh), classifying))
+async def _run(strategy: Strategy, context: Context) -> Draft:
+    run = context.run
+    classifying = classify(context, min_domain_certainty=strategy.min_domain_certainty)
+    async with in_time(run, context.mesh.pace, task=strategy.name):
+        draft, _ = await all_of((strategy.answer(context), classifying))
         return draft or run.best
     return run.best
 
