@@ -18,7 +18,7 @@ QUESTIONS ?= 400
 TORCH := $(shell sed -n 's/^ *"\(torch==[^"]*\)".*/\1/p' pyproject.toml | head -n 1)
 STAMP := .setup/installed-$(shell cksum < pyproject.toml | tr -d ' ')
 
-.PHONY: help setup generator demo up down status logs lint format test test-fast test-isa contracts bench bench-cpu bench-first bench-formats bench-ranking bench-records bench-names bench-kg eval-kg bench-classifier eval-classifier eval eval-answers eval-check eval-baseline train-data train-adapters train-reader bench-training bench-adapters test-page audit saturation eval-calculator eval-embedded eval-pages eval-reader eval-reading eval-reading-made-up fit-confidence calibrate eval-corpus bench-index eval-papers eval-premise fuzz-calculator injection hang-up overload load rolling-restart k8s-check compose-check compose-test wheels clean distclean
+.PHONY: help setup generator demo up down status logs lint format test test-fast test-isa contracts goldens goldens-check bench bench-cpu bench-first bench-formats bench-ranking bench-records bench-names bench-kg eval-kg bench-classifier eval-classifier eval eval-answers eval-check eval-baseline train-data train-adapters train-reader bench-training bench-adapters test-page audit saturation eval-calculator eval-embedded eval-pages eval-reader eval-reading eval-reading-made-up fit-confidence calibrate eval-corpus bench-index eval-papers eval-premise fuzz-calculator injection hang-up overload load rolling-restart k8s-check compose-check compose-test wheels clean distclean
 
 help: ## Show this list.
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  %-16s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
@@ -94,6 +94,15 @@ test-fast: setup ## Run the tests that need no running mesh and no model.
 
 contracts: setup ## Generate the OpenAPI and proto3 files from the contracts.
 	@$(BIN)/cragmesh contracts
+
+# The evaluation's part is kept outside of git, and only where its data are.
+GOLDENS_NEED = setup $(if $(CRAGMESH_EVAL_DATA),out/eval-kg.sqlite)
+
+goldens: $(GOLDENS_NEED) ## Record what the code does now, by canned services and made-up questions; ARGS="rules judge" for parts.
+	$(BIN)/python -m lab.goldens record $(ARGS)
+
+goldens-check: $(GOLDENS_NEED) ## Show what the code does otherwise than it was recorded.
+	$(BIN)/python -m lab.goldens check $(ARGS)
 
 .venv-bench/pyvenv.cfg: pyproject.toml tests/bench/requirements.txt
 	@echo "==> installing the peers of the retrieval bench into .venv-bench"

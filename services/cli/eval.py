@@ -27,6 +27,7 @@ from services.evaluator.selfcheck import self_check
 from services.evaluator.settings import EvaluatorSettings
 from services.evaluator.store import RunFolder, write_whole
 from services.kit.client import http_client
+from services.kit.generator import generator
 from services.kit.settings import MeshUrls
 
 Result = TypeVar("Result")
@@ -104,13 +105,7 @@ async def drive_shown(
             say(f"left out: {line.place}: {line.why}", "yellow")
 
     async with http_client() as http:
-        generator = runs.model_at(
-            str(urls.generator_url),
-            http,
-            model=urls.generator_model,
-            api_key=urls.generator_api_key,
-            name="generator",
-        )
+        llm = generator(urls, http)
         with counting() as bar:
             task = bar.add_task("asking", total=None, start=False)
 
@@ -134,7 +129,7 @@ async def drive_shown(
 
             progress = await runs.run(
                 order,
-                generator if tokenizer else None,
+                llm if tokenizer else None,
                 on_plan=planned,
                 on_progress=told,
                 on_skip=skip,

@@ -71,22 +71,15 @@ def prose(
 
 
 async def _write(data: "running.Files", url: str, *, requests: int, **options: object) -> None:
-    from services.kit.client import ServiceClient, http_client
-    from services.kit.llm import LLM
+    from services.kit.client import http_client
+    from services.kit.generator import model_at
     from services.kit.settings import MeshUrls
     from services.trainer.synthesise.reading import run as running
     from services.trainer.synthesise.reading.writer import Writer
 
     urls = MeshUrls()
-    key = urls.generator_api_key
     async with http_client() as http:
-        client = ServiceClient(
-            "generator",
-            url or str(urls.generator_url),
-            http,
-            headers={"authorization": f"Bearer {key}"} if key else None,
-        )
-        llm = LLM(client, model=urls.generator_model)
+        llm = model_at(url or str(urls.generator_url), http, model=urls.generator_model, api_key=urls.generator_api_key)
         await llm.models(allow_s=ALLOW_S)
         await running.write(Writer(llm, requests=requests), data, **options)  # type: ignore[arg-type]
 

@@ -274,21 +274,14 @@ async def _try_programs(sources: list[Path], samples: int, tally: Counter[str]) 
     from services.cli import labels as labelling
     from services.kit.client import ServiceClient, http_client
     from services.kit.deadline import MESH_TOKEN_HEADER
-    from services.kit.llm import LLM
+    from services.kit.generator import generator
     from services.kit.settings import KitSettings, MeshUrls
 
     urls, token = MeshUrls(), KitSettings().mesh_token
     async with http_client() as http:
-        key = urls.generator_api_key
-        generator = ServiceClient(
-            "generator",
-            str(urls.generator_url),
-            http,
-            headers={"authorization": f"Bearer {key}"} if key else None,
-        )
         ours = {MESH_TOKEN_HEADER: token} if token else None
         kg = ServiceClient("kg", str(urls.kg_url), http, headers=ours)
-        trying = labelling.Trying(LLM(generator, model=urls.generator_model), kg, samples)
+        trying = labelling.Trying(generator(urls, http), kg, samples)
         with Progress(console=err, transient=True, disable=not err.is_terminal) as bar:
             task = bar.add_task("trying programs", total=None)
             return await labelling.from_trying(sources, trying, tally, lambda: bar.advance(task))

@@ -20,8 +20,9 @@ from services.evaluator.judging import Agreement
 from services.evaluator.mesh import MeshClient
 from services.evaluator.store import AppendLog, Judgement, Prediction, RunFolder, RunInfo, settings_of
 from services.evaluator.tokens import TokenCutter
-from services.kit.client import ServiceClient, http_client
+from services.kit.client import http_client
 from services.kit.errors import ServiceFailure
+from services.kit.generator import model_at
 from services.kit.llm import LLM
 
 # Of the lines left out so many are kept in `run.json`; all are counted.
@@ -235,12 +236,6 @@ async def judge_by_model(
         await asyncio.shield(asyncio.to_thread(cache.close))
     await asyncio.to_thread(folder.save_judgements, llm_judge.NAME, judgements)
     return {line.id: line for line in judgements}
-
-
-def model_at(url: str, http: httpx.AsyncClient, *, model: str, api_key: str, name: str) -> LLM:
-    """A model behind an OpenAI-compatible server, whether its address ends in `/v1` or not."""
-    headers = {"authorization": f"Bearer {api_key}"} if api_key else None
-    return LLM(ServiceClient(name, url.rstrip("/").removesuffix("/v1"), http, headers=headers), model=model)
 
 
 def verdicts(folder: RunFolder, predictions: Sequence[Prediction], judge: str) -> dict[str, Judgement]:

@@ -1,10 +1,10 @@
 """From a request to a response that always comes: the strategy runs under the budget, and the best answer leaves."""
 
-import asyncio
 from datetime import UTC, datetime
 
 from proto.answer import AnswerRequest, AnswerResponse
-from proto.classify import ClassifyRequest
+from services.gateway.context import Context
+from services.gateway.deadline import begin, in_time
 from services.gateway.evidence import Evidence
 from services.gateway.mesh import Mesh
 from services.gateway.observe import observe_stages
@@ -16,9 +16,6 @@ from services.gateway.trace import Recorder
 from services.kit.budget import Budget
 from services.kit.concurrency import all_of
 from services.kit.telemetry import Metrics, log, request_id
-
-# A short budget gives up less of itself to the margin.
-MARGIN_SHARE = 0.2
 
 
 async def answer(
@@ -37,12 +34,9 @@ async def answer(
         arrived: the budget that began when the request arrived.
         listener: told of every stage as it starts and ends.
     """
-    margin_s = min(settings.safety_margin_s, MARGIN_SHARE * request.budget_s)
-    due = arrived.within(request.budget_s)
     recorder = Recorder() if request.trace else None
-    run = Run(budget=due.within(due.total_s - margin_s), listener=listener, recorder=recorder)
-    with mesh.pace.request():
-        draft = await _run(strategy, _question(request), run, mesh, settings)
+    run = begin(arrived, request.budget_s, settings, listener=listener, recorder=recorder)
+    draft = await _run(strategy, Context(_question(request), run, mesh, settings))
     _count(metrics, run, draft)
     return AnswerResponse(
         answer=draft.answer,
@@ -64,21 +58,12 @@ async def answer(
     )
 
 
-async def _run(strategy: Strategy, question: Question, run: Run, mesh: Mesh, settings: GatewaySettings) -> Draft:
-    message = ClassifyRequest(
-        query=question.query, query_time=question.query_time, min_domain_certainty=strategy.min_domain_certainty
-    )
-    classifying = classify(run, mesh, message, allow_s=run.budget.allow(settings.classify_cap_s))
-    try:
-        async with asyncio.timeout(run.budget.left()):
-            draft, _ = await all_of((strategy.answer(question, run, mesh), classifying))
-            return draft or run.best
-    except TimeoutError:
-        run.degrade("gateway", "timeout", f"the budget of {run.budget.total_s:.1f} s was not enough")
-    except Exception as error:
-        # A fault of ours: the caller still gets an honest answer in time, and the log the traceback.
-        log.error("strategy failed", strategy=strategy.name, error=type(error).__name__, exc_info=error)
-        run.degrade("gateway", "error", type(error).__name__)
+async def _run(strategy: Strategy, context: Context) -> Draft:
+    run = context.run
+    classifying = classify(context, min_domain_certainty=strategy.min_domain_certainty)
+    async with in_time(run, context.mesh.pace, task=strategy.name):
+        draft, _ = await all_of((strategy.answer(context), classifying))
+        return draft or run.best
     return run.best
 
 

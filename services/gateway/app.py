@@ -3,10 +3,10 @@
 import asyncio
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
-from typing import Annotated, Any, TypedDict, cast
+from typing import Annotated, Any, TypedDict
 
 import httpx
-from fastapi import APIRouter, FastAPI, Header, Request
+from fastapi import APIRouter, Depends, FastAPI, Header, Request
 from fastapi.responses import StreamingResponse
 
 from proto.answer import MIN_BUDGET_S, AnswerRequest, AnswerResponse, StageEvent, Strategies, StrategyInfo
@@ -37,7 +37,7 @@ FAULT = "the service failed; its log has the details under this request id"
 
 
 class State(TypedDict):
-    """What handlers read from `request.state`."""
+    """What handlers get."""
 
     mesh: Mesh
     strategies: dict[str, Strategy]
@@ -47,6 +47,7 @@ class State(TypedDict):
     health: Health
 
 
+Given = Annotated[State, Depends(kit.state_of)]
 router = APIRouter()
 
 
@@ -57,14 +58,13 @@ router = APIRouter()
     response_model=AnswerResponse,
     responses={200: {"content": {EVENT_STREAM: {"schema": {"type": "string"}}}}, **kit.documented(401)},
 )
-async def post_answer(body: AnswerRequest, request: Request, accept: Annotated[str, Header()] = "") -> Any:
+async def post_answer(body: AnswerRequest, state: Given, accept: Annotated[str, Header()] = "") -> Any:
     """Answer from the pages (or the evidence) that come with the question.
 
     With `Accept: text/event-stream` the reply is one event `stage` for each stage that starts or ends, then one event
     `answer` with the same JSON as the plain reply, or one event `problem` with a problem document where the gateway
     failed: the status had gone out before.
     """
-    state = cast(State, request.scope["state"])
     name = body.strategy or state["settings"].default_strategy
     strategy = state["strategies"].get(name)
     if strategy is None:
@@ -118,16 +118,14 @@ async def _events(body: AnswerRequest, strategy: Strategy, state: State, arrived
     tags=["answer"],
     responses=kit.documented(401),
 )
-async def post_papers(body: PapersRequest, request: Request) -> PapersResponse:
+async def post_papers(body: PapersRequest, state: Given) -> PapersResponse:
     """Rank by all encoders of the collection and several forms of the question; each score that made a rank is told."""
-    state = cast(State, request.scope["state"])
     arrived = current_budget.get() or Budget(body.budget_s)
     return await find_papers(body, state["papers"], state["mesh"], state["settings"], state["metrics"], arrived=arrived)
 
 
 @router.get("/strategies", summary="The strategies that a question may name.", tags=["answer"])
-async def get_strategies(request: Request) -> Strategies:
-    state = cast(State, request.scope["state"])
+async def get_strategies(state: Given) -> Strategies:
     default = state["settings"].default_strategy
     return Strategies(
         strategies=tuple(
@@ -138,14 +136,14 @@ async def get_strategies(request: Request) -> Strategies:
 
 
 @router.get("/services", summary="How each service of the mesh is, within a second.", tags=["operations"])
-async def get_services(request: Request) -> Services:
+async def get_services(state: Given) -> Services:
     """Readiness, model, device, circuit breaker and queue of each; nobody waits for one that is gone."""
-    return await cast(State, request.scope["state"])["health"].services()
+    return await state["health"].services()
 
 
 async def _ready(request: Request) -> Readiness:
     """The gateway is ready once it has started: it answers, degraded, without its services, and says which are away."""
-    state = cast(State, request.scope["state"])
+    state: State = await kit.state_of(request)
     mesh, settings = state["mesh"], state["settings"]
     dependencies = await mesh.ready(allow_s=READY_S)
     details = (
@@ -181,7 +179,7 @@ def create_app(
         routes.include_router(page_routes(settings))
 
     @asynccontextmanager
-    async def lifespan(_: FastAPI) -> AsyncIterator[dict[str, Any]]:
+    async def lifespan(_: FastAPI) -> AsyncIterator[State]:
         async with AsyncExitStack() as stack:
             http = await stack.enter_async_context(http_client(transport))
             mesh = Mesh.connect(settings, http)
@@ -201,7 +199,7 @@ def create_app(
                 await warm_up(strategies[settings.default_strategy], mesh, settings, ready_s=READY_S)
             if detail := mesh.weighing(settings).detail:
                 log.warning("confidence", detail=detail)
-            yield cast(dict[str, Any], state)
+            yield state
 
     return kit.create_app(
         service="gateway",

@@ -1,6 +1,5 @@
-"""What the generator is shown: passages with where they came from, made harmless, fenced and cut to length."""
+"""What the generator is shown: passages with where they came from, fenced and cut to length."""
 
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
@@ -10,24 +9,7 @@ from proto.collections import SearchHit
 from proto.retrieve import PassageKind, RetrievedPassage
 from services.kit.concurrency import all_of
 from services.kit.llm import LLM, estimate_tokens
-
-# Titles name a page; a longer one is no title.
-MAX_TITLE_CHARS = 200
-# What a reader does not see and a model does: zero-width and direction marks, and Unicode's tag characters, in which
-# whole sentences are hidden. Also what could stand between the letters of a token below.
-_INVISIBLE = re.compile("[\u00ad\u034f\u061c\u180e\u200b-\u200f\u202a-\u202e\u2060-\u206f\ufeff\U000e0000-\U000e007f]")
-_CONTROL = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f]")
-# A chat template's control tokens would end our message and begin another; pages are not to speak for us. ChatML and
-# Llama 3 (also in DeepSeek's fullwidth bars), Llama 2 and Mistral, Gemma, the tags of reasoning and of tool calls.
-_CONTROL_TOKEN = re.compile(
-    r"<[|\uff5c][^|\uff5c<>\n]{0,40}[|\uff5c]>"
-    r"|\[/?(?:INST|SYSTEM_PROMPT|AVAILABLE_TOOLS|TOOL_CALLS|TOOL_RESULTS)\]"
-    r"|<</?SYS>>"
-    r"|</?(?:s|bos|eos|pad|unk|start_of_turn|end_of_turn|think|tool_call|tool_response)>",
-    re.IGNORECASE,
-)
-_HALF_TOKEN = re.compile(r"<[|\uff5c]|[|\uff5c]>|</?(?=\w{1,20}>)|\[/?(?=[A-Z_]{4,20}\])", re.IGNORECASE)
-_FENCE = re.compile(r"[<\u2039\u3008\ufe64\uff1c](?=\s*+(?:[/\u2044\u2215\uff0f]\s*+)?document\b)", re.IGNORECASE)
+from services.kit.untrusted import fence
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,34 +73,9 @@ def from_hit(hit: SearchHit, page: int) -> Evidence:
     )
 
 
-def harmless(text: str) -> str:
-    """A text that can neither close its fence nor speak the chat template's language, and hides nothing."""
-    text = _FENCE.sub("&lt;", _CONTROL_TOKEN.sub(" ", _CONTROL.sub(" ", _INVISIBLE.sub("", text))))
-    if _CONTROL_TOKEN.search(text):
-        # What was replaced stood between the halves of another token; nobody writes so by chance.
-        text = _FENCE.sub("&lt;", _HALF_TOKEN.sub(" ", _CONTROL_TOKEN.sub(" ", text)))
-    return text
-
-
-def asked(query: str) -> str:
-    """A question as prompts say it: harmless, and on its own line, which ends the prompt."""
-    return " ".join(harmless(query).split())
-
-
 def render(evidence: Sequence[Evidence]) -> str:
     """Passages as fenced documents (db3, section 2.4)."""
     return "\n".join(fence(item.text, title=item.page_name) for item in evidence)
-
-
-def fence(text: str, **attributes: str) -> str:
-    """A text between tags, with what is known of it as attributes that cannot end before their quotes do."""
-    named = "".join(f' {name}="{_attribute(value)}"' for name, value in attributes.items())
-    return f"<document{named}>\n{harmless(text)}\n</document>"
-
-
-def _attribute(value: str) -> str:
-    line = " ".join(harmless(value).replace('"', "'").replace("<", "&lt;").replace(">", "&gt;").split())
-    return line if len(line) <= MAX_TITLE_CHARS else line[:MAX_TITLE_CHARS] + "..."
 
 
 async def cut(evidence: Sequence[Evidence], max_tokens: int, llm: LLM, *, allow_s: float) -> list[Evidence]:

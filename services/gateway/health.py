@@ -95,8 +95,6 @@ class Health:
         self._http = http
         self._admission = admission
         self._settings = settings
-        key = settings.generator_api_key
-        self._generator_headers = {"authorization": f"Bearer {key}"} if key else {}
         self._look: asyncio.Task[None] | None = None
         self._looked = -FRESH_S
         self._seen: tuple[ServiceHealth, ...] = ()
@@ -171,7 +169,7 @@ class Health:
         target = self._mesh.generator
         began = time.monotonic()
         # Ours says what it runs; another engine has no such route, and its models have to do.
-        asked = (self._get(target, path, self._generator_headers) for path in ("/v1/models", "/metrics", "/readyz"))
+        asked = (self._get(target, path, target.headers) for path in ("/v1/models", "/metrics", "/readyz"))
         listed, metrics, ready = await all_of(asked)
         answered_ms = round((time.monotonic() - began) * 1000, 1)
         self._models = ()

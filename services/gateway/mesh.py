@@ -13,10 +13,10 @@ from proto.retrieve import RetrieveRequest, RetrieveResponse
 from services.gateway.calibration import Calibration, ConfidenceHealth
 from services.gateway.pace import Pace
 from services.gateway.settings import GatewaySettings
-from services.kit.breaker import Breaker
 from services.kit.client import ServiceClient
 from services.kit.concurrency import all_of
 from services.kit.deadline import MESH_TOKEN_HEADER
+from services.kit.generator import generator
 from services.kit.llm import LLM
 
 
@@ -33,36 +33,32 @@ class Mesh:
     reader: ServiceClient
     classifier: ServiceClient
     kg: ServiceClient
-    generator: ServiceClient
     llm: LLM
     pace: Pace
     calibration: Calibration
 
     @classmethod
     def connect(cls, settings: GatewaySettings, http: httpx.AsyncClient) -> "Mesh":
-        def client(name: str, url: object, headers: dict[str, str] | None = None) -> ServiceClient:
-            breaker = Breaker(threshold=settings.breaker_threshold, max_open_s=settings.breaker_max_open_s)
-            return ServiceClient(name, str(url), http, breaker=breaker, headers=headers)
-
         # Never sent to the generator, which may be somebody else's.
         ours = {MESH_TOKEN_HEADER: settings.mesh_token} if settings.mesh_token else None
-        key = settings.generator_api_key
-        generator = client(
-            "generator",
-            str(settings.generator_url).rstrip("/").removesuffix("/v1"),
-            {"authorization": f"Bearer {key}"} if key else None,
-        )
+
+        def client(name: str, url: object) -> ServiceClient:
+            return ServiceClient(name, str(url), http, breaker=settings.breaker(), headers=ours)
+
         return cls(
-            retriever=client("retriever", settings.retriever_url, ours),
-            reranker=client("reranker", settings.reranker_url, ours),
-            reader=client("reader", settings.reranker_url, ours),
-            classifier=client("classifier", settings.classifier_url, ours),
-            kg=client("kg", settings.kg_url, ours),
-            generator=generator,
-            llm=LLM(generator, model=settings.generator_model),
+            retriever=client("retriever", settings.retriever_url),
+            reranker=client("reranker", settings.reranker_url),
+            reader=client("reader", settings.reranker_url),
+            classifier=client("classifier", settings.classifier_url),
+            kg=client("kg", settings.kg_url),
+            llm=generator(settings, http, breaker=settings.breaker()),
             pace=Pace(1 / settings.prefill_tokens_per_s, 1 / settings.decode_tokens_per_s),
             calibration=Calibration(settings.confidence_dir),
         )
+
+    @property
+    def generator(self) -> ServiceClient:
+        return self.llm.client
 
     def weighing(self, settings: GatewaySettings) -> ConfidenceHealth:
         """What weighs the answers of the generator, as far as it has been asked what it serves."""

@@ -12,7 +12,7 @@ from proto.base import Degradation, StageTiming
 from proto.classify import Classification
 from proto.kg import KgResponse
 from services.gateway.evidence import Evidence
-from services.gateway.normalize import UNKNOWN, Normalized
+from services.gateway.normalize import UNKNOWN
 from services.gateway.trace import Recorder
 from services.kit.budget import Budget
 from services.kit.errors import ServiceFailure
@@ -54,7 +54,9 @@ class Stage:
 
 @dataclass(slots=True)
 class Run:
-    """The state of one request.
+    """The time of one request and its account: what the caller is told of it, whenever it ends.
+
+    Steps give back what they find; what they write here, none of them reads.
 
     Args:
         budget: time until the answer must leave, the safety margin taken off.
@@ -62,7 +64,11 @@ class Run:
         recorder: keeps what happens for the caller; None when no trace was asked for.
 
     Attributes:
-        classification: open and unknown until `classified` is set, and after it when the classifier failed.
+        best: the answer that leaves when time is up.
+        classification: open and unknown until `classified` is set, and after it when the classifier failed; steps await
+            `Context.classification`.
+        kg: what the knowledge graph was asked and said.
+        signals: by which the answer was weighed.
     """
 
     budget: Budget
@@ -73,12 +79,9 @@ class Run:
     degraded: list[Degradation] = field(default_factory=list)
     classification: Classification = field(default_factory=Classification)
     classified: asyncio.Event = field(default_factory=asyncio.Event)
-    # What the knowledge graph was asked and said.
     kg: KgResponse | None = None
     settled: bool = False
     signals: dict[str, float] = field(default_factory=dict)
-    # What the model said to each source that it was shown, in turn.
-    replies: list[Normalized] = field(default_factory=list)
     llm_calls: int = 0
     prompt_tokens: int = 0
     completion_tokens: int = 0
@@ -133,6 +136,11 @@ class Run:
         if degradation not in self.degraded:
             self.degraded.append(degradation)
 
+    def hold(self, draft: Draft) -> Draft:
+        """Keep a draft for the moment in which time is up; gives it back."""
+        self.best = draft
+        return draft
+
     def settle(self) -> None:
         """The answer stands: stages that are cancelled from now on were not needed."""
         self.settled = True
@@ -151,6 +159,13 @@ class Run:
         """Tell the trace what was decided, and why."""
         if self.recorder:
             self.recorder.note("decision", self.budget.elapsed_ms(), step, detail)
+
+    def consulted(self, response: KgResponse) -> None:
+        """Tell what the knowledge graph said, and what that cost."""
+        self.kg = response
+        self.llm_calls += response.llm_calls
+        self.prompt_tokens += response.prompt_tokens
+        self.completion_tokens += response.completion_tokens
 
     def spent(self, completion: Completion) -> None:
         self.llm_calls += 1

@@ -4,10 +4,10 @@ import asyncio
 import time
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
-from typing import Any, TypedDict, cast
+from typing import Annotated, Any, TypedDict, cast
 
 import httpx
-from fastapi import APIRouter, FastAPI, Request
+from fastapi import APIRouter, Depends, FastAPI, Request
 from sqlalchemy import Engine, select
 from sqlalchemy.exc import SQLAlchemyError
 
@@ -28,12 +28,11 @@ from services.kg.store.demo import ensure_demo
 from services.kg.store.engine import deadline, open_store
 from services.kg.store.tables import source
 from services.kit import app as kit
-from services.kit.breaker import Breaker
 from services.kit.budget import Budget, current_budget
 from services.kit.client import ServiceClient, http_client
 from services.kit.encoder import Encoder
 from services.kit.errors import InvalidRequest, ServiceFailure, Unavailable
-from services.kit.llm import LLM
+from services.kit.generator import generator
 from services.kit.precision import choose_precision
 from services.kit.telemetry import Metrics, log
 
@@ -92,7 +91,7 @@ WARM_UPS: Mapping[Domain, str] = {
 
 
 class State(TypedDict):
-    """What handlers read from `request.state`."""
+    """What handlers get."""
 
     answering: Answering
     store: StoreLook
@@ -101,13 +100,13 @@ class State(TypedDict):
     detail: str
 
 
+Given = Annotated[State, Depends(kit.state_of)]
 router = APIRouter()
 
 
 @router.post("/kg/query", summary="Facts for a question, with the program that fetched them.", tags=["kg"])
-async def post_query(body: KgRequest, request: Request) -> KgResponse:
+async def post_query(body: KgRequest, state: Given) -> KgResponse:
     """Write a program for the question, run it, and say its facts in words."""
-    state = cast(State, request.scope["state"])
     settings = state["settings"]
     budget = current_budget.get() or Budget(settings.max_deadline_s)
     try:
@@ -123,9 +122,8 @@ async def post_query(body: KgRequest, request: Request) -> KgResponse:
 
 
 @router.post("/kg/execute", summary="Facts of a program.", tags=["kg"])
-async def post_execute(body: KgExecuteRequest, request: Request) -> KgResponse:
+async def post_execute(body: KgExecuteRequest, state: Given) -> KgResponse:
     """Run a program in the regularized language; a statement that is wrong says so and does not cost the others."""
-    state = cast(State, request.scope["state"])
     settings = state["settings"]
     budget = current_budget.get() or Budget(settings.max_deadline_s)
     try:
@@ -160,8 +158,8 @@ def _function(function: Function) -> KgFunction:
 
 
 def _observe(metrics: Metrics, response: KgResponse) -> None:
-    metrics.stage.labels("kg", "write", "inference").observe(response.write.elapsed_ms / 1000)
-    metrics.stage.labels("kg", "execute", "inference").observe(response.execute.elapsed_ms / 1000)
+    metrics.took("write", inference=response.write.elapsed_ms)
+    metrics.took("execute", inference=response.execute.elapsed_ms)
 
 
 def _execute_cap_s(settings: KgSettings) -> float:
@@ -169,7 +167,7 @@ def _execute_cap_s(settings: KgSettings) -> float:
 
 
 async def _ready(request: Request) -> Readiness:
-    state = cast(State, request.scope["state"])
+    state: State = await kit.state_of(request)
     answers = state["store"].answers()
     detail = state["detail"] if answers else "the store does not answer"
     return Readiness(ready=answers, service="kg", model="", device="cpu", detail=detail)
@@ -198,24 +196,16 @@ def create_app(settings: KgSettings | None = None, *, transport: httpx.AsyncBase
     metrics = Metrics("kg")
 
     @asynccontextmanager
-    async def lifespan(_: FastAPI) -> AsyncIterator[dict[str, Any]]:
+    async def lifespan(_: FastAPI) -> AsyncIterator[State]:
         try:
             engine, as_of, detail = await asyncio.to_thread(_open, settings)
         except SQLAlchemyError as error:
             raise StoreError(f"the knowledge graph cannot be read: {error}") from error
         encoder = await asyncio.to_thread(_encoder, settings)
         async with http_client(transport) as http:
-
-            def client(name: str, url: object, headers: dict[str, str] | None = None) -> ServiceClient:
-                breaker = Breaker(threshold=settings.breaker_threshold, max_open_s=settings.breaker_max_open_s)
-                return ServiceClient(name, str(url).rstrip("/"), http, breaker=breaker, headers=headers)
-
-            key = settings.generator_api_key
-            root = str(settings.generator_url).rstrip("/").removesuffix("/v1")
-            generator = client("generator", root, {"authorization": f"Bearer {key}"} if key else None)
             names = NameIndex(engine)
             executor = Executor(engine, names, CATALOGUE)
-            llm = LLM(generator, model=settings.generator_model)
+            llm = generator(settings, http, breaker=settings.breaker())
             writers = await asyncio.to_thread(
                 build_writers,
                 llm,
@@ -235,15 +225,14 @@ def create_app(settings: KgSettings | None = None, *, transport: httpx.AsyncBase
                 workers=settings.kg_workers,
                 # A live API's names are its own.
                 spotter=None if settings.kg_live_url else Spotter(engine),
-                live=LiveExecutor(client("live", settings.kg_live_url), CATALOGUE) if settings.kg_live_url else None,
+                live=_live(settings, http),
             )
             store = StoreLook(engine)
             # A live API is not ours to be asked for nothing.
             if settings.kg_live_url is None:
                 await _warm_up(answering, settings)
             try:
-                state = State(answering=answering, store=store, settings=settings, metrics=metrics, detail=detail)
-                yield cast(dict[str, Any], state)
+                yield State(answering=answering, store=store, settings=settings, metrics=metrics, detail=detail)
             finally:
                 await store.close()
                 answering.close()
@@ -258,6 +247,14 @@ def create_app(settings: KgSettings | None = None, *, transport: httpx.AsyncBase
         ready=_ready,
         metrics=metrics,
     )
+
+
+def _live(settings: KgSettings, http: httpx.AsyncClient) -> LiveExecutor | None:
+    """What runs programs against a live API; None where there is none."""
+    if settings.kg_live_url is None:
+        return None
+    client = ServiceClient("live", str(settings.kg_live_url), http, breaker=settings.breaker())
+    return LiveExecutor(client, CATALOGUE)
 
 
 def _encoder(settings: KgSettings) -> Encoder:

@@ -4,7 +4,7 @@ import asyncio
 import contextlib
 import socket
 import sys
-from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
 from typing import Any
 
@@ -29,8 +29,13 @@ SCHEMA_REF = "#/components/schemas/{model}"
 # What clients that keep their connections get to hear that they are about to close.
 PARTING_S = 2.0
 POLL_S = 0.1
-Lifespan = Callable[[FastAPI], AbstractAsyncContextManager[dict[str, Any]]]
+Lifespan = Callable[[FastAPI], AbstractAsyncContextManager[Mapping[str, Any]]]
 Ready = Callable[[Request], Awaitable[Readiness]]
+
+
+async def state_of(request: Request) -> Any:
+    """What the lifespan has yielded; handlers ask for it as `Annotated[State, Depends(state_of)]`, with their State."""
+    return request.scope["state"]
 
 
 class ProblemResponse(Response):
@@ -74,7 +79,7 @@ def create_app(
     Args:
         service: its name.
         summary: one sentence for the documentation.
-        lifespan: loads and warms the model, and yields the typed state that handlers read from `request.state`.
+        lifespan: loads and warms the model, and yields the typed state that handlers get by `state_of`.
         router: the service's own routes.
         ready: what `/readyz` answers; it may look, but not compute.
         metrics: where to count.

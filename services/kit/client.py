@@ -64,7 +64,7 @@ class ServiceClient:
         self.base_url = base_url.rstrip("/")
         self.breaker = breaker or Breaker()
         self._http = http
-        self._headers = headers or {}
+        self.headers = headers or {}
 
     async def call(self, path: str, message: Contract, reply: type[Reply], *, allow_s: float) -> Reply:
         """POST a contract and read its reply.
@@ -143,7 +143,7 @@ class ServiceClient:
     async def _once(self, method: str, path: str, body: bytes | None, budget: Budget) -> bytes:
         trace = current_trace.get()
         headers = {
-            **self._headers,
+            **self.headers,
             **(trace.outgoing() if trace else {}),
             DEADLINE_HEADER: str(max(1, int(budget.left() * 1000))),
         }

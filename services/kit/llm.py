@@ -168,10 +168,13 @@ class LLM:
     Args:
         client: the server, by its root: `/v1` is added here, since vLLM's tokenizer routes lie beside it.
         model: the base model's name there; empty takes the first that the server lists.
+
+    Attributes:
+        client: the server.
     """
 
     def __init__(self, client: ServiceClient, *, model: str = "") -> None:
-        self._client = client
+        self.client = client
         self._configured = model
         self._model = model
         self._served: frozenset[str] = frozenset()
@@ -194,7 +197,7 @@ class LLM:
         Raises:
             ServiceFailure: the server gave no usable answer.
         """
-        reply = self._parse(_MODELS, await self._client.request("GET", "/v1/models", allow_s=allow_s))
+        reply = self._parse(_MODELS, await self.client.request("GET", "/v1/models", allow_s=allow_s))
         self._served, self._asked_at = frozenset(model.id for model in reply.data), time.monotonic()
         if not self._model:
             self._model = next((model.id for model in reply.data if model.parent is None), reply.data[0].id)
@@ -279,10 +282,10 @@ class LLM:
         reply = self._parse(_CHAT, content)
         if any(choice.finish_reason == ABORTED for choice in reply.choices):
             # The engine was told to stop: what it had written until then ends anywhere.
-            raise ServiceUnavailable(self._client.name, "the reply was aborted")
+            raise ServiceUnavailable(self.client.name, "the reply was aborted")
         samples = tuple(_sample(choice) for choice in reply.choices)
         if constraint and not all(constraint.holds(sample.text) for sample in samples):
-            raise BadReply(self._client.name, "the reply does not keep to its constraint")
+            raise BadReply(self.client.name, "the reply does not keep to its constraint")
         missing = adapter if not adapted else ""
         return Completion(samples, reply.usage.prompt_tokens, reply.usage.completion_tokens, reply.model, missing)
 
@@ -322,13 +325,13 @@ class LLM:
             return None
 
     async def _post(self, path: str, body: dict[str, Any], *, allow_s: float) -> bytes:
-        return await self._client.request("POST", path, json.dumps(body).encode(), allow_s=allow_s)
+        return await self.client.request("POST", path, json.dumps(body).encode(), allow_s=allow_s)
 
     def _parse(self, adapter: TypeAdapter[_Reply], content: bytes) -> _Reply:
         try:
             return adapter.validate_json(content)
         except ValidationError as error:
-            raise BadReply(self._client.name, f"{error.error_count()} errors in the reply") from error
+            raise BadReply(self.client.name, f"{error.error_count()} errors in the reply") from error
 
 
 # Remembered, so that it is said once and not with every question.

@@ -5,6 +5,7 @@ from typing import Literal
 from pydantic import Field, HttpUrl
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
+from services.kit.breaker import Breaker
 from services.kit.cpu import IsaLimit
 from services.kit.precision import Wanted
 
@@ -32,6 +33,10 @@ class KitSettings(BaseSettings):
     breaker_threshold: int = Field(5, ge=1, le=100)
     # The longest that a service is left alone; short, so that a recovered service is found again soon.
     breaker_max_open_s: float = Field(5.0, gt=0, le=60)
+
+    def breaker(self) -> Breaker:
+        """A circuit breaker for one target."""
+        return Breaker(threshold=self.breaker_threshold, max_open_s=self.breaker_max_open_s)
 
 
 class MeshUrls(BaseSettings):

@@ -126,6 +126,11 @@ class Metrics:
         # There from the first scrape on, so that an autoscaler and a dashboard see nothing and not no data.
         self.in_flight.labels(service)
 
+    def took(self, stage: str, **parts_ms: float) -> None:
+        """Count milliseconds of a stage's parts, queue and inference."""
+        for part, milliseconds in parts_ms.items():
+            self.stage.labels(self.service, stage, part).observe(milliseconds / 1000)
+
     def looked_up(self, cache: str, *, hits: int, misses: int) -> None:
         """Count look-ups in a cache; both results are told from the first on, so that a share can be computed."""
         self.cache.labels(self.service, cache, "hit").inc(hits)

@@ -5,9 +5,9 @@ import math
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
-from typing import Any, TypedDict, cast
+from typing import Annotated, TypedDict
 
-from fastapi import APIRouter, FastAPI, Request
+from fastapi import APIRouter, Depends, FastAPI, Request
 
 from proto.base import Degradation, Readiness, StageTiming
 from proto.read import ReadRequest, ReadResponse
@@ -33,7 +33,7 @@ Scored = tuple[list[float], int]
 
 
 class State(TypedDict):
-    """What handlers read from `request.state`."""
+    """What handlers get."""
 
     scorer: Scorer
     batcher: Batcher[Pairs, Scored]
@@ -55,13 +55,13 @@ class Reading:
     why: str = ""
 
 
+Given = Annotated[State, Depends(kit.state_of)]
 router = APIRouter()
 
 
 @router.post("/rerank", summary="Passages by relevance to the query, best first.", tags=["rerank"])
-async def post_rerank(body: RerankRequest, request: Request) -> RerankResponse:
+async def post_rerank(body: RerankRequest, state: Given) -> RerankResponse:
     """Score each document against the query; `relevance_score` is comparable within one model."""
-    state = cast(State, request.scope["state"])
     budget = current_budget.get()
     pairs = Pairs(body.query, body.documents, budget.deadline if budget else math.inf)
     batched = await state["batcher"].submit(pairs)
@@ -73,8 +73,7 @@ async def post_rerank(body: RerankRequest, request: Request) -> RerankResponse:
         metrics.degraded.labels("reranker", "rerank", "timeout").inc()
         detail = f"the language model had no time for {unread} of {len(scores)} passages"
         degraded.append(Degradation(stage="rerank", reason="timeout", detail=detail))
-    metrics.stage.labels("reranker", "rerank", "queue").observe(batched.queue_ms / 1000)
-    metrics.stage.labels("reranker", "rerank", "inference").observe(batched.inference_ms / 1000)
+    metrics.took("rerank", queue=batched.queue_ms, inference=batched.inference_ms)
     return RerankResponse(
         model=f"{state['scorer'].name}/{state['scorer'].model}",
         results=tuple(
@@ -95,9 +94,8 @@ async def post_rerank(body: RerankRequest, request: Request) -> RerankResponse:
 
 
 @router.post("/read", summary="Where passages answer a question, word for word.", tags=["read"])
-async def post_read(body: ReadRequest, request: Request) -> ReadResponse:
+async def post_read(body: ReadRequest, state: Given) -> ReadResponse:
     """The best spans of each passage and of all, with the probability that none says it; 503 without a reader."""
-    state = cast(State, request.scope["state"])
     reading, metrics = state["reading"], state["metrics"]
     if reading.reader is None:
         raise Unavailable(reading.why)
@@ -109,8 +107,7 @@ async def post_read(body: ReadRequest, request: Request) -> ReadResponse:
         queue_ms=batched.queue_ms,
         inference_ms=batched.inference_ms,
     )
-    metrics.stage.labels("reranker", "read", "queue").observe(batched.queue_ms / 1000)
-    metrics.stage.labels("reranker", "read", "inference").observe(batched.inference_ms / 1000)
+    metrics.took("read", queue=batched.queue_ms, inference=batched.inference_ms)
     response = answered(body, batched.result, reading.reader, timing)
     if response.degraded:
         metrics.degraded.labels("reranker", "read", "timeout").inc()
@@ -118,7 +115,7 @@ async def post_read(body: ReadRequest, request: Request) -> ReadResponse:
 
 
 async def _ready(request: Request) -> Readiness:
-    state = cast(State, request.scope["state"])
+    state: State = await kit.state_of(request)
     scorer, trouble, reading = state["scorer"], state["batcher"].trouble, state["reading"]
     # Without the reader passages are still ranked.
     reader = reading.why or reading.batcher.trouble
@@ -170,7 +167,7 @@ def create_app(settings: RerankerSettings | None = None) -> FastAPI:
     metrics = Metrics("reranker")
 
     @asynccontextmanager
-    async def lifespan(_: FastAPI) -> AsyncIterator[dict[str, Any]]:
+    async def lifespan(_: FastAPI) -> AsyncIterator[State]:
         scorer = await asyncio.to_thread(_load, settings)
         reader, why = await asyncio.to_thread(_load_reader, settings)
 
@@ -193,7 +190,7 @@ def create_app(settings: RerankerSettings | None = None) -> FastAPI:
         )
         reading = Reading(reader, readings, why)
         async with batcher.running(), readings.running():
-            yield cast(dict[str, Any], State(scorer=scorer, batcher=batcher, metrics=metrics, reading=reading))
+            yield State(scorer=scorer, batcher=batcher, metrics=metrics, reading=reading)
 
     return kit.create_app(
         service="reranker",

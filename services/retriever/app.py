@@ -2,9 +2,9 @@
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from typing import Any, TypedDict, cast
+from typing import Annotated, TypedDict
 
-from fastapi import APIRouter, FastAPI, Request
+from fastapi import APIRouter, Depends, FastAPI, Request
 
 from proto.base import Readiness
 from proto.retrieve import RetrieveRequest, RetrieveResponse
@@ -20,7 +20,7 @@ from services.retriever.settings import RetrieverSettings
 
 
 class State(TypedDict):
-    """What handlers read from `request.state`."""
+    """What handlers get."""
 
     engine: Engine
     collections: CollectionService
@@ -28,30 +28,26 @@ class State(TypedDict):
     metrics: Metrics
 
 
+Given = Annotated[State, Depends(kit.state_of)]
 router = APIRouter()
 
 
 @router.post("/retrieve", summary="The passages of the pages that may answer the query.", tags=["retrieve"])
-async def post_retrieve(body: RetrieveRequest, request: Request) -> RetrieveResponse:
+async def post_retrieve(body: RetrieveRequest, state: Given) -> RetrieveResponse:
     """HTML to text, tables and chunks; chunks ranked against the query; their parents, best first.
 
     A page that cannot be parsed in time is named in `degraded`; the others count.
     """
-    state = cast(State, request.scope["state"])
     with state["runs"].counted():
         response = await state["engine"].retrieve(body)
-    stages = {
-        ("extract", "inference"): response.extract_ms,
-        ("rank", "queue"): response.timing.queue_ms,
-        ("rank", "inference"): response.rank_ms,
-    }
-    for (stage, part), milliseconds in stages.items():
-        state["metrics"].stage.labels("retriever", stage, part).observe(milliseconds / 1000)
+    metrics = state["metrics"]
+    metrics.took("extract", inference=response.extract_ms)
+    metrics.took("rank", queue=response.timing.queue_ms, inference=response.rank_ms)
     never_parsed = sum(degradation.reason in ("duplicate", "empty") for degradation in response.degraded)
     misses = len(body.pages) - never_parsed - response.cached_pages
-    state["metrics"].looked_up("page", hits=response.cached_pages, misses=misses)
+    metrics.looked_up("page", hits=response.cached_pages, misses=misses)
     for degradation in response.degraded:
-        state["metrics"].degraded.labels("retriever", "page", degradation.reason).inc()
+        metrics.degraded.labels("retriever", "page", degradation.reason).inc()
     return response
 
 
@@ -59,7 +55,7 @@ router.include_router(collections)
 
 
 async def _ready(request: Request) -> Readiness:
-    state = cast(State, request.scope["state"])
+    state: State = await kit.state_of(request)
     described, trouble = state["engine"].describe(), state["runs"].trouble
     if trouble:
         described["detail"] = trouble
@@ -77,13 +73,12 @@ def create_app(settings: RetrieverSettings | None = None, *, store: Store | None
     metrics = Metrics("retriever")
 
     @asynccontextmanager
-    async def lifespan(_: FastAPI) -> AsyncIterator[dict[str, Any]]:
+    async def lifespan(_: FastAPI) -> AsyncIterator[State]:
         async with (
             Engine(settings).running() as engine,
             CollectionService(settings, engine, store).running() as collections,
         ):
-            state = State(engine=engine, collections=collections, runs=Runs(), metrics=metrics)
-            yield cast(dict[str, Any], state)
+            yield State(engine=engine, collections=collections, runs=Runs(), metrics=metrics)
 
     return kit.create_app(
         service="retriever",

@@ -6,7 +6,8 @@ from typing import Any
 import httpx
 import pytest
 
-from services.gateway.run import Draft, Run
+from services.gateway.context import Context
+from services.gateway.run import Draft
 from tests.mesh.conftest import BAKERY, LIGHTHOUSE, Services, events, missing
 
 pytestmark = pytest.mark.anyio
@@ -214,9 +215,8 @@ async def test_every_answer_says_what_kind_of_question_it_was(gateway: httpx.Asy
 
 
 async def test_a_strategy_can_wait_for_the_classification(services: Services, monkeypatch: pytest.MonkeyPatch) -> None:
-    async def answer(_self: Any, _question: Any, run: Run, _mesh: Any) -> Draft:
-        await run.classified.wait()
-        return Draft(answer=run.classification.domain, kind="answer")
+    async def answer(_self: Any, context: Context) -> Draft:
+        return Draft(answer=(await context.classification()).domain, kind="answer")
 
     monkeypatch.setattr("services.gateway.strategies.closed_book.ClosedBook.answer", answer)
     async with services.gateway(classify_cap_s=2) as gateway:

@@ -124,7 +124,7 @@ async def test_a_fault_of_our_own_is_no_500(services: Services, monkeypatch: pyt
     async def broken(*_: object, **__: object) -> None:
         raise ZeroDivisionError("secret detail")
 
-    monkeypatch.setattr("services.gateway.strategies.base.retrieve", broken)
+    monkeypatch.setattr("services.gateway.steps.retrieve.retrieve", broken)
     async with services.gateway() as gateway:
         reply = await gateway.post("/answer", json=QUESTION)
     assert reply.status_code == 200

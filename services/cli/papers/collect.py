@@ -9,6 +9,7 @@ import asyncio
 import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from hashlib import blake2b
 from pathlib import Path
 
@@ -26,6 +27,7 @@ from proto.collections import (
 from services.evaluator.errors import BadRun, MeshUnreachable
 from services.evaluator.papers.data import Benchmark, Text
 from services.evaluator.store import AppendLog, Stored, read_lines
+from services.gateway.context import Context
 from services.gateway.mesh import Mesh
 from services.gateway.papers import feedback
 from services.gateway.papers.candidates import Candidate, Listing, Pool, Role
@@ -33,8 +35,10 @@ from services.gateway.papers.clean import clean, question
 from services.gateway.papers.enhance import Prompts, enhance
 from services.gateway.papers.forms import ANSWER, KEYWORDS, QUESTION, Form
 from services.gateway.papers.strategy import Hunt, gather
+from services.gateway.question import Question
 from services.gateway.run import Run
 from services.gateway.settings import GatewaySettings
+from services.gateway.steps.ask import Allowance
 from services.kit.budget import Budget
 from services.kit.errors import ServiceFailure
 
@@ -116,6 +120,9 @@ class Collector:
         text = self.benchmark.questions[query]
         return question(text.title[:2_000], text.body)
 
+    def _context(self, text: str, seconds: float) -> Context:
+        return Context(Question(text, datetime.now(UTC)), Run(Budget(seconds)), self.mesh, self.settings)
+
     async def enhanced(
         self, prompts: Prompts, *, ask: bool, concurrency: int, on_step: OnStep
     ) -> dict[str, dict[Form, str]]:
@@ -147,10 +154,10 @@ class Collector:
         return known
 
     async def _enhance(self, query: str, key: str, prompts: Prompts) -> Enhanced:
-        run = Run(Budget(2 * ALLOW_S))
+        context = self._context(self.question(query), 2 * ALLOW_S)
         forms: dict[Form, str] = {}
-        await enhance(run, self.mesh, prompts, self.question(query), forms, cap_s=ALLOW_S, reserve_s=0)
-        failed = [item for item in run.degraded if item.reason != "empty"]
+        await enhance(context, prompts, forms, Allowance(ALLOW_S))
+        failed = [item for item in context.run.degraded if item.reason != "empty"]
         if failed:
             raise MeshUnreachable(f"enhancement: {failed[0].stage}: {failed[0].reason} {failed[0].detail}")
         return Enhanced(id=query, key=key, generator=self.mesh.llm.model, forms=forms)
@@ -195,8 +202,9 @@ class Collector:
     async def _find(self, forms: Mapping[Form, str], prompts: Prompts) -> Pool:
         reasons: list[str] = []
         for _ in range(2):
-            run, hunt = Run(Budget(ALLOW_S)), Hunt(self.collection.name, dict(forms))
-            await gather(run, self.mesh, self.settings, prompts, hunt, enhanced=False)
+            context, hunt = self._context(forms[QUESTION], ALLOW_S), Hunt(self.collection.name, dict(forms))
+            await gather(context, prompts, hunt, enhanced=False)
+            run = context.run
             if not run.degraded:
                 return hunt.pool
             reasons = [f"{item.stage}: {item.reason} {item.detail}" for item in run.degraded]

@@ -6,15 +6,15 @@ It sees the question, the gold answers and what was said, never who said it. Wha
 import asyncio
 import hashlib
 import json
-import re
-from importlib import resources
 
 from services.evaluator.errors import JudgeUnreachable
 from services.evaluator.judge import protocol
 from services.evaluator.judge.verdict import Case, Outcome, Verdict
 from services.evaluator.store import AppendLog, Stored, read_lines
 from services.kit.errors import BadReply, ServiceFailure, ServiceRejected
-from services.kit.llm import LLM, Constraint, Message
+from services.kit.llm import LLM, Constraint
+from services.kit.prompts import PromptFolder
+from services.kit.untrusted import harmless
 
 NAME = "llm"
 UNJUDGED = "unjudged"
@@ -35,9 +35,6 @@ CONSTRAINTS = (
 MAX_TOKENS = 24
 PAUSES_S = (1.0, 3.0)
 BAD_REQUEST, UNPROCESSABLE = 400, 422
-
-# A chat template's control tokens would end the message; texts from outside are not to speak for us.
-_CONTROL_TOKEN = re.compile(r"<\|(?=[^|<>\n]{0,40}\|>)|\[/?INST\]|</?s>", re.IGNORECASE)
 
 
 class CachedVerdict(Stored):
@@ -60,7 +57,7 @@ class LlmJudge:
         self._llm = llm
         self._cache = cache
         self._allow_s = allow_s
-        self._system, _, self._user = prompt().partition("---\n")
+        self._prompt = PromptFolder(__package__).prompt("judge")
         self._known = {line.key: line.verdict for line in read_lines(cache.path, CachedVerdict)}
         self._constraint = 0
         self._model = ""
@@ -88,9 +85,16 @@ class LlmJudge:
         decided = protocol.decide(case)
         if decided:
             return decided
-        shown = json.dumps({"question": case.question, "correct": list(case.gold), "given": case.prediction})
-        shown = _CONTROL_TOKEN.sub(" ", shown)
-        key = hashlib.sha256("\0".join((self._model, self._system, self._user, shown)).encode()).hexdigest()
+        shown = json.dumps(
+            {
+                "question": harmless(case.question),
+                "correct": [harmless(gold) for gold in case.gold],
+                "given": harmless(case.prediction),
+            }
+        )
+        # The line ends are the file's own: verdicts that were kept under them are found again.
+        asked = (self._model, f"{self._prompt.system}\n", f"{self._prompt.user.template}\n", shown)
+        key = hashlib.sha256("\0".join(asked).encode()).hexdigest()
         said = self._known.get(key)
         if said is None:
             said = await self._ask(shown)
@@ -102,10 +106,7 @@ class LlmJudge:
 
     async def _ask(self, shown: str) -> str:
         self.asked += 1
-        messages = [
-            Message("system", self._system.strip()),
-            Message("user", self._user.replace("$case", shown).strip()),
-        ]
+        messages = self._prompt.fill(case=shown)
         tries = 0
         while True:
             constraint = CONSTRAINTS[self._constraint]
@@ -132,10 +133,6 @@ class LlmJudge:
                     ) from failure
                 await asyncio.sleep(PAUSES_S[tries])
                 tries += 1
-
-
-def prompt() -> str:
-    return (resources.files("services.evaluator.judge") / "prompt.txt").read_text(encoding="utf-8")
 
 
 def _verdict(text: str) -> str:

@@ -6,9 +6,8 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from proto.collections import SearchRequest, SearchResponse
-from services.gateway.mesh import Mesh
+from services.gateway.context import Context
 from services.gateway.papers.forms import Form
-from services.gateway.run import Run
 from services.kit.errors import BadReply
 
 Role = Literal["retrieval", "rescore"]
@@ -67,32 +66,23 @@ class Pool:
 
 
 async def search(
-    run: Run,
-    mesh: Mesh,
-    stage_name: str,
-    pool: Pool,
-    collection: str,
-    forms: Mapping[Form, str],
-    *,
-    candidates: int,
-    allow_s: float,
+    context: Context, stage_name: str, pool: Pool, collection: str, forms: Mapping[Form, str], *, allow_s: float
 ) -> None:
     """Search a collection by all of its encoders and BM25, for each form, in one call, and add to the pool.
-
-    Args:
-        candidates: length of each list (Onewo: 150).
 
     Raises:
         ServiceFailure: the retriever gave no usable reply; `degraded` names it.
     """
     if not forms:
         return
-    async with run.stage(stage_name) as stage:
+    # Onewo: 150.
+    length = context.settings.papers_candidates
+    async with context.run.stage(stage_name) as stage:
         # Papers are ranked by their ids: two that say the same are two.
         request = SearchRequest(
-            queries=tuple(forms.values()), candidates=candidates, top_n=candidates, lists=True, distinct=False
+            queries=tuple(forms.values()), candidates=length, top_n=length, lists=True, distinct=False
         )
-        response = await mesh.search(collection, request, allow_s=allow_s)
+        response = await context.mesh.search(collection, request, allow_s=allow_s)
         stage.of(response.timing)
         pool.add(response, tuple(forms))
         stage.detail = f"{len(response.lists)} lists, {len(pool.candidates)} documents"

@@ -9,16 +9,15 @@ from collections.abc import MutableMapping
 from dataclasses import dataclass
 
 from services.gateway import prompts
-from services.gateway.evidence import fence, harmless
-from services.gateway.mesh import Mesh
+from services.gateway.context import Context
 from services.gateway.normalize import normalize
 from services.gateway.papers.clean import clean, cut
 from services.gateway.papers.forms import ANSWER, KEYWORDS, MAX_APPENDED_CHARS, Form, appended
-from services.gateway.prompts import Prompt
-from services.gateway.run import Run
-from services.gateway.steps.ask import ask
+from services.gateway.steps.ask import Allowance, Request, ask
 from services.kit.concurrency import all_of
-from services.kit.llm import Constraint, Message
+from services.kit.llm import Constraint
+from services.kit.prompts import Prompt
+from services.kit.untrusted import fence, harmless
 
 MAX_KEYWORDS = 10
 # A longer one is a sentence.
@@ -62,52 +61,34 @@ def keywords_constraint() -> Hint:
     return Hint(regex=rf"{keyword}(, {keyword}){{0,{MAX_KEYWORDS - 1}}}")
 
 
-async def enhance(
-    run: Run,
-    mesh: Mesh,
-    prompts: Prompts,
-    question: str,
-    forms: MutableMapping[Form, str],
-    *,
-    cap_s: float,
-    reserve_s: float,
-) -> None:
+async def enhance(context: Context, prompts: Prompts, forms: MutableMapping[Form, str], allowance: Allowance) -> None:
     """Put what the generator writes into `forms`, each as soon as it is there; `degraded` names what it did not.
 
     Args:
-        question: cleaned.
-        cap_s: seconds for both, which are written side by side.
-        reserve_s: seconds left to what comes after.
+        allowance: for both, which are written side by side.
     """
-    asked = fence(cut(question, ASKED_CHARS))
+    question = context.question.query
+    fenced = fence(cut(question, ASKED_CHARS))
 
-    async def write(form: Form, messages: list[Message], most: int, least: int, constraint: Constraint | None) -> None:
-        completion = await ask(
-            run,
-            mesh,
-            form,
-            messages,
-            max_tokens=most,
-            min_tokens=least,
-            cap_s=cap_s,
-            reserve_s=reserve_s,
-            constraint=constraint,
-        )
+    async def write(form: Form, request: Request) -> None:
+        completion = await ask(context, request, allowance)
         if completion is None:
             return
         addition = ", ".join(read_keywords(completion.text)) if form == KEYWORDS else read_answer(completion.text)
         if addition:
             forms[form] = appended(question, addition)
         else:
-            run.degrade(form, "empty", "the generator's reply is of no use to a search")
+            context.run.degrade(form, "empty", "the generator's reply is of no use to a search")
 
-    filled = {KEYWORDS: prompts.keywords.fill(question=asked), ANSWER: prompts.answer.fill(question=asked)}
-    await all_of(
-        (
-            write(KEYWORDS, filled[KEYWORDS], KEYWORDS_TOKENS, MIN_KEYWORDS_TOKENS, keywords_constraint()),
-            write(ANSWER, filled[ANSWER], ANSWER_TOKENS, MIN_ANSWER_TOKENS, None),
-        )
+    keywords = Request(
+        KEYWORDS,
+        prompts.keywords.fill(question=fenced),
+        KEYWORDS_TOKENS,
+        MIN_KEYWORDS_TOKENS,
+        constraint=keywords_constraint(),
     )
+    answer = Request(ANSWER, prompts.answer.fill(question=fenced), ANSWER_TOKENS, MIN_ANSWER_TOKENS)
+    await all_of((write(KEYWORDS, keywords), write(ANSWER, answer)))
 
 
 def read_keywords(text: str) -> list[str]:

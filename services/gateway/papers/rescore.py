@@ -3,19 +3,16 @@
 from collections.abc import Sequence
 
 from proto.rerank import MAX_DOCUMENTS, RerankRequest
-from services.gateway.mesh import Mesh
+from services.gateway.context import Context
 from services.gateway.papers.candidates import Candidate, Listing, Pool
 from services.gateway.papers.forms import QUESTION
-from services.gateway.run import Run
 from services.kit.errors import BadReply
 
 # Three pieces of the late-interaction scorer: an abstract is shorter, and a page's rest costs more than it tells.
 READ_CHARS = 2_400
 
 
-async def rescore(
-    run: Run, mesh: Mesh, pool: Pool, question: str, candidates: Sequence[Candidate], *, allow_s: float
-) -> None:
+async def rescore(context: Context, pool: Pool, candidates: Sequence[Candidate], *, allow_s: float) -> None:
     """Add the re-scoring model's list to the pool.
 
     Raises:
@@ -24,9 +21,11 @@ async def rescore(
     candidates = candidates[:MAX_DOCUMENTS]
     if not candidates:
         return
-    async with run.stage("rescore") as stage:
-        request = RerankRequest(query=question, documents=tuple(item.passage[:READ_CHARS] for item in candidates))
-        response = await mesh.rerank(request, allow_s=allow_s)
+    async with context.run.stage("rescore") as stage:
+        request = RerankRequest(
+            query=context.question.query, documents=tuple(item.passage[:READ_CHARS] for item in candidates)
+        )
+        response = await context.mesh.rerank(request, allow_s=allow_s)
         stage.of(response.timing)
         if sorted(result.index for result in response.results) != list(range(len(candidates))):
             raise BadReply("reranker", "not each document once")

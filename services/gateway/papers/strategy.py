@@ -7,9 +7,12 @@ generator writes: so there is a ranking after a fraction of a second, and its be
 import asyncio
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 
 from proto.base import FieldError
 from proto.papers import Paper, PaperScore, PapersRequest, PapersResponse
+from services.gateway.context import Context
+from services.gateway.deadline import begin, in_time
 from services.gateway.mesh import Mesh
 from services.gateway.observe import observe_cost, observe_stages
 from services.gateway.papers.candidates import Candidate, Pool, search
@@ -20,16 +23,16 @@ from services.gateway.papers.feedback import DOCUMENTS, feedback_words
 from services.gateway.papers.forms import FEEDBACK, QUESTION, Form, appended
 from services.gateway.papers.rescore import rescore
 from services.gateway.papers.weights import EQUAL, Weights
+from services.gateway.question import Question
 from services.gateway.run import Run
 from services.gateway.settings import GatewaySettings
+from services.gateway.steps.ask import Allowance
 from services.kit.budget import Budget
 from services.kit.concurrency import all_of
 from services.kit.errors import InvalidRequest, ServiceFailure, ServiceRejected
 from services.kit.llm import NOT_FOUND
 from services.kit.telemetry import Metrics, log, request_id
 
-# A short budget gives up less of itself to the margin.
-MARGIN_SHARE = 0.2
 # Of the enhanced forms' search; what is left of the reserve is the re-scoring's.
 SEARCH_CAP_S = 6.0
 # Kept by a search for the steps after it, and by the last step for the ranking itself.
@@ -73,10 +76,6 @@ class Hunt:
     forms: dict[Form, str]
     pool: Pool = field(default_factory=Pool)
 
-    @property
-    def question(self) -> str:
-        return self.forms[QUESTION]
-
 
 async def find_papers(
     request: PapersRequest,
@@ -95,23 +94,12 @@ async def find_papers(
     Raises:
         UnknownCollection: the retriever has no collection of that name.
     """
-    due = arrived.within(request.budget_s)
-    run = Run(due.within(due.total_s - min(settings.safety_margin_s, MARGIN_SHARE * request.budget_s)))
-    hunt = Hunt(request.collection, {QUESTION: question(request.query, request.body)})
-    with mesh.pace.request():
-        try:
-            async with asyncio.timeout(run.budget.left()):
-                await gather(
-                    run, mesh, settings, ours.prompts, hunt, enhanced=request.enhance, rescored=request.rescore
-                )
-        except TimeoutError:
-            run.degrade("gateway", "timeout", f"the budget of {run.budget.total_s:.1f} s was not enough")
-        except UnknownCollection:
-            raise
-        except Exception as error:
-            # A fault of ours: the caller still gets what was found, and the log the traceback.
-            log.error("papers failed", error=type(error).__name__, exc_info=error)
-            run.degrade("gateway", "error", type(error).__name__)
+    run = begin(arrived, request.budget_s, settings)
+    text = question(request.query, request.body)
+    context = Context(Question(text, datetime.now(UTC)), run, mesh, settings)
+    hunt = Hunt(request.collection, {QUESTION: text})
+    async with in_time(run, mesh.pace, task="papers"):
+        await gather(context, ours.prompts, hunt, enhanced=request.enhance, rescored=request.rescore)
     response = PapersResponse(
         papers=await asyncio.to_thread(ranking, hunt.pool, ours.weights, request.top_n),
         forms={str(form): text for form, text in hunt.forms.items()},
@@ -126,42 +114,36 @@ async def find_papers(
 
 
 async def gather(
-    run: Run,
-    mesh: Mesh,
-    settings: GatewaySettings,
-    prompts: Prompts,
-    hunt: Hunt,
-    *,
-    enhanced: bool = True,
-    rescored: bool = True,
+    context: Context, prompts: Prompts, hunt: Hunt, *, enhanced: bool = True, rescored: bool = True
 ) -> None:
     """Fill the pool: search, enhance, feed back, search again, re-score. What fails is named, and the rest goes on.
 
     Raises:
         UnknownCollection: the retriever has no collection of that name.
     """
-    steps = [_first_search(run, mesh, settings, hunt)]
+    settings, budget = context.settings, context.run.budget
+    steps = [_first_search(context, hunt)]
     if enhanced and len(hunt.forms) == 1:
-        cap_s, reserve_s = settings.papers_enhance_cap_s, settings.papers_reserve_s
-        steps.append(enhance(run, mesh, prompts, hunt.question, hunt.forms, cap_s=cap_s, reserve_s=reserve_s))
+        allowance = Allowance(settings.papers_enhance_cap_s, settings.papers_reserve_s)
+        steps.append(enhance(context, prompts, hunt.forms, allowance))
     try:
         await all_of(steps)
     except (ServiceFailure, NothingFound):
         log.info("nothing to rank")
         return
     try:
-        hunt.forms |= await asyncio.to_thread(_feedback, hunt.pool, hunt.question)
+        hunt.forms |= await asyncio.to_thread(_feedback, hunt.pool, context.question.query)
         further = {form: text for form, text in hunt.forms.items() if form != QUESTION}
-        allow_s = run.budget.allow(SEARCH_CAP_S, reserve_s=RANK_RESERVE_S)
-        await _search(run, mesh, settings, "search_forms", hunt, further, allow_s=allow_s)
+        allow_s = budget.allow(SEARCH_CAP_S, reserve_s=RANK_RESERVE_S)
+        await search(context, "search_forms", hunt.pool, hunt.collection, further, allow_s=allow_s)
     except ServiceFailure:
         log.info("no lists for the further forms")
     if not rescored:
         return
     best = await asyncio.to_thread(_best, hunt.pool, settings.papers_rescored)
-    allow_s = run.budget.allow(settings.papers_rescore_cap_s, reserve_s=RANK_RESERVE_S)
+    allow_s = budget.allow(settings.papers_rescore_cap_s, reserve_s=RANK_RESERVE_S)
     try:
-        await rescore(run, mesh, hunt.pool, hunt.question, best, allow_s=allow_s)
+        await rescore(context, hunt.pool, best, allow_s=allow_s)
     except ServiceFailure:
         log.info("not re-scored")
 
@@ -195,10 +177,11 @@ def ranking(pool: Pool, weights: Weights, top_n: int) -> tuple[Paper, ...]:
     return tuple(found)
 
 
-async def _first_search(run: Run, mesh: Mesh, settings: GatewaySettings, hunt: Hunt) -> None:
-    allow_s = run.budget.allow(settings.retrieve_cap_s, reserve_s=RANK_RESERVE_S)
+async def _first_search(context: Context, hunt: Hunt) -> None:
+    run, forms = context.run, {QUESTION: context.question.query}
+    allow_s = run.budget.allow(context.settings.retrieve_cap_s, reserve_s=RANK_RESERVE_S)
     try:
-        await _search(run, mesh, settings, "search", hunt, {QUESTION: hunt.question}, allow_s=allow_s)
+        await search(context, "search", hunt.pool, hunt.collection, forms, allow_s=allow_s)
     except ServiceFailure as failure:
         # Forms for a search that finds nothing are not needed: that they are cut short is no fault of theirs.
         run.settle()
@@ -210,21 +193,6 @@ async def _first_search(run: Run, mesh: Mesh, settings: GatewaySettings, hunt: H
         run.settle()
         run.degrade("search", "empty", "the collection has no documents")
         raise NothingFound
-
-
-async def _search(
-    run: Run,
-    mesh: Mesh,
-    settings: GatewaySettings,
-    stage: str,
-    hunt: Hunt,
-    forms: dict[Form, str],
-    *,
-    allow_s: float,
-) -> None:
-    await search(
-        run, mesh, stage, hunt.pool, hunt.collection, forms, candidates=settings.papers_candidates, allow_s=allow_s
-    )
 
 
 def _feedback(pool: Pool, asked: str) -> dict[Form, str]:

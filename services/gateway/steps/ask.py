@@ -2,11 +2,12 @@
 
 import math
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from datetime import datetime
 
+from services.gateway.context import Context
 from services.gateway.mesh import Mesh
-from services.gateway.run import Run
 from services.kit.errors import ServiceFailure, ServiceTimeout
 from services.kit.llm import Completion, Constraint, Message, Sample, estimate_tokens
 
@@ -16,56 +17,73 @@ PACE_MARGIN = 1.3
 NAMING_RESERVE_S = 0.05
 
 
-async def ask(
-    run: Run,
-    mesh: Mesh,
-    step: str,
-    messages: Sequence[Message],
-    *,
-    max_tokens: int,
-    min_tokens: int,
-    optional: bool = True,
-    cap_s: float = math.inf,
-    reserve_s: float = NAMING_RESERVE_S,
-    known_tokens: int = 0,
-    adapter: str = "",
-    constraint: Constraint | None = None,
-    logprobs: bool = False,
-    n: int = 1,
-    temperature: float = 0.0,
-) -> Completion | None:
-    """A reply as long as the time allows; None when the generator gave none, which `degraded` names.
+@dataclass(frozen=True, slots=True)
+class Request:
+    """What is asked of the generator.
 
     Args:
         step: name of the stage.
         max_tokens: of the reply.
         min_tokens: a reply of fewer is of no use.
         optional: whether the step is skipped, and named, when the time allows no useful reply; else it is tried anyway.
-        cap_s: seconds for it at most.
-        reserve_s: seconds left to what comes after it.
-        n: replies, side by side; more than one need a temperature.
         known_tokens: prompt tokens that the engine has read a moment ago, in the same order, and has cached.
+        n: replies, side by side; more than one need a temperature.
     """
-    allow_s = run.budget.allow(cap_s, reserve_s=max(reserve_s, NAMING_RESERVE_S))
-    new_tokens = max(1, sum(estimate_tokens(message.content) for message in messages) - known_tokens)
+
+    step: str
+    messages: Sequence[Message]
+    max_tokens: int
+    min_tokens: int
+    optional: bool = True
+    known_tokens: int = 0
+    adapter: str = ""
+    constraint: Constraint | None = None
+    logprobs: bool = False
+    n: int = 1
+    temperature: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class Allowance:
+    """Seconds of a budget for one step.
+
+    Args:
+        cap_s: for the step at most.
+        reserve_s: left to what comes after it.
+    """
+
+    cap_s: float = math.inf
+    reserve_s: float = 0.0
+
+
+ALL_OF_IT = Allowance()
+
+
+async def ask(context: Context, request: Request, allowance: Allowance = ALL_OF_IT) -> Completion | None:
+    """A reply as long as the time allows; None when the generator gave none, which `degraded` names."""
+    run, mesh = context.run, context.mesh
+    allow_s = run.budget.allow(allowance.cap_s, reserve_s=max(allowance.reserve_s, NAMING_RESERVE_S))
+    step, messages, min_tokens = request.step, request.messages, request.min_tokens
+    new_tokens = max(1, estimate(messages) - request.known_tokens)
     affordable = mesh.pace.affordable_completion(allow_s / PACE_MARGIN, new_tokens)
-    if optional and affordable < min_tokens:
+    if request.optional and affordable < min_tokens:
         run.skip(step, f"{allow_s:.1f} s are no time for {new_tokens} + {min_tokens} tokens")
         return None
-    run.plan(step, f"{time_words(mesh, new_tokens, min(min_tokens, max_tokens))} of the {allow_s:.1f} s allowed")
-    entry = run.recorder.prompt(run.budget.elapsed_ms(), step, messages, constraint) if run.recorder else None
+    least = min(min_tokens, request.max_tokens)
+    run.plan(step, f"{time_words(mesh, new_tokens, least)} of the {allow_s:.1f} s allowed")
+    entry = run.recorder.prompt(run.budget.elapsed_ms(), step, messages, request.constraint) if run.recorder else None
     began = time.monotonic()
     try:
         async with run.stage(step) as stage:
             completion = await mesh.llm.chat(
                 messages,
-                max_tokens=min(max_tokens, max(min_tokens, affordable)),
+                max_tokens=min(request.max_tokens, max(min_tokens, affordable)),
                 allow_s=allow_s,
-                logprobs=logprobs,
-                n=n,
-                temperature=temperature,
-                adapter=adapter,
-                constraint=constraint,
+                logprobs=request.logprobs,
+                n=request.n,
+                temperature=request.temperature,
+                adapter=request.adapter,
+                constraint=request.constraint,
             )
             seconds = time.monotonic() - began
             stage.inference_ms = seconds * 1000
@@ -80,11 +98,16 @@ async def ask(
     if completion.missing_adapter:
         run.decide(step, f"the generator has no adapter {completion.missing_adapter!r}: the base model replied")
     # Samples are written side by side, each token in the time of one.
-    written = completion.completion_tokens // n
-    mesh.pace.observe(max(1, completion.prompt_tokens - known_tokens), written, seconds)
+    written = completion.completion_tokens // request.n
+    mesh.pace.observe(max(1, completion.prompt_tokens - request.known_tokens), written, seconds)
     if entry:
         entry.replied(completion, seconds * 1000)
     return completion
+
+
+def estimate(messages: Sequence[Message]) -> int:
+    """Tokens of a chat, from above."""
+    return sum(estimate_tokens(message.content) for message in messages)
 
 
 def planned_s(mesh: Mesh, prompt_tokens: int, completion_tokens: int) -> float:
@@ -108,3 +131,25 @@ def probability(sample: Sample) -> float:
 def asked_on(query_time: datetime) -> str:
     """The time of a question, as prompts say it."""
     return query_time.strftime("%A, %d %B %Y, %H:%M %Z")
+
+
+def affordable(context: Context, calls: Mapping[str, tuple[int, int]]) -> set[str]:
+    """The calls to the generator that fit into the time left, one after the other; the others are named.
+
+    Args:
+        calls: step -> tokens read and written, the most useful first.
+    """
+    run, mesh = context.run, context.mesh
+    left = run.budget.left()
+    chosen: set[str] = set()
+    for step, (prompt_tokens, completion_tokens) in calls.items():
+        seconds = planned_s(mesh, prompt_tokens, completion_tokens)
+        words = f"{time_words(mesh, prompt_tokens, completion_tokens)} of the {left:.1f} s left"
+        # The first is what all others are for: it is cut to the time that there is.
+        if chosen and seconds > left:
+            run.skip(step, words)
+            continue
+        run.plan(step, words)
+        chosen.add(step)
+        left = max(0.0, left - seconds)
+    return chosen

@@ -15,16 +15,15 @@ from services.gateway.calculator.evaluate import Calculation, evaluate
 from services.gateway.calculator.grounding import Grounds
 from services.gateway.calculator.tree import Binary, Call, Compare, render
 from services.gateway.calculator.wanted import asks_arithmetic
-from services.gateway.evidence import Evidence, asked, cut, cut_by_estimate
+from services.gateway.context import Context
+from services.gateway.evidence import Evidence, cut, cut_by_estimate
 from services.gateway.evidence import render as render_evidence
-from services.gateway.mesh import Mesh
-from services.gateway.prompts import Prompt
-from services.gateway.question import Question
-from services.gateway.run import Run
-from services.gateway.steps.ask import PACE_MARGIN, ask, asked_on
+from services.gateway.steps.ask import PACE_MARGIN, Allowance, Request, ask, asked_on
 from services.gateway.steps.generate import MIN_CONTEXT_TOKENS, TOKENIZE_CAP_S
 from services.kit.errors import ServiceFailure
 from services.kit.llm import Constraint, estimate_tokens
+from services.kit.prompts import Prompt
+from services.kit.untrusted import one_line
 
 STEP = "calculate"
 TITLE = "calculation"
@@ -47,26 +46,15 @@ class Result:
 
 
 async def calculate(
-    run: Run,
-    mesh: Mesh,
-    prompt: Prompt,
-    question: Question,
-    evidence: Sequence[Evidence],
-    *,
-    cap_s: float,
-    reserve_s: float,
-    max_context_tokens: int,
-    adapter: str = "",
+    context: Context, prompt: Prompt, evidence: Sequence[Evidence], allowance: Allowance
 ) -> list[Evidence]:
     """Calculations for the question, in words; none where it asks for none, and then no call is spent.
 
     Args:
         prompt: of this step.
         evidence: best first; what holds no figure is left out, for nothing can be calculated from it.
-        cap_s: seconds for it at most.
-        reserve_s: seconds left to what comes after it.
-        max_context_tokens: of the documents that are read for it.
     """
+    question, run = context.question, context.run
     if not asks_arithmetic(question.query):
         run.decide(STEP, "the question asks for no arithmetic")
         return []
@@ -74,23 +62,14 @@ async def calculate(
     if not figured and len(_FIGURE.findall(question.query)) < 2:
         run.decide(STEP, "no figures to calculate with")
         return []
-    shown = await _fit(run, mesh, prompt, question, figured, cap_s, reserve_s, max_context_tokens)
+    shown = await _fit(context, prompt, figured, allowance)
     if figured and not shown:
         return []
-    completion = await ask(
-        run,
-        mesh,
-        STEP,
-        prompt.fill(
-            documents=render_evidence(shown), query=asked(question.query), query_time=asked_on(question.query_time)
-        ),
-        max_tokens=MAX_TOKENS,
-        min_tokens=MIN_TOKENS,
-        cap_s=cap_s,
-        reserve_s=reserve_s,
-        adapter=adapter,
-        constraint=Constraint(grammar=GRAMMAR),
+    messages = prompt.fill(
+        documents=render_evidence(shown), query=one_line(question.query), query_time=asked_on(question.query_time)
     )
+    request = Request(STEP, messages, MAX_TOKENS, MIN_TOKENS, constraint=Constraint(grammar=GRAMMAR))
+    completion = await ask(context, request, allowance)
     if completion is None:
         return []
     texts = [question.query, *(f"{item.page_name}\n{item.text}" for item in shown)]
@@ -126,26 +105,20 @@ def _computes(proposal: Proposal) -> bool:
     return isinstance(proposal.expression, Binary | Call | Compare)
 
 
-async def _fit(
-    run: Run,
-    mesh: Mesh,
-    prompt: Prompt,
-    question: Question,
-    evidence: Sequence[Evidence],
-    cap_s: float,
-    reserve_s: float,
-    max_tokens: int,
-) -> list[Evidence]:
-    """The best documents within `max_tokens` and within what the generator reads in the time for this step."""
+async def _fit(context: Context, prompt: Prompt, evidence: Sequence[Evidence], allowance: Allowance) -> list[Evidence]:
+    """The best documents within the settings' limit and within what the generator reads in the time for this step."""
     if not evidence:
         return []
-    fixed = estimate_tokens(prompt.system) + estimate_tokens(question.query) + 40
-    seconds = run.budget.allow(cap_s, reserve_s=reserve_s) / PACE_MARGIN
-    limit = min(max_tokens, mesh.pace.affordable_prompt(seconds, MIN_TOKENS) - fixed)
+    run, mesh = context.run, context.mesh
+    fixed = estimate_tokens(prompt.system) + estimate_tokens(context.question.query) + 40
+    seconds = run.budget.allow(allowance.cap_s, reserve_s=allowance.reserve_s) / PACE_MARGIN
+    most = context.settings.calculate_max_tokens
+    limit = min(most, mesh.pace.affordable_prompt(seconds, MIN_TOKENS) - fixed)
     if limit < MIN_CONTEXT_TOKENS:
         run.skip(STEP, f"time for {max(0, limit)} tokens of documents only")
         return []
     try:
-        return await cut(evidence, limit, mesh.llm, allow_s=run.budget.allow(TOKENIZE_CAP_S, reserve_s=reserve_s))
+        allow_s = run.budget.allow(TOKENIZE_CAP_S, reserve_s=allowance.reserve_s)
+        return await cut(evidence, limit, mesh.llm, allow_s=allow_s)
     except ServiceFailure:
         return cut_by_estimate(evidence, limit)

@@ -1,19 +1,23 @@
 """Step `classify`: domain, dynamism and type of the question, beside the strategy that may read them."""
 
 from proto.classify import ClassifyRequest
-from services.gateway.mesh import Mesh
-from services.gateway.run import Run
+from services.gateway.context import Context
 from services.kit.errors import ServiceFailure
 
 
-async def classify(run: Run, mesh: Mesh, request: ClassifyRequest, *, allow_s: float) -> None:
-    """Put the classification into `run`; it stays open and unknown when the classifier fails, which `degraded` names.
+async def classify(context: Context, *, min_domain_certainty: float) -> None:
+    """Classify the question for `Context.classification`: open and unknown when the classifier fails.
 
-    A strategy that needs it awaits `run.classified.wait()`, which takes `allow_s` at most.
+    Args:
+        min_domain_certainty: below it the domain is open.
     """
+    run, question = context.run, context.question
+    request = ClassifyRequest(
+        query=question.query, query_time=question.query_time, min_domain_certainty=min_domain_certainty
+    )
     try:
         async with run.stage("classify") as stage:
-            response = await mesh.classify(request, allow_s=allow_s)
+            response = await context.mesh.classify(request, allow_s=run.budget.allow(context.settings.classify_cap_s))
             stage.of(response.timing)
             found = response.classification
             stage.detail = f"{found.domain} {found.domain_certainty:.2f}, {found.dynamism}, {found.question_type}"
@@ -24,3 +28,15 @@ async def classify(run: Run, mesh: Mesh, request: ClassifyRequest, *, allow_s: f
         return
     finally:
         run.classified.set()
+
+
+async def changes_fast(context: Context) -> bool:
+    """Whether the answer is too likely to change within a year; not when the classifier did not say."""
+    found, threshold = await context.classification(), context.settings.dynamic_threshold
+    fast = found.dynamic_probability >= threshold and found.dynamism != "unknown"
+    context.run.decide(
+        "dynamism",
+        f"{found.dynamism}, changes within a year with {found.dynamic_probability:.2f}: "
+        f"{'fast' if fast else 'not fast'} by the threshold of {threshold:.2f}",
+    )
+    return fast

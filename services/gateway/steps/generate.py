@@ -1,17 +1,19 @@
 """Step `generate`: the answer, from the passages that the time left can pay for."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from datetime import datetime
 
-from services.gateway.evidence import Evidence, asked, cut, cut_by_estimate, render
-from services.gateway.mesh import Mesh
+from services.gateway.context import Context
+from services.gateway.evidence import Evidence, cut, cut_by_estimate, render
 from services.gateway.normalize import normalize
-from services.gateway.prompts import Prompt
-from services.gateway.run import Draft, Run
+from services.gateway.run import Draft
 from services.gateway.settings import GatewaySettings
-from services.gateway.steps.ask import NAMING_RESERVE_S, PACE_MARGIN, ask, asked_on, probability
+from services.gateway.steps.ask import NAMING_RESERVE_S, PACE_MARGIN, Allowance, Request, ask, asked_on, probability
 from services.kit.errors import ServiceFailure
 from services.kit.llm import Message, log_missing
+from services.kit.prompts import Prompt
+from services.kit.untrusted import one_line
 
 # Asking the tokenizer is a look-up, not inference: one that takes longer is in trouble.
 TOKENIZE_CAP_S = 3.0
@@ -32,9 +34,30 @@ NAMED_BY_DEFAULT = frozenset(
 UNREAD_CITATIONS = 5
 
 
+@dataclass(frozen=True, slots=True)
+class Generation:
+    """How an answer is generated.
+
+    Args:
+        max_context_tokens: of the passages.
+        max_tokens: of the answer.
+        hint: what to mind in questions of this kind, where the prompt has a place for it.
+    """
+
+    prompt: Prompt
+    max_context_tokens: int
+    max_tokens: int
+    adapter: str = ""
+    hint: str = ""
+
+
+def unread(evidence: Sequence[Evidence]) -> Draft:
+    """An abstention that shows what was found."""
+    return Draft(evidence=tuple(evidence[:UNREAD_CITATIONS]))
+
+
 async def fit(
-    run: Run,
-    mesh: Mesh,
+    context: Context,
     evidence: Sequence[Evidence],
     *,
     max_tokens: int,
@@ -43,16 +66,15 @@ async def fit(
 ) -> list[Evidence]:
     """The best passages within `max_tokens` and within what the generator can read in the time left.
 
-    None of them when there is no time to read any: an answer without them would be a guess that looks grounded, so the
-    run's best stays an abstention that shows what was found.
+    None of them when there is no time to read any: an answer without them would be a guess that looks grounded.
 
     Args:
         answer_tokens: how long the answer is planned to be.
         reserve_s: seconds left to what comes after the answer.
     """
-    run.best = Draft(evidence=tuple(evidence[:UNREAD_CITATIONS]))
     if not evidence:
         return []
+    run, mesh = context.run, context.mesh
     affordable = mesh.pace.affordable_prompt(run.budget.allow(reserve_s=reserve_s) / PACE_MARGIN, answer_tokens)
     if affordable < min(max_tokens, MIN_CONTEXT_TOKENS):
         mesh.pace.doubt()
@@ -71,7 +93,7 @@ async def fit(
     return shown
 
 
-async def taught(run: Run, mesh: Mesh, adapter: str) -> bool:
+async def taught(context: Context, adapter: str) -> bool:
     """Whether the generator serves an adapter; without it the base model answers, under a prompt that says more.
 
     A generator that cannot say is named in `degraded`: what follows may find no time to ask it anything else. So is an
@@ -80,6 +102,7 @@ async def taught(run: Run, mesh: Mesh, adapter: str) -> bool:
     """
     if not adapter:
         return False
+    run, mesh = context.run, context.mesh
     try:
         served = await mesh.llm.serves(adapter, allow_s=run.budget.allow(ADAPTERS_CAP_S, reserve_s=NAMING_RESERVE_S))
     except ServiceFailure as failure:
@@ -98,85 +121,50 @@ def chat(
     prompt: Prompt, query: str, query_time: datetime, evidence: Sequence[Evidence], *, hint: str = ""
 ) -> list[Message]:
     """The messages that ask for an answer."""
-    return prompt.fill(documents=render(evidence), query=asked(query), query_time=asked_on(query_time), hint=hint)
+    return prompt.fill(documents=render(evidence), query=one_line(query), query_time=asked_on(query_time), hint=hint)
 
 
 async def generate(
-    run: Run,
-    mesh: Mesh,
-    prompt: Prompt,
-    query: str,
-    query_time: datetime,
-    evidence: Sequence[Evidence],
-    *,
-    max_tokens: int,
-    adapter: str = "",
-    hint: str = "",
-    reserve_s: float = NAMING_RESERVE_S,
+    context: Context, generation: Generation, evidence: Sequence[Evidence], *, reserve_s: float = 0.0
 ) -> Draft:
     """Ask for the answer, and read it strictly. Without one the draft says "i don't know" and keeps its evidence.
 
     Args:
-        hint: what to mind in questions of this kind, where the prompt has a place for it.
         reserve_s: seconds left to what comes after the answer.
     """
-    shown = tuple(evidence)
-    run.best = Draft(evidence=shown)
-    messages = chat(prompt, query, query_time, shown, hint=hint)
-    completion = await ask(
-        run,
-        mesh,
+    question = context.question
+    silent = context.run.hold(Draft(evidence=tuple(evidence)))
+    request = Request(
         "generate",
-        messages,
-        max_tokens=max_tokens,
+        chat(generation.prompt, question.query, question.query_time, evidence, hint=generation.hint),
+        max_tokens=generation.max_tokens,
         min_tokens=MIN_ANSWER_TOKENS,
         optional=False,
-        reserve_s=reserve_s,
-        adapter=adapter,
+        adapter=generation.adapter,
         logprobs=True,
     )
+    completion = await ask(context, request, Allowance(reserve_s=reserve_s))
     if completion is None:
-        return run.best
+        return silent
     sample = completion.samples[0]
     normalized = normalize(sample.text, finished=sample.finish_reason != "length")
     if normalized.kind == "unknown":
-        return run.best
-    return Draft(
+        return silent
+    return replace(
+        silent,
         answer=normalized.answer,
         kind=normalized.kind,
         confidence=probability(sample),
-        source="web" if shown else "model",
-        evidence=shown,
+        source="web" if evidence else "model",
     )
 
 
 async def read_and_answer(
-    run: Run,
-    mesh: Mesh,
-    prompt: Prompt,
-    query: str,
-    query_time: datetime,
-    evidence: Sequence[Evidence],
-    *,
-    max_context_tokens: int,
-    max_tokens: int,
-    adapter: str = "",
-    hint: str = "",
-    reserve_s: float = 0.0,
+    context: Context, generation: Generation, evidence: Sequence[Evidence], *, reserve_s: float = 0.0
 ) -> Draft:
     """`fit`, then `generate`; evidence that there is no time to read makes an abstention, no evidence does not."""
-    shown = await fit(run, mesh, evidence, max_tokens=max_context_tokens, reserve_s=reserve_s)
+    held = context.run.hold(unread(evidence))
+    shown = await fit(context, evidence, max_tokens=generation.max_context_tokens, reserve_s=reserve_s)
     if evidence and not shown:
-        return run.best
-    return await generate(
-        run,
-        mesh,
-        prompt,
-        query,
-        query_time,
-        shown,
-        max_tokens=max_tokens,
-        adapter=adapter,
-        hint=hint,
-        reserve_s=reserve_s,
-    )
+        return held
+    return await generate(context, generation, shown, reserve_s=reserve_s)

@@ -18,15 +18,15 @@ from proto.classify import Domain
 from proto.kg import KgExecuteRequest, KgResponse, KgStatement
 from proto.rerank import RerankRequest
 from services.gateway.confidence import COMMON
-from services.gateway.evidence import Evidence, asked
+from services.gateway.context import Context
+from services.gateway.evidence import Evidence
 from services.gateway.mesh import Mesh
-from services.gateway.prompts import Prompt
-from services.gateway.question import Question
-from services.gateway.run import Run
-from services.gateway.steps.ask import ask
+from services.gateway.steps.ask import Allowance, Request, ask
 from services.kit.concurrency import all_of
 from services.kit.errors import ServiceFailure
 from services.kit.llm import Constraint
+from services.kit.prompts import Prompt
+from services.kit.untrusted import one_line
 
 # What a domain's records are about, in the prompt's word, and the statements that fetch them for a name.
 RECORDS: dict[Domain, tuple[str, tuple[str, ...]]] = {
@@ -62,28 +62,25 @@ _WORD = re.compile(r"\w{2,}")
 TITLE = "records"
 
 
-async def public_data(
-    run: Run, mesh: Mesh, prompt: Prompt, question: Question, *, cap_s: float, reserve_s: float
-) -> list[Evidence]:
+async def public_data(context: Context, prompt: Prompt, allowance: Allowance) -> list[Evidence]:
     """Records of the entities in the question, one reference an entity; none in domains that have none.
 
     Args:
         prompt: finds entities; its `$kinds` is what the domain's records are about.
-        cap_s: seconds for all of it at most.
-        reserve_s: seconds left to what comes after it.
     """
-    await run.classified.wait()
-    if run.classification.domain not in RECORDS:
-        run.decide("public_data", f"there are no records in the domain {run.classification.domain}")
+    run = context.run
+    domain = (await context.classification()).domain
+    if domain not in RECORDS:
+        run.decide("public_data", f"there are no records in the domain {domain}")
         return []
-    until_s = run.budget.left() - run.budget.allow(cap_s, reserve_s=reserve_s)
-    names = await entities(run, mesh, prompt, question, cap_s=cap_s, reserve_s=reserve_s)
+    until_s = run.budget.left() - run.budget.allow(allowance.cap_s, reserve_s=allowance.reserve_s)
+    names = await entities(context, prompt, domain, allowance)
     if not names:
         return []
     try:
         async with run.stage("public_data") as stage:
             allow_s = run.budget.allow(reserve_s=until_s)
-            found = await all_of(_records(run, mesh, name, question, allow_s=allow_s) for name in names)
+            found = await all_of(_records(context, name, domain, allow_s=allow_s) for name in names)
             shown = [item for item in found if item]
             stage.detail = f"records of {len(shown)} of {len(names)} names"
             return shown
@@ -91,31 +88,18 @@ async def public_data(
         return []
 
 
-async def entities(
-    run: Run, mesh: Mesh, prompt: Prompt, question: Question, *, cap_s: float, reserve_s: float
-) -> list[str]:
+async def entities(context: Context, prompt: Prompt, domain: Domain, allowance: Allowance) -> list[str]:
     """The names that the model finds in the question; only such as share a word with it."""
-    kinds, _ = RECORDS[run.classification.domain]
-    completion = await ask(
-        run,
-        mesh,
-        "entities",
-        prompt.fill(kinds=kinds, query=asked(question.query)),
-        max_tokens=MAX_TOKENS,
-        min_tokens=MIN_TOKENS,
-        cap_s=cap_s,
-        reserve_s=reserve_s,
-        constraint=ENTITIES,
-    )
+    query = context.question.query
+    kinds, _ = RECORDS[domain]
+    messages = prompt.fill(kinds=kinds, query=one_line(query))
+    request = Request("entities", messages, MAX_TOKENS, MIN_TOKENS, constraint=ENTITIES)
+    completion = await ask(context, request, allowance)
     if completion is None:
         return []
     names = [name.strip(" \"'.") for name in completion.text.split("|")]
-    kept = [
-        name
-        for name in names
-        if name.casefold() != NONE and len(name) <= NAME_CHARS and _stands_in(name, question.query)
-    ]
-    run.decide("entities", ", ".join(kept) or "none")
+    kept = [name for name in names if name.casefold() != NONE and len(name) <= NAME_CHARS and _stands_in(name, query)]
+    context.run.decide("entities", ", ".join(kept) or "none")
     return list(dict.fromkeys(kept))[:NAMES]
 
 
@@ -126,35 +110,36 @@ def _stands_in(name: str, query: str) -> bool:
     return bool(telling & asked_of) if telling else bool(words) and words <= asked_of
 
 
-async def _records(run: Run, mesh: Mesh, name: str, question: Question, *, allow_s: float) -> Evidence | None:
+async def _records(context: Context, name: str, domain: Domain, *, allow_s: float) -> Evidence | None:
     """What the graph has of a name, or of the name that was meant.
 
     Raises:
         ServiceFailure: the graph did not answer.
     """
-    facts = await _execute(run, mesh, name, question, allow_s=allow_s)
+    run = context.run
+    facts = await _execute(context, name, domain, allow_s=allow_s)
     meant = name
     if not _succeeded(facts):
         near = list(dict.fromkeys(one for statement in facts.statements for one in statement.expected))
-        meant = _substring(name, near) or await _similar(mesh, name, near, allow_s=allow_s)
+        meant = _substring(name, near) or await _similar(context.mesh, name, near, allow_s=allow_s)
         if not meant:
             run.decide("public_data", f"{name!r}: no record; the graph suggests {', '.join(near) or 'nothing'}")
             return None
-        facts = await _execute(run, mesh, meant, question, allow_s=allow_s)
+        facts = await _execute(context, meant, domain, allow_s=allow_s)
     text = "\n".join(line for statement in _succeeded(facts) for line in sentences(statement))
     run.decide("public_data", f"{name!r}: taken for {meant!r}, {text.count(chr(10)) + 1 if text else 0} records")
     return Evidence(text=text, page=0, page_name=f"{TITLE}: {meant}", source="public_data") if text else None
 
 
-async def _execute(run: Run, mesh: Mesh, name: str, question: Question, *, allow_s: float) -> KgResponse:
-    _, statements = RECORDS[run.classification.domain]
+async def _execute(context: Context, name: str, domain: Domain, *, allow_s: float) -> KgResponse:
+    _, statements = RECORDS[domain]
     quoted = json.dumps(" ".join(name.replace("\\", " ").replace('"', " ").split()), ensure_ascii=False)
     request = KgExecuteRequest(
         program="\n".join(statement.format(name=quoted) for statement in statements),
-        query_time=question.query_time,
-        domain=run.classification.domain,
+        query_time=context.question.query_time,
+        domain=domain,
     )
-    return await mesh.execute_kg(request, allow_s=allow_s)
+    return await context.mesh.execute_kg(request, allow_s=allow_s)
 
 
 def _succeeded(facts: KgResponse) -> list[KgStatement]:

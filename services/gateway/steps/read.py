@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from proto.answer import MAX_CANDIDATES, MAX_EXCERPT_CHARS, AnswerSource, Candidate
 from proto.base import MAX_PASSAGE_CHARS
 from proto.read import MAX_READ_PASSAGES, MAX_READ_TITLE_CHARS, ReadCandidate, ReadPassage, ReadRequest, ReadResponse
+from services.gateway.context import Context
 from services.gateway.evidence import Evidence
-from services.gateway.mesh import Mesh
 from services.gateway.normalize import normalize
 from services.gateway.run import Draft, Run
 from services.kit.errors import BadReply, ServiceFailure
@@ -23,13 +23,14 @@ _YES_OR_NO = re.compile(
 )
 
 
-async def read(run: Run, mesh: Mesh, query: str, evidence: Sequence[Evidence], *, cap_s: float) -> ReadResponse | None:
+async def read(context: Context, query: str, evidence: Sequence[Evidence]) -> ReadResponse | None:
     """The reader's spans, their passages numbered as in `evidence`; None where it was not asked or failed.
 
     Args:
+        query: the question, in plain words.
         evidence: in the prompt's order; calculations are not read.
-        cap_s: seconds for it at most; 0 asks nothing.
     """
+    run, cap_s = context.run, context.settings.read_cap_s
     places = [place for place, item in enumerate(evidence) if item.source != "calculator" and item.text.strip()]
     places = places[:MAX_READ_PASSAGES]
     if not places or cap_s <= 0:
@@ -38,7 +39,7 @@ async def read(run: Run, mesh: Mesh, query: str, evidence: Sequence[Evidence], *
     try:
         async with run.stage("read") as stage:
             allow_s = run.budget.allow(cap_s, reserve_s=RESERVE_S)
-            response = await mesh.read(request, allow_s=allow_s)
+            response = await context.mesh.read(request, allow_s=allow_s)
             if not all(_stands(candidate, request) for candidate in response.candidates):
                 raise BadReply("reader", "spans that do not stand in their passages")
             stage.of(response.timing)

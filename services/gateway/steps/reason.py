@@ -9,21 +9,22 @@ backup summariser (section 4.7).
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from proto.answer import AnswerSource
-from services.gateway.evidence import Evidence, asked, fence
-from services.gateway.mesh import Mesh
+from services.gateway.context import Context
+from services.gateway.evidence import Evidence
 from services.gateway.normalize import INVALID, UNKNOWN, Normalized, normalize
-from services.gateway.prompts import Prompt
 from services.gateway.question import Question
-from services.gateway.run import Draft, Run
-from services.gateway.steps.ask import NAMING_RESERVE_S, PACE_MARGIN, ask, asked_on, planned_s, probability
-from services.gateway.steps.generate import fit
+from services.gateway.run import Draft
+from services.gateway.steps.ask import PACE_MARGIN, Allowance, Request, ask, asked_on, estimate, planned_s, probability
+from services.gateway.steps.generate import fit, unread
 from services.gateway.steps.summarise import summarise
 from services.kit.llm import Constraint, Message, estimate_tokens
+from services.kit.prompts import Prompt
+from services.kit.untrusted import fence, one_line
 
 # Words of reasoning, and of the answer: CRAG reads 75 tokens. Not characters, because a count of those takes the engine
 # 17 s to compile (xgrammar, 280 and 200 of them, two busy cores), a count of words 0.05 s.
@@ -122,62 +123,49 @@ def _source(item: Evidence) -> str:
 def chat(prompt: Prompt, question: Question, evidence: Sequence[Evidence]) -> list[Message]:
     """The messages of the step."""
     return prompt.fill(
-        documents=references(evidence), query=asked(question.query), query_time=asked_on(question.query_time)
+        documents=references(evidence), query=one_line(question.query), query_time=asked_on(question.query_time)
     )
 
 
-async def reason(
-    run: Run,
-    mesh: Mesh,
-    prompt: Prompt,
-    backup: Prompt,
-    question: Question,
-    evidence: Sequence[Evidence],
-    *,
-    max_context_tokens: int,
-) -> Draft:
+async def reason(context: Context, prompt: Prompt, backup: Prompt, evidence: Sequence[Evidence]) -> Draft:
     """Answer from all references. Without a reply the draft says "i don't know" and keeps its evidence.
 
     Args:
         prompt: of this step.
         backup: of the summariser.
         evidence: the most reliable first, since what does not fit into the context is lost from the end.
-        max_context_tokens: of all references.
     """
-    frame_tokens = sum(estimate_tokens(message.content) for message in chat(prompt, question, ()))
-    context = min(estimate_tokens(references(evidence)), max_context_tokens, ENOUGH_CONTEXT_TOKENS)
+    run, mesh = context.run, context.mesh
+    most = context.settings.max_context_tokens
+    frame_tokens = estimate(chat(prompt, context.question, ()))
+    usual = min(estimate_tokens(references(evidence)), most, ENOUGH_CONTEXT_TOKENS)
     seconds = run.budget.allow(reserve_s=SUMMARISE_RESERVE_S) / PACE_MARGIN
-    wordy = mesh.pace.affordable_prompt(seconds, FRAMED_TOKENS + REASONING_TOKENS) >= frame_tokens + context
+    wordy = mesh.pace.affordable_prompt(seconds, FRAMED_TOKENS + REASONING_TOKENS) >= frame_tokens + usual
     if not wordy:
         run.decide("reason", "time for the answer alone, not for reasoning")
-    shown = tuple(
-        await fit(
-            run,
-            mesh,
-            evidence,
-            max_tokens=max_context_tokens,
-            answer_tokens=FRAMED_TOKENS + (REASONING_TOKENS if wordy else 0),
-            reserve_s=planned_s(mesh, frame_tokens, 0) + (SUMMARISE_RESERVE_S if wordy else 0.0),
-        )
+    held = run.hold(unread(evidence))
+    shown = await fit(
+        context,
+        evidence,
+        max_tokens=most,
+        answer_tokens=FRAMED_TOKENS + (REASONING_TOKENS if wordy else 0),
+        reserve_s=planned_s(mesh, frame_tokens, 0) + (SUMMARISE_RESERVE_S if wordy else 0.0),
     )
     if evidence and not shown:
-        return run.best
-    run.best = Draft(evidence=shown)
-    messages = chat(prompt, question, shown)
-    completion = await ask(
-        run,
-        mesh,
+        return held
+    silent = run.hold(Draft(evidence=tuple(shown)))
+    request = Request(
         "reason",
-        messages,
+        chat(prompt, context.question, shown),
         max_tokens=MAX_TOKENS,
         min_tokens=FRAMED_TOKENS,
         optional=False,
-        reserve_s=SUMMARISE_RESERVE_S if wordy else NAMING_RESERVE_S,
         constraint=frame(wordy=wordy),
         logprobs=True,
     )
+    completion = await ask(context, request, Allowance(reserve_s=SUMMARISE_RESERVE_S if wordy else 0.0))
     if completion is None:
-        return run.best
+        return silent
     sample = completion.samples[0]
     reasoned = parse(sample.text)
     if reasoned:
@@ -185,15 +173,15 @@ async def reason(
         run.decide("reason", f"premise {'false' if reasoned.false_premise else 'not false'}: {reasoned.answer}")
     else:
         run.decide("reason", "the reply has not the frame that was asked for: the summariser reads it")
-        found = await summarise(run, mesh, backup, question.query, sample.text)
+        found = await summarise(context, backup, sample.text)
     if found is None or found.kind == "unknown":
-        return run.best
-    return Draft(
+        return silent
+    return replace(
+        silent,
         answer=found.answer,
         kind=found.kind,
         confidence=probability(sample),
         source=origin(found.answer, shown),
-        evidence=shown,
     )
 
 

@@ -3,24 +3,20 @@
 from collections.abc import Sequence
 from dataclasses import replace
 
-from proto.answer import SearchResult
 from proto.base import MAX_PASSAGE_CHARS
 from proto.rerank import MAX_DOCUMENTS, RerankRequest
+from services.gateway.context import Context
 from services.gateway.evidence import Evidence
-from services.gateway.mesh import Mesh
-from services.gateway.run import Run
 from services.kit.errors import BadReply, ServiceFailure
 
 
-async def rerank(
-    run: Run, mesh: Mesh, query: str, evidence: Sequence[Evidence], *, top_n: int, allow_s: float
-) -> list[Evidence]:
+async def rerank(context: Context, evidence: Sequence[Evidence], *, top_n: int, allow_s: float) -> list[Evidence]:
     """The `top_n` most relevant passages, scored; in the retriever's order when the reranker fails."""
     if not evidence:
         return []
     texts = [_read(item) for item in evidence[:MAX_DOCUMENTS]]
     try:
-        order = await _order(run, mesh, "rerank", query, texts, top_n=top_n, allow_s=allow_s)
+        order = await _order(context, "rerank", texts, top_n=top_n, allow_s=allow_s)
     except ServiceFailure:
         return list(evidence[:top_n])
     return [replace(evidence[index], score=score) for index, score in order]
@@ -36,10 +32,9 @@ def _read(item: Evidence) -> str:
     return f"{item.page_name}\n{item.text}"[:MAX_PASSAGE_CHARS]
 
 
-async def best_pages(
-    run: Run, mesh: Mesh, query: str, results: Sequence[SearchResult], *, top_n: int, allow_s: float
-) -> list[int]:
+async def best_pages(context: Context, *, top_n: int, allow_s: float) -> list[int]:
     """Indexes of the pages worth reading (db3, section 2.2): by their snippets when there are more than `top_n`."""
+    results = context.question.search_results
     pages = list(range(len(results)))
     if len(pages) <= top_n:
         return pages
@@ -48,7 +43,7 @@ async def best_pages(
         return pages[:top_n]
     texts = [f"{results[index].page_name}\n{results[index].page_snippet}"[:MAX_PASSAGE_CHARS] for index in described]
     try:
-        order = await _order(run, mesh, "rerank_snippets", query, texts, top_n=top_n, allow_s=allow_s)
+        order = await _order(context, "rerank_snippets", texts, top_n=top_n, allow_s=allow_s)
     except ServiceFailure:
         return pages[:top_n]
     chosen = [described[index] for index, _ in order]
@@ -56,15 +51,15 @@ async def best_pages(
 
 
 async def _order(
-    run: Run, mesh: Mesh, stage_name: str, query: str, texts: Sequence[str], *, top_n: int, allow_s: float
+    context: Context, stage_name: str, texts: Sequence[str], *, top_n: int, allow_s: float
 ) -> list[tuple[int, float]]:
-    async with run.stage(stage_name) as stage:
-        request = RerankRequest(query=query, documents=tuple(texts), top_n=min(top_n, MAX_DOCUMENTS))
-        response = await mesh.rerank(request, allow_s=allow_s)
+    async with context.run.stage(stage_name) as stage:
+        request = RerankRequest(query=context.question.query, documents=tuple(texts), top_n=min(top_n, MAX_DOCUMENTS))
+        response = await context.mesh.rerank(request, allow_s=allow_s)
         stage.of(response.timing)
         stage.detail = f"{len(response.results)} of {len(texts)}"
         for degradation in response.degraded:
-            run.degrade(stage_name, degradation.reason, degradation.detail)
+            context.run.degrade(stage_name, degradation.reason, degradation.detail)
         indexes = [result.index for result in response.results]
         if len(set(indexes)) != len(indexes) or any(index >= len(texts) for index in indexes):
             raise BadReply("reranker", "indexes out of range or repeated")

@@ -8,12 +8,15 @@ from proto.answer import SearchResult
 from proto.base import MAX_PASSAGE_CHARS
 from proto.collections import SearchRequest, SearchResponse
 from proto.retrieve import Page, RetrieveRequest
+from services.gateway.context import Context
 from services.gateway.evidence import Evidence, from_hit, from_passage
 from services.gateway.mesh import Mesh
-from services.gateway.run import Run
+from services.gateway.steps.rerank import best_pages, rerank
 from services.kit.concurrency import all_of
 from services.kit.errors import ServiceFailure, ServiceRejected
 
+# db3, section 2.2: of more pages the snippets choose.
+PAGES = 5
 # Of each of a collection's lists, before they are fused.
 CANDIDATES = 150
 # Of a collection, what goes on to the reranker: of 50 it finds the answer no more often, in 2.5 times the time.
@@ -22,50 +25,48 @@ NOT_FOUND = 404
 
 
 async def retrieve(
-    run: Run,
-    mesh: Mesh,
-    query: str,
-    results: Sequence[SearchResult],
-    pages: Sequence[int],
-    *,
-    collection: str = "",
-    top_n: int,
-    allow_s: float,
-    **options: Any,
+    context: Context, pages: Sequence[int], *, top_n: int, allow_s: float, **options: Any
 ) -> list[Evidence]:
-    """Passages of the chosen pages and of a collection, best first; the pages' snippets when the retriever fails.
+    """Passages of the chosen pages and of the collection, best first; the pages' snippets when the retriever fails.
 
     Args:
-        results: all search results of the request.
         pages: indexes of those to search.
-        collection: a collection to search beside them; none when empty.
         top_n: passages of the pages, and of the collection as many up to 20; scores do not compare, so they take turns.
         options: further fields of `RetrieveRequest`.
     """
-    of_pages = _of_pages(run, mesh, query, results, pages, allow_s=allow_s, top_n=top_n, **options)
-    if not collection:
+    of_pages = _of_pages(context, pages, allow_s=allow_s, top_n=top_n, **options)
+    if not context.question.collection:
         return await of_pages
-    of_collection = _of_collection(run, mesh, query, collection, len(results), top_n=top_n, allow_s=allow_s)
-    turns = zip_longest(*await all_of((of_pages, of_collection)))
+    turns = zip_longest(*await all_of((of_pages, _of_collection(context, top_n=top_n, allow_s=allow_s))))
     return [item for turn in turns for item in turn if item is not None]
 
 
-async def _of_pages(
-    run: Run,
-    mesh: Mesh,
-    query: str,
-    results: Sequence[SearchResult],
-    pages: Sequence[int],
-    *,
-    allow_s: float,
-    **options: Any,
-) -> list[Evidence]:
+async def reranked(context: Context, *, recall_k: int, top_n: int, **options: Any) -> list[Evidence]:
+    """The best passages of the best pages: pages by their snippets, `recall_k` passages, `top_n` after reranking.
+
+    Of a collection, up to 20 passages more are reranked.
+
+    Args:
+        options: further fields of `RetrieveRequest`.
+    """
+    settings = context.settings
+    allow_s = context.before_generation(settings.rerank_cap_s)
+    pages = await best_pages(context, top_n=PAGES, allow_s=allow_s)
+    allow_s = context.before_generation(settings.retrieve_cap_s)
+    found = await retrieve(context, pages, allow_s=allow_s, recall_k=recall_k, top_n=recall_k, **options)
+    return await rerank(context, found, top_n=top_n, allow_s=context.before_generation(settings.rerank_cap_s))
+
+
+async def _of_pages(context: Context, pages: Sequence[int], *, allow_s: float, **options: Any) -> list[Evidence]:
     if not pages:
         return []
-    request = RetrieveRequest(query=query, pages=tuple(_page(results[index]) for index in pages), **options)
+    run, results = context.run, context.question.search_results
+    request = RetrieveRequest(
+        query=context.question.query, pages=tuple(_page(results[index]) for index in pages), **options
+    )
     try:
         async with run.stage("retrieve") as stage:
-            response = await mesh.retrieve(request, allow_s=allow_s)
+            response = await context.mesh.retrieve(request, allow_s=allow_s)
             stage.of(response.timing)
             stage.detail = f"{len(response.passages)} passages of {response.chunks} chunks"
     except ServiceFailure:
@@ -78,20 +79,20 @@ async def _of_pages(
     return found or snippets(results, pages)
 
 
-async def _of_collection(
-    run: Run, mesh: Mesh, query: str, collection: str, first_page: int, *, top_n: int, allow_s: float
-) -> list[Evidence]:
-    """Passages of a collection; each document counts as a page, from `first_page` on."""
-    request = SearchRequest(queries=(query,), candidates=CANDIDATES, top_n=min(top_n, POOL))
+async def _of_collection(context: Context, *, top_n: int, allow_s: float) -> list[Evidence]:
+    """Passages of the collection; each document counts as a page, behind those of the question."""
+    question = context.question
+    request = SearchRequest(queries=(question.query,), candidates=CANDIDATES, top_n=min(top_n, POOL))
     try:
-        async with run.stage("search") as stage:
-            response = await _search(mesh, collection, request, allow_s=allow_s)
+        async with context.run.stage("search") as stage:
+            response = await _search(context.mesh, question.collection, request, allow_s=allow_s)
             stage.of(response.timing)
-            stage.detail = f"{len(response.hits)} passages of {collection}"
+            stage.detail = f"{len(response.hits)} passages of {question.collection}"
     except ServiceFailure:
         return []
+    first = len(question.search_results)
     pages: dict[str, int] = {}
-    return [from_hit(hit, pages.setdefault(hit.id, first_page + len(pages))) for hit in response.hits]
+    return [from_hit(hit, pages.setdefault(hit.id, first + len(pages))) for hit in response.hits]
 
 
 async def _search(mesh: Mesh, collection: str, request: SearchRequest, *, allow_s: float) -> SearchResponse:

@@ -8,39 +8,33 @@ the turn costs the reading of a few lines.
 from collections.abc import Sequence
 from typing import Literal, get_args
 
-from services.gateway.evidence import harmless
-from services.gateway.mesh import Mesh
-from services.gateway.run import Run
-from services.gateway.steps.ask import ask
-from services.kit.llm import Constraint, Message, estimate_tokens
+from services.gateway.context import Context
+from services.gateway.steps.ask import Request, ask, estimate
+from services.kit.llm import Constraint, Message
+from services.kit.untrusted import harmless
 
 Level = Literal["high", "medium", "low"]
 LEVELS: tuple[Level, ...] = get_args(Level)
 MAX_TOKENS = 4
 
 
-async def self_assess(
-    run: Run, mesh: Mesh, turn: Message, chat: Sequence[Message], answer: str, *, cap_s: float
-) -> Level | None:
+async def self_assess(context: Context, turn: Message, chat: Sequence[Message], answer: str) -> Level | None:
     """The model's confidence; None when it was not asked or gave none.
 
     Args:
         turn: the question how sure it is.
         chat: the messages that the answer was a reply to.
         answer: as it was given.
-        cap_s: seconds for it at most.
     """
-    completion = await ask(
-        run,
-        mesh,
+    request = Request(
         "self_assess",
         [*chat, Message("assistant", harmless(answer)), turn],
         max_tokens=MAX_TOKENS,
         min_tokens=MAX_TOKENS,
-        cap_s=cap_s,
-        known_tokens=sum(estimate_tokens(message.content) for message in chat),
+        known_tokens=estimate(chat),
         constraint=Constraint(choice=LEVELS),
     )
+    completion = await ask(context, request)
     return next((level for level in LEVELS if completion and completion.text == level), None)
 
 

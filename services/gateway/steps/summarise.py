@@ -1,11 +1,10 @@
 """Step `summarise`: the answer out of reasoning that broke its frame (ElectricSheep, section 4.7)."""
 
-from services.gateway.evidence import asked, fence
-from services.gateway.mesh import Mesh
+from services.gateway.context import Context
 from services.gateway.normalize import Normalized, normalize
-from services.gateway.prompts import Prompt
-from services.gateway.run import Run
-from services.gateway.steps.ask import ask
+from services.gateway.steps.ask import Request, ask
+from services.kit.prompts import Prompt
+from services.kit.untrusted import fence, one_line
 
 MAX_TOKENS = 40
 MIN_TOKENS = 6
@@ -13,10 +12,12 @@ MIN_TOKENS = 6
 MAX_NOTES_CHARS = 1_500
 
 
-async def summarise(run: Run, mesh: Mesh, prompt: Prompt, query: str, notes: str) -> Normalized | None:
+async def summarise(context: Context, prompt: Prompt, notes: str) -> Normalized | None:
     """The answer that the notes arrive at; None when the generator gave no reply."""
-    messages = prompt.fill(documents=fence(notes[-MAX_NOTES_CHARS:], title="notes"), query=asked(query))
-    completion = await ask(run, mesh, "summarise", messages, max_tokens=MAX_TOKENS, min_tokens=MIN_TOKENS)
+    messages = prompt.fill(
+        documents=fence(notes[-MAX_NOTES_CHARS:], title="notes"), query=one_line(context.question.query)
+    )
+    completion = await ask(context, Request("summarise", messages, MAX_TOKENS, MIN_TOKENS))
     if completion is None:
         return None
     sample = completion.samples[0]

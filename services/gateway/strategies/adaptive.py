@@ -5,26 +5,38 @@ from dataclasses import dataclass, replace
 from math import exp
 from typing import Literal
 
+from proto.kg import KgResponse
 from proto.read import ReadResponse
 from services.gateway import calibration, confidence, prompts
 from services.gateway.confidence import Confidence, Seen
-from services.gateway.evidence import Evidence, asked, harmless
+from services.gateway.context import Context
+from services.gateway.evidence import Evidence
 from services.gateway.mesh import Mesh
 from services.gateway.normalize import INVALID, UNKNOWN, Normalized, normalize
-from services.gateway.question import Question, plain
-from services.gateway.run import Draft, Run
+from services.gateway.question import plain
+from services.gateway.run import Draft
 from services.gateway.settings import GatewaySettings
-from services.gateway.steps.ask import ask, asked_on, planned_s, probability
+from services.gateway.steps.ask import Allowance, Request, ask, asked_on, estimate, planned_s, probability
 from services.gateway.steps.calculate import calculate
-from services.gateway.steps.facts import answers, as_evidence, no_such_event
-from services.gateway.steps.generate import MIN_ANSWER_TOKENS, PLANNED_ANSWER_TOKENS, chat, fit, taught
-from services.gateway.steps.post_process import settle
+from services.gateway.steps.facts import answers, as_evidence, look_up, no_such_event
+from services.gateway.steps.generate import (
+    MIN_ANSWER_TOKENS,
+    PLANNED_ANSWER_TOKENS,
+    TAUGHT_PROMPT,
+    chat,
+    fit,
+    taught,
+    unread,
+)
+from services.gateway.steps.graph_first import graph_first
+from services.gateway.steps.post_process import Settled, settle
 from services.gateway.steps.read import behind, extract, read
 from services.gateway.steps.statements import settle_texts
-from services.gateway.strategies.db3 import Db3
+from services.gateway.strategies.base import Strategy
 from services.kit.caution import Caution
 from services.kit.concurrency import both
 from services.kit.llm import Completion, Constraint, Message, estimate_tokens
+from services.kit.untrusted import harmless, one_line
 
 # Further samples tell whether the model would say the same again.
 SAMPLES = 3
@@ -35,19 +47,6 @@ SETTLED = 0.98
 SETTLED_TEXTS = 0.92
 CHOICES: tuple[Literal["yes", "no"], ...] = ("yes", "no")
 SOURCES: dict[str, Literal["kg", "web"]] = {"kg": "kg"}
-
-
-@dataclass(frozen=True, slots=True)
-class Asked:
-    """An answer that was got, and what asking more about it takes."""
-
-    seen: Seen
-    question: Question
-    messages: Sequence[Message]
-
-    @property
-    def known_tokens(self) -> int:
-        return sum(estimate_tokens(message.content) for message in self.messages)
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +64,22 @@ class First:
     adapter: str
 
 
-class Adaptive(Db3):
+@dataclass(frozen=True, slots=True)
+class Attempt:
+    """An answer, what was seen on the way to it, and what asking more about it takes.
+
+    Args:
+        messages: that it replies to.
+        adapter: that gave it; empty for the base model.
+    """
+
+    draft: Draft
+    seen: Seen
+    messages: Sequence[Message]
+    adapter: str
+
+
+class Adaptive(Strategy):
     name = "adaptive"
     summary = (
         "Graph first, then the web, as db3, with calculations where they are asked for; each answer is weighed by a "
@@ -75,12 +89,14 @@ class Adaptive(Db3):
 
     def __init__(self, settings: GatewaySettings) -> None:
         super().__init__(settings)
+        self._entities_prompt = prompts.load("entities")
+        self._taught_prompt = prompts.load(TAUGHT_PROMPT)
         self._answer_prompt = prompts.load("adaptive")
         self._check_turn = Message("user", prompts.load("check").user.template)
         self._calculate_prompt = prompts.load("calculate")
         self._memory_prompt = prompts.load("closed_book")
         # Calls that tell more about an answer, the cheapest first, by the signals that they bring.
-        self._looks: dict[frozenset[str], Callable[[Asked, Run, Mesh], Awaitable[Seen]]] = {
+        self._looks: dict[frozenset[str], Callable[[Context, Attempt], Awaitable[Seen]]] = {
             confidence.CHECKED: self._checked,
             confidence.REMEMBERED: self._remembered,
             confidence.SAMPLED: self._sampled,
@@ -92,141 +108,125 @@ class Adaptive(Db3):
         detail = mesh.weighing(self.settings).detail
         return f"{self.summary} {detail[:1].upper()}{detail[1:]}." if detail else self.summary
 
-    async def _knowledge(self, question: Question, run: Run, mesh: Mesh) -> Draft | None:
+    async def answer(self, context: Context) -> Draft:
+        # What the model says to each source that it is shown, in turn.
+        replies: list[Normalized] = []
+        return await graph_first(
+            context,
+            self._entities_prompt,
+            from_graph=lambda: self._from_graph(context, replies),
+            read=lambda evidence: self._read(context, evidence, replies),
+        )
+
+    async def _from_graph(self, context: Context, replies: list[Normalized]) -> Draft | None:
         """The graph's answer: by a rule where the facts are typed and the rule is certain, else read and weighed."""
-        facts = await self.look_up(question, run, mesh)
+        facts = await look_up(context)
         if facts is None:
             return None
-        shown = as_evidence(facts)
-        if no_such_event(run, facts):
-            return Draft(INVALID, "invalid_question", SETTLED, "kg", (shown,))
-        if not answers(run, facts):
+        classification = await context.classification()
+        if no_such_event(facts, classification):
+            return Draft(INVALID, "invalid_question", SETTLED, "kg", (as_evidence(facts),))
+        if not answers(facts, classification):
             return None
-        settled = settle(question.query, facts)
+        settled = self._settled_by_facts(context, facts)
         if settled is not None:
-            run.decide("post_process", f"{settled.how}: {', '.join(settled.inputs)}")
-            return Draft(settled.answer, "answer", SETTLED, "kg", (shown,))
-        draft = await self._read(question, run, mesh, [shown])
+            return settled
+        draft = await self._read(context, [as_evidence(facts)], replies)
         return draft if draft.kind == "answer" else None
 
-    async def _read(self, question: Question, run: Run, mesh: Mesh, found: Sequence[Evidence]) -> Draft:
-        settings = self.settings
+    async def _read(self, context: Context, evidence: Sequence[Evidence], replies: list[Normalized]) -> Draft:
+        """The answer that passages give, weighed.
+
+        Args:
+            replies: to earlier sources; this one's is added.
+        """
+        run, question = context.run, context.question
         run.signals = {}
-        await run.classified.wait()
-        shown = await fit(run, mesh, found, max_tokens=settings.max_context_tokens)
-        query = plain(question.query)
-        if found and not shown:
-            await self._extracted(query, run, mesh, run.best.evidence)
-            return run.best
-        run.best = Draft(evidence=tuple(shown))
-        settled = settle_texts(query, [item.text for item in shown], question.query_time.date())
+        classification = await context.classification()
+        held = run.hold(unread(evidence))
+        shown = await fit(context, evidence, max_tokens=self.settings.max_context_tokens)
+        if evidence and not shown:
+            return (await self._extracted(context, held))[1]
+        held = run.hold(Draft(evidence=tuple(shown)))
+        settled = self._settled_by_texts(context, shown)
         if settled is not None:
-            run.decide("post_process", f"{settled.how}: {', '.join(settled.inputs)}")
-            return Draft(settled.answer, "answer", SETTLED_TEXTS, _source(shown), tuple(shown))
+            return settled
         # From here on a generator that hangs costs the reader nothing.
-        first, reading = await both(
-            self._generated(question, run, mesh, shown), self._extracted(query, run, mesh, shown)
-        )
+        first, (reading, extracted) = await both(self._generated(context, shown), self._extracted(context, held))
         if first.completion is None:
-            return run.best
-        calculations = len(first.shown) - len(shown)
-        shown = list(first.shown)
+            return extracted
         said = _normal(first.completion)[0]
         seen = Seen(
             question.query,
             said.kind,
             said.answer,
             first.completion.samples[0],
-            shown,
-            run.classification,
-            sources=tuple(run.replies),
-            ranks=_ranks(mesh, first.adapter, first.completion, said),
+            first.shown,
+            classification,
+            sources=tuple(replies),
+            ranks=_ranks(context.mesh, first.adapter, first.completion, said),
             reading=reading,
         )
-        run.replies.append(said)
-        draft = Draft(said.answer, said.kind, 0.0, _source(shown), tuple(shown))
-        weighed = await self._judged(draft, Asked(seen, question, first.messages), run, mesh, first.adapter)
+        replies.append(said)
+        draft = Draft(said.answer, said.kind, 0.0, _source(first.shown), tuple(first.shown))
+        weighed = await self._judged(context, Attempt(draft, seen, first.messages, first.adapter))
         if weighed.kind != "unknown":
             return weighed
-        return replace(weighed, candidates=behind(run.best.candidates, calculations))
+        return replace(weighed, candidates=behind(extracted.candidates, len(first.shown) - len(shown)))
 
-    async def _judged(self, draft: Draft, got: Asked, run: Run, mesh: Mesh, adapter: str) -> Draft:
+    def _settled_by_facts(self, context: Context, facts: KgResponse) -> Draft | None:
+        """The answer that follows from typed facts by a rule; None where none is certain."""
+        settled = settle(context.question.query, facts)
+        if settled is None:
+            return None
+        return _by_rule(context, settled, Draft(confidence=SETTLED, source="kg", evidence=(as_evidence(facts),)))
+
+    def _settled_by_texts(self, context: Context, shown: Sequence[Evidence]) -> Draft | None:
+        """The answer that follows from statements by a rule; None where none is certain."""
+        question = context.question
+        texts = [item.text for item in shown]
+        settled = settle_texts(plain(question.query), texts, question.query_time.date())
+        if settled is None:
+            return None
+        return _by_rule(context, settled, Draft(confidence=SETTLED_TEXTS, source=_source(shown), evidence=tuple(shown)))
+
+    async def _judged(self, context: Context, attempt: Attempt) -> Draft:
         """The draft as it is where every answer is wanted, else weighed by the confidence that fits who answered."""
-        if got.question.every_answer or not self.settings.abstain:
-            return await self._unweighed(draft, got, run, mesh)
-        if mesh.calibration.own(mesh.llm.model, adapter) is None:
-            run.degrade(calibration.STAGE, "unavailable", mesh.calibration.missing(mesh.llm.model, adapter))
-        return await self._weighed(draft, got, run, mesh, mesh.calibration.choose(mesh.llm.model, adapter))
+        if context.question.every_answer or not self.settings.abstain:
+            return await self._unweighed(context, attempt)
+        calibrated, generator = context.mesh.calibration, context.mesh.llm.model
+        if calibrated.own(generator, attempt.adapter) is None:
+            context.run.degrade(calibration.STAGE, "unavailable", calibrated.missing(generator, attempt.adapter))
+        return await self._weighed(context, attempt, calibrated.choose(generator, attempt.adapter))
 
-    async def _unweighed(self, draft: Draft, got: Asked, run: Run, mesh: Mesh) -> Draft:
+    async def _unweighed(self, context: Context, attempt: Attempt) -> Draft:
         """The draft as it is, with all signals: what a confidence is to be fitted on."""
-        run.signals = confidence.signals(got.seen)
-        if draft.kind != "unknown":
+        run = context.run
+        run.signals = confidence.signals(attempt.seen)
+        if attempt.draft.kind != "unknown":
             for look in self._looks.values():
-                got = replace(got, seen=await look(got, run, mesh))
-            run.signals = confidence.signals(got.seen)
-        return replace(draft, confidence=probability(got.seen.sample))
+                attempt = replace(attempt, seen=await look(context, attempt))
+            run.signals = confidence.signals(attempt.seen)
+        return replace(attempt.draft, confidence=probability(attempt.seen.sample))
 
-    async def _generated(self, question: Question, run: Run, mesh: Mesh, shown: Sequence[Evidence]) -> First:
-        """The generator's first reply, with calculations where they are asked for."""
-        settings = self.settings
-        has_adapter = await taught(run, mesh, settings.web_answer_adapter)
-        if not has_adapter:
-            # The adapter has not been taught to read calculations, and its base model is too small to write them.
-            shown = [*await self._computed(question, run, mesh, shown), *shown]
-        prompt = self._taught_prompt if has_adapter else self._answer_prompt
-        messages = chat(prompt, plain(question.query), question.query_time, shown)
-        completion = await ask(
-            run,
-            mesh,
-            "generate",
-            messages,
-            max_tokens=settings.max_answer_tokens,
-            min_tokens=MIN_ANSWER_TOKENS,
-            optional=False,
-            adapter=settings.web_answer_adapter,
-            logprobs=True,
-        )
-        return First(completion, messages, shown, settings.web_answer_adapter if has_adapter else "")
-
-    async def _extracted(self, query: str, run: Run, mesh: Mesh, shown: Sequence[Evidence]) -> ReadResponse | None:
-        """What the extractive reader finds; the run's best becomes its answer, or an abstention that shows it."""
-        reading = await read(run, mesh, query, shown, cap_s=self.settings.read_cap_s)
-        if reading is not None:
-            run.best = extract(run, query, reading, shown, _source(shown), threshold=self.settings.reader_threshold)
-        return reading
-
-    async def _computed(self, question: Question, run: Run, mesh: Mesh, shown: Sequence[Evidence]) -> list[Evidence]:
-        """Calculations over what will be shown, where the question asks for any and the time allows both calls."""
-        read = sum(estimate_tokens(item.text) for item in shown)
-        return await calculate(
-            run,
-            mesh,
-            self._calculate_prompt,
-            question,
-            shown,
-            cap_s=self.settings.calculate_cap_s,
-            reserve_s=planned_s(mesh, read, PLANNED_ANSWER_TOKENS),
-            max_context_tokens=self.settings.calculate_max_tokens,
-        )
-
-    async def _weighed(self, draft: Draft, got: Asked, run: Run, mesh: Mesh, model: Confidence | None) -> Draft:
+    async def _weighed(self, context: Context, attempt: Attempt, model: Confidence | None) -> Draft:
         """The draft with its probability, an abstention, or the judgement that the question is invalid."""
-        run.signals = confidence.signals(got.seen)
+        run, draft = context.run, attempt.draft
+        signals = run.signals = confidence.signals(attempt.seen)
         if model is None:
             # Without a fitted model nothing hangs on more signals.
-            return replace(draft, confidence=probability(got.seen.sample))
+            return replace(draft, confidence=probability(attempt.seen.sample))
         caution = self.settings.caution
         pending = [names for names in self._looks if model.uses(names)] if draft.kind != "unknown" else []
         if not pending:
             run.decide("check", "no further call is of use")
         while pending:
-            if not model.may_change(run.signals, frozenset().union(*pending), caution):
+            if not model.may_change(signals, frozenset().union(*pending), caution):
                 run.decide("check", "no further call could change the outcome")
                 break
-            got = replace(got, seen=await self._looks[pending.pop(0)](got, run, mesh))
-            run.signals = confidence.signals(got.seen)
-        decision = model.decide(run.signals, caution)
+            attempt = replace(attempt, seen=await self._looks[pending.pop(0)](context, attempt))
+            signals = run.signals = confidence.signals(attempt.seen)
+        decision = model.decide(signals, caution)
         run.decide("confidence", f"{decision.kind} with {decision.probability:.2f}; {_lines(model, caution)}")
         confident = round(decision.probability, 4)
         if decision.kind == "answer":
@@ -235,52 +235,94 @@ class Adaptive(Db3):
             return Draft(INVALID, "invalid_question", confident, draft.source, draft.evidence)
         return Draft(UNKNOWN, "unknown", confident, "none", draft.evidence)
 
-    async def _sampled(self, got: Asked, run: Run, mesh: Mesh) -> Seen:
+    async def _generated(self, context: Context, shown: Sequence[Evidence]) -> First:
+        """The generator's first reply, with calculations where they are asked for."""
+        settings, question = self.settings, context.question
+        has_adapter = await taught(context, settings.web_answer_adapter)
+        if not has_adapter:
+            # The adapter has not been taught to read calculations, and its base model is too small to write them.
+            shown = [*await self._computed(context, shown), *shown]
+        prompt = self._taught_prompt if has_adapter else self._answer_prompt
+        messages = chat(prompt, plain(question.query), question.query_time, shown)
+        request = Request(
+            "generate",
+            messages,
+            max_tokens=settings.max_answer_tokens,
+            min_tokens=MIN_ANSWER_TOKENS,
+            optional=False,
+            adapter=settings.web_answer_adapter,
+            logprobs=True,
+        )
+        completion = await ask(context, request)
+        return First(completion, messages, shown, settings.web_answer_adapter if has_adapter else "")
+
+    async def _extracted(self, context: Context, held: Draft) -> tuple[ReadResponse | None, Draft]:
+        """What the extractive reader finds, and the answer that it gives, or an abstention that shows it.
+
+        Args:
+            held: shows the evidence, and is what there is where nothing was read.
+        """
+        query, shown = plain(context.question.query), held.evidence
+        reading = await read(context, query, shown)
+        if reading is None:
+            return None, held
+        threshold = self.settings.reader_threshold
+        draft = extract(context.run, query, reading, shown, _source(shown), threshold=threshold)
+        return reading, context.run.hold(draft)
+
+    async def _computed(self, context: Context, shown: Sequence[Evidence]) -> list[Evidence]:
+        """Calculations over what will be shown, where the question asks for any and the time allows both calls."""
+        read_tokens = sum(estimate_tokens(item.text) for item in shown)
+        answering_s = planned_s(context.mesh, read_tokens, PLANNED_ANSWER_TOKENS)
+        allowance = Allowance(self.settings.calculate_cap_s, answering_s)
+        return await calculate(context, self._calculate_prompt, shown, allowance)
+
+    async def _sampled(self, context: Context, attempt: Attempt) -> Seen:
         """What the same model says again, at a temperature."""
-        drawn = await ask(
-            run,
-            mesh,
+        request = Request(
             "samples",
-            got.messages,
+            attempt.messages,
             max_tokens=SAMPLE_TOKENS,
             min_tokens=SAMPLE_TOKENS,
-            known_tokens=got.known_tokens,
+            known_tokens=estimate(attempt.messages),
             adapter=self.settings.web_answer_adapter,
             n=SAMPLES,
             temperature=TEMPERATURE,
         )
-        return got.seen if drawn is None else replace(got.seen, others=_normal(drawn))
+        drawn = await ask(context, request)
+        return attempt.seen if drawn is None else replace(attempt.seen, others=_normal(drawn))
 
-    async def _checked(self, got: Asked, run: Run, mesh: Mesh) -> Seen:
+    async def _checked(self, context: Context, attempt: Attempt) -> Seen:
         """Whether the model that answered finds its answer in the documents, when it looks again."""
-        if got.seen.kind != "answer":
-            return got.seen
-        checked = await ask(
-            run,
-            mesh,
+        seen = attempt.seen
+        if seen.kind != "answer":
+            return seen
+        request = Request(
             "check",
-            [*got.messages, Message("assistant", harmless(got.seen.answer)), self._check_turn],
+            [*attempt.messages, Message("assistant", harmless(seen.answer)), self._check_turn],
             max_tokens=1,
             min_tokens=1,
-            known_tokens=got.known_tokens,
+            known_tokens=estimate(attempt.messages),
             adapter=self.settings.web_answer_adapter,
             constraint=Constraint(choice=CHOICES),
             logprobs=True,
         )
-        return got.seen if checked is None else replace(got.seen, check=_yes(checked))
+        checked = await ask(context, request)
+        return seen if checked is None else replace(seen, check=_yes(checked))
 
-    async def _remembered(self, got: Asked, run: Run, mesh: Mesh) -> Seen:
+    async def _remembered(self, context: Context, attempt: Attempt) -> Seen:
         """What the model says of its own, without documents (ElectricSheep, section 4.4)."""
-        question = got.question
-        told = await ask(
-            run,
-            mesh,
-            "memory",
-            self._memory_prompt.fill(query=asked(plain(question.query)), query_time=asked_on(question.query_time)),
-            max_tokens=SAMPLE_TOKENS,
-            min_tokens=MIN_ANSWER_TOKENS,
+        question, seen = context.question, attempt.seen
+        messages = self._memory_prompt.fill(
+            query=one_line(plain(question.query)), query_time=asked_on(question.query_time)
         )
-        return got.seen if told is None else replace(got.seen, sources=(*got.seen.sources, *_normal(told)))
+        told = await ask(context, Request("memory", messages, SAMPLE_TOKENS, MIN_ANSWER_TOKENS))
+        return seen if told is None else replace(seen, sources=(*seen.sources, *_normal(told)))
+
+
+def _by_rule(context: Context, settled: Settled, draft: Draft) -> Draft:
+    context.run.decide("post_process", f"{settled.how}: {', '.join(settled.inputs)}")
+    return replace(draft, answer=settled.answer, kind="answer")
 
 
 def _lines(model: Confidence, caution: Caution) -> str:

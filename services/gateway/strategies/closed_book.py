@@ -1,11 +1,10 @@
 """`closed-book`: a baseline that asks the model alone."""
 
 from services.gateway import prompts
-from services.gateway.mesh import Mesh
-from services.gateway.question import Question
-from services.gateway.run import Draft, Run
+from services.gateway.context import Context
+from services.gateway.run import Draft
 from services.gateway.settings import GatewaySettings
-from services.gateway.steps.generate import generate
+from services.gateway.steps.generate import Generation, generate
 from services.gateway.strategies.base import Strategy
 
 
@@ -17,7 +16,7 @@ class ClosedBook(Strategy):
         super().__init__(settings)
         self._prompt = prompts.load("closed_book")
 
-    async def answer(self, question: Question, run: Run, mesh: Mesh) -> Draft:
-        return await generate(
-            run, mesh, self._prompt, question.query, question.query_time, (), max_tokens=self.settings.max_answer_tokens
-        )
+    async def answer(self, context: Context) -> Draft:
+        settings = self.settings
+        generation = Generation(self._prompt, settings.max_context_tokens, settings.max_answer_tokens)
+        return await generate(context, generation, ())

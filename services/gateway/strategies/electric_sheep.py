@@ -7,24 +7,24 @@ useful by the authors' ablation first.
 
 from collections.abc import Sequence
 
-from proto.kg import KgMode, KgResponse
+from proto.kg import KgMode
 from services.gateway import prompts
 from services.gateway.calculator.wanted import asks_arithmetic
+from services.gateway.context import Context
 from services.gateway.evidence import Evidence
-from services.gateway.mesh import Mesh
-from services.gateway.question import Question
-from services.gateway.run import Draft, Run
+from services.gateway.run import Draft
 from services.gateway.settings import GatewaySettings
 from services.gateway.steps import knowledge as memory
 from services.gateway.steps import reason as reasoning
-from services.gateway.steps.ask import planned_s
+from services.gateway.steps.ask import Allowance, affordable, planned_s
 from services.gateway.steps.calculate import calculate
+from services.gateway.steps.classify import changes_fast
 from services.gateway.steps.facts import FOUND, as_evidence, look_up
 from services.gateway.steps.knowledge import knowledge
 from services.gateway.steps.reason import reason, references
 from services.gateway.steps.rerank import best_pages
-from services.gateway.steps.retrieve import retrieve
-from services.gateway.strategies.base import PAGES, Strategy
+from services.gateway.steps.retrieve import PAGES, retrieve
+from services.gateway.strategies.base import Strategy
 from services.kit.concurrency import all_of
 from services.kit.llm import estimate_tokens
 
@@ -54,30 +54,23 @@ class ElectricSheep(Strategy):
         self._knowledge = prompts.load("knowledge")
         self._calculate = prompts.load("calculate")
 
-    async def answer(self, question: Question, run: Run, mesh: Mesh) -> Draft:
-        await run.classified.wait()
-        if self.changes_fast(run):
+    async def answer(self, context: Context) -> Draft:
+        if await changes_fast(context):
             return Draft()
-        planned = self._plan(question, run, mesh)
-        collecting = [self._from_memory(question, run, mesh, asked="knowledge" in planned)]
-        if not question.evidence:
+        evidence = context.question.evidence
+        planned = self._plan(context)
+        collecting = [self._from_memory(context, wanted="knowledge" in planned)]
+        if not evidence:
             mode: KgMode = "function-calling" if "kg" in planned else "rules"
-            collecting += [self._facts(question, run, mesh, mode), self._web(question, run, mesh)]
-        own, *found = await all_of(collecting)
-        facts, web = found if found else ([], list(question.evidence))
-        computed = await self._computed(question, run, mesh, [*facts, *web], asked="calculate" in planned)
-        return await reason(
-            run,
-            mesh,
-            self._reason,
-            self._summarise,
-            question,
-            [*facts, *computed, *own, *web],
-            max_context_tokens=self.settings.max_context_tokens,
-        )
+            collecting += [self._facts(context, mode), self._web(context)]
+        own, *collected = await all_of(collecting)
+        facts, web = collected if collected else ([], list(evidence))
+        computed = await self._computed(context, [*facts, *web], wanted="calculate" in planned)
+        return await reason(context, self._reason, self._summarise, [*facts, *computed, *own, *web])
 
-    def _plan(self, question: Question, run: Run, mesh: Mesh) -> set[str]:
+    def _plan(self, context: Context) -> set[str]:
         """The calls beside the reasoning that the time left pays for, by the measured pace, the most useful first."""
+        question = context.question
         calls = {
             "reason": self._size(question.evidence),
             "kg": FUNCTION_CALLING,
@@ -88,83 +81,49 @@ class ElectricSheep(Strategy):
             del calls["kg"]
         if not asks_arithmetic(question.query):
             del calls["calculate"]
-        return self.affordable(run, mesh, calls)
+        return affordable(context, calls)
 
     def _size(self, evidence: Sequence[Evidence]) -> tuple[int, int]:
         """Tokens that the reasoning reads and writes; of evidence not yet there, as much as there usually is."""
-        context = estimate_tokens(references(evidence)) if evidence else CHUNKS_TOKENS
-        read = FRAME_TOKENS + min(context, self.settings.max_context_tokens)
+        usual = estimate_tokens(references(evidence)) if evidence else CHUNKS_TOKENS
+        read = FRAME_TOKENS + min(usual, self.settings.max_context_tokens)
         return read, reasoning.FRAMED_TOKENS + reasoning.REASONING_TOKENS
 
-    def _allowance(self, run: Run, mesh: Mesh, cap_s: float) -> float:
+    def _allowance(self, context: Context, cap_s: float) -> float:
         """Seconds for a stage before the reasoning, which leaves time for a short one."""
         shortest = (FRAME_TOKENS + SHORT_CONTEXT_TOKENS, reasoning.FRAMED_TOKENS)
-        return self.web_allowance(run, cap_s, needed_s=planned_s(mesh, *shortest))
+        return context.before_generation(cap_s, needed_s=planned_s(context.mesh, *shortest))
 
-    async def _web(self, question: Question, run: Run, mesh: Mesh) -> list[Evidence]:
+    async def _web(self, context: Context) -> list[Evidence]:
         settings = self.settings
-        pages = await best_pages(
-            run,
-            mesh,
-            question.query,
-            question.search_results,
-            top_n=PAGES,
-            allow_s=self._allowance(run, mesh, settings.rerank_cap_s),
-        )
+        pages = await best_pages(context, top_n=PAGES, allow_s=self._allowance(context, settings.rerank_cap_s))
         return await retrieve(
-            run,
-            mesh,
-            question.query,
-            question.search_results,
+            context,
             pages,
-            collection=question.collection,
-            allow_s=self._allowance(run, mesh, settings.retrieve_cap_s),
+            allow_s=self._allowance(context, settings.retrieve_cap_s),
             chunker="sentence-groups",
             ranking="dense",
             recall_k=TOP_N,
             top_n=TOP_N,
         )
 
-    async def _facts(self, question: Question, run: Run, mesh: Mesh, mode: KgMode) -> list[Evidence]:
-        facts = await look_up(
-            run,
-            mesh,
-            question,
-            allow_s=self._allowance(run, mesh, self.settings.kg_cap_s),
-            max_tokens=self.settings.kg_max_tokens,
-            mode=mode,
-        )
-        return _shown(facts)
-
-    async def _from_memory(self, question: Question, run: Run, mesh: Mesh, *, asked: bool) -> list[Evidence]:
-        if not asked:
+    async def _facts(self, context: Context, mode: KgMode) -> list[Evidence]:
+        """Facts as a reference, cut at 1,000 characters; a game that did not take place is a fact as well."""
+        facts = await look_up(context, allow_s=self._allowance(context, self.settings.kg_cap_s), mode=mode)
+        if facts is None or facts.status not in FOUND | {"no_event"}:
             return []
-        allow_s = self._allowance(run, mesh, self.settings.knowledge_cap_s)
-        own = await knowledge(
-            run, mesh, self._knowledge, question, cap_s=allow_s, reserve_s=run.budget.left() - allow_s
-        )
+        item = as_evidence(facts)
+        return [Evidence(item.text[:KG_CHARS], item.page, item.page_name, source=item.source)]
+
+    async def _from_memory(self, context: Context, *, wanted: bool) -> list[Evidence]:
+        if not wanted:
+            return []
+        allow_s = self._allowance(context, self.settings.knowledge_cap_s)
+        own = await knowledge(context, self._knowledge, Allowance(allow_s, context.run.budget.left() - allow_s))
         return [own] if own else []
 
-    async def _computed(
-        self, question: Question, run: Run, mesh: Mesh, evidence: Sequence[Evidence], *, asked: bool
-    ) -> list[Evidence]:
-        if not asked:
+    async def _computed(self, context: Context, evidence: Sequence[Evidence], *, wanted: bool) -> list[Evidence]:
+        if not wanted:
             return []
-        return await calculate(
-            run,
-            mesh,
-            self._calculate,
-            question,
-            evidence,
-            cap_s=self.settings.calculate_cap_s,
-            reserve_s=planned_s(mesh, *self._size(evidence)),
-            max_context_tokens=self.settings.calculate_max_tokens,
-        )
-
-
-def _shown(facts: KgResponse | None) -> list[Evidence]:
-    """Facts as a reference, cut at 1,000 characters; a game that did not take place is a fact as well."""
-    if facts is None or facts.status not in FOUND | {"no_event"}:
-        return []
-    item = as_evidence(facts)
-    return [Evidence(item.text[:KG_CHARS], item.page, item.page_name, source=item.source)]
+        allowance = Allowance(self.settings.calculate_cap_s, planned_s(context.mesh, *self._size(evidence)))
+        return await calculate(context, self._calculate, evidence, allowance)

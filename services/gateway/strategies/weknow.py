@@ -8,17 +8,17 @@ domain; programs in the regularized language stand for their structured analysis
 from collections.abc import Sequence
 from dataclasses import replace
 
-from proto.kg import KgResponse
 from services.gateway import prompts
+from services.gateway.context import Context
 from services.gateway.evidence import Evidence
-from services.gateway.mesh import Mesh
-from services.gateway.question import Question
-from services.gateway.run import Draft, Run
+from services.gateway.run import Draft
 from services.gateway.settings import GatewaySettings
 from services.gateway.steps.ask import planned_s
-from services.gateway.steps.facts import FOUND, as_evidence
-from services.gateway.steps.generate import chat, read_and_answer
+from services.gateway.steps.classify import changes_fast
+from services.gateway.steps.facts import found, look_up
+from services.gateway.steps.generate import Generation, chat, read_and_answer
 from services.gateway.steps.post_process import settle
+from services.gateway.steps.retrieve import reranked
 from services.gateway.steps.self_assess import MAX_TOKENS as ASSESS_TOKENS
 from services.gateway.steps.self_assess import accepts, self_assess
 from services.gateway.strategies.base import Strategy
@@ -44,79 +44,61 @@ class WeKnow(Strategy):
         self._turn = prompts.load_turn("self_assess")
         self._hints = prompts.load_table("domain_hints")
 
-    async def answer(self, question: Question, run: Run, mesh: Mesh) -> Draft:
-        await run.classified.wait()
-        if question.evidence:
-            return await self._assessed(question, run, mesh, question.evidence)
-        if self.changes_fast(run):
-            run.plan("balance", "the web first, the knowledge graph's facts after it")
-            web, facts = await all_of((self._web(question, run, mesh), self._facts(question, run, mesh)))
-            return await self._assessed(question, run, mesh, [*web, *facts])
-        run.plan("balance", "the knowledge graph first, the web where it does not answer")
-        found = await prefer(self._knowledge(question, run, mesh), self._web(question, run, mesh), decided=run.settle)
-        if isinstance(found, Draft):
-            return found
-        return await self._assessed(question, run, mesh, [*_shown(run.kg), *found])
+    async def answer(self, context: Context) -> Draft:
+        if context.question.evidence:
+            return await self._assessed(context, context.question.evidence)
+        if await changes_fast(context):
+            context.run.plan("balance", "the web first, the knowledge graph's facts after it")
+            web, facts = await all_of((self._web(context), self._facts(context)))
+            return await self._assessed(context, [*web, *facts])
+        context.run.plan("balance", "the knowledge graph first, the web where it does not answer")
+        facts = []
+        first = await prefer(self._from_graph(context, facts), self._web(context), decided=context.run.settle)
+        return first if isinstance(first, Draft) else await self._assessed(context, [*facts, *first])
 
-    async def _knowledge(self, question: Question, run: Run, mesh: Mesh) -> Draft | None:
-        """The knowledge graph's answer, by a rule or by the model; None when it has none of which the model is sure."""
-        facts = await self._facts(question, run, mesh)
-        if not facts or run.kg is None:
+    async def _from_graph(self, context: Context, facts: list[Evidence]) -> Draft | None:
+        """The knowledge graph's answer, by a rule or by the model; None when it has none of which the model is sure.
+
+        Args:
+            facts: filled with what the graph found, which the web's passages are read beside.
+        """
+        response = await look_up(context)
+        facts += found(response)
+        if response is None or not facts:
             return None
-        settled = settle(question.query, run.kg)
+        settled = settle(context.question.query, response)
         if settled is not None:
-            run.decide("post_process", f"{settled.how}: {settled.answer!r} from {'; '.join(settled.inputs)}")
+            context.run.decide("post_process", f"{settled.how}: {settled.answer!r} from {'; '.join(settled.inputs)}")
             return Draft(settled.answer, "answer", 1.0, "kg", tuple(facts))
-        draft = await self._assessed(question, run, mesh, facts)
+        draft = await self._assessed(context, facts)
         return draft if draft.kind == "answer" else None
 
-    async def _facts(self, question: Question, run: Run, mesh: Mesh) -> list[Evidence]:
-        return _shown(await self.look_up(question, run, mesh))
+    async def _facts(self, context: Context) -> list[Evidence]:
+        return found(await look_up(context))
 
-    async def _web(self, question: Question, run: Run, mesh: Mesh) -> list[Evidence]:
-        return await self.reranked(
-            question,
-            run,
-            mesh,
-            recall_k=RECALL_K,
-            top_n=TOP_N,
-            chunker="tokens",
-            ranking="hybrid",
-            page_fields=True,
+    async def _web(self, context: Context) -> list[Evidence]:
+        return await reranked(
+            context, recall_k=RECALL_K, top_n=TOP_N, chunker="tokens", ranking="hybrid", page_fields=True
         )
 
-    async def _assessed(self, question: Question, run: Run, mesh: Mesh, evidence: Sequence[Evidence]) -> Draft:
+    async def _assessed(self, context: Context, evidence: Sequence[Evidence]) -> Draft:
         """An answer of which the model is as sure as the settings ask for, else "i don't know" with its evidence."""
-        settings = self.settings
-        hint = self._hints[run.classification.domain]
-        draft = await read_and_answer(
-            run,
-            mesh,
-            self._prompt,
-            question.query,
-            question.query_time,
-            evidence,
-            max_context_tokens=settings.max_context_tokens,
-            max_tokens=settings.max_answer_tokens,
-            hint=hint,
-            reserve_s=planned_s(mesh, estimate_tokens(self._turn.content), ASSESS_TOKENS),
-        )
+        settings, question = self.settings, context.question
+        hint = self._hints[(await context.classification()).domain]
+        generation = Generation(self._prompt, settings.max_context_tokens, settings.max_answer_tokens, hint=hint)
+        assessing_s = planned_s(context.mesh, estimate_tokens(self._turn.content), ASSESS_TOKENS)
+        draft = await read_and_answer(context, generation, evidence, reserve_s=assessing_s)
         if draft.kind == "unknown":
             return draft
-        asked = chat(self._prompt, question.query, question.query_time, draft.evidence, hint=hint)
-        level = await self_assess(run, mesh, self._turn, asked, draft.answer, cap_s=run.budget.left())
+        messages = chat(self._prompt, question.query, question.query_time, draft.evidence, hint=hint)
+        level = await self_assess(context, self._turn, messages, draft.answer)
         accepted = accepts(settings.weknow_confidence, level)
-        run.decide(
+        context.run.decide(
             "self_assess",
             f"{draft.answer!r}: {level or 'not assessed'}, {'given' if accepted else 'not given'}: "
             f"{settings.weknow_confidence} is asked for",
         )
         if not accepted:
-            return run.best
+            return Draft(evidence=draft.evidence)
         from_facts = bool(draft.evidence) and all(item.source == "kg" for item in draft.evidence)
         return replace(draft, source="kg") if from_facts else draft
-
-
-def _shown(facts: KgResponse | None) -> list[Evidence]:
-    """Facts as a reference; none where the graph found none."""
-    return [as_evidence(facts)] if facts and facts.status in FOUND else []

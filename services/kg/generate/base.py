@@ -1,17 +1,14 @@
 """What every writer of programs takes and gives."""
 
-import re
-import unicodedata
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Protocol
 
 from services.kit.budget import Budget
+from services.kit.untrusted import one_line
 
 # Of a longer question the rest is not shown; none of the real ones comes near.
 MAX_QUESTION_CHARS = 600
-# What a chat template or a fence is made of.
-_CONTROL_TOKEN = re.compile(r"<\|?/?[A-Za-z_ ]{1,30}\|?>|\[/?INST\]|<<|>>|```|<\||\|>", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,9 +55,8 @@ class Writer(Protocol):
 
 
 def as_data(query: str) -> str:
-    """A question on one line, unable to speak the chat template's language."""
-    plain = "".join(" " if unicodedata.category(char).startswith("C") else char for char in query)
-    return " ".join(_CONTROL_TOKEN.sub(" ", plain).split())[:MAX_QUESTION_CHARS]
+    """The beginning of a question, harmless and on one line."""
+    return one_line(query)[:MAX_QUESTION_CHARS]
 
 
 def asked(query: str, query_time: datetime | None) -> str:

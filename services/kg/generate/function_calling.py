@@ -17,7 +17,7 @@ from services.kg.errors import KgError
 from services.kg.generate.base import Written, asked
 from services.kg.generate.examples import Example, Library
 from services.kg.generate.ground import ground
-from services.kg.generate.program import RESERVE_S, TIMED, load_prompt
+from services.kg.generate.program import MAX_FEEDBACK_CHARS, RESERVE_S, TIMED, load_prompt
 from services.kg.generate.spans import Spotter, spots_in
 from services.kg.language.catalogue import Catalogue, Function, Key
 from services.kg.language.decoding import TIME_WORDS
@@ -40,6 +40,7 @@ from services.kg.language.tree import (
 from services.kit.budget import Budget
 from services.kit.errors import BadReply
 from services.kit.llm import LLM, Constraint, Message
+from services.kit.untrusted import one_line
 
 MAX_CALLS = 4
 MAX_TOKENS = 200
@@ -117,7 +118,7 @@ class FunctionCallingWriter:
                 messages.append(Message("assistant", calls))
         question = asked(query, query_time if domain in TIMED else None)
         if feedback:
-            question += f"\nThe first try failed: {' '.join(feedback.split())[:600]}"
+            question += f"\nThe first try failed: {one_line(feedback)[:MAX_FEEDBACK_CHARS]}"
         return [*messages, Message("user", question)]
 
 

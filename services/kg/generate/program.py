@@ -4,7 +4,6 @@ import asyncio
 from dataclasses import dataclass, field
 from datetime import datetime
 from functools import cache
-from importlib.resources import files
 from string import Template
 
 from services.kg.generate.base import Written, asked
@@ -15,6 +14,8 @@ from services.kg.language.catalogue import Catalogue
 from services.kg.language.decoding import decoding_grammar, schema_text
 from services.kit.budget import Budget
 from services.kit.llm import LLM, Constraint, Message, log_missing
+from services.kit.prompts import PromptFolder
+from services.kit.untrusted import one_line
 
 MAX_TOKENS = 120
 # Left of the budget for running the program.
@@ -26,8 +27,8 @@ MAX_FEEDBACK_CHARS = 600
 
 @cache
 def load_prompt(name: str) -> Template:
-    """A prompt file of this service; `$functions` or `$domain` is its hole."""
-    return Template((files("services.kg") / "prompts" / f"{name}.txt").read_text(encoding="utf-8").strip())
+    """A prompt of this service; `$functions` or `$domain` is its hole."""
+    return PromptFolder("services.kg").template(name)
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,5 +117,5 @@ def taught_messages(query: str, *, query_time: datetime, domain: str, feedback: 
 def _question(query: str, query_time: datetime, domain: str, feedback: str) -> str:
     question = asked(query, query_time if domain in TIMED else None)
     if feedback:
-        question += f"\nThe first try failed: {' '.join(feedback.split())[:MAX_FEEDBACK_CHARS]}"
+        question += f"\nThe first try failed: {one_line(feedback)[:MAX_FEEDBACK_CHARS]}"
     return question

@@ -1,8 +1,9 @@
 """Routes of collections: `/collections`, and what is below it."""
 
-from typing import Annotated, Any, cast
+from collections.abc import Mapping
+from typing import Annotated, Any
 
-from fastapi import APIRouter, Depends, Request, Response
+from fastapi import APIRouter, Depends, Response
 from starlette.status import HTTP_200_OK, HTTP_201_CREATED, HTTP_204_NO_CONTENT
 
 from proto.collections import (
@@ -15,7 +16,7 @@ from proto.collections import (
     SearchRequest,
     SearchResponse,
 )
-from services.kit.app import PROBLEM_TYPE, SCHEMA_REF
+from services.kit.app import PROBLEM_TYPE, SCHEMA_REF, state_of
 from services.kit.telemetry import Metrics
 from services.retriever.collections.service import CollectionService
 
@@ -28,11 +29,17 @@ _CONFLICT: dict[int | str, dict[str, Any]] = {
 }
 
 
-def _service(request: Request) -> CollectionService:
-    return cast(CollectionService, request.state.collections)
+async def _service(state: Annotated[Mapping[str, Any], Depends(state_of)]) -> Any:
+    return state["collections"]
 
 
+async def _metrics(state: Annotated[Mapping[str, Any], Depends(state_of)]) -> Any:
+    return state["metrics"]
+
+
+# Not the whole state: its type is the application's, which includes these routes.
 Service = Annotated[CollectionService, Depends(_service)]
+Counted = Annotated[Metrics, Depends(_metrics)]
 router = APIRouter(prefix="/collections", tags=["collections"])
 
 
@@ -72,22 +79,19 @@ async def delete_collection(name: CollectionName, service: Service) -> None:
 
 @router.post("/{name}/documents", summary="Write a batch of documents.", responses=_NOT_FOUND | _CONFLICT)
 async def post_documents(
-    name: CollectionName, body: IngestRequest, service: Service, request: Request
+    name: CollectionName, body: IngestRequest, service: Service, metrics: Counted
 ) -> IngestResponse:
     """What the collection holds already is left; sent again after an interruption, a batch goes on where it stopped."""
     response = await service.ingest(name, body.documents)
-    metrics = cast(Metrics, request.state.metrics)
-    metrics.stage.labels("retriever", "ingest", "elapsed").observe(response.timing.elapsed_ms / 1000)
+    metrics.took("ingest", elapsed=response.timing.elapsed_ms)
     for problem in response.skipped:
         metrics.degraded.labels("retriever", "document", problem.reason).inc()
     return response
 
 
 @router.post("/{name}/search", summary="The best chunks or documents for a query.", responses=_NOT_FOUND | _CONFLICT)
-async def post_search(name: CollectionName, body: SearchRequest, service: Service, request: Request) -> SearchResponse:
+async def post_search(name: CollectionName, body: SearchRequest, service: Service, metrics: Counted) -> SearchResponse:
     """A list for each encoder, BM25 and form of the query, fused by reciprocal rank."""
     response = await service.search(name, body)
-    metrics = cast(Metrics, request.state.metrics)
-    metrics.stage.labels("retriever", "search", "elapsed").observe(response.timing.elapsed_ms / 1000)
-    metrics.stage.labels("retriever", "search", "inference").observe(response.encode_ms / 1000)
+    metrics.took("search", elapsed=response.timing.elapsed_ms, inference=response.encode_ms)
     return response

@@ -15,6 +15,7 @@ from services.evaluator.judge import llm as llm_judge
 from services.evaluator.judging import agreement, by_rules
 from services.evaluator.store import Judgement, RunFolder
 from services.evaluator.tokens import BY_ESTIMATE, BY_TOKENIZER, MAX_TOKENS, TokenCutter, cut_by_estimate
+from services.kit.generator import model_at
 from tests.unit.evaluator.conftest import make_run
 
 pytestmark = pytest.mark.anyio
@@ -180,7 +181,7 @@ class Tokenizer(httpx.AsyncBaseTransport):
 @pytest.mark.parametrize("serves", [True, False])
 async def test_tokens_are_counted_by_the_generator_where_it_can(serves: bool) -> None:
     async with httpx.AsyncClient(transport=Tokenizer(serves=serves)) as http:
-        cutter = TokenCutter(runs.model_at("http://generator", http, model="", api_key="", name="generator"))
+        cutter = TokenCutter(model_at("http://generator", http))
         assert await cutter.probe() == (BY_TOKENIZER if serves else BY_ESTIMATE)
         kept = await asyncio.wait_for(cutter.cut("eternity " * 100), 5)
     # By words, or by four letters.

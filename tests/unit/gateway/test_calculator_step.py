@@ -1,5 +1,6 @@
 """Step `calculate`: when it asks, what it believes, what it hands on."""
 
+from dataclasses import replace
 from datetime import UTC, datetime
 
 import httpx
@@ -7,13 +8,13 @@ import pytest
 
 from services.gateway import prompts
 from services.gateway.calculator.decoding import GRAMMAR
+from services.gateway.context import Context
 from services.gateway.evidence import Evidence
 from services.gateway.mesh import Mesh
 from services.gateway.question import Question
-from services.gateway.run import Run
 from services.gateway.settings import GatewaySettings
+from services.gateway.steps.ask import Allowance
 from services.gateway.steps.calculate import calculate
-from services.kit.budget import Budget
 from services.kit.client import http_client
 from tests.mesh.fakes import FakeGenerator, Faulty
 
@@ -28,18 +29,21 @@ TOLLS = Evidence(
 WORDS = Evidence("The bridge is said to be haunted.", 1, page_name="Legends")
 
 
-async def step(
-    run: Run, mesh: Mesh, question: Question = QUESTION, evidence: tuple[Evidence, ...] = (TOLLS,)
-) -> list[str]:
-    found = await calculate(run, mesh, PROMPT, question, evidence, cap_s=20, reserve_s=0, max_context_tokens=1_000)
+@pytest.fixture
+def context(context: Context) -> Context:
+    return replace(context, question=QUESTION)
+
+
+async def step(context: Context, evidence: tuple[Evidence, ...] = (TOLLS,)) -> list[str]:
+    found = await calculate(context, PROMPT, evidence, Allowance(20))
     assert all((item.source, item.page_name) == ("calculator", "calculation") for item in found)
     assert all(item.citation().source == "calculator" for item in found)
     return [item.text for item in found]
 
 
-async def test_values_become_references(run: Run, mesh: Mesh, generator: FakeGenerator) -> None:
+async def test_values_become_references(context: Context, generator: FakeGenerator) -> None:
     generator.reply = lambda _: "rise of the toll = pct_change($4.20, $5.25)\ndearer = 5.25 > 4.20"
-    assert await step(run, mesh) == [
+    assert await step(context) == [
         "rise of the toll: pct_change($4.20, $5.25) = 25 %",
         "dearer: 5.25 > 4.20 is true",
     ]
@@ -47,7 +51,7 @@ async def test_values_become_references(run: Run, mesh: Mesh, generator: FakeGen
     assert body["structured_outputs"] == {"grammar": GRAMMAR}
     assert TOLLS.text in body["messages"][1]["content"]
     assert body["messages"][1]["content"].endswith(f"Question: {QUESTION.query}")
-    assert run.usage.llm_calls == 1
+    assert context.run.usage.llm_calls == 1
 
 
 @pytest.mark.parametrize(
@@ -71,17 +75,17 @@ async def test_values_become_references(run: Run, mesh: Mesh, generator: FakeGen
     ],
 )
 async def test_replies_are_not_believed(
-    run: Run, mesh: Mesh, generator: FakeGenerator, reply: str, kept: list[str]
+    context: Context, generator: FakeGenerator, reply: str, kept: list[str]
 ) -> None:
     generator.reply = lambda _: reply
-    assert await step(run, mesh) == kept
+    assert await step(context) == kept
 
 
-async def test_what_was_left_out_is_told(run: Run, mesh: Mesh, generator: FakeGenerator) -> None:
+async def test_what_was_left_out_is_told(context: Context, generator: FakeGenerator) -> None:
     generator.reply = lambda _: "a = 5.25 - 3.75\nb = 5.25 / (4.20 - 4.20)\nc"
-    assert await step(run, mesh) == []
-    assert run.recorder is not None
-    told = [event.detail for event in run.recorder.trace().events if event.kind == "decision"]
+    assert await step(context) == []
+    assert context.run.recorder is not None
+    told = [event.detail for event in context.run.recorder.trace().events if event.kind == "decision"]
     assert told
     for word in ("ungrounded: 3.75", "DivisionByZero", "without label"):
         assert word in told[-1]
@@ -97,35 +101,33 @@ async def test_what_was_left_out_is_told(run: Run, mesh: Mesh, generator: FakeGe
     ],
 )
 async def test_no_call_is_spent_where_there_is_nothing_to_calculate(
-    run: Run, mesh: Mesh, generator: FakeGenerator, query: str, evidence: tuple[Evidence, ...]
+    context: Context, generator: FakeGenerator, query: str, evidence: tuple[Evidence, ...]
 ) -> None:
-    assert await step(run, mesh, Question(query, AT), evidence) == []
+    assert await step(replace(context, question=Question(query, AT)), evidence) == []
     assert generator.requests == []
-    assert run.degraded == []
+    assert context.run.degraded == []
 
 
-async def test_documents_without_a_figure_are_not_read(run: Run, mesh: Mesh, generator: FakeGenerator) -> None:
+async def test_documents_without_a_figure_are_not_read(context: Context, generator: FakeGenerator) -> None:
     generator.reply = lambda _: "none"
-    await step(run, mesh, evidence=(WORDS, TOLLS))
+    await step(context, (WORDS, TOLLS))
     assert WORDS.text not in generator.requests[0]["messages"][1]["content"]
 
 
-async def test_a_question_may_bring_its_own_figures(run: Run, mesh: Mesh, generator: FakeGenerator) -> None:
+async def test_a_question_may_bring_its_own_figures(context: Context, generator: FakeGenerator) -> None:
     generator.reply = lambda _: "product = 17 * 23"
-    assert await step(run, mesh, Question("what is 17 * 23?", AT), ()) == ["product: 17 * 23 = 391"]
+    assert await step(replace(context, question=Question("what is 17 * 23?", AT)), ()) == ["product: 17 * 23 = 391"]
 
 
-async def test_it_is_skipped_and_named_where_time_is_short(mesh: Mesh, generator: FakeGenerator) -> None:
-    run = Run(Budget(30))
-    found = await calculate(run, mesh, PROMPT, QUESTION, [TOLLS], cap_s=0.5, reserve_s=0, max_context_tokens=1_000)
-    assert found == []
+async def test_it_is_skipped_and_named_where_time_is_short(context: Context, generator: FakeGenerator) -> None:
+    assert await calculate(context, PROMPT, [TOLLS], Allowance(0.5)) == []
     assert generator.requests == []
-    assert [(item.stage, item.reason) for item in run.degraded] == [("calculate", "skipped")]
+    assert [(item.stage, item.reason) for item in context.run.degraded] == [("calculate", "skipped")]
 
 
-async def test_a_generator_that_fails_costs_the_calculation_alone(run: Run, generator: FakeGenerator) -> None:
+async def test_a_generator_that_fails_costs_the_calculation_alone(context: Context, generator: FakeGenerator) -> None:
     app = Faulty(generator.app)
     app.fault = "503"
     async with http_client(httpx.ASGITransport(app)) as http:
-        assert await step(run, Mesh.connect(GatewaySettings(), http)) == []
-    assert {item.stage for item in run.degraded} == {"generator"}
+        assert await step(replace(context, mesh=Mesh.connect(GatewaySettings(), http))) == []
+    assert {item.stage for item in context.run.degraded} == {"generator"}

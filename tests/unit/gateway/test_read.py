@@ -10,6 +10,7 @@ import pytest
 
 from proto.answer import MAX_CANDIDATES, MAX_EXCERPT_CHARS
 from proto.read import ReadCandidate, ReadResponse
+from services.gateway.context import Context
 from services.gateway.evidence import Evidence
 from services.gateway.mesh import Mesh
 from services.gateway.run import Draft, Run
@@ -62,26 +63,27 @@ async def mesh(reader: Scripted) -> AsyncIterator[Mesh]:
         yield Mesh.connect(settings, http)
 
 
-async def test_passages_go_in_order_without_calculations(run: Run, mesh: Mesh, reader: Scripted) -> None:
+async def test_passages_go_in_order_without_calculations(context: Context, reader: Scripted) -> None:
     reader.answer = lambda: httpx.Response(200, content=reply(found(passage=1)).model_dump_json())
-    response = await read(run, mesh, "who built it?", SHOWN, cap_s=5)
+    response = await read(context, "who built it?", SHOWN)
     assert [item["text"] for item in reader.requests[0]["passages"]] == [item.text for item in SHOWN[1:]]
     # What the graph's facts are called says nothing of them.
     assert [item["title"] for item in reader.requests[0]["passages"]] == ["Bakery", "Tower", ""]
     assert response is not None
     # Numbered as the prompt's passages are.
     assert SHOWN[response.candidates[0].passage].text == TEXT
-    assert "read" in run.timings
-    assert run.degraded == []
+    assert "read" in context.run.timings
+    assert context.run.degraded == []
 
 
 @pytest.mark.parametrize(("evidence", "cap_s"), [((), 5.0), (SHOWN[:1], 5.0), ((Evidence(" ", 0),), 5.0), (SHOWN, 0.0)])
 async def test_nothing_to_read_is_no_call(
-    run: Run, mesh: Mesh, reader: Scripted, evidence: tuple[Evidence, ...], cap_s: float
+    context: Context, reader: Scripted, evidence: tuple[Evidence, ...], cap_s: float
 ) -> None:
-    assert await read(run, mesh, "who?", evidence, cap_s=cap_s) is None
+    hurried = replace(context, settings=GatewaySettings(read_cap_s=cap_s))
+    assert await read(hurried, "who?", evidence) is None
     assert reader.requests == []
-    assert run.degraded == []
+    assert context.run.degraded == []
 
 
 @pytest.mark.parametrize(
@@ -96,20 +98,20 @@ async def test_nothing_to_read_is_no_call(
     ],
 )
 async def test_a_reader_that_fails_is_named_and_ranking_goes_on(
-    run: Run, mesh: Mesh, reader: Scripted, content: str, status: int, reason: str
+    context: Context, reader: Scripted, content: str, status: int, reason: str
 ) -> None:
     reader.answer = lambda: httpx.Response(status, content=content)
     for _ in range(12):
-        assert await read(run, mesh, "who?", SHOWN, cap_s=5) is None
-    assert ("reader", reason) in {(item.stage, item.reason) for item in run.degraded}
-    assert mesh.reranker.breaker.state == "closed"
+        assert await read(context, "who?", SHOWN) is None
+    assert ("reader", reason) in {(item.stage, item.reason) for item in context.run.degraded}
+    assert context.mesh.reranker.breaker.state == "closed"
 
 
-async def test_what_was_not_read_is_said(run: Run, mesh: Mesh, reader: Scripted) -> None:
+async def test_what_was_not_read_is_said(context: Context, reader: Scripted) -> None:
     partly = reply(degraded=({"stage": "read", "reason": "timeout", "detail": "1 of 3"},))
     reader.answer = lambda: httpx.Response(200, content=partly.model_dump_json())
-    await read(run, mesh, "who?", SHOWN, cap_s=5)
-    assert [(item.stage, item.reason) for item in run.degraded] == [("read", "timeout")]
+    await read(context, "who?", SHOWN)
+    assert [(item.stage, item.reason) for item in context.run.degraded] == [("read", "timeout")]
 
 
 def drafted(run: Run, response: ReadResponse, *, query: str = "who?", threshold: float | None = None) -> Draft:

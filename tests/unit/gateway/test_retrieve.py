@@ -1,5 +1,7 @@
 """Passages of pages and of a collection: taken in turns, numbered apart, reranked with their titles."""
 
+from dataclasses import replace
+from datetime import UTC, datetime
 from typing import Any
 
 import pytest
@@ -8,8 +10,11 @@ from proto.answer import SearchResult
 from proto.collections import SearchHit, SearchRequest, SearchResponse
 from proto.rerank import RerankRequest, RerankResponse, RerankResult
 from proto.retrieve import RetrievedPassage, RetrieveRequest, RetrieveResponse
+from services.gateway.context import Context
 from services.gateway.evidence import Evidence
+from services.gateway.question import Question
 from services.gateway.run import Run
+from services.gateway.settings import GatewaySettings
 from services.gateway.steps.rerank import rerank
 from services.gateway.steps.retrieve import POOL, retrieve
 from services.kit.errors import ServiceRejected, ServiceTimeout
@@ -51,26 +56,32 @@ def services() -> Services:
     return Services()
 
 
-async def retrieved(run: Run, services: Services, **options: Any) -> list[Evidence]:
-    options = {"collection": "village", "top_n": 5, "allow_s": 1, **options}
-    return await retrieve(run, services, "who?", RESULTS, [0, 1], **options)  # type: ignore[arg-type]
+@pytest.fixture
+def context(run: Run, services: Services) -> Context:
+    question = Question("who?", datetime.now(UTC), RESULTS, "village")
+    return Context(question, run, services, GatewaySettings())  # type: ignore[arg-type]
 
 
-async def test_they_take_turns_and_documents_count_as_further_pages(run: Run, services: Services) -> None:
-    found = await retrieved(run, services)
+async def retrieved(context: Context, **options: Any) -> list[Evidence]:
+    return await retrieve(context, [0, 1], **({"top_n": 5, "allow_s": 1} | options))
+
+
+async def test_they_take_turns_and_documents_count_as_further_pages(context: Context, services: Services) -> None:
+    found = await retrieved(context)
     assert [item.text for item in found] == ["passage 0", "chunk 0", "passage 1", "chunk 1", "chunk 2"]
     assert [(item.page, item.document) for item in found] == [(0, ""), (2, "a"), (1, ""), (3, "b"), (2, "a")]
-    assert {"retrieve", "search"} <= run.timings.keys()
+    assert {"retrieve", "search"} <= context.run.timings.keys()
 
 
-async def test_no_collection_is_not_searched(run: Run, services: Services) -> None:
-    assert [item.text for item in await retrieved(run, services, collection="")] == ["passage 0", "passage 1"]
+async def test_no_collection_is_not_searched(context: Context, services: Services) -> None:
+    alone = replace(context, question=replace(context.question, collection=""))
+    assert [item.text for item in await retrieved(alone)] == ["passage 0", "passage 1"]
     assert services.searched == []
 
 
-async def test_of_a_collection_no_more_is_taken_than_reranking_pays_for(run: Run, services: Services) -> None:
+async def test_of_a_collection_no_more_is_taken_than_reranking_pays_for(context: Context, services: Services) -> None:
     for top_n, asked in ((5, 5), (50, POOL)):
-        await retrieved(run, services, top_n=top_n)
+        await retrieved(context, top_n=top_n)
         assert services.searched[-1][1].top_n == asked
     assert services.searched[-1][0] == "village"
 
@@ -84,21 +95,21 @@ async def test_of_a_collection_no_more_is_taken_than_reranking_pays_for(run: Run
     ],
 )
 async def test_a_failed_search_is_named_and_costs_the_collection_alone(
-    run: Run, services: Services, failure: Exception, detail: str
+    context: Context, services: Services, failure: Exception, detail: str
 ) -> None:
     services.failure = failure
-    assert [item.text for item in await retrieved(run, services)] == ["passage 0", "passage 1"]
-    assert [(item.stage, item.detail) for item in run.degraded] == [("retriever", detail)]
+    assert [item.text for item in await retrieved(context)] == ["passage 0", "passage 1"]
+    assert [(item.stage, item.detail) for item in context.run.degraded] == [("retriever", detail)]
 
 
-async def test_a_collections_passages_are_reranked_with_their_titles(run: Run, services: Services) -> None:
+async def test_a_collections_passages_are_reranked_with_their_titles(context: Context, services: Services) -> None:
     evidence = [
         Evidence("It opened in 1923.", 0, page_name="The old bakery"),
         Evidence("It opened in 1923.", 1, page_name="The old bakery", document="b"),
         Evidence("The old bakery opened in 1923.", 2, page_name="The old bakery", document="c"),
         Evidence("It opened in 1923.", 3, document="d"),
     ]
-    await rerank(run, services, "when?", evidence, top_n=1, allow_s=1)  # type: ignore[arg-type]
+    await rerank(context, evidence, top_n=1, allow_s=1)
     assert services.reranked[0].documents == (
         "It opened in 1923.",
         "The old bakery\nIt opened in 1923.",

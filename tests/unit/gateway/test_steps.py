@@ -1,7 +1,7 @@
 """Steps alone: what they ask, how strictly they read, what they do without time or without a generator."""
 
 import re
-from datetime import UTC, datetime
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -9,10 +9,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from services.gateway import prompts
+from services.gateway.context import Context
 from services.gateway.evidence import Evidence
-from services.gateway.mesh import Mesh
-from services.gateway.question import Question
 from services.gateway.run import Run
+from services.gateway.settings import GatewaySettings
+from services.gateway.steps.ask import Allowance
 from services.gateway.steps.knowledge import knowledge
 from services.gateway.steps.reason import ANSWER_WORDS, REASONING_WORDS, frame, origin, parse, read, reason, references
 from services.gateway.steps.self_assess import accepts, self_assess
@@ -24,7 +25,6 @@ from tests.mesh.fakes import FakeGenerator
 
 pytestmark = pytest.mark.anyio
 
-QUESTION = Question("who designed the lighthouse?", datetime(2024, 2, 28, 10, 4, tzinfo=UTC))
 WEB = Evidence("Marta Lindqvist designed it.", 0, page_name="Lighthouse")
 FACTS = Evidence("The height of the lighthouse is 43 m.", 0, page_name="knowledge graph", source="kg")
 REASON, BACKUP = prompts.load("reason"), prompts.load("summarise")
@@ -35,65 +35,61 @@ def text(body: dict[str, Any]) -> str:
     return "\n".join(message["content"] for message in body["messages"])
 
 
-async def test_memory_is_asked_without_references(run: Run, mesh: Mesh, generator: FakeGenerator) -> None:
+async def test_memory_is_asked_without_references(context: Context, generator: FakeGenerator) -> None:
     generator.reply = lambda _: "It is old.\nAnswer: Marta Lindqvist"
-    own = await knowledge(run, mesh, prompts.load("knowledge"), QUESTION, cap_s=5, reserve_s=0)
+    own = await knowledge(context, prompts.load("knowledge"), Allowance(5))
     assert own is not None
     assert (own.text, own.source) == ("It is old.\nAnswer: Marta Lindqvist", "model")
     assert "<document" not in text(generator.requests[0])
-    assert run.usage.llm_calls == 1
+    assert context.run.usage.llm_calls == 1
 
 
 @pytest.mark.parametrize("reply", ["Answer: i don't know", "I do not know.", ""])
-async def test_a_memory_of_nothing_is_no_reference(run: Run, mesh: Mesh, generator: FakeGenerator, reply: str) -> None:
+async def test_a_memory_of_nothing_is_no_reference(context: Context, generator: FakeGenerator, reply: str) -> None:
     generator.reply = lambda _: reply
-    assert await knowledge(run, mesh, prompts.load("knowledge"), QUESTION, cap_s=5, reserve_s=0) is None
+    assert await knowledge(context, prompts.load("knowledge"), Allowance(5)) is None
 
 
-async def test_a_step_without_time_is_skipped_and_named(mesh: Mesh, generator: FakeGenerator) -> None:
-    run = Run(Budget(30))
-    assert await knowledge(run, mesh, prompts.load("knowledge"), QUESTION, cap_s=0.4, reserve_s=0) is None
-    assert [(item.stage, item.reason) for item in run.degraded] == [("knowledge", "skipped")]
+async def test_a_step_without_time_is_skipped_and_named(context: Context, generator: FakeGenerator) -> None:
+    assert await knowledge(context, prompts.load("knowledge"), Allowance(0.4)) is None
+    assert [(item.stage, item.reason) for item in context.run.degraded] == [("knowledge", "skipped")]
     assert generator.requests == []
 
 
-async def test_a_step_leaves_its_reserve_to_the_next(mesh: Mesh, generator: FakeGenerator) -> None:
-    run = Run(Budget(30))
-    assert await knowledge(run, mesh, prompts.load("knowledge"), QUESTION, cap_s=30, reserve_s=29.5) is None
+async def test_a_step_leaves_its_reserve_to_the_next(context: Context, generator: FakeGenerator) -> None:
+    assert await knowledge(context, prompts.load("knowledge"), Allowance(30, reserve_s=29.5)) is None
     assert generator.requests == []
 
 
-async def test_reasoning_reads_all_references_with_their_sources(
-    run: Run, mesh: Mesh, generator: FakeGenerator
-) -> None:
+async def test_reasoning_reads_all_references_with_their_sources(context: Context, generator: FakeGenerator) -> None:
     generator.reply = lambda _: GOOD
-    draft = await reason(run, mesh, REASON, BACKUP, QUESTION, [FACTS, WEB], max_context_tokens=1_000)
+    draft = await reason(context, REASON, BACKUP, [FACTS, WEB])
     assert (draft.answer, draft.kind, draft.source) == ("Marta Lindqvist", "answer", "web")
     assert draft.confidence > 0.9
     assert draft.evidence == (FACTS, WEB)
     shown = text(generator.requests[0])
     assert '<document source="knowledge graph" title="knowledge graph">' in shown
     assert '<document source="web page" title="Lighthouse">' in shown
-    assert shown.endswith(f"Question: {QUESTION.query}")
+    assert shown.endswith(f"Question: {context.question.query}")
     assert "false_premise" in generator.requests[0]["structured_outputs"]["regex"]
-    assert run.usage.llm_calls == 1
+    assert context.run.usage.llm_calls == 1
 
 
 @pytest.mark.parametrize("said", ["invalid question", "Invalid question.", "nobody", "None", "There was no fire"])
 async def test_a_false_premise_makes_the_question_invalid(
-    run: Run, mesh: Mesh, generator: FakeGenerator, said: str
+    context: Context, generator: FakeGenerator, said: str
 ) -> None:
     generator.reply = lambda _: f'{{"reasoning": "It never burnt.", "false_premise": true, "answer": "{said}"}}'
-    draft = await reason(run, mesh, REASON, BACKUP, QUESTION, [WEB], max_context_tokens=1_000)
+    draft = await reason(context, REASON, BACKUP, [WEB])
     assert (draft.answer, draft.kind) == ("invalid question", "invalid_question")
 
 
 @pytest.mark.parametrize(
     "doubt", ["i don't know", "I do not know.", "The documents do not say it, perhaps 1864", "1864"]
 )
-async def test_doubt_is_an_abstention(run: Run, mesh: Mesh, generator: FakeGenerator, doubt: str) -> None:
+async def test_doubt_is_an_abstention(context: Context, generator: FakeGenerator, doubt: str) -> None:
     generator.reply = lambda _: f'{{"reasoning": "Hm.", "false_premise": true, "answer": "{doubt}"}}'
-    draft = await reason(run, mesh, REASON, BACKUP, QUESTION, [WEB], max_context_tokens=1_000)
+    draft = await reason(context, REASON, BACKUP, [WEB])
     assert (draft.kind, draft.evidence) == ("unknown", (WEB,))
 
 
@@ -111,31 +107,34 @@ async def test_doubt_is_an_abstention(run: Run, mesh: Mesh, generator: FakeGener
     ],
 )
 async def test_a_reply_without_the_frame_goes_to_the_summariser(
-    run: Run, mesh: Mesh, generator: FakeGenerator, broken: str
+    context: Context, generator: FakeGenerator, broken: str
 ) -> None:
     assert parse(broken) is None
     generator.reply = lambda body: "Marta Lindqvist" if "You shorten" in text(body) else broken
-    draft = await reason(run, mesh, REASON, BACKUP, QUESTION, [WEB], max_context_tokens=1_000)
+    draft = await reason(context, REASON, BACKUP, [WEB])
     assert draft.answer == "Marta Lindqvist"
-    assert run.usage.llm_calls == 2
+    assert context.run.usage.llm_calls == 2
     assert '<document title="notes">' in text(generator.requests[1])
 
 
-async def test_without_time_for_reasoning_the_answer_alone_is_asked_for(mesh: Mesh, generator: FakeGenerator) -> None:
+async def test_without_time_for_reasoning_the_answer_alone_is_asked_for(
+    context: Context, generator: FakeGenerator
+) -> None:
     generator.reply = lambda _: '{"reasoning": "", "false_premise": false, "answer": "Marta"}'
     run = Run(Budget(3.4), recorder=Recorder())
-    draft = await reason(run, mesh, REASON, BACKUP, QUESTION, [WEB], max_context_tokens=64)
+    hurried = replace(context, run=run, settings=GatewaySettings(max_context_tokens=100))
+    draft = await reason(hurried, REASON, BACKUP, [WEB])
     assert draft.answer == "Marta"
     assert '"reasoning": "",' in generator.requests[0]["structured_outputs"]["regex"]
     assert run.recorder is not None
     assert any("not for reasoning" in event.detail for event in run.recorder.trace().events)
 
 
-async def test_a_generator_that_is_down_leaves_an_abstention_with_its_evidence(run: Run, mesh: Mesh) -> None:
-    mesh.generator.base_url = "http://generator/nowhere"
-    draft = await reason(run, mesh, REASON, BACKUP, QUESTION, [WEB], max_context_tokens=1_000)
+async def test_a_generator_that_is_down_leaves_an_abstention_with_its_evidence(context: Context) -> None:
+    context.mesh.generator.base_url = "http://generator/nowhere"
+    draft = await reason(context, REASON, BACKUP, [WEB])
     assert (draft.kind, draft.evidence) == ("unknown", (WEB,))
-    assert {item.stage for item in run.degraded} == {"generator"}
+    assert {item.stage for item in context.run.degraded} == {"generator"}
 
 
 words = st.lists(
@@ -191,20 +190,20 @@ def test_references_name_tables_calculations_and_memory() -> None:
     ]
 
 
-async def test_the_summariser_reads_the_end_of_long_notes(run: Run, mesh: Mesh, generator: FakeGenerator) -> None:
+async def test_the_summariser_reads_the_end_of_long_notes(context: Context, generator: FakeGenerator) -> None:
     generator.reply = lambda _: "Answer: 1864"
-    found = await summarise(run, mesh, BACKUP, "when?", "beginning " + "and so on " * 1_000 + "so it was 1864")
+    found = await summarise(context, BACKUP, "beginning " + "and so on " * 1_000 + "so it was 1864")
     assert found is not None
     assert found.answer == "1864"
     assert "so it was 1864" in text(generator.requests[0])
     assert "beginning" not in text(generator.requests[0])
 
 
-async def test_confidence_is_one_word_in_the_same_chat(run: Run, mesh: Mesh, generator: FakeGenerator) -> None:
+async def test_confidence_is_one_word_in_the_same_chat(context: Context, generator: FakeGenerator) -> None:
     generator.reply = lambda _: "medium"
     chat = [Message("system", "answer"), Message("user", "documents and question")]
     turn = prompts.load_turn("self_assess")
-    assert await self_assess(run, mesh, turn, chat, "1864 <|im_end|>", cap_s=5) == "medium"
+    assert await self_assess(context, turn, chat, "1864 <|im_end|>") == "medium"
     (asked,) = generator.requests
     assert asked["structured_outputs"] == {"choice": ["high", "medium", "low"]}
     assert [message["role"] for message in asked["messages"]] == ["system", "user", "assistant", "user"]
@@ -212,13 +211,11 @@ async def test_confidence_is_one_word_in_the_same_chat(run: Run, mesh: Mesh, gen
     assert "<|" not in asked["messages"][2]["content"]
 
 
-async def test_a_confidence_that_is_no_word_of_the_three_is_none(
-    run: Run, mesh: Mesh, generator: FakeGenerator
-) -> None:
+async def test_a_confidence_that_is_no_word_of_the_three_is_none(context: Context, generator: FakeGenerator) -> None:
     generator.reply = lambda _: "very high"
     turn = prompts.load_turn("self_assess")
-    assert await self_assess(run, mesh, turn, [Message("user", "?")], "1864", cap_s=5) is None
-    assert {(item.stage, item.reason) for item in run.degraded} == {("generator", "bad_reply")}
+    assert await self_assess(context, turn, [Message("user", "?")], "1864") is None
+    assert {(item.stage, item.reason) for item in context.run.degraded} == {("generator", "bad_reply")}
 
 
 @pytest.mark.parametrize(

@@ -1,14 +1,15 @@
 """An adapter that the generator does not serve: what should be there is named, what is asked for by default is not."""
 
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any
 
 import httpx
 import pytest
 from structlog.testing import capture_logs
 
+from services.gateway.context import Context
 from services.gateway.mesh import Mesh
-from services.gateway.run import Run
 from services.gateway.settings import GatewaySettings
 from services.gateway.steps.generate import taught
 from services.generator.launch import base_model, shipped_adapters
@@ -29,25 +30,25 @@ def logged() -> Iterator[Any]:
 
 
 async def test_a_served_adapter_is_used_and_not_spoken_of(
-    run: Run, mesh: Mesh, generator: FakeGenerator, logged: Any
+    context: Context, generator: FakeGenerator, logged: Any
 ) -> None:
     generator.adapters = [DEFAULT]
-    assert await taught(run, mesh, DEFAULT)
-    assert (run.degraded, logged) == ([], [])
+    assert await taught(context, DEFAULT)
+    assert (context.run.degraded, logged) == ([], [])
 
 
-async def test_a_chosen_adapter_that_is_not_served_is_named_once(run: Run, mesh: Mesh, logged: Any) -> None:
+async def test_a_chosen_adapter_that_is_not_served_is_named_once(context: Context, logged: Any) -> None:
     # The graph's answer and the web's ask for it in turn.
-    assert not await taught(run, mesh, "mine")
-    assert not await taught(run, mesh, "mine")
-    assert [(item.stage, item.reason) for item in run.degraded] == [("adapter:mine", "unavailable")]
+    assert not await taught(context, "mine")
+    assert not await taught(context, "mine")
+    assert [(item.stage, item.reason) for item in context.run.degraded] == [("adapter:mine", "unavailable")]
     assert logged == []
 
 
-async def test_a_generator_of_ones_own_needs_no_adapter(run: Run, mesh: Mesh, logged: Any) -> None:
+async def test_a_generator_of_ones_own_needs_no_adapter(context: Context, logged: Any) -> None:
     for _ in range(2):
-        assert not await taught(run, mesh, DEFAULT)
-    assert run.degraded == []
+        assert not await taught(context, DEFAULT)
+    assert context.run.degraded == []
     assert [(line["event"], line["adapter"], line["replies"]) for line in logged] == [
         ("adapter not served", DEFAULT, "fake")
     ]
@@ -55,11 +56,11 @@ async def test_a_generator_of_ones_own_needs_no_adapter(run: Run, mesh: Mesh, lo
 
 @pytest.mark.parametrize("profile", sorted(path.stem for path in PROFILES.glob("*.yaml")))
 async def test_the_shipped_adapter_is_missed_by_the_model_that_it_is_made_for(
-    run: Run, generator: FakeGenerator, profile: str
+    context: Context, generator: FakeGenerator, profile: str
 ) -> None:
     model = base_model(GeneratorSettings(), profile)
     settings = GatewaySettings(generator_model=model.rpartition("/")[2])
     async with http_client(httpx.ASGITransport(generator.app)) as http:
-        assert not await taught(run, Mesh.connect(settings, http), DEFAULT)
-    missed = [item.stage for item in run.degraded] == [f"adapter:{DEFAULT}"]
+        assert not await taught(replace(context, mesh=Mesh.connect(settings, http)), DEFAULT)
+    missed = [item.stage for item in context.run.degraded] == [f"adapter:{DEFAULT}"]
     assert missed == (DEFAULT in shipped_adapters(model))

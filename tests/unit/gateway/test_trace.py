@@ -2,13 +2,14 @@
 
 import asyncio
 import itertools
+from dataclasses import replace
 
 import pytest
 
 from proto.answer import MAX_TRACE_CHARS, MAX_TRACE_EVENTS, MAX_TRACE_TEXT_CHARS
-from services.gateway.mesh import Mesh
+from services.gateway.context import Context
 from services.gateway.run import Run
-from services.gateway.steps.ask import ask
+from services.gateway.steps.ask import Request, ask
 from services.gateway.trace import Recorder
 from services.kit.budget import Budget
 from services.kit.llm import Constraint, Message
@@ -25,11 +26,11 @@ def recorder_of(run: Run) -> Recorder:
 
 
 async def test_a_prompt_is_kept_with_its_reply_and_its_constraint(
-    run: Run, mesh: Mesh, generator: FakeGenerator
+    run: Run, context: Context, generator: FakeGenerator
 ) -> None:
     generator.reply = lambda _: "this"
     constraint = Constraint(choice=("this", "that"))
-    await ask(run, mesh, "choose", MESSAGES, max_tokens=4, min_tokens=1, constraint=constraint)
+    await ask(context, Request("choose", MESSAGES, 4, 1, constraint=constraint))
     (prompt,) = [event for event in recorder_of(run).trace().events if event.kind == "prompt"]
     assert [(one.role, one.content) for one in prompt.messages] == [("system", "be brief"), ("user", "which?")]
     assert (prompt.step, prompt.reply, prompt.detail) == ("choose", "this", "fake")
@@ -37,9 +38,9 @@ async def test_a_prompt_is_kept_with_its_reply_and_its_constraint(
     assert (prompt.prompt_tokens, prompt.completion_tokens) == (5, 1)
 
 
-async def test_a_prompt_that_failed_says_why(run: Run, mesh: Mesh, generator: FakeGenerator) -> None:
+async def test_a_prompt_that_failed_says_why(run: Run, context: Context, generator: FakeGenerator) -> None:
     generator.reply = lambda _: "neither"
-    await ask(run, mesh, "choose", MESSAGES, max_tokens=4, min_tokens=1, constraint=Constraint(choice=("this",)))
+    await ask(context, Request("choose", MESSAGES, 4, 1, constraint=Constraint(choice=("this",))))
     (prompt,) = [event for event in recorder_of(run).trace().events if event.kind == "prompt"]
     assert prompt.reply == ""
     assert prompt.detail.startswith("bad_reply")
@@ -87,9 +88,9 @@ def test_the_whole_is_bounded_in_characters_and_in_events() -> None:
     assert trace.omitted_chars >= written - MAX_TRACE_CHARS
 
 
-async def test_nothing_is_kept_when_no_trace_was_asked_for(mesh: Mesh) -> None:
+async def test_nothing_is_kept_when_no_trace_was_asked_for(context: Context) -> None:
     run = Run(Budget(30))
     run.plan("a", "b")
     run.decide("a", "b")
-    assert await ask(run, mesh, "generate", MESSAGES, max_tokens=4, min_tokens=1) is not None
+    assert await ask(replace(context, run=run), Request("generate", MESSAGES, 4, 1)) is not None
     assert run.recorder is None

@@ -1,0 +1,1 @@
+"""What measures and teaches; it imports services, and no service imports it."""

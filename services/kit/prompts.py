@@ -1,0 +1,55 @@
+"""Prompts as text files: the static part first, so that vLLM's prefix cache works, the question last."""
+
+from dataclasses import dataclass
+from importlib.resources import files
+from string import Template
+
+from services.kit.llm import Message
+
+
+@dataclass(frozen=True, slots=True)
+class Prompt:
+    """A prompt with its holes."""
+
+    system: str
+    user: Template
+
+    def fill(self, **values: str) -> list[Message]:
+        """The chat messages; what is filled in is never looked at again.
+
+        Raises:
+            KeyError: a hole has no value.
+        """
+        return [Message("system", self.system), Message("user", self.user.substitute(values))]
+
+
+@dataclass(frozen=True, slots=True)
+class PromptFolder:
+    """The files of a package's folder `prompts`, each called by its name without `.txt`.
+
+    Args:
+        package: its name, `services.gateway`.
+    """
+
+    package: str
+
+    def prompt(self, name: str) -> Prompt:
+        """A file of a system message and a user message, with a line of three dashes between them."""
+        system, _, user = self._read(name).partition("\n---\n")
+        return Prompt(system.strip(), Template(user.strip()))
+
+    def template(self, name: str) -> Template:
+        """A file of one message, with holes."""
+        return Template(self._read(name).strip())
+
+    def turn(self, name: str) -> Message:
+        """A file that is a further turn of the user, in a chat that has begun."""
+        return Message("user", self._read(name).strip())
+
+    def table(self, name: str) -> dict[str, str]:
+        """A file of lines, each a key, a colon and a text."""
+        lines = (line.partition(":") for line in self._read(name).splitlines() if line.strip())
+        return {key.strip(): text.strip() for key, _, text in lines}
+
+    def _read(self, name: str) -> str:
+        return files(self.package).joinpath("prompts", f"{name}.txt").read_text("utf-8")
