@@ -33,6 +33,7 @@ async def ask(
     logprobs: bool = False,
     n: int = 1,
     temperature: float = 0.0,
+    scored: bool = False,
 ) -> Completion | None:
     """A reply as long as the time allows; None when the generator gave none, which `degraded` names.
 
@@ -45,6 +46,7 @@ async def ask(
         reserve_s: seconds left to what comes after it.
         n: replies, side by side; more than one need a temperature.
         known_tokens: prompt tokens that the engine has read a moment ago, in the same order, and has cached.
+        scored: whether the last message is to be scored as a reply, and none written; None where the server cannot.
     """
     allow_s = run.budget.allow(cap_s, reserve_s=max(reserve_s, NAMING_RESERVE_S))
     new_tokens = max(1, sum(estimate_tokens(message.content) for message in messages) - known_tokens)
@@ -57,16 +59,21 @@ async def ask(
     began = time.monotonic()
     try:
         async with run.stage(step) as stage:
-            completion = await mesh.llm.chat(
-                messages,
-                max_tokens=min(max_tokens, max(min_tokens, affordable)),
-                allow_s=allow_s,
-                logprobs=logprobs,
-                n=n,
-                temperature=temperature,
-                adapter=adapter,
-                constraint=constraint,
-            )
+            if scored:
+                completion = await mesh.llm.score(messages, allow_s=allow_s, adapter=adapter)
+            else:
+                completion = await mesh.llm.chat(
+                    messages,
+                    max_tokens=min(max_tokens, max(min_tokens, affordable)),
+                    allow_s=allow_s,
+                    logprobs=logprobs,
+                    n=n,
+                    temperature=temperature,
+                    adapter=adapter,
+                    constraint=constraint,
+                )
+            if completion is None:
+                return None
             seconds = time.monotonic() - began
             stage.inference_ms = seconds * 1000
             stage.detail = f"{completion.prompt_tokens} + {completion.completion_tokens} tokens"

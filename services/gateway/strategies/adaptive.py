@@ -82,6 +82,7 @@ class Adaptive(Db3):
         # Calls that tell more about an answer, the cheapest first, by the signals that they bring.
         self._looks: dict[frozenset[str], Callable[[Asked, Run, Mesh], Awaitable[Seen]]] = {
             confidence.CHECKED: self._checked,
+            confidence.GAINED: self._gained,
             confidence.REMEMBERED: self._remembered,
             confidence.SAMPLED: self._sampled,
         }
@@ -269,14 +270,38 @@ class Adaptive(Db3):
         )
         return got.seen if checked is None else replace(got.seen, check=_yes(checked))
 
+    async def _gained(self, got: Asked, run: Run, mesh: Mesh) -> Seen:
+        """How likely its answer is to the model that gave it, when it is shown no documents.
+
+        The adapter that answered is asked: a ratio of two models' probabilities would tell their styles apart.
+        """
+        sample = got.seen.sample
+        text = sample.text.strip()
+        if got.seen.kind != "answer" or not sample.token_logprobs or not mesh.llm.scores or harmless(text) != text:
+            return got.seen
+        scored = await ask(
+            run,
+            mesh,
+            "gain",
+            [*self._without_documents(got.question), Message("assistant", text)],
+            max_tokens=1,
+            min_tokens=1,
+            adapter=self.settings.web_answer_adapter,
+            scored=True,
+        )
+        return got.seen if scored is None else replace(got.seen, unaided=scored.samples[0].token_logprobs)
+
+    def _without_documents(self, question: Question) -> list[Message]:
+        query, query_time = asked(plain(question.query)), asked_on(question.query_time)
+        return self._memory_prompt.fill(query=query, query_time=query_time)
+
     async def _remembered(self, got: Asked, run: Run, mesh: Mesh) -> Seen:
         """What the model says of its own, without documents (ElectricSheep, section 4.4)."""
-        question = got.question
         told = await ask(
             run,
             mesh,
             "memory",
-            self._memory_prompt.fill(query=asked(plain(question.query)), query_time=asked_on(question.query_time)),
+            self._without_documents(got.question),
             max_tokens=SAMPLE_TOKENS,
             min_tokens=MIN_ANSWER_TOKENS,
         )
