@@ -101,7 +101,8 @@ NUMBER = re.compile(r"\d+(?:[.,]\d+)*")
 WORD = re.compile(r"[^\W\d_]{2,}")
 COMMON = frozenset((files("services.gateway") / "data" / "common_words.txt").read_text(encoding="utf-8").split())
 LONG_WORD = 5
-_MONTHS = "|".join(f"{name[:3]}(?:{name[3:]})?" for name in map(str.lower, calendar.month_name[1:]))
+_MONTH_NAMES = frozenset(name.lower() for name in (*calendar.month_name[1:], *calendar.month_abbr[1:]))
+_MONTHS = "|".join(sorted(_MONTH_NAMES, reverse=True))
 # Beside a number only: "may" and "march" are words as well.
 _MONTH = re.compile(
     rf"\b({_MONTHS})\b\.?,?\s{{1,3}}(?=\d)|(?<=\d)(?:st|nd|rd|th)?\s{{1,3}}(?:of\s{{1,3}})?({_MONTHS})\b", re.IGNORECASE
@@ -349,7 +350,7 @@ def _unsaid(seen: Seen, answer: set[str], question: set[str]) -> dict[str, float
     """What of the question is not in the passage that has most of the answer, and of the question the most."""
     passages = [f"{item.page_name}\n{item.text}" for item in seen.evidence if item.source != "calculator"]
     nearest = max(passages, key=lambda text: _nearness(answer, question, words(text)), default="")
-    names, numbers = names_of(seen.query), _numbers(seen.query)
+    names, numbers = _names(seen.query), _numbers(seen.query)
     return {
         "names_unsaid": 1.0 - share(names, words(nearest)) if names else 0.0,
         "numbers_unsaid": 1.0 - share(numbers, _numbers(nearest)) if numbers else 0.0,
@@ -361,10 +362,10 @@ def _nearness(answer: set[str], question: set[str], passage: set[str]) -> tuple[
     return share(answer, passage), share(question, passage)
 
 
-def names_of(query: str) -> set[str]:
+def _names(query: str) -> set[str]:
     """The capitalised words of a question but its first, or the long ones of a question that has none."""
     later = WORD.findall(query.strip().partition(" ")[2])
-    names = words(" ".join(word for word in later if word[0].isupper()))
+    names = words(" ".join(word for word in later if word[0].isupper())) - _MONTH_NAMES
     return names or {word for word in words(query) if len(word) >= LONG_WORD and word.isalpha()}
 
 

@@ -28,7 +28,7 @@ QUESTION = {
     "evidence": ["The Harbour Light was built by Marta Lindqvist in 1864."],
     "strategy": "adaptive",
 }
-CHECKED = {"check", "agreement", "abstain", "invalid", "sources"}
+CHECKED = {"check", "gain_mean", "agreement", "abstain", "invalid", "sources"}
 
 
 @pytest.fixture(autouse=True)
