@@ -365,7 +365,7 @@ def _nearness(answer: set[str], question: set[str], passage: set[str]) -> tuple[
 def _names(query: str) -> set[str]:
     """The capitalised words of a question but its first, or the long ones of a question that has none."""
     later = WORD.findall(query.strip().partition(" ")[2])
-    names = words(" ".join(word for word in later if word[0].isupper())) - _MONTH_NAMES
+    names = words(" ".join(word for word in later if word[0].isupper() and word.lower() not in _MONTH_NAMES))
     return names or {word for word in words(query) if len(word) >= LONG_WORD and word.isalpha()}
 
 

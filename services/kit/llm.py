@@ -432,9 +432,12 @@ def _spelling(text: str, prompt: Sequence[Mapping[str, _PromptToken] | None]) ->
     logprobs: list[float] = []
     missing = len(wanted)
     for position in reversed(prompt):
-        if missing <= 0 or position is None:
+        if position is None:
             break
         token = next(iter(position.values()))
+        # The first parts of a character in several tokens are decoded to nothing.
+        if missing <= 0 and token.decoded_token != "":
+            break
         pieces.append("".join((token.decoded_token or "").split()))
         logprobs.append(min(0.0, token.logprob))
         missing -= len(pieces[-1])

@@ -73,6 +73,8 @@ async def ask(
                     constraint=constraint,
                 )
             if completion is None:
+                if entry:
+                    entry.failed("the server does not score it", (time.monotonic() - began) * 1000)
                 return None
             seconds = time.monotonic() - began
             stage.inference_ms = seconds * 1000

@@ -110,6 +110,8 @@ def test_without_log_probabilities_no_gain_is_told() -> None:
         ("Who built the Harbour Light?", 0.0),
         ("Did Marta Lindqvist build the Harbour Tower?", 0.25),
         ("Who built the Northern Pier in March 1864?", 1.0),
+        # A month is none, and a planet is no month.
+        ("Was the Harbour Light on Mars in May?", 1 / 3),
         # The first word begins the question, whatever it is; other names are not told in small letters.
         ("Lindqvist built what with Osvaldo?", 1.0),
         ("who built the harbour light?", 0.0),

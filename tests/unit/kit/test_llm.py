@@ -200,12 +200,14 @@ def token(text: str | None, logprob: float = -1.0) -> dict[str, Any]:
 
 
 async def test_a_given_reply_is_scored_by_the_tokens_that_spell_it() -> None:
-    prompt = [None, token("city"), token("?\n", -7)]
+    prompt = [None, token(""), token("?\n", -7)]
+    # The first letter is spelt by two tokens, of which the second is decoded to the whole.
     model, asked = scoring(*prompt, token("", -2), token("Île", -0.5), token(" de"), token("Paris", 0.25))
     completion = await model.score(ECHO, allow_s=1)
     assert completion is not None
-    assert completion.samples[0].token_logprobs == (-0.5, -1.0, 0.0)
-    assert (completion.text, completion.samples[0].logprob) == ("Île de Paris", pytest.approx(-0.5))
+    assert completion.samples[0].token_logprobs == (-2.0, -0.5, -1.0, 0.0)
+    assert completion.text == "Île de Paris"
+    assert completion.samples[0].logprob == pytest.approx(-0.875)
     (body,) = asked
     assert (body["prompt_logprobs"], body["continue_final_message"], body["add_generation_prompt"]) == (0, True, False)
     assert body["messages"][-1] == {"role": "assistant", "content": "Île de Paris"}
