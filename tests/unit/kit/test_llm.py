@@ -175,6 +175,132 @@ async def test_a_probability_above_one_is_one_and_what_is_no_number_is_no_reply(
             await saying(unheard).chat(ASK, max_tokens=5, allow_s=1, logprobs=True)
 
 
+ECHO = [*ASK, Message("assistant", "Île de Paris")]
+
+
+def scoring(*positions: Any, status: int = 200, **fields: Any) -> tuple[LLM, list[dict[str, Any]]]:
+    """A server that says these positions of each prompt, and the requests that it got."""
+    asked: list[dict[str, Any]] = []
+
+    def answer(request: httpx.Request) -> httpx.Response:
+        if request.url.path == "/v1/models":
+            return httpx.Response(200, json={"data": [{"id": "m"}]})
+        asked.append(json.loads(request.content))
+        body = {"choices": [{"message": {"content": "x"}}], "prompt_logprobs": list(positions)} | fields
+        return httpx.Response(status, content=json.dumps(body).encode())
+
+    return scripted(answer), asked
+
+
+def token(text: str | None, logprob: float = -1.0) -> dict[str, Any]:
+    return {
+        "17": {"logprob": logprob, "rank": 3, "decoded_token": text},
+        "4": {"logprob": -0.1, "decoded_token": "the"},
+    }
+
+
+async def test_a_given_reply_is_scored_by_the_tokens_that_spell_it() -> None:
+    prompt = [None, token(""), token("?\n", -7)]
+    # The first letter is spelt by two tokens, of which the second is decoded to the whole.
+    model, asked = scoring(*prompt, token("", -2), token("Île", -0.5), token(" de"), token("Paris", 0.25))
+    completion = await model.score(ECHO, allow_s=1)
+    assert completion is not None
+    assert completion.samples[0].token_logprobs == (-2.0, -0.5, -1.0, 0.0)
+    assert completion.text == "Île de Paris"
+    assert completion.samples[0].logprob == pytest.approx(-0.875)
+    (body,) = asked
+    assert (body["prompt_logprobs"], body["continue_final_message"], body["add_generation_prompt"]) == (0, True, False)
+    assert body["messages"][-1] == {"role": "assistant", "content": "Île de Paris"}
+    assert model.scores
+
+
+async def test_a_given_reply_is_scored_under_its_adapter() -> None:
+    generator = FakeGenerator()
+    generator.adapters = ["answer"]
+    completion = await llm(generator).score(ECHO, allow_s=1, adapter="answer")
+    assert completion is not None
+    assert (completion.model, completion.missing_adapter) == ("answer", "")
+    assert completion.samples[0].token_logprobs == (-1.0,) * 5
+
+
+@pytest.mark.parametrize(
+    "positions",
+    [
+        [None, token("Île"), token(" de"), token(" Rome")],
+        [None, token("L'Île"), token(" de"), token(" Paris")],
+        [None, token(" Paris")],
+        [token(None)] * 9,
+    ],
+)
+async def test_a_prompt_that_does_not_end_with_the_reply_tells_nothing(positions: list[Any]) -> None:
+    model, _ = scoring(*positions)
+    assert await model.score(ECHO, allow_s=1) is None
+    assert model.scores
+
+
+@pytest.mark.parametrize(
+    ("status", "fields"),
+    [(200, {"prompt_logprobs": None}), (200, {"prompt_logprobs": []}), (400, {}), (405, {}), (422, {}), (501, {})],
+)
+async def test_a_server_that_cannot_score_is_asked_once(status: int, fields: dict[str, Any]) -> None:
+    model, asked = scoring(status=status, **fields)
+    for _ in range(2):
+        assert await model.score(ECHO, allow_s=1) is None
+    assert not model.scores
+    assert len(asked) == 1
+
+
+async def test_a_refusal_of_one_text_is_not_taken_for_a_missing_ability() -> None:
+    status = [200, 400, 200]
+
+    def answer(request: httpx.Request) -> httpx.Response:
+        if request.url.path == "/v1/models":
+            return httpx.Response(200, json={"data": [{"id": "m"}]})
+        found = [None, token("Île de Paris")]
+        body = {"choices": [{"message": {"content": "x"}}], "prompt_logprobs": found}
+        return httpx.Response(status.pop(0), json=body)
+
+    model = scripted(answer)
+    assert await model.score(ECHO, allow_s=1) is not None
+    with pytest.raises(ServiceRejected):
+        await model.score(ECHO, allow_s=1)
+    assert await model.score(ECHO, allow_s=1) is not None
+
+
+@pytest.mark.parametrize("status", [401, 404, 500])
+async def test_a_server_in_trouble_is_no_server_that_cannot_score(status: int) -> None:
+    model, _ = scoring(status=status)
+    with pytest.raises(ServiceRejected):
+        await model.score(ECHO, allow_s=1)
+    assert model.scores
+
+
+@pytest.mark.parametrize(
+    "positions",
+    [
+        [token("x", math.nan)],
+        [token("x", -math.inf)],
+        [token("x" * 1_001)],
+        [{}],
+        [{str(number): {"logprob": -1.0} for number in range(9)}],
+        [{"1": -1.0}],
+        ["Paris"],
+        [None] * 16_385,
+    ],
+)
+async def test_scores_of_another_shape_are_bad_replies(positions: list[Any]) -> None:
+    model, _ = scoring(*positions)
+    with pytest.raises(BadReply):
+        await model.score(ECHO, allow_s=1)
+
+
+async def test_a_score_that_the_engines_end_cut_off_is_none() -> None:
+    model, _ = scoring(choices=[{"message": {"content": ""}, "finish_reason": "abort"}], prompt_logprobs=None)
+    with pytest.raises(ServiceUnavailable, match="aborted"):
+        await model.score(ECHO, allow_s=1)
+    assert model.scores
+
+
 async def test_tokens_are_counted_and_cut_by_the_servers_own_tokenizer() -> None:
     model = llm(FakeGenerator())
     text = "one two three four"
