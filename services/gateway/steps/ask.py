@@ -62,7 +62,7 @@ ALL_OF_IT = Allowance()
 
 
 async def ask(context: Context, request: Request, allowance: Allowance = ALL_OF_IT) -> Completion | None:
-    """A reply as long as the time allows; None where the generator gave none, which `degraded` names, or cannot score."""
+    """A reply as long as the time allows; None where the generator gave none, named in `degraded`, or cannot score."""
     run, mesh = context.run, context.mesh
     allow_s = run.budget.allow(allowance.cap_s, reserve_s=max(allowance.reserve_s, NAMING_RESERVE_S))
     step, messages, min_tokens = request.step, request.messages, request.min_tokens
