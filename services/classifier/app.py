@@ -4,11 +4,11 @@ import asyncio
 from collections.abc import AsyncIterator, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
-from typing import Any, TypedDict, cast
+from typing import Annotated, TypedDict
 
 import httpx
 import numpy as np
-from fastapi import APIRouter, FastAPI, Request
+from fastapi import APIRouter, Depends, FastAPI, Request
 from numpy.typing import NDArray
 
 from proto.base import Degradation, Readiness, StageTiming
@@ -23,9 +23,10 @@ from services.kit import app as kit
 from services.kit.batcher import Batched, Batcher
 from services.kit.breaker import Breaker
 from services.kit.budget import Budget, current_budget
-from services.kit.client import ServiceClient, http_client
+from services.kit.client import http_client
 from services.kit.encoder import Encoder
 from services.kit.errors import ServiceFailure
+from services.kit.generator import generator
 from services.kit.llm import LLM
 from services.kit.precision import choose_precision
 from services.kit.telemetry import Metrics
@@ -63,7 +64,7 @@ class Model:
 
 
 class State(TypedDict):
-    """What handlers read from `request.state`."""
+    """What handlers get."""
 
     model: Model
     batcher: Batcher[str, Embedded]
@@ -72,16 +73,16 @@ class State(TypedDict):
     metrics: Metrics
 
 
+Given = Annotated[State, Depends(kit.state_of)]
 router = APIRouter()
 
 
 @router.post("/classify", summary="Domain, dynamism and type of a question.", tags=["classify"])
-async def post_classify(body: ClassifyRequest, request: Request) -> ClassifyResponse:
+async def post_classify(body: ClassifyRequest, state: Given) -> ClassifyResponse:
     """Classify by the SVM, by the LLM, or by the LLM where the SVM is unsure (`auto`).
 
     The SVM's labels stand wherever the LLM fails or the time is short; `degraded` says so.
     """
-    state = cast(State, request.scope["state"])
     batched = await state["batcher"].submit(body.query)
     mode = state["settings"].classifier_mode if body.mode == "default" else body.mode
     labels, degraded = await _refined(body, batched.result, mode, state)
@@ -120,14 +121,13 @@ async def _refined(
 
 
 def _observe(metrics: Metrics, batched: Batched[Embedded], degraded: Sequence[Degradation]) -> None:
-    metrics.stage.labels("classifier", "classify", "queue").observe(batched.queue_ms / 1000)
-    metrics.stage.labels("classifier", "classify", "inference").observe(batched.inference_ms / 1000)
+    metrics.took("classify", queue=batched.queue_ms, inference=batched.inference_ms)
     for item in degraded:
         metrics.degraded.labels("classifier", item.stage, item.reason).inc()
 
 
 async def _ready(request: Request) -> Readiness:
-    state = cast(State, request.scope["state"])
+    state: State = await kit.state_of(request)
     model, trouble = state["model"], state["batcher"].trouble
     precision = model.encoder.precision
     return Readiness(
@@ -190,7 +190,7 @@ def create_app(
     metrics = Metrics("classifier")
 
     @asynccontextmanager
-    async def lifespan(_: FastAPI) -> AsyncIterator[dict[str, Any]]:
+    async def lifespan(_: FastAPI) -> AsyncIterator[State]:
         async with AsyncExitStack() as stack:
             http = await stack.enter_async_context(http_client(transport))
             model = await asyncio.to_thread(load_model, settings)
@@ -209,7 +209,7 @@ def create_app(
                 samples=settings.classifier_samples,
             )
             state = State(model=model, batcher=batcher, in_context=in_context, settings=settings, metrics=metrics)
-            yield cast(dict[str, Any], state)
+            yield state
 
     return kit.create_app(
         service="classifier",
@@ -224,12 +224,5 @@ def create_app(
 
 def connect(settings: ClassifierSettings, http: httpx.AsyncClient) -> LLM:
     """The generator as a chat model."""
-    key = settings.generator_api_key
-    client = ServiceClient(
-        "generator",
-        str(settings.generator_url).rstrip("/").removesuffix("/v1"),
-        http,
-        breaker=Breaker(threshold=settings.breaker_threshold, max_open_s=settings.breaker_max_open_s),
-        headers={"authorization": f"Bearer {key}"} if key else None,
-    )
-    return LLM(client, model=settings.generator_model)
+    breaker = Breaker(threshold=settings.breaker_threshold, max_open_s=settings.breaker_max_open_s)
+    return generator(settings, http, breaker=breaker)

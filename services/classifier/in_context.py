@@ -9,7 +9,6 @@ import random
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from importlib.resources import files
 from typing import Literal
 
 import numpy as np
@@ -20,8 +19,11 @@ from services.classifier.synthesise import Example
 from services.classifier.taxonomy import HEADS, Labels, Prediction
 from services.kit.concurrency import all_of
 from services.kit.llm import LLM, Completion, Constraint, Message
+from services.kit.prompts import PromptFolder
+from services.kit.untrusted import one_line
 
 MODE = "in-context"
+PROMPTS = PromptFolder("services.classifier")
 DEMONSTRATIONS = 5
 # The longest label has five or six tokens.
 MAX_TOKENS = 12
@@ -94,7 +96,7 @@ class InContext:
         self._how: Choice = how
         self._consistency = consistency
         self._samples = samples
-        self._instructions = {head: _instruction(head) for head in HEADS}
+        self._instructions = {head: PROMPTS.template(head).template for head in HEADS}
 
     async def classify(
         self, query: str, vector: NDArray[np.float32] | None, *, allow_s: float, heads: Sequence[str] = tuple(HEADS)
@@ -117,7 +119,7 @@ class InContext:
         messages = [Message("system", self._instructions[head])]
         for example in shown:
             messages += [Message("user", example.question), Message("assistant", example.label(head))]
-        return [*messages, Message("user", query)]
+        return [*messages, Message("user", one_line(query))]
 
     async def _ask(self, head: str, query: str, vector: NDArray[np.float32] | None, allow_s: float) -> Prediction:
         labels = HEADS[head]
@@ -156,7 +158,3 @@ def by_logprob(completion: Completion, labels: Sequence[str]) -> Prediction:
 def uncertain(labels: Labels, thresholds: Mapping[str, float]) -> list[str]:
     """Heads whose certainty is below their threshold: those that `auto` asks the LLM about."""
     return [head for head, prediction in labels.heads.items() if prediction.certainty < thresholds[head]]
-
-
-def _instruction(head: str) -> str:
-    return files("services.classifier").joinpath("prompts", f"{head}.txt").read_text("utf-8").strip()
