@@ -119,7 +119,7 @@ def _own(
             return b""
         data = fitting.table([pair for run in runs for pair in run]).without(RANKS)
         say(
-            f"fitting on {data.answered.sum()} answers to {len(data.ids)} questions, a minute of an idle core",
+            f"fitting on {data.answered.sum()} answers to {len(data.ids)} questions, half a minute of an idle core",
             "dim",
         )
         fitted = fitting.fit(data)

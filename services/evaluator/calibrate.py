@@ -38,12 +38,7 @@ OUTCOMES: dict[int, Outcome] = {gain: outcome for outcome, gain in WEIGHTS.items
 MIN_OF_A_KIND = 2 * FOLDS
 BINS = 8
 # Signals by the call that brings them. A call must earn a point in a hundred questions, on held-out folds.
-COSTLY = {
-    "samples": ("agreement", "abstain", "invalid"),
-    "check": ("check",),
-    "gain": ("gain_mean",),
-    "memory": ("sources",),
-}
+COSTLY = {"samples": ("agreement", "abstain", "invalid"), "check": ("check",), "memory": ("sources",)}
 PRICE = 0.01
 
 Floats = NDArray[np.float64]

@@ -7,7 +7,6 @@ log-probabilities of one model mean something else than another's. A generator w
 `generic.json`, whose signals mean the same for all; `calibration.py` says which files count.
 """
 
-import calendar
 import json
 import math
 import re
@@ -22,7 +21,6 @@ from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from proto.classify import Classification
 from proto.read import ReadResponse
-from services.gateway import answer_kinds
 from services.gateway.evidence import Evidence
 from services.gateway.normalize import Normalized
 from services.kit.caution import COSTS, Caution, shifted
@@ -43,15 +41,11 @@ SIGNALS: dict[str, str] = {
     "question_covered": "share of the question's words that the evidence has",
     "question_covered_best": "the same for the best single passage",
     "rare_covered": "share of the question's long words that the evidence has: names are among them",
-    "names_unsaid": "share of the question's names that the passage nearest to the answer lacks",
-    "numbers_unsaid": "the same of its numbers and months",
-    "kind_misfit": "1 when the question asks for a time, a number, a person or yes or no, and the answer is none",
     "evidence_log_words": "words of the evidence, logarithm",
     "passages": "passages of evidence",
     "yes_no": "1 for an answer that begins with yes or no",
     "agreement": "share of further samples that say the same",
     "check": "probability that the model gives to `yes` when asked whether the evidence says so",
-    "gain_mean": "mean log-probability of the answer's tokens with the evidence less without, nats within 10 of 0",
     "abstain": "share of further samples that abstain",
     "invalid": "share of further samples that call the question invalid",
     "dynamic": "probability that the answer changes with time",
@@ -75,24 +69,16 @@ SIGNALS: dict[str, str] = {
 # Signals that cost a call each to the generator; a head without their names does without the call.
 SAMPLED = frozenset({"agreement", "abstain", "invalid"})
 CHECKED = frozenset({"check"})
-GAINED = frozenset({"gain_mean"})
 REMEMBERED = frozenset({"sources"})
 LOGPROBS = ("logprob_mean", "logprob_min", "logprob_first")
 RANKS = frozenset(f"{name}_rank" for name in LOGPROBS)
-# Beyond this many nats a token the evidence is all or against all; what a call can bring is bounded by it.
-MAX_GAIN = 10.0
-# Least and most of a signal that a call brings, where it is no share or probability.
-RANGES: dict[str, tuple[float, float]] = {"gain_mean": (-MAX_GAIN, MAX_GAIN)}
 # Signals that mean the same whoever answers: of texts, of the generator's agreement with itself, and of
-# log-probabilities their rank, or their difference under two prompts, from which the model's own sureness of its
-# words drops out. The generic confidence weighs nothing else.
+# log-probabilities their rank. The generic confidence weighs nothing else.
 GENERIC_SIGNALS = (
     SAMPLED
     | CHECKED
-    | GAINED
     | RANKS
     | {"support", "echo", "numbers_supported", "question_covered", "question_covered_best", "rare_covered"}
-    | {"names_unsaid", "numbers_unsaid", "kind_misfit"}
     | {"reader_same", "reader_span", "reader_says"}
     | {"said_unknown", "said_invalid", "false_premise", "empty", "no_record"}
 )
@@ -101,13 +87,6 @@ NUMBER = re.compile(r"\d+(?:[.,]\d+)*")
 WORD = re.compile(r"[^\W\d_]{2,}")
 COMMON = frozenset((files("services.gateway") / "data" / "common_words.txt").read_text(encoding="utf-8").split())
 LONG_WORD = 5
-_MONTH_NAMES = frozenset(name.lower() for name in (*calendar.month_name[1:], *calendar.month_abbr[1:]))
-_MONTHS = "|".join(sorted(_MONTH_NAMES, reverse=True))
-# Beside a number only: "may" and "march" are words as well.
-_MONTH = re.compile(
-    rf"\b({_MONTHS})\b\.?,?\s{{1,3}}(?=\d)|(?<=\d)(?:st|nd|rd|th)?\s{{1,3}}(?:of\s{{1,3}})?({_MONTHS})\b", re.IGNORECASE
-)
-_MONTH_NUMBER = re.compile(r"\b\d{4}-(\d\d)\b")
 # How lists, records and sentences say that they hold nothing.
 _EMPTY = re.compile(
     r"\[\s*\]|\{\s*\}|\b(?:none|null|n/a|nan)\b|\b(?:is|are|of|has|have|had)\s+(?:0|zero|no)\b(?![.,]\d)"
@@ -201,10 +180,9 @@ class Confidence(BaseModel):
         return Decision("answer" if right >= self.answer.thresholds[caution] else "unknown", right)
 
     def may_change(self, signals: Mapping[str, float], names: Iterable[str], caution: Caution = "balanced") -> bool:
-        """Whether further signals, each within its range, could change what is said of a question."""
+        """Whether further signals, shares or probabilities all of them, could change what is said of a question."""
         wanted = [name for name in names if self.uses(frozenset({name}))]
-        ranges = [RANGES.get(name, (0.0, 1.0)) for name in wanted]
-        extremes = (dict(zip(wanted, ends, strict=True)) for ends in product(*ranges))
+        extremes = (dict(zip(wanted, ends, strict=True)) for ends in product((0.0, 1.0), repeat=len(wanted)))
         return len({self.decide({**signals, **ends}, caution).kind for ends in extremes}) > 1
 
 
@@ -258,7 +236,6 @@ class Seen:
         others: further samples.
         sources: what other sources said.
         check: the model's own probability that the evidence says so.
-        unaided: log-probabilities of the answer's tokens without the evidence.
         ranks: of the log-probabilities, by signal; none where there are no log-probabilities.
         reading: what the extractive reader found in the evidence.
     """
@@ -272,7 +249,6 @@ class Seen:
     others: Sequence[Normalized] = field(default=())
     sources: Sequence[Normalized] = field(default=())
     check: float | None = None
-    unaided: Sequence[float] = field(default=())
     ranks: Mapping[str, float] = field(default_factory=dict)
     reading: ReadResponse | None = None
 
@@ -311,7 +287,6 @@ def signals(seen: Seen) -> dict[str, float]:
         "false_premise": seen.classification.false_premise_probability,
         **{f"domain_{name}": domains.get(name, 0.0) for name in ("finance", "movie", "music", "open", "sports")},
     }
-    found |= _unsaid(seen, answer, question)
     found |= logprob_signals(seen.sample)
     found |= seen.ranks
     if seen.others:
@@ -324,8 +299,6 @@ def signals(seen: Seen) -> dict[str, float]:
         found["sources"] = _share_same(seen.sources, answer)
     if seen.check is not None:
         found["check"] = seen.check
-    if seen.unaided and seen.sample.token_logprobs:
-        found["gain_mean"] = _gain(seen.sample.token_logprobs, seen.unaided)
     if seen.reading is not None:
         found |= _of_reading(seen.reading, answer)
     return found
@@ -337,45 +310,6 @@ def logprob_signals(sample: Sample) -> dict[str, float]:
     if not logprobs:
         return {}
     return dict(zip(LOGPROBS, (sum(logprobs) / len(logprobs), min(logprobs), logprobs[0]), strict=True))
-
-
-def _gain(aided: Sequence[float], unaided: Sequence[float]) -> float:
-    """Nats a token that the evidence adds to an answer; the end of the reply, which `unaided` lacks, is left out."""
-    aided = aided[: len(unaided)]
-    gain = sum(aided) / len(aided) - sum(unaided) / len(unaided)
-    return max(-MAX_GAIN, min(MAX_GAIN, gain))
-
-
-def _unsaid(seen: Seen, answer: set[str], question: set[str]) -> dict[str, float]:
-    """What of the question is not in the passage that has most of the answer, and of the question the most."""
-    passages = [f"{item.page_name}\n{item.text}" for item in seen.evidence if item.source != "calculator"]
-    nearest = max(passages, key=lambda text: _nearness(answer, question, words(text)), default="")
-    names, numbers = _names(seen.query), _numbers(seen.query)
-    return {
-        "names_unsaid": 1.0 - share(names, words(nearest)) if names else 0.0,
-        "numbers_unsaid": 1.0 - share(numbers, _numbers(nearest)) if numbers else 0.0,
-        "kind_misfit": float(seen.kind == "answer" and not answer_kinds.fits(seen.query, seen.answer)),
-    }
-
-
-def _nearness(answer: set[str], question: set[str], passage: set[str]) -> tuple[float, float]:
-    return share(answer, passage), share(question, passage)
-
-
-def _names(query: str) -> set[str]:
-    """The capitalised words of a question but its first, or the long ones of a question that has none."""
-    later = WORD.findall(query.strip().partition(" ")[2])
-    names = words(" ".join(word for word in later if word[0].isupper() and word.lower() not in _MONTH_NAMES))
-    return names or {word for word in words(query) if len(word) >= LONG_WORD and word.isalpha()}
-
-
-def _numbers(text: str) -> set[str]:
-    """A text's numbers without separators and leading zeros, and its months, however they are written."""
-    months = {name[:3].lower() for found in _MONTH.findall(text) for name in found if name}
-    months |= {
-        calendar.month_abbr[int(month)].lower() for month in _MONTH_NUMBER.findall(text) if 1 <= int(month) <= 12
-    }
-    return months | {number.replace(",", "").lstrip("0") or "0" for number in NUMBER.findall(text)}
 
 
 def _of_reading(reading: ReadResponse, answer: set[str]) -> dict[str, float]:

@@ -9,10 +9,10 @@ import json
 import math
 import re
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cache
-from typing import Annotated, Any, Literal, TypeVar
+from typing import Any, Literal, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field, JsonValue, TypeAdapter, ValidationError
 
@@ -21,11 +21,6 @@ from services.kit.errors import BadReply, ServiceFailure, ServiceRejected, Servi
 from services.kit.telemetry import log
 
 NOT_FOUND, METHOD_NOT_ALLOWED = 404, 405
-# How servers refuse a field that they do not know, or a last turn that is not the user's.
-REFUSED = frozenset({400, METHOD_NOT_ALLOWED, 422, 501})
-# Of a prompt whose tokens are scored, and of the tokens given for a position of it.
-MAX_SCORED_TOKENS = 16_384
-MAX_ALTERNATIVES = 8
 # What vLLM says of a reply that ended because the engine did.
 ABORTED = "abort"
 # An adapter loaded while the server runs is found after so many seconds at most.
@@ -131,13 +126,6 @@ class _Choice(_Loose):
     logprobs: _Logprobs | None = None
 
 
-class _PromptToken(_TokenLogprob):
-    decoded_token: str | None = Field(None, max_length=1_000)
-
-
-_Position = Annotated[dict[str, _PromptToken], Field(min_length=1, max_length=MAX_ALTERNATIVES)]
-
-
 class _Usage(_Loose):
     prompt_tokens: int = 0
     completion_tokens: int = 0
@@ -147,11 +135,6 @@ class _ChatReply(_Loose):
     model: str = ""
     choices: list[_Choice] = Field(min_length=1)
     usage: _Usage = Field(default_factory=_Usage)
-
-
-class _ScoredReply(_ChatReply):
-    # The prompt's own token comes first in each position; before the first token there is nothing.
-    prompt_logprobs: list[_Position | None] | None = Field(None, max_length=MAX_SCORED_TOKENS)
 
 
 class _Model(_Loose):
@@ -174,7 +157,6 @@ class _Detokenized(_Loose):
 _Reply = TypeVar("_Reply", bound=_Loose)
 
 _CHAT = TypeAdapter(_ChatReply)
-_SCORED = TypeAdapter(_ScoredReply)
 _MODELS = TypeAdapter(_Models)
 _TOKENIZED = TypeAdapter(_Tokenized)
 _DETOKENIZED = TypeAdapter(_Detokenized)
@@ -198,8 +180,6 @@ class LLM:
         self._served: frozenset[str] = frozenset()
         self._asked_at = -math.inf
         self._has_tokenizer = True
-        # Unknown until a server has scored a text, or refused to.
-        self._scores: bool | None = None
 
     @property
     def model(self) -> str:
@@ -210,11 +190,6 @@ class LLM:
     def served(self) -> frozenset[str]:
         """Names of the models and adapters that the server had when it was last asked; empty before the first time."""
         return self._served
-
-    @property
-    def scores(self) -> bool:
-        """Whether `score` is worth a call; true until the server has shown that it cannot."""
-        return self._scores is not False
 
     async def models(self, *, allow_s: float) -> frozenset[str]:
         """Names of the models and adapters that the server has, as it says now.
@@ -270,8 +245,13 @@ class LLM:
         Raises:
             ServiceFailure: no usable reply within the allowance.
         """
+        began = time.monotonic()
+        if not self._served or not self._model:
+            await self.models(allow_s=allow_s)
+        adapted = bool(adapter) and await self.serves(adapter, allow_s=allow_s)
         body: dict[str, Any] = {
-            "messages": _turns(messages),
+            "model": adapter if adapted else self._model,
+            "messages": [{"role": message.role, "content": message.content} for message in messages],
             "max_tokens": max_tokens,
             "temperature": temperature,
             "n": n,
@@ -283,64 +263,6 @@ class LLM:
             body["stop"] = list(stop)
         if constraint:
             body |= constraint.body()
-        content, missing = await self._complete(body, adapter, allow_s=allow_s)
-        reply = self._whole(self._parse(_CHAT, content))
-        samples = tuple(_sample(choice) for choice in reply.choices)
-        if constraint and not all(constraint.holds(sample.text) for sample in samples):
-            raise BadReply(self.client.name, "the reply does not keep to its constraint")
-        return Completion(samples, reply.usage.prompt_tokens, reply.usage.completion_tokens, reply.model, missing)
-
-    async def score(self, messages: Sequence[Message], *, allow_s: float, adapter: str = "") -> Completion | None:
-        """The last message, an assistant's, as a reply with the log-probabilities of its tokens.
-
-        None where the server cannot tell, as those without vLLM's `prompt_logprobs` cannot: `scores` is false then.
-        None as well where the prompt's last tokens do not spell the text.
-
-        Args:
-            adapter: as for `chat`.
-
-        Raises:
-            ServiceFailure: no usable reply within the allowance.
-        """
-        if not self.scores:
-            return None
-        body: dict[str, Any] = {
-            "messages": _turns(messages),
-            "max_tokens": 1,
-            "temperature": 0.0,
-            "stream": False,
-            "prompt_logprobs": 0,
-            "add_generation_prompt": False,
-            "continue_final_message": True,
-        }
-        try:
-            content, missing = await self._complete(body, adapter, allow_s=allow_s)
-        except ServiceRejected as error:
-            # A server that has scored before refuses this text, and not all.
-            if self._scores or error.status not in REFUSED:
-                raise
-            self._scores = False
-            return None
-        reply = self._parse(_SCORED, content)
-        self._whole(reply)
-        if not reply.prompt_logprobs:
-            self._scores = bool(self._scores)
-            return None
-        self._scores = True
-        text = messages[-1].content
-        logprobs = _spelling(text, reply.prompt_logprobs)
-        if not logprobs:
-            return None
-        sample = Sample(text, "", sum(logprobs) / len(logprobs), logprobs)
-        return Completion((sample,), reply.usage.prompt_tokens, reply.usage.completion_tokens, reply.model, missing)
-
-    async def _complete(self, body: dict[str, Any], adapter: str, *, allow_s: float) -> tuple[bytes, str]:
-        """The reply to a chat request, and the adapter where it is missing, so that the base model replied."""
-        began = time.monotonic()
-        if not self._served or not self._model:
-            await self.models(allow_s=allow_s)
-        adapted = bool(adapter) and await self.serves(adapter, allow_s=allow_s)
-        body["model"] = adapter if adapted else self._model
         try:
             content = await self._post("/v1/chat/completions", body, allow_s=allow_s)
         except ServiceRejected as error:
@@ -357,13 +279,15 @@ class LLM:
             content = await self._post(
                 "/v1/chat/completions", body, allow_s=max(0.001, allow_s - (time.monotonic() - began))
             )
-        return content, "" if adapted else adapter
-
-    def _whole(self, reply: _ChatReply) -> _ChatReply:
+        reply = self._parse(_CHAT, content)
         if any(choice.finish_reason == ABORTED for choice in reply.choices):
             # The engine was told to stop: what it had written until then ends anywhere.
             raise ServiceUnavailable(self.client.name, "the reply was aborted")
-        return reply
+        samples = tuple(_sample(choice) for choice in reply.choices)
+        if constraint and not all(constraint.holds(sample.text) for sample in samples):
+            raise BadReply(self.client.name, "the reply does not keep to its constraint")
+        missing = adapter if not adapted else ""
+        return Completion(samples, reply.usage.prompt_tokens, reply.usage.completion_tokens, reply.model, missing)
 
     async def count_tokens(self, text: str, *, allow_s: float) -> int:
         """Tokens of a text, by the server's tokenizer, or estimated from above where it has none."""
@@ -419,32 +343,6 @@ def log_missing(adapter: str, model: str) -> None:
 
 def estimate_tokens(text: str) -> int:
     return int(len(text) / CHARS_PER_TOKEN) + 1
-
-
-def _turns(messages: Sequence[Message]) -> list[dict[str, str]]:
-    return [{"role": message.role, "content": message.content} for message in messages]
-
-
-def _spelling(text: str, prompt: Sequence[Mapping[str, _PromptToken] | None]) -> tuple[float, ...]:
-    """Log-probabilities of the prompt's last tokens that spell a text; empty where they do not spell it.
-
-    Spaces do not count: some tokenizers' single tokens are decoded without them.
-    """
-    wanted = "".join(text.split())
-    pieces: list[str] = []
-    logprobs: list[float] = []
-    missing = len(wanted)
-    for position in reversed(prompt):
-        if position is None:
-            break
-        token = next(iter(position.values()))
-        # The first parts of a character in several tokens are decoded to nothing.
-        if missing <= 0 and token.decoded_token != "":
-            break
-        pieces.append("".join((token.decoded_token or "").split()))
-        logprobs.append(min(0.0, token.logprob))
-        missing -= len(pieces[-1])
-    return tuple(reversed(logprobs)) if "".join(reversed(pieces)) == wanted else ()
 
 
 def _sample(choice: _Choice) -> Sample:

@@ -29,9 +29,8 @@ class FakeGenerator:
         self.running = 0
         self.cancelled = 0
         self.adapters: list[str] = []
-        # Some servers know none, write one sample whatever `n` says, score no prompts, or have no tokenizer.
+        # Some servers know none, write one sample whatever `n` says, or have no tokenizer.
         self.logprobs = True
-        self.scoring = True
         self.samples = True
         self.tokenizer = True
         self.app = Starlette(
@@ -67,15 +66,9 @@ class FakeGenerator:
             "finish_reason": "length" if len(said) < len(tokens(text)) else "stop",
             "logprobs": {"content": [{"token": token, "logprob": -0.1} for token in said]} if self.logprobs else None,
         }
-        scored = {}
-        if self.scoring and "prompt_logprobs" in body:
-            turns = [
-                {"1": {"logprob": -1.0, "decoded_token": token}} for token in tokens(body["messages"][-1]["content"])
-            ]
-            scored = {"prompt_logprobs": [None, {"0": {"logprob": -9.0, "decoded_token": "\n"}}, *turns]}
         usage = {"prompt_tokens": prompt, "completion_tokens": len(said)}
         count = body.get("n", 1) if self.samples else 1
-        return JSONResponse({"model": body["model"], "choices": [choice] * count, "usage": usage} | scored)
+        return JSONResponse({"model": body["model"], "choices": [choice] * count, "usage": usage})
 
     async def _tokenize(self, request: Request) -> Response:
         if not self.tokenizer:

@@ -84,7 +84,7 @@ async def test_calls_that_no_head_weighs_are_not_made(services: Services, monkey
     assert (await ask(services))["usage"]["llm_calls"] == 1
 
 
-@pytest.mark.parametrize(("signal", "calls"), [("check", 2), ("agreement", 2), ("sources", 2), ("gain_mean", 2)])
+@pytest.mark.parametrize(("signal", "calls"), [("check", 2), ("agreement", 2), ("sources", 2)])
 async def test_a_call_that_may_change_the_outcome_is_made(
     services: Services, monkeypatch: pytest.MonkeyPatch, signal: str, calls: int
 ) -> None:
@@ -94,49 +94,6 @@ async def test_a_call_that_may_change_the_outcome_is_made(
     assert body["usage"]["llm_calls"] == calls
     assert body["signals"][signal] > 0
     assert body["kind"] == "answer"
-
-
-async def test_what_the_evidence_adds_is_asked_of_the_model_that_answered(
-    services: Services, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(confidence, "load", lambda: {"fake+answer": Confidence(answer=head("gain_mean", 4))})
-    services.generator.adapters = ["answer"]
-    says(services, "Marta Lindqvist")
-    body = await ask(services)
-    assert body["signals"]["gain_mean"] == pytest.approx(0.9)
-    assert body["kind"] == "answer"
-    answer, scored = services.generator.requests
-    assert scored["model"] == answer["model"] == "answer"
-    assert [message["role"] for message in scored["messages"]] == ["system", "user", "assistant"]
-    assert scored["messages"][-1]["content"] == "Marta Lindqvist"
-    assert "<document" not in scored["messages"][1]["content"]
-    assert "who built the harbour light?" in scored["messages"][1]["content"]
-
-
-async def test_a_server_that_scores_nothing_is_asked_once_and_nothing_is_degraded(
-    services: Services, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(confidence, "load", lambda: {"fake": Confidence(answer=head("gain_mean", 4))})
-    services.generator.scoring = False
-    says(services, "Marta Lindqvist")
-    calls = []
-    async with services.gateway() as gateway:
-        for _ in range(2):
-            before = len(services.generator.requests)
-            body = (await gateway.post("/answer", json=QUESTION)).json()
-            calls.append(len(services.generator.requests) - before)
-            assert "gain_mean" not in body["signals"]
-            assert body["degraded"] == []
-    assert calls == [2, 1]
-
-
-async def test_a_reply_that_speaks_the_templates_language_is_not_put_into_a_prompt(
-    services: Services, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    fitted(monkeypatch, answer=head("gain_mean", 4))
-    says(services, "Marta<|im_end|> Lindqvist")
-    assert "gain_mean" not in (await ask(services))["signals"]
-    assert len(services.generator.requests) == 1
 
 
 async def test_the_model_that_answered_looks_again(services: Services, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -28,7 +28,7 @@ QUESTION = {
     "evidence": ["The Harbour Light was built by Marta Lindqvist in 1864."],
     "strategy": "adaptive",
 }
-CHECKED = {"check", "gain_mean", "agreement", "abstain", "invalid", "sources"}
+CHECKED = {"check", "agreement", "abstain", "invalid", "sources"}
 
 
 @pytest.fixture(autouse=True)
@@ -172,7 +172,7 @@ async def test_any_server_is_calibrated_by_what_it_has_and_then_weighed(
     # A fit for each set of costly signals would take most of the time.
     monkeypatch.setattr(fitting, "COSTLY", {})
     generator = services.generator
-    generator.logprobs = generator.samples = generator.scoring = generator.tokenizer = not bare
+    generator.logprobs = generator.samples = generator.tokenizer = not bare
     folder = tmp_path / "confidence"
     async with services.gateway(confidence_dir=folder, classify_cap_s=2) as gateway:
         transport = Through(gateway)

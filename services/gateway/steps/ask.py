@@ -28,7 +28,6 @@ class Request:
         optional: whether the step is skipped, and named, when the time allows no useful reply; else it is tried anyway.
         known_tokens: prompt tokens that the engine has read a moment ago, in the same order, and has cached.
         n: replies, side by side; more than one need a temperature.
-        scored: whether the last message is to be scored as a reply, and none written.
     """
 
     step: str
@@ -42,7 +41,6 @@ class Request:
     logprobs: bool = False
     n: int = 1
     temperature: float = 0.0
-    scored: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +60,7 @@ ALL_OF_IT = Allowance()
 
 
 async def ask(context: Context, request: Request, allowance: Allowance = ALL_OF_IT) -> Completion | None:
-    """A reply as long as the time allows; None where the generator gave none, named in `degraded`, or cannot score."""
+    """A reply as long as the time allows; None when the generator gave none, which `degraded` names."""
     run, mesh = context.run, context.mesh
     allow_s = run.budget.allow(allowance.cap_s, reserve_s=max(allowance.reserve_s, NAMING_RESERVE_S))
     step, messages, min_tokens = request.step, request.messages, request.min_tokens
@@ -77,11 +75,16 @@ async def ask(context: Context, request: Request, allowance: Allowance = ALL_OF_
     began = time.monotonic()
     try:
         async with run.stage(step) as stage:
-            completion = await _complete(mesh, request, min(request.max_tokens, max(min_tokens, affordable)), allow_s)
-            if completion is None:
-                if entry:
-                    entry.failed("the server does not score it", (time.monotonic() - began) * 1000)
-                return None
+            completion = await mesh.llm.chat(
+                messages,
+                max_tokens=min(request.max_tokens, max(min_tokens, affordable)),
+                allow_s=allow_s,
+                logprobs=request.logprobs,
+                n=request.n,
+                temperature=request.temperature,
+                adapter=request.adapter,
+                constraint=request.constraint,
+            )
             seconds = time.monotonic() - began
             stage.inference_ms = seconds * 1000
             stage.detail = f"{completion.prompt_tokens} + {completion.completion_tokens} tokens"
@@ -105,22 +108,6 @@ async def ask(context: Context, request: Request, allowance: Allowance = ALL_OF_
 def estimate(messages: Sequence[Message]) -> int:
     """Tokens of a chat, from above."""
     return sum(estimate_tokens(message.content) for message in messages)
-
-
-async def _complete(mesh: Mesh, request: Request, max_tokens: int, allow_s: float) -> Completion | None:
-    """The generator's reply, or the score of the one that is given; None where the server cannot score."""
-    if request.scored:
-        return await mesh.llm.score(request.messages, allow_s=allow_s, adapter=request.adapter)
-    return await mesh.llm.chat(
-        request.messages,
-        max_tokens=max_tokens,
-        allow_s=allow_s,
-        logprobs=request.logprobs,
-        n=request.n,
-        temperature=request.temperature,
-        adapter=request.adapter,
-        constraint=request.constraint,
-    )
 
 
 def planned_s(mesh: Mesh, prompt_tokens: int, completion_tokens: int) -> float:

@@ -13,7 +13,7 @@ from services.gateway.context import Context
 from services.gateway.evidence import Evidence
 from services.gateway.mesh import Mesh
 from services.gateway.normalize import INVALID, UNKNOWN, Normalized, normalize
-from services.gateway.question import Question, plain
+from services.gateway.question import plain
 from services.gateway.run import Draft
 from services.gateway.settings import GatewaySettings
 from services.gateway.steps.ask import Allowance, Request, ask, asked_on, estimate, planned_s, probability
@@ -98,7 +98,6 @@ class Adaptive(Strategy):
         # Calls that tell more about an answer, the cheapest first, by the signals that they bring.
         self._looks: dict[frozenset[str], Callable[[Context, Attempt], Awaitable[Seen]]] = {
             confidence.CHECKED: self._checked,
-            confidence.GAINED: self._gained,
             confidence.REMEMBERED: self._remembered,
             confidence.SAMPLED: self._sampled,
         }
@@ -311,35 +310,12 @@ class Adaptive(Strategy):
         checked = await ask(context, request)
         return seen if checked is None else replace(seen, check=_yes(checked))
 
-    async def _gained(self, context: Context, attempt: Attempt) -> Seen:
-        """How likely its answer is to the model that gave it, when it is shown no documents.
-
-        The adapter that answered is asked: a ratio of two models' probabilities would tell their styles apart.
-        """
-        seen = attempt.seen
-        text = seen.sample.text.strip()
-        scores = context.mesh.llm.scores
-        if seen.kind != "answer" or not seen.sample.token_logprobs or not scores or harmless(text) != text:
-            return seen
-        request = Request(
-            "gain",
-            [*self._without_documents(context.question), Message("assistant", text)],
-            max_tokens=1,
-            min_tokens=1,
-            adapter=self.settings.web_answer_adapter,
-            scored=True,
-        )
-        scored = await ask(context, request)
-        return seen if scored is None else replace(seen, unaided=scored.samples[0].token_logprobs)
-
-    def _without_documents(self, question: Question) -> list[Message]:
-        query, query_time = one_line(plain(question.query)), asked_on(question.query_time)
-        return self._memory_prompt.fill(query=query, query_time=query_time)
-
     async def _remembered(self, context: Context, attempt: Attempt) -> Seen:
         """What the model says of its own, without documents (ElectricSheep, section 4.4)."""
-        seen = attempt.seen
-        messages = self._without_documents(context.question)
+        question, seen = context.question, attempt.seen
+        messages = self._memory_prompt.fill(
+            query=one_line(plain(question.query)), query_time=asked_on(question.query_time)
+        )
         told = await ask(context, Request("memory", messages, SAMPLE_TOKENS, MIN_ANSWER_TOKENS))
         return seen if told is None else replace(seen, sources=(*seen.sources, *_normal(told)))
 

@@ -5,11 +5,10 @@ from functools import cache
 import numpy as np
 import pytest
 
-from services.evaluator.ablation import GROUPS, ablate, groups, markdown
-from services.evaluator.calibrate import COSTLY, TooLittle
+from services.evaluator.ablation import ablate, groups, markdown
+from services.evaluator.calibrate import TooLittle
 from services.evaluator.generic import Judged, pool, ranked, transfer
 from services.evaluator.store import Judgement, Prediction
-from services.gateway import confidence
 
 SHARED = frozenset({"support", "logprob_mean_rank"})
 
@@ -86,9 +85,3 @@ def test_the_signals_that_tell_are_missed_most_and_those_that_do_not_are_not() -
 
 def test_a_signal_that_is_in_no_group_is_one_of_its_own() -> None:
     assert groups(("support", "echo", "new")) == {"support": ("support",), "echo": ("echo",), "new": ("new",)}
-
-
-def test_every_signal_of_the_gateway_is_in_one_group_and_those_of_a_call_have_its_price() -> None:
-    assert sorted(name for names in GROUPS.values() for name in names) == sorted(confidence.SIGNALS)
-    called = confidence.SAMPLED | confidence.CHECKED | confidence.GAINED | confidence.REMEMBERED
-    assert {name for names in COSTLY.values() for name in names} == called
