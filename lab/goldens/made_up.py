@@ -10,8 +10,8 @@ from dataclasses import asdict
 from typing import Any
 
 from lab.goldens.records import Records
+from lab.trainer.synthesise import answers, programs, questions
 from services.classifier import synthesise
-from services.trainer.synthesise import answers, programs, questions
 
 SERVICES = ("classifier", "gateway", "kg", "reranker", "retriever")
 SEED = 0

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from services.classifier.readers import normal, read
+from lab.classifier.readers import normal, read
 from services.classifier.synthesise import (
     QUESTIONS,
     DataError,
