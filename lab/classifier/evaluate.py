@@ -24,10 +24,10 @@ from pydantic_settings import BaseSettings, SettingsConfigDict
 from lab.classifier.measure import Scores, picture, score
 from lab.classifier.readers import held_back, normal, read
 from services.classifier.app import Model, connect, load_model
+from services.classifier.examples import Example, read_questions
 from services.classifier.in_context import Choice, Consistency, InContext
 from services.classifier.settings import ClassifierSettings
 from services.classifier.svm import ModelError
-from services.classifier.synthesise import Example, read_questions
 from services.classifier.taxonomy import DYNAMIC, HEADS, Prediction
 from services.kit.client import http_client
 from services.kit.errors import ServiceFailure

@@ -11,10 +11,10 @@ from lab.classifier.measure import picture
 from lab.classifier.readers import held_back, normal, read
 from lab.classifier.train import ASSUMED, Progress, Trained, best_threshold, card, fit_temperature, train
 from services.classifier.app import Model, connect
+from services.classifier.examples import QUESTIONS, Example, read_questions
 from services.classifier.in_context import Demonstrations, InContext, candidates
 from services.classifier.settings import ClassifierSettings
 from services.classifier.svm import CARD, MODEL, Questions
-from services.classifier.synthesise import QUESTIONS, Example, read_questions
 from services.classifier.taxonomy import HEADS, Prediction
 from services.kit.client import http_client
 from services.kit.encoder import Encoder

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import IO, Any
 
-from services.classifier.synthesise import DataError, Example
+from services.classifier.examples import DataError, Example
 from services.classifier.taxonomy import HEADS
 
 # FreshQA's words for CRAG's degrees.

@@ -20,8 +20,9 @@ from sklearn.model_selection import StratifiedGroupKFold
 
 from lab.classifier.learn import Folds, learn, learn_margins
 from lab.classifier.measure import Scores, score
+from lab.classifier.synthesise import digest
+from services.classifier.examples import Example
 from services.classifier.svm import Familiarity, Floats, Head, HeadSettings, Questions, Svm, tempered
-from services.classifier.synthesise import Example, digest
 from services.classifier.taxonomy import DYNAMIC, HEADS
 
 FOLDS = 5

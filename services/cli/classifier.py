@@ -36,8 +36,8 @@ def train(
     """Train on the project's own questions, validate on templates kept back, and write model and card."""
     # scikit-learn takes seconds to import, which no other command should wait for.
     from lab.classifier.fit import fit
+    from services.classifier.examples import DataError
     from services.classifier.svm import MODEL
-    from services.classifier.synthesise import DataError
 
     folder = to or MODEL.parent
     try:

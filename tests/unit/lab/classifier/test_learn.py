@@ -10,9 +10,9 @@ from lab.classifier.learn import calibrate, head_of, learn, learn_margins, learn
 from lab.classifier.train import folds_of
 from services.classifier import svm
 from services.classifier.app import Model
+from services.classifier.examples import Example, read_questions
 from services.classifier.features import MAX_CHARS, lexical
 from services.classifier.svm import Doubles, Head, HeadSettings, Questions, load
-from services.classifier.synthesise import Example, read_questions
 from services.classifier.taxonomy import HEADS
 
 ODD = ["", "?", "😀😀", "你好吗", "İstanbul's Straße, ǅ and ﬁ", "the the of the of the", "who " * 3_000, "x\x00y"]

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from lab.classifier.readers import held_back, normal, read
-from services.classifier.synthesise import DataError
+from services.classifier.examples import DataError
 
 CRAG = {
     "query": "which harbour is older?",

@@ -5,10 +5,11 @@ import json
 import numpy as np
 import pytest
 
+from lab.classifier.synthesise import digest
 from lab.classifier.train import best_threshold, familiarity, folds_of, validation_groups
 from services.classifier.app import Model
+from services.classifier.examples import read_questions
 from services.classifier.svm import CARD, MODEL
-from services.classifier.synthesise import digest, read_questions
 from services.classifier.taxonomy import HEADS
 
 

@@ -7,15 +7,8 @@ from pathlib import Path
 import pytest
 
 from lab.classifier.readers import normal, read
-from services.classifier.synthesise import (
-    QUESTIONS,
-    DataError,
-    read_entities,
-    read_questions,
-    read_sections,
-    render,
-    synthesise,
-)
+from lab.classifier.synthesise import read_entities, read_sections, render, synthesise
+from services.classifier.examples import QUESTIONS, DataError, read_questions
 from services.classifier.taxonomy import HEADS
 
 

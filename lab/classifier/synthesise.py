@@ -1,6 +1,6 @@
 """The training set: questions written from templates and real entities, the same at every run.
 
-    python -m services.classifier.synthesise [--check]
+    python -m lab.classifier.synthesise [--check]
 
 `data/*.txt` hold sections `== name | domain | dynamism | question type | times`, then a template a line: `{company}` is
 drawn from `data/entities.txt` (`{company2}` is another one), `[a|b]` is one of the alternatives. A section is a group:
@@ -18,11 +18,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
+from services.classifier.examples import QUESTIONS, DataError, Example
 from services.classifier.taxonomy import HEADS
 
 DATA = Path(__file__).parent / "data"
 ENTITIES = DATA / "entities.txt"
-QUESTIONS = DATA / "questions.jsonl"
 SEED = "cragmesh"
 # A template with many alternatives says more than one with none.
 MAX_TIMES = 7
@@ -37,29 +37,11 @@ _CONTRACTIBLE = re.compile(r"^(what|who|when|where|how) is\b")
 
 
 @dataclass(frozen=True, slots=True)
-class Example:
-    """A labelled question; an empty label is not known, and its head does not learn from the question."""
-
-    question: str
-    domain: str = ""
-    dynamism: str = ""
-    question_type: str = ""
-    group: str = ""
-
-    def label(self, head: str) -> str:
-        return str(getattr(self, head))
-
-
-@dataclass(frozen=True, slots=True)
 class Section:
     name: str
     labels: tuple[str, ...]
     times: int
     templates: tuple[str, ...]
-
-
-class DataError(ValueError):
-    """The training data cannot be read; the message names the file and the line."""
 
 
 def read_entities(path: Path = ENTITIES) -> dict[str, tuple[str, ...]]:
@@ -186,21 +168,6 @@ def render(examples: Sequence[Example]) -> str:
     return "".join(json.dumps(asdict(example), ensure_ascii=False) + "\n" for example in examples)
 
 
-def read_questions(path: Path = QUESTIONS) -> list[Example]:
-    """The training set as it was written.
-
-    Raises:
-        DataError: a line is no example.
-    """
-    examples = []
-    for number, line in enumerate(path.read_text("utf-8").splitlines(), 1):
-        try:
-            examples.append(Example(**json.loads(line)))
-        except (TypeError, ValueError) as error:
-            raise DataError(f"{path.name}:{number}: {error}") from error
-    return examples
-
-
 def digest(examples: Sequence[Example]) -> str:
     """SHA-256 of the examples, for the model card."""
     return hashlib.sha256(render(examples).encode()).hexdigest()
@@ -218,7 +185,7 @@ def main() -> None:
     if not args.check:
         QUESTIONS.write_text(text, "utf-8")
     elif not QUESTIONS.is_file() or QUESTIONS.read_text("utf-8") != text:
-        sys.exit(f"{QUESTIONS} is not what the templates make: run python -m services.classifier.synthesise")
+        sys.exit(f"{QUESTIONS} is not what the templates make: run python -m lab.classifier.synthesise")
 
 
 if __name__ == "__main__":
