@@ -72,6 +72,8 @@ CHECKED = frozenset({"check"})
 REMEMBERED = frozenset({"sources"})
 LOGPROBS = ("logprob_mean", "logprob_min", "logprob_first")
 RANKS = frozenset(f"{name}_rank" for name in LOGPROBS)
+# Which domains are asked about, and how hard each is, differs between what is made up and what is asked.
+DOMAINS = frozenset(name for name in SIGNALS if name.startswith("domain_"))
 # Signals that mean the same whoever answers: of texts, of the generator's agreement with itself, and of
 # log-probabilities their rank. The generic confidence weighs nothing else.
 GENERIC_SIGNALS = (

@@ -123,7 +123,7 @@ def create_app(
 
 def _settled(lifespan: Lifespan) -> Lifespan:
     @contextlib.asynccontextmanager
-    async def settled(app: FastAPI) -> AsyncIterator[dict[str, Any]]:
+    async def settled(app: FastAPI) -> AsyncIterator[Mapping[str, Any]]:
         async with lifespan(app) as state:
             # Loading and warming up have freed what they do not need any more.
             trim()
