@@ -160,8 +160,8 @@ eval-baseline: up ## Measure naive-rag and db3 and keep their reports; MODEL=nam
 	for strategy in naive-rag db3; do for set in crag_kg_qa.jsonl crag_pages.jsonl.gz; do \
 	  name=$$strategy-$${set%%.*}; \
 	  $(BIN)/cragmesh eval run "$(DATA)/$$set" --strategy $$strategy --out $(EVAL_OUT)/$(MODEL)/$$name $(ARGS); \
-	  mkdir -p services/evaluator/reports/$(MODEL)/$$name; \
-	  cp $(EVAL_OUT)/$(MODEL)/$$name/report/{report.md,summary.json,*.png} services/evaluator/reports/$(MODEL)/$$name/; \
+	  mkdir -p services/gateway/data/reports/$(MODEL)/$$name; \
+	  cp $(EVAL_OUT)/$(MODEL)/$$name/report/{report.md,summary.json,*.png} services/gateway/data/reports/$(MODEL)/$$name/; \
 	done; done
 	$(BIN)/cragmesh eval compare $(EVAL_OUT)/$(MODEL)/{naive-rag,db3}-crag_kg_qa --out $(EVAL_OUT)/$(MODEL)/compare
 
@@ -250,7 +250,7 @@ injection: setup ## Ask under forty prompt injections; ARGS="--generator URL" or
 	$(BIN)/python -m tests.bench.injection $(ARGS)
 
 eval-classifier: setup ## Measure the classifier on real questions; needs CRAGMESH_EVAL_DATA.
-	$(BIN)/python -m services.classifier.evaluate $(ARGS)
+	$(BIN)/python -m lab.classifier.evaluate $(ARGS)
 
 bench-classifier: setup ## Measure the classifier's speed on one core.
 	$(BIN)/python -m tests.bench.classifier $(ARGS)

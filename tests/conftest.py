@@ -16,8 +16,8 @@ HERE = Path(__file__).parent
 GROUPS = {
     "e2e/test_mesh.py": "e2e",
     "unit/retriever/collections/test_interrupted.py": "",
-    "unit/evaluator/test_run.py": "",
-    "unit/trainer/test_sft.py": "training",
+    "unit/lab/evaluator/test_run.py": "",
+    "unit/lab/trainer/test_sft.py": "training",
     "deploy/test_load_limits.py": "",
     "mesh/test_schemathesis.py": "schemathesis",
     "mesh/": "mesh",

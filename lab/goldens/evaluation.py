@@ -10,10 +10,10 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
+from lab.evaluator.data import Source
 from lab.goldens.graph import TIME, Rules
 from lab.goldens.records import Records
 from proto.base import parse_query_time
-from services.evaluator.data import Source
 from services.kg.domains import CATALOGUE
 from services.kg.store.engine import open_store
 

@@ -10,11 +10,11 @@ from typing import Any
 import httpx
 import yaml
 
+from lab.evaluator.judge.llm import LlmJudge
+from lab.evaluator.judge.rules import judge
+from lab.evaluator.judge.verdict import Case
+from lab.evaluator.store import AppendLog
 from lab.goldens.records import Records
-from services.evaluator.judge.llm import LlmJudge
-from services.evaluator.judge.rules import judge
-from services.evaluator.judge.verdict import Case
-from services.evaluator.store import AppendLog
 from services.kit.client import ServiceClient, http_client
 from services.kit.llm import LLM
 

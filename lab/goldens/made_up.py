@@ -9,9 +9,9 @@ from collections.abc import Iterable
 from dataclasses import asdict
 from typing import Any
 
+from lab.classifier import synthesise
 from lab.goldens.records import Records
-from services.classifier import synthesise
-from services.trainer.synthesise import answers, programs, questions
+from lab.trainer.synthesise import answers, programs, questions
 
 SERVICES = ("classifier", "gateway", "kg", "reranker", "retriever")
 SEED = 0

@@ -14,10 +14,10 @@ from numpy.typing import NDArray
 from proto.base import Degradation, Readiness, StageTiming
 from proto.classify import ClassifyRequest, ClassifyResponse
 from services.classifier import svm
+from services.classifier.examples import read_questions
 from services.classifier.in_context import Demonstrations, InContext, candidates, uncertain
 from services.classifier.settings import ClassifierSettings
 from services.classifier.svm import ModelError, Questions, Svm
-from services.classifier.synthesise import read_questions
 from services.classifier.taxonomy import HEADS, Labels, above
 from services.kit import app as kit
 from services.kit.batcher import Batched, Batcher

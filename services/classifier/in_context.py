@@ -14,8 +14,8 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from services.classifier.examples import Example
 from services.classifier.svm import Floats
-from services.classifier.synthesise import Example
 from services.classifier.taxonomy import HEADS, Labels, Prediction
 from services.kit.concurrency import all_of
 from services.kit.llm import LLM, Completion, Constraint, Message

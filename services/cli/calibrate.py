@@ -14,10 +14,10 @@ from services.cli.console import fail, out, say, write
 from services.kit.caution import CALIBRATION_MINUTES, COSTS, Caution
 
 if TYPE_CHECKING:
-    from services.evaluator.calibrate import Earned, Fitted
-    from services.evaluator.calibrate import Table as Data
-    from services.evaluator.score import Difference
-    from services.evaluator.store import Judgement, Prediction
+    from lab.evaluator.calibrate import Earned, Fitted
+    from lab.evaluator.calibrate import Table as Data
+    from lab.evaluator.score import Difference
+    from lab.evaluator.store import Judgement, Prediction
 
 FITTED = Path("services/gateway/data/confidence")
 REPORT = Path("out/calibration/report")
@@ -105,9 +105,9 @@ def _own(
 ) -> bytes:
     """Fit on the runs of one generator; returns what was written, nothing when signals are only compared."""
     # scikit-learn and matplotlib take seconds to import, which no other command should wait for.
-    from services.evaluator import calibrate as fitting
-    from services.evaluator import generic
-    from services.evaluator.errors import EvaluatorError
+    from lab.evaluator import calibrate as fitting
+    from lab.evaluator import generic
+    from lab.evaluator.errors import EvaluatorError
     from services.gateway.confidence import DOMAINS, RANKS
 
     try:
@@ -151,9 +151,9 @@ def _own(
 
 
 def _generic(folders: Sequence[Path], to: Path | None, report: Path, apply_to: Sequence[Path], *, ablate: bool) -> None:
-    from services.evaluator import calibrate as fitting
-    from services.evaluator import generic
-    from services.evaluator.errors import EvaluatorError
+    from lab.evaluator import calibrate as fitting
+    from lab.evaluator import generic
+    from lab.evaluator.errors import EvaluatorError
     from services.gateway.confidence import GENERIC, GENERIC_SIGNALS
 
     try:
@@ -185,8 +185,8 @@ def _generic(folders: Sequence[Path], to: Path | None, report: Path, apply_to: S
 def _install(
     fitted: "Fitted", data: "Data", folders: Sequence[Path], generator: str, to: Path, *, generators: int = 1
 ) -> bytes:
-    from services.evaluator.errors import WriteFailed
-    from services.evaluator.store import write_whole
+    from lab.evaluator.errors import WriteFailed
+    from lab.evaluator.store import write_whole
 
     if fitted.invalid is None:
         say(f'"invalid question" is never answered: {data.invalid.sum()} of the questions are', "yellow")
@@ -211,8 +211,8 @@ def _install(
 
 
 def _ablate(data: "Data", report: Path) -> None:
-    from services.evaluator import ablation
-    from services.evaluator.store import write_whole
+    from lab.evaluator import ablation
+    from lab.evaluator.store import write_whole
 
     score, rows = ablation.ablate(data)
     text = ablation.markdown(score, rows)
@@ -235,7 +235,7 @@ def _ablate(data: "Data", report: Path) -> None:
 
 def _show_cautions(fitted: "Fitted", data: "Data") -> None:
     """What each setting of CRAGMESH_CAUTION gives, on held-out folds."""
-    from services.evaluator import calibrate as fitting
+    from lab.evaluator import calibrate as fitting
 
     board = Table("caution", "a wrong answer costs", "lines", "right", "wrong", "silent", "score at that cost")
     for caution, cost in COSTS.items():
@@ -258,8 +258,8 @@ def _beside(others: "Sequence[tuple[Path, Difference]]") -> Table:
 
 
 def _judged(folder: Path) -> "list[tuple[Prediction, Judgement]]":
-    from services.evaluator import runs
-    from services.evaluator.store import RunFolder
+    from lab.evaluator import runs
+    from lab.evaluator.store import RunFolder
 
     found = runs.read(RunFolder(folder), lambda line: say(line, "yellow"))
     verdicts = runs.verdicts(RunFolder(folder), found.predictions, "rules")
@@ -272,7 +272,7 @@ def _only_model(folders: Sequence[Path]) -> str:
     Raises:
         ValueError: there were several, of which one may be an adapter, or the runs do not say.
     """
-    from services.evaluator.store import RunFolder
+    from lab.evaluator.store import RunFolder
 
     seen: set[str] = set()
     for folder in folders:

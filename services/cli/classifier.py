@@ -35,9 +35,9 @@ def train(
 ) -> None:
     """Train on the project's own questions, validate on templates kept back, and write model and card."""
     # scikit-learn takes seconds to import, which no other command should wait for.
-    from services.classifier.fit import fit
+    from lab.classifier.fit import fit
+    from services.classifier.examples import DataError
     from services.classifier.svm import MODEL
-    from services.classifier.synthesise import DataError
 
     folder = to or MODEL.parent
     try:
@@ -64,7 +64,7 @@ def evaluate(
     to: Annotated[Path, typer.Option("--out", help="Folder for the report.")] = Path("out/classifier"),
 ) -> None:
     """Measure on real questions; needs CRAGMESH_EVAL_DATA."""
-    from services.classifier import evaluate as evaluation
+    from lab.classifier import evaluate as evaluation
     from services.classifier.svm import ModelError
 
     root = evaluation.EvaluationSettings().eval_data

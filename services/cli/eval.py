@@ -4,7 +4,7 @@ import asyncio
 import signal
 from collections.abc import Coroutine, Iterable, Sequence
 from pathlib import Path
-from typing import Annotated, Any, Literal, NoReturn, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any, Literal, NoReturn, TypeVar
 
 import httpx
 import typer
@@ -20,15 +20,16 @@ from services.cli.ask import PROBLEM, UNREACHABLE, USAGE
 from services.cli.console import as_typed, err, fail, out, plain, say, write
 from services.cli.progress import counting
 from services.cli.services import root
-from services.evaluator import drive, features, runs
-from services.evaluator.data import Skip, Source
-from services.evaluator.errors import BadSource, EvaluatorError, Unreachable
-from services.evaluator.selfcheck import self_check
-from services.evaluator.settings import EvaluatorSettings
-from services.evaluator.store import RunFolder, write_whole
 from services.kit.client import http_client
 from services.kit.generator import generator
 from services.kit.settings import MeshUrls
+
+if TYPE_CHECKING:
+    from lab.evaluator import drive, runs
+    from lab.evaluator.data import Skip
+    from lab.evaluator.errors import EvaluatorError
+    from lab.evaluator.settings import EvaluatorSettings
+    from lab.evaluator.store import RunFolder
 
 Result = TypeVar("Result")
 
@@ -72,6 +73,9 @@ def run(
     ] = False,
 ) -> None:
     """Ask the questions, write each answer as it comes, then judge by rules and report."""
+    from lab.evaluator import runs
+    from lab.evaluator.store import RunFolder
+
     settings, urls = evaluator_settings()
     order = runs.Order(
         sources=tuple(sources),
@@ -93,12 +97,14 @@ def run(
 
 
 async def drive_shown(
-    order: runs.Order, urls: MeshUrls, *, tokenizer: bool, transport: httpx.AsyncBaseTransport | None = None
-) -> drive.Progress:
+    order: "runs.Order", urls: MeshUrls, *, tokenizer: bool, transport: httpx.AsyncBaseTransport | None = None
+) -> "drive.Progress":
     """Ask what an order asks, with a bar on a terminal and a line now and then elsewhere."""
+    from lab.evaluator import runs
+
     skipped = 0
 
-    def skip(line: Skip) -> None:
+    def skip(line: "Skip") -> None:
         nonlocal skipped
         skipped += 1
         if skipped <= MAX_NAMED_SKIPS:
@@ -112,14 +118,14 @@ async def drive_shown(
             source: runs.Plan | None = None
             said_at = 0
 
-            def planned(plan: runs.Plan, progress: drive.Progress) -> None:
+            def planned(plan: "runs.Plan", progress: "drive.Progress") -> None:
                 nonlocal source
                 source = plan
                 bar.update(task, total=plan.total, completed=progress.earlier)
                 bar.start_task(task)
                 _advance(bar, task, plan, progress)
 
-            def told(progress: drive.Progress) -> None:
+            def told(progress: "drive.Progress") -> None:
                 nonlocal said_at
                 if source is not None:
                     _advance(bar, task, source, progress)
@@ -140,7 +146,7 @@ async def drive_shown(
     return progress
 
 
-def _advance(bar: Progress, task: TaskID, plan: runs.Plan, progress: drive.Progress) -> None:
+def _advance(bar: Progress, task: TaskID, plan: "runs.Plan", progress: "drive.Progress") -> None:
     shown = f"score {progress.score:+.3f}" + (f", {progress.failed} failed" if progress.failed else "")
     if plan.total is None and plan.source.size:
         # Too large to count beforehand: bytes stand for questions.
@@ -149,7 +155,7 @@ def _advance(bar: Progress, task: TaskID, plan: runs.Plan, progress: drive.Progr
     bar.update(task, completed=progress.done, description=shown)
 
 
-def _line(plan: runs.Plan | None, progress: drive.Progress) -> str:
+def _line(plan: "runs.Plan | None", progress: "drive.Progress") -> str:
     of = f" of {plan.total}" if plan and plan.total else ""
     return f"{progress.done}{of} questions, score so far {progress.score:+.3f}, {progress.failed} without an answer"
 
@@ -161,6 +167,9 @@ def judge(
     concurrency: Annotated[int, typer.Option("-c", min=1, max=256, help="Verdicts asked for at once.")] = 4,
 ) -> None:
     """Judge a run. The judge `llm` is at CRAGMESH_JUDGE_URL; better not the model that is judged."""
+    from lab.evaluator import runs
+    from lab.evaluator.store import RunFolder
+
     settings, _ = evaluator_settings()
     target = RunFolder(folder)
     found = _caught(lambda: runs.read(target, _warn))
@@ -173,7 +182,9 @@ def judge(
     _report(folder, judge)
 
 
-async def _ask_judge(target: RunFolder, found: runs.Read, settings: EvaluatorSettings, concurrency: int) -> None:
+async def _ask_judge(target: "RunFolder", found: "runs.Read", settings: "EvaluatorSettings", concurrency: int) -> None:
+    from lab.evaluator import runs
+
     with counting() as bar:
         task = bar.add_task("judging", total=len(found.predictions))
         await runs.judge_by_model(
@@ -196,8 +207,10 @@ def report(folder: Folder, judge: Judge = "rules") -> None:
 
 def _report(folder: Path, judge: str) -> None:
     # Draws: seconds that the other commands need not wait for.
-    from services.evaluator.report import files, tables
-    from services.evaluator.report.summary import summarize
+    from lab.evaluator import runs
+    from lab.evaluator.report import files, tables
+    from lab.evaluator.report.summary import summarize
+    from lab.evaluator.store import RunFolder
 
     target = RunFolder(folder)
 
@@ -231,7 +244,9 @@ def compare(
     texts: Annotated[bool, typer.Option("--texts", help="Also write questions and answers into it.")] = False,
 ) -> None:
     """Compare runs question by question, with intervals of the differences."""
-    from services.evaluator.report import files
+    from lab.evaluator import runs
+    from lab.evaluator.report import files
+    from lab.evaluator.store import RunFolder
 
     if len(folders) < 2:
         fail("give two folders or more", USAGE)
@@ -271,6 +286,9 @@ def features_(
     columns: Annotated[bool, typer.Option("--columns", help="Only say what the columns mean.")] = False,
 ) -> None:
     """Write what was known when each answer was given, and what became of it: what abstention is learnt from."""
+    from lab.evaluator import features, runs
+    from lab.evaluator.store import RunFolder, write_whole
+
     if columns:
         for name, meaning in features.COLUMNS.items():
             write(f"{name}: {meaning}")
@@ -296,6 +314,9 @@ def check(
     seed: Annotated[int, typer.Option(help="Which shuffles.")] = 0,
 ) -> None:
     """Try the judge `rules` on the gold answers alone: each against itself, and against another's."""
+    from lab.evaluator.data import Source
+    from lab.evaluator.selfcheck import self_check
+
     found = _caught(lambda: self_check(Source(sources, timed_only=timed).items(), seed=seed))
     rows = [
         ("questions", str(found.questions)),
@@ -321,8 +342,10 @@ def _show(head: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
     out.print()
 
 
-def evaluator_settings() -> tuple[EvaluatorSettings, MeshUrls]:
+def evaluator_settings() -> "tuple[EvaluatorSettings, MeshUrls]":
     """What the environment says; wrong values end the command."""
+    from lab.evaluator.settings import EvaluatorSettings
+
     try:
         return EvaluatorSettings(), MeshUrls()
     except ValidationError as error:
@@ -335,6 +358,8 @@ def _warn(message: str) -> None:
 
 
 def _caught(work: Any) -> Any:
+    from lab.evaluator.errors import EvaluatorError
+
     try:
         return work()
     except EvaluatorError as error:
@@ -343,6 +368,7 @@ def _caught(work: Any) -> Any:
 
 def run_to_end(work: Coroutine[Any, Any, Result]) -> Result:
     """Run to the end, or until a signal cancels it and what was written is safe."""
+    from lab.evaluator.errors import EvaluatorError
 
     async def main() -> Result:
         task = asyncio.current_task()
@@ -359,6 +385,8 @@ def run_to_end(work: Coroutine[Any, Any, Result]) -> Result:
         _stop(error)
 
 
-def _stop(error: EvaluatorError) -> NoReturn:
+def _stop(error: "EvaluatorError") -> NoReturn:
+    from lab.evaluator.errors import BadSource, Unreachable
+
     code = UNREACHABLE if isinstance(error, Unreachable) else USAGE if isinstance(error, BadSource) else PROBLEM
     fail(str(error), code)

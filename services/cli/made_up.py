@@ -9,16 +9,16 @@ from pathlib import Path
 import httpx
 from pydantic import ValidationError
 
+from lab.evaluator import runs
+from lab.evaluator.errors import BadRun
+from lab.evaluator.mesh import MeshClient
+from lab.evaluator.settings import EvaluatorSettings
+from lab.evaluator.store import RunFolder
 from services.cli import eval as evaluation
 from services.cli.console import say
 from services.cli.services import root
 from services.cli.settings import project_root
 from services.cli.synthesise import write_questions
-from services.evaluator import runs
-from services.evaluator.errors import BadRun
-from services.evaluator.mesh import MeshClient
-from services.evaluator.settings import EvaluatorSettings
-from services.evaluator.store import RunFolder
 from services.gateway.calibration import LOOK_S, ConfidenceHealth
 from services.kit.settings import MeshUrls
 

@@ -15,7 +15,7 @@ from services.cli.console import err, fail, say, write
 from services.cli.progress import counting
 
 if TYPE_CHECKING:
-    from services.trainer.synthesise.reading import run as running
+    from lab.trainer.synthesise.reading import run as running
 
 # Where no terminal shows a bar, a line of JSON tells so often how far it is.
 LOG_S = 30.0
@@ -38,10 +38,10 @@ def prose(
 
     The same command goes on with a file that is there. Where the passage does not say it, the answer is empty.
     """
+    from lab.trainer import files
+    from lab.trainer.errors import TrainerError
+    from lab.trainer.synthesise.reading import run as running
     from services.kit.errors import ServiceFailure
-    from services.trainer import files
-    from services.trainer.errors import TrainerError
-    from services.trainer.synthesise.reading import run as running
 
     data = running.Files(to)
     try:
@@ -71,11 +71,11 @@ def prose(
 
 
 async def _write(data: "running.Files", url: str, *, requests: int, **options: object) -> None:
+    from lab.trainer.synthesise.reading import run as running
+    from lab.trainer.synthesise.reading.writer import Writer
     from services.kit.client import http_client
     from services.kit.generator import model_at
     from services.kit.settings import MeshUrls
-    from services.trainer.synthesise.reading import run as running
-    from services.trainer.synthesise.reading.writer import Writer
 
     urls = MeshUrls()
     async with http_client() as http:

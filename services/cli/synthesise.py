@@ -31,8 +31,8 @@ def synthesise(
     ] = 0.6,
 ) -> None:
     """Make up questions with facts, answers and programs to learn from; none of them comes from a benchmark."""
-    from services.trainer import dataset
-    from services.trainer.errors import BadDataset, WriteFailed
+    from lab.trainer import dataset
+    from lab.trainer.errors import BadDataset, WriteFailed
 
     if task not in TASKS:
         raise typer.BadParameter(f"{task!r} is none of {', '.join(TASKS)}", param_hint="--task")
@@ -86,7 +86,7 @@ def questions(
     to: Annotated[Path, typer.Option("--out", help="File to write.")] = FOLDER / "questions.jsonl",
 ) -> None:
     """Make up questions with contexts and pages for `cragmesh eval run`, to fit on a run when `adaptive` abstains."""
-    from services.evaluator.errors import WriteFailed
+    from lab.evaluator.errors import WriteFailed
 
     try:
         write_questions(to, count, seed)
@@ -101,8 +101,8 @@ def write_questions(to: Path, count: int, seed: int) -> None:
     Raises:
         WriteFailed: it cannot be written.
     """
-    from services.evaluator.report import files
-    from services.trainer.synthesise import questions as made_up
+    from lab.evaluator.report import files
+    from lab.trainer.synthesise import questions as made_up
 
     with err.status("making up questions"):
         text = "".join(json.dumps(line, ensure_ascii=False) + "\n" for line in made_up.generate(count, seed))
@@ -124,9 +124,9 @@ def examples(task: str, count: int, seed: int, *, prose: Path | None = None, pro
 
 
 def _records(count: int, seed: int, prose: Path | None, share: float) -> Iterator[Any]:
-    from services.trainer import pairs
-    from services.trainer.synthesise import answers
-    from services.trainer.synthesise.reading import records
+    from lab.trainer import pairs
+    from lab.trainer.synthesise import answers
+    from lab.trainer.synthesise.reading import records
 
     if not (prose and round(count * share)):
         return answers.generate(count, seed)
@@ -134,10 +134,10 @@ def _records(count: int, seed: int, prose: Path | None, share: float) -> Iterato
 
 
 def _answers(records: Iterator[Any], seed: int) -> Iterator[Any]:
+    from lab.trainer.dataset import Example, Turn
     from services.gateway import prompts
     from services.gateway.evidence import Evidence
     from services.gateway.steps.generate import TAUGHT_PROMPT, chat
-    from services.trainer.dataset import Example, Turn
 
     prompt = prompts.load(TAUGHT_PROMPT)
     for number, record in enumerate(records):
@@ -160,10 +160,10 @@ def _answers(records: Iterator[Any], seed: int) -> Iterator[Any]:
 
 
 def _programs(count: int, seed: int) -> Iterator[Any]:
-    from services.cli.proving import executor, proven
+    from lab.trainer.dataset import Example, Turn
+    from lab.trainer.proving import executor, proven
+    from lab.trainer.synthesise import programs
     from services.kg.generate.program import taught_messages
-    from services.trainer.dataset import Example, Turn
-    from services.trainer.synthesise import programs
 
     number = 0
     for world, drawn in programs.generate(seed):

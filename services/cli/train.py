@@ -24,8 +24,8 @@ from services.generator.launch import base_model
 from services.generator.settings import GeneratorSettings
 
 if TYPE_CHECKING:
-    from services.trainer import sft as training
-    from services.trainer.dataset import Example
+    from lab.trainer import sft as training
+    from lab.trainer.dataset import Example
 
 AnyRecipe = TypeVar("AnyRecipe", bound=BaseModel)
 # oneDNN and torch keep what they made for each shape of a product, 1,024 of them by default: gigabytes, since hardly
@@ -97,12 +97,12 @@ def sft(
     """Teach an adapter (LoRA). A kill loses nothing but the steps since the last checkpoint: --resume goes on."""
     _set_libraries()
     # torch and transformers take seconds to import, which no other command should wait for.
-    from services.cli.scorers import scorer_of
-    from services.trainer import adapter as adapters
-    from services.trainer import card, dataset, model
-    from services.trainer import sft as training
-    from services.trainer.errors import BadDataset, BadTarget, TrainerError
-    from services.trainer.recipe import Recipe
+    from lab.trainer import adapter as adapters
+    from lab.trainer import card, dataset, model
+    from lab.trainer import sft as training
+    from lab.trainer.errors import BadDataset, BadTarget, TrainerError
+    from lab.trainer.recipe import Recipe
+    from lab.trainer.scorers import scorer_of
 
     given = {
         "epochs": epochs,
@@ -184,11 +184,10 @@ def reader(
 ) -> None:
     """Teach the extractive reader. A kill loses nothing but the steps since the last checkpoint: --resume goes on."""
     _set_libraries()
-    from services.cli import labels as labelling
-    from services.evaluator.settings import EvaluatorSettings
-    from services.trainer import dataset, pairs
-    from services.trainer import reader as teaching
-    from services.trainer.errors import BadDataset, BadTarget, TrainerError
+    from lab.evaluator.settings import EvaluatorSettings
+    from lab.trainer import dataset, labelling, pairs
+    from lab.trainer import reader as teaching
+    from lab.trainer.errors import BadDataset, BadTarget, TrainerError
 
     given = {
         "full": full,
@@ -244,12 +243,11 @@ def labels(
     and the shortest is kept whose facts hold the answer.
     """
     # Imports most of the services, which no other command should wait for.
-    from services.cli import labels as labelling
-    from services.evaluator.errors import EvaluatorError
-    from services.evaluator.settings import EvaluatorSettings
+    from lab.evaluator.errors import EvaluatorError
+    from lab.evaluator.settings import EvaluatorSettings
+    from lab.trainer import dataset, labelling
+    from lab.trainer.errors import TrainerError
     from services.kit.errors import ServiceFailure
-    from services.trainer import dataset
-    from services.trainer.errors import TrainerError
 
     if task == "answer" and run is None:
         fail("labels of answers come from a run: give --run FOLDER", USAGE)
@@ -271,7 +269,7 @@ def labels(
 
 
 async def _try_programs(sources: list[Path], samples: int, tally: Counter[str]) -> list["Example"]:
-    from services.cli import labels as labelling
+    from lab.trainer import labelling
     from services.kit.client import ServiceClient, http_client
     from services.kit.deadline import MESH_TOKEN_HEADER
     from services.kit.generator import generator

@@ -18,8 +18,8 @@ import numpy as np
 from asgi_lifespan import LifespanManager
 
 from services.classifier.app import create_app, load_model
+from services.classifier.examples import read_questions
 from services.classifier.settings import ClassifierSettings
-from services.classifier.synthesise import read_questions
 from services.kit.telemetry import configure_logging
 
 BATCH = 64

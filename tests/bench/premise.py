@@ -23,9 +23,9 @@ from typing import Any
 from rich.console import Console
 from rich.table import Table
 
+from lab.evaluator.mesh import MeshClient, NoAnswer
 from proto.answer import AnswerResponse
 from services.cli.progress import counting
-from services.evaluator.mesh import MeshClient, NoAnswer
 from services.kit.settings import MeshUrls
 from tests.bench.corpus import pages as wikipedia
 

@@ -13,11 +13,11 @@ import random
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from lab.trainer.score import answer_words, token_f1
 from services.kit import reader as kit
 from services.kit.reader import Text
 from services.reranker.reading import load
 from services.reranker.settings import RerankerSettings
-from services.trainer.score import answer_words, token_f1
 from tests.bench.corpus import squad_questions
 
 LINES = (0.1, 0.3, 0.5, 0.7, 0.9)

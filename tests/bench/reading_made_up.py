@@ -17,7 +17,7 @@ from typing import Any
 from tests.bench.reading import half_of_each, save
 
 COLLECTION = "eval-made-up"
-SAMPLE = pathlib.Path("services/trainer/data/prose/sample.jsonl")
+SAMPLE = pathlib.Path("lab/trainer/data/prose/sample.jsonl")
 
 
 def read(path: pathlib.Path) -> list[dict[str, Any]]:

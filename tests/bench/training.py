@@ -26,14 +26,14 @@ def measure(way: str, model: Path, rows: int, threads: int) -> dict[str, float]:
     import torch
     from torch.nn.functional import cross_entropy
 
-    from services.trainer.attention import sharing
-    from services.trainer.batches import collate
-    from services.trainer.dataset import Example, Turn
-    from services.trainer.encode import Encoded
-    from services.trainer.lora import _Forward
-    from services.trainer.measure import batch_loss
-    from services.trainer.model import adapt, load
-    from services.trainer.recipe import Recipe
+    from lab.trainer.attention import sharing
+    from lab.trainer.batches import collate
+    from lab.trainer.dataset import Example, Turn
+    from lab.trainer.encode import Encoded
+    from lab.trainer.lora import _Forward
+    from lab.trainer.measure import batch_loss
+    from lab.trainer.model import adapt, load
+    from lab.trainer.recipe import Recipe
 
     warnings.simplefilter("ignore")
     learner = adapt(load(model, name="bench", threads=threads), Recipe())

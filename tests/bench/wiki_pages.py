@@ -15,7 +15,7 @@ import random
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from services.evaluator.judge.protocol import INVALID
+from lab.evaluator.judge.protocol import INVALID
 from tests.bench.corpus import body, pages, questions
 
 PAGES = 5

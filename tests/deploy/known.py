@@ -2,9 +2,9 @@
 
 from pydantic_settings import BaseSettings
 
+from lab.evaluator.settings import EvaluatorSettings
 from services.classifier.settings import ClassifierSettings
 from services.cli.settings import CliSettings
-from services.evaluator.settings import EvaluatorSettings
 from services.gateway.settings import GatewaySettings
 from services.generator.settings import GeneratorSettings
 from services.kg.settings import KgSettings

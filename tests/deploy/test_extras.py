@@ -105,6 +105,18 @@ def test_the_extras_bring_what_runs_encoders(module: str, extras: tuple[str, ...
             assert {canonicalize_name(name) for name in owners[package]} & brought, f"{extra} brings no {package}"
 
 
+def test_the_command_line_starts_where_there_is_no_lab() -> None:
+    assert "lab" not in third_party("services.cli.main")
+
+
+def test_only_the_images_of_jobs_hold_the_lab() -> None:
+    recipe = (ROOT / "services/Dockerfile").read_text()
+    assert "COPY lab" not in recipe
+    assert "in evaluator|trainer) cp -r /lab lab" in recipe
+    for job in ("evaluator", "trainer"):
+        assert (ROOT / "lab" / job / "__init__.py").is_file()
+
+
 @pytest.mark.parametrize("service", SMALL)
 def test_a_service_brings_no_torch(service: str) -> None:
     heavy = {"torch", "transformers", "sentence-transformers", "pandas", "matplotlib", "scikit-learn", "scipy"}

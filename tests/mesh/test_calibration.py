@@ -9,10 +9,10 @@ from typing import Any
 import httpx
 import pytest
 
+from lab.evaluator import calibrate as fitting
+from lab.evaluator.errors import BadRun
+from lab.evaluator.store import RunFolder
 from services.cli import calibrate, made_up
-from services.evaluator import calibrate as fitting
-from services.evaluator.errors import BadRun
-from services.evaluator.store import RunFolder
 from services.gateway import calibration, confidence
 from services.gateway.calibration import STAGE, digest_of
 from services.gateway.confidence import Confidence, Head

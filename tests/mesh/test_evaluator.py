@@ -9,11 +9,11 @@ from typing import Any
 import httpx
 import pytest
 
-from services.evaluator import runs
-from services.evaluator.errors import BadRun, MeshUnreachable
-from services.evaluator.report import files
-from services.evaluator.report.summary import Summary, summarize
-from services.evaluator.store import Prediction, RunFolder
+from lab.evaluator import runs
+from lab.evaluator.errors import BadRun, MeshUnreachable
+from lab.evaluator.report import files
+from lab.evaluator.report.summary import Summary, summarize
+from lab.evaluator.store import Prediction, RunFolder
 from tests.mesh.conftest import BAKERY, LIGHTHOUSE, Services
 
 pytestmark = pytest.mark.anyio

@@ -7,9 +7,9 @@ import httpx
 import pytest
 from asgi_lifespan import LifespanManager
 
-from services.cli.papers.collect import index
-from services.cli.papers.in_process import mesh_of
-from services.evaluator.papers.data import Text
+from lab.papers.collect import index
+from lab.papers.data import Text
+from lab.papers.in_process import mesh_of
 from services.gateway.settings import GatewaySettings
 from services.retriever.app import create_app
 from services.retriever.settings import RetrieverSettings

@@ -16,8 +16,8 @@ from services.cli.console import as_typed, err, fail, out, say, write
 from services.cli.progress import counting
 
 if TYPE_CHECKING:
-    from services.evaluator.papers.data import Benchmark
-    from services.evaluator.papers.report import Ablation
+    from lab.papers.data import Benchmark
+    from lab.papers.report import Ablation
     from services.gateway.mesh import Mesh
     from services.gateway.papers.candidates import Pool
     from services.gateway.settings import GatewaySettings
@@ -93,12 +93,11 @@ def _papers(
     to: Path | None,
 ) -> None:
     # matplotlib and the services take seconds to import, which no other command should wait for.
-    from services.cli.papers import ablation
-    from services.evaluator.errors import BadRun, BadSource, EvaluatorError, Unreachable
-    from services.evaluator.papers import data as reading
-    from services.evaluator.papers import report
-    from services.evaluator.settings import EvaluatorSettings
-    from services.evaluator.store import write_whole
+    from lab.evaluator.errors import BadRun, BadSource, EvaluatorError, Unreachable
+    from lab.evaluator.settings import EvaluatorSettings
+    from lab.evaluator.store import write_whole
+    from lab.papers import ablation, report
+    from lab.papers import data as reading
 
     try:
         with err.status("reading"):
@@ -138,7 +137,7 @@ def _papers(
 
 
 def _show(found: "Ablation") -> None:
-    from services.evaluator.papers import report
+    from lab.papers import report
 
     for table in report.tables(found):
         shown = Table(*table.head, title=table.title, caption=table.note)
@@ -152,7 +151,7 @@ def _show(found: "Ablation") -> None:
 async def _collect(
     benchmark: "Benchmark", folder: Path, collection: str, *, enhance: bool, concurrency: int
 ) -> tuple[dict[str, "Pool"], list[tuple[str, str]]]:
-    from services.cli.papers import collect
+    from lab.papers import collect
     from services.gateway.papers.enhance import Prompts
 
     prompts = Prompts.read()
@@ -190,7 +189,7 @@ async def _mesh(folder: Path, collection: str) -> AsyncIterator[tuple["Mesh", "G
 
     With the fingerprints of encoders by name, which only what runs in this process tells.
     """
-    from services.cli.papers.in_process import mesh_of
+    from lab.papers.in_process import mesh_of
     from services.gateway.settings import GatewaySettings
     from services.kit.precision import has_torch
     from services.kit.telemetry import configure_logging

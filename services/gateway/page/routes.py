@@ -13,8 +13,8 @@ from services.gateway.page.reports import ReportInfo, Reports, Root
 from services.gateway.settings import GatewaySettings
 
 READ = ["GET", "HEAD"]
-# Shipped with the evaluator as data, but not in container images.
-SHIPPED = ("evaluator", "reports")
+# Shipped as data, but not in container images.
+SHIPPED = ("gateway", "data", "reports")
 # Where `make eval` writes, below the folder that the gateway was started in.
 MEASURED = Path("out", "eval")
 # A report may be written again at any time.

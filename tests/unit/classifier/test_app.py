@@ -11,9 +11,9 @@ import pytest
 from asgi_lifespan import LifespanManager
 
 from services.classifier.app import create_app
+from services.classifier.examples import Example, read_questions
 from services.classifier.in_context import Demonstrations, InContext, by_logprob, by_vote, candidates
 from services.classifier.settings import ClassifierSettings
-from services.classifier.synthesise import Example, read_questions
 from services.classifier.taxonomy import HEADS
 from services.kit.client import ServiceClient, http_client
 from services.kit.llm import LLM, Completion, Sample

@@ -13,7 +13,7 @@ from services.cli.ask import PROBLEM, UNREACHABLE
 from services.cli.main import app
 from services.kit import client
 from tests.mesh.fakes import FakeGenerator
-from tests.unit.trainer.synthesise.reading.script import Script
+from tests.unit.lab.trainer.synthesise.reading.script import Script
 
 URL = "http://generator"
 

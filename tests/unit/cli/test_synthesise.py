@@ -17,9 +17,15 @@ import pytest
 import typer
 from typer.testing import CliRunner
 
-from services.cli.proving import executor, holds, proven
+from lab.evaluator.data import Skip, Source
+from lab.trainer import dataset, pairs
+from lab.trainer.proving import executor, holds, proven
+from lab.trainer.synthesise import answers, programs
+from lab.trainer.synthesise import questions as made_up_questions
+from lab.trainer.synthesise.programs.drawn import Drawn
+from lab.trainer.synthesise.reading import records
+from lab.trainer.synthesise.world import World
 from services.cli.synthesise import examples, questions, synthesise
-from services.evaluator.data import Skip, Source
 from services.gateway import prompts
 from services.gateway.evidence import Evidence
 from services.gateway.steps.generate import TAUGHT_PROMPT, chat
@@ -29,12 +35,6 @@ from services.kg.generate.ground import ground
 from services.kg.language.parse import parse
 from services.kg.language.tree import render
 from services.kg.outcome import Outcome
-from services.trainer import dataset, pairs
-from services.trainer.synthesise import answers, programs
-from services.trainer.synthesise import questions as made_up_questions
-from services.trainer.synthesise.programs.drawn import Drawn
-from services.trainer.synthesise.reading import records
-from services.trainer.synthesise.world import World
 
 app = typer.Typer()
 app.command()(synthesise)
@@ -130,7 +130,7 @@ def test_a_full_disk_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
     def full(descriptor: int) -> None:
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr("services.trainer.dataset.os.fsync", full)
+    monkeypatch.setattr("lab.trainer.dataset.os.fsync", full)
     result = run("--count", "5", "--out", str(tmp_path / "x.jsonl"))
     assert result.exit_code == 1
     assert not (tmp_path / "x.jsonl").exists()

@@ -11,23 +11,22 @@ import httpx
 import pytest
 from typer.testing import CliRunner
 
+from lab.evaluator.data import Source
+from lab.evaluator.store import AppendLog, Prediction, RunFolder, RunInfo
+from lab.trainer import dataset, labelling
+from lab.trainer.errors import BadLabels
+from lab.trainer.score import exact
+from lab.trainer.scorers import judged, scorer_of
 from proto.base import parse_query_time
-from services.cli import labels as labelling
 from services.cli import train
 from services.cli.ask import PROBLEM, USAGE
 from services.cli.main import app
-from services.cli.scorers import judged, scorer_of
-from services.evaluator.data import Source
-from services.evaluator.store import AppendLog, Prediction, RunFolder, RunInfo
 from services.gateway import prompts
 from services.gateway.evidence import Evidence
 from services.gateway.steps.generate import TAUGHT_PROMPT, chat
 from services.kit.client import ServiceClient, http_client
 from services.kit.llm import LLM
-from services.trainer import dataset
-from services.trainer.errors import BadLabels
-from services.trainer.score import exact
-from tests.unit.trainer.tiny import NAME, examples, save_data, save_model
+from tests.unit.lab.trainer.tiny import NAME, examples, save_data, save_model
 
 QUESTIONS: list[dict[str, Any]] = [
     {

@@ -1,0 +1,94 @@
+"""Labelled questions from files: CRAG's own records, FreshQA, and our own training set."""
+
+import bz2
+import csv
+import gzip
+import hashlib
+import json
+import re
+import unicodedata
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import IO, Any
+
+from services.classifier.examples import DataError, Example
+from services.classifier.taxonomy import HEADS
+
+# FreshQA's words for CRAG's degrees.
+FRESHQA = {"never-changing": "static", "slow-changing": "slow-changing", "fast-changing": "fast-changing"}
+
+
+def normal(question: str) -> str:
+    """A question's words alone, in lower case: two that are equal so are the same question."""
+    text = unicodedata.normalize("NFKC", question).lower().replace("\u2019", "'")
+    return " ".join(re.findall(r"[\w']+", text))
+
+
+def held_back(question: str) -> bool:
+    """Whether FreshQA's question is for evaluation only: half of them, by a hash of their words."""
+    return hashlib.sha256(normal(question).encode()).digest()[0] % 2 == 1
+
+
+def read(path: Path) -> list[Example]:
+    """All labelled questions of a .jsonl or .csv file, also compressed by gzip or bzip2, each its own group.
+
+    A record has CRAG's fields (`query`, `domain`, `question_type`, `static_or_dynamic`), FreshQA's (`question`,
+    `fact_type`, `false_premise`) or our own. A field that is missing leaves its head without a label.
+
+    Raises:
+        DataError: the file cannot be read, or a record has no question.
+    """
+    examples = []
+    try:
+        for number, record in enumerate(_records(path), 1):
+            examples.append(_example(record, f"{path.name}:{number}"))
+    except (OSError, EOFError, UnicodeDecodeError, csv.Error) as error:
+        raise DataError(f"{path}: {error}") from error
+    return examples
+
+
+def _records(path: Path) -> Iterator[Mapping[str, Any]]:
+    with _opened(path) as text:
+        if ".csv" in path.suffixes:
+            yield from csv.DictReader(text)
+            return
+        for number, line in enumerate(text, 1):
+            if not line.strip():
+                continue
+            try:
+                record = json.loads(line)
+            except ValueError as error:
+                raise DataError(f"{path.name}:{number}: not JSON") from error
+            if not isinstance(record, dict):
+                raise DataError(f"{path.name}:{number}: not an object")
+            yield record
+
+
+def _opened(path: Path) -> IO[str]:
+    if path.suffix == ".bz2":
+        return bz2.open(path, "rt", encoding="utf-8", newline="")
+    if path.suffix == ".gz":
+        return gzip.open(path, "rt", encoding="utf-8", newline="")
+    return path.open(encoding="utf-8", newline="")
+
+
+def _example(record: Mapping[str, Any], place: str) -> Example:
+    official = record.get("crag_official") or {}
+    question = str(record.get("query") or record.get("question") or "").strip()
+    if not question:
+        raise DataError(f"{place}: no `query` and no `question`")
+    if "fact_type" in record:
+        false = str(record.get("false_premise", "")).lower() in ("true", "1")
+        return Example(
+            question,
+            dynamism=FRESHQA.get(str(record["fact_type"]), ""),
+            question_type="false_premise" if false else "",
+            group=place,
+        )
+    labels = {
+        "domain": record.get("domain") or official.get("domain"),
+        "dynamism": record.get("static_or_dynamic") or record.get("dynamism") or official.get("static_or_dynamic"),
+        "question_type": record.get("question_type") or official.get("question_type"),
+    }
+    known = {head: label for head, label in labels.items() if label in HEADS[head]}
+    return Example(question, **known, group=str(record.get("group") or place))

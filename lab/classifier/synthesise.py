@@ -1,0 +1,192 @@
+"""The training set: questions written from templates and real entities, the same at every run.
+
+    python -m lab.classifier.synthesise [--check]
+
+`data/*.txt` hold sections `== name | domain | dynamism | question type | times`, then a template a line: `{company}` is
+drawn from `data/entities.txt` (`{company2}` is another one), `[a|b]` is one of the alternatives. A section is a group:
+its questions are paraphrases of each other, so training and validation never share one.
+"""
+
+import argparse
+import hashlib
+import json
+import random
+import re
+import sys
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+from services.classifier.examples import QUESTIONS, DataError, Example
+from services.classifier.taxonomy import HEADS
+
+DATA = Path(__file__).parent / "data"
+ENTITIES = DATA / "entities.txt"
+SEED = "cragmesh"
+# A template with many alternatives says more than one with none.
+MAX_TIMES = 7
+# Shares of questions that people type without a mark at the end, or with a slip of a finger.
+UNMARKED, MISTYPED, CONTRACTED, POLITE = 0.45, 0.06, 0.3, 0.04
+POLITENESS = ("please tell me, ", "i was wondering, ", "quick question: ", "hey, ", "hi, ", "just curious, ")
+TRIES = 4
+
+_ALTERNATIVES = re.compile(r"\[([^\[\]]*)\]")
+_SLOT = re.compile(r"\{([a-z_]+?)(\d?)\}")
+_CONTRACTIBLE = re.compile(r"^(what|who|when|where|how) is\b")
+
+
+@dataclass(frozen=True, slots=True)
+class Section:
+    name: str
+    labels: tuple[str, ...]
+    times: int
+    templates: tuple[str, ...]
+
+
+def read_entities(path: Path = ENTITIES) -> dict[str, tuple[str, ...]]:
+    """Names by kind.
+
+    Raises:
+        DataError: a kind has none.
+    """
+    kinds: dict[str, list[str]] = {}
+    for name, lines in _blocks(path):
+        kinds[name] = [entity.strip() for line in lines for entity in line.split(";") if entity.strip()]
+        if not kinds[name]:
+            raise DataError(f"{path.name}: no {name}")
+    return {kind: tuple(dict.fromkeys(names)) for kind, names in kinds.items()}
+
+
+def read_sections(folder: Path = DATA) -> list[Section]:
+    """All templates, in the order of the files' names.
+
+    Raises:
+        DataError: a section's head or a template's slot is not known.
+    """
+    kinds = read_entities(folder / ENTITIES.name)
+    sections = []
+    for path in sorted(folder.glob("*.txt")):
+        if path.name == ENTITIES.name:
+            continue
+        for head, lines in _blocks(path):
+            name, *labels, times = (part.strip() for part in head.split("|"))
+            if [label in known for label, known in zip(labels, HEADS.values(), strict=False)] != [True] * len(HEADS):
+                raise DataError(f"{path.name}: labels of {head!r}")
+            for line in lines:
+                if unknown := {slot for slot, _ in _SLOT.findall(line)} - kinds.keys():
+                    raise DataError(f"{path.name}: {line!r} asks for {', '.join(sorted(unknown))}")
+            sections.append(Section(f"{path.stem}/{name}", tuple(labels), int(times), tuple(lines)))
+    return sections
+
+
+def synthesise(folder: Path = DATA) -> list[Example]:
+    """The training set; equal templates and entities make equal questions, whatever else is in the files."""
+    kinds = read_entities(folder / ENTITIES.name)
+    seen: set[str] = set()
+    examples = []
+    for section in read_sections(folder):
+        domain, dynamism, question_type = section.labels
+        for template in section.templates:
+            rng = random.Random(f"{SEED}:{section.name}:{template}")  # noqa: S311 - repeatable, not secret
+            for question in _questions(template, section.times, kinds, rng):
+                if question not in seen:
+                    seen.add(question)
+                    examples.append(Example(question, domain, dynamism, question_type, section.name))
+    return examples
+
+
+def _questions(template: str, times: int, kinds: Mapping[str, Sequence[str]], rng: random.Random) -> Iterator[str]:
+    options = max([alternatives.count("|") + 1 for alternatives in _ALTERNATIVES.findall(template)], default=0)
+    slots = _SLOT.search(template) is not None
+    wanted = min(MAX_TIMES, (times if slots else 1) + options // 2)
+    made: set[str] = set()
+    for _ in range(wanted * TRIES):
+        plain = _fill(template, kinds, rng)
+        if plain in made:
+            continue
+        made.add(plain)
+        yield _typed(plain, rng)
+        if len(made) == wanted:
+            return
+
+
+def _fill(template: str, kinds: Mapping[str, Sequence[str]], rng: random.Random) -> str:
+    text = template
+    while match := _ALTERNATIVES.search(text):
+        text = text[: match.start()] + rng.choice(match[1].split("|")) + text[match.end() :]
+    chosen: dict[str, str] = {}
+
+    def draw(match: re.Match[str]) -> str:
+        slot, kind = match[0], match[1]
+        if slot not in chosen:
+            chosen[slot] = rng.choice([name for name in kinds[kind] if name not in chosen.values()])
+        return chosen[slot]
+
+    return " ".join(_SLOT.sub(draw, text).split())
+
+
+def _typed(question: str, rng: random.Random) -> str:
+    """As somebody types it: contracted, mistyped, with or without a question mark."""
+    if rng.random() < CONTRACTED:
+        question = _CONTRACTIBLE.sub(r"\1's", question)
+    if rng.random() < MISTYPED:
+        question = _mistyped(question, rng)
+    if rng.random() < POLITE:
+        question = rng.choice(POLITENESS) + question
+    return question if rng.random() < UNMARKED else f"{question}?"
+
+
+def _mistyped(question: str, rng: random.Random) -> str:
+    words = question.split()
+    long = [index for index, word in enumerate(words) if len(word) > 5 and word.isalpha()]
+    if not long:
+        return question
+    index = rng.choice(long)
+    word, at = words[index], rng.randrange(1, len(words[index]) - 2)
+    swapped = word[:at] + word[at + 1] + word[at] + word[at + 2 :]
+    dropped = word[:at] + word[at + 1 :]
+    words[index] = rng.choice((swapped, dropped))
+    return " ".join(words)
+
+
+def _blocks(path: Path) -> Iterator[tuple[str, list[str]]]:
+    head, lines = "", list[str]()
+    for line in path.read_text("utf-8").splitlines():
+        if line.startswith("== "):
+            if head:
+                yield head, lines
+            head, lines = line.removeprefix("== ").strip(), []
+        elif line.strip():
+            lines.append(line.strip())
+    if head:
+        yield head, lines
+
+
+def render(examples: Sequence[Example]) -> str:
+    """The file's text: one JSON object a line."""
+    return "".join(json.dumps(asdict(example), ensure_ascii=False) + "\n" for example in examples)
+
+
+def digest(examples: Sequence[Example]) -> str:
+    """SHA-256 of the examples, for the model card."""
+    return hashlib.sha256(render(examples).encode()).hexdigest()
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--check", action="store_true", help="write nothing; say whether the file is what is made")
+    args = parser.parse_args()
+    examples = synthesise()
+    text = render(examples)
+    for head in HEADS:
+        print(head, dict(Counter(example.label(head) for example in examples)))
+    print(f"{len(examples)} questions in {len({example.group for example in examples})} groups")
+    if not args.check:
+        QUESTIONS.write_text(text, "utf-8")
+    elif not QUESTIONS.is_file() or QUESTIONS.read_text("utf-8") != text:
+        sys.exit(f"{QUESTIONS} is not what the templates make: run python -m lab.classifier.synthesise")
+
+
+if __name__ == "__main__":
+    main()

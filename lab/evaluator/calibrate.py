@@ -1,0 +1,412 @@
+"""Fits the gateway's confidence on judged runs, and says what it earns on questions that it was not fitted on.
+
+Two logistic regressions over the signals of `services/gateway/confidence.py`, written as the JSON that it reads: that
+an answer is right, and that a question is invalid. Thresholds, one for each caution, maximise the share right less what
+the share wrong costs, on predictions for held-out folds, never on the fit. Signals that cost a call to the generator
+are kept only where they earn their price.
+"""
+
+import zlib
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass, replace
+from itertools import combinations
+from pathlib import Path
+from typing import Any
+
+import matplotlib
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.linear_model import LogisticRegressionCV
+from sklearn.model_selection import StratifiedGroupKFold, StratifiedKFold
+from threadpoolctl import threadpool_limits
+
+from lab.evaluator.judge.verdict import WEIGHTS, Outcome
+from lab.evaluator.score import Difference, difference
+from lab.evaluator.store import Judgement, Prediction
+from services.gateway.confidence import SIGNALS
+from services.kit.caution import COSTS, Caution, line
+
+matplotlib.use("Agg")
+
+FOLDS = 5
+SEED = 0
+# Fewer answers than these say nothing about a head; of invalid questions fewer are had.
+MIN_ANSWERS = 30
+MIN_INVALID = 10
+GAINS: dict[str, int] = {str(outcome): gain for outcome, gain in WEIGHTS.items()}
+OUTCOMES: dict[int, Outcome] = {gain: outcome for outcome, gain in WEIGHTS.items()}
+# Fewer right answers than these, or fewer wrong ones, say that most are the other and not which.
+MIN_OF_A_KIND = 2 * FOLDS
+BINS = 8
+# Signals by the call that brings them. A call must earn a point in a hundred questions, on held-out folds.
+COSTLY = {"samples": ("agreement", "abstain", "invalid"), "check": ("check",), "memory": ("sources",)}
+PRICE = 0.01
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+
+
+class TooLittle(ValueError):
+    """A run has too few answers with signals to fit anything on."""
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """Questions with the signals of what the model said to them.
+
+    Attributes:
+        names: the signals.
+        signals: shape (questions, signals).
+        answered: 1 where the model gave an answer, 0 where it abstained or called the question invalid.
+        called: 1 where the model called the question invalid.
+        right: 1 where the answer is right.
+        invalid: 1 where "invalid question" would be right.
+        ids: the questions.
+        domains: their domains.
+        settled: 1 or -1 for a reply that came without signals, by a rule or for want of time, and was right or wrong:
+            no head has a say in it, and it counts all the same. Its signals are averages.
+        weighed: whether a reply has signals.
+    """
+
+    names: tuple[str, ...]
+    signals: Floats
+    answered: Ints
+    called: Ints
+    right: Ints
+    invalid: Ints
+    ids: tuple[str, ...]
+    domains: tuple[str, ...]
+    settled: Ints
+    weighed: NDArray[np.bool_]
+
+    def only(self, rows: NDArray[np.bool_]) -> "Table":
+        """The questions where `rows` is true."""
+        return Table(
+            self.names,
+            self.signals[rows],
+            self.answered[rows],
+            self.called[rows],
+            self.right[rows],
+            self.invalid[rows],
+            tuple(one for one, keep in zip(self.ids, rows, strict=True) if keep),
+            tuple(one for one, keep in zip(self.domains, rows, strict=True) if keep),
+            self.settled[rows],
+            self.weighed[rows],
+        )
+
+    def without(self, names: Collection[str]) -> "Table":
+        """The table without some signals."""
+        return self.of_signals([name for name in self.names if name not in names])
+
+    def of_signals(self, names: Collection[str]) -> "Table":
+        """The table with some of its signals only."""
+        kept = [at for at, name in enumerate(self.names) if name in names]
+        return replace(self, names=tuple(self.names[at] for at in kept), signals=self.signals[:, kept])
+
+
+@dataclass(frozen=True, slots=True)
+class Earned:
+    """What a confidence earns: the share right less what wrong ones cost (at 1 the CRAG score), and the shares."""
+
+    score: float
+    right: float
+    wrong: float
+    ungated: float
+
+
+def table(judged: Sequence[tuple[Prediction, Judgement]]) -> Table:
+    """The questions of runs, each of which must have answered whatever it could (`eval run --every-answer`).
+
+    A signal that a reply lacks, because it was not asked for, counts as average, as it does in the gateway.
+
+    Raises:
+        TooLittle: there are hardly any.
+    """
+    lines = [line for line, _ in judged]
+    weighed = np.array([bool(line.signals) for line in lines], bool)
+    answered = np.array([int(line.kind == "answer" and bool(line.signals)) for line in lines])
+    if answered.sum() < MIN_ANSWERS:
+        raise TooLittle(f"{answered.sum()} answers with signals; {MIN_ANSWERS} are needed")
+    # A run of another version may have signals that are none any more.
+    names = tuple(sorted(SIGNALS.keys() & set().union(*(line.signals for line in lines))))
+    gains = np.array([GAINS[judgement.outcome] for _, judgement in judged])
+    signals = np.array([[line.signals.get(name, np.nan) for name in names] for line in lines])
+    return Table(
+        names,
+        np.where(np.isnan(signals), np.nanmean(signals, axis=0), signals),
+        answered,
+        np.array([int(line.kind == "invalid_question" and bool(line.signals)) for line in lines]),
+        (gains > 0) * answered,
+        np.array([int(line.label_kind == "invalid") for line in lines]),
+        tuple(line.id for line in lines),
+        tuple(line.domain for line in lines),
+        gains * ~weighed,
+        weighed,
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Fitted:
+    """Both heads as JSON, and what they give for questions of held-out folds; shapes (questions,)."""
+
+    answer: dict[str, Any]
+    invalid: dict[str, Any] | None
+    right: Floats
+    false: Floats
+
+
+def fit(data: Table) -> Fitted:
+    """Heads of the cheapest set of signals that earns as much as any, within the price of the calls it saves.
+
+    What earns is told by the score at a cost of 1.
+    """
+    best: tuple[float, Fitted] | None = None
+    for left_out in _cheapest_first(data):
+        # Thousands of small products: threads would cost more than they compute.
+        with threadpool_limits(1):
+            fitted = fit_all(data.without(left_out))
+        calls = sum(not set(names) <= set(left_out) for names in COSTLY.values() if set(names) <= set(data.names))
+        worth = earned(fitted, data, fitted.right, fitted.false).score - PRICE * calls
+        if best is None or worth > best[0]:
+            best = worth, fitted
+    assert best is not None  # noqa: S101 - there is always the table as it is
+    return best[1]
+
+
+def _cheapest_first(data: Table) -> Iterator[tuple[str, ...]]:
+    """Which signals to leave out."""
+    there = [names for names in COSTLY.values() if set(names) <= set(data.names)]
+    for calls in range(len(there), -1, -1):
+        for left_out in combinations(there, calls):
+            yield tuple(name for names in left_out for name in names)
+
+
+def fit_all(data: Table) -> Fitted:
+    """Heads of all signals of the table, whatever they cost."""
+    answered = data.answered == 1
+    ids = np.array(data.ids)
+    head, held_out = _head(data.names, data.signals[answered], data.right[answered], ids[answered])
+    right = np.zeros(len(data.ids))
+    right[answered] = held_out
+    false = np.zeros(len(data.ids))
+    if data.invalid[data.weighed].sum() < MIN_INVALID:
+        return Fitted(head, None, right, false)
+    invalid, held_out = _head(data.names, data.signals[data.weighed], data.invalid[data.weighed], ids[data.weighed])
+    false[data.weighed] = held_out
+    return Fitted(head, invalid, right, false)
+
+
+def _head(names: Sequence[str], signals: Floats, truth: Ints, ids: NDArray[np.str_]) -> tuple[dict[str, Any], Floats]:
+    """A head, and the probabilities of held-out folds that its thresholds were chosen on.
+
+    A question that several generators answered is in one fold with all its answers.
+    """
+    held_out = np.zeros(len(truth))
+    if min(truth.sum(), len(truth) - truth.sum()) < MIN_OF_A_KIND:
+        # Nothing tells so few from the rest: every one is as likely as all are.
+        head = _constant(truth)
+        head["thresholds"] = {caution: round(line(cost), 4) for caution, cost in COSTS.items()}
+        return head, probabilities(head, signals, names)
+    groups = None if len(set(ids)) == len(ids) else ids
+    folds = StratifiedKFold if groups is None else StratifiedGroupKFold
+    for train, test in folds(FOLDS, shuffle=True, random_state=SEED).split(signals, truth, groups):
+        held_out[test] = probabilities(_regress(names, signals[train], truth[train]), signals[test], names)
+    head = _regress(names, signals, truth)
+    head["thresholds"] = best_thresholds(held_out, truth)
+    return head, held_out
+
+
+def outcomes(fitted: Fitted, data: Table, right: Floats, false: Floats, caution: Caution = "balanced") -> list[Outcome]:
+    """What the gateway would reach with these probabilities and the heads' thresholds, question by question.
+
+    Args:
+        right: that each question's answer is right.
+        false: that each question is invalid.
+    """
+    given = (data.answered == 1) & (right >= fitted.answer["thresholds"][caution])
+    called = np.zeros(len(right), bool)
+    if fitted.invalid is not None:
+        called = data.weighed & (false >= fitted.invalid["thresholds"][caution]) & (false >= right)
+    gains = np.where(called, 2 * data.invalid - 1, np.where(given, 2 * data.right - 1, data.settled))
+    return [OUTCOMES[int(gain)] for gain in gains]
+
+
+def earned(fitted: Fitted, data: Table, right: Floats, false: Floats, caution: Caution = "balanced") -> Earned:
+    """What `outcomes` earn in all, at the cost that the caution stands for."""
+    reached = outcomes(fitted, data, right, false, caution)
+    asked = max(1, len(reached))
+    good, bad = reached.count("right") / asked, reached.count("wrong") / asked
+    rights = data.right.sum() + (data.settled > 0).sum() + data.invalid @ data.called
+    wrongs = (data.answered - data.right).sum() + (data.settled < 0).sum() + (1 - data.invalid) @ data.called
+    cost = COSTS[caution]
+    return Earned(good - cost * bad, good, bad, float(rights - cost * wrongs) / asked)
+
+
+def unseen(fitted: Fitted, data: Table) -> tuple[Floats, Floats]:
+    """The probabilities, right and invalid, that heads give for questions that they were not fitted on."""
+    right = probabilities(fitted.answer, data.signals, data.names) * data.answered
+    if fitted.invalid is None:
+        return right, np.zeros(len(data.ids))
+    return right, probabilities(fitted.invalid, data.signals, data.names)
+
+
+def apply(fitted: Fitted, data: Table, caution: Caution = "balanced") -> Earned:
+    """What heads earn on a table that they were not fitted on."""
+    return earned(fitted, data, *unseen(fitted, data), caution)
+
+
+def _regress(names: Sequence[str], signals: Floats, right: Ints) -> dict[str, Any]:
+    means, scales = signals.mean(axis=0), signals.std(axis=0)
+    kept = scales > 1e-9
+    if not kept.any():
+        return _constant(right)
+    scaled = (signals[:, kept] - means[kept]) / scales[kept]
+    model = LogisticRegressionCV(
+        Cs=np.logspace(-3, 1, 9),
+        cv=FOLDS,
+        scoring="neg_log_loss",
+        max_iter=2_000,
+        l1_ratios=(0.0,),
+        use_legacy_attributes=False,
+    ).fit(scaled, right)
+    return {
+        "names": [name for name, keep in zip(names, kept, strict=True) if keep],
+        "means": [round(float(value), 6) for value in means[kept]],
+        "scales": [round(float(value), 6) for value in scales[kept]],
+        "weights": [round(float(value), 6) for value in np.ravel(model.coef_)],
+        "intercept": round(float(np.ravel(model.intercept_)[0]), 6),
+    }
+
+
+def _constant(right: Ints) -> dict[str, Any]:
+    """A head without signals: the share that is right, one right and one wrong more than were seen."""
+    odds = (right.sum() + 1) / (len(right) - right.sum() + 1)
+    return {"names": [], "means": [], "scales": [], "weights": [], "intercept": round(float(np.log(odds)), 6)}
+
+
+def probabilities(head: dict[str, Any], signals: Floats, names: Sequence[str]) -> Floats:
+    """What a head gives for signals whose columns have these names; a signal that there is not counts as average."""
+    if not head["names"]:
+        return np.full(len(signals), 1 / (1 + np.exp(-head["intercept"])))
+    columns = dict(zip(names, signals.T, strict=True))
+    chosen = [
+        columns.get(name, np.full(len(signals), mean)) for name, mean in zip(head["names"], head["means"], strict=True)
+    ]
+    scaled = (np.column_stack(chosen) - np.array(head["means"])) / np.array(head["scales"])
+    result: Floats = 1 / (1 + np.exp(-(scaled @ np.array(head["weights"]) + head["intercept"])))
+    return result
+
+
+def best_threshold(probability: Floats, right: Ints, cost: float = 1.0) -> float:
+    """The least probability whose replies together earn most: right ones count 1, wrong ones take the cost.
+
+    In theory that is cost / (1 + cost). Another line is drawn only where it earns a standard error more than that: the
+    best of many lines is partly luck.
+    """
+    usual_line = line(cost)
+    order = np.argsort(-probability, kind="stable")
+    earned_so_far = np.cumsum(np.where(right[order] == 1, 1.0, -cost))
+    best = int(np.argmax(earned_so_far))
+    if earned_so_far[best] <= 0:
+        return 1.0
+    at_usual = int((probability >= usual_line).sum())
+    usual = float(earned_so_far[at_usual - 1]) if at_usual else 0.0
+    between = abs(best + 1 - at_usual)
+    # What a reply at the usual line earns has this variance: the cost.
+    if earned_so_far[best] - usual <= (cost * between) ** 0.5:
+        return round(usual_line, 4)
+    following = probability[order[best + 1]] if best + 1 < len(order) else 0.0
+    return round(float((probability[order[best]] + following) / 2), 4)
+
+
+def best_thresholds(probability: Floats, right: Ints) -> dict[str, float]:
+    """The best threshold of each caution; a dearer wrong answer never has the lower one."""
+    lines: dict[str, float] = {}
+    for caution, cost in sorted(COSTS.items(), key=lambda item: item[1]):
+        lines[caution] = max([best_threshold(probability, right, cost), *lines.values()])
+    return lines
+
+
+@dataclass(frozen=True, slots=True)
+class Half:
+    """Heads of one half of the questions, and what they earn and reach on the other."""
+
+    fitted: Fitted
+    earned: Earned
+    outcomes: dict[str, Outcome]
+
+
+def halves(data: Table) -> tuple[Half, Half]:
+    """Fitted on one half of the questions, reported on the other, both ways; halves by a hash of the question's id."""
+    side = sides(data)
+    first, second = data.only(side == 0), data.only(side == 1)
+    return _half(first, second), _half(second, first)
+
+
+def sides(data: Table) -> Ints:
+    """The half, 0 or 1, that each question is in."""
+    return np.array([zlib.crc32(one.encode()) % 2 for one in data.ids])
+
+
+def _half(own: Table, other: Table) -> Half:
+    fitted = fit(own)
+    probable = unseen(fitted, other)
+    reached = outcomes(fitted, other, *probable)
+    return Half(fitted, earned(fitted, other, *probable), dict(zip(other.ids, reached, strict=True)))
+
+
+def beside(both: tuple[Half, Half], judged: Sequence[tuple[Prediction, Judgement]]) -> Difference:
+    """What the halves reach less what another run reached, on the questions that both have.
+
+    Raises:
+        TooLittle: they have none in common.
+    """
+    ours = both[0].outcomes | both[1].outcomes
+    theirs = {line.id: judgement.outcome for line, judgement in judged if line.id in ours}
+    if not theirs:
+        raise TooLittle("no question of the other run is among these")
+    return difference(list(theirs.values()), [ours[one] for one in theirs])
+
+
+def draw(fitted: Fitted, data: Table, folder: Path) -> None:
+    """Pictures of the held-out folds.
+
+    `calibration.png`: how often answers of a probability are right, in all and by domain; `risk_coverage.png`: what
+    abstaining earns, and what a confidence that knew all would.
+    """
+    from matplotlib import pyplot
+
+    folder.mkdir(parents=True, exist_ok=True)
+    answered = data.answered == 1
+    probability, right = fitted.right[answered], data.right[answered]
+    domains = np.array(data.domains)[answered]
+    named = [name for name in sorted(set(domains)) if (domains == name).sum() >= MIN_ANSWERS]
+    figure, axes = pyplot.subplots(1, 1 + len(named), figsize=(3.2 * (1 + len(named)), 3.4), squeeze=False)
+    for axis, name in zip(axes[0], ["all", *named], strict=True):
+        chosen = np.ones(len(right), bool) if name == "all" else domains == name
+        _reliability(axis, probability[chosen], right[chosen])
+        axis.set_title(f"{name}, n = {int(chosen.sum())}")
+    axes[0][0].set(ylabel="share right")
+    figure.savefig(folder / "calibration.png", dpi=110, bbox_inches="tight")
+    figure, axis = pyplot.subplots(figsize=(6, 4))
+    asked = len(data.ids)
+    for label, order in (("fitted", np.argsort(-probability)), ("oracle", np.argsort(-right))):
+        axis.plot(np.arange(1, len(order) + 1) / asked, np.cumsum(2 * right[order] - 1) / asked, label=label)
+    axis.axhline(0, color="grey", linewidth=1)
+    axis.legend()
+    axis.set(xlabel="share of questions answered, surest first", ylabel="CRAG score")
+    figure.savefig(folder / "risk_coverage.png", dpi=110, bbox_inches="tight")
+    pyplot.close("all")
+
+
+def _reliability(axis: Any, probability: Floats, right: Ints) -> None:
+    edges = np.quantile(probability, np.linspace(0, 1, BINS + 1))
+    places = np.clip(np.searchsorted(edges, probability, side="right") - 1, 0, BINS - 1)
+    filled = [place for place in range(BINS) if (places == place).any()]
+    axis.plot([0, 1], [0, 1], color="grey", linewidth=1)
+    axis.plot(
+        [probability[places == place].mean() for place in filled],
+        [right[places == place].mean() for place in filled],
+        "o-",
+    )
+    axis.set(xlabel="probability, held-out folds", xlim=(0, 1), ylim=(0, 1))

@@ -1,0 +1,345 @@
+"""Questions from files, one at a time: CRAG records, questions with given contexts, plain JSONL.
+
+Files are read as streams, compressed or not, whatever their names say: gzip, bzip2, a tar of either, and a tar cut into
+`.part1`, `.part2` ... Memory is bounded by one record. A line that cannot be used is named and skipped.
+"""
+
+import bz2
+import gzip
+import hashlib
+import heapq
+import io
+import json
+import re
+import tarfile
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO, Any, cast
+
+from lab.evaluator.errors import BadSource
+from lab.evaluator.judge.protocol import INVALID, UNKNOWN, label_kind_of
+from proto.base import MAX_PAGES, MAX_PASSAGE_CHARS
+
+# What the gateway takes in one body by default; a longer line is not read into memory.
+MAX_RECORD_BYTES = 64 * 1024 * 1024
+BUFFER_BYTES = 1024 * 1024
+# Files up to this size are read once beforehand to count their questions.
+COUNTABLE_BYTES = 64 * 1024 * 1024
+
+_PART = re.compile(r"^(?P<stem>.+)\.part[-_.]?(?P<index>\w+)$")
+_LINES = re.compile(r"\.jsonl?(?:\.(?:gz|bz2))?$")
+
+
+@dataclass(frozen=True, slots=True)
+class Item:
+    """A question, what is posted for it, and what is known about it.
+
+    `body` holds `query`, `query_time`, either `evidence` (contexts given) or `search_results`, and `collection`.
+    `dynamism` is CRAG's `static_or_dynamic`. `place` is file and line.
+    """
+
+    id: str
+    query: str
+    gold: tuple[str, ...]
+    label_kind: str
+    body: dict[str, Any]
+    place: str
+    query_time: str = ""
+    domain: str = ""
+    question_type: str = ""
+    dynamism: str = ""
+    popularity: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Skip:
+    """A line that was not used, and why."""
+
+    place: str
+    why: str
+
+
+OnSkip = Callable[[Skip], None]
+
+
+class _Unusable(Exception):
+    """Why a line is no question."""
+
+
+class Source:
+    """One or more question files.
+
+    Args:
+        paths: the files, in the order of reading. Of a divided file any part stands for all of them.
+        on_skip: told of every line that is not used.
+        timed_only: leave out questions without a `query_time`.
+
+    Raises:
+        BadSource: a file does not exist.
+    """
+
+    def __init__(self, paths: Sequence[Path], *, on_skip: OnSkip = lambda _: None, timed_only: bool = False) -> None:
+        self.paths = list(paths)
+        self.on_skip = on_skip
+        self.timed_only = timed_only
+        self._files = [parts_of(path) for path in self.paths]
+        self.size = sum(_size(part) for parts in self._files for part in parts)
+        self._done = 0
+        self._reading: _Parts | None = None
+
+    @property
+    def position(self) -> int:
+        """Bytes read so far, as they lie on disk."""
+        return self._done + (self._reading.read_bytes if self._reading else 0)
+
+    def fingerprint(self) -> list[str]:
+        """Names and sizes of the files: what must be the same when a run goes on."""
+        return [f"{path.name}:{sum(map(_size, parts))}" for path, parts in zip(self.paths, self._files, strict=True)]
+
+    def countable(self) -> bool:
+        return self.size <= COUNTABLE_BYTES
+
+    def items(self) -> Iterator[Item]:
+        """The questions, in order; a repeated id gets a suffix.
+
+        Raises:
+            BadSource: a file cannot be read, or ends in the middle.
+        """
+        self._done = 0
+        seen: Counter[str] = Counter()
+        for path, parts in zip(self.paths, self._files, strict=True):
+            last = ""
+            try:
+                with _Parts(parts) as raw:
+                    self._reading = raw
+                    for place, line in _lines(raw, path.name, self.on_skip):
+                        last = place
+                        item = self._item(line, place)
+                        if item is None:
+                            continue
+                        seen[item.id] += 1
+                        yield item if seen[item.id] == 1 else _renamed(item, seen[item.id])
+            except (OSError, EOFError, tarfile.TarError) as error:
+                where = f", after {last}" if last else ""
+                raise BadSource(f"{path}: {getattr(error, 'strerror', None) or error}{where}") from error
+            self._reading = None
+            self._done += sum(map(_size, parts))
+
+    def _item(self, line: bytes, place: str) -> Item | None:
+        try:
+            item = parse(line, place)
+        except _Unusable as error:
+            self.on_skip(Skip(place, str(error)))
+            return None
+        return None if self.timed_only and not item.query_time else item
+
+
+def chosen(source: Source, count: int, seed: int) -> frozenset[str]:
+    """Ids of a random sample, the same for a seed whatever the order; a smaller sample lies within a larger one."""
+    ids = (item.id for item in source.items())
+    ranked = ((hashlib.sha256(f"{seed}:{name}".encode()).digest(), name) for name in ids)
+    return frozenset(name for _, name in heapq.nsmallest(count, ranked))
+
+
+def parse(line: bytes, place: str) -> Item:
+    """A question from one line of JSON.
+
+    Raises:
+        _Unusable: it is none; the message says why.
+    """
+    try:
+        record = json.loads(line)
+    except (ValueError, RecursionError) as error:
+        raise _Unusable(f"not JSON: {error}") from None
+    if not isinstance(record, dict):
+        raise _Unusable("not a JSON object")
+    query = _text(record, "query", "question", "input")
+    if not query:
+        raise _Unusable("no query")
+    gold = _gold(record)
+    kind = str(record.get("label_kind") or "")
+    if not gold and kind in ("idk", "invalid"):
+        gold = (UNKNOWN if kind == "idk" else INVALID,)
+    if not gold:
+        raise _Unusable("no answer to judge by")
+    query_time = _text(record, "query_time")
+    return Item(
+        id=_text(record, "interaction_id", "id", "_id") or _name(query, query_time, gold),
+        query=query,
+        gold=gold,
+        label_kind=kind if kind in ("answer", "idk", "invalid") else label_kind_of(gold[0]),
+        body=_body(record, query, query_time),
+        place=place,
+        query_time=query_time,
+        domain=_text(record, "domain"),
+        question_type=_text(record, "question_type"),
+        dynamism=_text(record, "static_or_dynamic", "dynamism", "fact_type"),
+        popularity=_text(record, "popularity"),
+    )
+
+
+def _body(record: dict[str, Any], query: str, query_time: str) -> dict[str, Any]:
+    body: dict[str, Any] = {"query": query}
+    if query_time:
+        body["query_time"] = query_time
+    contexts = record.get("contexts")
+    if isinstance(contexts, list):
+        body["evidence"] = _passages(contexts)
+    elif record.get("search_results"):
+        body["search_results"] = record["search_results"]
+    if collection := _text(record, "collection"):
+        body["collection"] = collection
+    return body
+
+
+def _passages(contexts: list[Any]) -> list[str]:
+    texts = [
+        item if isinstance(item, str) else str(item.get("text", ""))
+        for item in contexts
+        if isinstance(item, (str, dict))
+    ]
+    pieces = [
+        text[start : start + MAX_PASSAGE_CHARS] for text in texts for start in range(0, len(text), MAX_PASSAGE_CHARS)
+    ]
+    return [piece for piece in pieces if piece.strip()][:MAX_PAGES]
+
+
+def _gold(record: dict[str, Any]) -> tuple[str, ...]:
+    """The answer and its alternatives; CRAG writes the latter as a list, or as the JSON of one."""
+    found: list[Any] = [record[key] for key in ("label", "answer", "gold") if record.get(key) not in (None, "", [])][:1]
+    for key in ("answers", "alternative_answers", "alt_ans", "alternatives"):
+        more = record.get(key)
+        if isinstance(more, str):
+            try:
+                more = json.loads(more)
+            except ValueError:
+                more = [more]
+        found += more if isinstance(more, list) else []
+    flat = [part for item in found for part in (item if isinstance(item, list) else [item])]
+    texts = (str(item).strip() for item in flat if isinstance(item, (str, int, float)) and not isinstance(item, bool))
+    return tuple(dict.fromkeys(text for text in texts if text))
+
+
+def _text(record: dict[str, Any], *keys: str) -> str:
+    for key in keys:
+        value = record.get(key)
+        if isinstance(value, str) and value.strip():
+            return value.strip()
+        if isinstance(value, int) and not isinstance(value, bool):
+            return str(value)
+    return ""
+
+
+def _name(query: str, query_time: str, gold: tuple[str, ...]) -> str:
+    return hashlib.sha256(json.dumps([query, query_time, gold]).encode()).hexdigest()[:16]
+
+
+def _renamed(item: Item, time: int) -> Item:
+    return Item(
+        id=f"{item.id}#{time}",
+        query=item.query,
+        gold=item.gold,
+        label_kind=item.label_kind,
+        body=item.body,
+        place=item.place,
+        query_time=item.query_time,
+        domain=item.domain,
+        question_type=item.question_type,
+        dynamism=item.dynamism,
+        popularity=item.popularity,
+    )
+
+
+def parts_of(path: Path) -> list[Path]:
+    """The file, or all parts of a divided one in their order.
+
+    Raises:
+        BadSource: there is no such file.
+    """
+    if not path.is_file():
+        raise BadSource(f"{path}: no such file")
+    match = _PART.match(path.name)
+    if not match:
+        return [path]
+    siblings = [
+        (_natural(other["index"]), sibling)
+        for sibling in path.parent.iterdir()
+        if (other := _PART.match(sibling.name)) and other["stem"] == match["stem"]
+    ]
+    return [sibling for _, sibling in sorted(siblings)]
+
+
+def _natural(index: str) -> tuple[int, str]:
+    return (int(index), "") if index.isdigit() else (0, index)
+
+
+def _size(path: Path) -> int:
+    return path.stat().st_size
+
+
+class _Parts(io.RawIOBase):
+    """Files read one after the other, as one."""
+
+    def __init__(self, paths: Sequence[Path]) -> None:
+        self._rest = list(paths)
+        self._file: IO[bytes] | None = None
+        self.read_bytes = 0
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        while True:
+            if self._file is None:
+                if not self._rest:
+                    return 0
+                self._file = self._rest.pop(0).open("rb", buffering=0)
+            count = cast(io.FileIO, self._file).readinto(buffer) or 0
+            if count:
+                self.read_bytes += count
+                return count
+            self._file.close()
+            self._file = None
+
+    def close(self) -> None:
+        if self._file is not None:
+            self._file.close()
+        super().close()
+
+
+def _lines(raw: io.RawIOBase, name: str, on_skip: OnSkip) -> Iterator[tuple[str, bytes]]:
+    stream = _decompressed(io.BufferedReader(raw, BUFFER_BYTES))
+    head = stream.peek(512)[:512]
+    if head[257:262] != b"ustar":
+        yield from _numbered(stream, name, on_skip)
+        return
+    with tarfile.open(fileobj=stream, mode="r|") as archive:
+        for member in archive:
+            content = archive.extractfile(member) if member.isfile() and _LINES.search(member.name) else None
+            if content is not None:
+                inner = _decompressed(io.BufferedReader(cast(io.RawIOBase, content), BUFFER_BYTES))
+                yield from _numbered(inner, f"{name}/{member.name}", on_skip)
+
+
+def _decompressed(stream: io.BufferedReader) -> io.BufferedReader:
+    magic = stream.peek(3)[:3]
+    if magic == b"BZh":
+        return io.BufferedReader(cast(io.RawIOBase, bz2.open(stream, "rb")), BUFFER_BYTES)
+    if magic[:2] == b"\x1f\x8b":
+        return io.BufferedReader(cast(io.RawIOBase, gzip.open(stream, "rb")), BUFFER_BYTES)
+    return stream
+
+
+def _numbered(stream: io.BufferedReader, name: str, on_skip: OnSkip) -> Iterator[tuple[str, bytes]]:
+    number = 0
+    while line := stream.readline(MAX_RECORD_BYTES + 1):
+        number += 1
+        place = f"{name}:{number}"
+        if len(line) > MAX_RECORD_BYTES:
+            while line and not line.endswith(b"\n"):
+                line = stream.readline(BUFFER_BYTES)
+            on_skip(Skip(place, f"longer than {MAX_RECORD_BYTES // 2**20} MiB"))
+        elif line.strip():
+            yield place, line.removeprefix(b"\xef\xbb\xbf")

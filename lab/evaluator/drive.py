@@ -1,0 +1,200 @@
+"""Asks a running mesh all questions of a source, a few at a time, and writes each answer as it comes."""
+
+import asyncio
+import json
+import math
+import re
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+
+from lab.evaluator.data import Item
+from lab.evaluator.errors import EvaluatorError
+from lab.evaluator.judge import rules
+from lab.evaluator.judge.verdict import WEIGHTS, Case, Outcome
+from lab.evaluator.mesh import MeshClient, NoAnswer
+from lab.evaluator.store import AppendLog, Prediction
+from lab.evaluator.tokens import TokenCutter
+from proto.answer import AnswerResponse
+
+_WORD = re.compile(r"\w+")
+
+
+@dataclass(slots=True)
+class Progress:
+    """How far a run is; outcomes are those of the judge `rules`, which takes no time."""
+
+    earlier: int = 0
+    asked: int = 0
+    failed: int = 0
+    out_of_time: bool = False
+    outcomes: dict[Outcome, int] = field(default_factory=lambda: {"right": 0, "missing": 0, "wrong": 0})
+
+    @property
+    def done(self) -> int:
+        return self.earlier + self.asked
+
+    @property
+    def score(self) -> float:
+        """CRAG's score so far, of all questions that are done."""
+        judged = sum(self.outcomes.values())
+        return sum(WEIGHTS[outcome] * count for outcome, count in self.outcomes.items()) / judged if judged else 0.0
+
+    def count(self, prediction: Prediction) -> None:
+        self.outcomes[rules.judge(case_of(prediction)).outcome] += 1
+
+
+OnProgress = Callable[[Progress], None]
+
+
+def case_of(prediction: Prediction) -> Case:
+    """What a judge gets to see of a prediction."""
+    return Case(prediction.query, prediction.gold, prediction.prediction, prediction.label_kind)
+
+
+@dataclass(frozen=True, slots=True)
+class Asking:
+    """How the questions are asked.
+
+    Args:
+        strategy: a name from `GET /strategies`.
+        budget_s: seconds that each answer may take.
+        concurrency: questions in flight at once.
+        every_answer: whether answers are given whatever their probability, with all their signals.
+        until: the monotonic time after which no further question is asked.
+    """
+
+    strategy: str
+    budget_s: float
+    concurrency: int
+    every_answer: bool = False
+    until: float = math.inf
+
+
+async def drive(
+    items: Iterator[Item],
+    log: AppendLog,
+    mesh: MeshClient,
+    cutter: TokenCutter,
+    asking: Asking,
+    progress: Progress,
+    on_progress: OnProgress = lambda _: None,
+) -> None:
+    """Ask every item and write its line.
+
+    Raises:
+        EvaluatorError: why it ended before the last question; all that was answered is written.
+    """
+    reading = asyncio.Lock()
+
+    async def work() -> None:
+        while True:
+            if time.monotonic() >= asking.until:
+                progress.out_of_time = True
+                return
+            async with reading:
+                item = await asyncio.to_thread(next, items, None)
+            if item is None:
+                return
+            prediction = await ask(item, mesh, cutter, asking)
+            await asyncio.to_thread(_keep, prediction)
+            progress.asked += 1
+            progress.failed += bool(prediction.error)
+            on_progress(progress)
+
+    def _keep(prediction: Prediction) -> None:
+        log.append(prediction)
+        progress.count(prediction)
+
+    try:
+        async with asyncio.TaskGroup() as group:
+            for _ in range(asking.concurrency):
+                group.create_task(work())
+    except* EvaluatorError as errors:
+        # One reason is enough: the others are the same one, met by other workers.
+        raise _first(errors) from None
+
+
+def _first(errors: BaseExceptionGroup[EvaluatorError]) -> EvaluatorError:
+    error: BaseException = errors
+    while isinstance(error, BaseExceptionGroup):
+        error = error.exceptions[0]
+    assert isinstance(error, EvaluatorError)  # noqa: S101 - except* lets nothing else through
+    return error
+
+
+async def ask(item: Item, mesh: MeshClient, cutter: TokenCutter, asking: Asking) -> Prediction:
+    """One question's line, with or without an answer.
+
+    Raises:
+        EvaluatorError: there is no mesh to ask any more.
+    """
+    body = await asyncio.to_thread(_encode, item, asking)
+    began = time.monotonic()
+    try:
+        response, plan, attempts = await mesh.ask(body, budget_s=asking.budget_s)
+    except NoAnswer as failure:
+        return _line(
+            item, strategy=asking.strategy, error=str(failure), attempts=failure.attempts, seconds=_since(began)
+        )
+    seconds = _since(began)
+    prediction = await cutter.cut(response.answer)
+    return _line(
+        item,
+        prediction=prediction,
+        answer=response.answer if prediction != response.answer else None,
+        kind=response.kind,
+        confidence=response.confidence,
+        source=response.source,
+        strategy=response.strategy,
+        citations=len(response.citations),
+        citation_scores=tuple(round(citation.score, 5) for citation in response.citations),
+        support=round(support(response), 4),
+        signals={name: round(value, 5) for name, value in response.signals.items()},
+        classification=response.classification,
+        plan=plan,
+        degraded=tuple(f"{entry.stage}={entry.reason}" for entry in response.degraded),
+        timings={name: timing.elapsed_ms for name, timing in response.timings.items()},
+        llm_calls=response.usage.llm_calls,
+        prompt_tokens=response.usage.prompt_tokens,
+        completion_tokens=response.usage.completion_tokens,
+        seconds=seconds,
+        attempts=attempts,
+    )
+
+
+def _encode(item: Item, asking: Asking) -> bytes:
+    body = item.body | {"strategy": asking.strategy, "budget_s": asking.budget_s, "interaction_id": item.id[:200]}
+    if asking.every_answer:
+        body["every_answer"] = True
+    return json.dumps(body).encode()
+
+
+def _line(item: Item, **outcome: object) -> Prediction:
+    return Prediction.model_validate(
+        {
+            "id": item.id,
+            "query": item.query,
+            "gold": item.gold,
+            "label_kind": item.label_kind,
+            "query_time": item.query_time,
+            "domain": item.domain,
+            "question_type": item.question_type,
+            "dynamism": item.dynamism,
+            "popularity": item.popularity,
+            **outcome,
+        }
+    )
+
+
+def _since(began: float) -> float:
+    return round(time.monotonic() - began, 3)
+
+
+def support(response: AnswerResponse) -> float:
+    """The largest share of the answer's words that one cited passage holds, 0 without citations."""
+    words = set(_WORD.findall(response.answer.lower()))
+    if not words or response.kind != "answer":
+        return 0.0
+    shares = (len(words & set(_WORD.findall(item.text.lower()))) / len(words) for item in response.citations)
+    return max(shares, default=0.0)

@@ -1,0 +1,147 @@
+"""The judge `llm`: any OpenAI-compatible model, held to one of two words, its verdicts kept.
+
+It sees the question, the gold answers and what was said, never who said it. What the protocol decides is not asked.
+"""
+
+import asyncio
+import hashlib
+import json
+
+from lab.evaluator.errors import JudgeUnreachable
+from lab.evaluator.judge import protocol
+from lab.evaluator.judge.verdict import Case, Outcome, Verdict
+from lab.evaluator.store import AppendLog, Stored, read_lines
+from services.kit.errors import BadReply, ServiceFailure, ServiceRejected
+from services.kit.llm import LLM, Constraint
+from services.kit.prompts import PromptFolder
+from services.kit.untrusted import harmless
+
+NAME = "llm"
+UNJUDGED = "unjudged"
+
+CORRECT, INCORRECT = "correct", "incorrect"
+# Servers that do not know vLLM's `choice` refuse it or ignore it; JSON schema is what the others have.
+CONSTRAINTS = (
+    Constraint(choice=(CORRECT, INCORRECT)),
+    Constraint(
+        json_schema={
+            "type": "object",
+            "properties": {"verdict": {"type": "string", "enum": [CORRECT, INCORRECT]}},
+            "required": ["verdict"],
+            "additionalProperties": False,
+        }
+    ),
+)
+MAX_TOKENS = 24
+PAUSES_S = (1.0, 3.0)
+BAD_REQUEST, UNPROCESSABLE = 400, 422
+
+
+class CachedVerdict(Stored):
+    """One line of the cache; `key` is a hash of the model, the prompt and the case."""
+
+    key: str
+    verdict: str
+
+
+class LlmJudge:
+    """Judges by asking a model.
+
+    Args:
+        llm: the model.
+        cache: where verdicts are kept and found again, under a hash of what was asked.
+        allow_s: seconds for one verdict.
+    """
+
+    def __init__(self, llm: LLM, cache: AppendLog, *, allow_s: float) -> None:
+        self._llm = llm
+        self._cache = cache
+        self._allow_s = allow_s
+        self._prompt = PromptFolder(__package__).prompt("judge")
+        self._known = {line.key: line.verdict for line in read_lines(cache.path, CachedVerdict)}
+        self._constraint = 0
+        self._model = ""
+        self.asked = 0
+
+    async def connect(self) -> str:
+        """The name of the model that judges.
+
+        Raises:
+            JudgeUnreachable: no server answers, or it serves nothing.
+        """
+        try:
+            served = await self._llm.models(allow_s=self._allow_s)
+        except ServiceFailure as failure:
+            raise JudgeUnreachable(f"the judge does not answer: {failure}") from failure
+        self._model = ", ".join(sorted(served))
+        return self._model
+
+    async def judge(self, case: Case) -> Verdict:
+        """The verdict of protocol and model. A reply that is none counts as wrong, and is named.
+
+        Raises:
+            JudgeUnreachable: the server is gone; verdicts so far are kept.
+        """
+        decided = protocol.decide(case)
+        if decided:
+            return decided
+        shown = json.dumps(
+            {
+                "question": harmless(case.question),
+                "correct": [harmless(gold) for gold in case.gold],
+                "given": harmless(case.prediction),
+            }
+        )
+        # The line ends are the file's own: verdicts that were kept under them are found again.
+        asked = (self._model, f"{self._prompt.system}\n", f"{self._prompt.user.template}\n", shown)
+        key = hashlib.sha256("\0".join(asked).encode()).hexdigest()
+        said = self._known.get(key)
+        if said is None:
+            said = await self._ask(shown)
+            self._known[key] = said
+            if said != UNJUDGED:
+                await asyncio.to_thread(self._cache.append, CachedVerdict(key=key, verdict=said))
+        outcome: Outcome = "right" if said == CORRECT else "wrong"
+        return Verdict(outcome, NAME, UNJUDGED if said == UNJUDGED else f"judged {said}")
+
+    async def _ask(self, shown: str) -> str:
+        self.asked += 1
+        messages = self._prompt.fill(case=shown)
+        tries = 0
+        while True:
+            constraint = CONSTRAINTS[self._constraint]
+            try:
+                reply = await self._llm.chat(
+                    messages, max_tokens=MAX_TOKENS, allow_s=self._allow_s, temperature=0.0, constraint=constraint
+                )
+                said = _verdict(reply.text)
+                if said:
+                    return said
+                raise BadReply("judge", "no verdict")
+            except ServiceFailure as failure:
+                unfit = isinstance(failure, BadReply) or (
+                    isinstance(failure, ServiceRejected) and failure.status in (BAD_REQUEST, UNPROCESSABLE)
+                )
+                if unfit and constraint is CONSTRAINTS[self._constraint] and self._constraint + 1 < len(CONSTRAINTS):
+                    self._constraint += 1
+                    continue
+                if unfit:
+                    return UNJUDGED
+                if tries == len(PAUSES_S):
+                    raise JudgeUnreachable(
+                        f"the judge does not answer: {failure}; its verdicts so far are kept"
+                    ) from failure
+                await asyncio.sleep(PAUSES_S[tries])
+                tries += 1
+
+
+def _verdict(text: str) -> str:
+    text = text.strip()
+    if text in (CORRECT, INCORRECT):
+        return text
+    try:
+        value = json.loads(text)
+    except ValueError:
+        return ""
+    said = value.get("verdict") if isinstance(value, dict) else None
+    return said if said in (CORRECT, INCORRECT) else ""

@@ -1,0 +1,53 @@
+"""What CRAG decides before any judge is asked (CRAG, section 3.2): exact matches, abstentions, invalid questions."""
+
+import re
+
+from lab.evaluator.judge.text import clean
+from lab.evaluator.judge.verdict import Case, Verdict
+
+UNKNOWN = "i don't know"
+INVALID = "invalid question"
+
+_UNKNOWN = re.compile(r"\bi (?:don'?t|do not) (?:really |actually )?know\b")
+_INVALID = re.compile(r"^\W*(?:this is an? |(?:the|this) question is )?invalid(?: question)?\W*$|\binvalid question\b")
+
+
+def is_abstention(text: str) -> bool:
+    return _UNKNOWN.search(clean(text).lower()) is not None
+
+
+def is_invalid(text: str) -> bool:
+    return _INVALID.search(clean(text).lower()) is not None
+
+
+def label_kind_of(gold: str) -> str:
+    """The kind of a gold answer whose record does not say: answer, idk or invalid."""
+    if bare(gold) == UNKNOWN:
+        return "idk"
+    return "invalid" if is_invalid(gold) else "answer"
+
+
+def decide(case: Case) -> Verdict | None:
+    """The verdict, or None when a judge must say whether the prediction means what the gold answer means."""
+    said = case.prediction.strip()
+    if not said:
+        return Verdict("missing", "protocol", "no answer")
+    if is_abstention(said):
+        return Verdict("missing", "protocol", "abstention")
+    if case.label_kind == "idk":
+        return Verdict("wrong", "protocol", "an answer that nothing given holds")
+    if case.label_kind == "invalid":
+        found = is_invalid(said)
+        return Verdict(
+            "right" if found else "wrong", "protocol", "invalid question" if found else "premise not refused"
+        )
+    if is_invalid(said):
+        return Verdict("wrong", "protocol", "a valid question refused")
+    if any(bare(said) == bare(gold) for gold in case.gold):
+        return Verdict("right", "protocol", "exact match")
+    return None
+
+
+def bare(text: str) -> str:
+    """A text without case, typographic variants, a leading article and punctuation around it."""
+    return re.sub(r"^(?:the|an?)\s+", "", clean(text).lower().strip(" .,;:!?\"'")).strip(" \"'")

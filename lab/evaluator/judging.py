@@ -1,0 +1,89 @@
+"""Judges all predictions of a run, and compares two judges."""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Iterable, Iterator
+from dataclasses import dataclass
+
+from lab.evaluator.drive import case_of
+from lab.evaluator.errors import EvaluatorError
+from lab.evaluator.judge import rules
+from lab.evaluator.judge.verdict import Case, Verdict
+from lab.evaluator.store import Judgement, Prediction
+
+Judge = Callable[[Case], Awaitable[Verdict]]
+JUDGES = ("rules", "llm")
+
+
+def by_rules(predictions: Iterable[Prediction]) -> list[Judgement]:
+    """Verdicts of the judge `rules`."""
+    return [_judgement(line, rules.judge(case_of(line))) for line in predictions]
+
+
+async def by_model(
+    predictions: Iterable[Prediction], judge: Judge, *, concurrency: int, on_done: Callable[[], None] = lambda: None
+) -> list[Judgement]:
+    """Verdicts of a judge that must be waited for, a few at a time.
+
+    Raises:
+        EvaluatorError: the judge is gone.
+    """
+    rest: Iterator[Prediction] = iter(predictions)
+    found: list[Judgement] = []
+
+    async def work() -> None:
+        for line in rest:
+            found.append(_judgement(line, await judge(case_of(line))))
+            on_done()
+
+    try:
+        async with asyncio.TaskGroup() as group:
+            for _ in range(concurrency):
+                group.create_task(work())
+    except* EvaluatorError as errors:
+        error: BaseException = errors
+        while isinstance(error, BaseExceptionGroup):
+            error = error.exceptions[0]
+        raise error from None
+    return found
+
+
+def _judgement(line: Prediction, verdict: Verdict) -> Judgement:
+    return Judgement(id=line.id, outcome=verdict.outcome, by=verdict.by, reason=verdict.reason)
+
+
+@dataclass(frozen=True, slots=True)
+class Agreement:
+    """Two judges on the answers that neither could decide by the protocol: shares, and Cohen's kappa."""
+
+    pairs: int
+    agree: int
+    both_right: int
+    only_first: int
+    only_second: int
+
+    @property
+    def share(self) -> float:
+        return self.agree / self.pairs if self.pairs else 0.0
+
+    @property
+    def kappa(self) -> float:
+        """Agreement beyond what chance would bring; 0 when one of them always says the same."""
+        if not self.pairs:
+            return 0.0
+        first = (self.both_right + self.only_first) / self.pairs
+        second = (self.both_right + self.only_second) / self.pairs
+        chance = first * second + (1 - first) * (1 - second)
+        return (self.share - chance) / (1 - chance) if chance < 1 else 0.0
+
+
+def agreement(first: dict[str, Judgement], second: dict[str, Judgement]) -> Agreement:
+    """How often two judges say the same of what they were asked."""
+    asked = [name for name, line in first.items() if line.by != "protocol" and name in second]
+    right = [(first[name].outcome == "right", second[name].outcome == "right") for name in asked]
+    return Agreement(
+        pairs=len(right),
+        agree=sum(one == two for one, two in right),
+        both_right=sum(one and two for one, two in right),
+        only_first=sum(one and not two for one, two in right),
+        only_second=sum(two and not one for one, two in right),
+    )

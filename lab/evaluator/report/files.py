@@ -1,0 +1,166 @@
+"""Writes reports: of one run, and of several side by side."""
+
+import itertools
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from lab.evaluator.errors import BadRun, WriteFailed
+from lab.evaluator.report import markdown, page, pictures, tables
+from lab.evaluator.report.summary import Summary
+from lab.evaluator.report.tables import Table
+from lab.evaluator.score import Difference, difference, scores
+from lab.evaluator.store import Judgement, Prediction, write_whole
+
+# Questions listed a pair of runs, each way.
+MAX_LISTED = 200
+
+
+def write_run(summary: Summary, folder: Path) -> list[Path]:
+    """`report.md`, `report.html`, `summary.json` and the pictures. None of them holds a question or an answer.
+
+    Raises:
+        WriteFailed: the disk took no more.
+    """
+    drawn = pictures.draw_all(summary)
+    facts = tables.facts(summary)
+    title = f"Evaluation of {summary.name}"
+    text = markdown.write(title, facts, tables.tables(summary), list(drawn))
+    html = page.write(title, facts, tables.tables(summary), drawn, figures=tables.headline(summary))
+    numbers = json.dumps(summary.as_json(), indent=1, sort_keys=True) + "\n"
+    return write(
+        folder, {"report.md": text.encode(), "report.html": html.encode(), "summary.json": numbers.encode()} | drawn
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Judged:
+    """A run with its verdicts, by question id."""
+
+    name: str
+    predictions: Mapping[str, Prediction]
+    judgements: Mapping[str, Judgement]
+
+    def outcome(self, name: str) -> str:
+        return self.judgements[name].outcome
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """Runs over the questions that all of them have."""
+
+    runs: tuple[Judged, ...]
+    ids: tuple[str, ...]
+    differences: tuple[tuple[Judged, Judged, Difference], ...]
+
+    def only_right(self, winner: Judged, loser: Judged) -> list[str]:
+        """Questions that one run got right and the other did not."""
+        return [name for name in self.ids if winner.outcome(name) == "right" != loser.outcome(name)]
+
+
+def compare(runs: Sequence[Judged]) -> Comparison:
+    """Pair the runs, question by question.
+
+    Raises:
+        BadRun: no question is part of all of them, or a question's gold answer differs.
+    """
+    common = set.intersection(*(set(run.judgements) & set(run.predictions) for run in runs))
+    if not common:
+        raise BadRun("the runs have no question in common")
+    ids = tuple(sorted(common))
+    first = runs[0]
+    for run in runs[1:]:
+        other = [name for name in ids if run.predictions[name].gold != first.predictions[name].gold]
+        if other:
+            raise BadRun(
+                f"{first.name} and {run.name} have other gold answers for {len(other)} questions, as {other[0]}"
+            )
+    paired = tuple(
+        (one, two, difference([one.outcome(name) for name in ids], [two.outcome(name) for name in ids]))
+        for one, two in itertools.combinations(runs, 2)
+    )
+    return Comparison(tuple(runs), ids, paired)
+
+
+def compared_tables(comparison: Comparison) -> list[Table]:
+    """Scores of each run, and the paired differences."""
+    runs = tuple(
+        tables.scores_row(run.name, scores([run.outcome(name) for name in comparison.ids])) for run in comparison.runs
+    )
+    head = (
+        "",
+        "questions",
+        "score",
+        "accuracy",
+        "hallucination",
+        "both right",
+        "only the first",
+        "only the second",
+        "sure",
+    )
+    rows = tuple(tables.differences(one.name, two.name, item) for one, two, item in comparison.differences)
+    note = "Paired over the questions; `sure` says that the 95 % interval of the score's difference leaves out zero."
+    return [Table("Runs", tables.SCORE_HEAD, runs), Table("Paired differences", head, rows, note)]
+
+
+def listed(comparison: Comparison, *, texts: bool) -> list[Table]:
+    """What each run got right that another did not; with `texts` also the questions and answers themselves."""
+    found = []
+    for one, two, _ in comparison.differences:
+        for winner, loser in ((one, two), (two, one)):
+            names = comparison.only_right(winner, loser)
+            found.append(
+                Table(
+                    f"Right in {winner.name}, not in {loser.name}: {len(names)}",
+                    ("id", "question", winner.name, loser.name) if texts else ("id", "type", "domain", loser.name),
+                    tuple(_listed(name, winner, loser, texts=texts) for name in names[:MAX_LISTED]),
+                    f"The first {MAX_LISTED} of them." if len(names) > MAX_LISTED else "",
+                )
+            )
+    return found
+
+
+def _listed(name: str, winner: Judged, loser: Judged, *, texts: bool) -> tuple[str, ...]:
+    line = winner.predictions[name]
+    if texts:
+        return name, line.query, line.prediction, loser.predictions[name].prediction
+    return name, line.question_type, line.domain, loser.outcome(name)
+
+
+def write_comparison(comparison: Comparison, folder: Path, *, command: str, texts: bool) -> list[Path]:
+    """`compare.md`, `compare.html` and a picture.
+
+    Raises:
+        WriteFailed: the disk took no more.
+    """
+    found = compared_tables(comparison)
+    rows = [scores([run.outcome(name) for name in comparison.ids]) for run in comparison.runs]
+    names = [run.name for run in comparison.runs]
+    drawn = {
+        f"compare{'-dark' if theme is pictures.DARK else ''}.png": pictures.png(
+            pictures.compare_scores(names, rows, theme)
+        )
+        for theme in pictures.THEMES
+    }
+    facts = (("command", command), ("questions", f"{len(comparison.ids)}, those that all runs have"))
+    lists = listed(comparison, texts=texts)
+    title = "Comparison of " + ", ".join(names)
+    text = markdown.write(title, facts, [*found, *lists], list(drawn))
+    html = page.write(title, facts, found, drawn, texts=lists)
+    return write(folder, {"compare.md": text.encode(), "compare.html": html.encode()} | drawn)
+
+
+def write(folder: Path, files: Mapping[str, bytes]) -> list[Path]:
+    """Write each file whole; those to look at are returned, without the pictures in them.
+
+    Raises:
+        WriteFailed: the disk took no more.
+    """
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise WriteFailed(f"{folder}: {error.strerror}") from error
+    for name, content in files.items():
+        write_whole(folder / name, content)
+    return [folder / name for name in files if not name.endswith(".png")]

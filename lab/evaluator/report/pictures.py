@@ -1,0 +1,193 @@
+"""The pictures of a report, drawn for light and for dark pages."""
+
+import io
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.backends.backend_agg import FigureCanvasAgg
+from matplotlib.figure import Figure
+from matplotlib.patches import Patch
+
+from lab.evaluator.report.summary import LIMIT_S, SLICES, Summary
+from lab.evaluator.score import Scores
+
+DPI = 144
+WIDTH = 7.2
+
+
+@dataclass(frozen=True, slots=True)
+class Theme:
+    """Colours of a page."""
+
+    name: str
+    ground: str
+    ink: str
+    faint: str
+    right: str
+    missing: str
+    wrong: str
+    line: str
+
+
+LIGHT = Theme("light", "#ffffff", "#1d2433", "#d9dde5", "#2f8f6b", "#c9ced8", "#c8553d", "#2f5d9b")
+DARK = Theme("dark", "#12161f", "#e4e8f0", "#2d3546", "#4fbf93", "#4a5263", "#e07a62", "#7fb0f0")
+THEMES = (LIGHT, DARK)
+
+Draw = Callable[[Summary, Theme], Figure]
+
+
+def draw_all(summary: Summary) -> dict[str, bytes]:
+    """File name to PNG: every picture in both themes, `<name>-dark.png` for the dark one."""
+    drawn: dict[str, bytes] = {}
+    for name, (draw, worth) in PICTURES.items():
+        if worth(summary):
+            for theme in THEMES:
+                suffix = "-dark" if theme is DARK else ""
+                drawn[f"{name}{suffix}.png"] = png(draw(summary, theme))
+    return drawn
+
+
+def png(figure: Figure) -> bytes:
+    out = io.BytesIO()
+    # No date and no version inside: the same numbers make the same file.
+    FigureCanvasAgg(figure).print_png(out, metadata={"Software": None})  # type: ignore[no-untyped-call]
+    return out.getvalue()
+
+
+def outcomes(summary: Summary, theme: Theme) -> Figure:
+    """Shares of right, missing and wrong, over all and by each label."""
+    groups: list[tuple[str, list[tuple[str, Scores]]]] = [("", [("all questions", summary.overall)])]
+    groups += [(SLICES[name], list(slices.items())) for name, slices in summary.slices.items()]
+    rows = [(title if not index else "", *item) for title, items in groups for index, item in enumerate(items)]
+    figure, axes = new_figure(theme, height=0.9 + 0.3 * len(rows) + 0.16 * len(groups))
+    place, ticks, labels = 0.0, [], []
+    for index, (title, name, item) in enumerate(rows):
+        place += 0.6 if title and index else 0.0
+        left = 0.0
+        for share, colour in (
+            (item.accuracy.value, theme.right),
+            (item.missing_rate.value, theme.missing),
+            (item.hallucination.value, theme.wrong),
+        ):
+            axes.barh(place, share, left=left, color=colour, height=0.72, edgecolor=theme.ground, linewidth=0.8)
+            left += share
+        axes.text(1.015, place, f"{item.score.value:+.2f}", va="center", fontsize=8.5, color=theme.ink)
+        ticks.append(place)
+        labels.append(f"{name[:34]}  ({item.questions})")
+        place += 1.0
+    axes.set_yticks(ticks, labels, fontsize=8.5)
+    axes.invert_yaxis()
+    axes.set_xlim(0, 1)
+    axes.xaxis.set_major_formatter(lambda value, _: f"{value:.0%}")
+    axes.set_title("Right, missing and wrong; CRAG score at the right", loc="left", fontsize=10.5, color=theme.ink)
+    axes.grid(visible=False)
+    colours = (("right", theme.right), ("missing", theme.missing), ("wrong", theme.wrong))
+    figure.legend(
+        handles=[Patch(color=colour, label=name) for name, colour in colours],
+        loc="outside lower right",
+        ncols=3,
+        frameon=False,
+        fontsize=8.5,
+        labelcolor=theme.ink,
+    )
+    return figure
+
+
+def risk_coverage(summary: Summary, theme: Theme) -> Figure:
+    """Risk of the answers kept, and the score, as less sure answers are withheld."""
+    figure, axes = new_figure(theme, height=3.4)
+    curve = summary.curve
+    axes.plot(
+        curve.coverage,
+        curve.risk,
+        color=theme.wrong,
+        linewidth=1.8,
+        label="wrong among answers",
+        drawstyle="steps-post",
+    )
+    axes.plot(curve.coverage, curve.score, color=theme.line, linewidth=1.8, label="CRAG score")
+    axes.axhline(0, color=theme.ink, linewidth=0.8)
+    axes.set_xlim(0, max(0.05, float(curve.coverage[-1])))
+    axes.set_ylim(min(-0.05, float(curve.score.min()) - 0.05), 1)
+    axes.set_xlabel("share of questions answered, surest first", fontsize=9, color=theme.ink)
+    axes.set_title(f"Risk and coverage (area {curve.area:.3f})", loc="left", fontsize=10.5, color=theme.ink)
+    axes.legend(frameon=False, fontsize=8.5, labelcolor=theme.ink)
+    return figure
+
+
+def reliability(summary: Summary, theme: Theme) -> Figure:
+    """How often answers of a confidence are right, with intervals, beside what the confidence promises."""
+    figure, axes = new_figure(theme, height=3.4)
+    bins = summary.bins
+    axes.plot([0, 1], [0, 1], color=theme.ink, linewidth=0.9, linestyle=(0, (4, 3)), label="as promised")
+    confidence = np.array([item.confidence for item in bins])
+    accuracy = np.array([item.accuracy.value for item in bins])
+    below = accuracy - np.array([item.accuracy.low for item in bins])
+    above = np.array([item.accuracy.high for item in bins]) - accuracy
+    most = max(item.answers for item in bins)
+    axes.errorbar(confidence, accuracy, yerr=[below, above], fmt="none", ecolor=theme.line, elinewidth=1.2, capsize=2)
+    sizes = [18 + 130 * item.answers / most for item in bins]
+    axes.scatter(confidence, accuracy, s=sizes, color=theme.line, zorder=3, label="answers (size: how many)")
+    axes.set_xlim(0, 1)
+    axes.set_ylim(0, 1)
+    axes.set_xlabel("confidence", fontsize=9, color=theme.ink)
+    axes.set_ylabel("share right", fontsize=9, color=theme.ink)
+    title = f"Reliability (expected calibration error {summary.calibration_error:.3f})"
+    axes.set_title(title, loc="left", fontsize=10.5, color=theme.ink)
+    axes.legend(frameon=False, fontsize=8.5, labelcolor=theme.ink, loc="upper left")
+    return figure
+
+
+def latency(summary: Summary, theme: Theme) -> Figure:
+    """The share of questions answered within so many seconds."""
+    figure, axes = new_figure(theme, height=3.0)
+    seconds = np.sort(np.array(summary.seconds))
+    share = np.arange(1, len(seconds) + 1) / len(seconds)
+    axes.step(np.append(0, seconds), np.append(0, share), where="post", color=theme.line, linewidth=1.8)
+    axes.axvline(LIMIT_S, color=theme.wrong, linewidth=1.0, linestyle=(0, (4, 3)))
+    axes.text(LIMIT_S, 0.04, " 30 s", color=theme.wrong, fontsize=8.5)
+    axes.set_xlim(0, max(LIMIT_S * 1.08, float(seconds[-1]) * 1.02))
+    axes.set_ylim(0, 1.02)
+    axes.yaxis.set_major_formatter(lambda value, _: f"{value:.0%}")
+    axes.set_xlabel("seconds", fontsize=9, color=theme.ink)
+    axes.set_title("Answered within", loc="left", fontsize=10.5, color=theme.ink)
+    return figure
+
+
+PICTURES: dict[str, tuple[Draw, Callable[[Summary], bool]]] = {
+    "outcomes": (outcomes, lambda summary: summary.overall.questions > 0),
+    "risk-coverage": (risk_coverage, lambda summary: len(summary.curve.coverage) > 1),
+    "reliability": (reliability, lambda summary: bool(summary.bins)),
+    "latency": (latency, lambda summary: bool(summary.seconds)),
+}
+
+
+def compare_scores(names: Sequence[str], rows: Sequence[Scores], theme: Theme) -> Figure:
+    """Scores of several runs with their intervals."""
+    figure, axes = new_figure(theme, height=1.0 + 0.42 * len(rows))
+    places = np.arange(len(rows))
+    values = np.array([item.score.value for item in rows])
+    below = values - np.array([item.score.low for item in rows])
+    above = np.array([item.score.high for item in rows]) - values
+    axes.errorbar(values, places, xerr=[below, above], fmt="o", color=theme.line, elinewidth=1.6, capsize=3)
+    axes.axvline(0, color=theme.ink, linewidth=0.8)
+    axes.set_yticks(places, [name[:40] for name in names], fontsize=8.5)
+    axes.set_ylim(len(rows) - 0.5, -0.5)
+    axes.set_title("CRAG score, 95 % interval", loc="left", fontsize=10.5, color=theme.ink)
+    return figure
+
+
+def new_figure(theme: Theme, *, height: float) -> tuple[Figure, Axes]:
+    """An empty picture in the colours of a page; the height is in inches."""
+    figure = Figure(figsize=(WIDTH, height), dpi=DPI, facecolor=theme.ground, layout="constrained")
+    axes = figure.subplots()
+    axes.set_facecolor(theme.ground)
+    for side, spine in axes.spines.items():
+        spine.set_visible(side == "bottom")
+        spine.set_color(theme.faint)
+    axes.tick_params(colors=theme.ink, labelsize=8.5, length=0)
+    axes.grid(visible=True, color=theme.faint, linewidth=0.6)
+    axes.set_axisbelow(True)
+    return figure, axes

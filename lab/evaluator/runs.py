@@ -1,0 +1,262 @@
+"""What the commands do: ask, judge, report, each from what lies in a run's folder."""
+
+import asyncio
+import itertools
+import math
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import httpx
+from pydantic import JsonValue
+
+from lab.evaluator import judging
+from lab.evaluator.data import Item, Skip, Source, chosen
+from lab.evaluator.drive import Asking, OnProgress, Progress, drive
+from lab.evaluator.errors import BadRun
+from lab.evaluator.judge import llm as llm_judge
+from lab.evaluator.judging import Agreement
+from lab.evaluator.mesh import MeshClient
+from lab.evaluator.store import AppendLog, Judgement, Prediction, RunFolder, RunInfo, settings_of
+from lab.evaluator.tokens import TokenCutter
+from services.kit.client import http_client
+from services.kit.errors import ServiceFailure
+from services.kit.generator import model_at
+from services.kit.llm import LLM
+
+# Of the lines left out so many are kept in `run.json`; all are counted.
+MAX_SKIPS_KEPT = 50
+GENERATOR_S = 5.0
+
+
+@dataclass(frozen=True, slots=True)
+class Selection:
+    """Which questions of a source are asked: all, a random sample, the first few."""
+
+    timed_only: bool = False
+    sample: int | None = None
+    seed: int = 0
+    limit: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Order:
+    """One evaluation: what is asked of whom, and where it is kept; after `limit_s` seconds no further question is."""
+
+    sources: tuple[Path, ...]
+    folder: RunFolder
+    gateway_url: str
+    api_key: str = ""
+    strategy: str = ""
+    budget_s: float = 30.0
+    concurrency: int = 2
+    selection: Selection = Selection()
+    retry_failed: bool = False
+    every_answer: bool = False
+    limit_s: float = math.inf
+    command: str = ""
+
+
+@dataclass(slots=True)
+class Plan:
+    """What a source holds for a run: how many questions (None when too large to count) and which of them."""
+
+    source: Source
+    ids: frozenset[str] | None
+    total: int | None
+    limit: int | None
+
+    def items(self, done: frozenset[str]) -> Iterator[Item]:
+        """The questions that are still to be asked."""
+        wanted = (item for item in self.source.items() if self.ids is None or item.id in self.ids)
+        return (item for item in itertools.islice(wanted, self.limit) if item.id not in done)
+
+
+def plan(sources: Sequence[Path], selection: Selection, on_skip: Callable[[Skip], None] = lambda _: None) -> Plan:
+    """Look through small sources, and through any that a sample is drawn from; lines left out are told on reading.
+
+    Raises:
+        BadSource: a file cannot be read.
+    """
+    quiet = Source(sources, timed_only=selection.timed_only)
+    ids = chosen(quiet, selection.sample, selection.seed) if selection.sample is not None else None
+    total = len(ids) if ids is not None else sum(1 for _ in quiet.items()) if quiet.countable() else None
+    if selection.limit is not None:
+        total = selection.limit if total is None else min(total, selection.limit)
+    return Plan(Source(sources, on_skip=on_skip, timed_only=selection.timed_only), ids, total, selection.limit)
+
+
+async def run(
+    order: Order,
+    generator: LLM | None,
+    *,
+    on_plan: Callable[[Plan, Progress], None] = lambda _plan, _progress: None,
+    on_progress: OnProgress = lambda _: None,
+    on_skip: Callable[[Skip], None] = lambda _: None,
+    transport: httpx.AsyncBaseTransport | None = None,
+) -> Progress:
+    """Ask what is not answered yet; when it ends early, the same order goes on from there.
+
+    Args:
+        generator: counts tokens; an estimate does when None.
+        on_plan: told once what is to be done, and what was done earlier.
+        transport: how the gateway is reached; the network when None.
+
+    Raises:
+        EvaluatorError: why it ended before the last question.
+    """
+    skips: list[Skip] = []
+
+    def skipped(skip: Skip) -> None:
+        skips.append(skip)
+        on_skip(skip)
+
+    selection = order.selection
+    async with MeshClient(order.gateway_url, api_key=order.api_key, transport=transport) as mesh:
+        described = await mesh.describe(order.strategy)
+        strategy = str(described["strategy"])
+        planned = await asyncio.to_thread(plan, order.sources, selection, skipped)
+        cutter = TokenCutter(generator)
+        counter = await cutter.probe()
+        info = RunInfo(
+            settings=settings_of(
+                sources=planned.source.fingerprint(),
+                strategy=strategy,
+                budget_s=order.budget_s,
+                timed_only=selection.timed_only or None,
+                sample=selection.sample,
+                seed=selection.seed if selection.sample is not None else None,
+                limit=selection.limit,
+                every_answer=order.every_answer or None,
+            ),
+            command=order.command,
+            mesh=described | {"concurrency": order.concurrency, "generator": await _models(generator)},
+            token_counter=counter,
+        )
+        await asyncio.to_thread(order.folder.begin, info)
+        if order.retry_failed:
+            await asyncio.to_thread(order.folder.forget_failed)
+        log = await asyncio.to_thread(AppendLog, order.folder.predictions_file)
+        try:
+            progress, done = await asyncio.to_thread(_earlier, order.folder)
+            on_plan(planned, progress)
+            until = time.monotonic() + order.limit_s
+            asking = Asking(strategy, order.budget_s, order.concurrency, order.every_answer, until)
+            await drive(planned.items(done), log, mesh, cutter, asking, progress, on_progress)
+        finally:
+            await asyncio.shield(asyncio.to_thread(log.close))
+    kept = tuple((skip.place, skip.why) for skip in skips[:MAX_SKIPS_KEPT])
+    finished = info.model_copy(
+        update={"finished": not progress.out_of_time, "skipped": kept, "skipped_count": len(skips)}
+    )
+    await asyncio.to_thread(order.folder.save, finished)
+    return progress
+
+
+async def _models(generator: LLM | None) -> JsonValue:
+    """Names of the generator's models, empty when it is not to be seen from here."""
+    if generator is None:
+        return []
+    try:
+        return list[JsonValue](sorted(await generator.models(allow_s=GENERATOR_S)))
+    except ServiceFailure:
+        return []
+
+
+def _earlier(folder: RunFolder) -> tuple[Progress, frozenset[str]]:
+    progress = Progress()
+    done = set()
+    for line in folder.predictions():
+        done.add(line.id)
+        progress.earlier += 1
+        progress.failed += bool(line.error)
+        progress.count(line)
+    return progress, frozenset(done)
+
+
+@dataclass(frozen=True, slots=True)
+class Read:
+    """A run's predictions, and how many lines of them could not be read."""
+
+    info: RunInfo
+    predictions: list[Prediction]
+    unread: int
+
+
+def read(folder: RunFolder, on_bad: Callable[[str], None] = lambda _: None) -> Read:
+    """What a run has left.
+
+    Raises:
+        BadRun: the folder holds no run, or no prediction yet.
+    """
+    info = folder.info()
+    bad: list[str] = []
+    predictions = list({line.id: line for line in folder.predictions(bad.append)}.values())
+    for message in bad:
+        on_bad(message)
+    if not predictions:
+        raise BadRun(f"{folder.predictions_file}: holds no predictions")
+    return Read(info, predictions, len(bad))
+
+
+def judge_by_rules(folder: RunFolder, predictions: Sequence[Prediction]) -> dict[str, Judgement]:
+    """Judge a run with `rules`, and keep the verdicts in its folder."""
+    judgements = judging.by_rules(predictions)
+    folder.save_judgements("rules", judgements)
+    return {line.id: line for line in judgements}
+
+
+async def judge_by_model(
+    folder: RunFolder,
+    predictions: Sequence[Prediction],
+    *,
+    url: str,
+    model: str,
+    api_key: str,
+    allow_s: float,
+    concurrency: int,
+    on_done: Callable[[], None] = lambda: None,
+    transport: httpx.AsyncBaseTransport | None = None,
+) -> dict[str, Judgement]:
+    """Judge a run with a model, and keep the verdicts; those of an earlier, unfinished time are not asked again.
+
+    Raises:
+        JudgeUnreachable: the model's server is gone.
+    """
+    cache = await asyncio.to_thread(AppendLog, folder.path / "judge-cache.jsonl")
+    try:
+        async with http_client(transport) as http:
+            judge = llm_judge.LlmJudge(
+                model_at(url, http, model=model, api_key=api_key, name="judge"), cache, allow_s=allow_s
+            )
+            await judge.connect()
+            judgements = await judging.by_model(predictions, judge.judge, concurrency=concurrency, on_done=on_done)
+    finally:
+        await asyncio.shield(asyncio.to_thread(cache.close))
+    await asyncio.to_thread(folder.save_judgements, llm_judge.NAME, judgements)
+    return {line.id: line for line in judgements}
+
+
+def verdicts(folder: RunFolder, predictions: Sequence[Prediction], judge: str) -> dict[str, Judgement]:
+    """The verdicts of a judge on a run: `rules` judges anew, which takes no time; others have judged before.
+
+    Raises:
+        BadRun: that judge has not judged all of the run.
+    """
+    if judge == "rules":
+        return judge_by_rules(folder, predictions)
+    found = folder.judgements(judge)
+    lacking = [line.id for line in predictions if line.id not in found]
+    if lacking:
+        raise BadRun(
+            f"{folder.judgements_file(judge)} lacks {len(lacking)} of {len(predictions)} verdicts: "
+            f"run `cragmesh eval judge {folder.path} --judge {judge}` first"
+        )
+    return {line.id: found[line.id] for line in predictions}
+
+
+def agreements(folder: RunFolder, judge: str, judgements: dict[str, Judgement]) -> dict[str, Agreement]:
+    """How the judge agrees with the others that have judged this run."""
+    others = {other: folder.judgements(other) for other in judging.JUDGES if other != judge}
+    return {other: judging.agreement(judgements, lines) for other, lines in others.items() if lines}

@@ -1,0 +1,64 @@
+"""The judge `rules` tried on a question file alone: each gold answer against itself, and against another's."""
+
+import random
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from lab.evaluator.data import Item
+from lab.evaluator.judge import rules
+from lab.evaluator.judge.verdict import WEIGHTS, Case, Verdict
+
+SHUFFLES = 10
+
+
+@dataclass(frozen=True, slots=True)
+class SelfCheck:
+    """Outcomes of gold against itself, and mean shares over several shuffles.
+
+    An `idk` question has no right answer: its gold, an abstention, is missing by definition. So `score` is over the
+    questions that have an answer or are invalid. A shuffled gold that reads the same is right to be taken for right;
+    `false_rights` are the others, as shares of all questions.
+    """
+
+    questions: int
+    answerable: int
+    itself: dict[str, int]
+    score: float
+    abstentions_missing: int
+    shuffled_right: float
+    shuffled_score: float
+    false_rights: float
+
+
+def self_check(items: Iterable[Item], *, seed: int) -> SelfCheck:
+    """Judge every first gold answer against itself, and against those of shuffled questions."""
+    kept = [(item.query, item.gold, item.label_kind) for item in items]
+    verdicts = [_judge(query, gold, gold[0], kind) for query, gold, kind in kept]
+    itself = Counter(verdict.outcome for verdict in verdicts)
+    answerable = [verdict for verdict, (_, _, kind) in zip(verdicts, kept, strict=True) if kind != "idk"]
+    right = falsely = total = points = 0
+    dice = random.Random(seed)  # noqa: S311 - a repeatable shuffle, no secret
+    for _ in range(SHUFFLES):
+        others = [gold[0] for _, gold, _ in kept]
+        dice.shuffle(others)
+        for (query, gold, kind), other in zip(kept, others, strict=True):
+            verdict = _judge(query, gold, other, kind)
+            total += 1
+            points += WEIGHTS[verdict.outcome]
+            right += verdict.outcome == "right"
+            falsely += verdict.outcome == "right" and verdict.by == rules.NAME
+    return SelfCheck(
+        questions=len(kept),
+        answerable=len(answerable),
+        itself={str(name): count for name, count in itself.items()},
+        score=sum(WEIGHTS[verdict.outcome] for verdict in answerable) / max(1, len(answerable)),
+        abstentions_missing=itself["missing"],
+        shuffled_right=right / max(1, total),
+        shuffled_score=points / max(1, total),
+        false_rights=falsely / max(1, total),
+    )
+
+
+def _judge(query: str, gold: tuple[str, ...], said: str, kind: str) -> Verdict:
+    return rules.judge(Case(query, gold, said, kind))

@@ -1,0 +1,192 @@
+"""Test collections: documents, questions, and which documents answer which question.
+
+Two layouts are read. AQA's own (KDD Cup 2024): `qa_train.txt`, a JSON object a line with `question`, `body` and `pids`,
+beside `pid_to_title_abs*.json`, one object of `pid` to `title` and `abstract`. And the plain one: `docs.jsonl`,
+`queries.jsonl` and `qrels.*`, which are TREC's four columns, or a table with a head (as BEIR's and Cranfield's).
+"""
+
+import json
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from lab.evaluator.errors import BadSource
+
+AQA_QUESTIONS, AQA_DOCUMENTS = "qa_train.txt", "pid_to_title_abs*.json"
+DOCUMENTS, QUESTIONS, QRELS = "docs.jsonl", "queries.jsonl", "qrels.*"
+
+_IDS = ("doc_id", "query_id", "docid", "qid", "_id", "id")
+_QUERY_COLUMNS = ("query_id", "query-id", "qid", "topic")
+_DOCUMENT_COLUMNS = ("doc_id", "corpus-id", "docid", "docno")
+_GRADE_COLUMNS = ("grade", "score", "relevance", "rel")
+# Qrels of one question: document id to grade, more is better, 0 and less is not relevant.
+Grades = Mapping[str, int]
+
+
+@dataclass(frozen=True, slots=True)
+class Text:
+    """A title and what stands below it: a document's abstract, a question's body."""
+
+    title: str
+    body: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Benchmark:
+    """A test collection.
+
+    Attributes:
+        questions: those with at least one relevant document that is there.
+        left_out: how many questions have none.
+    """
+
+    name: str
+    documents: Mapping[str, Text]
+    questions: Mapping[str, Text]
+    qrels: Mapping[str, Grades]
+    left_out: int = 0
+
+
+def read(folder: Path, *, documents: bool = True) -> Benchmark:
+    """The test collection in a folder, in whichever layout it is.
+
+    Args:
+        documents: whether the documents are read; without them every judged document is taken to exist.
+
+    Raises:
+        BadSource: a file is missing or holds something else.
+    """
+    if (folder / AQA_QUESTIONS).is_file():
+        return _read_aqa(folder, documents=documents)
+    texts = _texts(folder / DOCUMENTS, ("title",), ("abstract", "text")) if documents else {}
+    questions = _texts(folder / QUESTIONS, ("query", "question", "title", "text"), ("body", "description"))
+    return _benchmark(folder.name, texts, questions, read_qrels(_only(folder, QRELS)), documents=documents)
+
+
+def read_qrels(path: Path) -> dict[str, dict[str, int]]:
+    """Question id to document id to grade.
+
+    Raises:
+        BadSource: the file is missing, or a line of it is no judgement.
+    """
+    qrels: dict[str, dict[str, int]] = defaultdict(dict)
+    columns: tuple[int, int, int] | None = None
+    for number, line in _lines(path):
+        cells = line.split("\t") if "\t" in line else line.split()
+        if columns is None:
+            columns = _columns(cells)
+            if columns is None:
+                # TREC: question, iteration, document, grade.
+                columns = (0, 2, 3)
+            else:
+                continue
+        try:
+            query, document, grade = (cells[column].strip() for column in columns)
+            qrels[query][document] = int(float(grade))
+        except (IndexError, ValueError):
+            raise BadSource(f"{path}:{number}: no judgement of question, document and grade") from None
+    return dict(qrels)
+
+
+def halves(ids: Sequence[str]) -> tuple[list[str], list[str]]:
+    """Every other question: neighbours in a file are often of one author."""
+    return list(ids[::2]), list(ids[1::2])
+
+
+def _read_aqa(folder: Path, *, documents: bool) -> Benchmark:
+    texts: dict[str, Text] = {}
+    if documents:
+        path = _only(folder, AQA_DOCUMENTS)
+        try:
+            papers = json.loads(path.read_bytes())
+        except (OSError, ValueError) as error:
+            raise BadSource(f"{path}: {error}") from error
+        if not isinstance(papers, dict):
+            raise BadSource(f"{path}: no object of papers")
+        texts = {str(pid): _text(paper, ("title",), ("abstract",)) for pid, paper in papers.items()}
+    questions: dict[str, Text] = {}
+    qrels: dict[str, dict[str, int]] = {}
+    path = folder / AQA_QUESTIONS
+    for number, line in _lines(path):
+        record = _object(path, number, line)
+        pids = record.get("pids")
+        if not isinstance(pids, list):
+            raise BadSource(f"{path}:{number}: a question without `pids`")
+        # The file numbers its questions by their lines alone.
+        questions[str(number)] = _text(record, ("question",), ("body",))
+        qrels[str(number)] = {str(pid): 1 for pid in pids}
+    return _benchmark(folder.name, texts, questions, qrels, documents=documents)
+
+
+def _benchmark(
+    name: str,
+    texts: dict[str, Text],
+    questions: dict[str, Text],
+    qrels: dict[str, dict[str, int]],
+    *,
+    documents: bool,
+) -> Benchmark:
+    def answered(query: str) -> bool:
+        found = (item for item, grade in qrels.get(query, {}).items() if grade > 0)
+        return any(not documents or item in texts for item in found)
+
+    kept = {query: text for query, text in questions.items() if text.title and answered(query)}
+    if not kept:
+        raise BadSource(f"{name}: no question has a relevant document")
+    return Benchmark(name, texts, kept, {query: qrels[query] for query in kept}, len(questions) - len(kept))
+
+
+def _texts(path: Path, titles: Sequence[str], bodies: Sequence[str]) -> dict[str, Text]:
+    found: dict[str, Text] = {}
+    for number, line in _lines(path):
+        record = _object(path, number, line)
+        name = next((str(record[key]) for key in _IDS if record.get(key) not in (None, "")), "")
+        if not name:
+            raise BadSource(f"{path}:{number}: a record without an id")
+        found[name] = _text(record, titles, bodies)
+    return found
+
+
+def _text(record: Any, titles: Sequence[str], bodies: Sequence[str]) -> Text:
+    def first(keys: Sequence[str]) -> str:
+        return next((value for key in keys if isinstance(value := record.get(key), str) and value.strip()), "")
+
+    return Text(first(titles), first(bodies)) if isinstance(record, dict) else Text("")
+
+
+def _object(path: Path, number: int, line: str) -> dict[str, Any]:
+    try:
+        record = json.loads(line)
+    except ValueError as error:
+        raise BadSource(f"{path}:{number}: {error}") from error
+    if not isinstance(record, dict):
+        raise BadSource(f"{path}:{number}: no JSON object")
+    return record
+
+
+def _columns(cells: Sequence[str]) -> tuple[int, int, int] | None:
+    names = [cell.strip().lower() for cell in cells]
+    found = [
+        next((names.index(name) for name in known if name in names), -1)
+        for known in (_QUERY_COLUMNS, _DOCUMENT_COLUMNS, _GRADE_COLUMNS)
+    ]
+    return (found[0], found[1], found[2]) if min(found) >= 0 else None
+
+
+def _only(folder: Path, pattern: str) -> Path:
+    found = sorted(folder.glob(pattern))
+    if len(found) != 1:
+        raise BadSource(f"{folder}: {len(found) or 'no'} files are named {pattern}; there must be one")
+    return found[0]
+
+
+def _lines(path: Path) -> Iterator[tuple[int, str]]:
+    try:
+        with path.open(encoding="utf-8") as lines:
+            for number, line in enumerate(lines, 1):
+                if line.strip():
+                    yield number, line.rstrip("\n")
+    except (OSError, UnicodeDecodeError) as error:
+        raise BadSource(f"{path}: {error}") from error

@@ -1,0 +1,67 @@
+"""Measures of rankings by ir-measures, which runs trec_eval's own code, and what they say of questions not asked.
+
+Intervals are 95 % intervals of the Bayesian bootstrap over questions (Rubin 1981), paired where two rankings of the
+same questions are compared. One seed for all, so that a report is the same every time.
+"""
+
+from collections.abc import Mapping, Sequence
+
+import ir_measures
+import numpy as np
+from ir_measures import AP, RR, R, nDCG
+from numpy.typing import NDArray
+
+from lab.evaluator.score import LEVEL, RESAMPLES, SEED, Estimate
+from lab.papers.data import Grades
+
+# AQA is scored by MAP@20; 150 is the length of a list of candidates.
+DEPTH = 150
+MAP = "MAP@20"
+MEASURES = {MAP: AP @ 20, "Recall@150": R @ 150, "MRR": RR, "nDCG@20": nDCG @ 20}
+
+Floats = NDArray[np.float64]
+# Document ids, best first, by question.
+Rankings = Mapping[str, Sequence[str]]
+
+
+def measure(rankings: Rankings, qrels: Mapping[str, Grades]) -> dict[str, Floats]:
+    """Each measure's value for each ranked question, in the rankings' order, shape (questions,)."""
+    judged = {query: qrels[query] for query in rankings}
+    run = {
+        query: {document: float(-place) for place, document in enumerate(dict.fromkeys(documents))}
+        for query, documents in rankings.items()
+    }
+    place = {query: index for index, query in enumerate(rankings)}
+    names = {measure: name for name, measure in MEASURES.items()}
+    found = {name: np.zeros(len(place)) for name in MEASURES}
+    # A question without any ranked document is left out by trec_eval, and is worth 0.
+    for metric in ir_measures.iter_calc(list(MEASURES.values()), judged, run):
+        found[names[metric.measure]][place[metric.query_id]] = metric.value
+    return found
+
+
+def mean(values: Floats) -> Estimate:
+    """The mean over the questions, with its interval."""
+    return _estimate(float(values.mean()), _weights(len(values)) @ values)
+
+
+def difference(values: Floats, base: Floats) -> Estimate:
+    """How much better the first are than the second, over the same questions."""
+    return _estimate(float((values - base).mean()), _weights(len(values)) @ (values - base))
+
+
+def relative(values: Floats, base: Floats) -> Estimate:
+    """How much better, as a share of the second's mean."""
+    weights = _weights(len(values))
+    drawn = (weights @ values) / np.maximum(weights @ base, 1e-12) - 1
+    return _estimate(float(values.mean() / max(float(base.mean()), 1e-12) - 1), drawn)
+
+
+def _weights(questions: int) -> Floats:
+    drawn = np.random.default_rng(SEED).standard_exponential((RESAMPLES, questions))
+    return np.asarray(drawn / drawn.sum(axis=1, keepdims=True), np.float64)
+
+
+def _estimate(value: float, drawn: Floats) -> Estimate:
+    low, high = np.quantile(drawn, [(1 - LEVEL) / 2, (1 + LEVEL) / 2])
+    return Estimate(value, float(low), float(high))

@@ -1,0 +1,161 @@
+"""The ablation's report: tables in the shape of Onewo's tables 2 and 3, a picture, and the numbers as JSON."""
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from matplotlib.figure import Figure
+
+from lab.evaluator.report import files, markdown, page
+from lab.evaluator.report.pictures import DARK, THEMES, Theme, new_figure, png
+from lab.evaluator.report.tables import Table
+from lab.evaluator.score import Estimate
+from lab.papers.measures import MAP, MEASURES, Floats, difference, mean, relative
+
+HEAD = ("", *MEASURES, "step by step", "over the best single list")
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """A way to rank, and what each question is worth with it by each measure.
+
+    Attributes:
+        values: measure to values, shape (questions,), in one order for all steps.
+    """
+
+    name: str
+    values: Mapping[str, Floats]
+
+
+@dataclass(frozen=True, slots=True)
+class Ablation:
+    """All that was measured.
+
+    Attributes:
+        singles: each list alone, for the question as it is asked.
+        steps: cumulative, the first of them a single list, the last the full strategy.
+        forms: the fusion for one more form of the query at a time.
+        others: each list of the further forms alone.
+        halves: rows of which half was tuned on and what each half is then worth.
+        weights: rows of the tuned weights.
+    """
+
+    title: str
+    facts: tuple[tuple[str, str], ...]
+    singles: tuple[Step, ...]
+    steps: tuple[Step, ...]
+    forms: tuple[Step, ...]
+    others: tuple[Step, ...]
+    halves: Table
+    weights: Table
+
+    @property
+    def best_single(self) -> Step:
+        """Of the lists that search with the question as it is, the best by MAP@20."""
+        return max(self.singles, key=lambda step: float(step.values[MAP].mean()))
+
+    @property
+    def gain(self) -> Estimate:
+        """Of the full strategy over the best single list, relative, in MAP@20."""
+        return relative(self.steps[-1].values[MAP], self.best_single.values[MAP])
+
+
+def tables(ablation: Ablation) -> list[Table]:
+    """All tables, the cumulative one first."""
+    best = ablation.best_single
+    note = (
+        f"Each row adds to the one above; lists count alike until the last. The gain step by step is in {MAP}, over "
+        f"the row above; the last column is relative to {best.name}. Intervals of 95 %, paired over the questions."
+    )
+    return [
+        Table("Cumulative, by model", HEAD, _rows(ablation.steps, best), note),
+        Table("Cumulative, by query form, before re-scoring", HEAD, _rows(ablation.forms, best)),
+        Table("Single lists, question as asked", HEAD, _rows(ablation.singles, best, cumulative=False)),
+        Table("Single lists, further forms and re-scoring", HEAD, _rows(ablation.others, best, cumulative=False)),
+        ablation.halves,
+        ablation.weights,
+    ]
+
+
+def write(ablation: Ablation, folder: Path) -> list[Path]:
+    """`report.md`, `report.html`, `summary.json` and the picture. None of them holds a question or a document.
+
+    Raises:
+        WriteFailed: the disk took no more.
+    """
+    drawn = {f"ablation{'-dark' if theme is DARK else ''}.png": png(draw(ablation, theme)) for theme in THEMES}
+    found = tables(ablation)
+    gain = ablation.gain
+    figures = [
+        (name, f"{step.values[MAP].mean():.4f}", _interval(mean(step.values[MAP])))
+        for name, step in (("best single list, " + MAP, ablation.best_single), ("full, " + MAP, ablation.steps[-1]))
+    ]
+    figures.append(("relative gain", f"{gain.value:+.1%}", f"{gain.low:+.1%} to {gain.high:+.1%}"))
+    contents = {
+        "report.md": markdown.write(ablation.title, ablation.facts, found, list(drawn)).encode(),
+        "report.html": page.write(ablation.title, ablation.facts, found, drawn, figures=figures).encode(),
+        "summary.json": (json.dumps(as_json(ablation), indent=1) + "\n").encode(),
+    } | drawn
+    return files.write(folder, contents)
+
+
+def as_json(ablation: Ablation) -> dict[str, object]:
+    """The numbers, for programs."""
+
+    def numbers(steps: Sequence[Step]) -> dict[str, dict[str, float]]:
+        return {step.name: {name: round(float(step.values[name].mean()), 5) for name in MEASURES} for step in steps}
+
+    gain = ablation.gain
+    return {
+        "facts": dict(ablation.facts),
+        "steps": numbers(ablation.steps),
+        "forms": numbers(ablation.forms),
+        "single_lists": numbers([*ablation.singles, *ablation.others]),
+        "best_single": ablation.best_single.name,
+        "relative_gain": {"value": round(gain.value, 5), "low": round(gain.low, 5), "high": round(gain.high, 5)},
+    }
+
+
+def draw(ablation: Ablation, theme: Theme) -> Figure:
+    """MAP@20 of each cumulative step with its interval."""
+    steps = ablation.steps
+    figure, axes = new_figure(theme, height=1.1 + 0.42 * len(steps))
+    estimates = [mean(step.values[MAP]) for step in steps]
+    places = np.arange(len(steps))
+    values = np.array([item.value for item in estimates])
+    below = values - np.array([item.low for item in estimates])
+    above = np.array([item.high for item in estimates]) - values
+    axes.errorbar(values, places, xerr=[below, above], fmt="o", color=theme.line, elinewidth=1.6, capsize=3)
+    for place, item in zip(places, estimates, strict=True):
+        axes.annotate(
+            f"{item.value:.3f}", (item.value, place), (0, 6), textcoords="offset points", ha="center", fontsize=8,
+            color=theme.ink,
+        )  # fmt: skip
+    single = float(ablation.best_single.values[MAP].mean())
+    axes.axvline(single, color=theme.wrong, linewidth=1.0, linestyle=(0, (4, 3)))
+    axes.set_yticks(places, [step.name for step in steps], fontsize=8.5)
+    axes.set_ylim(len(steps) - 0.5, -0.7)
+    axes.set_title(f"{MAP} step by step; dashed: the best single list", loc="left", fontsize=10.5, color=theme.ink)
+    return figure
+
+
+def _rows(steps: Sequence[Step], best: Step, *, cumulative: bool = True) -> tuple[tuple[str, ...], ...]:
+    rows = []
+    for index, step in enumerate(steps):
+        values = step.values[MAP]
+        gain = signed(difference(values, steps[index - 1].values[MAP])) if cumulative and index else ""
+        numbers = (f"{float(step.values[name].mean()):.4f}" for name in MEASURES if name != MAP)
+        over = "" if step is best else f"{relative(values, best.values[MAP]).value:+.1%}"
+        rows.append((step.name, f"{values.mean():.4f} {_interval(mean(values))}", *numbers, gain, over))
+    return tuple(rows)
+
+
+def signed(estimate: Estimate) -> str:
+    """A difference with its interval."""
+    return f"{estimate.value:+.4f} [{estimate.low:+.4f}, {estimate.high:+.4f}]"
+
+
+def _interval(estimate: Estimate) -> str:
+    return f"[{estimate.low:.3f}, {estimate.high:.3f}]"

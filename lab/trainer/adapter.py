@@ -1,0 +1,92 @@
+"""Adapters on disk, as vLLM's `--lora-modules` takes them: `adapter_config.json` and `adapter_model.safetensors`."""
+
+import hashlib
+import json
+from pathlib import Path
+
+import safetensors
+import safetensors.torch
+import torch
+from torch import Tensor
+
+from lab.trainer import files
+from lab.trainer.errors import BadModel
+from lab.trainer.model import Learner, misfit
+
+CONFIG, TENSORS = "adapter_config.json", "adapter_model.safetensors"
+# peft puts an adapter's name into those of its parameters, and leaves it out in files.
+_OWN = ".default."
+
+
+def check_target(folder: Path, run: Path) -> None:
+    """Refuse to replace what is no adapter, whole as it would be.
+
+    Args:
+        run: the run's own folder, whose checkpoints must outlive the writing.
+
+    Raises:
+        BadTarget: the folder has no adapter's files, or the run lies in it.
+    """
+    files.check_target(folder, run, marker=CONFIG, written="adapter", lack="is no adapter")
+
+
+def write(folder: Path, learner: Learner, tensors: dict[str, Tensor], others: dict[str, bytes]) -> None:
+    """Replace an adapter's folder, whole or not at all.
+
+    The weights are written in bf16, the format in which the base model is served: half the size, and what vLLM would
+    round them to.
+
+    Args:
+        tensors: the adapter's, by their names in the model.
+        others: files to put beside them.
+
+    Raises:
+        WriteFailed: the disk took no more; what was there stays.
+    """
+    narrow = {name.replace(_OWN, "."): tensor.to(torch.bfloat16).contiguous() for name, tensor in tensors.items()}
+    config = learner.adapted.peft_config["default"].to_dict()
+    config |= {"inference_mode": True, "base_model_name_or_path": learner.base.name, "modules_to_save": None}
+    plain = {key: sorted(value) if isinstance(value, set) else value for key, value in config.items()}
+    files.write_folder(
+        folder,
+        {
+            CONFIG: (json.dumps(plain, indent=2, sort_keys=True, default=str) + "\n").encode(),
+            TENSORS: safetensors.torch.save(narrow, metadata={"format": "pt"}),
+            **others,
+        },
+    )
+
+
+def digest(folder: Path) -> str:
+    """SHA-256 of an adapter's weights.
+
+    Raises:
+        BadModel: they cannot be read.
+    """
+    try:
+        return hashlib.sha256((folder / TENSORS).read_bytes()).hexdigest()
+    except OSError as error:
+        raise BadModel(f"{folder}: no adapter that can be read: {error}") from error
+
+
+def read(folder: Path, learner: Learner) -> dict[str, Tensor]:
+    """An adapter's tensors in fp32, by their names in the model.
+
+    Raises:
+        BadModel: it cannot be read, is for another base model, or of another shape.
+    """
+    try:
+        config = json.loads((folder / CONFIG).read_text(encoding="utf-8"))
+        tensors = safetensors.torch.load_file(folder / TENSORS)
+    except (OSError, ValueError, safetensors.SafetensorError) as error:
+        raise BadModel(f"{folder}: no adapter that can be read: {error}") from error
+    made_for = str(config.get("base_model_name_or_path") if isinstance(config, dict) else "")
+    if made_for != learner.base.name:
+        raise BadModel(f"{folder} is for {made_for or 'an unnamed model'}, and the base model is {learner.base.name}")
+    own = {name: parameter for name, parameter in learner.adapted.named_parameters() if parameter.requires_grad}
+    if problem := misfit(
+        {name: tuple(tensor.shape) for name, tensor in tensors.items()},
+        {name.replace(_OWN, "."): tuple(parameter.shape) for name, parameter in own.items()},
+    ):
+        raise BadModel(f"{folder} does not fit {learner.base.name}: {problem}")
+    return {name: tensors[name.replace(_OWN, ".")].float() for name in own}

@@ -1,0 +1,123 @@
+"""Batches of about equal length, bounded by tokens; the same for a seed and an epoch."""
+
+import random
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from lab.trainer.encode import Encoded
+
+# Batches whose examples are sorted together: enough that rows of a batch are of one length, few enough that the
+# lengths of neighbouring steps stay mixed.
+POOLED_BATCHES = 48
+
+
+@dataclass(frozen=True, slots=True)
+class Batch:
+    """Rows that begin with the same `prefix` tokens, laid out as `attention` says.
+
+    Attributes:
+        tokens: shape (1, prefix + rows x length).
+        positions: of the tokens within their rows, same shape.
+        answers: places in `tokens` whose next token belongs to a reply, shape (n).
+        targets: those next tokens, shape (n).
+        weights: 1 / (reply tokens of the example), shape (n): every example counts the same, as it does in the score.
+    """
+
+    tokens: Tensor
+    positions: Tensor
+    answers: Tensor
+    targets: Tensor
+    weights: Tensor
+    prefix: int
+    rows: int
+
+    @property
+    def size(self) -> int:
+        """Tokens that are computed, padding included."""
+        return int(self.tokens.numel())
+
+    def to(self, device: torch.device) -> "Batch":
+        if device.type == "cpu":
+            return self
+        return Batch(
+            self.tokens.to(device),
+            self.positions.to(device),
+            self.answers.to(device),
+            self.targets.to(device),
+            self.weights.to(device),
+            self.prefix,
+            self.rows,
+        )
+
+
+def common_prefix(items: Sequence[Encoded]) -> int:
+    """How many tokens all prompts begin with; at least the last token of each prompt stays outside."""
+    shortest = min(items, key=lambda item: len(item.prompt)).prompt
+    length = len(shortest) - 1
+    for item in items:
+        differing = (place for place in range(length) if item.prompt[place] != shortest[place])
+        length = next(differing, length)
+    return max(0, length)
+
+
+def collate(items: Sequence[Encoded], *, pad: int = 0) -> Batch:
+    """One batch of these examples. Padding stands behind the rows, where causal attention lets nothing see it."""
+    prefix = common_prefix(items)
+    length = max(map(len, items)) - prefix
+    rows: list[int] = []
+    answers: list[int] = []
+    targets: list[int] = []
+    weights: list[float] = []
+    for index, item in enumerate(items):
+        rest = (*item.prompt[prefix:], *item.completion)
+        rows.extend((*rest, *[pad] * (length - len(rest))))
+        # The token at a place predicts the next one; the last of the prompt predicts the first of the reply.
+        first = prefix + index * length + len(item.prompt) - prefix - 1
+        answers.extend(range(first, first + len(item.completion)))
+        targets.extend(item.completion)
+        weights.extend([1 / len(item.completion)] * len(item.completion))
+    places = torch.arange(prefix, prefix + length).repeat(len(items))
+    return Batch(
+        tokens=torch.tensor([[*items[0].prompt[:prefix], *rows]]),
+        positions=torch.cat((torch.arange(prefix), places))[None],
+        answers=torch.tensor(answers),
+        targets=torch.tensor(targets),
+        weights=torch.tensor(weights, dtype=torch.float32),
+        prefix=prefix,
+        rows=len(items),
+    )
+
+
+def epoch_batches(
+    items: Sequence[Encoded], *, max_tokens: int, prefix: int, seed: int, epoch: int
+) -> list[list[Encoded]]:
+    """All examples once, in batches of at most `max_tokens` computed tokens each, in random order.
+
+    Args:
+        prefix: what all prompts of the set begin with, in tokens.
+    """
+    order = random.Random(f"{seed}:{epoch}")  # noqa: S311 - repeatable is the point
+    shuffled = list(items)
+    order.shuffle(shuffled)
+    mean = sum(map(len, shuffled)) / len(shuffled) - prefix
+    pooled = max(1, round(POOLED_BATCHES * max_tokens / max(1.0, mean)))
+    batches: list[list[Encoded]] = []
+    for start in range(0, len(shuffled), pooled):
+        batches += packed(shuffled[start : start + pooled], max_tokens=max_tokens, prefix=prefix)
+    order.shuffle(batches)
+    return batches
+
+
+def packed(items: Sequence[Encoded], *, max_tokens: int, prefix: int) -> list[list[Encoded]]:
+    """The examples by length, in batches of at most `max_tokens` computed tokens, one example at least."""
+    batches: list[list[Encoded]] = []
+    current: list[Encoded] = []
+    for item in sorted(items, key=len):
+        if current and prefix + (len(current) + 1) * (len(item) - prefix) > max_tokens:
+            batches.append(current)
+            current = []
+        current.append(item)
+    return [*batches, current] if current else batches

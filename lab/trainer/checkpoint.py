@@ -1,0 +1,210 @@
+"""Checkpoints: all that a run needs to go on as if nothing had happened; the last two are kept.
+
+A checkpoint is a folder with `state.json` and `tensors.safetensors`. No pickle is read: a folder from elsewhere can be
+wrong, but it cannot run anything.
+"""
+
+import json
+import re
+import shutil
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+import safetensors
+import safetensors.torch
+import torch
+from pydantic import BaseModel, ConfigDict, Field, JsonValue, ValidationError
+from torch import Tensor
+
+from lab.trainer import files
+from lab.trainer.errors import BadCheckpoint
+
+KEPT = 2
+STATE, TENSORS = "state.json", "tensors.safetensors"
+
+# Why a run ended; it has not when empty.
+Stop = Literal["", "epochs", "time", "patience"]
+
+_NAME = re.compile(r"step-(\d{8})")
+
+
+class Point(BaseModel):
+    """One measurement, or the training loss at one step."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    step: int = Field(ge=0)
+    epoch: float = Field(ge=0)
+    loss: float | None = None
+    rate: float | None = None
+    validation_loss: float | None = None
+    score: dict[str, float] | None = None
+
+
+class State(BaseModel):
+    """Where a run is.
+
+    Attributes:
+        fixed: what must be the same for the run to go on: the recipe, the data's checksum, the base model.
+        step: steps done.
+        spent_s: seconds since the run began, in all processes together.
+        begun_s: of those, seconds before the first step.
+        measure_s: seconds that one whole measurement took, which the end must leave time for.
+        tokens: computed so far in training, padding included.
+        best_step: the step of the adapter that is kept as the best; its tensors lie in the checkpoint too.
+        waited: measurements since the best validation loss.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    fixed: dict[str, JsonValue]
+    step: int = Field(ge=0)
+    spent_s: float = Field(ge=0)
+    begun_s: float = Field(ge=0)
+    measure_s: float = Field(ge=0)
+    tokens: int = Field(ge=0)
+    best_step: int = Field(-1, ge=-1)
+    waited: int = Field(0, ge=0)
+    history: tuple[Point, ...] = ()
+    stopped: Stop = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Checkpoint:
+    """A state with its tensors: `adapter.*`, `best.*`, `optimizer.*`, `rng.*`."""
+
+    state: State
+    tensors: dict[str, Tensor]
+
+    def part(self, name: str) -> dict[str, Tensor]:
+        """The tensors of one part, under their own names."""
+        prefix = f"{name}."
+        return {key.removeprefix(prefix): tensor for key, tensor in self.tensors.items() if key.startswith(prefix)}
+
+
+def save(folder: Path, checkpoint: Checkpoint) -> Path:
+    """Write a checkpoint, then remove all but the last `KEPT`.
+
+    Raises:
+        WriteFailed: the disk took no more; the checkpoints before it stay as they were.
+    """
+    path = folder / f"step-{checkpoint.state.step:08d}"
+    content = {
+        TENSORS: safetensors.torch.save(checkpoint.tensors),
+        STATE: checkpoint.state.model_dump_json(indent=1).encode() + b"\n",
+    }
+    with files.naming(folder, lambda: None):
+        folder.mkdir(parents=True, exist_ok=True)
+    files.write_folder(path, content)
+    for old in found(folder)[:-KEPT]:
+        shutil.rmtree(old, ignore_errors=True)
+    return path
+
+
+def found(folder: Path) -> list[Path]:
+    """The checkpoints of a folder, the oldest first; what a kill left half written is none."""
+    named = [path for path in folder.glob("step-*") if _NAME.fullmatch(path.name)] if folder.is_dir() else []
+    return sorted(path for path in named if (path / STATE).is_file() and (path / TENSORS).is_file())
+
+
+def goes_on(folder: Path, *, resume: bool) -> bool:
+    """Whether a run goes on from the checkpoints of a folder; it begins where there are none.
+
+    Raises:
+        BadCheckpoint: there are some, and the run is not to go on from them.
+    """
+    there = bool(found(folder))
+    if there and not resume:
+        raise BadCheckpoint(f"{folder} has checkpoints: go on with --resume, or choose another folder")
+    return there
+
+
+@contextmanager
+def without_denormals() -> Iterator[None]:
+    """Have values too small for a normal float be zero: they are worth nothing and cost a hundred times the time."""
+    torch.set_flush_denormal(True)
+    try:
+        yield
+    finally:
+        torch.set_flush_denormal(False)
+
+
+def last(folder: Path, on_bad: Callable[[str], None] = lambda _: None) -> Checkpoint:
+    """The newest checkpoint that can be read; one that cannot is named and passed over.
+
+    Raises:
+        BadCheckpoint: there is none.
+    """
+    for path in reversed(found(folder)):
+        try:
+            return read(path)
+        except BadCheckpoint as error:
+            on_bad(str(error))
+    raise BadCheckpoint(f"{folder}: there is no checkpoint to go on from")
+
+
+def read(path: Path) -> Checkpoint:
+    """Read one checkpoint.
+
+    Raises:
+        BadCheckpoint: it is none.
+    """
+    try:
+        state = State.model_validate_json((path / STATE).read_bytes())
+        tensors = safetensors.torch.load_file(path / TENSORS)
+    except ValidationError as error:
+        first = error.errors(include_url=False)[0]
+        raise BadCheckpoint(f"{path / STATE}: {'.'.join(map(str, first['loc']))}: {first['msg']}") from None
+    except (OSError, safetensors.SafetensorError) as error:
+        raise BadCheckpoint(f"{path}: {error}") from error
+    return Checkpoint(state, tensors)
+
+
+def check(state: State, fixed: dict[str, JsonValue]) -> None:
+    """Refuse a checkpoint of another training.
+
+    Raises:
+        BadCheckpoint: something else is to be learnt now; the message names what differs.
+    """
+    # Through JSON, so that a tuple is what it was read back as.
+    wanted = json.loads(json.dumps(fixed))
+    keys = sorted({*wanted, *state.fixed})
+    differing = [key for key in keys if wanted.get(key) != state.fixed.get(key)]
+    if differing:
+        raise BadCheckpoint(
+            f"the checkpoint of step {state.step} is of a training with another {', '.join(differing)}: "
+            "choose another folder, or give what that training had"
+        )
+
+
+def optimizer_tensors(optimizer: torch.optim.Optimizer, names: list[str]) -> dict[str, Tensor]:
+    """AdamW's moments and step counts as named tensors.
+
+    Args:
+        names: of the parameters, in the optimiser's order.
+    """
+    state = optimizer.state_dict()["state"]
+    return {
+        f"{names[index]}|{key}": torch.as_tensor(value).detach().to("cpu", copy=True).contiguous()
+        for index, values in state.items()
+        for key, value in values.items()
+    }
+
+
+def restore_optimizer(optimizer: torch.optim.Optimizer, names: list[str], tensors: dict[str, Tensor]) -> None:
+    """Put back what `optimizer_tensors` has taken.
+
+    Raises:
+        BadCheckpoint: it is of other parameters.
+    """
+    places = {name: index for index, name in enumerate(names)}
+    state: dict[int, dict[str, Tensor]] = {}
+    for full, tensor in tensors.items():
+        name, _, key = full.rpartition("|")
+        if name not in places:
+            raise BadCheckpoint(f"the optimiser's state has {name}, which is not trained here")
+        state.setdefault(places[name], {})[key] = tensor
+    optimizer.load_state_dict({"state": state, "param_groups": optimizer.state_dict()["param_groups"]})

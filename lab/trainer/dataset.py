@@ -1,0 +1,187 @@
+"""Training data: one `Example` a line of JSON, read strictly, split by group."""
+
+import hashlib
+import os
+import random
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal, Self, TypeVar
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+
+from lab.trainer.errors import BadDataset, WriteFailed
+
+Item = TypeVar("Item")
+Task = Literal["answer", "kg-api"]
+Kind = Literal["answer", "unknown", "invalid_question"]
+
+# One line of a file; a prompt of the longest context that any model here reads is far below it.
+MAX_LINE_BYTES = 4 * 1024 * 1024
+MAX_NAMED_ERRORS = 3
+
+
+class Turn(BaseModel):
+    """One message of a prompt."""
+
+    model_config = ConfigDict(strict=True, extra="forbid", frozen=True)
+
+    role: Literal["system", "user", "assistant"]
+    content: str = Field(max_length=1_000_000)
+
+
+class Example(BaseModel):
+    """What is shown to the model, and what it shall reply.
+
+    Args:
+        id: unique within a file.
+        task: the subtask, which is the adapter's name too.
+        messages: the prompt exactly as the serving side renders it; the last turn is the user's.
+        completion: the whole reply, without the template's end mark.
+        domain: CRAG's domain.
+        kind: what the reply is: an answer, an abstention, or the refusal of a false premise.
+        question_type: one of CRAG's eight; empty when unknown.
+        source: where it comes from: `synthetic:SEED`, `labels:RUN`.
+        query: the bare question.
+        group: examples of one group never lie on both sides of a split; empty groups by the query.
+    """
+
+    model_config = ConfigDict(strict=True, extra="forbid", frozen=True)
+
+    id: str = Field(min_length=1, max_length=200)
+    task: Task
+    messages: list[Turn] = Field(min_length=1, max_length=64)
+    completion: str = Field(min_length=1, max_length=20_000)
+    domain: str = Field(max_length=32)
+    kind: Kind
+    question_type: str = Field("", max_length=32)
+    source: str = Field(max_length=200)
+    query: str = Field(min_length=1, max_length=20_000)
+    group: str = Field("", max_length=200)
+
+    @model_validator(mode="after")
+    def _asks(self) -> Self:
+        if self.messages[-1].role != "user":
+            raise ValueError("the last message must be the user's")
+        if not self.completion.strip():
+            raise ValueError("the completion is blank")
+        return self
+
+
+@dataclass(frozen=True, slots=True)
+class Split:
+    """Examples to learn from, and examples that only measure."""
+
+    train: list[Example]
+    validation: list[Example]
+
+
+def parse(line: bytes | str, place: str) -> Example:
+    """An example from one line.
+
+    Args:
+        place: file and line, for the error.
+
+    Raises:
+        BadDataset: it is none; the message names the place and the fields.
+    """
+    try:
+        return Example.model_validate_json(line)
+    except ValidationError as error:
+        found = error.errors(include_url=False, include_context=False, include_input=False)
+        named = [f"{'.'.join(map(str, item['loc'])) or 'line'}: {item['msg']}" for item in found[:MAX_NAMED_ERRORS]]
+        more = f"; and {len(found) - len(named)} more" if len(found) > len(named) else ""
+        raise BadDataset(f"{place}: {'; '.join(named)}{more}") from None
+
+
+def read(paths: Sequence[Path], *, task: Task | None = None) -> list[Example]:
+    """All examples of the files, in order; those of other tasks are left out where one is named.
+
+    Raises:
+        BadDataset: a file cannot be read, a line is no example, an id comes twice, or nothing is left.
+    """
+    examples: list[Example] = []
+    for path in paths:
+        seen: set[str] = set()
+        try:
+            with path.open("rb") as file:
+                number = 0
+                while line := file.readline(MAX_LINE_BYTES + 1):
+                    number += 1
+                    place = f"{path}:{number}"
+                    if len(line) > MAX_LINE_BYTES:
+                        raise BadDataset(f"{place}: line: longer than {MAX_LINE_BYTES // 2**20} MiB")
+                    if not line.strip():
+                        continue
+                    example = parse(line, place)
+                    if example.id in seen:
+                        raise BadDataset(f"{place}: id: {example.id!r} comes twice in this file")
+                    seen.add(example.id)
+                    if task is None or example.task == task:
+                        examples.append(example)
+        except OSError as error:
+            raise BadDataset(f"{path}: {error.strerror or error}") from error
+    if not examples:
+        wanted = f" of the task {task!r}" if task else ""
+        raise BadDataset(f"{', '.join(map(str, paths))}: no example{wanted}")
+    return examples
+
+
+def write(path: Path, examples: Iterable[Example]) -> Counter[str]:
+    """Replace a file by these examples, whole or not at all; returns how many of each kind.
+
+    Raises:
+        WriteFailed: the disk took no more; what was there before still is.
+    """
+    partial = path.with_name(f".{path.name}.partial")
+    kinds: Counter[str] = Counter()
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with partial.open("w", encoding="utf-8") as file:
+            for example in examples:
+                file.write(example.model_dump_json() + "\n")
+                kinds[example.kind] += 1
+            file.flush()
+            os.fsync(file.fileno())
+        partial.replace(path)
+    except OSError as error:
+        partial.unlink(missing_ok=True)
+        raise WriteFailed(f"{path}: {error.strerror or error}") from error
+    return kinds
+
+
+def fingerprint(examples: Iterable[Example]) -> str:
+    """A checksum of what is learnt, in hexadecimal: the same for the same examples in the same order."""
+    digest = hashlib.sha256()
+    for example in examples:
+        digest.update(example.model_dump_json().encode())
+        digest.update(b"\n")
+    return digest.hexdigest()
+
+
+def sample(examples: list[Item], count: int, seed: int) -> list[Item]:
+    """So many of the examples at random, in their order; all of them for 0."""
+    if not 0 < count < len(examples):
+        return examples
+    chosen = random.Random(seed).sample(range(len(examples)), count)  # noqa: S311 - repeatable is the point
+    return [examples[index] for index in sorted(chosen)]
+
+
+def group_of(example: Example) -> str:
+    """What keeps examples on one side of a split."""
+    return example.group or " ".join(example.query.lower().split())
+
+
+def split(examples: Sequence[Example], *, share: float, seed: int) -> Split:
+    """Whole groups at random into both sides, about `share` of them for validation; the same for a seed.
+
+    A group's side depends on its name and the seed alone, so that more data moves none to the other side.
+    """
+    train: list[Example] = []
+    validation: list[Example] = []
+    for example in examples:
+        digest = hashlib.sha256(f"{seed}:{group_of(example)}".encode()).digest()
+        place = int.from_bytes(digest[:8], "big") / 2**64
+        (validation if place < share else train).append(example)
+    return Split(train, validation)

@@ -1,0 +1,202 @@
+"""What `cragmesh train labels` does: answers of an evaluation run, or questions with answers, become training data."""
+
+import asyncio
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from lab.evaluator import runs
+from lab.evaluator.data import Item, Source
+from lab.evaluator.store import RunFolder
+from lab.trainer.dataset import Example, Turn
+from lab.trainer.errors import BadLabels
+from lab.trainer.labels import Judged, best_program, label
+from proto.base import parse_query_time
+from proto.kg import KgExecuteRequest, KgResponse
+from services.gateway import prompts
+from services.gateway.evidence import Evidence
+from services.gateway.steps.generate import TAUGHT_PROMPT, chat
+from services.kg.domains import CATALOGUE
+from services.kg.generate.examples import load_library
+from services.kg.generate.program import MAX_TOKENS, ProgramWriter, taught_messages
+from services.kg.language.decoding import decoding_grammar
+from services.kit.client import ServiceClient
+from services.kit.errors import ServiceRejected
+from services.kit.llm import LLM, Constraint, Message
+
+SAMPLE_S, EXECUTE_S = 60.0, 10.0
+# Programs of one temperature repeat each other below it, and leave the question above it.
+TEMPERATURE = 0.8
+# What names no domain is looked for in the open one.
+DOMAINS = frozenset(("movie", "finance", "music", "sports", "open"))
+
+
+# What became of the questions, by the rule or by why not.
+Tally = Counter[str]
+
+
+def allowed(paths: Sequence[Path], evaluation: Path | None) -> None:
+    """Refuse questions that are kept for measuring.
+
+    Raises:
+        BadLabels: a file lies in the folder of the evaluation data.
+    """
+    for path in paths:
+        if evaluation is not None and path.resolve().is_relative_to(evaluation.resolve()):
+            raise BadLabels(f"{path} is evaluation data: what is learnt from it can no longer be measured by it")
+
+
+def from_run(folder: Path, sources: Sequence[Path], judge: str, tally: Tally) -> Iterator[Example]:
+    """Examples of the task `answer` from a run whose questions came with their contexts.
+
+    Args:
+        sources: the files that the run asked; a run keeps no contexts.
+
+    Raises:
+        EvaluatorError: the run or a file cannot be read.
+        BadLabels: the files are not those of the run, or a line of the run is damaged.
+    """
+    target = RunFolder(folder)
+
+    def damaged(problem: str) -> None:
+        raise BadLabels(f"{folder}: {problem}")
+
+    found = runs.read(target, damaged)
+    verdicts = runs.verdicts(target, found.predictions, judge)
+    predictions = {line.id: line for line in found.predictions}
+    prompt = prompts.load(TAUGHT_PROMPT)
+    seen = 0
+    for item in Source(sources).items():
+        prediction = predictions.get(item.id)
+        if prediction is None:
+            continue
+        seen += 1
+        if prediction.query != item.query:
+            raise BadLabels(f"{item.place}: query: not what the run asked under the id {item.id}")
+        contexts: list[str] = item.body.get("evidence") or []
+        if not contexts:
+            tally["left out: no contexts were given"] += 1
+            continue
+        if prediction.error:
+            tally["left out: the mesh did not answer"] += 1
+            continue
+        outcome = verdicts[item.id].outcome
+        made = label(Judged(item.id, item.query, item.gold, item.label_kind, outcome, tuple(contexts)))
+        tally[made.rule] += 1
+        evidence = [Evidence(text=text, page=index) for index, text in enumerate(contexts) if text.strip()]
+        yield Example(
+            id=f"{target.name}:{item.id}"[:200],
+            task="answer",
+            messages=_turns(chat(prompt, item.query, _moment(item), evidence)),
+            completion=made.completion,
+            domain=item.domain[:32],
+            kind=made.kind,
+            question_type=item.question_type[:32],
+            source=f"labels:{target.name}"[:200],
+            query=item.query,
+        )
+    if not seen:
+        raise BadLabels(f"{folder}: none of its {len(predictions)} questions is in {', '.join(map(str, sources))}")
+
+
+@dataclass(frozen=True, slots=True)
+class Trying:
+    """Who writes programs, who runs them, and how many are tried for a question."""
+
+    llm: LLM
+    kg: ServiceClient
+    count: int
+    adapter: str = "kg-api"
+
+
+async def from_trying(
+    sources: Sequence[Path], trying: Trying, tally: Tally, on_question: Callable[[], None] = lambda: None
+) -> list[Example]:
+    """Examples of the task `kg-api`: for each question the shortest sampled program whose facts hold its answer.
+
+    Raises:
+        EvaluatorError: a file cannot be read.
+        ServiceFailure: the generator or the knowledge graph is not reachable.
+    """
+    writer = ProgramWriter(trying.llm, CATALOGUE, load_library(CATALOGUE), adapter=trying.adapter)
+    grammars: dict[str, Constraint] = {}
+    examples: list[Example] = []
+    items = await asyncio.to_thread(lambda: list(Source(sources).items()))
+    for item in items:
+        on_question()
+        if item.label_kind != "answer":
+            tally["left out: no program finds that there is nothing"] += 1
+            continue
+        domain = item.domain if item.domain in DOMAINS else "open"
+        if domain not in grammars:
+            grammars[domain] = Constraint(grammar=await asyncio.to_thread(decoding_grammar, CATALOGUE, domain))
+        found = await best_program(
+            item.query,
+            item.gold,
+            sample=_sampler(writer, trying, item, domain, grammars[domain]),
+            execute=_executor(trying, item, domain),
+        )
+        tally["kept" if found else "no program found the answer"] += 1
+        if found:
+            examples.append(
+                Example(
+                    id=f"tried:{item.id}"[:200],
+                    task="kg-api",
+                    messages=_turns(taught_messages(item.query, query_time=_moment(item), domain=domain)),
+                    completion=found.program,
+                    domain=domain,
+                    kind="answer",
+                    question_type=item.question_type[:32],
+                    source="labels:programs",
+                    query=item.query,
+                )
+            )
+    return examples
+
+
+def _sampler(writer: ProgramWriter, trying: Trying, item: Item, domain: str, constraint: Constraint) -> Any:
+    async def sample(query: str) -> list[str]:
+        moment = _moment(item)
+        if await trying.llm.serves(trying.adapter, allow_s=SAMPLE_S):
+            messages = taught_messages(query, query_time=moment, domain=domain)
+        else:
+            examples = await writer.library.nearest(query, domain=domain, k=writer.k)
+            messages = writer.messages(query, examples, query_time=moment, domain=domain)
+        completion = await trying.llm.chat(
+            messages,
+            max_tokens=MAX_TOKENS,
+            allow_s=SAMPLE_S,
+            temperature=TEMPERATURE,
+            n=trying.count,
+            adapter=trying.adapter,
+            constraint=constraint,
+        )
+        # A program that was cut at the limit may run, and say something else than was meant.
+        return [sample.text for sample in completion.samples if sample.finish_reason != "length"]
+
+    return sample
+
+
+def _executor(trying: Trying, item: Item, domain: str) -> Any:
+    async def execute(program: str) -> str:
+        request = KgExecuteRequest.model_validate(
+            {"program": program, "query_time": _moment(item), "domain": domain, "max_tokens": 4_000}
+        )
+        try:
+            response = await trying.kg.call("/kg/execute", request, KgResponse, allow_s=EXECUTE_S)
+        except ServiceRejected:
+            return ""
+        return response.text if response.status in ("ok", "stale") else ""
+
+    return execute
+
+
+def _moment(item: Item) -> datetime:
+    return parse_query_time(item.query_time) if item.query_time else datetime.now(UTC)
+
+
+def _turns(messages: Sequence[Message]) -> list[Turn]:
+    return [Turn(role=message.role, content=message.content) for message in messages]

@@ -1,0 +1,199 @@
+"""The base model and an adapter on it, in the number format that this machine trains fastest in."""
+
+import importlib.util
+import warnings
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, cast
+
+import torch
+from peft import LoraConfig, PeftModel, get_peft_model, prepare_model_for_kbit_training
+from torch import Tensor
+from transformers import AutoModelForCausalLM, AutoTokenizer, PreTrainedModel
+from transformers.utils.logging import disable_progress_bar
+
+from lab.trainer.errors import BadModel
+from lab.trainer.lora import MaskPool, quicken
+from lab.trainer.recipe import Recipe
+from services.kit.precision import choose_precision
+
+
+@dataclass(frozen=True, slots=True)
+class Base:
+    """A base model, frozen, with its tokenizer.
+
+    Attributes:
+        name: the hub's name, which the adapter says it is for.
+        precision: the number format, and why; for people.
+    """
+
+    model: PreTrainedModel
+    tokenizer: Any
+    name: str
+    device: torch.device
+    precision: str
+
+
+@dataclass(frozen=True, slots=True)
+class Learner:
+    """A base model with an adapter to train.
+
+    Attributes:
+        masks: of the dropout, to be drawn before each step; None when peft draws them.
+    """
+
+    base: Base
+    adapted: PeftModel
+    masks: MaskPool | None
+
+    @property
+    def parameters(self) -> list[torch.nn.Parameter]:
+        """What is trained: fp32, whatever the base model's format."""
+        return [parameter for parameter in self.adapted.parameters() if parameter.requires_grad]
+
+    @property
+    def decoder(self) -> torch.nn.Module:
+        """The model without its last layer: tokens to hidden states."""
+        return self.plain.base_model
+
+    @property
+    def head(self) -> torch.nn.Module:
+        """Hidden states to one value for each word of the vocabulary."""
+        return cast(torch.nn.Module, self.plain.get_output_embeddings())  # type: ignore[no-untyped-call]
+
+    @property
+    def plain(self) -> PreTrainedModel:
+        return cast(PreTrainedModel, self.adapted.get_base_model())
+
+
+def number_format(model: str, *, threads: int = 0) -> tuple[torch.device, torch.dtype, str]:
+    """The device and the number format that a model trains in, and why.
+
+    On a GPU bf16, which keeps the range of fp32, or fp32 where it computes no bf16; on a CPU bf16 where a short
+    measurement says that it pays, else fp32.
+    """
+    choice = choose_precision(model=model, threads=threads)
+    device = torch.device(choice.device)
+    if device.type == "cpu":
+        return device, choice.torch_dtype, f"{choice.dtype}: {choice.reason}"
+    dtype = torch.bfloat16 if torch.cuda.is_bf16_supported() else torch.float32
+    return device, dtype, str(dtype).removeprefix("torch.")
+
+
+def load(path: Path | str, *, name: str, threads: int = 2) -> Base:
+    """Read a base model.
+
+    On CUDA the weights are 4 bits wide where bitsandbytes is installed (db3, section 2.4); else see `number_format`.
+
+    Args:
+        path: its folder, or a name that is in the hub's cache; no hub is asked.
+        name: the hub's name.
+        threads: of torch, for the whole process.
+
+    Raises:
+        BadModel: it cannot be read.
+    """
+    device, dtype, reason = number_format(str(path), threads=threads)
+    options: dict[str, Any] = {}
+    if device.type != "cpu" and importlib.util.find_spec("bitsandbytes"):
+        from transformers import BitsAndBytesConfig
+
+        options["quantization_config"] = BitsAndBytesConfig(  # type: ignore[no-untyped-call]
+            load_in_4bit=True, bnb_4bit_quant_type="nf4", bnb_4bit_compute_dtype=dtype
+        )
+        options["device_map"] = {"": device}
+        reason = f"nf4, computed in {reason}"
+    # Its bar would stand between ours.
+    disable_progress_bar()  # type: ignore[no-untyped-call]
+    try:
+        tokenizer = AutoTokenizer.from_pretrained(path, local_files_only=True)
+        model = AutoModelForCausalLM.from_pretrained(path, dtype=dtype, local_files_only=True, **options)
+    # A configuration from elsewhere fails in as many ways as there are models.
+    except Exception as error:
+        raise BadModel(f"{path}: no model that can be trained: {_first_line(error)}") from error
+    if "quantization_config" not in options:
+        model.to(device)  # type: ignore[arg-type]
+    model.requires_grad_(False)
+    model.config.use_cache = False
+    return Base(model, tokenizer, name, device, reason)
+
+
+def adapt(base: Base, recipe: Recipe) -> Learner:
+    """Put a new adapter on a base model: A random by the recipe's seed, B nothing, so that it changes nothing yet.
+
+    Raises:
+        BadModel: the base model has none of the layers that are to be adapted.
+    """
+    torch.manual_seed(recipe.seed)
+    model = base.model
+    linear = {path.rpartition(".")[2] for path, module in model.named_modules() if _linear(module)}
+    if missing := [target for target in recipe.targets if target not in linear]:
+        raise BadModel(
+            f"{base.name} has no layers named {', '.join(missing)}; its linear layers are {', '.join(sorted(linear))}"
+        )
+    if getattr(model, "is_quantized", False):
+        model = prepare_model_for_kbit_training(model)  # type: ignore[no-untyped-call]
+    config = LoraConfig(
+        r=recipe.rank,
+        lora_alpha=recipe.alpha,
+        lora_dropout=recipe.dropout,
+        target_modules=list(recipe.targets),
+        bias="none",
+        task_type="CAUSAL_LM",
+    )
+    with warnings.catch_warnings():
+        # peft asks transformers by a name that the latter has since changed.
+        warnings.filterwarnings("ignore", message=".*is_gradient_checkpointing", category=FutureWarning)
+        adapted = cast(PeftModel, get_peft_model(model, config))
+    # peft writes the path that the model was read from.
+    adapted.peft_config["default"].base_model_name_or_path = base.name
+    for parameter in adapted.parameters():
+        if parameter.requires_grad:
+            parameter.data = parameter.data.float()
+    return Learner(base, adapted, quicken(adapted, recipe.dropout))
+
+
+def _linear(module: torch.nn.Module) -> bool:
+    return isinstance(module, torch.nn.Linear)
+
+
+def _first_line(error: BaseException) -> str:
+    return (str(error).strip() or type(error).__name__).splitlines()[0]
+
+
+def weights(learner: Learner) -> dict[str, Tensor]:
+    """The adapter's tensors under their names in the model, on the CPU."""
+    return {
+        name: parameter.detach().to("cpu", copy=True).contiguous()
+        for name, parameter in learner.adapted.named_parameters()
+        if parameter.requires_grad
+    }
+
+
+def set_weights(learner: Learner, tensors: dict[str, Tensor]) -> None:
+    """Replace the adapter's tensors.
+
+    Raises:
+        BadModel: names or shapes are not those of this adapter on this model.
+    """
+    own = {name: parameter for name, parameter in learner.adapted.named_parameters() if parameter.requires_grad}
+    if problem := misfit(
+        {name: tuple(tensor.shape) for name, tensor in tensors.items()},
+        {name: tuple(parameter.shape) for name, parameter in own.items()},
+    ):
+        raise BadModel(f"the adapter does not fit {learner.base.name}: {problem}")
+    with torch.no_grad():
+        for name, parameter in own.items():
+            parameter.copy_(tensors[name])
+
+
+def misfit(given: dict[str, tuple[int, ...]], wanted: dict[str, tuple[int, ...]]) -> str:
+    """Why tensors of these shapes cannot take the place of those; empty when they can."""
+    if missing := sorted(wanted.keys() - given.keys()):
+        return f"it lacks {missing[0]}" + (f" and {len(missing) - 1} more" if len(missing) > 1 else "")
+    if unknown := sorted(given.keys() - wanted.keys()):
+        return f"the model has no {unknown[0]}" + (f" and {len(unknown) - 1} more" if len(unknown) > 1 else "")
+    for name, shape in wanted.items():
+        if given[name] != shape:
+            return f"{name} has the shape {given[name]}, and the model needs {shape}"
+    return ""

@@ -1,0 +1,178 @@
+"""What the extractive reader learns from: a question, a passage, and the words there that answer it, or none."""
+
+import hashlib
+import json
+import random
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Self
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+
+from lab.trainer.errors import BadDataset
+from lab.trainer.synthesise import prose, web
+from lab.trainer.synthesise.names import Names
+from lab.trainer.synthesise.record import Record
+from lab.trainer.synthesise.voice import Voice
+
+MAX_LINE_BYTES = 4 * 1024 * 1024
+# Of an answerable question's distractors, tries until one does not hold the answer too.
+TRIES = 8
+
+
+class Pair(BaseModel):
+    """One line of a file.
+
+    Args:
+        kind: what kind of text the passage is.
+        answer: its words; empty where the passage does not say.
+        start: the answer's first character in the passage; -1 where it does not say.
+    """
+
+    model_config = ConfigDict(strict=True, extra="ignore", frozen=True)
+
+    id: str = Field("", max_length=200)
+    kind: str = Field("", max_length=200)
+    title: str = Field("", max_length=2_000)
+    passage: str = Field(min_length=1, max_length=100_000)
+    question: str = Field(min_length=1, max_length=20_000)
+    answer: str = Field("", max_length=20_000)
+    start: int = Field(-1, ge=-1)
+
+    @model_validator(mode="after")
+    def _stands_there(self) -> Self:
+        if bool(self.answer) != (self.start >= 0):
+            raise ValueError("an answer has a start, and no answer has -1")
+        if self.answer and self.passage[self.start : self.start + len(self.answer)] != self.answer:
+            raise ValueError("the answer does not stand at its start in the passage")
+        return self
+
+
+@dataclass(frozen=True, slots=True)
+class Parts:
+    """Pairs to learn from, and pairs that only measure, of other passages."""
+
+    train: list[Pair]
+    held_out: list[Pair]
+
+
+def read(paths: Iterable[Path]) -> list[Pair]:
+    """The pairs of files.
+
+    Raises:
+        BadDataset: a file cannot be read, or a line of it is no pair.
+    """
+    pairs: list[Pair] = []
+    for path in paths:
+        try:
+            with path.open("rb") as file:
+                for number, line in enumerate(file, 1):
+                    if len(line) > MAX_LINE_BYTES:
+                        raise BadDataset(f"{path}:{number}: longer than {MAX_LINE_BYTES} bytes")
+                    if line.strip():
+                        pairs.append(_parse(line, f"{path}:{number}"))
+        except OSError as error:
+            raise BadDataset(f"{path}: {error.strerror or error}") from error
+    return pairs
+
+
+def _parse(line: bytes, place: str) -> Pair:
+    try:
+        return Pair.model_validate(json.loads(line))
+    except ValidationError as error:
+        first = error.errors(include_url=False)[0]
+        raise BadDataset(f"{place}: {'.'.join(map(str, first['loc']))}: {first['msg']}") from None
+    except ValueError as error:
+        raise BadDataset(f"{place}: {error}") from None
+
+
+def made_up(count: int, seed: int) -> Iterator[Pair]:
+    """So many pairs of the generators' prose and web pages, the same for the same seed.
+
+    A record's answer must stand word for word in one of its passages; the others do not say it.
+    """
+    rng = random.Random(f"reader:{seed}")  # noqa: S311 - reproducible, not secret
+    voice = Voice(rng)
+    names = Names(voice)
+    sources = [
+        (module.__name__.rpartition(".")[2], pattern) for module in (prose, web) for _, pattern in module.PATTERNS
+    ]
+    made = 0
+    while made < count:
+        name, pattern = voice.pick(sources)
+        for pair in _of_record(pattern(voice, names), name):
+            yield pair.model_copy(update={"id": f"{name}-{seed}-{made:06d}"})
+            made += 1
+            if made == count:
+                return
+
+
+def _of_record(record: Record, kind: str) -> Iterator[Pair]:
+    answer = record.support[0] if record.kind == "answer" and len(record.support) == 1 else ""
+    # Where the reply is more than a span, as with sums, there is nothing to point at.
+    if record.kind == "answer" and answer not in record.answer:
+        return
+    for passage in record.passages:
+        said = bool(answer) and passage.count(answer) == 1
+        if answer and not said and answer in passage:
+            continue
+        yield Pair(
+            kind=kind,
+            passage=passage,
+            question=record.query,
+            answer=answer if said else "",
+            start=passage.index(answer) if said else -1,
+        )
+
+
+def split(pairs: Sequence[Pair], *, share: float, seed: int) -> Parts:
+    """Whole passages at random into both sides, about `share` of them kept back; the same for a seed."""
+    parts = Parts([], [])
+    for pair in pairs:
+        digest = hashlib.sha256(f"{seed}:{pair.passage}".encode(errors="replace")).digest()
+        held = int.from_bytes(digest[:8], "big") / 2**64 < share
+        (parts.held_out if held else parts.train).append(pair)
+    return parts
+
+
+def distractors(pairs: Sequence[Pair], *, share: float, seed: int) -> list[Pair]:
+    """For a share of the answerable questions another passage of the same title, else of the same kind.
+
+    One that holds the words of the answer is none.
+    """
+    rng = random.Random(f"distractors:{seed}")  # noqa: S311 - reproducible, not secret
+    by_title: dict[str, list[Pair]] = defaultdict(list)
+    by_kind: dict[str, list[Pair]] = defaultdict(list)
+    for pair in pairs:
+        by_title[pair.title].append(pair)
+        by_kind[pair.kind].append(pair)
+    found: list[Pair] = []
+    for pair in pairs:
+        if not pair.answer or rng.random() >= share:
+            continue
+        near = by_title[pair.title] if pair.title and rng.random() < 0.5 else []
+        tried = [rng.choice(pool) for pool in (near, by_kind[pair.kind]) if pool for _ in range(TRIES)]
+        fits = (
+            other
+            for other in tried
+            if other.passage != pair.passage and pair.answer.lower() not in other.passage.lower()
+        )
+        if (other := next(fits, None)) is not None:
+            update = {"title": other.title, "passage": other.passage, "answer": "", "start": -1}
+            found.append(pair.model_copy(update={**update, "id": f"{pair.id}+{other.id}"}))
+    return found
+
+
+def fingerprint(pairs: Sequence[Pair]) -> str:
+    """SHA-256 over all pairs, in order."""
+    digest = hashlib.sha256()
+    for pair in pairs:
+        digest.update(pair.model_dump_json().encode())
+    return digest.hexdigest()
+
+
+def sources(pairs: Iterable[Pair]) -> dict[str, int]:
+    """How many pairs there are of each kind of text."""
+    return dict(Counter(pair.kind or "other" for pair in pairs).most_common())

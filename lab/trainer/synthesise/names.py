@@ -1,0 +1,227 @@
+"""Names of people, works, companies and places that do not exist, put together from syllables and common words."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from importlib.resources import files
+
+from lab.trainer.synthesise.voice import Voice
+
+
+def _read() -> Mapping[str, tuple[str, ...]]:
+    """The words of `words.txt` by what they are for."""
+    text = (files(__package__) / "words.txt").read_text(encoding="utf-8")
+    blocks = (block.partition("\n") for block in text.removeprefix("== ").split("\n== "))
+    return {name: tuple(words.split()) for name, _, words in blocks}
+
+
+_WORDS = _read()
+_FIRST = _WORDS["first names"]
+_HEAD = _WORDS["beginnings"]
+_MIDDLE = _WORDS["middles"]
+_TAIL = _WORDS["endings"]
+_ADJECTIVE = _WORDS["adjectives"]
+_NOUN = _WORDS["nouns"]
+_VERB = _WORDS["verbs"]
+_LOVE = _WORDS["what songs do it to"]
+_TRADE = _WORDS["trades"]
+_FORM = (
+    "Inc.", "Corp.", "Corporation", "Ltd.", "plc", "Group", "Group Holdings", "Company", "Limited", "S.A.", "", "", "",
+)  # fmt: skip
+_SHARE = ("Common Stock", "Ordinary Shares", "Class A Common Stock", "Warrant", "Unit", "American Depositary Shares")
+_CLUB = ("FC", "United", "City", "Rovers", "Athletic", "Utd", "Town", "Sporting", "Wanderers", "")
+_PLACE_TAIL = ("", "", "", " City", " Springs", " Falls", " Bay", " Heights", " Harbor")
+# Facts of the leagues themselves: who plays in them, as their own tables write it.
+NBA = (
+    "Atlanta Hawks", "Boston Celtics", "Brooklyn Nets", "Charlotte Hornets", "Chicago Bulls", "Cleveland Cavaliers",
+    "Dallas Mavericks", "Denver Nuggets", "Detroit Pistons", "Golden State Warriors", "Houston Rockets",
+    "Indiana Pacers", "LA Clippers", "Los Angeles Lakers", "Memphis Grizzlies", "Miami Heat", "Milwaukee Bucks",
+    "Minnesota Timberwolves", "New Orleans Pelicans", "New York Knicks", "Oklahoma City Thunder", "Orlando Magic",
+    "Philadelphia 76ers", "Phoenix Suns", "Portland Trail Blazers", "Sacramento Kings", "San Antonio Spurs",
+    "Toronto Raptors", "Utah Jazz", "Washington Wizards",
+)  # fmt: skip
+CLUBS = (
+    "Arsenal", "Aston Villa", "Bournemouth", "Brentford", "Brighton", "Burnley", "Chelsea", "Crystal Palace",
+    "Everton", "Fulham", "Liverpool", "Luton Town", "Manchester City", "Manchester Utd", "Newcastle Utd",
+    "Sheffield Utd", "Tottenham", "West Ham", "Wolves", "Alaves", "Almeria", "Atletico Madrid", "Barcelona", "Betis",
+    "Cadiz", "Celta Vigo", "Getafe", "Girona", "Granada", "Las Palmas", "Mallorca", "Osasuna", "Real Madrid",
+    "Real Sociedad", "Sevilla", "Valencia", "Villarreal", "Brest", "Lens", "Lille", "Lorient", "Lyon", "Marseille",
+    "Metz", "Monaco", "Montpellier", "Nantes", "Nice", "Reims", "Rennes", "Strasbourg", "Toulouse",
+)  # fmt: skip
+LEAGUES = ("ENG-Premier League", "ESP-La Liga", "FRA-Ligue 1", "GER-Bundesliga", "ITA-Serie A")
+# Full name of a team -> what people call it, where that is not its last word.
+_NICKNAMES = {"Portland Trail Blazers": "trail blazers"}
+
+
+@dataclass(frozen=True, slots=True)
+class Company:
+    """A company on the stock market; `words` is how a question names it."""
+
+    name: str
+    ticker: str
+    words: str
+
+
+class Names:
+    """Draws names; none has to be new, the combinations are many millions."""
+
+    def __init__(self, voice: Voice) -> None:
+        self._voice = voice
+
+    def coined(self) -> str:
+        """ "Marlenstad": a word of two or three syllables."""
+        v = self._voice
+        middle = v.pick(_MIDDLE) if v.chance(0.3) else ""
+        return (v.pick(_HEAD) + middle + v.pick(_TAIL)).capitalize()
+
+    def person(self) -> str:
+        v = self._voice
+        first = v.pick(_FIRST).capitalize()
+        last = self.coined()
+        if v.chance(0.06):
+            return f"{first} {v.pick('ABCDEFGHJKLMNPRSTW')}. {last}"
+        if v.chance(0.06):
+            return f"{first} {v.pick(_FIRST).capitalize()} {last}"
+        if v.chance(0.03):
+            return f"{first} {v.pick(('de', 'van', 'von', 'del', 'Mc', 'O')) + ' '}{last}".replace("Mc ", "Mc").replace(
+                " O ", " O'"
+            )
+        return f"{first} {last}" + (v.pick((" Jr.", " III")) if v.chance(0.02) else "")
+
+    def people(self, count: int) -> list[str]:
+        return self._several(self.person, count)
+
+    def place(self) -> str:
+        return self.coined() + self._voice.pick(_PLACE_TAIL)
+
+    def film(self) -> str:
+        v = self._voice
+        one, two, noun = v.pick(_ADJECTIVE).capitalize(), v.pick(_ADJECTIVE).capitalize(), v.pick(_NOUN).capitalize()
+        other = v.pick(_NOUN).capitalize()
+        forms = (
+            f"The {one} {noun}",
+            f"{one} {noun}",
+            f"The {noun}",
+            noun,
+            f"{noun} of {self.coined()}",
+            f"{one} {noun}s",
+            f"The {noun} and the {other}",
+            f"{self.coined()}",
+            f"{noun} {other}",
+            f"The Last {noun}",
+            f"{v.pick(_FIRST).capitalize()} and the {noun}",
+            f"A {noun} in {self.coined()}",
+            f"{one} {noun} {v.between(2, 4)}",
+            f"{noun}: {two} {other}",
+            f"{self.coined()}'s {noun}",
+            f"Return to {self.coined()}",
+            f"{v.pick(_VERB).capitalize()} the {noun}",
+            f"{self.person()}: {one} {noun}",
+        )
+        return v.pick(forms)
+
+    def films(self, count: int) -> list[str]:
+        return self._several(self.film, count)
+
+    def song(self) -> str:
+        v = self._voice
+        one, noun, verb = v.pick(_ADJECTIVE).capitalize(), v.pick(_NOUN).capitalize(), v.pick(_VERB).capitalize()
+        forms = (
+            f"{verb} {v.pick(_LOVE).capitalize()}",
+            f"{one} {noun}",
+            noun,
+            f"{noun} in the {v.pick(_NOUN).capitalize()}",
+            f"{verb} the {noun}",
+            f"My {one} {noun}",
+            f"{self.coined()}",
+            f"Don't {verb} {v.pick(_LOVE).capitalize()}",
+            f"{one} {one.lower()} {noun}".title(),
+            f"{noun}s",
+            f"Only {noun}s {verb}",
+            f"{verb}",
+            f"{v.pick(_FIRST).capitalize()}",
+        )
+        tail = (
+            v.pick((" (remix)", " (live)", " (deluxe)", " (remastered)", " EP", ", vol. 2")) if v.chance(0.12) else ""
+        )
+        return v.pick(forms) + tail
+
+    def songs(self, count: int) -> list[str]:
+        return self._several(self.song, count)
+
+    def band(self) -> str:
+        v = self._voice
+        one, noun = v.pick(_ADJECTIVE).capitalize(), v.pick(_NOUN).capitalize()
+        forms = (
+            f"The {noun}s",
+            f"{one} {noun}",
+            f"The {one} {noun}s",
+            f"{self.coined()}",
+            f"{noun} {v.pick(_NOUN).capitalize()}",
+            f"{self.coined()} {noun}s",
+        )
+        return v.pick(forms)
+
+    def artist(self) -> str:
+        return self.band() if self._voice.chance(0.4) else self.person()
+
+    def ticker(self) -> str:
+        v = self._voice
+        return "".join(v.pick("ABCDEFGHIJKLMNOPQRSTUVWXYZ") for _ in range(v.pick((2, 3, 3, 4, 4, 4, 5))))
+
+    def company(self) -> Company:
+        v = self._voice
+        stem = v.pick((self.coined(), f"{v.pick(_ADJECTIVE).capitalize()} {v.pick(_NOUN).capitalize()}", self.coined()))
+        words = f"{stem} {v.pick(_TRADE)}" if v.chance(0.75) else stem
+        form = v.pick(_FORM)
+        name = f"{words} {form}".strip()
+        share = f" {v.pick(_SHARE)}" if v.chance(0.2) else ""
+        asked = words if v.chance(0.5) else name + share
+        return Company(name + share, self.ticker(), asked)
+
+    def team(self) -> str:
+        """Of basketball."""
+        v = self._voice
+        return v.pick(NBA) if v.chance(0.6) else f"{self.coined()} {v.pick(_NOUN).capitalize()}s"
+
+    def teams(self, count: int) -> list[str]:
+        return self._several(self.team, count)
+
+    def club(self) -> str:
+        """Of soccer."""
+        v = self._voice
+        return v.pick(CLUBS) if v.chance(0.5) else f"{self.coined()} {v.pick(_CLUB)}".strip()
+
+    def clubs(self, count: int) -> list[str]:
+        return self._several(self.club, count)
+
+    def called(self, team: str) -> str:
+        """A team as people call it: in full or by its nickname."""
+        return team if self._voice.chance(0.5) else _NICKNAMES.get(team, team.rsplit(" ", 1)[-1])
+
+    def noun(self) -> str:
+        return self._voice.pick(_NOUN)
+
+    def adjective(self) -> str:
+        return self._voice.pick(_ADJECTIVE)
+
+    def near(self, name: str) -> str:
+        """Another name that shares words with this one, as a search finds it when it does not know the right one."""
+        v = self._voice
+        extra = v.pick((v.pick(_NOUN).capitalize(), v.pick(_ADJECTIVE).capitalize(), self.coined()))
+        forms = [
+            f"{name} {extra}",
+            f"{extra} {name}",
+            f"{name}: {extra} {v.pick(_NOUN).capitalize()}",
+            f"The {extra} {name}",
+            f"{name} {v.pick(('Legacy', 'Revival', 'Story', 'Live', 'Tribute', 'II', 'Returns'))}",
+        ]
+        words = name.split(" ")
+        if len(words) > 1:
+            forms += [f"{words[0]} {extra}", f"{extra} {words[-1]}"]
+        return v.pick(forms)
+
+    def _several(self, draw: Callable[[], str], count: int) -> list[str]:
+        found: dict[str, None] = {}
+        while len(found) < count:
+            found[draw()] = None
+        return list(found)

@@ -1,0 +1,111 @@
+"""Questions of our own in the evaluator's format, over records, long pages and prose, with an answer and without."""
+
+import html
+import json
+import random
+from collections import deque
+from collections.abc import Iterator, Sequence
+from importlib.resources import files
+from typing import Any
+
+from lab.trainer.synthesise import answers
+from lab.trainer.synthesise.record import UNKNOWN, Record
+
+# Of the questions about web pages so many come with the whole pages, which the mesh then splits and ranks itself.
+WHOLE_PAGES = 0.5
+# Passages of other pages that stand around those of the question's own.
+AROUND = (12, 30)
+PAGES = (1, 3)
+# Of all questions so many are about prose that a model wrote, as long as the shipped sample of it lasts.
+PROSE = 0.3
+SAMPLE = files("lab.trainer") / "data" / "prose" / "sample.jsonl"
+# Its passages come among so many others.
+BESIDE = (2, 5)
+ASKED_ON = "2024-03-01T12:00:00"
+# Passages that are kept to be put around later ones.
+KEPT = 120
+
+
+def generate(count: int, seed: int) -> Iterator[dict[str, Any]]:
+    """So many lines for `cragmesh eval run`; the same for the same seed."""
+    rng = random.Random(f"questions:{seed}")  # noqa: S311 - reproducible, not secret
+    others: deque[str] = deque(maxlen=KEPT)
+    about_prose = prose(rng)
+    for number, record in enumerate(answers.generate(count, seed)):
+        if rng.random() < PROSE and (asked := next(about_prose, None)):
+            yield {"id": f"made-up-{seed}-{number:06d}"} | asked
+            continue
+        line = {
+            "id": f"made-up-{seed}-{number:06d}",
+            "query": record.query,
+            "query_time": record.query_time.isoformat(),
+            "domain": record.domain,
+            "question_type": record.question_type,
+            "label": record.answer,
+            "label_kind": {"answer": "answer", "unknown": "idk", "invalid_question": "invalid"}[record.kind],
+        }
+        on_the_web = record.pattern.startswith("web.")
+        if on_the_web and len(others) >= AROUND[1] and rng.random() < WHOLE_PAGES:
+            yield line | {"search_results": pages(rng, record, others)}
+        else:
+            yield line | {"contexts": list(record.passages)}
+        if on_the_web:
+            others.extend(record.passages)
+
+
+def prose(rng: random.Random) -> Iterator[dict[str, Any]]:
+    """The shipped questions about prose, each once, their passages among passages about something else."""
+    lines = [json.loads(line) for line in SAMPLE.read_text(encoding="utf-8").splitlines()]
+    rng.shuffle(lines)
+    for line in lines:
+        strangers = sorted({other["passage"] for other in lines if other["title"] != line["title"]})
+        contexts = [line["passage"], *rng.sample(strangers, rng.randint(*BESIDE))]
+        rng.shuffle(contexts)
+        label = line["answer"] or UNKNOWN
+        yield {
+            "query": line["question"],
+            "query_time": ASKED_ON,
+            "domain": "open",
+            "question_type": "simple",
+            "label": label,
+            "label_kind": "answer" if line["answer"] else "idk",
+            "contexts": contexts,
+        }
+
+
+def pages(rng: random.Random, record: Record, others: Sequence[str]) -> list[dict[str, str]]:
+    """Pages that hold the record's passages somewhere, each among many that have nothing to do with it."""
+    count = rng.randint(*PAGES)
+    contents = [rng.sample(list(others), rng.randint(*AROUND) // count) for _ in range(count)]
+    for passage in record.passages:
+        content = rng.choice(contents)
+        content.insert(rng.randint(0, len(content)), passage)
+    return [
+        {
+            "page_name": f"Page {number}",
+            "page_url": f"https://example.org/{number}",
+            "page_snippet": "",
+            "page_result": _document(f"Page {number}", content),
+            "page_last_modified": "",
+        }
+        for number, content in enumerate(contents, 1)
+    ]
+
+
+def _document(title: str, passages: Sequence[str]) -> str:
+    body = "".join(_block(passage) for passage in passages)
+    return f"<!DOCTYPE html><html><head><title>{title}</title></head><body><main>{body}</main></body></html>"
+
+
+def _block(passage: str) -> str:
+    """A passage as HTML: lines as paragraphs, a Markdown table as a table."""
+    blocks: list[str] = []
+    rows: list[str] = []
+    for line in passage.splitlines():
+        if not line.startswith("|"):
+            blocks.append(f"<p>{html.escape(line)}</p>")
+        elif set(line) - set("|- "):
+            cells = (cell.strip() for cell in line.strip("|").split("|"))
+            name = "td" if rows else "th"
+            rows.append("<tr>" + "".join(f"<{name}>{html.escape(cell)}</{name}>" for cell in cells) + "</tr>")
+    return "".join(blocks) + (f"<table>{''.join(rows)}</table>" if rows else "")

@@ -1,0 +1,205 @@
+"""What a model is asked to write about: a kind of text, a thing that does not exist, and facts about it."""
+
+import random
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from importlib.resources import files
+
+from lab.trainer.synthesise.names import Names
+from lab.trainer.synthesise.voice import MONTHS, Voice
+
+# Facts that the text shall tell, and facts that only the questions without an answer know.
+MIN_FACTS, MAX_FACTS = 4, 8
+OPEN_FACTS = 2
+MIN_WORDS, MAX_WORDS = 60, 220
+
+
+def _read(name: str) -> Mapping[str, tuple[str, ...]]:
+    """A data file's lines by the heading above them."""
+    text = (files(__package__) / name).read_text(encoding="utf-8")
+    blocks = (block.partition("\n") for block in text.removeprefix("== ").split("\n== "))
+    return {heading: tuple(lines.splitlines()) for heading, _, lines in blocks}
+
+
+def _columns(line: str) -> tuple[str, str, str]:
+    """A kind's name, what is ordered, and the title; what is ordered may hold bars itself."""
+    (name, _, rest) = line.partition(" | ")
+    (order, _, title) = rest.rpartition(" | ")
+    return name, order, title
+
+
+TOPICS = _read("topics.txt")
+FACTS = _read("facts.txt")
+_WORDS = _read("words.txt")
+KINDS = tuple(_columns(line) for line in (files(__package__) / "kinds.txt").read_text(encoding="utf-8").splitlines())
+_BEFORE_A_VOWEL = re.compile(r"\b([Aa]) (?=[aeio])")
+_THINGS = [(category, topic) for category, topics in TOPICS.items() for topic in topics]
+
+
+@dataclass(frozen=True, slots=True)
+class Brief:
+    """The order for one passage.
+
+    Args:
+        kind: of text, in a word or two, and `order`: as the model is asked for it.
+        title: of the passage.
+        topic: what the thing is: "a footbridge over a river".
+        name: what the thing is called.
+        facts: what the passage shall tell.
+        open_facts: what it does not tell, true of the thing all the same.
+        style: how it is written.
+        way: how one of the questions shall begin.
+        spare: a number and a name that the passage has no reason to hold.
+        words: about how many it has.
+    """
+
+    kind: str
+    order: str
+    title: str
+    topic: str
+    name: str
+    facts: tuple[str, ...]
+    open_facts: tuple[str, ...]
+    style: str
+    way: str
+    spare: tuple[str, str]
+    words: int
+
+
+# Questions that one call writes for a passage.
+QUESTIONS = 6
+# How the second of them begins; the first asks for a reason, which a model seldom does by itself.
+WAYS = (
+    "How",
+    "How",
+    "What kind of",
+    "What happened",
+    "Which",
+    "Under what",
+    "For what",
+    "How long",
+    "How many",
+    "Where",
+)
+
+
+def draw(seed: int, index: int) -> Brief:
+    """The brief of a number; the same for the same seed and number."""
+    voice = Voice(random.Random(f"{seed}:{index}"))  # noqa: S311 - repeatable is the point
+    names = Names(voice)
+    category, topic = voice.pick(_THINGS)
+    kind, order, title = voice.pick(KINDS)
+    name = names.person() if category == "person" else _name(voice, names, topic)
+    values = _Values(voice, names)
+    count = voice.between(MIN_FACTS, MAX_FACTS)
+    facts = [_fact(voice, template, values) for template in voice.some(FACTS[category], count + OPEN_FACTS)]
+    return Brief(
+        kind=kind,
+        order=order,
+        title=title.format(name=name, headline=f"{name}: {voice.pick(_WORDS['causes'])}"),
+        topic=topic,
+        name=name,
+        facts=tuple(facts[:count]),
+        open_facts=tuple(facts[count:]),
+        style=voice.pick(_WORDS["styles"]),
+        way=voice.pick(WAYS),
+        spare=(str(voice.between(3, 9)), names.coined()),
+        words=voice.between(MIN_WORDS // 10, MAX_WORDS // 10) * 10,
+    )
+
+
+def _name(voice: Voice, names: Names, topic: str) -> str:
+    """ "Marlenstad Footbridge": the topic's head noun under a name, or a name alone."""
+    head = topic.removeprefix("the ").removeprefix("a ").removeprefix("an ")
+    for stop in (" of ", " with ", " for ", " about ", " in ", " on ", " that ", " over ", " between ", " to ", " by "):
+        head = head.partition(stop)[0]
+    noun = head.split(" ")[-1]
+    noun = noun[:1].upper() + noun[1:]
+    coined = names.coined()
+    return voice.pick(
+        (f"the {coined} {noun}", f"the {coined} {noun}", f"the {names.adjective().capitalize()} {noun}", coined)
+    )
+
+
+def _fact(voice: Voice, template: str, values: "_Values") -> str:
+    text = " ".join(voice.say(template).format_map(values).split())
+    return _BEFORE_A_VOWEL.sub(r"\1n ", text)
+
+
+class _Values(dict[str, str]):
+    """Draws a value whenever a template names its kind."""
+
+    def __init__(self, voice: Voice, names: Names) -> None:
+        self._voice, self._names = voice, names
+
+    def __missing__(self, kind: str) -> str:
+        v, n = self._voice, self._names
+        match kind:
+            case "person":
+                return n.person()
+            case "place":
+                return n.place()
+            case "coined":
+                return n.coined()
+            case "org":
+                return v.pick((n.company().words, f"the {n.coined()} {v.pick(_ORGANISATIONS)}"))
+            case "thing":
+                return n.noun().capitalize()
+            case "object":
+                return v.pick(_WORDS["objects"])
+            case "adjective":
+                return n.adjective().capitalize()
+            case "year":
+                return str(v.between(1780, 2024))
+            case "future":
+                return str(v.between(2025, 2039))
+            case "month":
+                return v.pick(MONTHS)
+            case "date":
+                return f"{v.between(1, 28)} {v.pick(MONTHS)} {v.between(1850, 2024)}"
+            case "clock":
+                return v.say(f"{v.between(1, 12)}[:15|:30|:45|] [a.m.|p.m.]")
+            case "age":
+                return str(v.between(18, 99))
+            case "digit":
+                return str(v.between(1, 9))
+            case "small":
+                return str(v.between(2, 30))
+            case "number":
+                return f"{v.pick((v.between(31, 999), v.between(10, 99) * 100, v.between(1_000, 90_000))):,}"
+            case "money":
+                amount = v.pick((f"{v.between(2, 900)},000", f"{v.between(2, 90)}.{v.between(1, 9)} million"))
+                return amount + " " + v.pick(_CURRENCIES)
+            case "price":
+                return f"{v.between(2, 900)} {v.pick(_CURRENCIES)}"
+            case "cause":
+                return v.pick(_WORDS["causes"])
+            case "job":
+                return v.pick(_WORDS["jobs"])
+            case "material":
+                return v.pick(_WORDS["materials"])
+        raise KeyError(kind)
+
+
+_CURRENCIES = ("euros", "dollars", "francs", "crowns", "pounds", "marks")
+_ORGANISATIONS = (
+    "University",
+    "Museum",
+    "Society",
+    "Foundation",
+    "Institute",
+    "Council",
+    "Hospital",
+    "Archive",
+    "Bank",
+)
+
+
+def indices(done: frozenset[int]) -> Iterator[int]:
+    """Numbers of briefs, in order, that are not done."""
+    index = 0
+    while True:
+        if index not in done:
+            yield index
+        index += 1

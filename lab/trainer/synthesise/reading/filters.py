@@ -1,0 +1,160 @@
+"""Which questions are kept: the answer stands in the passage, once, and the question does not give it away."""
+
+import re
+
+from lab.trainer.score import token_f1
+from lab.trainer.synthesise.voice import MONTHS, WEEKDAYS
+
+MIN_PASSAGE_WORDS, MAX_PASSAGE_WORDS = 40, 300
+# A sentence of so many words that comes twice shows a model that has lost its way.
+REPEATED_WORDS = 5
+MAX_ANSWER_WORDS = 12
+MIN_QUESTION_WORDS, MAX_QUESTION_WORDS = 4, 30
+# Of two answers to one question, and of two questions on a passage, by token F1: as much is the same.
+AGREEMENT, SAME = 0.6, 0.8
+
+_WORD = re.compile(r"\w+(?:[.,:]\d+)*(?:'s\b)?")
+_EDGES = " \t\n.,;:!?\"'“”‘’`*_()[]"
+_PRONOUNS = frozenset((
+    "i", "me", "you", "he", "him", "she", "her", "it", "we", "us", "they", "them", "this", "that", "these", "those",
+    "who", "which", "here", "there", "himself", "herself", "itself", "themselves", "one", "ones", "both", "all", "some",
+    "none", "his", "its", "their", "my", "our", "your",
+))  # fmt: skip
+_STOP = frozenset((
+    "a", "an", "the", "of", "in", "on", "at", "to", "by", "for", "with", "from", "and", "or", "is", "was", "were",
+    "are", "be", "been", "did", "do", "does", "has", "have", "had", "it", "its", "his", "her", "their", "who", "what",
+    "when", "where", "which", "how", "why", "many", "much", "long", "kind", "that", "this", "there", "as", "than",
+    "not",
+))  # fmt: skip
+_ABOUT_THE_TEXT = re.compile(
+    r"\b(?:text|passage|article|paragraph|author of the (?:text|letter))\b|\baccording to\b", re.I
+)
+# "[Recipient's Name]"
+_PLACEHOLDER = re.compile(r"\[[A-Z][\w' ]{2,40}\]|_{3,}")
+_SENTENCE_END = re.compile(r"(?<=[.!?])\s+(?=[\"“A-Z0-9])|\n+")
+
+
+# Numbers, and words with a capital that do not begin the question.
+_NAMED = re.compile(r"\b\d[\d,.]*\b|(?<=[a-z,] )[A-Z][\w'’]+")
+_DAYS = frozenset(name.lower() for name in (*MONTHS, *WEEKDAYS))
+
+
+def words(text: str) -> list[str]:
+    """Lower-case words and numbers; a number keeps its separators."""
+    return [word.removesuffix("'s") for word in _WORD.findall(text.lower().replace("’", "'"))]
+
+
+def content_words(text: str) -> list[str]:
+    return [word for word in words(text) if word not in _STOP]
+
+
+def agree(reply: str, answer: str) -> bool:
+    """Whether a reply is the answer: most of its words, or a part of it."""
+    return token_f1(reply, answer) >= AGREEMENT or (bool(words(reply)) and _contains(words(answer), words(reply)))
+
+
+def sentences(passage: str) -> list[tuple[int, int]]:
+    """Bounds of a passage's sentences, spaces between them left out."""
+    bounds, start = [], 0
+    for gap in _SENTENCE_END.finditer(passage):
+        bounds.append((start, gap.start()))
+        start = gap.end()
+    return [*bounds, (start, len(passage))]
+
+
+def passage_flaw(passage: str) -> str:
+    """Why a passage is of no use; empty when it is."""
+    if not MIN_PASSAGE_WORDS <= len(passage.split()) <= MAX_PASSAGE_WORDS:
+        return "passage's length"
+    if _PLACEHOLDER.search(passage):
+        return "passage has gaps to fill in"
+    told = [tuple(words(passage[start:end])) for start, end in sentences(passage)]
+    long = [sentence for sentence in told if len(sentence) >= REPEATED_WORDS]
+    return "passage repeats itself" if len(set(long)) < len(long) else ""
+
+
+def question_flaw(question: str, passage: str) -> str:
+    """Why a question is of no use; empty when it is."""
+    size = len(question.split())
+    if (
+        question.find("?") != len(question) - 1
+        or not MIN_QUESTION_WORDS <= size <= MAX_QUESTION_WORDS
+        or "\n" in question
+    ):
+        return "no question"
+    if _ABOUT_THE_TEXT.search(question):
+        return "asks about the text"
+    if not set(content_words(question)) & set(content_words(passage)):
+        return "names nothing of the passage"
+    return ""
+
+
+def strange(question: str, known: str) -> bool:
+    """Whether a question names what is not in a text: a number, or a name."""
+    told = words(known)
+    return any(not _contains(told, words(name)) for name in names(question))
+
+
+def names(question: str) -> list[str]:
+    """Numbers and words with a capital in a question; its first word is none of them."""
+    return [match.group() for match in _NAMED.finditer(question)]
+
+
+def locate(answer: str, question: str, passage: str) -> tuple[int, str] | str:
+    """Where an answer stands in the passage, and how it is written there; else why it is of no use.
+
+    Of several places the one counts whose sentence shares most words with the question, if it is one alone.
+    """
+    answer = answer.strip(_EDGES)
+    tokens = words(answer)
+    if not 1 <= len(answer.split()) <= MAX_ANSWER_WORDS or not tokens:
+        return "answer's length"
+    if all(token in _PRONOUNS for token in tokens):
+        return "answer is a pronoun"
+    if _contains(words(question), tokens):
+        return "question holds the answer"
+    places = [match.start() for match in re.finditer(rf"(?<!\w){re.escape(answer)}(?!\w)", passage, re.I)]
+    if not places:
+        return "answer is not in the passage"
+    if len(places) > 1:
+        asked = set(content_words(question)) - set(tokens)
+        shares = [len(asked & set(words(_sentence_at(place, passage)))) for place in places]
+        best = max(shares)
+        if shares.count(best) > 1:
+            return "answer stands in several places"
+        places = [places[shares.index(best)]]
+    return places[0], passage[places[0] : places[0] + len(answer)]
+
+
+def _contains(tokens: list[str], part: list[str]) -> bool:
+    return any(tokens[at : at + len(part)] == part for at in range(len(tokens) - len(part) + 1))
+
+
+def _sentence_at(place: int, passage: str) -> str:
+    return next(passage[start:end] for start, end in sentences(passage) if place < end)
+
+
+def without(passage: str, start: int, answer: str, title: str) -> str:
+    """The passage without the sentence of an answer; empty where rest or title still tell it, or too little is left."""
+    bounds = sentences(passage)
+    at = next(number for number, (_, end) in enumerate(bounds) if start < end)
+    rest = (passage[: bounds[at][0]] + passage[bounds[at][1] :].lstrip(" ")).strip()
+    told = _contains(words(f"{title}\n{rest}"), words(answer))
+    return "" if told or len(bounds) < 3 else rest
+
+
+def swapped(question: str, passage: str, spare: tuple[str, str]) -> str:
+    """The question about something else: a number or a name of the passage in it is another; empty where it has none.
+
+    Args:
+        spare: a digit, and a name in place of one.
+    """
+    digit, name = spare
+    for match in _NAMED.finditer(question):
+        old = match.group()
+        if old.lower() in _DAYS or len(old) < 3:
+            continue
+        new = name if old[0].isalpha() else (old[:-1] + digit if old[-1] != digit else digit + old)
+        if _contains(words(passage), words(old)) and not _contains(words(passage), words(new)):
+            return question[: match.start()] + new + question[match.end() :]
+    return ""

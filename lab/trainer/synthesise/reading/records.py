@@ -1,0 +1,195 @@
+"""Questions about a model's prose as the gateway asks them: with the passage among others, or without it."""
+
+import random
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+import bm25s
+import numpy as np
+
+from lab.trainer.errors import BadDataset
+from lab.trainer.pairs import Pair, read
+from lab.trainer.synthesise import answers
+from lab.trainer.synthesise.questions import SAMPLE
+from lab.trainer.synthesise.reading import filters
+from lab.trainer.synthesise.record import UNKNOWN, Record
+from lab.trainer.synthesise.voice import Voice
+from services.kit.lexical import K1, B, stems
+
+DOMAIN = "open"
+# Of records and prose together.
+SHARE = 0.6
+# Of the prose so much is answered; of what is answered so much is asked again where its passage was not found.
+ANSWERED, NOT_FOUND = 0.57, 0.15
+# All passages of a prompt with their titles and fences, and how many stand around the question's own.
+CHARS = (440, answers.MAX_CHARS)
+AROUND = (0, 6)
+FENCE_CHARS = 36
+# What is left of a prompt's length is filled by the beginning of one more passage, if it is so long.
+MIN_REST = 120
+# Of the others so many share words with the question, of the nearest by BM25; the rest is any.
+NEAR, NEAREST = 0.6, 12
+TRIES = 20
+# Retrieval mostly puts the right passage first. Posted contexts have no titles; pages and collections have them.
+FIRST, TITLED = 0.55, 0.5
+# Questions as people type them, and what they leave out.
+TYPED = 0.4
+TYPINGS = {"lower": 2.0, "unmarked": 2.5, "both": 4.5, "all lower": 1.0}
+_OPENERS = frozenset((
+    "a", "about", "are", "as", "at", "by", "can", "could", "did", "do", "does", "during", "for", "from", "had", "has",
+    "have", "how", "if", "in", "is", "of", "on", "since", "the", "through", "to", "under", "until", "was", "were",
+    "what", "when", "where", "which", "who", "whom", "whose", "why", "will", "with", "would",
+))  # fmt: skip
+
+
+def generate(pairs: Sequence[Pair], count: int, seed: int) -> list[Record]:
+    """So many records, or as many as the pairs give in the shares above; the same for the same seed.
+
+    The shipped sample's briefs are left out: with its questions confidences are fitted.
+
+    Args:
+        pairs: lines of `cragmesh train prose`.
+
+    Raises:
+        BadDataset: nothing is left to learn from.
+    """
+    kept_back = {brief(pair) for pair in read([Path(str(SAMPLE))])}
+    pairs = [pair for pair in _distinct(pairs) if brief(pair) not in kept_back]
+    rng = random.Random(f"reading:{seed}")  # noqa: S311 - reproducible, not secret
+    voice = Voice(rng)
+    answerable, twins = ([pair for pair in pairs if bool(pair.answer) is told] for told in (True, False))
+    twins_each = 1 / ANSWERED - 1 - NOT_FOUND
+    answered = min(round(count * ANSWERED), len(answerable), int(len(twins) / twins_each))
+    if not answered:
+        raise BadDataset("prose: too few questions with and without an answer that are not in the shipped sample")
+    shown = voice.some(answerable, answered)
+    lost = [pair for pair in shown if filters.names(pair.question)][: round(answered * NOT_FOUND)]
+    asked = [*((pair, True) for pair in shown), *((pair, False) for pair in lost)]
+    asked += [(pair, True) for pair in voice.some(twins, min(count - len(asked), round(answered * twins_each)))]
+    rng.shuffle(asked)
+    shelf = _Shelf(pairs)
+    return [shelf.record(voice, pair, found=found) for pair, found in asked]
+
+
+def mingled(about_prose: Sequence[Record], count: int, seed: int) -> Iterator[Record]:
+    """So many records, those about prose at random places among made-up ones."""
+    rng = random.Random(f"mingled:{seed}")  # noqa: S311 - reproducible, not secret
+    made_up = answers.generate(count - len(about_prose), seed)
+    places = set(rng.sample(range(count), len(about_prose)))
+    rest = iter(about_prose)
+    for place in range(count):
+        yield next(rest if place in places else made_up)
+
+
+def brief(pair: Pair) -> str:
+    """The brief that a line was written from."""
+    return pair.id.rpartition("-")[0]
+
+
+def _way(pair: Pair) -> str:
+    """How the question came about: `q`, `open`, `swap` or `cut`."""
+    return pair.id.rpartition("-")[2].rstrip("0123456789")
+
+
+def _distinct(pairs: Sequence[Pair]) -> list[Pair]:
+    """Each question once in each way."""
+    return list({(_way(pair), pair.question.lower()): pair for pair in pairs}.values())
+
+
+class _Shelf:
+    """One passage of each brief, the whole one, and how near it is to a question."""
+
+    def __init__(self, pairs: Sequence[Pair]) -> None:
+        whole: dict[str, Pair] = {}
+        for pair in pairs:
+            held = whole.setdefault(brief(pair), pair)
+            if len(pair.passage) > len(held.passage):
+                whole[brief(pair)] = pair
+        self._passages = list(whole.values())
+        self._answers = {pair.id: pair.answer for pair in pairs}
+        self._index = bm25s.BM25(k1=K1, b=B)
+        self._index.index(stems([f"{one.title}\n{one.passage}" for one in self._passages]), show_progress=False)
+
+    def record(self, voice: Voice, pair: Pair, *, found: bool) -> Record:
+        """A question with its passages, best first; without its own where that was not found."""
+        titled = voice.chance(TITLED)
+        room = voice.between(*CHARS) - (_size(pair, titled=titled) if found else 0)
+        others = self._others(voice, pair, voice.between(*AROUND) + (0 if found else 1))
+        shown: list[tuple[str, str]] = []
+        rest: list[tuple[str, str]] = []
+        for other in others:
+            over = _size(other, titled=titled) - room
+            if over > 0:
+                # As the gateway does: the last one is shortened to fit.
+                text = other.passage[: max(0, len(other.passage) - over)].rstrip()
+                rest = [(other.title, text)] if len(text) >= MIN_REST else []
+                break
+            shown.append((other.title, other.passage))
+            room = -over
+        if found:
+            place = 0 if not shown or voice.chance(FIRST) else voice.between(1, len(shown))
+            shown.insert(place, (pair.title, pair.passage))
+        shown += rest
+        titles, passages = zip(*shown, strict=True)
+        answer = pair.answer if found else ""
+        return Record(
+            query=_typed(voice, pair.question),
+            query_time=voice.moment(),
+            domain=DOMAIN,
+            question_type="simple",
+            kind="answer" if answer else "unknown",
+            answer=answer or UNKNOWN,
+            pattern=f"reading.{_way(pair) if found else 'lost'}",
+            passages=passages,
+            titles=titles if titled else (),
+            support=(answer,) if answer else (),
+            group=f"prose:{brief(pair)}",
+        )
+
+    def _others(self, voice: Voice, pair: Pair, count: int) -> list[Pair]:
+        """Passages of other briefs that do not answer, nearest first."""
+        words = list(stems([pair.question])[0])
+        scores = self._index.get_scores(words) if words else np.zeros(len(self._passages), np.float32)
+        named = filters.names(pair.question)
+        # "Who opened the meeting?" may be answered by any minutes: around it stands what has no such words.
+        if named:
+            near = np.argsort(-scores, kind="stable")[:NEAREST].tolist()
+            pool = list(range(len(self._passages)))
+        else:
+            near, pool = [], np.flatnonzero(scores == 0).tolist()
+        said = self._answers.get(pair.id.replace(f"-{_way(pair)}", "-q"), "").lower()
+        chosen: set[int] = set()
+        for _ in range(TRIES * count):
+            if len(chosen) == count or not pool:
+                break
+            place = voice.pick(near if near and voice.chance(NEAR) else pool)
+            if self._silent(self._passages[place], pair, said, named):
+                chosen.add(place)
+        return [self._passages[place] for place in sorted(chosen, key=lambda place: (-scores[place], place))]
+
+    @staticmethod
+    def _silent(other: Pair, pair: Pair, said: str, named: Sequence[str]) -> bool:
+        """Whether a passage holds neither the answer nor all that the question names."""
+        text = f"{other.title}\n{other.passage}"
+        return (
+            brief(other) != brief(pair)
+            and not (said and said in text.lower())
+            and not (named and all(name in text for name in named))
+        )
+
+
+def _size(pair: Pair, *, titled: bool) -> int:
+    """Characters that a passage takes in a prompt."""
+    return len(pair.passage) + FENCE_CHARS + (len(pair.title) if titled else 0)
+
+
+def _typed(voice: Voice, question: str) -> str:
+    """A question as it is written, or as people type it; names keep their capitals but for a few."""
+    if not voice.chance(TYPED):
+        return question
+    how = voice.weighted(TYPINGS)
+    if how == "all lower":
+        return question.lower().removesuffix("?" if voice.chance(0.5) else "")
+    if how != "unmarked" and question.split(" ", 1)[0].lower() in _OPENERS:
+        question = question[:1].lower() + question[1:]
+    return question if how == "lower" else question.removesuffix("?")

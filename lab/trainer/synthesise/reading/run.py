@@ -1,0 +1,240 @@
+"""A run that writes passages until its time is over; killed, it goes on from the passages that are done."""
+
+import asyncio
+import hashlib
+import json
+import time
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Protocol
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from lab.trainer import files
+from lab.trainer.errors import BadDataset, TrainerError
+from lab.trainer.synthesise.reading.briefs import Brief, draw, indices
+from lab.trainer.synthesise.reading.writer import BRIEF, Item, Written
+from services.kit.errors import BadReply, ServiceFailure
+
+# Briefs that fail one after the other before the server is given up.
+MAX_FAILURES = 40
+PAUSE_S = 1.0
+SAMPLE_LINES = 200
+
+
+class ServerGone(TrainerError):
+    pass
+
+
+class Writes(Protocol):
+    """Writes passages and questions; `model` is who does."""
+
+    @property
+    def model(self) -> str: ...
+
+    async def write(self, identifier: str, brief: Brief) -> Written: ...
+
+
+class Entry(BaseModel):
+    """A line of the journal: a brief that is done, by which model, and what became of it."""
+
+    model_config = ConfigDict(strict=True, extra="forbid", frozen=True)
+
+    brief: str = Field(pattern=BRIEF)
+    model: str = ""
+    kept: int
+    rejected: dict[str, int]
+
+
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """How far a run is.
+
+    Args:
+        items: in the file, `fresh` of them of this run; `goal` is where it ends.
+        briefs: done in this run.
+        seconds: since it began; `left_s` until it ends by time or goal, None before that can be told.
+    """
+
+    items: int
+    fresh: int
+    goal: int
+    briefs: int
+    seconds: float
+    left_s: float | None
+
+    @property
+    def per_minute(self) -> float:
+        return self.fresh / self.seconds * 60 if self.seconds else 0.0
+
+
+@dataclass(slots=True)
+class Files:
+    """The data, and beside it the journal of what is done.
+
+    Raises:
+        BadDataset: a line of the file is no item.
+    """
+
+    path: Path
+    done: set[str] = field(default_factory=set)
+    items: int = 0
+    models: set[str] = field(default_factory=set)
+    rejected: Counter[str] = field(default_factory=Counter)
+
+    @property
+    def journal(self) -> Path:
+        return self.path.with_name(f"{self.path.stem}.journal.jsonl")
+
+    def open(self) -> None:
+        """Read what is done, and drop a last line that a kill cut short."""
+        with files.naming(self.path, lambda: None):
+            self.path.parent.mkdir(parents=True, exist_ok=True)
+            for number, line in enumerate(_whole_lines(self.path), 1):
+                try:
+                    self.done.add(Item.model_validate_json(line).id.rpartition("-")[0])
+                except ValidationError:
+                    raise BadDataset(f"{self.path}:{number}: is no item of prose") from None
+                self.items += 1
+            for number, line in enumerate(_whole_lines(self.journal), 1):
+                try:
+                    entry = Entry.model_validate_json(line)
+                except ValidationError:
+                    raise BadDataset(f"{self.journal}:{number}: is no entry of a journal") from None
+                self._count(entry)
+
+    def add(self, brief: str, model: str, written: Written) -> None:
+        """Append a brief's items, then that it is done.
+
+        Raises:
+            WriteFailed: the disk took no more.
+        """
+        with files.naming(self.path, lambda: None):
+            _append(self.path, "".join(item.model_dump_json() + "\n" for item in written.items))
+            entry = Entry(brief=brief, model=model, kept=len(written.items), rejected=dict(written.rejected))
+            _append(self.journal, entry.model_dump_json() + "\n")
+        self.items += len(written.items)
+        self._count(entry)
+
+    def _count(self, entry: Entry) -> None:
+        self.done.add(entry.brief)
+        self.models |= {entry.model} - {""}
+        self.rejected.update(entry.rejected)
+
+
+async def write(
+    writer: Writes,
+    data: Files,
+    *,
+    seed: int,
+    goal: int,
+    limit_s: float,
+    briefs: int,
+    on_progress: Callable[[Progress], None],
+) -> None:
+    """Append items to the data until there are `goal` of them or `limit_s` seconds are over.
+
+    What is under way at the end of the time is still written, which takes a minute or two.
+
+    Args:
+        limit_s: 0 sets no limit.
+        briefs: how many are under way at once.
+
+    Raises:
+        ServerGone: the model gave no usable reply for many briefs in a row.
+        WriteFailed: the disk took no more.
+    """
+    began = time.monotonic()
+    before, finished, failures = data.items, 0, 0
+    gone: ServiceFailure | None = None
+    appending = asyncio.Lock()
+    order = indices(frozenset(int(name.partition("-")[2]) for name in data.done if name.startswith(f"{seed}-")))
+
+    def over() -> bool:
+        late = bool(limit_s) and time.monotonic() - began >= limit_s
+        return late or data.items >= goal or gone is not None
+
+    async def work() -> None:
+        nonlocal finished, failures, gone
+        while not over():
+            index = next(order)
+            name = f"{seed}-{index}"
+            try:
+                written = await writer.write(name, draw(seed, index))
+            except ServiceFailure as error:
+                failures += 1
+                if failures >= MAX_FAILURES:
+                    # The others end by themselves: what they have in hand is still written.
+                    gone = error
+                await asyncio.sleep(0 if isinstance(error, BadReply) else PAUSE_S)
+                continue
+            failures = 0
+            async with appending:
+                await asyncio.to_thread(data.add, name, writer.model, written)
+            finished += 1
+            seconds = time.monotonic() - began
+            fresh = data.items - before
+            left = [limit_s - seconds] if limit_s else []
+            left += [(goal - data.items) * seconds / fresh] if fresh else []
+            on_progress(Progress(data.items, fresh, goal, finished, seconds, max(0.0, min(left)) if left else None))
+
+    try:
+        async with asyncio.TaskGroup() as group:
+            for _ in range(briefs):
+                group.create_task(work())
+    except ExceptionGroup as errors:
+        # All of one cause.
+        raise errors.exceptions[0] from None
+    if gone is not None:
+        raise ServerGone(f"{gone}; the same command goes on from what is written") from gone
+
+
+def report(data: Files, command: str) -> dict[str, object]:
+    """What the data holds and how it came about, with its digest."""
+    items = [Item.model_validate_json(line) for line in _whole_lines(data.path)]
+    ways = Counter(item.id.rpartition("-")[2].rstrip("0123456789") for item in items)
+    return {
+        "command": command,
+        "models": sorted(data.models),
+        "sha256": hashlib.sha256(data.path.read_bytes()).hexdigest() if items else "",
+        "lines": len(items),
+        "answerable": sum(bool(item.answer) for item in items),
+        "briefs": len(data.done),
+        "passages": len({item.id.rpartition("-")[0] for item in items}),
+        "ways": dict(ways.most_common()),
+        "kinds": dict(Counter(item.kind for item in items).most_common()),
+        "first_words": dict(Counter(item.question.split()[0].lower() for item in items).most_common(20)),
+        "answer_words": dict(sorted(Counter(len(item.answer.split()) for item in items if item.answer).items())),
+        "rejected": dict(data.rejected.most_common()),
+    }
+
+
+def sample(path: Path, lines: int = SAMPLE_LINES) -> bytes:
+    """Lines of the data, chosen by their ids' digests, in the file's order."""
+    found = [(hashlib.sha256(Item.model_validate_json(line).id.encode()).digest(), line) for line in _whole_lines(path)]
+    last = sorted(digest for digest, _ in found)[:lines]
+    chosen = frozenset(last)
+    return b"".join(line for digest, line in found if digest in chosen)
+
+
+def write_report(path: Path, content: dict[str, object]) -> None:
+    files.write(path, (json.dumps(content, indent=2, ensure_ascii=False) + "\n").encode())
+
+
+def _whole_lines(path: Path) -> list[bytes]:
+    """Lines of a file, with their ends; what follows the last end is cut off the file."""
+    if not path.exists():
+        return []
+    content = path.read_bytes()
+    whole = content[: content.rfind(b"\n") + 1]
+    if len(whole) < len(content):
+        with path.open("r+b") as file:
+            file.truncate(len(whole))
+    return whole.splitlines(keepends=True)
+
+
+def _append(path: Path, text: str) -> None:
+    with path.open("a", encoding="utf-8") as file:
+        file.write(text)

@@ -1,0 +1,298 @@
+"""From a brief to a passage with questions: a model writes them, and answers them itself before they are kept."""
+
+import asyncio
+import re
+from collections import Counter
+from dataclasses import dataclass, field
+from importlib.resources import files
+from typing import Annotated, Any, TypeVar
+
+from pydantic import BaseModel, ConfigDict, Field, JsonValue, StringConstraints, TypeAdapter, ValidationError
+
+from lab.trainer.score import normalized, token_f1
+from lab.trainer.synthesise.reading import filters
+from lab.trainer.synthesise.reading.briefs import QUESTIONS, Brief
+from services.kit.errors import BadReply
+from services.kit.llm import LLM, Constraint, Message, Role, Sample
+
+# Of a passage, for each word that is asked for; what is longer is cut at a sentence's end.
+PASSAGE_TOKENS = 1.6
+QUESTION_TOKENS, OPEN_TOKENS, ANSWER_TOKENS = 420, 120, 24
+# Of a passage and its questions; of the two answers the first is greedy.
+CREATIVE, QUESTIONING, SECOND = 0.7, 0.6, 0.7
+# A batch of a slow machine may hold a request for minutes; nobody waits for it.
+ALLOW_S = 600.0
+NONE = "none"
+# How a chat model begins when it talks to its user.
+_PREAMBLE = re.compile(r"^(?:Certainly|Sure|Here is|Here's|Subject|Title|Text)\b[^\n]*\n")
+
+# How a brief is called: the seed and its number.
+BRIEF = r"^\d{1,12}-\d{1,12}$"
+Reply = TypeVar("Reply")
+Text = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=600)]
+
+
+class Pair(BaseModel):
+    """A question and its answer, as the model writes them."""
+
+    model_config = ConfigDict(extra="forbid", hide_input_in_errors=True)
+
+    q: Text
+    a: Text
+
+
+class Item(BaseModel):
+    """One line of the data.
+
+    Args:
+        id: the brief's, a dash, and `q` for a question with an answer, `open` for one on a fact that the passage does
+            not tell, `swap` for one that names something else, `cut` for one whose sentence was taken out.
+        answer: as the passage writes it; empty where it does not say.
+        start: the answer's place in the passage, in characters; -1 where it does not say.
+    """
+
+    model_config = ConfigDict(strict=True, extra="forbid", frozen=True)
+
+    id: str = Field(pattern=BRIEF[:-1] + r"-(?:q|open|swap|cut)\d+$")
+    kind: str
+    title: str
+    passage: str
+    question: str
+    answer: str
+    start: int
+
+
+@dataclass(frozen=True, slots=True)
+class Written:
+    """What became of a brief: the items that are kept, and how many were rejected for which reason."""
+
+    items: list[Item] = field(default_factory=list)
+    rejected: Counter[str] = field(default_factory=Counter)
+
+
+def _array(item: dict[str, JsonValue], count: int) -> Constraint:
+    return Constraint(json_schema={"type": "array", "items": item, "minItems": count, "maxItems": count})
+
+
+_STRING: dict[str, JsonValue] = {"type": "string"}
+# A question that begins as is asked for comes before its answer; else a phrase comes first, and then what asks for it.
+_BEGUN = r"^{way} [A-Za-z0-9 ,.'$%-]+[?]$"
+
+
+def _pair(first: str, second: str, **question: JsonValue) -> dict[str, JsonValue]:
+    kinds: dict[str, JsonValue] = {"q": _STRING | question, "a": _STRING}
+    return {
+        "type": "object",
+        "properties": {first: kinds[first], second: kinds[second]},
+        "required": [first, second],
+        "additionalProperties": False,
+    }
+
+
+def _questions(way: str) -> Constraint:
+    """Six pairs: the first question begins with Why, the second with `way`."""
+    begun = [_pair("q", "a", pattern=_BEGUN.format(way=word)) for word in ("Why", way)]
+    pairs: list[JsonValue] = [*begun, *[_pair("a", "q")] * (QUESTIONS - len(begun))]
+    return Constraint(
+        json_schema={
+            "type": "array",
+            "prefixItems": pairs,
+            "items": False,
+            "minItems": QUESTIONS,
+            "maxItems": QUESTIONS,
+        }
+    )
+
+
+_PAIRS = TypeAdapter(Annotated[list[Pair], Field(max_length=QUESTIONS)])
+_TEXTS = TypeAdapter(Annotated[list[Text], Field(max_length=8)])
+
+
+def _prompt(name: str) -> str:
+    return (files(__package__) / "prompts" / f"{name}.txt").read_text(encoding="utf-8").strip()
+
+
+def _turns(name: str) -> list[Message]:
+    """A prompt of several turns, each under a heading with its role."""
+    blocks = (block.partition("\n") for block in _prompt(name).removeprefix("== ").split("\n== "))
+    return [Message(_ROLES.validate_python(role), text.strip()) for role, _, text in blocks]
+
+
+_ROLES: TypeAdapter[Role] = TypeAdapter(Role)
+_PASSAGE, _OPEN = ([Message("system", _prompt(name))] for name in ("passage", "open"))
+# One beginning for questions and answers, so that the engine reads a passage once for all of them.
+_READING = _turns("reading")
+
+
+class Writer:
+    """Writes passages and questions with one model.
+
+    Args:
+        llm: the model.
+        requests: the most that are under way at once.
+    """
+
+    def __init__(self, llm: LLM, *, requests: int) -> None:
+        self._llm = llm
+        self._slots = asyncio.Semaphore(requests)
+
+    @property
+    def model(self) -> str:
+        return self._llm.model
+
+    async def write(self, identifier: str, brief: Brief) -> Written:
+        """Items of one brief; `identifier` begins their ids.
+
+        Raises:
+            ServiceFailure: the model gave no usable reply.
+        """
+        written = Written()
+        passage = await self._passage(brief)
+        if flaw := filters.passage_flaw(passage):
+            written.rejected[flaw] += 1
+            return written
+        pairs, open_questions = await asyncio.gather(
+            self._questions(brief, passage, written), self._open(brief, written)
+        )
+        asked: list[str] = []
+        tries = []
+        for number, pair in enumerate(pairs):
+            if flaw := self._flaw(pair.q, passage, asked):
+                written.rejected[flaw] += 1
+                continue
+            if filters.strange(pair.q, f"{brief.title} {passage}"):
+                written.rejected["names what is not in the passage"] += 1
+                continue
+            place = filters.locate(pair.a, pair.q, passage)
+            if isinstance(place, str):
+                written.rejected[place] += 1
+                continue
+            start, answer = place
+            item = Item(
+                id=f"{identifier}-q{number}", kind=brief.kind, title=brief.title, passage=passage, question=pair.q,
+                answer=answer, start=start,
+            )  # fmt: skip
+            tries.append(self._kept(item, written))
+        for number, question in enumerate(open_questions):
+            if flaw := self._flaw(question, passage, asked):
+                written.rejected["open: " + flaw] += 1
+                continue
+            item = Item(
+                id=f"{identifier}-open{number}", kind=brief.kind, title=brief.title, passage=passage,
+                question=question, answer="", start=-1,
+            )  # fmt: skip
+            tries.append(self._kept(item, written))
+        written.items.extend(item for item in await asyncio.gather(*tries) if item)
+        # Twins of questions that proved good: about something else, or over a passage that no longer tells it. Of the
+        # latter the first, which asks for a reason, and the last.
+        twins = []
+        answered = [item for item in written.items if item.answer]
+        for item in answered[:1]:
+            question = filters.swapped(item.question, passage, brief.spare)
+            if question:
+                twin = {"id": item.id.replace("-q", "-swap"), "question": question, "answer": "", "start": -1}
+                twins.append(self._kept(item.model_copy(update=twin), written))
+        for item in (*answered[:1], *answered[1:][-1:]):
+            rest = filters.without(passage, item.start, item.answer, item.title)
+            if not rest:
+                written.rejected["cut: still told"] += 1
+                continue
+            twin = {"id": item.id.replace("-q", "-cut"), "passage": rest, "answer": "", "start": -1}
+            twins.append(self._kept(item.model_copy(update=twin), written))
+        written.items.extend(item for item in await asyncio.gather(*twins) if item)
+        return written
+
+    def _flaw(self, question: str, passage: str, asked: list[str]) -> str:
+        flaw = filters.question_flaw(question, passage)
+        if not flaw and any(token_f1(question, other) >= filters.SAME for other in asked):
+            flaw = "asked twice"
+        asked.append(question)
+        return flaw
+
+    async def _passage(self, brief: Brief) -> str:
+        notes = "\n".join(f"- {fact}" for fact in brief.facts)
+        order = (
+            f"About: {brief.name} ({brief.topic})\nNotes:\n{notes}\nStyle: {brief.style}\n"
+            f"Length: about {brief.words} words\nKind of text: {brief.order}"
+        )
+        sample = await self._chat(_PASSAGE, order, max_tokens=int(brief.words * PASSAGE_TOKENS), temperature=CREATIVE)
+        return _tidy(sample)
+
+    async def _questions(self, brief: Brief, passage: str, written: Written) -> list[Pair]:
+        order = f"Text: {passage}\n\nWrite {QUESTIONS} questions: one with Why, one with {brief.way}, and others."
+        return await self._list(_PAIRS, _questions(brief.way), _READING, order, QUESTION_TOKENS, written)
+
+    async def _open(self, brief: Brief, written: Written) -> list[str]:
+        notes = "\n".join(f"{number}. {fact}" for number, fact in enumerate(brief.open_facts, 1))
+        order = f"About: {brief.name} ({brief.topic})\n{notes}"
+        return await self._list(_TEXTS, _array(_STRING, len(brief.open_facts)), _OPEN, order, OPEN_TOKENS, written)
+
+    async def _list(
+        self,
+        adapter: TypeAdapter[list[Reply]],
+        constraint: Constraint,
+        prompt: list[Message],
+        order: str,
+        max_tokens: int,
+        written: Written,
+    ) -> list[Reply]:
+        """A list that the model writes as JSON; empty, and counted, where it breaks off or is of another shape."""
+        try:
+            sample = await self._chat(
+                prompt, order, max_tokens=max_tokens, temperature=QUESTIONING, constraint=constraint
+            )
+            return adapter.validate_json(sample.text)
+        except (BadReply, ValidationError):
+            written.rejected["reply breaks the schema"] += 1
+            return []
+
+    async def _kept(self, item: Item, written: Written) -> Item | None:
+        """The item, if the model's own two answers are the item's; with the first where that is a shorter span."""
+        first = ""
+        for temperature in (0.0, SECOND):
+            sample = await self._chat(
+                _READING,
+                f"Text: {item.passage}\n\nQuestion: {item.question}",
+                max_tokens=ANSWER_TOKENS,
+                temperature=temperature,
+                stop=("\n",),
+            )
+            reply = sample.text.strip()
+            silent = normalized(reply) == NONE
+            if not item.answer:
+                way = item.id.rsplit("-", 1)[1].rstrip("0123456789")
+                flaw = "" if silent else f"{way}: answered all the same"
+            elif silent:
+                flaw = "own answer: none"
+            else:
+                flaw = "" if filters.agree(reply, first or item.answer) else "own answer: another"
+            if flaw:
+                written.rejected[flaw] += 1
+                return None
+            first = first or reply
+        return item if not item.answer else _shortened(item, first)
+
+    async def _chat(self, prompt: list[Message], user: str, **options: Any) -> Sample:
+        messages = [*prompt, Message("user", user)]
+        async with self._slots:
+            return (await self._llm.chat(messages, allow_s=ALLOW_S, **options)).samples[0]
+
+
+def _shortened(item: Item, reply: str) -> Item:
+    """The item with a reply as its answer, where that is a part of it."""
+    place = filters.locate(reply, item.question, item.answer)
+    if isinstance(place, str):
+        return item
+    start, answer = place
+    return item.model_copy(update={"answer": answer, "start": item.start + start})
+
+
+def _tidy(sample: Sample) -> str:
+    """A passage without marks of Markdown, cut at a sentence's end where the model wrote too much."""
+    lines = [line.strip().lstrip("#").replace("**", "").strip() for line in sample.text.strip().splitlines()]
+    text = "\n".join(line for line in lines if line and line != "---")
+    text = _PREAMBLE.sub("", text)
+    if sample.finish_reason == "length":
+        ends = [end for _, end in filters.sentences(text)]
+        text = text[: ends[-2]] if len(ends) > 1 else ""
+    return text

@@ -1,0 +1,269 @@
+"""The fitted confidence: its thresholds earn what they can, and nothing is reported on what it was fitted on."""
+
+from dataclasses import replace
+from functools import cache
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from lab.evaluator.calibrate import (
+    MIN_ANSWERS,
+    Fitted,
+    Half,
+    Table,
+    TooLittle,
+    apply,
+    beside,
+    best_threshold,
+    best_thresholds,
+    draw,
+    earned,
+    fit,
+    fit_all,
+    halves,
+    probabilities,
+    table,
+)
+from lab.evaluator.judge.verdict import Outcome
+from lab.evaluator.store import Judgement, Prediction
+from proto.answer import AnswerKind
+from services.kit.caution import COSTS
+
+NAMES = ("telling", "noise", "constant", "false_premise", "check")
+
+
+def made(questions: int = 400, *, seed: int = 0, checked: bool = False) -> Table:
+    """Answers that are right as a logistic of one signal says; another tells false questions; the others say nothing.
+
+    Args:
+        checked: let the costly signal `check` tell what no other does.
+    """
+    chance = np.random.default_rng(seed)
+    signals = np.column_stack([chance.normal(size=questions) for _ in NAMES])
+    signals[:, 2] = 1
+    pull = 2 * signals[:, 0] + (4 * signals[:, 4] if checked else 0)
+    invalid = (signals[:, 3] > 1.2).astype(np.int64)
+    right = (chance.random(questions) < 1 / (1 + np.exp(-pull))).astype(np.int64) * (1 - invalid)
+    ids = tuple(f"q{i}" for i in range(questions))
+    domains = tuple("movie" if i % 3 else "music" for i in range(questions))
+    ones, none = np.ones(questions, np.int64), np.zeros(questions, np.int64)
+    return Table(NAMES, signals, ones, none, right, invalid, ids, domains, none, ones == 1)
+
+
+@cache
+def cheap() -> tuple[Table, Fitted]:
+    """Answers with no costly signal, which is half of the work, and their fit."""
+    data = made().without(("check",))
+    return data, fit(data)
+
+
+@cache
+def many() -> tuple[Table, tuple[Half, Half]]:
+    data = made(800).without(("check",))
+    return data, halves(data)
+
+
+def test_the_fit_finds_the_signals_that_tell() -> None:
+    data, fitted = cheap()
+    weights = dict(zip(fitted.answer["names"], fitted.answer["weights"], strict=True))
+    assert weights["telling"] > 1 > abs(weights["noise"])
+    assert "constant" not in weights
+    assert fitted.invalid is not None
+    named = dict(zip(fitted.invalid["names"], fitted.invalid["weights"], strict=True))
+    assert named["false_premise"] == max(named.values())
+    assert abs(float(fitted.right.mean()) - float(data.right.mean())) < 0.05
+
+
+def test_abstaining_and_naming_false_questions_earn_on_questions_that_were_not_fitted_on() -> None:
+    data, both = many()
+    for half in both:
+        assert half.earned.score > half.earned.ungated + 0.2
+    _, fitted = cheap()
+    assert apply(fitted, data).score > apply(replace(fitted, invalid=None), data).score
+
+
+def test_halves_are_compared_with_another_run_on_the_questions_that_both_have() -> None:
+    _, both = many()
+    assert set(both[0].outcomes) | set(both[1].outcomes) == {f"q{i}" for i in range(800)}
+    score = sum(half.earned.score * len(half.outcomes) for half in both) / 800
+    silent = [judged(answer(f"q{i}"), "missing") for i in range(900)]
+    found = beside(both, silent)
+    assert found.questions == 800
+    assert found.score.value == pytest.approx(score)
+    assert found.score.low < score < found.score.high
+    with pytest.raises(TooLittle, match="no question"):
+        beside(both, [judged(answer("other"), "right")])
+
+
+def test_a_call_that_earns_nothing_is_not_made_and_one_that_earns_is() -> None:
+    assert "check" not in fit(made()).answer["names"]
+    assert "check" in fit(made(checked=True)).answer["names"]
+
+
+def test_too_few_false_questions_make_no_head() -> None:
+    data, _ = cheap()
+    fitted = fit(replace(data, invalid=np.zeros(400, np.int64)))
+    assert fitted.invalid is None
+    assert not fitted.false.any()
+
+
+def test_abstentions_of_the_model_cost_nothing() -> None:
+    data = replace(cheap()[0], answered=np.array([0, 1] * 200))
+    fitted = fit(data)
+    reached = earned(fitted, data, fitted.right, fitted.false)
+    assert reached.right + reached.wrong < 0.8
+
+
+@pytest.mark.parametrize(
+    ("probability", "right", "threshold"),
+    [
+        ([0.9, 0.8, 0.2, 0.1], [1, 1, 0, 0], 0.5),
+        # One answer below the half that is right may be luck; nine are not.
+        ([0.9, 0.4, 0.3], [1, 1, 0], 0.5),
+        ([0.9] + [0.4] * 9 + [0.1], [1] * 10 + [0], 0.25),
+        ([0.9, 0.1], [0, 0], 1.0),
+    ],
+)
+def test_the_threshold_earns_most_and_is_not_drawn_by_luck(
+    probability: list[float], right: list[int], threshold: float
+) -> None:
+    assert best_threshold(np.array(probability), np.array(right)) == pytest.approx(threshold)
+
+
+def test_probabilities_are_found_by_the_names_of_columns() -> None:
+    data, fitted = cheap()
+    head = fitted.answer
+    turned = probabilities(head, data.signals[:, ::-1], data.names[::-1])
+    assert np.allclose(turned, probabilities(head, data.signals, data.names))
+
+
+def test_pictures_are_drawn(tmp_path: Path) -> None:
+    data, fitted = cheap()
+    draw(fitted, data, tmp_path)
+    assert {path.name for path in tmp_path.iterdir()} == {"calibration.png", "risk_coverage.png"}
+
+
+def test_a_run_without_signals_is_refused() -> None:
+    line = Prediction(id="q", query="q", gold=("a",), label_kind="answer", kind="answer")
+    with pytest.raises(TooLittle, match="0 answers"):
+        table([(line, Judgement(id="q", outcome="right", by="rules"))])
+
+
+def test_the_table_knows_what_was_answered_and_what_should_not_have_been() -> None:
+    lines = [
+        Prediction(
+            id=f"q{i}",
+            query="q",
+            gold=("a",),
+            label_kind="invalid" if i % 4 == 0 else "answer",
+            kind="unknown" if i % 3 == 0 else "answer",
+            signals={"support": i / 60},
+        )
+        for i in range(60)
+    ]
+    found = table([(line, Judgement(id=line.id, outcome="right", by="rules")) for line in lines])
+    assert (found.answered.sum(), found.invalid.sum(), found.right.sum()) == (40, 15, 40)
+
+
+def test_what_a_rule_settled_counts_and_is_no_matter_of_heads() -> None:
+    data, _ = cheap()
+    fixed = np.arange(400) % 10 == 0
+    settled = replace(
+        data, settled=fixed.astype(np.int64), weighed=~fixed, answered=data.answered * ~fixed, right=data.right * ~fixed
+    )
+    fitted = fit(settled)
+    reached = earned(fitted, settled, fitted.right, fitted.false)
+    silent = earned(fitted, replace(settled, settled=0 * settled.settled), fitted.right, fitted.false)
+    assert reached.score == pytest.approx(silent.score + 0.1)
+    assert not fitted.right[fixed].any()
+    assert not fitted.false[fixed].any()
+
+
+def answer(name: str, *, kind: AnswerKind = "answer", **signals: float) -> Prediction:
+    label = "invalid" if name == "invalid" else "answer"
+    known = {"support": 1.0} | signals
+    return Prediction.model_validate(
+        {"id": name, "query": "q", "gold": ("a",), "label_kind": label, "kind": kind, "signals": known}
+    )
+
+
+def judged(line: Prediction, outcome: Outcome) -> tuple[Prediction, Judgement]:
+    return line, Judgement(id=line.id, outcome=outcome, by="rules")
+
+
+def test_each_run_keeps_its_own_judgements_of_the_same_questions() -> None:
+    first = [judged(answer(f"q{i}"), "right") for i in range(MIN_ANSWERS)]
+    second = [judged(line, "wrong") for line, _ in first]
+    found = table([*first, *second])
+    assert found.right.tolist() == [1] * MIN_ANSWERS + [0] * MIN_ANSWERS
+
+
+def test_a_signal_that_was_not_asked_for_counts_as_average() -> None:
+    lines = [answer(f"q{i}", check=0.25 + 0.5 * (i % 2)) for i in range(MIN_ANSWERS)]
+    found = table([judged(line, "right") for line in [*lines, answer("bare")]])
+    assert found.signals[-1, found.names.index("check")] == pytest.approx(0.5)
+    head = {"names": ["check"], "means": [0.5], "scales": [0.5], "weights": [3.0], "intercept": 0.0}
+    assert probabilities(head, np.zeros((2, 1)), ("other",)).tolist() == [0.5, 0.5]
+
+
+def test_questions_that_the_model_itself_calls_invalid_count_when_every_answer_is_given() -> None:
+    lines = [judged(answer(f"q{i}"), "right" if i % 2 else "wrong") for i in range(MIN_ANSWERS)]
+    lines.append(judged(answer("invalid", kind="invalid_question"), "right"))
+    data = table(lines)
+    nothing = np.zeros(len(data.ids))
+    fitted = Fitted({"thresholds": {"balanced": 0.5}}, None, nothing, nothing)
+    assert earned(fitted, data, nothing, nothing).ungated == pytest.approx(1 / len(data.ids))
+
+
+@pytest.mark.parametrize(
+    ("cost", "threshold"),
+    [
+        # In theory from 1/3, 1/2 and 2/3 on.
+        (0.5, 0.3333),
+        (1.0, 0.5),
+        (2.0, 0.6667),
+    ],
+)
+def test_a_dearer_wrong_answer_moves_the_line(cost: float, threshold: float) -> None:
+    chance = np.random.default_rng(0)
+    probability = chance.random(2_000)
+    right = (chance.random(2_000) < probability).astype(np.int64)
+    assert best_threshold(probability, right, cost) == pytest.approx(threshold, abs=0.05)
+
+
+def test_lines_grow_with_caution_and_what_they_earn_is_told_at_its_cost() -> None:
+    data, fitted = cheap()
+    lines = fitted.answer["thresholds"]
+    assert lines["low"] <= lines["balanced"] <= lines["high"]
+    reached = {name: earned(fitted, data, fitted.right, fitted.false, name) for name in COSTS}
+    assert reached["low"].wrong >= reached["balanced"].wrong >= reached["high"].wrong
+    for name, cost in COSTS.items():
+        assert reached[name].score == pytest.approx(reached[name].right - cost * reached[name].wrong)
+    assert best_thresholds(np.array([0.9, 0.1]), np.array([0, 0])) == dict.fromkeys(COSTS, 1.0)
+
+
+def test_answers_that_are_nearly_all_right_have_a_head_that_says_so() -> None:
+    data = replace(cheap()[0], right=np.array([0] * 5 + [1] * 395))
+    fitted = fit(replace(data, invalid=np.zeros(400, np.int64)))
+    assert fitted.answer["names"] == []
+    assert probabilities(fitted.answer, data.signals, data.names) == pytest.approx(np.full(400, 396 / 402), abs=1e-5)
+    assert apply(fitted, data).right == pytest.approx(395 / 400)
+
+
+def test_the_answers_of_several_generators_to_a_question_are_in_one_fold() -> None:
+    data, _ = cheap()
+    # Two generators that say the same: were one's answer to a question in the fold that the other's is told from, a
+    # signal that only names the question would tell.
+    names = np.random.default_rng(1).normal(size=(200, 60))
+    coin = np.random.default_rng(2).integers(0, 2, 200)
+    twice = replace(
+        data,
+        names=tuple(f"name-{at}" for at in range(60)),
+        signals=np.vstack([names, names]),
+        right=np.tile(coin, 2),
+        invalid=np.zeros(400, np.int64),
+        ids=tuple(f"q{at % 200}" for at in range(400)),
+    )
+    held_out = fit_all(twice).right
+    assert abs(held_out[twice.right == 1].mean() - held_out[twice.right == 0].mean()) < 0.1

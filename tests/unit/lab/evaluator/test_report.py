@@ -1,0 +1,187 @@
+"""Reports and tables: complete, harmless, the same every time."""
+
+import csv
+import io
+import json
+import re
+from html.parser import HTMLParser
+from pathlib import Path
+
+import pytest
+
+from lab.evaluator import features, runs
+from lab.evaluator.errors import BadRun
+from lab.evaluator.judging import agreement
+from lab.evaluator.report import files, page, tables
+from lab.evaluator.report.markdown import code, escape
+from lab.evaluator.report.summary import Summary, summarize
+from lab.evaluator.report.tables import Table
+from lab.evaluator.store import RunFolder
+from tests.unit.lab.evaluator.conftest import make_run
+
+OUTCOMES = [("right", 0.9), ("right", 0.7), ("wrong", 0.6), ("missing", 0.0), ("wrong", 0.2)] * 12
+HOSTILE = "</script><script>alert(1)</script>|`*"
+
+
+def summary_of(run: RunFolder) -> Summary:
+    found = runs.read(run)
+    verdicts = runs.verdicts(run, found.predictions, "rules")
+    return summarize(
+        run.name,
+        found.info,
+        found.predictions,
+        verdicts,
+        judge="rules",
+        agreements={"llm": agreement(verdicts, verdicts)},
+    )
+
+
+@pytest.fixture
+def run(tmp_path: Path) -> RunFolder:
+    return make_run(
+        tmp_path / "run",
+        OUTCOMES,
+        domain=HOSTILE,
+        degraded=("page:1=timeout", "page:4=timeout"),
+        timings={"generate": 20.0},
+        llm_calls=2,
+        prompt_tokens=300,
+    )
+
+
+def test_a_report_has_all_its_parts_and_no_question(run: RunFolder, tmp_path: Path) -> None:
+    files.write_run(summary_of(run), tmp_path / "report")
+    names = {path.name for path in (tmp_path / "report").iterdir()}
+    pictures = {
+        f"{name}{dark}.png"
+        for name in ("outcomes", "risk-coverage", "reliability", "latency")
+        for dark in ("", "-dark")
+    }
+    assert names == pictures | {"report.md", "report.html", "summary.json"}
+    assert all((tmp_path / "report" / name).read_bytes().startswith(b"\x89PNG") for name in pictures)
+    text = (tmp_path / "report" / "report.md").read_text()
+    html = (tmp_path / "report" / "report.html").read_text()
+    numbers = json.loads((tmp_path / "report" / "summary.json").read_text())
+    for content in (text, html):
+        assert "+0.000 [" in content
+        assert "40.0% [" in content
+        assert "inside 30 s" in content
+        assert "page=timeout" in content
+        assert "Cohen&#x27;s kappa" in content or "Cohen's kappa" in content
+        assert "lamps" not in content
+    assert "lamps" not in json.dumps(numbers)
+    assert numbers["overall"]["right"] == 24
+    assert numbers["usage"]["llm_calls"] == 2
+    assert numbers["latency"]["inside_limit"] == 1
+
+
+class Tags(HTMLParser):
+    def __init__(self) -> None:
+        super().__init__()
+        self.open: list[str] = []
+        self.seen: list[tuple[str, dict[str, str | None]]] = []
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.seen.append((tag, dict(attrs)))
+        if tag not in ("meta", "img", "source", "br"):
+            self.open.append(tag)
+
+    def handle_endtag(self, tag: str) -> None:
+        assert self.open.pop() == tag
+
+
+def test_the_page_needs_nothing_else_and_escapes_everything(run: RunFolder, tmp_path: Path) -> None:
+    files.write_run(summary_of(run), tmp_path / "report")
+    html = (tmp_path / "report" / "report.html").read_text()
+    tags = Tags()
+    tags.feed(html)
+    assert tags.open == []
+    assert not {"script", "link", "iframe"} & {tag for tag, _ in tags.seen}
+    addresses = [
+        value for _, attributes in tags.seen for name in ("src", "srcset", "href") if (value := attributes.get(name))
+    ]
+    assert len(addresses) == 8
+    assert all(address.startswith("data:image/png;base64,") for address in addresses)
+    assert "prefers-color-scheme: dark" in html
+    hostile = page.write(
+        HOSTILE,
+        [(HOSTILE, HOSTILE)],
+        [Table(HOSTILE, (HOSTILE,), ((HOSTILE,),), HOSTILE)],
+        {HOSTILE: b""},
+        figures=[(HOSTILE,) * 3],
+    )
+    assert "<script" not in hostile
+
+
+def test_the_same_run_makes_the_same_files(run: RunFolder, tmp_path: Path) -> None:
+    made = []
+    for name in ("one", "two"):
+        files.write_run(summary_of(run), tmp_path / name)
+        made.append({path.name: path.read_bytes() for path in (tmp_path / name).iterdir()})
+    assert made[0] == made[1]
+
+
+def test_markdown_shows_text_as_it_is() -> None:
+    assert escape("a|b\n*c* <i>") == r"a\|b \*c\* \<i\>"
+    assert escape("[a](b) [+1, +2]") == r"[a\](b) [+1, +2]"
+    assert code("a `b` c") == "`` a `b` c ``"
+    assert code("a|b") == "`a|b`"
+
+
+def test_a_run_of_abstentions_has_a_report(tmp_path: Path) -> None:
+    run = make_run(tmp_path / "run", [("missing", 0.0)] * 3)
+    files.write_run(summary_of(run), tmp_path / "report")
+    assert not (tmp_path / "report" / "reliability.png").exists()
+    assert "+0.000" in (tmp_path / "report" / "report.md").read_text()
+
+
+def test_a_comparison_lists_what_each_got_right_alone(tmp_path: Path) -> None:
+    first = make_run(tmp_path / "one", [("right", 0.9), ("wrong", 0.1), ("right", 0.8), ("missing", 0.0)] * 10)
+    second = make_run(tmp_path / "two", [("right", 0.9), ("right", 0.1), ("wrong", 0.8), ("right", 0.5)] * 10)
+    judged = []
+    for run in (first, second):
+        found = runs.read(run)
+        verdicts = runs.verdicts(run, found.predictions, "rules")
+        judged.append(files.Judged(run.name, {line.id: line for line in found.predictions}, verdicts))
+    comparison = files.compare(judged)
+    difference = comparison.differences[0][2]
+    assert (difference.both, difference.only_first, difference.only_second) == (10, 10, 20)
+    # Right less wrong: 1/4 against 2/4.
+    assert difference.score.value == pytest.approx(0.25)
+    assert difference.score.low < 0.25 < difference.score.high
+    assert comparison.only_right(judged[0], judged[1]) == [f"q{index:05d}" for index in range(2, 40, 4)]
+    for texts in (False, True):
+        files.write_comparison(comparison, tmp_path / f"c{texts}", command="cragmesh eval compare", texts=texts)
+        for name in ("compare.md", "compare.html"):
+            content = (tmp_path / f"c{texts}" / name).read_text()
+            assert "q00002" in content
+            assert ("lamps" in content) is texts
+    row = tables.differences("one", "two", difference)
+    assert row[0] == "two less one"
+
+
+def test_runs_of_other_questions_are_not_compared(tmp_path: Path) -> None:
+    one = make_run(tmp_path / "one", [("right", 0.9)])
+    found = runs.read(one)
+    verdicts = runs.verdicts(one, found.predictions, "rules")
+    lines = {line.id: line for line in found.predictions}
+    first = files.Judged("one", lines, verdicts)
+    with pytest.raises(BadRun, match="no question in common"):
+        files.compare([first, files.Judged("two", {}, {})])
+    other = {name: line.model_copy(update={"gold": ("43",)}) for name, line in lines.items()}
+    with pytest.raises(BadRun, match="other gold answers for 1 questions"):
+        files.compare([first, files.Judged("two", other, verdicts)])
+
+
+def test_features_are_documented_and_harmless(run: RunFolder) -> None:
+    found = runs.read(run)
+    hostile = [line.model_copy(update={"source": "=1+1"}) for line in found.predictions]
+    table = features.rows(hostile, runs.verdicts(run, found.predictions, "rules"))
+    assert len(table) == len(OUTCOMES)
+    assert all(set(row) == set(features.COLUMNS) for row in table)
+    rows = list(csv.DictReader(io.StringIO(features.as_csv(table))))
+    assert {row["source"] for row in rows} == {"'=1+1"}
+    assert [int(row["right"]) for row in rows] == [int(outcome == "right") for outcome, _ in OUTCOMES]
+    assert [float(row["confidence"]) for row in rows] == [confidence for _, confidence in OUTCOMES]
+    assert [json.loads(line) for line in features.as_jsonl(table).splitlines()] == table
+    assert not re.search(r"lamps|\b42\b", features.as_csv(table))

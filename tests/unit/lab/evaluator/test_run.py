@@ -1,0 +1,228 @@
+"""Whole runs as a user makes them: killed, resumed, refused, unreachable, on a full disk."""
+
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from lab.evaluator.store import Prediction, RunFolder
+from tests.unit.lab.evaluator.conftest import FakeGateway, answered, by_rote, write_questions
+
+COMMAND = (sys.executable, "-m", "services.cli", "eval")
+COUNT = 120
+
+
+def environment(url: str) -> dict[str, str]:
+    kept = {key: value for key, value in os.environ.items() if not key.startswith("CRAGMESH_")}
+    root = str(Path(__file__).parents[4])
+    return kept | {"CRAGMESH_GATEWAY_URL": url, "PYTHONPATH": root, "COLUMNS": "200", "OMP_NUM_THREADS": "1"}
+
+
+def start(folder: Path, url: str, *options: str) -> "subprocess.Popen[str]":
+    words = [*COMMAND, "run", "questions.jsonl", "--out", "run", "--no-tokenizer", "-c", "4", *options]
+    return subprocess.Popen(  # noqa: S603 - this very interpreter
+        words, cwd=folder, env=environment(url), stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
+    )
+
+
+def finish(folder: Path, url: str, *options: str, code: int = 0) -> str:
+    process = start(folder, url, *options)
+    said, _ = process.communicate(timeout=100)
+    assert process.returncode == code, said
+    return said
+
+
+def lines(folder: Path) -> list[dict[str, Any]]:
+    """The predictions by id, without what differs between two runs of anything: wall times."""
+    found = [json.loads(line) for line in (folder / "run" / "predictions.jsonl").read_text().splitlines()]
+    return sorted(({**line, "seconds": 0, "attempts": 1} for line in found), key=lambda line: str(line["id"]))
+
+
+def report(folder: Path) -> dict[str, bytes]:
+    """The report over the predictions without wall times."""
+    (folder / "run" / "predictions.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines(folder)))
+    words = [*COMMAND, "report", "run"]
+    subprocess.run(  # noqa: S603 - this very interpreter
+        words, cwd=folder, env=environment("http://127.0.0.1:1"), check=True, capture_output=True
+    )
+    return {path.name: path.read_bytes() for path in sorted((folder / "run" / "report").iterdir())}
+
+
+def test_a_killed_run_goes_on_and_ends_as_if_nothing_had_happened(tmp_path: Path, gateway: FakeGateway) -> None:
+    whole, killed = tmp_path / "whole", tmp_path / "killed"
+    for folder in (whole, killed):
+        folder.mkdir()
+        write_questions(folder / "questions.jsonl", COUNT)
+    finish(whole, gateway.url)
+    gateway.asked.clear()
+    gateway.seconds = 0.04
+    process = start(killed, gateway.url)
+    written = killed / "run" / "predictions.jsonl"
+    until = time.monotonic() + 100
+    while not written.exists() or written.read_bytes().count(b"\n") < COUNT // 2:
+        assert process.poll() is None
+        assert time.monotonic() < until
+        time.sleep(0.02)
+    process.send_signal(signal.SIGKILL)
+    process.communicate()
+    # A kill in the middle of a line.
+    content = written.read_bytes()
+    kept = {json.loads(line)["query"] for line in content[:-20].splitlines(keepends=True) if line.endswith(b"\n")}
+    written.write_bytes(content[:-20])
+    before = gateway.asked.copy()
+    gateway.seconds = 0.0
+    finish(killed, gateway.url)
+    again = gateway.asked - before
+    assert kept
+    assert not kept & set(again)
+    assert set(again) | kept == set(gateway.asked)
+    assert len(gateway.asked) == COUNT
+    assert lines(killed) == lines(whole)
+    first, second = report(whole), report(killed)
+    assert set(first) >= {"report.md", "report.html", "summary.json", "outcomes.png", "outcomes-dark.png"}
+    assert first == second
+
+
+def test_an_interrupted_run_says_how_to_go_on(tmp_path: Path, gateway: FakeGateway) -> None:
+    write_questions(tmp_path / "questions.jsonl", COUNT)
+    gateway.seconds = 0.05
+    process = start(tmp_path, gateway.url)
+    until = time.monotonic() + 100
+    while sum(gateway.asked.values()) < 20:
+        assert time.monotonic() < until
+        time.sleep(0.02)
+    process.send_signal(signal.SIGINT)
+    said, _ = process.communicate(timeout=100)
+    assert process.returncode == 130
+    assert "goes on from here" in said
+    assert 10 <= len(lines(tmp_path)) < COUNT
+
+
+def test_a_mesh_that_goes_away_stops_the_run_and_loses_nothing(tmp_path: Path, gateway: FakeGateway) -> None:
+    write_questions(tmp_path / "questions.jsonl", 20)
+    finish(tmp_path, gateway.url, "--limit", "10")
+    (tmp_path / "run").rename(tmp_path / "first")
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        nowhere = f"http://127.0.0.1:{probe.getsockname()[1]}"
+        said = finish(tmp_path, nowhere, code=3)
+    assert "is not up" in said
+    assert len(list(RunFolder(tmp_path / "first").predictions())) == 10
+
+
+def test_bad_lines_are_named_and_a_missing_file_is_a_usage_error(tmp_path: Path, gateway: FakeGateway) -> None:
+    questions = write_questions(tmp_path / "questions.jsonl", 5)
+    questions.write_text(questions.read_text() + '{"query": "cut\n{"query": "no answer?"}\n')
+    said = finish(tmp_path, gateway.url)
+    assert "left out: questions.jsonl:6: not JSON" in said
+    assert "left out: questions.jsonl:7: no answer to judge by" in said
+    assert json.loads((tmp_path / "run" / "run.json").read_text())["skipped_count"] == 2
+    assert "2 lines of the source" in (tmp_path / "run" / "report" / "report.md").read_text()
+    assert "another limit" in finish(tmp_path, gateway.url, "--limit", "3", code=1)
+    assert "no strategy 'db4'" in finish(tmp_path, gateway.url, "--strategy", "db4", code=1)
+    questions.unlink()
+    assert "questions.jsonl: no such file" in finish(tmp_path, gateway.url, code=2)
+
+
+def test_a_full_disk_stops_the_run(tmp_path: Path, gateway: FakeGateway) -> None:
+    write_questions(tmp_path / "questions.jsonl", 5)
+    (tmp_path / "run").mkdir()
+    (tmp_path / "run" / "predictions.jsonl").symlink_to("/dev/full")
+    assert "No space left" in finish(tmp_path, gateway.url, code=1)
+
+
+def test_refusals_are_outcomes_and_busy_gateways_are_asked_again(tmp_path: Path, gateway: FakeGateway) -> None:
+    write_questions(tmp_path / "questions.jsonl", 6)
+    problem = {"title": "Invalid request", "status": 422, "detail": "too long"}
+
+    def reply(body: dict[str, Any]) -> tuple[int, dict[str, str], dict[str, Any]]:
+        if "depot 1?" in body["query"] and gateway.asked[body["query"]] < 3:
+            return 429, {"retry-after": "0"}, {"title": "Overloaded", "status": 429}
+        if "depot 2?" in body["query"]:
+            return 422, {}, problem
+        if "depot 3?" in body["query"]:
+            return 500, {}, {"title": "Internal error", "status": 500}
+        if "depot 4?" in body["query"]:
+            return 200, {}, {"what": "is this"}
+        if "depot 5?" in body["query"]:
+            return 200, {}, answered("so it is, and so on, for it goes on " * 20) | {"plan": {"steps": ["web"]}}
+        return by_rote(body)
+
+    gateway.reply = reply
+    said = finish(tmp_path, gateway.url)
+    found = {line.id: line for line in RunFolder(tmp_path / "run").predictions()}
+    assert found["q0001"].attempts == 3
+    assert found["q0002"].error == "HTTP 422 Invalid request - too long"
+    assert found["q0003"].error == "HTTP 500 Internal error"
+    assert found["q0004"].error.startswith("a reply with ")
+    assert found["q0005"].plan == {"steps": ["web"]}
+    assert found["q0005"].answer
+    assert len(found["q0005"].prediction) < len(found["q0005"].answer)
+    assert "3 questions got no answer" in said
+    gateway.reply = by_rote
+    finish(tmp_path, gateway.url, "--retry-failed")
+    assert not [line.id for line in RunFolder(tmp_path / "run").predictions() if line.error]
+
+
+def test_a_line_records_what_the_gateway_told(tmp_path: Path, gateway: FakeGateway) -> None:
+    write_questions(tmp_path / "questions.jsonl", 1, contexts=["it is 1000"], query_time="2024-03-01T10:00:00Z")
+    labels = {"domain": "movie", "domain_certainty": 0.8}
+    gateway.reply = lambda body: (
+        200,
+        {},
+        answered("1000", degraded=[{"stage": "page:2", "reason": "timeout"}], classification=labels, confidence=0.9),
+    )
+    finish(tmp_path, gateway.url, "--strategy", "rote", "--budget", "9")
+    assert gateway.bodies == [
+        {
+            "query": "what is the code of depot 0? it is 1000",
+            "query_time": "2024-03-01T10:00:00Z",
+            "evidence": ["it is 1000"],
+            "strategy": "rote",
+            "budget_s": 9.0,
+            "interaction_id": "q0000",
+        }
+    ]
+    line = next(iter(RunFolder(tmp_path / "run").predictions()))
+    assert isinstance(line, Prediction)
+    assert (line.prediction, line.confidence, line.citations, line.citation_scores) == ("1000", 0.9, 2, (0.7, 0.2))
+    assert (line.support, line.degraded, line.timings) == (1.0, ("page:2=timeout",), {"generate": 12.5})
+    assert (line.llm_calls, line.prompt_tokens, line.completion_tokens) == (1, 100, 5)
+    assert line.classification is not None
+    assert line.classification.domain == "movie"
+    text = (tmp_path / "run" / "report" / "report.md").read_text()
+    assert "depot" not in text
+    assert "page=timeout" in text
+
+
+def test_what_an_abstention_shows_is_no_answer(tmp_path: Path, gateway: FakeGateway) -> None:
+    write_questions(tmp_path / "questions.jsonl", 3)
+    shown = {"span": "1000", "passage": "it is 1000", "start": 6, "end": 10, "citation": 0, "probability": 0.6}
+    gateway.reply = lambda _: (200, {}, answered("i don't know", source="none", candidates=[shown]))
+    finish(tmp_path, gateway.url)
+    found = [(line.kind, line.prediction) for line in RunFolder(tmp_path / "run").predictions()]
+    assert found == [("unknown", "i don't know")] * 3
+    summary = json.loads((tmp_path / "run" / "report" / "summary.json").read_text())
+    assert (summary["overall"]["right"], summary["overall"]["missing"]) == (0, 3)
+
+
+@pytest.mark.parametrize("words", [["report", "."], ["features"], ["compare", "a", "--out", "c"], ["judge", "."]])
+def test_wrong_use_is_told_without_a_traceback(tmp_path: Path, words: list[str]) -> None:
+    done = subprocess.run(  # noqa: S603 - this very interpreter
+        [*COMMAND, *words],
+        cwd=tmp_path,
+        env=environment("http://127.0.0.1:1"),
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode in (1, 2)
+    assert "cragmesh: " in done.stderr
+    assert "Traceback" not in done.stderr

@@ -1,0 +1,87 @@
+"""Measures and the search for weights, against hand-made numbers and against each other."""
+
+import random
+
+import numpy as np
+import pytest
+
+from lab.papers.measures import MAP, difference, mean, measure, relative
+from lab.papers.tune import Objective, Scored, coordinate_search
+
+
+def scored_at_random(questions: int, lists: int, seed: int) -> tuple[dict[str, Scored], dict[str, dict[str, int]]]:
+    """Questions whose first list knows what is relevant, a little; the others are noise."""
+    rng = np.random.default_rng(seed)
+    scored, qrels = {}, {}
+    for number in range(questions):
+        count = int(rng.integers(5, 60))
+        names = tuple(f"d{index}" for index in range(count))
+        relevant = rng.random(count) < 0.15
+        features = rng.random((count, lists))
+        features[:, 0] += 0.6 * relevant
+        scored[f"q{number}"] = Scored(names, features)
+        grades = {name: int(is_relevant) for name, is_relevant in zip(names, relevant, strict=True)}
+        qrels[f"q{number}"] = grades | {"not found": 1}
+    return scored, qrels
+
+
+def test_measures_by_hand() -> None:
+    qrels = {"q1": {"a": 2, "b": 0, "c": 1}, "q2": {"a": 1}}
+    values = measure({"q1": ["b", "a", "c"], "q2": ["b"]}, qrels)
+    assert values[MAP] == pytest.approx([(1 / 2 + 2 / 3) / 2, 0])
+    assert values["MRR"] == pytest.approx([0.5, 0])
+    assert values["Recall@150"] == pytest.approx([1, 0])
+
+
+def test_a_question_without_a_ranking_is_worth_nothing() -> None:
+    values = measure({"q2": [], "q1": ["a"]}, {"q1": {"a": 1}, "q2": {"a": 1}})
+    assert values[MAP] == pytest.approx([0, 1])
+
+
+def test_a_document_ranked_twice_counts_once() -> None:
+    assert measure({"q1": ["a", "a", "b"]}, {"q1": {"a": 1, "b": 1}})[MAP] == pytest.approx([1])
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_the_objective_is_trec_evals_map(seed: int) -> None:
+    scored, qrels = scored_at_random(30, 3, seed)
+    weights = np.array([0.5, 2.0, 0.0])
+    rankings = {
+        query: [item.ids[index] for index in np.argsort(-(item.features @ weights), kind="stable")]
+        for query, item in scored.items()
+    }
+    expected = measure(rankings, qrels)[MAP]
+    assert Objective(scored, qrels).each(weights) == pytest.approx(expected)
+
+
+def test_the_search_finds_the_list_that_knows() -> None:
+    scored, qrels = scored_at_random(80, 4, 1)
+    objective = Objective(scored, qrels)
+    tuned = coordinate_search(objective, 4)
+    assert tuned.value == pytest.approx(objective(tuned.weights))
+    assert tuned.value > objective(np.ones(4)) + 0.02
+    assert tuned.weights[0] == max(tuned.weights)
+    again = coordinate_search(objective, 4)
+    assert (again.weights == tuned.weights).all()
+
+
+def test_where_nothing_is_to_gain_weights_stay_equal() -> None:
+    features = np.array([[1.0, 1.0], [0.5, 0.5], [0.0, 0.0]])
+    scored = {"q": Scored(("a", "b", "c"), features)}
+    assert coordinate_search(Objective(scored, {"q": {"a": 1}}), 2).weights.tolist() == [1.0, 1.0]
+
+
+def test_no_questions_are_worth_nothing() -> None:
+    assert coordinate_search(Objective({}, {}), 2).value == 0.0
+
+
+def test_estimates_hold_their_value() -> None:
+    values = np.array([random.Random(number).random() for number in range(60)])
+    base = values - 0.05
+    assert mean(values).low < values.mean() < mean(values).high
+    gap = difference(values, base)
+    # Paired: a gain that all questions have alike is certain.
+    assert (gap.low, gap.value, gap.high) == pytest.approx((0.05, 0.05, 0.05))
+    ratio = relative(values, base)
+    assert 0 < ratio.low < values.mean() / base.mean() - 1 < ratio.high
+    assert mean(values) == mean(values)

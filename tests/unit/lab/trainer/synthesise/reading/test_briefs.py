@@ -1,0 +1,64 @@
+"""Briefs: the same for a seed and a number, of many kinds and topics, with facts that the passage is not told."""
+
+import re
+
+import pytest
+
+from lab.trainer.synthesise.reading.briefs import (
+    FACTS,
+    KINDS,
+    MAX_FACTS,
+    MAX_WORDS,
+    MIN_FACTS,
+    MIN_WORDS,
+    OPEN_FACTS,
+    TOPICS,
+    Brief,
+    draw,
+    indices,
+)
+
+
+@pytest.fixture(scope="module")
+def briefs() -> list[Brief]:
+    return [draw(3, index) for index in range(3_000)]
+
+
+def test_a_seed_and_a_number_make_one_brief(briefs: list[Brief]) -> None:
+    assert [draw(3, index) for index in range(50)] == briefs[:50]
+    assert all(draw(4, index) != briefs[index] for index in range(50))
+
+
+def test_every_kind_of_text_and_every_topic_is_drawn(briefs: list[Brief]) -> None:
+    assert {brief.order for brief in briefs} == {order for _, order, _ in KINDS}
+    topics = [topic for names in TOPICS.values() for topic in names]
+    assert len(topics) == len(set(topics)) > 150
+    assert {brief.topic for brief in briefs} == set(topics)
+
+
+def test_notes_are_filled_in_and_bounded(briefs: list[Brief]) -> None:
+    for brief in briefs:
+        assert MIN_FACTS <= len(brief.facts) <= MAX_FACTS
+        assert len(brief.open_facts) == OPEN_FACTS
+        assert MIN_WORDS <= brief.words <= MAX_WORDS
+        texts = (brief.title, brief.name, *brief.facts, *brief.open_facts)
+        assert not [text for text in texts if not text or re.search(r"[\[\]{}|]|  |\ba [aeio]", text)]
+
+
+def test_what_is_left_open_is_not_told(briefs: list[Brief]) -> None:
+    assert not [brief for brief in briefs if set(brief.facts) & set(brief.open_facts)]
+
+
+def test_things_are_made_up_anew(briefs: list[Brief]) -> None:
+    assert len({brief.name for brief in briefs}) > 0.95 * len(briefs)
+    assert len({fact for brief in briefs for fact in brief.facts}) > 0.6 * sum(len(brief.facts) for brief in briefs)
+
+
+def test_each_category_has_facts_enough() -> None:
+    assert FACTS.keys() == TOPICS.keys()
+    assert all(len(templates) >= MAX_FACTS + OPEN_FACTS for templates in FACTS.values())
+
+
+def test_numbers_go_on_after_what_is_done() -> None:
+    order = indices(frozenset({0, 2}))
+    assert [next(order) for _ in range(3)] == [1, 3, 4]

@@ -1,0 +1,100 @@
+"""Pairs of the extractive reader: what is read and refused, what is made up, and how they are kept apart."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from lab.trainer import pairs
+from lab.trainer.errors import BadDataset
+from lab.trainer.pairs import Pair
+
+LINE: dict[str, Any] = {
+    "id": "a",
+    "kind": "news",
+    "title": "Tower",
+    "passage": "The tower was drawn by Marta Lindqvist.",
+    "question": "who drew the tower?",
+    "answer": "Marta Lindqvist",
+    "start": 23,
+}
+
+
+def test_lines_are_read_with_those_that_say_nothing(tmp_path: Path) -> None:
+    path = tmp_path / "pairs.jsonl"
+    path.write_text(json.dumps(LINE) + "\n\n" + json.dumps(LINE | {"answer": "", "start": -1, "more": 1}) + "\n")
+    first, second = pairs.read([path])
+    assert first.passage[first.start :].startswith(first.answer)
+    assert (second.answer, second.start) == ("", -1)
+
+
+@pytest.mark.parametrize(
+    ("change", "why"),
+    [
+        ({"start": 22}, "does not stand"),
+        ({"start": -1}, "has a start"),
+        ({"answer": ""}, "has a start"),
+        ({"start": 10_000}, "does not stand"),
+        ({"question": ""}, "question"),
+        ({"passage": 7}, "passage"),
+    ],
+)
+def test_a_line_that_is_no_pair_is_named(tmp_path: Path, change: dict[str, Any], why: str) -> None:
+    path = tmp_path / "pairs.jsonl"
+    path.write_text(json.dumps(LINE) + "\n" + json.dumps(LINE | change) + "\n")
+    with pytest.raises(BadDataset, match=why) as caught:
+        pairs.read([path])
+    assert f"{path}:2" in str(caught.value)
+
+
+@pytest.mark.parametrize("content", [b"{", b"\xff\xfe", b"[1]", b"null"])
+def test_what_is_no_json_object_is_named(tmp_path: Path, content: bytes) -> None:
+    path = tmp_path / "pairs.jsonl"
+    path.write_bytes(content + b"\n")
+    with pytest.raises(BadDataset, match=":1"):
+        pairs.read([path])
+    with pytest.raises(BadDataset, match="none"):
+        pairs.read([tmp_path / "none.jsonl"])
+
+
+def test_made_up_pairs_are_the_same_for_a_seed_and_of_both_kinds() -> None:
+    made = list(pairs.made_up(300, 5))
+    assert made == list(pairs.made_up(300, 5))
+    assert made != list(pairs.made_up(300, 6))
+    said = [pair for pair in made if pair.answer]
+    assert 0.2 < len(said) / len(made) < 0.8
+    assert len({pair.id for pair in made}) == len(made)
+    assert set(pairs.sources(made)) == {"prose", "web"}
+
+
+def test_a_passage_lies_on_one_side() -> None:
+    made = list(pairs.made_up(400, 1))
+    twins = [pair.model_copy(update={"question": "why?", "answer": "", "start": -1}) for pair in made]
+    parts = pairs.split([*made, *twins], share=0.2, seed=0)
+    assert not {pair.passage for pair in parts.train} & {pair.passage for pair in parts.held_out}
+    assert 0.1 < len(parts.held_out) / (2 * len(made)) < 0.3
+
+
+def test_distractors_are_of_the_same_kind_and_do_not_hold_the_answer() -> None:
+    made = list(pairs.made_up(400, 1))
+    by_id = {pair.id: pair for pair in made}
+    found = pairs.distractors(made, share=1.0, seed=0)
+    assert len(found) > 0.8 * sum(bool(pair.answer) for pair in made)
+    for one in found:
+        own, other = (by_id[name] for name in one.id.split("+"))
+        assert (one.question, one.passage, one.kind) == (own.question, other.passage, own.kind)
+        assert own.answer.lower() not in one.passage.lower()
+        assert (one.answer, one.start) == ("", -1)
+    assert pairs.distractors(made, share=0.0, seed=0) == []
+
+
+def test_distractors_of_the_same_title_come_often() -> None:
+    alike = [
+        Pair(kind="manual", title="Pump", passage=f"Valve opens {number}.", question="which?", answer="opens", start=6)
+        for number in range(20)
+    ]
+    near = Pair(kind="manual", title="Pump", passage="It is red.", question="which?")
+    far = [Pair(kind="manual", title=str(number), passage=f"Far {number}.", question="which?") for number in range(300)]
+    found = pairs.distractors([*alike, near, *far], share=1.0, seed=1)
+    assert sum(one.title == "Pump" for one in found) >= 3

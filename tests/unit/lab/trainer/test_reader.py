@@ -1,0 +1,182 @@
+"""Teaching the extractive reader on a tiny encoder: it learns, ships what it learnt, and goes on after a kill."""
+
+import math
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+
+from lab.trainer import checkpoint, reader
+from lab.trainer.errors import BadCheckpoint, BadDataset, BadTarget
+from lab.trainer.pairs import Pair
+from lab.trainer.reader import Model, Recipe, Result, encode, loss, train
+from lab.trainer.score import token_f1
+from lab.trainer.sft import Progress
+from services.kit.encoder import fingerprint
+from services.kit.precision import choose_precision
+from services.kit.reader import MAX_SPAN_TOKENS, Card, Layout, Reader, Text
+from tests.unit.kit.tiny import tiny_model
+
+NAMES = ("Marta", "Jonas", "Oskar", "Sofia", "Elias", "Greta", "Anton", "Clara")
+
+
+@pytest.fixture(autouse=True)
+def exact(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("services.kit.precision.computes_bf16", lambda _: False)
+
+
+@pytest.fixture(scope="module")
+def base(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tiny_model(tmp_path_factory.mktemp("base") / "tiny")
+
+
+def examples(count: int) -> list[Pair]:
+    """Who built what, and passages that say something else."""
+    found = []
+    for number in range(count):
+        name, thing = NAMES[number % len(NAMES)], f"tower {number}"
+        said = number % 3 != 0
+        passage = f"The {thing} was built by {name} long ago." if said else f"The {thing} is red and {name} likes it."
+        answer = name if said else ""
+        found.append(
+            Pair(
+                id=str(number),
+                kind="towers",
+                title=thing,
+                passage=passage,
+                question=f"who built {thing}?",
+                answer=answer,
+                start=passage.index(name) if said else -1,
+            )
+        )
+    return found
+
+
+def recipe(**change: object) -> Recipe:
+    settings: dict[str, object] = {"rank": 4, "alpha": 8, "batch": 8, "max_tokens": 64, "overlap": 16, "threads": 1}
+    settings |= {"held_out_share": 0.2, "checkpoint_steps": 4, "distractors": 0.2}
+    return Recipe.model_validate(settings | change)
+
+
+def test_a_reader_learns_and_is_read_as_it_was_taught(base: Path, tmp_path: Path) -> None:
+    told: list[Progress] = []
+    result = train(
+        examples(120), recipe(epochs=8), tmp_path / "run", tmp_path / "weights", base=base, on_progress=told.append
+    )
+    trained = [one.loss for one in told if one.phase == "training" and not one.note]
+    assert np.mean(trained[-8:]) < 0.5 * np.mean(trained[:3])
+    assert result.stopped == "epochs"
+    assert any(one.left_s is not None for one in told)
+    assert any("kept back" in one.note for one in told)
+    assert Card.model_validate_json((tmp_path / "weights" / "reader.json").read_bytes()) == result.card
+    assert 0 <= result.card.held_out["own_f1"] <= 1
+    assert len(reader.report(result)) == 3
+
+
+def test_what_ships_gives_the_values_that_were_trained(base: Path, tmp_path: Path) -> None:
+    for full in (False, True):
+        model = Model(base, recipe(full=full, rank=32), torch.float32)
+        torch.manual_seed(2)
+        with torch.no_grad():
+            for parameter in model.trained().values():
+                parameter.add_(0.02 * torch.randn_like(parameter))
+        folder = tmp_path / f"full-{full}"
+        reader.write(folder, model, Card(base=fingerprint(base)))
+        served = Reader(folder, choose_precision("fp32", device="cpu", threads=1), base)
+        text = Text("The tower was built by Marta in 1864, and by nobody else.", "tower")
+        ((_, ((window, values),)),) = served.values("who built it?", [text])
+        with torch.inference_mode():
+            ours = model([window])[0].numpy()
+        np.testing.assert_allclose(values, ours, atol=0.02)
+
+
+def test_the_loss_is_that_of_the_spans_and_nothing(base: Path) -> None:
+    """A head that says nothing gives each span of whole words, and "does not say", the same share."""
+    layout = Layout(base, max_tokens=64, overlap=16)
+    (said, silent) = (one for one in examples(2)[::-1])
+    batch = encode(layout, [said, silent], recipe(titles=0.0))
+    words = [len(one.passage.replace(".", " .").split()) for one in (said, silent)]
+    assert max(words) <= MAX_SPAN_TOKENS
+    with torch.inference_mode():
+        value = loss(Model(base, recipe(), torch.float32), batch).item()
+    expected = [math.log(1 + count * (count + 1) / 2) for count in words]
+    assert value == pytest.approx(sum(expected) / 2, abs=1e-3)
+
+
+def test_an_answer_stands_at_its_tokens(base: Path) -> None:
+    layout = Layout(base, max_tokens=64, overlap=16)
+    long = "Nothing happened here at all. " * 20
+    passage = f"{long}It was built by Marta Lindqvist. {long}"
+    pair = Pair(passage=passage, question="who?", answer="Marta Lindqvist", start=passage.index("Marta"))
+    (one,) = encode(layout, [pair], recipe())
+    (tokens,) = layout.tokens([passage])
+    assert one.span is not None
+    first, last = (place - one.window.first + one.window.at for place in one.span)
+    assert passage[int(tokens.starts[first]) : int(tokens.ends[last])] == "Marta Lindqvist"
+    too_long = pair.model_copy(update={"answer": long, "start": 0})
+    assert encode(layout, [too_long], recipe()) == []
+
+
+class Killed(Exception):
+    pass
+
+
+def whole(base: Path, folder: Path, **change: object) -> Result:
+    return train(examples(60), recipe(epochs=2, **change), folder, folder / "weights", base=base)
+
+
+def test_a_killed_run_goes_on_as_if_nothing_had_happened(base: Path, tmp_path: Path) -> None:
+    whole(base, tmp_path / "whole")
+
+    def kill(now: Progress) -> None:
+        if now.phase == "training" and now.done == 7:
+            raise Killed
+
+    run = tmp_path / "killed"
+    with pytest.raises(Killed):
+        train(examples(60), recipe(epochs=2), run, run / "weights", base=base, on_progress=kill)
+    assert not (run / "weights").exists()
+    with pytest.raises(BadCheckpoint, match="--resume"):
+        whole(base, run)
+    train(examples(60), recipe(epochs=2), run, run / "weights", base=base, resume=True)
+    name = "reader.safetensors"
+    assert (run / "weights" / name).read_bytes() == (tmp_path / "whole" / "weights" / name).read_bytes()
+    with pytest.raises(BadCheckpoint, match="another"):
+        train(examples(60), recipe(epochs=3), run, run / "weights", base=base, resume=True)
+
+
+def test_a_run_keeps_to_its_time(base: Path, tmp_path: Path) -> None:
+    result = train(examples(60), recipe(epochs=100, time_limit_s=1.0), tmp_path, tmp_path / "weights", base=base)
+    assert result.stopped == "time"
+    assert result.steps < 100 * 6
+    assert checkpoint.last(tmp_path / reader.CHECKPOINTS).state.stopped == "time"
+
+
+def test_too_little_to_learn_from_is_said(base: Path, tmp_path: Path) -> None:
+    with pytest.raises(BadDataset, match="too few"):
+        train(examples(2), recipe(), tmp_path, tmp_path / "weights", base=base)
+
+
+def test_only_a_readers_folder_is_replaced(tmp_path: Path) -> None:
+    reader.check_target(tmp_path / "new", tmp_path / "run")
+    (tmp_path / "other").mkdir()
+    with pytest.raises(BadTarget, match="holds no reader"):
+        reader.check_target(tmp_path / "other", tmp_path / "run")
+    with pytest.raises(BadTarget, match="lies in it"):
+        reader.check_target(tmp_path / "run", tmp_path / "run" / "deeper")
+
+
+@pytest.mark.parametrize(
+    ("reply", "answer", "expected"),
+    [
+        ("Marta Lindqvist", "marta lindqvist", 1.0),
+        ("the Marta", "Marta", 1.0),
+        ("Marta Lindqvist", "Marta", 2 / 3),
+        ("Jonas", "Marta", 0.0),
+        ("", "Marta", 0.0),
+        ("1,234 m", "1,234", 0.8),
+    ],
+)
+def test_words_in_common(reply: str, answer: str, expected: float) -> None:
+    assert token_f1(reply, answer) == pytest.approx(expected)

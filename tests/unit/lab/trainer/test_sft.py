@@ -1,0 +1,355 @@
+"""Training as a whole, on a tiny model: it learns, goes on after a kill, keeps to its time, and fails in words."""
+
+import math
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+import pytest
+import torch
+
+from lab.trainer import adapter, card, checkpoint, files, sft
+from lab.trainer.dataset import Example
+from lab.trainer.errors import BadCheckpoint, BadDataset, BadModel, Diverged, WriteFailed
+from lab.trainer.measure import replies
+from lab.trainer.model import Base, adapt, load, set_weights, weights
+from lab.trainer.score import Scores
+from lab.trainer.sft import Progress, Result
+from tests.unit.lab.trainer import killed
+from tests.unit.lab.trainer.tiny import NAME, examples, recipe, save_model
+
+ROOT = Path(__file__).parents[4]
+Fresh = Callable[[], Base]
+
+
+@pytest.fixture
+def fresh(model_folder: Path, monkeypatch: pytest.MonkeyPatch) -> Fresh:
+    """Reads the tiny model anew, since training changes the one that it gets."""
+    monkeypatch.setattr("services.kit.precision.computes_bf16", lambda _: False)
+    return lambda: load(model_folder, name=NAME, threads=1)
+
+
+def _trained(model_folder: Path, count: int, folder: Path) -> Result:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("services.kit.precision.computes_bf16", lambda _: False)
+        return sft.train(load(model_folder, name=NAME, threads=1), examples(count), recipe(), folder)
+
+
+@pytest.fixture(scope="module")
+def whole_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("whole")
+
+
+@pytest.fixture(scope="module")
+def whole(model_folder: Path, whole_folder: Path) -> Result:
+    """The training that others are killed in, undisturbed; its folder is copied by those that change it."""
+    return _trained(model_folder, killed.COUNT, whole_folder)
+
+
+@pytest.fixture(scope="module")
+def short_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("short")
+
+
+@pytest.fixture(scope="module")
+def short(model_folder: Path, short_folder: Path) -> Result:
+    """One of 120 examples."""
+    return _trained(model_folder, 120, short_folder)
+
+
+def losses(result: Result) -> list[float]:
+    return [point.loss for point in result.state.history if point.loss is not None]
+
+
+def test_an_adapter_learns_and_is_better_than_its_base(fresh: Fresh, tmp_path: Path) -> None:
+    told: list[Progress] = []
+    result = sft.train(fresh(), examples(500), recipe(epochs=4, score_examples=60), tmp_path, on_progress=told.append)
+    before, after = result.before, result.after
+    assert before.validation_loss is not None
+    assert after.validation_loss is not None
+    assert before.score is not None
+    assert after.score is not None
+    assert after.validation_loss < 0.6 * before.validation_loss
+    assert after.score["score"] > before.score["score"]
+    assert (before.step, result.state.stopped) == (0, "epochs")
+    assert len([point for point in result.state.history if point.score]) == 5
+    assert losses(result)[-1] < losses(result)[0]
+    # Whoever waits is told how far it is, and how long it still takes.
+    training = [one for one in told if one.phase == "training" and not one.note and one.done]
+    assert [one.done for one in training] == list(range(1, result.state.step + 1))
+    assert all(one.tokens_per_s > 0 and one.left_s is not None for one in training)
+    assert {one.phase for one in told} == {"encoding", "measuring", "training"}
+
+
+def test_only_the_adapter_changes(fresh: Fresh, tmp_path: Path) -> None:
+    base = fresh()
+    before = {name: tensor.clone() for name, tensor in base.model.state_dict().items()}
+    result = sft.train(base, examples(120), recipe(), tmp_path)
+    bare = result.learner.adapted.unload().state_dict()
+    assert before.keys() == bare.keys()
+    assert all(torch.equal(before[name], bare[name]) for name in before)
+
+
+def test_the_same_run_twice_is_the_same(fresh: Fresh, tmp_path: Path, short: Result) -> None:
+    first, second = short, sft.train(fresh(), examples(120), recipe(), tmp_path)
+    assert losses(first) == losses(second)
+    assert first.best.keys() == second.best.keys()
+    assert all(torch.equal(first.best[name], second.best[name]) for name in first.best)
+
+
+def test_killed_and_resumed_it_ends_as_if_nothing_had_happened(
+    fresh: Fresh, model_folder: Path, tmp_path: Path, whole: Result
+) -> None:
+    """SIGKILL in the middle of a step, then another process goes on."""
+    argv = [sys.executable, "-m", "tests.unit.lab.trainer.killed", str(model_folder), str(tmp_path / "run")]
+    with subprocess.Popen(argv, stdout=subprocess.PIPE, text=True, cwd=ROOT) as process:  # noqa: S603
+        assert process.stdout is not None
+        for line in process.stdout:
+            if int(line) >= killed.LAST:
+                process.kill()
+                break
+    assert process.returncode == -9
+    left = checkpoint.last(tmp_path / "run" / sft.CHECKPOINTS).state
+    assert left.step == 9
+    resumed = sft.train(fresh(), examples(killed.COUNT), recipe(), tmp_path / "run", resume=True)
+    assert resumed.state.step == whole.state.step > left.step
+    assert len(losses(resumed)) == len(losses(whole))
+    # The killed process may have measured the machine otherwise and computed in bf16 until then.
+    assert resumed.after.validation_loss == pytest.approx(whole.after.validation_loss, abs=0.1)
+    assert resumed.state.tokens == whole.state.tokens
+
+
+def test_interrupted_at_a_checkpoint_the_rest_is_identical(fresh: Fresh, tmp_path: Path, whole: Result) -> None:
+    data = examples(killed.COUNT)
+
+    def stop(now: Progress) -> None:
+        if now.phase == "training" and now.done == 8 and not now.note:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        sft.train(fresh(), data, recipe(), tmp_path / "run", on_progress=stop)
+    resumed = sft.train(fresh(), data, recipe(), tmp_path / "run", resume=True)
+    assert losses(resumed) == pytest.approx(losses(whole), rel=1e-6)
+    assert resumed.after == whole.after
+    assert [path.name for path in checkpoint.found(tmp_path / "run" / sft.CHECKPOINTS)][-1].endswith(
+        str(whole.state.step)
+    )
+
+
+def test_a_finished_run_resumed_is_finished_at_once(
+    fresh: Fresh, tmp_path: Path, short: Result, short_folder: Path
+) -> None:
+    done, folder = short, shutil.copytree(short_folder, tmp_path / "run")
+    again = sft.train(fresh(), examples(120), recipe(), folder, resume=True)
+    assert again.state.history == done.state.history
+    assert again.state.stopped == done.state.stopped
+    assert all(torch.equal(again.best[name], done.best[name]) for name in done.best)
+
+
+@pytest.mark.parametrize(
+    ("change", "named"), [({"learning_rate": 5e-3}, "learning_rate"), ({"seed": 1}, "seed"), ({"rank": 2}, "rank")]
+)
+def test_a_checkpoint_of_another_training_is_refused(
+    fresh: Fresh, tmp_path: Path, short: Result, short_folder: Path, change: dict[str, object], named: str
+) -> None:
+    folder = shutil.copytree(short_folder, tmp_path / "run")
+    with pytest.raises(BadCheckpoint, match=named):
+        sft.train(fresh(), examples(120), recipe(**change), folder, resume=True)
+
+
+def test_a_checkpoint_of_other_data_or_unasked_for_is_refused(
+    fresh: Fresh, tmp_path: Path, short: Result, short_folder: Path
+) -> None:
+    folder = shutil.copytree(short_folder, tmp_path / "run")
+    with pytest.raises(BadCheckpoint, match="data"):
+        sft.train(fresh(), examples(121), recipe(), folder, resume=True)
+    with pytest.raises(BadCheckpoint, match="--resume"):
+        sft.train(fresh(), examples(120), recipe(), folder)
+
+
+def test_a_damaged_checkpoint_is_passed_over(fresh: Fresh, tmp_path: Path, whole: Result, whole_folder: Path) -> None:
+    shutil.copytree(whole_folder, tmp_path / "run")
+    newest = checkpoint.found(tmp_path / "run" / sft.CHECKPOINTS)[-1]
+    (newest / checkpoint.TENSORS).write_bytes(b"not tensors")
+    notes: list[str] = []
+    resumed = sft.train(
+        fresh(),
+        examples(killed.COUNT),
+        recipe(),
+        tmp_path / "run",
+        resume=True,
+        on_progress=lambda now: notes.append(now.note),
+    )
+    assert resumed.state.step == whole.state.step
+    assert any("passed over" in note and newest.name in note for note in notes)
+
+
+def test_a_full_disk_says_so_and_leaves_the_last_checkpoint(
+    fresh: Fresh, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, whole: Result
+) -> None:
+    data, synced = examples(killed.COUNT), 0
+    real = files._write_synced
+
+    def full(path: Path, content: bytes) -> None:
+        nonlocal synced
+        synced += 1
+        if synced > 3:
+            # What happens on a full disk: some of the bytes, then the error.
+            path.write_bytes(content[: len(content) // 2])
+            raise OSError(28, "No space left on device")
+        real(path, content)
+
+    monkeypatch.setattr("lab.trainer.files._write_synced", full)
+    with pytest.raises(WriteFailed, match="No space left on device"):
+        sft.train(fresh(), data, recipe(), tmp_path / "run")
+    folder = tmp_path / "run" / sft.CHECKPOINTS
+    assert [path.name for path in folder.iterdir()] == ["step-00000003"]
+    assert checkpoint.last(folder).state.step == 3
+    monkeypatch.setattr("lab.trainer.files._write_synced", real)
+    resumed = sft.train(fresh(), data, recipe(), tmp_path / "run", resume=True)
+    assert losses(resumed) == pytest.approx(losses(whole), rel=1e-6)
+
+
+def test_only_the_last_two_checkpoints_are_kept(fresh: Fresh, tmp_path: Path) -> None:
+    result = sft.train(fresh(), examples(240), recipe(checkpoint_steps=1), tmp_path)
+    steps = [int(path.name.removeprefix("step-")) for path in checkpoint.found(tmp_path / sft.CHECKPOINTS)]
+    assert steps == [result.state.step - 1, result.state.step]
+
+
+def test_a_run_ends_when_its_time_is_over_and_is_measured_then(fresh: Fresh, tmp_path: Path) -> None:
+    result = sft.train(fresh(), examples(600), recipe(epochs=100, time_limit_s=3), tmp_path)
+    assert result.state.stopped == "time"
+    # The best adapter is kept, which on a slow machine may be one of a measurement before.
+    assert result.after in result.state.history
+    rates = [point.rate for point in result.state.history if point.rate is not None]
+    assert max(rates) == pytest.approx(1e-2, rel=0.2)
+    # The schedule has come down by then, though of a hundred epochs few are done.
+    assert rates[-1] < 0.1 * max(rates)
+    more = sft.train(fresh(), examples(600), recipe(epochs=100, time_limit_s=4), tmp_path, resume=True)
+    assert more.state.step > result.state.step
+
+
+def test_it_stops_when_validation_gets_no_better(fresh: Fresh, tmp_path: Path) -> None:
+    # A rate of nearly nothing: no measurement is better by more than noise, and some is worse.
+    given = recipe(epochs=50, learning_rate=1e-12, validation_steps=1, patience=3)
+    result = sft.train(fresh(), examples(200), given, tmp_path)
+    assert result.state.stopped == "patience"
+    assert result.state.step < 50
+    assert result.after.score is not None
+
+
+def test_the_adapter_with_the_best_score_is_kept(fresh: Fresh, tmp_path: Path) -> None:
+    given = iter([0.0, 0.7, 0.3])
+
+    def scorer(_: Sequence[Example], said: Sequence[str]) -> Scores:
+        assert len(said) == 8
+        return {"score": next(given)}
+
+    result = sft.train(fresh(), examples(240), recipe(epochs=2, score_examples=8), tmp_path, scorer=scorer)
+    assert result.after.score == {"score": 0.7}
+    assert 0 < result.state.best_step < result.state.step
+    learner = adapt(fresh(), recipe())
+    set_weights(learner, result.best)
+    assert replies(learner, result.data.scored, max_tokens=160) != []
+
+
+def test_a_loss_that_is_no_number_stops_the_run(fresh: Fresh, tmp_path: Path) -> None:
+    base = fresh()
+    with torch.no_grad():
+        next(base.model.parameters()).fill_(math.nan)
+    with pytest.raises(Diverged, match="no number"):
+        sft.train(base, examples(120), recipe(), tmp_path)
+
+
+def test_one_adapter_learns_one_task(fresh: Fresh, tmp_path: Path) -> None:
+    mixed = [example.model_copy(update={"task": task}) for example in examples(40) for task in ("answer", "kg-api")]
+    with pytest.raises(BadDataset, match="answer, kg-api"):
+        sft.train(fresh(), mixed, recipe(), tmp_path)
+
+
+def test_too_few_examples_are_refused(fresh: Fresh, tmp_path: Path) -> None:
+    with pytest.raises(BadDataset, match="of 1 examples"):
+        sft.train(fresh(), examples(1), recipe(), tmp_path)
+
+
+# peft asks transformers by a name that the latter has since changed.
+@pytest.mark.filterwarnings("ignore:.*is_gradient_checkpointing:FutureWarning")
+def test_a_written_adapter_is_read_by_peft_and_says_the_same(fresh: Fresh, tmp_path: Path) -> None:
+    from peft import PeftModel
+
+    result = sft.train(fresh(), examples(300), recipe(epochs=2), tmp_path / "run")
+    # What is written is bf16; the run's own is made so too, so that both are compared alike.
+    rounded = {name: tensor.to(torch.bfloat16).float() for name, tensor in result.best.items()}
+    set_weights(result.learner, rounded)
+    adapter.write(tmp_path / "answer", result.learner, result.best, {"README.md": b"# answer\n"})
+    assert {path.name for path in (tmp_path / "answer").iterdir()} == {
+        "adapter_config.json",
+        "adapter_model.safetensors",
+        "README.md",
+    }
+    other = PeftModel.from_pretrained(fresh().model, tmp_path / "answer").eval()
+    tokens = torch.tensor([result.data.scored[0].prompt])
+    result.learner.adapted.eval()
+    with torch.no_grad():
+        ours, theirs = (model(input_ids=tokens).logits for model in (result.learner.adapted, other))
+    assert torch.allclose(ours, theirs, atol=1e-4)
+    config = other.peft_config["default"]
+    assert config.base_model_name_or_path == NAME
+    assert not config.to_dict()["modules_to_save"]
+    assert config.inference_mode
+
+
+def test_a_run_can_begin_with_an_adapter(fresh: Fresh, tmp_path: Path) -> None:
+    first = sft.train(fresh(), examples(300), recipe(epochs=3), tmp_path / "first")
+    adapter.write(tmp_path / "answer", first.learner, first.best, {})
+    second = sft.train(
+        fresh(), examples(300, seed=1), recipe(epochs=0.1), tmp_path / "second", start=tmp_path / "answer"
+    )
+    assert first.before.validation_loss is not None
+    assert second.before.validation_loss is not None
+    assert second.before.validation_loss < 0.8 * first.before.validation_loss
+    assert first.start == ""
+    assert second.start == f"answer {adapter.digest(tmp_path / 'answer')}"
+    assert f"| goes on from | `{second.start}` |" in card.card("answer", second)
+    assert "before is the adapter that it goes on from:" in card.card("answer", second)
+    # Another adapter of the same name is another beginning.
+    adapter.write(tmp_path / "answer", second.learner, second.best, {})
+    with pytest.raises(BadCheckpoint, match="another start"):
+        sft.train(
+            fresh(),
+            examples(300, seed=1),
+            recipe(epochs=0.1),
+            tmp_path / "second",
+            start=tmp_path / "answer",
+            resume=True,
+        )
+
+
+def test_an_adapter_that_does_not_fit_the_base_model_is_refused(fresh: Fresh, tmp_path: Path, short: Result) -> None:
+    folder = tmp_path / "answer"
+    adapter.write(folder, short.learner, short.best, {})
+    wider = load(save_model(tmp_path / "wider", hidden=64), name=NAME, threads=1)
+    with pytest.raises(BadModel, match=r"does not fit tests/tiny: .*shape"):
+        sft.train(wider, examples(120), recipe(), tmp_path / "a", start=folder)
+    with pytest.raises(BadModel, match=r"does not fit tests/tiny: .*shape"):
+        sft.train(fresh(), examples(120), recipe(rank=2), tmp_path / "b", start=folder)
+    few = adapt(fresh(), recipe(targets=("q_proj",)))
+    adapter.write(tmp_path / "q", few, weights(few), {})
+    with pytest.raises(BadModel, match=r"does not fit tests/tiny: it lacks .*proj.* and 19 more"):
+        sft.train(fresh(), examples(120), recipe(), tmp_path / "c", start=tmp_path / "q")
+    other = load(save_model(tmp_path / "other"), name="tests/other", threads=1)
+    with pytest.raises(BadModel, match="is for tests/tiny, and the base model is tests/other"):
+        sft.train(other, examples(120), recipe(), tmp_path / "d", start=folder)
+    shutil.rmtree(folder)
+    with pytest.raises(BadModel, match="no adapter that can be read"):
+        sft.train(fresh(), examples(120), recipe(), tmp_path / "e", start=folder)
+
+
+@pytest.mark.parametrize("content", [None, "{}", "{", '{"model_type": "llama", "hidden_size": "x"}'])
+def test_a_folder_that_is_no_model_is_refused(tmp_path: Path, content: str | None) -> None:
+    if content is not None:
+        (tmp_path / "config.json").write_text(content)
+    with pytest.raises(BadModel, match="no model that can be trained"):
+        load(tmp_path, name=NAME)
