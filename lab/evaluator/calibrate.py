@@ -23,7 +23,6 @@ from threadpoolctl import threadpool_limits
 from lab.evaluator.judge.verdict import WEIGHTS, Outcome
 from lab.evaluator.score import Difference, difference
 from lab.evaluator.store import Judgement, Prediction
-from services.gateway.confidence import SIGNALS
 from services.kit.caution import COSTS, Caution, line
 
 matplotlib.use("Agg")
@@ -127,8 +126,7 @@ def table(judged: Sequence[tuple[Prediction, Judgement]]) -> Table:
     answered = np.array([int(line.kind == "answer" and bool(line.signals)) for line in lines])
     if answered.sum() < MIN_ANSWERS:
         raise TooLittle(f"{answered.sum()} answers with signals; {MIN_ANSWERS} are needed")
-    # A run of another version may have signals that are none any more.
-    names = tuple(sorted(SIGNALS.keys() & set().union(*(line.signals for line in lines))))
+    names = tuple(sorted(set().union(*(line.signals for line in lines))))
     gains = np.array([GAINS[judgement.outcome] for _, judgement in judged])
     signals = np.array([[line.signals.get(name, np.nan) for name in names] for line in lines])
     return Table(

@@ -108,7 +108,7 @@ def _own(
     from lab.evaluator import calibrate as fitting
     from lab.evaluator import generic
     from lab.evaluator.errors import EvaluatorError
-    from services.gateway.confidence import DOMAINS, RANKS
+    from services.gateway.confidence import DOMAINS, RANKS, SIGNALS
 
     try:
         generator = generator or ("" if to or ablate else _only_model(folders))
@@ -117,7 +117,9 @@ def _own(
         if ablate:
             _ablate(fitting.table([pair for run in runs for pair in generic.ranked(run)]), report)
             return b""
-        data = fitting.table([pair for run in runs for pair in run]).without(RANKS | DOMAINS)
+        # A run of another version may have signals that are none any more.
+        weighed = SIGNALS.keys() - RANKS - DOMAINS
+        data = fitting.table([pair for run in runs for pair in run]).of_signals(weighed)
         say(
             f"fitting on {data.answered.sum()} answers to {len(data.ids)} questions, half a minute of an idle core",
             "dim",

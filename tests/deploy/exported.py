@@ -17,6 +17,8 @@ from tests.deploy.conftest import ROOT
 SERVICES = ROOT / "services"
 # Stands for every word.
 ANY = "*"
+# Counts the milliseconds of a stage's parts, which are its keywords.
+TOOK = "took"
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,12 +65,21 @@ def causes() -> set[str]:
 
 @cache
 def stages() -> frozenset[Labels]:
-    """Every observation of a stage."""
-    return frozenset(
+    """Every observation of a stage: by the metric itself, and by `Metrics.took`, whose own body is none."""
+    observed = {
         Labels(*(_word(argument, bound, path) for argument in call.args))
         for path, call, function in _observations("stage")
+        if getattr(function, "name", "") != TOOK
         for bound in _bindings(function)
-    )
+    }
+    taken = {
+        Labels(path.relative_to(SERVICES).parts[0], _word(call.args[0], {}, path), str(part.arg))
+        for path, tree in _modules().items()
+        for call in ast.walk(tree)
+        if isinstance(call, ast.Call) and isinstance(call.func, ast.Attribute) and call.func.attr == TOOK
+        for part in call.keywords
+    }
+    return frozenset(observed | taken)
 
 
 def importers(module: str, name: str) -> set[str]:

@@ -59,7 +59,10 @@ def test_vllm_is_launched_with_its_own_environment(monkeypatch: pytest.MonkeyPat
     model.mkdir()
     (model / "config.json").write_text("{}")
     generator = table(
-        monkeypatch, CRAGMESH_GENERATOR_INTERPRETER=sys.executable, CRAGMESH_GENERATOR_MODELS_DIR=str(tmp_path)
+        monkeypatch,
+        CRAGMESH_MODEL="small",
+        CRAGMESH_GENERATOR_INTERPRETER=sys.executable,
+        CRAGMESH_GENERATOR_MODELS_DIR=str(tmp_path),
     )["generator"]
     assert generator.launch
     launch = generator.launch()
