@@ -21,7 +21,6 @@ from services.classifier.svm import ModelError, Questions, Svm
 from services.classifier.taxonomy import HEADS, Labels, above
 from services.kit import app as kit
 from services.kit.batcher import Batched, Batcher
-from services.kit.breaker import Breaker
 from services.kit.budget import Budget, current_budget
 from services.kit.client import http_client
 from services.kit.encoder import Encoder
@@ -224,5 +223,4 @@ def create_app(
 
 def connect(settings: ClassifierSettings, http: httpx.AsyncClient) -> LLM:
     """The generator as a chat model."""
-    breaker = Breaker(threshold=settings.breaker_threshold, max_open_s=settings.breaker_max_open_s)
-    return generator(settings, http, breaker=breaker)
+    return generator(settings, http, breaker=settings.breaker())

@@ -65,8 +65,8 @@ async def ask(context: Context, request: Request, allowance: Allowance = ALL_OF_
     allow_s = run.budget.allow(allowance.cap_s, reserve_s=max(allowance.reserve_s, NAMING_RESERVE_S))
     step, messages, min_tokens = request.step, request.messages, request.min_tokens
     new_tokens = max(1, estimate(messages) - request.known_tokens)
-    affordable = mesh.pace.affordable_completion(allow_s / PACE_MARGIN, new_tokens)
-    if request.optional and affordable < min_tokens:
+    most = mesh.pace.affordable_completion(allow_s / PACE_MARGIN, new_tokens)
+    if request.optional and most < min_tokens:
         run.skip(step, f"{allow_s:.1f} s are no time for {new_tokens} + {min_tokens} tokens")
         return None
     least = min(min_tokens, request.max_tokens)
@@ -77,7 +77,7 @@ async def ask(context: Context, request: Request, allowance: Allowance = ALL_OF_
         async with run.stage(step) as stage:
             completion = await mesh.llm.chat(
                 messages,
-                max_tokens=min(request.max_tokens, max(min_tokens, affordable)),
+                max_tokens=min(request.max_tokens, max(min_tokens, most)),
                 allow_s=allow_s,
                 logprobs=request.logprobs,
                 n=request.n,

@@ -4,7 +4,6 @@ import asyncio
 import re
 from collections import Counter
 from dataclasses import dataclass, field
-from importlib.resources import files
 from typing import Annotated, Any, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field, JsonValue, StringConstraints, TypeAdapter, ValidationError
@@ -14,6 +13,7 @@ from lab.trainer.synthesise.reading import filters
 from lab.trainer.synthesise.reading.briefs import QUESTIONS, Brief
 from services.kit.errors import BadReply
 from services.kit.llm import LLM, Constraint, Message, Role, Sample
+from services.kit.prompts import PromptFolder
 
 # Of a passage, for each word that is asked for; what is longer is cut at a sentence's end.
 PASSAGE_TOKENS = 1.6
@@ -23,6 +23,7 @@ CREATIVE, QUESTIONING, SECOND = 0.7, 0.6, 0.7
 # A batch of a slow machine may hold a request for minutes; nobody waits for it.
 ALLOW_S = 600.0
 NONE = "none"
+PROMPTS = PromptFolder("lab.trainer.synthesise.reading")
 # How a chat model begins when it talks to its user.
 _PREAMBLE = re.compile(r"^(?:Certainly|Sure|Here is|Here's|Subject|Title|Text)\b[^\n]*\n")
 
@@ -108,18 +109,14 @@ _PAIRS = TypeAdapter(Annotated[list[Pair], Field(max_length=QUESTIONS)])
 _TEXTS = TypeAdapter(Annotated[list[Text], Field(max_length=8)])
 
 
-def _prompt(name: str) -> str:
-    return (files(__package__) / "prompts" / f"{name}.txt").read_text(encoding="utf-8").strip()
-
-
 def _turns(name: str) -> list[Message]:
     """A prompt of several turns, each under a heading with its role."""
-    blocks = (block.partition("\n") for block in _prompt(name).removeprefix("== ").split("\n== "))
+    blocks = (block.partition("\n") for block in PROMPTS.template(name).template.removeprefix("== ").split("\n== "))
     return [Message(_ROLES.validate_python(role), text.strip()) for role, _, text in blocks]
 
 
 _ROLES: TypeAdapter[Role] = TypeAdapter(Role)
-_PASSAGE, _OPEN = ([Message("system", _prompt(name))] for name in ("passage", "open"))
+_PASSAGE, _OPEN = ([Message("system", PROMPTS.template(name).template)] for name in ("passage", "open"))
 # One beginning for questions and answers, so that the engine reads a passage once for all of them.
 _READING = _turns("reading")
 
