@@ -45,7 +45,9 @@ def check(
     """Say what is wrong with a domain by file, line and key, and what people will not be understood by."""
     from services.kg.lint import Finding, lint
 
-    folders = [folder] if (folder / "domain.yaml").is_file() else sorted(path.parent for path in folder.glob("*/domain.yaml"))
+    folders = (
+        [folder] if (folder / "domain.yaml").is_file() else sorted(path.parent for path in folder.glob("*/domain.yaml"))
+    )
     if not folders:
         fail(f"there is no domain.yaml in {folder}, nor in a folder of it", USAGE)
     findings: list[Finding] = [finding for one in folders for finding in lint(one)]

@@ -4,7 +4,7 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from services.kg.generate.rules.phrases import compiled
+from services.kg.generate.rules.phrases import compiled, degrees
 from services.kg.generate.rules.question import Question, listed, quote
 from services.kg.generate.rules.words import NOTHING, Hop, KeyWords, Narrow, Reading, Show, Words, english
 from services.kg.language.catalogue import Catalogue, Function, Parameter
@@ -54,6 +54,16 @@ class Lexicon:
                 found += catalogue_words(self.function(function), name)
             self._phrases[place] = tuple(dict.fromkeys(found))
         return self._phrases[place]
+
+    def adjectives(self, function: str, name: str) -> tuple[str, ...]:
+        """Comparatives and superlatives of a key's adjectives."""
+        own = self.key(function, name)
+        return tuple(form for one in (*own.more, *own.less) for form in (*degrees(one), f"{one}most"))
+
+    def nouns(self, kind: str) -> tuple[str, ...]:
+        """What things of a kind are called."""
+        own = self.words.kinds.get(kind)
+        return (kind.replace("_", " "), *(own.words if own else ()))
 
     def asks(self, question: Question, function: str, name: str) -> bool:
         """Whether the question's words ask for a key."""

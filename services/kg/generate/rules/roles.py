@@ -1,12 +1,13 @@
 """What the words of a question are to one function: names, values, thresholds, superlatives, keys, nouns."""
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
-from functools import cached_property
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property, lru_cache
 
 from services.kg.generate.rules.phrases import degrees
 from services.kg.generate.rules.readings import Lexicon
 from services.kg.generate.rules.tokens import Number, Range, Tokens, apart, nearest
+from services.kg.generate.rules.values import Values
 from services.kg.generate.rules.words import english
 from services.kg.language.catalogue import NUMERIC, Function, Key, Parameter
 
@@ -14,6 +15,7 @@ from services.kg.language.catalogue import NUMERIC, Function, Key, Parameter
 BESIDE = 2
 NEAR = 4
 COUNTED = "number of "
+_SIGNS = {"<": "lt", ">": "gt", "<=": "le", ">=": "ge"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,18 +54,18 @@ class Roles:
         lexicon: of the domain.
         function: whose rows the question may mean.
         tokens: with the names taken already.
-        values: key -> texts that it has in the store, for keys that are `open`.
+        values: knows the texts that `open` keys have in the store.
     """
 
     lexicon: Lexicon
     function: Function
     tokens: Tokens
-    values: dict[str, Sequence[str]] = field(default_factory=dict)
+    values: Values | None = None
 
     @cached_property
     def subject(self) -> Key:
         """The key that names a row."""
-        return self.function.key(self.function.subject[0])
+        return next(key for key in self.function.keys if key.name == self.function.subject[0])
 
     @cached_property
     def primary(self) -> Parameter | None:
@@ -76,9 +78,8 @@ class Roles:
     @cached_property
     def nouns(self) -> tuple[str, ...]:
         """What the rows are called."""
-        own = self.lexicon.words.kinds.get(self.subject.entity)
-        kind = (self.subject.entity.replace("_", " "),) if self.subject.entity else ()
-        return tuple(dict.fromkeys((*kind, *(own.words if own else ()), *self._phrases(self.subject.name))))
+        kind = self.lexicon.nouns(self.subject.entity) if self.subject.entity else ()
+        return tuple(dict.fromkeys((*kind, *self._phrases(self.subject.name))))
 
     @cached_property
     def mentions(self) -> list[Mention]:
@@ -87,7 +88,7 @@ class Roles:
         for key in (*(one.name for one in self.function.keys), *self.function.facets):
             if key == self.subject.name:
                 continue
-            for place in self.tokens.find(self._phrases(key)):
+            for place in self.tokens.find_joined(self._phrases(key)):
                 found.setdefault(place, Mention(place, key))
             for place in self.tokens.find(self._counted(key)):
                 found.setdefault(place, Mention(place, key, counted=True))
@@ -108,12 +109,12 @@ class Roles:
         for key in self.function.keys:
             own = self.lexicon.key(self.function.name, key.name)
             spoken = {value: phrases for value, phrases in own.values.items()}
-            for text in self.values.get(key.name, ()):
+            for text in self.values.of(self.function, key.name) if self.values is not None and own.open else ():
                 spoken[text] = (*spoken.get(text, ()), *exact(text))
             for value, phrases in spoken.items():
                 for place in self.tokens.find(phrases)[:1]:
                     self.tokens.take(place)
-                    found.append(f"eq({key.name}, {quoted(value)})")
+                    found.append(_condition(key, value))
                     self._take_beside(key.name, place)
         return found
 
@@ -132,7 +133,7 @@ class Roles:
         for low, high in zip(figures, figures[1:], strict=False):
             opening = [one for one in self.tokens.find(("between", "from")) if one.end == low.place.first]
             if opening and high.place.first - low.place.end <= BESIDE and (key := self._key_of(high, opening[0], ())):
-                self._take(opening[0], low.place, Range(low.place.end, high.place.first), high.place)
+                self.take(opening[0], low.place, Range(low.place.end, high.place.first), high.place)
                 found += [Threshold(key, "ge", low.value), Threshold(key, "le", high.value)]
         for figure in figures:
             if not self.tokens.free(figure.place):
@@ -146,7 +147,7 @@ class Roles:
                 said = self.tokens.said(sign).lower()
                 keys = tuple(dict.fromkeys(key for one in adjectives if one in said for key in adjectives[one]))
                 if key := self._key_of(figure, sign, keys):
-                    self._take(sign, figure.place)
+                    self.take(sign, figure.place)
                     inclusive = any(word in said for word in ("least", "most", "no less", "no more"))
                     found.append(Threshold(key, operator if inclusive else strict, figure.value))
                     break
@@ -159,7 +160,7 @@ class Roles:
             units = (*own.unit, *((key.unit,) if key.unit else ()))
             behind = [one for one in self.tokens.find(units) if 0 <= one.first - figure.place.end <= 1]
             if key.kind in NUMERIC and behind:
-                self._take(*behind)
+                self.take(*behind)
                 return key.name
         if keys:
             return keys[0]
@@ -179,8 +180,8 @@ class Roles:
             measure = self._measure(place)
             if measure is None and not keys:
                 continue
-            self._take(place, *([measure.place] if measure else []), *([count] if count else []))
-            self._take(*(one for one in self.tokens.find(("by", "in terms of", "measured by"))))
+            self.take(place, *([measure.place] if measure else []), *([count] if count else []))
+            self.take(*(one for one in self.tokens.find(("by", "in terms of", "measured by"))))
             return Superlative(measure.key if measure else keys[0], descending, rank, rows)
         return None
 
@@ -203,7 +204,7 @@ class Roles:
         numeric = [one for one in self.mentions if self.numeric(one) and self.tokens.free(one.place)]
         by = self.tokens.find(("by", "in terms of", "measured by"))
         for mention in numeric:
-            if any(0 <= mention.place.first - one.end <= 1 for one in by):
+            if any(one.end <= mention.place.end and mention.place.first - one.end <= 1 for one in by):
                 return mention
         return next((one for one in numeric if 0 <= one.place.first - place.end <= 1), None)
 
@@ -223,11 +224,11 @@ class Roles:
             for adjective, keys in self._comparatives(more=more).items():
                 if places := self.tokens.find((adjective,)):
                     measure = self._measure(places[0])
-                    self._take(places[0], *([measure.place] if measure else []))
+                    self.take(places[0], *([measure.place] if measure else []))
                     return (measure.key,) if measure else keys
         for place in self.tokens.find((*words.greater, *words.lesser, *words.greatest, *words.least)):
             if (measure := self._measure(place)) is not None:
-                self._take(place, measure.place)
+                self.take(place, measure.place)
                 return (measure.key,)
         return ()
 
@@ -248,10 +249,41 @@ class Roles:
 
     # Nouns
 
+    @cached_property
+    def own_words(self) -> tuple[str, ...]:
+        """What is said of this function's rows and of no others of their kind."""
+        own = self.lexicon.words.functions.get(self.function.name)
+        return own.words if own and own.words else self._phrases(self.subject.name)
+
+    def head(self) -> Range | None:
+        """What the question wants: the first noun or key of it."""
+        kinds = self.lexicon.catalogue.domains[self.lexicon.domain].kinds
+        nouns = (*self.nouns, *(noun for kind in kinds for noun in self.lexicon.nouns(kind)))
+        places = [*self.tokens.find(nouns), *(one.place for one in self.mentions if not one.counted)]
+        return min(places, key=lambda one: one.first, default=None)
+
+    def apposed(self, place: Range, kind: str) -> bool:
+        """Whether a noun for the kind stands beside a name: the city of X, X airport."""
+        return any(
+            one.near(place) <= BESIDE and self._joined(one, place) for one in self.tokens.find(self.lexicon.nouns(kind))
+        )
+
+    def _joined(self, noun: Range, name: Range) -> bool:
+        between = range(min(noun.end, name.end), max(noun.first, name.first))
+        return all(self.tokens.word(index) in ("of", "the", "called", "named", "in") for index in between)
+
+    def take_apposed(self, names: Mapping[str, Sequence[str]]) -> None:
+        """Read nouns that only say what kind of thing a name is."""
+        kinds = {kind for one in self.function.parameters if one.name in names for kind in one.entities}
+        for kind in kinds:
+            for noun in self.tokens.find(self.lexicon.nouns(kind)):
+                if any(self._joined(noun, place) for place in self.tokens.names()):
+                    self.tokens.take(noun)
+
     def take_nouns(self) -> list[Range]:
         """Read what the rows are called, and where."""
         places = self.tokens.find(self.nouns)
-        self._take(*places)
+        self.take(*places)
         return places
 
     def _counted(self, key: str) -> tuple[str, ...]:
@@ -264,15 +296,24 @@ class Roles:
     def _phrases(self, key: str) -> tuple[str, ...]:
         return self.lexicon.phrases(self.function.name, key)
 
-    def _take(self, *places: Range) -> None:
+    def take(self, *places: Range) -> None:
         for place in places:
             self.tokens.take(place)
 
 
+@lru_cache(maxsize=10_000)
 def exact(text: str) -> tuple[str, ...]:
     """A text of the store as a phrase, and with the plural of its last word."""
     plain = "".join(char if char not in "()|<>^=*~" else " " for char in text.lower()).strip()
     return (plain,) if plain else ()
+
+
+def _condition(key: Key, value: str) -> str:
+    """`eq`, or what a value that begins with a sign says: `< 0`."""
+    sign, _, number = value.partition(" ")
+    if sign in _SIGNS and key.kind in NUMERIC:
+        return f"{_SIGNS[sign]}({key.name}, {number})"
+    return f"eq({key.name}, {quoted(value)})"
 
 
 def quoted(value: str) -> str:
