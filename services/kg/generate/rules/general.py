@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from services.kg.generate.rules.phrases import vocabulary
 from services.kg.generate.rules.question import Question, quote
 from services.kg.generate.rules.readings import Lexicon
-from services.kg.generate.rules.roles import BESIDE, NEAR, Mention, Roles, Superlative
+from services.kg.generate.rules.roles import BESIDE, NEAR, Mention, Roles, Superlative, written
 from services.kg.generate.rules.tokens import Range, Tokens
 from services.kg.generate.rules.values import Values
 from services.kg.generate.rules.words import english
@@ -76,9 +76,7 @@ def _hops(
         before.take(*(places if own_rows else places[:1]))
         before.take_apposed(names)
         call = _call(first, names, [])
-        parameter = next(
-            (one for one in second.parameters if one.kind == "entity" and key.entity in one.entities), None
-        )
+        parameter = next((one for one in second.parameters if key.entity in one.entities), None)
         if parameter is None:
             continue
         after = Roles(lexicon, second, before.tokens, values)
@@ -139,12 +137,12 @@ def _bind(roles: Roles) -> dict[str, list[str]] | None:
     return given
 
 
-def _call(function: Function, names: Mapping[str, Sequence[str]], conditions: Sequence[str], where: str = "") -> str:
+def _call(function: Function, names: Mapping[str, Sequence[str]], conditions: Sequence[str]) -> str:
     arguments = [_listed(names.get(one.name, ())) for one in function.parameters]
     while arguments and arguments[-1] == "None":
         arguments.pop()
     narrowed = f" where({', '.join(conditions)})" if conditions else ""
-    return f"{function.name}({', '.join(arguments) or 'None'}){narrowed}{where}"
+    return f"{function.name}({', '.join(arguments) or 'None'}){narrowed}"
 
 
 def _listed(names: Sequence[str]) -> str:
@@ -170,52 +168,60 @@ class _Reader:
     cost: float = 0.0
 
     def readings(self) -> Iterable[Reading]:
+        """The readings that leave no word over; the tokens are used up."""
+        names = self._names()
+        if names is None:
+            return
         roles, tokens = self.roles, self.roles.tokens
-        names = {} if self.hop else _bind(roles)
-        if names is None or any(one.required and one.name not in names for one in roles.function.parameters):
-            return
-        names |= self.bound
-        if self._is_second() and not tokens.find(roles.own_words):
-            return
-        if self._is_second():
-            self.cost += SECOND
-            roles.take(*tokens.find(roles.own_words))
         head = roles.head()
-        thresholds = roles.thresholds()
-        conditions = roles.conditions()
-        superlative = roles.superlative()
+        thresholds, conditions, superlative = roles.thresholds(), roles.conditions(), roles.superlative()
         own = names.get(roles.primary.name, []) if roles.primary is not None else []
         several = len(own) > 1
         measures = (superlative.key,) if superlative and several else roles.comparative() if several else ()
         computed = self._computation()
         counting = tokens.find(english().count)
         shown, counted = self._shown(counting)
+        aggregate = self._aggregate(shown) if not own and superlative is None else ""
         nouns = roles.take_nouns()
         roles.take_apposed(names)
         roles.take(*tokens.find(english().every), *tokens.find(english().together))
         if several and any(not mention.counted for mention in shown):
             roles.take(*tokens.find((*english().greater, *english().lesser)))
         conditions += self._literals(shown)
-        if tokens.unread():
+        if tokens.unread() or (computed and not several):
             return
-        conditions += [f"{one.operator}({one.key}, {one.value})" for one in thresholds]
+        conditions += [written(one, roles.function.key(one.key)) for one in thresholds]
         keys = list(dict.fromkeys(mention.key for mention in shown))
-        if computed and not several:
-            return
         if thresholds and own:
             self.cost += HOP
         if several:
             yield from self._compared(names, measures[:1] or keys[:1], computed)
-            return
-        if not names and not roles.function.whole and not thresholds and not conditions:
-            return
-        narrowed = bool(conditions) or superlative is not None or not own
-        wants_rows = bool(nouns) and (head is None or head in nouns or not keys)
-        statement = self._statement(
-            names, conditions, superlative, keys, counted=counted, rows=wants_rows, many=narrowed
-        )
-        if statement:
-            yield Reading((statement,), self.cost)
+        elif names or roles.function.whole or conditions:
+            wanted = _Wanted(
+                names,
+                conditions,
+                superlative,
+                keys,
+                aggregate="LEN" if counted else aggregate,
+                rows=bool(nouns) and (head is None or head in nouns or not keys),
+                many=bool(conditions) or superlative is not None or not own,
+            )
+            if statement := self._statement(wanted):
+                yield Reading((statement,), self.cost)
+
+    def _names(self) -> dict[str, list[str]] | None:
+        """Values by parameter; None where a name has no place, or nothing says that this function is meant."""
+        roles = self.roles
+        names = {} if self.hop else _bind(roles)
+        if names is None or any(one.required and one.name not in names for one in roles.function.parameters):
+            return None
+        if self._is_second():
+            own = roles.tokens.find(roles.own_words)
+            if not own:
+                return None
+            self.cost += SECOND
+            roles.take(*own)
+        return {**names, **self.bound}
 
     def _is_second(self) -> bool:
         """Whether an earlier function of the domain has the same rows by themselves: neighbours are countries too."""
@@ -288,50 +294,79 @@ class _Reader:
         return found
 
     def _texts(self) -> list[str]:
-        return [
-            one.name for one in self.roles.function.keys if one.kind == "text" and one.name != self.roles.subject.name
-        ]
+        subject = self.roles.subject
+        return [one.name for one in self.roles.function.keys if one.kind == "text" and one != subject]
 
     def _holds(self, key: str, text: str) -> bool:
         """Whether a row has this text under a key."""
         values = self.roles.values
         return key in self._texts() and values is not None and values.has(self.roles.function, key, text)
 
-    def _statement(
-        self,
-        names: Mapping[str, list[str]],
-        conditions: Sequence[str],
-        superlative: Superlative | None,
-        keys: Sequence[str],
-        *,
-        counted: bool,
-        rows: bool,
-        many: bool,
-    ) -> str:
+    def _statement(self, wanted: "_Wanted") -> str:
         """The one call; empty where the question asks for nothing of its rows."""
-        function = self.roles.function
-        subject = function.subject[0]
-        facets = [one for one in keys if one in function.facets]
-        if facets:
-            if superlative is not None or conditions or len(keys) > 1:
-                return ""
-            return f'{"LEN " if counted else ""}{_call(function, names, ())}["{facets[0]}"]'
-        if superlative is not None:
-            order = f"{'-' if superlative.descending else ''}{superlative.key}"
-            narrowed = (
-                "None" if not conditions else conditions[0] if len(conditions) == 1 else f"[{', '.join(conditions)}]"
-            )
-            rows_of = f"[{superlative.first or ''}:{superlative.first + superlative.rows}]"
-            shown = ", ".join(quote(key) for key in keys or (subject,))
-            return f"{_call(function, names, ())} sort({narrowed}, {order})[{shown}]{rows_of}"
-        call = _call(function, names, conditions)
-        if counted:
-            return f"LEN {call}" if many else ""
-        if rows and (many or keys):
-            return f'{call}["{subject}"]' if many or not keys else f"{call}[{', '.join(quote(key) for key in keys)}]"
+        function, names, keys = self.roles.function, wanted.names, wanted.keys
+        counts = f"{wanted.aggregate} " if wanted.aggregate else ""
+        if facets := [one for one in keys if one in function.facets]:
+            plain = wanted.superlative is None and not wanted.conditions and len(keys) == 1
+            return f'{counts}{_call(function, names, ())}["{facets[0]}"]' if plain else ""
+        if (order := wanted.superlative) is not None:
+            sort = f"sort({_all(wanted.conditions)}, {'-' if order.descending else ''}{order.key})"
+            rows = f"[{order.first or ''}:{order.first + order.rows}]"
+            return f"{_call(function, names, ())} {sort}{_project(keys or function.subject[:1])}{rows}"
+        call = _call(function, names, wanted.conditions)
+        if wanted.aggregate == "LEN":
+            return f"LEN {call}" if wanted.many else ""
+        if wanted.aggregate:
+            return f"{counts}{call}{_project(keys[:1])}"
+        if wanted.rows and (wanted.many or not keys):
+            self.cost += 0 if wanted.many else DEFAULT
+            return f"{call}{_project(function.subject[:1])}"
         if keys:
-            return f"{call}[{', '.join(quote(key) for key in keys)}]"
-        if many and not rows:
+            return f"{call}{_project(keys)}"
+        if wanted.many:
             return ""
         self.cost += DEFAULT
-        return f'{call}["{subject}"]' if rows else call
+        return call
+
+    def _aggregate(self, shown: Sequence[Mention]) -> str:
+        """What is made of the values of many rows: their total, their average."""
+        if len(shown) != 1 or not self.roles.numeric(shown[0]):
+            return ""
+        for how, phrases in (("SUM", english().total), ("AVG", english().average)):
+            if places := self.roles.tokens.find(phrases):
+                self.roles.take(*places)
+                return how
+        return ""
+
+
+@dataclass(frozen=True, slots=True)
+class _Wanted:
+    """What a question wants of one call.
+
+    Args:
+        names: by parameter.
+        conditions: on the rows.
+        superlative: which of them.
+        keys: that are asked for.
+        aggregate: LEN, SUM or AVG, or none.
+        rows: whether the rows' own names are asked for.
+        many: whether the call may be of several rows.
+    """
+
+    names: Mapping[str, Sequence[str]]
+    conditions: Sequence[str]
+    superlative: Superlative | None
+    keys: Sequence[str]
+    aggregate: str
+    rows: bool
+    many: bool
+
+
+def _all(conditions: Sequence[str]) -> str:
+    if not conditions:
+        return "None"
+    return conditions[0] if len(conditions) == 1 else f"[{', '.join(conditions)}]"
+
+
+def _project(keys: Sequence[str]) -> str:
+    return f"[{', '.join(map(quote, keys))}]"

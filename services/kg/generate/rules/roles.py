@@ -1,8 +1,9 @@
 """What the words of a question are to one function: names, values, thresholds, superlatives, keys, nouns."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
+from itertools import pairwise
 
 from services.kg.generate.rules.phrases import degrees
 from services.kg.generate.rules.readings import Lexicon
@@ -34,6 +35,12 @@ class Threshold:
     key: str
     operator: str
     value: int | float
+
+
+def written(threshold: Threshold, key: Key) -> str:
+    """A threshold as a condition of the language; dates are texts."""
+    value = f'"{threshold.value}"' if key.kind == "date" else str(threshold.value)
+    return f"{threshold.operator}({threshold.key}, {value})"
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,31 +134,72 @@ class Roles:
 
     def thresholds(self) -> list[Threshold]:
         """Conditions on numbers: over, under, between, with the key that the unit, the adjective or a noun says."""
-        words = english()
         figures = [one for one in self.tokens.numbers() if not one.ordinal and self.tokens.free(one.place)]
         found: list[Threshold] = []
-        for low, high in zip(figures, figures[1:], strict=False):
+        for low, high in pairwise(figures):
             opening = [one for one in self.tokens.find(("between", "from")) if one.end == low.place.first]
-            if opening and high.place.first - low.place.end <= BESIDE and (key := self._key_of(high, opening[0], ())):
+            if not opening or high.place.first - low.place.end > BESIDE:
+                continue
+            if key := self._year_key(low, high) or self._key_of(high, opening[0], ()):
                 self.take(opening[0], low.place, Range(low.place.end, high.place.first), high.place)
                 found += [Threshold(key, "ge", low.value), Threshold(key, "le", high.value)]
         for figure in figures:
-            if not self.tokens.free(figure.place):
-                continue
-            for phrases, operator, strict in ((words.over, "ge", "gt"), (words.under, "le", "lt")):
-                adjectives = self._comparatives(more=operator == "ge")
-                signs = self.tokens.find((*phrases, *(f"{one} than" for one in adjectives)))
-                sign = nearest(figure.place, [one for one in signs if 0 <= figure.place.first - one.end <= 1])
-                if sign is None:
-                    continue
-                said = self.tokens.said(sign).lower()
-                keys = tuple(dict.fromkeys(key for one in adjectives if one in said for key in adjectives[one]))
-                if key := self._key_of(figure, sign, keys):
-                    self.take(sign, figure.place)
-                    inclusive = any(word in said for word in ("least", "most", "no less", "no more"))
-                    found.append(Threshold(key, operator if inclusive else strict, figure.value))
-                    break
+            if self.tokens.free(figure.place) and (one := self._year(figure) or self._bound(figure)) is not None:
+                found.append(one)
         return found
+
+    def _bound(self, figure: Number) -> Threshold | None:
+        """More or less than a number."""
+        words = english()
+        for more, phrases, inclusive, strict in ((True, words.over, "ge", "gt"), (False, words.under, "le", "lt")):
+            adjectives = self._comparatives(more=more)
+            signs = self.tokens.find((*phrases, *(f"{one} than" for one in adjectives)))
+            sign = nearest(figure.place, [one for one in signs if 0 <= figure.place.first - one.end <= 1])
+            if sign is None:
+                continue
+            said = self.tokens.said(sign).lower()
+            keys = tuple(dict.fromkeys(key for one in adjectives if one in said for key in adjectives[one]))
+            if key := self._key_of(figure, sign, keys):
+                self.take(sign, figure.place)
+                loose = any(word in said for word in ("least", "at most", "no less", "no more"))
+                return Threshold(key, inclusive if loose else strict, figure.value)
+        return None
+
+    def _year(self, figure: Number) -> Threshold | None:
+        """A year with what stands before it: in, before, since."""
+        if not (key := self._year_key(figure)):
+            return None
+        words = english()
+        sign = "eq"
+        for operator, phrases in (
+            *(("gt", ("after", "later than")), ("lt", ("before", "earlier than", "prior to"))),
+            *(("ge", words.after), ("le", words.before), ("eq", ("in", "of", "during"))),
+        ):
+            places = [one for one in self.tokens.find(phrases) if 0 <= figure.place.first - one.end <= 1]
+            if places:
+                self.take(places[0])
+                sign = operator
+                break
+        self.take(figure.place)
+        return Threshold(key, sign, figure.value)
+
+    def _year_key(self, *figures: Number) -> str:
+        """The key that years narrow: the dated one that is named, else the first; empty where these are no years."""
+        if not self.dated or not all(isinstance(one.value, int) and 1000 <= one.value < 2100 for one in figures):
+            return ""
+        named = [one for one in self.mentions if one.key in self.dated and self.tokens.free(one.place)]
+        if named:
+            self.tokens.take(named[0].place)
+        return named[0].key if named else self.dated[0]
+
+    @cached_property
+    def dated(self) -> tuple[str, ...]:
+        """Keys of dates and years."""
+        return tuple(
+            key.name
+            for key in self.function.keys
+            if key.kind == "date" or (key.kind == "integer" and "year" in key.words.split())
+        )
 
     def _key_of(self, figure: Number, sign: Range, keys: Sequence[str]) -> str:
         """The key that a number is of: by the unit behind it, by the adjective, by a key that is named beside it."""
@@ -193,6 +241,9 @@ class Roles:
             for adjective, keys in adjectives.items():
                 for place in self.tokens.find((f"={adjective}" if " " not in adjective else adjective,)):
                     found.setdefault(place, (descending, keys))
+        for descending, phrases in ((False, words.first), (True, words.last)) if self.dated else ():
+            for place in self.tokens.find(phrases):
+                found.setdefault(place, (descending, self.dated))
         for descending, phrases in ((True, words.greatest), (False, words.least)):
             for place in self.tokens.find(phrases):
                 found.setdefault(place, (descending, ()))
@@ -238,7 +289,7 @@ class Roles:
     def _comparatives(self, *, more: bool) -> dict[str, tuple[str, ...]]:
         return self._adjectives(more, lambda one: (degrees(one)[0],))
 
-    def _adjectives(self, more: bool, forms) -> dict[str, tuple[str, ...]]:  # type: ignore[no-untyped-def]
+    def _adjectives(self, more: bool, forms: Callable[[str], tuple[str, ...]]) -> dict[str, tuple[str, ...]]:
         found: dict[str, tuple[str, ...]] = {}
         for key in self.function.keys:
             own = self.lexicon.key(self.function.name, key.name)
