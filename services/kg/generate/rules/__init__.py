@@ -9,10 +9,6 @@ import asyncio
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
-from functools import cache
-from importlib.resources import files
-
-import yaml
 
 from services.kg.entities import NameIndex
 from services.kg.generate.base import Written, as_data
@@ -22,16 +18,11 @@ from services.kg.generate.rules.question import Question
 from services.kg.generate.rules.readings import Lexicon, read
 from services.kg.generate.rules.values import Values
 from services.kg.generate.rules.words import Words
-from services.kg.generate.spans import KINDS, Spot, Spotter
+from services.kg.generate.spans import Spot, Spotter
 from services.kg.language.catalogue import Catalogue
 from services.kit.budget import Budget
 
-
-@cache
-def words_of(domain: str) -> Words:
-    """The words of a domain; none where it has no file."""
-    file = files("services.kg.domains") / domain / "words.yaml"
-    return Words.model_validate(yaml.safe_load(file.read_text("utf-8"))) if file.is_file() else Words()
+WORDS = "words.yaml"
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +54,7 @@ class RuleWriter:
         """As `write`, blocking."""
         text = as_data(query)
         lexicon = self._lexicon(domain)
-        spots = self.spotter.spot(text, KINDS.get(domain, KINDS["open"])) if self.spotter is not None else []
+        spots = self.spotter.spot(text, self.spotter.kinds_of(domain)) if self.spotter is not None else []
         question = understand(text, domain, query_time, spots, lexicon.words)
         if question.says(lexicon.words.unknown):
             return "none"
@@ -77,7 +68,8 @@ class RuleWriter:
 
     def _lexicon(self, domain: str) -> Lexicon:
         if domain not in self._lexicons:
-            self._lexicons[domain] = Lexicon(self.catalogue, domain, words_of(domain))
+            words = self.catalogue.domains[domain].folder.read(WORDS, Words) or Words()
+            self._lexicons[domain] = Lexicon(self.catalogue, domain, words)
         return self._lexicons[domain]
 
 
