@@ -183,7 +183,7 @@ class Question:
                 if bare != plain or word[-1] in ",?":
                     runs.append([])
         for run in runs:
-            while run and run[-1].lower() in _INSIDE:
+            while run and run[-1].strip(_EDGE).lower() in _INSIDE:
                 run.pop()
         best = max(runs, key=lambda run: sum(map(len, run)))
         name = re.sub(r"['’]s$", "", " ".join(best).strip(_EDGE))

@@ -45,11 +45,16 @@ class Lexicon:
         return self.words.key(function, name)
 
     def phrases(self, function: str, name: str) -> tuple[str, ...]:
-        """All that asks for a key or facet: its words, its adjectives after "how", and the catalogue's own."""
+        """All that asks for a key or facet: its words, "how long", longer and longest, and the catalogue's own."""
         place = (function, name)
         if place not in self._phrases:
             own = self.key(function, name)
-            found = [*own.words, *(f"how {one}" for one in (*own.more, *own.less))]
+            adjectives = (*own.more, *own.less)
+            found = [
+                *own.words,
+                *(f"how {one}" for one in adjectives),
+                *(word for one in adjectives for word in degrees(one)),
+            ]
             if not own.only and not (self.words.guided and own.words):
                 found += catalogue_words(self.function(function), name)
             self._phrases[place] = tuple(dict.fromkeys(found))
@@ -88,13 +93,26 @@ def read(lexicon: Lexicon, question: Question) -> list[str]:
     """The statements of the first reading that fits; none when none does."""
     for reading in lexicon.words.readings:
         if reading.function == NOTHING:
-            if question.says(reading.when) and not question.says(reading.unless):
+            if suits(reading, question):
                 return []
             continue
         statements = _Writer(lexicon, reading, question).statements()
         if statements:
             return statements
     return []
+
+
+def suits(reading: Reading, question: Question) -> bool:
+    """Whether a question has the words and the names of a reading."""
+    if reading.when and not question.says(reading.when):
+        return False
+    if reading.also_when and not question.says(reading.also_when):
+        return False
+    if question.says(reading.unless):
+        return False
+    if reading.compares is not None and reading.compares != question.compares:
+        return False
+    return all(_amounts(amount, len(question.names(kind))) for kind, amount in reading.names.items())
 
 
 class _Writer:
@@ -117,7 +135,7 @@ class _Writer:
             return []
         written = [self._statement(names) for names in calls]
         for hop in self.reading.then:
-            if len(written) == 1 and self.question.says(hop.when):
+            if len(written) == 1 and self._goes_on(hop):
                 return self._hop(calls[0], hop)
         for other in self.reading.also:
             written += _Writer(self.lexicon, other, self.question).statements()
@@ -126,19 +144,7 @@ class _Writer:
     # Whether it fits
 
     def _fits(self) -> bool:
-        reading, question = self.reading, self.question
-        if reading.when and not question.says(reading.when):
-            return False
-        if reading.also_when and not question.says(reading.also_when):
-            return False
-        if question.says(reading.unless):
-            return False
-        if reading.compares is not None and reading.compares != question.compares:
-            return False
-        counts = {kind: len(question.names(kind)) for kind in reading.names}
-        if any(not _amounts(amount, counts[kind]) for kind, amount in reading.names.items()):
-            return False
-        return all(self._says(need) for need in reading.needs)
+        return suits(self.reading, self.question) and all(self._says(need) for need in self.reading.needs)
 
     def _says(self, need: str) -> bool:
         question = self.question
@@ -152,7 +158,7 @@ class _Writer:
             case "no_time":
                 return not question.time or question.time.startswith("next ")
             case "hop":
-                return any(question.says(hop.when) for hop in self.reading.then)
+                return any(self._goes_on(hop) for hop in self.reading.then)
             case "window":
                 return question.window or bool(question.years)
             case "number":
@@ -347,13 +353,25 @@ class _Writer:
             return "SUM"
         return several.upper() if several else ""
 
+    def _goes_on(self, hop: Hop) -> bool:
+        """Whether a further fact is asked for of what the first statement finds."""
+        if not self.question.says(hop.when):
+            return False
+        if hop.count and self.question.says(hop.count):
+            return True
+        return choose(self.lexicon, self.question, hop.function or self.function.name, _others(hop)) != ""
+
     def _hop(self, names: Mapping[str, Sequence[str]], hop: Hop) -> list[str]:
         first = f'{self._call(names)}["{hop.key}"]'
         target = hop.function or self.function.name
-        shown = choose(self.lexicon, self.question, target, hop.show)
+        shown = choose(self.lexicon, self.question, target, _others(hop))
         if hop.count and self.question.says(hop.count):
             return [first, f'LEN {target}(*["{hop.key}"])' + (f'["{shown}"]' if shown else "")]
         return [first, f'{target}(*["{hop.key}"])["{shown}"]'] if shown else [first]
+
+
+def _others(hop: Hop) -> list[Show]:
+    return [show for show in hop.show if show.key != hop.key]
 
 
 def choose(lexicon: Lexicon, question: Question, function: str, shows: Sequence[Show]) -> str:

@@ -212,7 +212,7 @@ class Reading(Model):
     where: Annotated[tuple[Narrow, ...], BeforeValidator(_either)] = ()
     show: Annotated[tuple[Show, ...], BeforeValidator(_either)] = ()
     otherwise: str = ""
-    count: Phrases | Literal["never", "always"] = ()
+    count: Literal["never", "always"] | Phrases = ()
     count_unless: Phrases = ()
     total: Names = ()
     windows: Mapping[str, Literal["avg", "sum", "min", "max"]] = {}
