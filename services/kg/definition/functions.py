@@ -83,6 +83,7 @@ class Builder:
             self.hook(part.python) if part.python else None,
             part.narrates,
             part.conditioned,
+            part.whole,
             part.hidden,
         )
 

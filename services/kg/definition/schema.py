@@ -188,6 +188,7 @@ class FunctionPart(Part):
     apart: dict[Name, Name] = Field(default_factory=dict)
     narrates: bool = False
     conditioned: bool = False
+    whole: bool = False
     hidden: bool = False
     python: str = ""
     row: str = ""

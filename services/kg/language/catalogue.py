@@ -146,6 +146,7 @@ class Function:
         narrates: the domain's wording of a row is a sentence that says all of it.
         apart: key -> the key that tells its namesakes apart, shown beside it.
         conditioned: whether a call may end with a condition or a list of them.
+        whole: a call without arguments means all rows; else it asks for too much.
         hidden: not shown to the model: another function's facet says it shorter.
     """
 
@@ -175,6 +176,7 @@ class Function:
     refine: Callable[..., Any] | None = None
     narrates: bool = False
     conditioned: bool = False
+    whole: bool = False
     hidden: bool = False
 
     def find_key(self, name: str) -> Key | None:
