@@ -87,7 +87,7 @@ _GAP = r"\W+"
 _ANYTHING = r"\b.*?\b"
 _BEGIN = r"\A\W*"
 # A value in the question's own words.
-_VALUE = r"(?P<value>[^\s?,]+(?: [^\s?,]+){0,5}?)(?=['’]s\b|\s*[?,.!]*\s*$|\s*,|\s+(?:in|from|of|by|on|at|for|when)\b)"
+_VALUE = r"(?P<value>[^\s?,_]+(?: [^\s?,_]+){0,5}?)(?=['’]s\b|\s*[?,.!]*\s*$|\s*,|\s+(?:in|from|of|by|on|at|for|when)\b)"
 
 _IRREGULAR = {
     "good": ("better", "best"),

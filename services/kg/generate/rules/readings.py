@@ -150,7 +150,7 @@ class _Writer:
             case "hop":
                 return any(self._goes_on(hop) for hop in self.reading.then)
             case "window":
-                return question.window or bool(question.years)
+                return question.window if question.time else bool(question.years)
             case "number":
                 return rank(question) is not None
             case "show":
@@ -277,7 +277,8 @@ class _Writer:
         return [f"{sign}({key}, {ends[0]})"]
 
     def _captured(self) -> str:
-        text = self.question.captures(self.reading.value_when)
+        chosen = [name for names in (self._names() or [])[:1] for group in names.values() for name in group]
+        text = self.question.captures(self.reading.value_when, chosen)
         known = {spot.text.lower() for spot in self.question.spots if spot.kind not in self._subjects()}
         return "" if text.lower() in known else text
 
