@@ -14,6 +14,7 @@ from typing import Literal
 
 from sqlalchemy import Connection, Engine, create_engine, func, select
 
+from services.kg.domains import CATALOGUE
 from services.kg.load.errors import BadRow, LoadError, UnknownFormat
 from services.kg.load.files import check, digest
 from services.kg.load.formats import Context, Format, format_of
@@ -245,7 +246,7 @@ def _run(steps: list[_Step], connection: Connection, domain: str | None, tell: P
     touched = {name for step in steps for name in step.report.rows}
     reconcile(connection, touched)
     _note(graph, steps, as_of)
-    index_names(connection, touched, tell)
+    index_names(connection, CATALOGUE, touched, tell)
 
 
 def _tellers(

@@ -7,29 +7,19 @@ a domain without one is read by the words of its catalogue.
 
 import asyncio
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import datetime
-from functools import cache
-from importlib.resources import files
-
-import yaml
 
 from services.kg.generate.base import Written, as_data
 from services.kg.generate.rules.derived import derive
+from services.kg.generate.rules.lexicon import lexicons
 from services.kg.generate.rules.question import Question
-from services.kg.generate.rules.readings import Lexicon, read
+from services.kg.generate.rules.readings import read
 from services.kg.generate.rules.values import Values
 from services.kg.generate.rules.words import Words
-from services.kg.generate.spans import KINDS, Spot, Spotter
+from services.kg.generate.spans import Spot, Spotter
 from services.kg.language.catalogue import Catalogue
 from services.kit.budget import Budget
-
-
-@cache
-def words_of(domain: str) -> Words:
-    """The words of a domain; none where it has no file."""
-    file = files("services.kg.domains") / domain / "words.yaml"
-    return Words.model_validate(yaml.safe_load(file.read_text("utf-8"))) if file.is_file() else Words()
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +36,6 @@ class RuleWriter:
     spotter: Spotter | None = None
     values: Values | None = None
     name: str = "rules"
-    _lexicons: dict[str, Lexicon] = field(default_factory=dict)
 
     async def write(
         self, query: str, *, query_time: datetime, domain: str, budget: Budget, feedback: str = ""
@@ -58,8 +47,8 @@ class RuleWriter:
     def program(self, query: str, query_time: datetime, domain: str) -> str:
         """As `write`, blocking."""
         text = as_data(query)
-        lexicon = self._lexicon(domain)
-        spots = self.spotter.spot(text, KINDS.get(domain, KINDS["open"])) if self.spotter is not None else []
+        lexicon = lexicons(self.catalogue)[domain]
+        spots = self.spotter.spot(text, self.spotter.kinds_of(domain)) if self.spotter is not None else []
         question = understand(text, domain, query_time, spots, lexicon.words)
         if question.says(lexicon.words.unknown):
             return "none"
@@ -67,11 +56,6 @@ class RuleWriter:
         if not statements and not lexicon.words.guided:
             statements = derive(lexicon, question, self.values)
         return "\n".join(dict.fromkeys(statements)) or "none"
-
-    def _lexicon(self, domain: str) -> Lexicon:
-        if domain not in self._lexicons:
-            self._lexicons[domain] = Lexicon(self.catalogue, domain, words_of(domain))
-        return self._lexicons[domain]
 
 
 def understand(text: str, domain: str, query_time: datetime, spots: Sequence[Spot], words: Words) -> Question:

@@ -10,14 +10,14 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
 
-from services.kg.generate.rules.phrases import compiled, vocabulary
+from services.kg.generate.rules.phrases import compiled
 from services.kg.generate.rules.question import Question, quote
-from services.kg.generate.rules.readings import Lexicon, bound_of_year, catalogue_words, many
+from services.kg.generate.rules.readings import Lexicon, bound_of_year, many
 from services.kg.generate.rules.scan import Bound, Hit, Scan, bare, bounds, comparatives, fillers, superlatives
 from services.kg.generate.rules.values import Values
 from services.kg.generate.rules.words import english
 from services.kg.generate.spans import Spot
-from services.kg.language.catalogue import NUMERIC, Catalogue, Function, Key, Parameter
+from services.kg.language.catalogue import NUMERIC, Catalogue, Function, Key
 
 MOST_STATEMENTS = 3
 # What a match is worth beside the letters that it explains.
@@ -230,7 +230,7 @@ class _Attempt:
     def _narrow_by_store(self, key: Key) -> None:
         for value in self.values.of(self.function, key.name) if self.values is not None else ():
             pattern = re.compile(rf"(?<!\w){re.escape(value.lower())}(?:s|es|n)?(?!\w)")
-            if len(value) > 2 and self.scan.take_pattern(pattern):  # noqa: PLR2004 - shorter ones are other words
+            if len(value) > 2 and self.scan.take_pattern(pattern):
                 self._equal(key, value)
                 return
 
@@ -278,7 +278,7 @@ class _Attempt:
             if _YEAR.fullmatch(match[0].strip()) or many(self.question) is not None:
                 continue
             near = [(abs(hit.start - match.start()), name) for name in list(self.asked) for hit in self._places(name)]
-            near = [(distance, name) for distance, name in near if distance < 30]  # noqa: PLR2004 - a few words
+            near = [(distance, name) for distance, name in near if distance < 30]
             key = next((one for one in self.function.keys if near and one.name == min(near)[1]), None)
             if key is None or key.kind not in NUMERIC:
                 return False
@@ -430,7 +430,7 @@ class _Attempt:
         first = next((one for one in self.function.parameters if one.kind == "entity"), None)
         start, end = left[0].start, left[-1].end
         between = [bare(word) for word in self.question.words[start:end].split()]
-        if first is None or len(between) - len(left) > 2 or not self.asked:  # noqa: PLR2004 - "isle of man"
+        if first is None or len(between) - len(left) > 2 or not self.asked:
             return False
         self.arguments[first.name] = [self.question.text[start:end].strip(" ,.?!;:\"'")]
         self.score -= len(left)
