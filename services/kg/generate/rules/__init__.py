@@ -7,22 +7,21 @@ a domain without one is read by the words of its catalogue.
 
 import asyncio
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import datetime
 
 from services.kg.entities import NameIndex
 from services.kg.generate.base import Written, as_data
 from services.kg.generate.rules.general import general
 from services.kg.generate.rules.guessing import with_guesses, with_other_kinds
+from services.kg.generate.rules.lexicon import lexicons
 from services.kg.generate.rules.question import Question
-from services.kg.generate.rules.readings import Lexicon, read
+from services.kg.generate.rules.readings import read
 from services.kg.generate.rules.values import Values
 from services.kg.generate.rules.words import Words
 from services.kg.generate.spans import Spot, Spotter
 from services.kg.language.catalogue import Catalogue
 from services.kit.budget import Budget
-
-WORDS = "words.yaml"
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +40,6 @@ class RuleWriter:
     values: Values | None = None
     names: NameIndex | None = None
     name: str = "rules"
-    _lexicons: dict[str, Lexicon] = field(default_factory=dict)
 
     async def write(
         self, query: str, *, query_time: datetime, domain: str, budget: Budget, feedback: str = ""
@@ -53,7 +51,7 @@ class RuleWriter:
     def program(self, query: str, query_time: datetime, domain: str) -> str:
         """As `write`, blocking."""
         text = as_data(query)
-        lexicon = self._lexicon(domain)
+        lexicon = lexicons(self.catalogue)[domain]
         spots = self.spotter.spot(text, self.spotter.kinds_of(domain)) if self.spotter is not None else []
         question = understand(text, domain, query_time, spots, lexicon.words)
         if question.says(lexicon.words.unknown):
@@ -65,12 +63,6 @@ class RuleWriter:
             if not statements:
                 statements = general(lexicon, with_other_kinds(lexicon, guessed, self.names), self.values)
         return "\n".join(dict.fromkeys(statements)) or "none"
-
-    def _lexicon(self, domain: str) -> Lexicon:
-        if domain not in self._lexicons:
-            words = self.catalogue.domains[domain].folder.read(WORDS, Words) or Words()
-            self._lexicons[domain] = Lexicon(self.catalogue, domain, words)
-        return self._lexicons[domain]
 
 
 def understand(text: str, domain: str, query_time: datetime, spots: Sequence[Spot], words: Words) -> Question:

@@ -8,9 +8,9 @@ Where several understand it, the plainest is taken.
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
+from services.kg.generate.rules.lexicon import Lexicon
 from services.kg.generate.rules.phrases import vocabulary
 from services.kg.generate.rules.question import Question, quote
-from services.kg.generate.rules.readings import Lexicon
 from services.kg.generate.rules.roles import BESIDE, NEAR, Mention, Roles, Superlative, written
 from services.kg.generate.rules.tokens import Range, Tokens
 from services.kg.generate.rules.values import Values
@@ -68,7 +68,7 @@ def _hops(
             continue
         own_rows = key.entity == before.subject.entity
         head = before.head()
-        places = before.tokens.find((*lexicon.phrases(first.name, key.name), *lexicon.nouns(key.entity)))
+        places = before.tokens.find((*lexicon.plain(first.name, key.name), *lexicon.nouns(key.entity)))
         # What the question wants is no step on the way to it, but for "which of the neighbours".
         places = [one for one in places if own_rows or one != head]
         if not places:

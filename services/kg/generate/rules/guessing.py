@@ -6,9 +6,9 @@ from dataclasses import replace
 from rapidfuzz import fuzz
 
 from services.kg.entities import Candidate, NameIndex
+from services.kg.generate.rules.lexicon import Lexicon
 from services.kg.generate.rules.phrases import vocabulary
 from services.kg.generate.rules.question import Question
-from services.kg.generate.rules.readings import Lexicon
 from services.kg.generate.rules.roles import exact
 from services.kg.generate.rules.tokens import Range, Tokens
 from services.kg.generate.rules.values import Values
@@ -129,7 +129,7 @@ def _keyed(lexicon: Lexicon) -> Iterator[tuple[tuple[str, ...], tuple[str, ...]]
     """Words and adjectives of each key and facet."""
     for function in lexicon.catalogue.domains[lexicon.domain].functions:
         for key in (*(one.name for one in function.keys), *function.facets):
-            yield lexicon.phrases(function.name, key), lexicon.adjectives(function.name, key)
+            yield lexicon.plain(function.name, key), lexicon.adjectives(function.name, key)
 
 
 def _within(spot: Range, value: Range) -> bool:

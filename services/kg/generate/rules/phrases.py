@@ -22,9 +22,75 @@ from functools import cache
 MAX_CHARS = 300
 # Words of a closed class have no inflections; short ones would find others.
 _FIXED = frozenset(
-    """a an the and or of in on at by for to from with as than that this which what who whom whose how when where why is
-    are was were be been do does did has have had not no it its they their he she his her we you i any all both each
-    more most less least up down out off over under born""".split()
+    [
+        "a",
+        "an",
+        "the",
+        "and",
+        "or",
+        "of",
+        "in",
+        "on",
+        "at",
+        "by",
+        "for",
+        "to",
+        "from",
+        "with",
+        "as",
+        "than",
+        "that",
+        "this",
+        "which",
+        "what",
+        "who",
+        "whom",
+        "whose",
+        "how",
+        "when",
+        "where",
+        "why",
+        "is",
+        "are",
+        "was",
+        "were",
+        "be",
+        "been",
+        "do",
+        "does",
+        "did",
+        "has",
+        "have",
+        "had",
+        "not",
+        "no",
+        "it",
+        "its",
+        "they",
+        "their",
+        "he",
+        "she",
+        "his",
+        "her",
+        "we",
+        "you",
+        "i",
+        "any",
+        "all",
+        "both",
+        "each",
+        "more",
+        "most",
+        "less",
+        "least",
+        "up",
+        "down",
+        "out",
+        "off",
+        "over",
+        "under",
+        "born",
+    ]
 )
 _TOKEN = re.compile(r"\s+|(?P<token>\.\.\.|<n>|<text>|\)~|[()|^]|=?[^\s()|<>^]+)")
 _WORD = re.compile(r"(?P<exact>=?)(?P<word>[^*~]+?)(?P<open>\*?)(?P<perhaps>~?)")
@@ -87,7 +153,9 @@ _GAP = r"\W+"
 _ANYTHING = r"\b.*?\b"
 _BEGIN = r"\A\W*"
 # A value in the question's own words.
-_VALUE = r"(?P<value>[^\s?,]+(?: [^\s?,]+){0,5}?)(?=['’]s\b|\s*[?,.!]*\s*$|\s*,|\s+(?:in|from|of|by|on|at|for|when)\b)"
+_VALUE = (
+    r"(?P<value>[^\s?,_]+(?: [^\s?,_]+){0,5}?)(?=['’]s\b|\s*[?,.!]*\s*$|\s*,|\s+(?:in|from|of|by|on|at|for|when)\b)"
+)
 
 _IRREGULAR = {
     "good": ("better", "best"),
@@ -133,7 +201,9 @@ def degrees(adjective: str) -> tuple[str, str]:
     """Comparative and superlative of an adjective: longer, longest; more expensive, most expensive."""
     if adjective in _IRREGULAR:
         return _IRREGULAR[adjective]
-    if " " in adjective or len(re.findall(r"[aeiouy]+", adjective.removesuffix("e"))) > 1 and adjective[-1] not in "yw":
+    if " " in adjective or (
+        len(re.findall(r"[aeiouy]+", adjective.removesuffix("e"))) > 1 and adjective[-1] not in "yw"
+    ):
         return f"more {adjective}", f"most {adjective}"
     if adjective.endswith("e"):
         return f"{adjective}r", f"{adjective}st"

@@ -93,10 +93,19 @@ class Question:
         """Whether one of the phrases stands there; never without any."""
         return compiled(phrases).search(self.words) is not None
 
-    def captures(self, phrases: tuple[str, ...]) -> str:
-        """What a phrase's `<text>` stands for, as the question spells it; empty when none fits."""
+    def captures(self, phrases: tuple[str, ...], names: Sequence[str] = ()) -> str:
+        """What a phrase's `<text>` stands for, as the question spells it; empty when none fits.
+
+        Args:
+            phrases: the first that fits.
+            names: what is no part of it.
+        """
+        text = self.text
+        for spot in self.spots:
+            if spot.text in names:
+                text = text[: spot.start] + "_" * (spot.end - spot.start) + text[spot.end :]
         for phrase in phrases:
-            if match := compiled((phrase,)).search(self.text):
+            if match := compiled((phrase,)).search(text):
                 return str(match["value"]).strip(_EDGE)
         return ""
 

@@ -2,12 +2,12 @@
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 
-from services.kg.generate.rules.phrases import compiled, degrees
+from services.kg.generate.rules.lexicon import Lexicon
+from services.kg.generate.rules.phrases import compiled
 from services.kg.generate.rules.question import Question, listed, quote
-from services.kg.generate.rules.words import NOTHING, Hop, KeyWords, Narrow, Reading, Show, Words, english
-from services.kg.language.catalogue import Catalogue, Function, Parameter
+from services.kg.generate.rules.words import NOTHING, Hop, Narrow, Reading, Show, english
+from services.kg.language.catalogue import Parameter
 
 # Three names in one call are the most that a program takes together.
 TOGETHER = 3
@@ -21,72 +21,6 @@ _RANK = re.compile(
     r"nine|ten)\b|\b(?:top|first) (?:spot|place|position|song|of)\b|\btopped\b|\b(?P<ordinal>\d{1,3})(?:st|nd|rd|th) "
     r"(?:place|spot|position)\b"
 )
-
-
-@dataclass
-class Lexicon:
-    """What asks for the keys of a domain's functions.
-
-    Args:
-        catalogue: the domains.
-        domain: the name of this one.
-        words: its `words.yaml`.
-    """
-
-    catalogue: Catalogue
-    domain: str
-    words: Words
-    _phrases: dict[tuple[str, str], tuple[str, ...]] = field(default_factory=dict)
-
-    def function(self, name: str) -> Function:
-        return self.catalogue.function(name, self.domain)
-
-    def key(self, function: str, name: str) -> KeyWords:
-        return self.words.key(function, name)
-
-    def phrases(self, function: str, name: str) -> tuple[str, ...]:
-        """All that asks for a key or facet: its words, "how long", longer and longest, and the catalogue's own."""
-        place = (function, name)
-        if place not in self._phrases:
-            own = self.key(function, name)
-            adjectives = (*own.more, *own.less)
-            found = [
-                *own.words,
-                *(f"how {one}" for one in adjectives),
-                *(word for one in adjectives for word in degrees(one)),
-            ]
-            if not own.only and not (self.words.guided and own.words):
-                found += catalogue_words(self.function(function), name)
-            self._phrases[place] = tuple(dict.fromkeys(found))
-        return self._phrases[place]
-
-    def adjectives(self, function: str, name: str) -> tuple[str, ...]:
-        """Comparatives and superlatives of a key's adjectives."""
-        own = self.key(function, name)
-        return tuple(form for one in (*own.more, *own.less) for form in (*degrees(one), f"{one}most"))
-
-    def nouns(self, kind: str) -> tuple[str, ...]:
-        """What things of a kind are called."""
-        own = self.words.kinds.get(kind)
-        return (kind.replace("_", " "), *(own.words if own else ()))
-
-    def asks(self, question: Question, function: str, name: str) -> bool:
-        """Whether the question's words ask for a key."""
-        return question.says(self.phrases(function, name)) and not question.says(self.key(function, name).unless)
-
-    def value(self, question: Question, function: str, name: str) -> str:
-        """The value of a key that the question's words narrow to; empty when there is none."""
-        values = self.key(function, name).values
-        return next((value for value, phrases in values.items() if question.says(phrases)), "")
-
-
-def catalogue_words(function: Function, name: str) -> tuple[str, ...]:
-    """The catalogue's words for a key or facet: its name, its label and its aliases."""
-    key = next((one for one in function.keys if one.name == name), None)
-    facet = function.facets.get(name)
-    aliases = key.aliases if key else facet.aliases if facet else ()
-    label = (re.sub(r"\s*\(.*?\)", "", key.label),) if key and key.label else ()
-    return tuple(dict.fromkeys(one.replace("_", " ").lower() for one in (name, *label, *aliases) if one))
 
 
 def read(lexicon: Lexicon, question: Question) -> list[str]:
@@ -160,7 +94,7 @@ class _Writer:
             case "hop":
                 return any(self._goes_on(hop) for hop in self.reading.then)
             case "window":
-                return question.window or bool(question.years)
+                return question.window if question.time else bool(question.years)
             case "number":
                 return rank(question) is not None
             case "show":
@@ -225,7 +159,7 @@ class _Writer:
             case "integer" if reading.years == "argument":
                 years = sorted(set(question.years))
                 last = self.function.span is not None and parameter.name == self.function.span[1]
-                if not years or (last and (len(years) < 2 or not question.says(english().between))):  # noqa: PLR2004 - a range has two ends
+                if not years or (last and (len(years) < 2 or not question.says(english().between))):
                     return "None"
                 return quote(str(years[-1] if last else years[0]))
             case "integer":
@@ -287,7 +221,8 @@ class _Writer:
         return [f"{sign}({key}, {ends[0]})"]
 
     def _captured(self) -> str:
-        text = self.question.captures(self.reading.value_when)
+        chosen = [name for names in (self._names() or [])[:1] for group in names.values() for name in group]
+        text = self.question.captures(self.reading.value_when, chosen)
         known = {spot.text.lower() for spot in self.question.spots if spot.kind not in self._subjects()}
         return "" if text.lower() in known else text
 
@@ -298,7 +233,7 @@ class _Writer:
         return choose(self.lexicon, self.question, self.rows.name, self.reading.show)
 
     def _statement(self, names: Mapping[str, Sequence[str]]) -> str:
-        reading, question = self.reading, self.question
+        reading = self.reading
         call = self._call(names)
         if self._counts():
             return f"LEN {call}"

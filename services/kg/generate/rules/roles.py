@@ -5,8 +5,8 @@ from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from itertools import pairwise
 
+from services.kg.generate.rules.lexicon import Lexicon
 from services.kg.generate.rules.phrases import degrees
-from services.kg.generate.rules.readings import Lexicon
 from services.kg.generate.rules.tokens import Number, Range, Tokens, apart, nearest
 from services.kg.generate.rules.values import Values
 from services.kg.generate.rules.words import english
@@ -345,7 +345,7 @@ class Roles:
         return (found.words.removeprefix(COUNTED),)
 
     def _phrases(self, key: str) -> tuple[str, ...]:
-        return self.lexicon.phrases(self.function.name, key)
+        return self.lexicon.plain(self.function.name, key)
 
     def take(self, *places: Range) -> None:
         for place in places:

@@ -7,11 +7,12 @@ again. A file says what people say beside them, what fits no single key, and wha
 from collections.abc import Mapping
 from functools import cache
 from importlib.resources import files
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, TypeAlias
 
 import yaml
-from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict
+from pydantic import AfterValidator, BeforeValidator
 
+from services.kg.definition.folder import Part
 from services.kg.generate.rules.phrases import BadPhrase, pattern
 
 
@@ -43,14 +44,11 @@ NOTHING = "none"
 
 Phrases = Annotated[tuple[str, ...], BeforeValidator(_several), AfterValidator(_readable)]
 Names = Annotated[tuple[str, ...], BeforeValidator(_several)]
+Place: TypeAlias = tuple[str | int, ...]
 Amount = Literal["none", "some", "one", "several", "any"]
 
 
-class Model(BaseModel):
-    model_config = ConfigDict(extra="forbid", frozen=True)
-
-
-class KindWords(Model):
+class KindWords(Part):
     """Nouns for a kind of names.
 
     Args:
@@ -64,7 +62,7 @@ class KindWords(Model):
     unless: Phrases = ()
 
 
-class KeyWords(Model):
+class KeyWords(Part):
     """What asks for a key or facet.
 
     Args:
@@ -92,7 +90,7 @@ class KeyWords(Model):
     open: bool = False
 
 
-class Show(Model):
+class Show(Part):
     """A key that a reading shows: by the key's own words, or when one of these phrases stands there.
 
     Args:
@@ -106,7 +104,7 @@ class Show(Model):
     unless: Phrases = ()
 
 
-class Narrow(Model):
+class Narrow(Part):
     """A condition of a reading.
 
     Args:
@@ -126,7 +124,7 @@ class Narrow(Model):
     unless: Phrases = ()
 
 
-class Order(Model):
+class Order(Part):
     """What a reading sorts by.
 
     Args:
@@ -142,14 +140,14 @@ class Order(Model):
     least: bool | None = None
 
 
-class Default(Model):
+class Default(Part):
     """What stands for a time that is not said."""
 
     value: str
     when: Phrases = ()
 
 
-class Reading(Model):
+class Reading(Part):
     """One way to read a question: the first of a domain's that fits writes its program.
 
     Args:
@@ -166,8 +164,8 @@ class Reading(Model):
         each: calls at most.
         together: phrases by which all names are meant in one call.
         compares: whether names must stand beside each other, or must not.
-        needs: what the question must say: `years` or `no_years`, `dated` (a time) or `no_time` (none, or the next), `window` (of
-            several days), `number`, `show`, `value`, `hop`, or a key of `where` by the words of its values.
+        needs: what the question must say: `years` or `no_years`, `dated` (a time) or `no_time` (none, or the next),
+            `window` (of several days), `number`, `show`, `value`, `hop`, or a key of `where` by the words of its values.
         years: the key that years narrow; or `argument` where they are the function's own.
         time: whether the function's time is taken from the question.
         no_time: time words that mean no time here.
@@ -223,8 +221,25 @@ class Reading(Model):
     then: "tuple[Hop, ...]" = ()
     also: "tuple[Reading, ...]" = ()
 
+    def faults(self, known: Mapping[str, frozenset[str] | None], kinds: frozenset[str]) -> "list[tuple[Place, str]]":
+        """As `Words.faults`, for one reading; paths are its own."""
+        found: list[tuple[Place, str]] = []
+        found += [(("names", one), f"there is no kind {one}") for one in self.names if one not in kinds]
+        if self.function == NOTHING:
+            return found
+        if self.function not in known:
+            return [*found, (("function",), f"there is no function {self.function}")]
+        keys = [("show", one.key) for one in self.show] + [("where", one.key) for one in self.where]
+        keys += [("order", one.key) for one in self.order] + [("windows", one) for one in self.windows]
+        keys += [("first", self.first), ("otherwise", self.otherwise), ("value", self.value)]
+        mine = known[self.function]
+        found += [((field,), f"{self.function} has no key {key}") for field, key in keys if key and not _has(mine, key)]
+        for index, other in enumerate(self.also):
+            found += [(("also", index, *path), reason) for path, reason in other.faults(known, kinds)]
+        return found
 
-class Hop(Model):
+
+class Hop(Part):
     """A fact of a fact: of the capital of a country, its height.
 
     Args:
@@ -242,7 +257,7 @@ class Hop(Model):
     count: Phrases = ()
 
 
-class FunctionWords(Model):
+class FunctionWords(Part):
     """What asks for a function, and words of its keys that hold there only.
 
     Args:
@@ -254,7 +269,7 @@ class FunctionWords(Model):
     keys: Mapping[str, KeyWords] = {}
 
 
-class Editions(Model):
+class Editions(Part):
     """Numbers of yearly events: the 61st of what began after 1957 is of 2018.
 
     Args:
@@ -266,7 +281,7 @@ class Editions(Model):
     before: int
 
 
-class Words(Model):
+class Words(Part):
     """A domain's `words.yaml`.
 
     Args:
@@ -294,52 +309,37 @@ class Words(Model):
         own = self.functions.get(function)
         return (own.keys.get(name) if own else None) or self.keys.get(name) or _PLAIN
 
-    def faults(
-        self, known: Mapping[str, frozenset[str]], kinds: frozenset[str]
-    ) -> list[tuple[tuple[str | int, ...], str]]:
+    def faults(self, known: Mapping[str, frozenset[str] | None], kinds: frozenset[str]) -> "list[tuple[Place, str]]":
         """Where the file speaks of a function, key or kind that the catalogue does not have: (path, reason).
 
         Args:
-            known: function -> its keys and facets.
+            known: function -> what words can ask of it; None where its entities may have any key.
             kinds: the domain's kinds of names.
         """
-        found: list[tuple[tuple[str | int, ...], str]] = []
-        every = frozenset().union(*known.values()) if known else frozenset()
+        found: list[tuple[Place, str]] = []
         found += [(("kinds", one), f"there is no kind {one}") for one in self.kinds if one not in kinds]
-        found += [(("keys", one), f"no function has a key {one}") for one in self.keys if one not in every]
+        if None not in known.values():
+            every = frozenset[str]().union(*(one for one in known.values() if one is not None))
+            found += [(("keys", one), f"no function has a key {one}") for one in self.keys if one not in every]
         for name, own in self.functions.items():
             if name not in known:
                 found.append((("functions", name), f"there is no function {name}"))
                 continue
             found += [
-                (("functions", name, "keys", one), f"{name} has no key {one}")
-                for one in own.keys
-                if one not in known[name]
+                (("functions", name, "keys", key), f"{name} has no key {key}")
+                for key in own.keys
+                if not _has(known[name], key)
             ]
         for index, reading in enumerate(self.readings):
-            if reading.function == NOTHING:
-                continue
-            if reading.function not in known:
-                found.append((("readings", index, "function"), f"there is no function {reading.function}"))
-                continue
-            mine = known[reading.function]
-            named = (
-                [show.key for show in reading.show]
-                + [one.key for one in reading.where]
-                + [o.key for o in reading.order]
-            )
-            for key in (*named, *reading.windows, reading.first, reading.otherwise, reading.value):
-                if key and key not in mine:
-                    found.append((("readings", index), f"{reading.function} has no key {key}"))
-            found += [
-                (("readings", index, "names", one), f"there is no kind {one}")
-                for one in reading.names
-                if one not in kinds
-            ]
+            found += [(("readings", index, *path), reason) for path, reason in reading.faults(known, kinds)]
         return found
 
 
-class English(Model):
+def _has(known: frozenset[str] | None, key: str) -> bool:
+    return known is None or key in known
+
+
+class English(Part):
     """Words of general English by what they ask for; see `english.yaml`."""
 
     count: Phrases
