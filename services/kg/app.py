@@ -4,24 +4,27 @@ import asyncio
 import time
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
+from dataclasses import dataclass
 from typing import Annotated, TypedDict
 
 import httpx
 from fastapi import APIRouter, Depends, FastAPI, Request
-from sqlalchemy import Engine, select
+from sqlalchemy import Engine, inspect, select
 from sqlalchemy.exc import SQLAlchemyError
 
 from proto.base import FieldError, Readiness
 from proto.classify import Domain
 from proto.kg import KgCatalogue, KgExecuteRequest, KgFunction, KgKey, KgRequest, KgResponse
 from services.kg.answering import Answering
+from services.kg.definition.domain import read_catalogue
 from services.kg.domains import CATALOGUE
 from services.kg.entities import NameIndex
 from services.kg.errors import KgError, ParseError, StoreError
 from services.kg.execute import Executor
 from services.kg.generate import build_writers
+from services.kg.generate.rules.lexicon import lexicons
 from services.kg.generate.spans import Spotter
-from services.kg.language.catalogue import Function
+from services.kg.language.catalogue import Catalogue, Function
 from services.kg.live_execute import LiveExecutor
 from services.kg.settings import KgSettings
 from services.kg.store.demo import ensure_demo
@@ -98,6 +101,7 @@ class State(TypedDict):
     settings: KgSettings
     metrics: Metrics
     detail: str
+    catalogue: Catalogue
 
 
 Given = Annotated[State, Depends(kit.state_of)]
@@ -108,6 +112,7 @@ router = APIRouter()
 async def post_query(body: KgRequest, state: Given) -> KgResponse:
     """Write a program for the question, run it, and say its facts in words."""
     settings = state["settings"]
+    _check_domain(body.domain, state["catalogue"])
     budget = current_budget.get() or Budget(settings.max_deadline_s)
     try:
         response = await state["answering"].answer(
@@ -125,6 +130,7 @@ async def post_query(body: KgRequest, state: Given) -> KgResponse:
 async def post_execute(body: KgExecuteRequest, state: Given) -> KgResponse:
     """Run a program in the regularized language; a statement that is wrong says so and does not cost the others."""
     settings = state["settings"]
+    _check_domain(body.domain, state["catalogue"])
     budget = current_budget.get() or Budget(settings.max_deadline_s)
     try:
         response = await state["answering"].execute(body, budget, execute_cap_s=_execute_cap_s(settings))
@@ -141,8 +147,17 @@ async def post_execute(body: KgExecuteRequest, state: Given) -> KgResponse:
 
 
 @router.get("/kg/catalogue", summary="Functions and keys that programs may use.", tags=["kg"])
-async def get_catalogue() -> KgCatalogue:
-    return KgCatalogue(functions=tuple(_function(function) for function in CATALOGUE.functions))
+async def get_catalogue(state: Given) -> KgCatalogue:
+    return KgCatalogue(functions=tuple(_function(function) for function in state["catalogue"].functions))
+
+
+def _check_domain(name: str, catalogue: Catalogue) -> None:
+    if name not in catalogue.domains:
+        known = ", ".join(catalogue.domains)
+        raise InvalidRequest(
+            f"there is no domain {name}",
+            errors=(FieldError(field="domain", message=f"there is no domain {name}: {known}"),),
+        )
 
 
 def _function(function: Function) -> KgFunction:
@@ -173,16 +188,39 @@ async def _ready(request: Request) -> Readiness:
     return Readiness(ready=answers, service="kg", model="", device="cpu", detail=detail)
 
 
-def _open(settings: KgSettings) -> tuple[Engine, dict[str, str], str]:
-    """The store, what its sources know until when, and a line about it."""
+@dataclass(frozen=True, slots=True)
+class Opened:
+    """The store, the domains that it holds, what its sources know until when, and a line about it."""
+
+    engine: Engine
+    catalogue: Catalogue
+    as_of: Mapping[str, str]
+    detail: str
+
+
+def _open(settings: KgSettings, catalogue: Catalogue) -> Opened:
     ensure_demo(settings.kg_database)
     engine = open_store(settings.kg_database)
     with deadline(10), engine.connect() as connection:
+        catalogue = _held(catalogue, frozenset(inspect(connection).get_table_names()))
         rows = connection.execute(select(source.c.name, source.c.domain, source.c.as_of, source.c.rows)).all()
     as_of: dict[str, str] = {}
     for _, domain, last, _ in rows:
         as_of[domain] = max(as_of.get(domain, ""), last or "")
-    return engine, as_of, f"{sum(row[3] for row in rows):,} rows of {', '.join(sorted({row[0] for row in rows}))}"
+    detail = f"{sum(row[3] for row in rows):,} rows of {', '.join(sorted({row[0] for row in rows}))}"
+    return Opened(engine, catalogue, as_of, detail)
+
+
+def _held(catalogue: Catalogue, tables: frozenset[str]) -> Catalogue:
+    """The domains whose tables the store has; one that was added and not loaded yet harms no other."""
+    lacking = {
+        domain.name: sorted(domain.tables.keys() - tables)
+        for domain in catalogue.domains.values()
+        if not domain.bundled and not domain.tables.keys() <= tables
+    }
+    for name, missing in lacking.items():
+        log.warning("a domain is left out until `cragmesh kg load` has filled it", domain=name, tables=missing)
+    return Catalogue(domain for domain in catalogue.domains.values() if domain.name not in lacking)
 
 
 def create_app(settings: KgSettings | None = None, *, transport: httpx.AsyncBaseTransport | None = None) -> FastAPI:
@@ -191,25 +229,31 @@ def create_app(settings: KgSettings | None = None, *, transport: httpx.AsyncBase
     Args:
         settings: read from the environment when None.
         transport: how the generator is reached; tests put a whole application behind it.
+
+    Raises:
+        BrokenDomain: a folder of the domains that were added is none.
     """
     settings = settings or KgSettings()
+    domains = read_catalogue(CATALOGUE, settings.kg_domains)
+    lexicons(domains)
     metrics = Metrics("kg")
 
     @asynccontextmanager
     async def lifespan(_: FastAPI) -> AsyncIterator[State]:
         try:
-            engine, as_of, detail = await asyncio.to_thread(_open, settings)
+            opened = await asyncio.to_thread(_open, settings, domains)
         except SQLAlchemyError as error:
             raise StoreError(f"the knowledge graph cannot be read: {error}") from error
         encoder = await asyncio.to_thread(_encoder, settings)
+        engine, catalogue = opened.engine, opened.catalogue
         async with http_client(transport) as http:
-            names = NameIndex(engine, CATALOGUE)
-            executor = Executor(engine, names, CATALOGUE)
+            names = NameIndex(engine, catalogue)
+            executor = Executor(engine, names, catalogue)
             llm = generator(settings, http, breaker=settings.breaker())
             writers = await asyncio.to_thread(
                 build_writers,
                 llm,
-                CATALOGUE,
+                catalogue,
                 names,
                 encoder,
                 examples=settings.kg_examples,
@@ -218,13 +262,13 @@ def create_app(settings: KgSettings | None = None, *, transport: httpx.AsyncBase
             answering = Answering(
                 executor,
                 writers,
-                as_of,
+                opened.as_of,
                 llm,
                 adapter=settings.kg_adapter,
                 base_model_writes=settings.kg_base_model_writes,
                 workers=settings.kg_workers,
                 # A live API's names are its own.
-                spotter=None if settings.kg_live_url else Spotter(engine, CATALOGUE),
+                spotter=None if settings.kg_live_url else Spotter(engine, catalogue),
                 live=_live(settings, http),
             )
             store = StoreLook(engine)
@@ -232,7 +276,14 @@ def create_app(settings: KgSettings | None = None, *, transport: httpx.AsyncBase
             if settings.kg_live_url is None:
                 await _warm_up(answering, settings)
             try:
-                yield State(answering=answering, store=store, settings=settings, metrics=metrics, detail=detail)
+                yield State(
+                    answering=answering,
+                    store=store,
+                    settings=settings,
+                    metrics=metrics,
+                    detail=opened.detail,
+                    catalogue=catalogue,
+                )
             finally:
                 await store.close()
                 answering.close()
