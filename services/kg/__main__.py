@@ -12,5 +12,5 @@ if __name__ == "__main__":
     try:
         app = create_app(settings)
     except BrokenDomain as error:
-        sys.exit("\n".join([f"the domain {error.domain} is broken:", *map(str, error.faults)]))
+        sys.exit(f"kg does not start: {error}")
     serve(app, settings, service="kg", port=settings.kg_port)

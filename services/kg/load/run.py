@@ -29,7 +29,7 @@ from services.kg.store.tables import source as source_table
 # Part of each digest: what was loaded in another way is loaded again.
 VERSION = 1
 PROBLEMS_SHOWN = 20
-DEMO = Path(__file__).parent.parent / "demo"
+DEMO = Path(__file__).parent.parent / "domains"
 # Notes beside data.
 _NO_DATA = frozenset({".md", ".txt", ".license", ".py", ".ipynb", ".yaml", ".yml"})
 
@@ -193,8 +193,8 @@ def _plan(
     """The steps in order: what is referred to comes before what refers to it."""
     steps: list[_Step] = []
     unknown: list[str] = []
-    for path in _files(root):
-        name = "demo/" + path.name if demo else path.relative_to(root.parent).as_posix()
+    for path in sorted(root.glob("*/demo.jsonl")) if demo else _files(root):
+        name = f"demo/{path.parent.name}.jsonl" if demo else path.relative_to(root.parent).as_posix()
         check(path)
         known = format_of(path, mapping)
         if known is None:
