@@ -292,7 +292,7 @@ async def _warm_up(answering: Answering, settings: KgSettings, catalogue: Catalo
     for domain in catalogue.domains.values():
         if not domain.warm_up:
             continue
-        request = KgRequest(query=domain.warm_up, domain=cast(Any, domain.name), mode="rules")
+        request = KgRequest(query=domain.warm_up, domain=domain.name, mode="rules")
         budget = Budget(settings.max_deadline_s)
         try:
             await answering.answer(
