@@ -11,8 +11,9 @@ from sqlalchemy import Engine
 
 from lab.crag_data.evaluation_rows import records as records_of_rows
 from lab.crag_data.mock_files import Problem, Record, reader_of
+from services.kg.domains import CATALOGUE
 from services.kg.load import LoadError, LoadReport, load
-from services.kg.load.team_names import is_nba
+from services.kg.store.names import normalise
 
 Told = Callable[[str], None]
 
@@ -87,4 +88,8 @@ def _is_rows(path: Path) -> bool:
 
 def _of_rows(path: Path) -> Iterator[Record | Problem]:
     with path.open(encoding="utf-8") as file:
-        yield from records_of_rows((json.loads(line) for line in file if line.strip()), is_nba)
+        yield from records_of_rows((json.loads(line) for line in file if line.strip()), _is_nba)
+
+
+def _is_nba(team: str) -> bool:
+    return normalise(team) in CATALOGUE.kinds["nba_team"].aliases

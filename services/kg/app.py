@@ -203,7 +203,7 @@ def create_app(settings: KgSettings | None = None, *, transport: httpx.AsyncBase
             raise StoreError(f"the knowledge graph cannot be read: {error}") from error
         encoder = await asyncio.to_thread(_encoder, settings)
         async with http_client(transport) as http:
-            names = NameIndex(engine)
+            names = NameIndex(engine, CATALOGUE)
             executor = Executor(engine, names, CATALOGUE)
             llm = generator(settings, http, breaker=settings.breaker())
             writers = await asyncio.to_thread(
@@ -224,7 +224,7 @@ def create_app(settings: KgSettings | None = None, *, transport: httpx.AsyncBase
                 base_model_writes=settings.kg_base_model_writes,
                 workers=settings.kg_workers,
                 # A live API's names are its own.
-                spotter=None if settings.kg_live_url else Spotter(engine),
+                spotter=None if settings.kg_live_url else Spotter(engine, CATALOGUE),
                 live=_live(settings, http),
             )
             store = StoreLook(engine)

@@ -12,8 +12,6 @@ from sqlalchemy import Column, Connection, Table, func
 from sqlalchemy.dialects import postgresql, sqlite
 from sqlalchemy.sql.schema import ScalarElementColumnDefault
 
-from services.kg.store.base import METADATA
-
 BATCH_ROWS = 1_000
 
 Row = dict[str, Any]
@@ -24,12 +22,12 @@ class Graph:
 
     Args:
         connection: an open transaction; whoever opened it commits.
-        tables: by name; all that are declared, where not given.
+        tables: by name.
     """
 
-    def __init__(self, connection: Connection, tables: Mapping[str, Table] | None = None) -> None:
+    def __init__(self, connection: Connection, tables: Mapping[str, Table]) -> None:
         self.connection = connection
-        self.tables = METADATA.tables if tables is None else tables
+        self.tables = tables
         # The last moment that the source states, by domain: what it says of days to come does not count.
         self.as_of: dict[str, str] = {}
         self._pending: dict[tuple[str, bool], dict[tuple[Any, ...], Row]] = defaultdict(dict)

@@ -3,6 +3,7 @@
 import re
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -86,6 +87,23 @@ class Action:
             part(scope)
 
 
+class Misplaced(ValueError):
+    """A rule names what is not there; `place` is where in the rule."""
+
+    def __init__(self, reason: str, *place: str | int) -> None:
+        super().__init__(reason)
+        self.place: tuple[str | int, ...] = place
+
+
+@contextmanager
+def _within_rule(*place: str | int) -> Iterator[None]:
+    try:
+        yield
+    except Misplaced as error:
+        error.place = (*place, *error.place)
+        raise
+
+
 @dataclass(frozen=True, slots=True)
 class Compiler:
     """Makes actions of the rules of a domain.
@@ -108,12 +126,19 @@ class Compiler:
         """The action of a rule.
 
         Raises:
-            ValueError: it names a table, column, kind, transform, function or variable that is not there.
+            Misplaced: it names a table, column, kind, transform, function or variable that is not there.
         """
         when = {name: value if isinstance(value, tuple) else (value,) for name, value in rule.when.items()}
         deciding = [(name, _field_of_record(name)) for name in when]
-        lets = {name: self.value(value, rule) for name, value in rule.let.items()}
-        return Action(self.domain, rule.order, when, deciding, lets, [self._part(part, rule) for part in rule.rows])
+        lets: dict[str, Read] = {}
+        for name, value in rule.let.items():
+            with _within_rule("let", name):
+                lets[name] = self.value(value, rule)
+        parts: list[Callable[[Scope], None]] = []
+        for number, part in enumerate(rule.rows):
+            with _within_rule("rows", number):
+                parts.append(self._part(part, rule))
+        return Action(self.domain, rule.order, when, deciding, lets, parts)
 
     def value(self, value: Value, rule: Rule) -> Read:
         """How a value is read."""
@@ -135,7 +160,7 @@ class Compiler:
 
     def _known(self, read: Read, name: str, rule: Rule) -> Read:
         if name.startswith("$") and name != "$place" and name[1:] not in rule.let:
-            raise ValueError(f"there is no {name}: `let` names {', '.join(rule.let) or 'nothing'}")
+            raise Misplaced(f"there is no {name}: `let` names {', '.join(rule.let) or 'nothing'}")
         return read
 
     def _from(self, value: From, rule: Rule) -> Read:
@@ -143,7 +168,7 @@ class Compiler:
         transforms: list[Transform] = []
         for name in value.transforms:
             if name not in self.transforms:
-                raise ValueError(f"there is no transform {name!r}: {', '.join(self.transforms)}")
+                raise Misplaced(f"there is no transform {name!r}: {', '.join(self.transforms)}")
             transforms.append(self.transforms[name])
         condition = self.value(value.condition, rule) if value.condition else None
         name, otherwise = value.fields[0], value.otherwise
@@ -165,7 +190,7 @@ class Compiler:
 
     def _entity(self, value: Entity, rule: Rule) -> Read:
         if value.kind not in self.kinds:
-            raise ValueError(f"there is no kind {value.kind!r}: {', '.join(self.kinds)}")
+            raise Misplaced(f"there is no kind {value.kind!r}: {', '.join(self.kinds)}")
         kind = self.kinds[value.kind]
         table = self.tables[kind.table]
         title = table.c[kind.title]
@@ -202,7 +227,7 @@ class Compiler:
 
     def _column(self, table: Table, name: str) -> Column[Any]:
         if name not in table.c:
-            raise ValueError(f"table {table.name} has no column {name!r}: {', '.join(table.c.keys())}")
+            raise Misplaced(f"table {table.name} has no column {name!r}: {', '.join(table.c.keys())}")
         return table.c[name]
 
     def _typed(self, column: Column[Any], value: Value, rule: Rule) -> Read:
@@ -259,19 +284,19 @@ class Compiler:
     def _table(self, part: Part, rule: Rule) -> Callable[[Scope], None]:
         table = self.tables.get(part.table or "")
         if table is None:
-            raise ValueError(f"domain {self.domain} has no table {part.table!r}: {', '.join(self.tables)}")
+            raise Misplaced(f"domain {self.domain} has no table {part.table!r}: {', '.join(self.tables)}")
         element = From(fields=(".",))
-        columns = {
-            name: self._typed(self._column(table, name), element if name in part.splits else value, rule)
-            for name, value in part.columns.items()
-        }
+        columns: dict[str, Read] = {}
+        for name, value in part.columns.items():
+            with _within_rule("columns", name):
+                columns[name] = self._typed(self._column(table, name), element if name in part.splits else value, rule)
         title = self._title(table, part, rule)
         if title:
             columns[title[0]] = title[1]
         required = [one.name for one in table.c if not one.nullable and one.default is None]
         missing = [name for name in required if name not in columns]
         if missing:
-            raise ValueError(f"table {table.name} needs {', '.join(missing)}")
+            raise Misplaced(f"table {table.name} needs {', '.join(missing)}")
         places = {name: _place_of(part.columns[name]) or name for name in required if name in part.columns}
         absent = [(self._absent(name), names) for name, names in part.absent.items()]
         name, fill = table.name, part.fill
@@ -288,7 +313,7 @@ class Compiler:
 
     def _absent(self, name: str) -> Table:
         if name not in self.tables:
-            raise ValueError(f"domain {self.domain} has no table {name!r}: {', '.join(self.tables)}")
+            raise Misplaced(f"domain {self.domain} has no table {name!r}: {', '.join(self.tables)}")
         return self.tables[name]
 
     def _title(self, table: Table, part: Part, rule: Rule) -> tuple[str, Read] | None:
@@ -305,7 +330,7 @@ class Compiler:
 
     def _record(self, part: Part, rule: Rule) -> Callable[[Scope], None]:
         if part.record not in self.records:
-            raise ValueError(f"domain {self.domain} has no record {part.record!r}: {', '.join(self.records)}")
+            raise Misplaced(f"domain {self.domain} has no record {part.record!r}: {', '.join(self.records)}")
         function = self.records[part.record]
         columns = {name: self.value(value, rule) for name, value in part.columns.items()}
         return lambda scope: function(scope.writer, {name: read(scope) for name, read in columns.items()})

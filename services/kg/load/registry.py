@@ -6,11 +6,13 @@ the slug of its name.
     movie: {apart: release_date, merge: true}          # films of one title and different dates are two
     song: {of: true}                                   # identified by its maker and its title
     nba_team: {prefix: nba-, columns: {sport: nba}}    # kinds that share a table
-    company: {surfaces: company_names, new: "[A-Z]+"}  # by any of its names; only a ticker can be new
+    company: {new: "[A-Z]+"}                           # only what looks so can be new, and is its own identifier
+
+A kind whose names are spelt by Python (`spellings`) is found by any of them.
 """
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -22,8 +24,8 @@ from services.kg.load.graph import Graph, Row
 from services.kg.load.identity import slug
 from services.kg.store.names import normalise
 
-# A name's surfaces with how much each tells, of a name and an identifier.
-Surfaces = Callable[[str, str], list[tuple[str, float]]]
+# The forms of an entity's name with how much each tells, of a name and an identifier.
+Spellings = Callable[[str, str], Iterable[tuple[str, float]]]
 
 
 class Identity(BaseModel):
@@ -35,7 +37,6 @@ class Identity(BaseModel):
     columns: what all entities of the kind have in their table.
     same: slugs of other spellings -> the slug.
     new: what a name looks like that may become an entity and its identifier; any, where it is not given.
-    surfaces: the function of the domain that lists a name's forms; found by any of them.
     merge: one that was identified by its name becomes the one of that name that a source numbers, once that comes.
     """
 
@@ -47,7 +48,6 @@ class Identity(BaseModel):
     columns: dict[str, str | int | float | bool] = {}
     same: dict[str, str] = {}
     new: str | None = None
-    surfaces: str | None = None
     merge: bool = False
 
 
@@ -56,12 +56,11 @@ class KindTable:
     """A kind of entity, and where its entities are."""
 
     name: str
-    domain: str
     table: str
     id: str
     title: str
     identity: Identity = field(default_factory=Identity)
-    surfaces: Surfaces | None = None
+    spellings: Spellings | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,7 +105,7 @@ class Registry:
     def find(self, mention: Mention) -> str | None:
         """The identifier of the entity, or none. Of several namesakes the latest, or the first where nothing dates them."""
         kind = self.kinds[mention.kind]
-        if kind.surfaces:
+        if kind.spellings:
             return self._by_name(kind, mention.name)
         known = self._index(kind).get(self._key(kind, mention.name), {})
         if kind.identity.apart is None:
@@ -136,7 +135,7 @@ class Registry:
             self.graph.put(kind.table, {kind.id: identifier, kind.title: title, **mention.columns}, fill=fill)
             return identifier
         identifier, apart = mention.id or self.find(mention), mention.apart
-        if kind.surfaces and identifier and not mention.id:
+        if kind.spellings and identifier and not mention.id:
             # A short form of the name, which corrects nothing.
             return identifier
         if identifier is None:
@@ -179,7 +178,7 @@ class Registry:
         return kind.identity.same.get(key, key)
 
     def _learn(self, kind: KindTable, identifier: str, name: str, apart: str | None) -> None:
-        if kind.surfaces:
+        if kind.spellings:
             self._add(kind, self._surface_index(kind), identifier, name)
         elif kind.name in self._known:
             known = self._known[kind.name].setdefault(self._key(kind, name), {})
@@ -233,6 +232,6 @@ class Registry:
 
     def _add(self, kind: KindTable, index: dict[str, dict[str, float]], identifier: str, name: str) -> None:
         index[f"={identifier}"] = {identifier: 1.0}
-        for surface, weight in kind.surfaces(name, identifier) if kind.surfaces else ():
+        for surface, weight in kind.spellings(name, identifier) if kind.spellings else ():
             known = index.setdefault(normalise(surface), {})
             known[identifier] = max(weight, known.get(identifier, weight))

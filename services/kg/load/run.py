@@ -15,6 +15,9 @@ from typing import Literal, TextIO
 
 from sqlalchemy import Connection, Engine, create_engine, func, select
 
+from services.kg.definition.folder import BrokenDomain
+from services.kg.domains import CATALOGUE
+from services.kg.language.catalogue import Catalogue
 from services.kg.load.errors import BadMapping, BadRow, LoadError, UnknownFormat
 from services.kg.load.files import check, digest
 from services.kg.load.graph import Graph
@@ -26,6 +29,7 @@ from services.kg.load.rows import RowAction
 from services.kg.load.schema import Described, Sources, sources_of
 from services.kg.load.surfaces import index_names
 from services.kg.store.base import METADATA
+from services.kg.store.names import name as name_table
 from services.kg.store.tables import source as source_table
 
 # Part of each digest: what was loaded in another way is loaded again.
@@ -99,6 +103,7 @@ class _Step:
 class _Load:
     """What a load is to take, and who is told of it. `aside` gets the records that cannot be used, a JSON a line."""
 
+    catalogue: Catalogue
     sources: Sources
     given: Described | None
     domain: str | None
@@ -112,6 +117,7 @@ def load(
     *,
     mapping: Path | None = None,
     domain: str | None = None,
+    catalogue: Catalogue = CATALOGUE,
     aside: Path | None = None,
     progress: Progress | None = None,
 ) -> LoadReport:
@@ -125,6 +131,7 @@ def load(
         engine: of a database that may be written; its tables are made where they are missing.
         mapping: YAML that says which fields of the files go where; without, mappings of the domains are used.
         domain: take only what belongs to this domain.
+        catalogue: the domains, with the mappings in their folders.
         aside: a file for the records that cannot be used, with reasons.
         progress: told what is being done, how much of it, and how much there is; bytes while reading.
 
@@ -135,29 +142,25 @@ def load(
     root = DEMO if source == "demo" else Path(source)
     if not root.exists():
         raise LoadError(f"there is no {root}")
-    sources = sources_of()
-    given = _read(mapping, sources) if mapping else None
+    try:
+        sources = sources_of(catalogue)
+    except BrokenDomain as error:
+        raise BadMapping(str(error)) from None
+    given = sources.describe(mapping) if mapping else None
     with _writable(engine) as target, _opened(aside) as rejects:
-        task = _Load(sources, given, domain, progress or _silent, rejects)
+        task = _Load(catalogue, sources, given, domain, progress or _silent, rejects)
         with target.begin() as connection:
             METADATA.create_all(connection)
+            catalogue.create_tables(connection)
         with target.begin() as connection:
             steps, unknown = _plan(root, task, connection, demo=source == "demo")
             _run([step for step in steps if not step.report.unchanged], connection, task)
             tables = {
                 table.name: connection.scalar(select(func.count()).select_from(table)) or 0
-                for table in METADATA.sorted_tables
-                if not table.name.startswith("name_")
+                for table in (*sources.tables.values(), source_table, name_table)
             }
     reports = list({step.name: step.report for step in steps}.values())
     return LoadReport(reports, unknown, tables, time.monotonic() - begin)
-
-
-def _read(mapping: Path, sources: Sources) -> Described:
-    try:
-        return sources.describe(mapping.read_bytes(), str(mapping))
-    except OSError as error:
-        raise BadMapping(f"{mapping} cannot be read: {error.strerror}") from None
 
 
 @contextmanager
@@ -261,7 +264,7 @@ def _files(root: Path) -> Sequence[Path]:
 def _run(steps: list[_Step], connection: Connection, task: _Load) -> None:
     if not steps:
         return
-    graph = Graph(connection, METADATA.tables)
+    graph = Graph(connection, {**task.sources.tables, source_table.name: source_table})
     writer = Writer(graph, Registry(graph, task.sources.kinds))
     as_of: dict[tuple[str, str], str] = {}
     total = sum(step.path.stat().st_size for step in steps)
@@ -278,7 +281,7 @@ def _run(steps: list[_Step], connection: Connection, task: _Load) -> None:
     touched = {name for step in steps for name in step.report.rows}
     finish(graph, task.sources, {name: max((at for (_, one), at in as_of.items() if one == name), default=None) for name in touched})
     _note(graph, steps, as_of)
-    index_names(connection, touched, task.tell)
+    index_names(connection, task.catalogue, touched, task.tell)
 
 
 def finish(graph: Graph, sources: Sources, as_of: Mapping[str, str | None]) -> None:

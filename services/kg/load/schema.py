@@ -2,28 +2,28 @@
 
 import hashlib
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
-from functools import cache
+from dataclasses import dataclass
+from functools import lru_cache
 from importlib import import_module
-from importlib.resources import files
-from importlib.resources.abc import Traversable
-from typing import Any, TypeVar
+from pathlib import Path
+from typing import Any
 
-import yaml
-from pydantic import BaseModel, ConfigDict, RootModel, ValidationError
+from pydantic import ConfigDict, RootModel
 from sqlalchemy import Table
 
+from services.kg.definition.folder import BrokenDomain, Content, Fault, Folder
+from services.kg.language.catalogue import Catalogue, Domain
 from services.kg.load.errors import BadMapping
 from services.kg.load.graph import Graph, Row
-from services.kg.load.mapper import Action, Compiler, Put, Writer
+from services.kg.load.mapper import Action, Compiler, Misplaced, Put, Writer
 from services.kg.load.mapping import Source
-from services.kg.load.registry import Identity, KindTable, Surfaces
+from services.kg.load.registry import Identity, KindTable
 from services.kg.load.transforms import TRANSFORMS, Transform
 from services.kg.store.tables import stated_total
 
-MAX_MAPPING_BYTES = 256 * 1024
+SOURCES = "sources"
+IDENTITY = "identity.yaml"
 
-M = TypeVar("M", bound=BaseModel)
 # Sees all records of a file first, and then each one on its way.
 Filter = Callable[[Writer, Callable[[], Iterator[Mapping[str, Any]]]], Callable[[Row], Row]]
 
@@ -58,92 +58,114 @@ class Schema:
     name: str
     tables: Mapping[str, Table]
     kinds: Mapping[str, KindTable]
-    transforms: Mapping[str, Transform] = field(default_factory=dict)
-    records: Mapping[str, Put] = field(default_factory=dict)
-    filters: Mapping[str, Filter] = field(default_factory=dict)
-    after: Callable[[Graph, str | None], None] | None = None
+    transforms: Mapping[str, Transform]
+    records: Mapping[str, Put]
+    filters: Mapping[str, Filter]
+    after: Callable[[Graph, str | None], None] | None
 
-    def describe(self, name: str, text: bytes, origin: str) -> Described:
-        """The mapping in a YAML text.
+    def describe(self, folder: Folder, file: str, name: str) -> Described:
+        """The mapping in a file.
 
         Raises:
-            BadMapping: it is no YAML, or names what is not there; the message says what and where.
+            BrokenDomain: it is no YAML, or names what is not there; with the line and the key.
         """
-        source = parse(Source, text, origin)
+        source, content = folder.model(file, Source)
+        if source.domain != self.name:
+            raise BrokenDomain(self.name, [content.fault(("domain",), f"is not {self.name}")])
         compiler = Compiler(self.name, self.tables, self.kinds, self.transforms, self.records)
-        try:
-            actions = tuple(compiler.action(rule) for rule in source.all_rules())
-            if source.through is not None and source.through not in self.filters:
-                raise ValueError(f"there is no filter {source.through!r}")
-        except ValueError as error:
-            raise BadMapping(f"{origin}: {error}") from None
-        through = self.filters[source.through] if source.through else None
-        return Described(name, source, actions, hashlib.sha256(text).hexdigest(), through)
+        actions = []
+        for number, rule in enumerate(source.all_rules()):
+            try:
+                actions.append(compiler.action(rule))
+            except Misplaced as error:
+                steps = ("rules", number, *error.place) if source.rules else ("tables", *error.place[1:])
+                raise BrokenDomain(self.name, [content.fault(steps, str(error))]) from None
+        through = self._filter(source.through, content) if source.through else None
+        digest = hashlib.sha256(folder.text(file).encode()).hexdigest()
+        return Described(name, source, tuple(actions), digest, through)
 
-
-def parse(model: type[M], text: bytes, origin: str) -> M:
-    """A YAML text, checked.
-
-    Raises:
-        BadMapping: it is none, or does not fit.
-    """
-    if len(text) > MAX_MAPPING_BYTES:
-        raise BadMapping(f"{origin} is longer than {MAX_MAPPING_BYTES // 1024} KiB")
-    try:
-        return model.model_validate(yaml.safe_load(text))
-    except (yaml.YAMLError, RecursionError) as error:
-        raise BadMapping(f"{origin} is no YAML: {' '.join(str(error).split())[:200]}") from None
-    except ValidationError as error:
-        first = error.errors()[0]
-        place = ".".join(str(part) for part in first["loc"] if not str(part)[0].isupper())
-        raise BadMapping(f"{origin}: {place or 'the file'}: {first['msg']}") from None
+    def _filter(self, name: str, content: Content) -> Filter:
+        if name not in self.filters:
+            raise BrokenDomain(self.name, [content.fault(("through",), f"there is no filter {name!r}")])
+        return self.filters[name]
 
 
 class Sources:
-    """The schemas of all domains and the mappings in their folders."""
+    """The schemas of all domains and the mappings in their folders.
 
-    def __init__(self, schemas: Mapping[str, Schema], mappings: tuple[Described, ...]) -> None:
-        self.schemas = schemas
-        self.mappings = mappings
-        self.tables: dict[str, Table] = {stated_total.name: stated_total}
-        self.domain_by_table = {stated_total.name: ""}
+    Args:
+        catalogue: the domains.
+
+    Raises:
+        BrokenDomain: a file of `sources` is not valid.
+    """
+
+    def __init__(self, catalogue: Catalogue) -> None:
+        self.schemas = {domain.name: schema_of(domain) for domain in catalogue.domains.values()}
+        self.mappings = tuple(
+            mapping for domain in catalogue.domains.values() for mapping in _mappings(domain, self.schemas[domain.name])
+        )
+        self.tables: dict[str, Table] = {}
         self.kinds: dict[str, KindTable] = {}
-        for schema in schemas.values():
+        self.domain_by_table: dict[str, str] = {}
+        for schema in self.schemas.values():
             self.tables |= schema.tables
-            self.domain_by_table |= {name: schema.name for name in schema.tables if name != stated_total.name}
             self.kinds |= schema.kinds
+            self.domain_by_table |= dict.fromkeys(schema.tables, schema.name)
+        # Its rows name their domain.
+        self.domain_by_table[stated_total.name] = ""
 
-    def describe(self, text: bytes, origin: str) -> Described:
-        """A mapping that is not in a domain's folder.
+    def describe(self, path: Path) -> Described:
+        """A mapping that is in no domain's folder.
 
         Raises:
             BadMapping: it is not valid, or of no domain that is there.
         """
-        domain = parse(Source, text, origin).domain
-        if domain not in self.schemas:
-            raise BadMapping(f"{origin}: domain: there is no domain {domain!r}: {', '.join(self.schemas)}")
-        return self.schemas[domain].describe("mapped", text, origin)
+        folder = Folder(path.absolute().parent)
+        try:
+            source, content = folder.model(path.name, Source)
+            if source.domain not in self.schemas:
+                reason = f"there is no domain {source.domain!r}: {', '.join(self.schemas)}"
+                raise BadMapping(str(content.fault(("domain",), reason)))
+            return self.schemas[source.domain].describe(folder, path.name, "mapped")
+        except BrokenDomain as error:
+            raise BadMapping("; ".join(map(str, error.faults[:5]))) from None
 
 
-def _schema(name: str, folder: Traversable, tables: Mapping[str, Table], kinds: Mapping[str, tuple[str, str, str]]) -> Schema:
-    identities: dict[str, Identity] = {}
-    listed = folder / "sources" / "identity.yaml"
-    if listed.is_file():
-        identities = parse(_Identities, listed.read_bytes(), f"{name}/sources/identity.yaml").root
-        unknown = sorted(set(identities) - set(kinds))
-        if unknown:
-            raise BadMapping(f"{name}/sources/identity.yaml: there is no kind {unknown[0]!r}: {', '.join(kinds)}")
-    python = import_module(f"services.kg.domains.{name}.loading") if (folder / "loading.py").is_file() else None
-    surfaces: Mapping[str, Surfaces] = getattr(python, "SURFACES", {})
+@lru_cache(maxsize=4)
+def sources_of(catalogue: Catalogue) -> Sources:
+    """The sources of a catalogue, read once.
+
+    Raises:
+        BrokenDomain: a file of `sources` is not valid.
+    """
+    return Sources(catalogue)
+
+
+def schema_of(domain: Domain) -> Schema:
+    """A domain as loaders see it.
+
+    Raises:
+        BrokenDomain: its `identity.yaml` is not valid.
+    """
+    file = f"{SOURCES}/{IDENTITY}"
+    identities: Mapping[str, Identity] = {}
+    if domain.folder.has(file):
+        model, content = domain.folder.model(file, _Identities)
+        identities = model.root
+        for name, identity in identities.items():
+            if fault := _wrong(domain, name, identity, content):
+                raise BrokenDomain(domain.name, [fault])
+    is_python = domain.bundled and domain.folder.has("loading.py")
+    python = import_module(f"services.kg.domains.{domain.name}.loading") if is_python else None
     return Schema(
-        name,
-        {**tables, stated_total.name: stated_total},
+        domain.name,
+        {**domain.tables, stated_total.name: stated_total},
         {
-            kind: KindTable(
-                kind, name, table, key, title, (identity := identities.get(kind, Identity())),
-                surfaces[identity.surfaces] if identity.surfaces else None,
+            kind.name: KindTable(
+                kind.name, kind.table, kind.id, kind.key, identities.get(kind.name, Identity()), kind.spellings
             )
-            for kind, (table, key, title) in kinds.items()
+            for kind in domain.kinds.values()
         },
         {**TRANSFORMS, **getattr(python, "TRANSFORMS", {})},
         getattr(python, "RECORDS", {}),
@@ -152,39 +174,19 @@ def _schema(name: str, folder: Traversable, tables: Mapping[str, Table], kinds: 
     )
 
 
-def _mappings(schema: Schema, folder: Traversable) -> Iterator[Described]:
-    sources = folder / "sources"
-    for file in sorted(sources.iterdir(), key=lambda one: one.name) if sources.is_dir() else ():
-        if file.name.endswith((".yaml", ".yml")) and file.name != "identity.yaml":
-            described = schema.describe(file.name.rpartition(".")[0], file.read_bytes(), f"{schema.name}/sources/{file.name}")
-            if described.source.domain != schema.name:
-                raise BadMapping(f"{schema.name}/sources/{file.name}: domain: is not {schema.name}")
-            yield described
+def _wrong(domain: Domain, name: str, identity: Identity, content: Content) -> Fault | None:
+    if name not in domain.kinds:
+        return content.fault((name,), f"there is no kind {name!r}: {', '.join(domain.kinds)}")
+    table = domain.tables[domain.kinds[name].table]
+    for column in (*identity.columns, *([identity.apart] if identity.apart else [])):
+        if column not in table.c:
+            return content.fault((name,), f"table {table.name} has no column {column!r}: {', '.join(table.c.keys())}")
+    return None
 
 
-# --- until the domains' folders say it ---
-_KINDS = {
-    "movie": {"movie": ("movie", "movie_id", "title"), "movie_person": ("movie_person", "person_id", "name")},
-    "finance": {"company": ("company", "ticker", "name")},
-    "music": {"artist": ("artist", "artist_id", "name"), "song": ("work", "work_id", "title")},
-    "sports": {"nba_team": ("team", "team_id", "name"), "soccer_team": ("team", "team_id", "name")},
-    "open": {"open": ("open_entity", "entity", "entity")},
-}
-_DATES = frozenset({"release_date", "birthday", "date", "begin_date", "end_date", "start", "end"})
-
-
-@cache
-def sources_of() -> Sources:
-    schemas: dict[str, Schema] = {}
-    mappings: list[Described] = []
-    for name, kinds in _KINDS.items():
-        module = import_module(f"services.kg.domains.{name}.tables")
-        tables = {one.name: one for one in vars(module).values() if isinstance(one, Table)}
-        for one in tables.values():
-            for column in one.c:
-                if column.name in _DATES:
-                    column.info["type"] = "date"
-        folder = files(f"services.kg.domains.{name}")
-        schemas[name] = _schema(name, folder, tables, kinds)
-        mappings += _mappings(schemas[name], folder)
-    return Sources(schemas, tuple(mappings))
+def _mappings(domain: Domain, schema: Schema) -> Iterator[Described]:
+    place = domain.folder.place / SOURCES
+    for file in sorted(place.iterdir(), key=lambda one: one.name) if place.is_dir() else ():
+        name, _, ending = file.name.rpartition(".")
+        if ending in {"yaml", "yml"} and file.name != IDENTITY and not name.startswith("."):
+            yield schema.describe(domain.folder, f"{SOURCES}/{file.name}", name)

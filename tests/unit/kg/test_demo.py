@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 from sqlalchemy import Connection, create_engine, text
 
+from services.kg.domains import CATALOGUE
 from services.kg.entities import NameIndex
 from services.kg.load import load
 
@@ -205,7 +206,7 @@ def test_open_facts_lead_from_owner_to_ticker(demo: Connection) -> None:
     ],
 )
 def test_names_are_found_as_people_write_them(demo: Connection, name: str, kind: str, entity: str) -> None:
-    found = NameIndex(demo.engine).resolve(name, [kind])
+    found = NameIndex(demo.engine, CATALOGUE).resolve(name, [kind])
     assert entity == "" or any(one.startswith(entity.replace("madea-s", "madeas")) for one in found.entities), found
     assert (found.status == "ok") == bool(entity)
 

@@ -8,11 +8,9 @@ from sqlalchemy import exists, update
 
 from services.kg.load.errors import BadRow
 from services.kg.load.graph import Graph, Row
-from services.kg.load.registry import Surfaces
 from services.kg.load.transforms import TRANSFORMS as COMMON
 from services.kg.load.transforms import Transform
 from services.kg.load.values import needed, text
-from services.kg.store.names import company_names
 
 _TICKER = re.compile(r"[A-Z0-9][A-Z0-9.^/=_-]{0,11}")
 # Moments that Yahoo counts in seconds since 1970, and their ISO dates beside them.
@@ -83,4 +81,3 @@ def after(graph: Graph, moment: str | None) -> None:
 
 
 TRANSFORMS: dict[str, Transform] = {"ticker": _ticker, "fact": _fact, "facts": _facts, "snapshot": _snapshot}
-SURFACES: dict[str, Surfaces] = {"company_names": company_names}
