@@ -113,6 +113,7 @@ class _Reading:
             self.folder,
             file.timed,
             self.bundled,
+            file.warm_up,
         )
 
     def hook(self, name: str) -> Callable[..., Any]:

@@ -339,6 +339,8 @@ class Domain:
         folder: its files.
         timed: questions lean on the date, which prompts then have.
         bundled: it comes with the service.
+        warm_up: a question that is answered when the service starts, with a name and a date, so that what reads
+            them is met; the graph need not know them.
     """
 
     name: str
@@ -350,6 +352,7 @@ class Domain:
     folder: Folder
     timed: bool = False
     bundled: bool = False
+    warm_up: str = ""
 
 
 class Catalogue:

@@ -35,7 +35,7 @@ from services.kg.store.tables import source as source_table
 # Part of each digest: what was loaded in another way is loaded again.
 VERSION = 2
 PROBLEMS_SHOWN = 20
-DEMO = Path(__file__).parent.parent / "demo"
+DEMO = "demo.jsonl"
 # Notes beside data.
 _NO_DATA = frozenset({".md", ".txt", ".license", ".py", ".ipynb", ".yaml", ".yml"})
 
@@ -139,9 +139,8 @@ def load(
         LoadError: nothing was loaded; the message says why.
     """
     begin = time.monotonic()
-    root = DEMO if source == "demo" else Path(source)
-    if not root.exists():
-        raise LoadError(f"there is no {root}")
+    if source != "demo" and not Path(source).exists():
+        raise LoadError(f"there is no {source}")
     try:
         sources = sources_of(catalogue)
     except BrokenDomain as error:
@@ -153,7 +152,7 @@ def load(
             METADATA.create_all(connection)
             catalogue.create_tables(connection)
         with target.begin() as connection:
-            steps, unknown = _plan(root, task, connection, demo=source == "demo")
+            steps, unknown = _plan(source, task, connection)
             _run([step for step in steps if not step.report.unchanged], connection, task)
             tables = {
                 table.name: connection.scalar(select(func.count()).select_from(table)) or 0
@@ -224,13 +223,12 @@ def _alone(path: Path) -> Iterator[None]:
             beside.unlink(missing_ok=True)
 
 
-def _plan(root: Path, task: _Load, connection: Connection, *, demo: bool) -> tuple[list[_Step], list[str]]:
+def _plan(source: Path | str, task: _Load, connection: Connection) -> tuple[list[_Step], list[str]]:
     """The passes in order: what is referred to comes before what refers to it."""
     steps: list[_Step] = []
     unknown: list[str] = []
     rows = RowAction(task.sources.tables, task.sources.domain_by_table)
-    for path in _files(root):
-        name = "demo/" + path.name if demo else path.relative_to(root.parent).as_posix()
+    for name, path in _demo_files(task.catalogue) if source == "demo" else _named_files(Path(source)):
         check(path)
         form = format_of(path, rows, task.sources.mappings, task.given)
         if form is None:
@@ -245,20 +243,26 @@ def _plan(root: Path, task: _Load, connection: Connection, *, demo: bool) -> tup
         report.unchanged = bool(before) and all(one == mark for one in before)
         steps += [_Step(path, name, form, mark, order, report) for order in form.passes]
     if not steps:
-        found = f" in {root}" if root.is_dir() else f": {root}"
+        found = f" in {source}" if Path(source).is_dir() else f": {source}"
         raise UnknownFormat(f"no file of a known format{found}; a CSV or JSONL file of your own needs --mapping")
     steps.sort(key=lambda step: (step.order, step.name))
     return steps, unknown
 
 
-def _files(root: Path) -> Sequence[Path]:
-    if root.is_file():
-        return [root]
-    return [
-        path
-        for path in sorted(root.rglob("*"))
-        if path.is_file() and not path.name.startswith(".") and path.suffix.lower() not in _NO_DATA
-    ]
+def _demo_files(catalogue: Catalogue) -> Iterator[tuple[str, Path]]:
+    """What domains bring to begin with."""
+    for domain in catalogue.domains.values():
+        if domain.folder.has(DEMO):
+            yield f"demo/{domain.name}.jsonl", Path(str(domain.folder.place / DEMO))
+
+
+def _named_files(root: Path) -> Iterator[tuple[str, Path]]:
+    """Files of a folder, by their place in it, without notes beside data."""
+    for path in [root] if root.is_file() else sorted(root.rglob("*")):
+        if path == root or (
+            path.is_file() and not path.name.startswith(".") and path.suffix.lower() not in _NO_DATA
+        ):
+            yield path.relative_to(root.parent).as_posix(), path
 
 
 def _run(steps: list[_Step], connection: Connection, task: _Load) -> None:
