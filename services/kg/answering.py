@@ -15,7 +15,7 @@ from services.kg.errors import ParseError
 from services.kg.execute import ASKER, Executor
 from services.kg.generate.base import Writer, Written
 from services.kg.generate.spans import Spotter, spots_in
-from services.kg.live_execute import LiveExecutor
+from services.kg.live import LiveExecutor
 from services.kg.outcome import Outcome
 from services.kg.verbalize import verbalize
 from services.kit.budget import Budget

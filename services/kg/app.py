@@ -23,7 +23,7 @@ from services.kg.generate import build_writers
 from services.kg.generate.rules.lexicon import lexicons
 from services.kg.generate.spans import Spotter
 from services.kg.language.catalogue import Catalogue, Function
-from services.kg.live_execute import LiveExecutor
+from services.kg.live import LiveExecutor
 from services.kg.settings import KgSettings
 from services.kg.store.demo import ensure_demo
 from services.kg.store.engine import deadline, open_store
