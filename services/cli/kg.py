@@ -32,7 +32,8 @@ app = typer.Typer(
 app.add_typer(own)
 
 Domain = Annotated[
-    str, typer.Option(help="movie, finance, music, sports, open or one of yours; by the question's names where left out.")
+    str,
+    typer.Option(help="movie, finance, music, sports, open or one of yours; by the question's names where left out."),
 ]
 QueryTime = Annotated[str, typer.Option(help="When it is asked: `02/28/2024, 10:04:54 PT` or ISO 8601.")]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON and nothing else.")]

@@ -116,7 +116,7 @@ def draft(name: str, paths: Sequence[Path], to: Path) -> list[Path]:
     texts = {
         "domain.yaml": _render("domain.yaml", name=name, tables=tables, views=views),
         "tables.yaml": _render("tables.yaml", tables=tables),
-        "words.yaml": _render("words.yaml", tables=tables, views=views),
+        "words.yaml": _render("words.yaml", tables=tables, keyed=_keyed(tables)),
         **{f"sources/{table.name}.yaml": _render("source.yaml", name=name, table=table) for table in tables},
         "examples.jsonl": "".join(f"{json.dumps(one, ensure_ascii=False)}\n" for one in _examples(views)),
     }
@@ -182,6 +182,19 @@ def _count(table: CsvTable, join: Join) -> Key:
     # Names of the files' own, made of letters, digits and _.
     count = f"(SELECT count(*) FROM {_QUOTE(table.name)} AS o WHERE {where})"  # noqa: S608
     return Key(f"{child}_count", count, "integer", label=f"number of {plural(child)}")
+
+
+def _keyed(tables: Sequence[CsvTable]) -> list[Column]:
+    """One column a key, the most telling where several tables have it; names and joins speak for themselves."""
+    found: dict[str, Column] = {}
+    for table in tables:
+        for column in table.columns:
+            named = column is table.label or (table.names_things and column.name in table.key)
+            if named or table.join_of(column) is not None:
+                continue
+            if column.key not in found or column.sorts:
+                found[column.key] = column
+    return list(found.values())
 
 
 def _ordered(table: CsvTable) -> list[Column]:

@@ -9,7 +9,6 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from services.kg.generate.rules.lexicon import Lexicon
-from services.kg.generate.rules.phrases import vocabulary
 from services.kg.generate.rules.question import Question, quote
 from services.kg.generate.rules.roles import BESIDE, NEAR, Mention, Roles, Superlative, written
 from services.kg.generate.rules.tokens import Range, Tokens
@@ -41,8 +40,7 @@ def general(lexicon: Lexicon, question: Question, values: Values | None = None) 
     """
     domain = lexicon.catalogue.domains.get(lexicon.domain)
     functions = [one for one in domain.functions if not one.hidden] if domain else []
-    fillers = frozenset(english().fillers.split()) | vocabulary(lexicon.words.fillers)
-    tokens = Tokens(question, fillers)
+    tokens = Tokens(question, lexicon.fillers)
     found: list[Reading] = []
     for function in functions:
         found += _Reader(lexicon, Roles(lexicon, function, tokens.copy(), values)).readings()
@@ -181,7 +179,7 @@ class _Reader:
         computed = self._computation()
         counting = tokens.find(english().count)
         shown, counted = self._shown(counting)
-        aggregate = self._aggregate(shown) if not own and superlative is None else ""
+        aggregate = self._aggregate(shown) if superlative is None else ""
         nouns = roles.take_nouns()
         roles.take_apposed(names)
         roles.take(*tokens.find(english().every), *tokens.find(english().together))
@@ -194,6 +192,9 @@ class _Reader:
         keys = list(dict.fromkeys(mention.key for mention in shown))
         if thresholds and own:
             self.cost += HOP
+        if not own and not nouns and not self._is_second():
+            # Rows that nothing names are not what the question wants: a country's area is not that of its cities.
+            return
         if several:
             yield from self._compared(names, measures[:1] or keys[:1], computed)
         elif names or roles.function.whole or conditions:
@@ -202,7 +203,7 @@ class _Reader:
                 conditions,
                 superlative,
                 keys,
-                aggregate="LEN" if counted else aggregate,
+                aggregate="LEN" if counted else aggregate if not own else "",
                 rows=bool(nouns) and (head is None or head in nouns or not keys),
                 many=bool(conditions) or superlative is not None or not own,
             )

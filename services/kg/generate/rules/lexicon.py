@@ -3,12 +3,12 @@
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from functools import cache
+from functools import cache, cached_property
 
 from services.kg.definition.folder import BrokenDomain
-from services.kg.generate.rules.phrases import degrees
+from services.kg.generate.rules.phrases import degrees, vocabulary
 from services.kg.generate.rules.question import Question
-from services.kg.generate.rules.words import KeyWords, Words
+from services.kg.generate.rules.words import KeyWords, Words, english
 from services.kg.language.catalogue import Catalogue, Domain, Function
 
 FILE = "words.yaml"
@@ -65,6 +65,14 @@ class Lexicon:
         """What things of a kind are called."""
         own = self.words.kinds.get(kind)
         return (kind.replace("_", " "), *(own.words if own else ()))
+
+    @cached_property
+    def fillers(self) -> frozenset[str]:
+        """Words that ask nothing; those that compare, order and add up do, wherever nothing reads them."""
+        words = english()
+        telling = (*words.greatest, *words.least, *words.greater, *words.lesser, *words.first, *words.last)
+        telling += (*words.total, *words.average, *words.over, *words.under)
+        return (frozenset(words.fillers.split()) - frozenset(telling)) | vocabulary(self.words.fillers)
 
     def asks(self, question: Question, function: str, name: str) -> bool:
         """Whether the question's words ask for a key."""
