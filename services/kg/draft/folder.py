@@ -35,11 +35,12 @@ class Key:
     kind: str = ""
     id: str = ""
     spell: str = ""
+    alias: str = ""
 
     @property
     def described(self) -> str:
         """What domain.yaml says of it, as a flow mapping."""
-        fields = {
+        fields: dict[str, str] = {
             "type": self.type if self.type != "text" else "",
             "unit": self.unit,
             "label": self.label,
@@ -47,7 +48,10 @@ class Key:
             "id": self.id,
             "spell": self.spell,
         }
-        return f"{{{', '.join(f'{name}: {scalar(value)}' for name, value in fields.items() if value)}}}"
+        parts = [f"{name}: {scalar(value)}" for name, value in fields.items() if value]
+        if self.alias:
+            parts.append(f"aliases: [{scalar(self.alias)}]")
+        return f"{{{', '.join(parts)}}}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -212,6 +216,8 @@ def _key(table: CsvTable, column: Column) -> Key:
         kind=table.name if named else "",
         id=f"_{table.name}" if named else "",
         spell="plain" if column.year else "",
+        # People say the currency where a column has its name.
+        alias=column.key.removesuffix("_name") if column.key.endswith("_name") and not named else "",
     )
 
 

@@ -111,7 +111,8 @@ def read_tables(paths: Sequence[Path]) -> list[CsvTable]:
         tables[table.name] = table
     for table in tables.values():
         table.joins = _joins(table, tables)
-    return list(tables.values())
+    # What others refer to comes first, and last what only links them.
+    return sorted(tables.values(), key=lambda one: (not one.names_things, len(one.joins)))
 
 
 def _read(path: Path) -> CsvTable:

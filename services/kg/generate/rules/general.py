@@ -7,15 +7,17 @@ Where several understand it, the plainest is taken.
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import pairwise
 
 from services.kg.generate.rules.lexicon import Lexicon
 from services.kg.generate.rules.question import Question, quote
-from services.kg.generate.rules.roles import BESIDE, NEAR, Mention, Roles, Superlative, written
+from services.kg.generate.rules.roles import BESIDE, NEAR, Mention, Roles, Superlative, subject_of, written
 from services.kg.generate.rules.tokens import Range, Tokens
 from services.kg.generate.rules.values import Values
 from services.kg.generate.rules.words import english
 from services.kg.language.catalogue import Function
 
+_JOINTS = frozenset(("and", ",", "or", "&", "as", "plus", "/"))
 # Names that one question compares.
 MOST_NAMES = 4
 # What a reading costs beside one that says all by one call.
@@ -186,7 +188,7 @@ class _Reader:
         if several and any(not mention.counted for mention in shown):
             roles.take(*tokens.find((*english().greater, *english().lesser)))
         conditions += self._literals(shown)
-        if tokens.unread() or (computed and not several):
+        if tokens.unread() or (computed and not several) or not self._listed(shown):
             return
         conditions += [written(one, roles.function.key(one.key)) for one in thresholds]
         keys = list(dict.fromkeys(mention.key for mention in shown))
@@ -225,13 +227,13 @@ class _Reader:
         return {**names, **self.bound}
 
     def _is_second(self) -> bool:
-        """Whether an earlier function of the domain has the same rows by themselves: neighbours are countries too."""
+        """Whether another function has the same rows by themselves: neighbours are countries too."""
+        function = self.roles.function
         kind = self.roles.subject.entity
-        functions = self.lexicon.catalogue.domains[self.lexicon.domain].functions
-        earlier = functions[: functions.index(self.roles.function)]
-        return bool(kind) and any(
-            Roles(self.lexicon, one, self.roles.tokens).subject.entity == kind for one in earlier if not one.hidden
-        )
+        functions = [one for one in self.lexicon.catalogue.domains[self.lexicon.domain].functions if not one.hidden]
+        same = [one for one in functions if kind and subject_of(one).entity == kind]
+        own = [one for one in same if one.pair is None]
+        return bool(kind) and function is not (own or same)[0]
 
     def _shown(self, counting: Sequence[Range]) -> tuple[list[Mention], bool]:
         """The keys that are asked for, and whether rows are counted."""
@@ -255,6 +257,13 @@ class _Reader:
                 counted = True
                 roles.take(one)
         return shown, counted
+
+    def _listed(self, shown: Sequence[Mention]) -> bool:
+        """Whether several keys stand beside each other; the population of the capital is neither of the two."""
+        return all(
+            one.key == other.key or any(word in _JOINTS for word in self.roles.tokens.between(one.place, other.place))
+            for one, other in pairwise(shown)
+        )
 
     def _computation(self) -> str:
         for how, phrases in (("diff", english().difference), ("ratio", english().ratio)):
