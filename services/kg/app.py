@@ -4,7 +4,7 @@ import asyncio
 import time
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
-from typing import Annotated, Any, TypedDict, cast
+from typing import Annotated, TypedDict
 
 import httpx
 from fastapi import APIRouter, Depends, FastAPI, Request
@@ -148,7 +148,7 @@ async def get_catalogue() -> KgCatalogue:
 def _function(function: Function) -> KgFunction:
     return KgFunction(
         name=function.name,
-        domain=cast(Any, function.domain),
+        domain=function.domain,
         summary=function.summary,
         parameters=tuple(p.name if p.required else f"{p.name}?" for p in function.parameters),
         keys=tuple(KgKey(name=key.name, kind=key.kind, aliases=key.aliases) for key in function.keys),

@@ -41,5 +41,5 @@ def build_writers(
     return {
         "program": ProgramWriter(llm, catalogue, library, k=examples, adapter=adapter, spotter=spotter),
         "function-calling": FunctionCallingWriter(llm, catalogue, library, k=examples, spotter=spotter),
-        "rules": RuleWriter(catalogue, spotter, Values(names.engine)),
+        "rules": RuleWriter(catalogue, spotter, Values(names.engine), names),
     }

@@ -10,8 +10,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
+from services.kg.entities import NameIndex
 from services.kg.generate.base import Written, as_data
-from services.kg.generate.rules.derived import derive
+from services.kg.generate.rules.general import general
+from services.kg.generate.rules.guessing import with_guesses, with_other_kinds
 from services.kg.generate.rules.lexicon import lexicons
 from services.kg.generate.rules.question import Question
 from services.kg.generate.rules.readings import read
@@ -30,11 +32,13 @@ class RuleWriter:
         catalogue: what may be called.
         spotter: finds the names; without one they are guessed from where the question's own words end.
         values: knows the values of keys in the store, which are words of questions too.
+        names: finds names that are misspelt or said in part, in a domain that is read by its catalogue.
     """
 
     catalogue: Catalogue
     spotter: Spotter | None = None
     values: Values | None = None
+    names: NameIndex | None = None
     name: str = "rules"
 
     async def write(
@@ -54,7 +58,10 @@ class RuleWriter:
             return "none"
         statements = read(lexicon, question)
         if not statements and not lexicon.words.guided:
-            statements = derive(lexicon, question, self.values)
+            guessed = with_guesses(lexicon, question, self.names, self.values)
+            statements = general(lexicon, guessed, self.values)
+            if not statements:
+                statements = general(lexicon, with_other_kinds(lexicon, guessed, self.names), self.values)
         return "\n".join(dict.fromkeys(statements)) or "none"
 
 

@@ -51,6 +51,16 @@ class Lexicon:
             self._phrases[place] = tuple(dict.fromkeys(found))
         return self._phrases[place]
 
+    def adjectives(self, function: str, name: str) -> tuple[str, ...]:
+        """Comparatives and superlatives of a key's adjectives."""
+        own = self.key(function, name)
+        return tuple(form for one in (*own.more, *own.less) for form in (*degrees(one), f"{one}most"))
+
+    def nouns(self, kind: str) -> tuple[str, ...]:
+        """What things of a kind are called."""
+        own = self.words.kinds.get(kind)
+        return (kind.replace("_", " "), *(own.words if own else ()))
+
     def asks(self, question: Question, function: str, name: str) -> bool:
         """Whether the question's words ask for a key."""
         return question.says(self.phrases(function, name)) and not question.says(self.key(function, name).unless)

@@ -355,6 +355,8 @@ class English(Part):
     least: Phrases
     greater: Phrases
     lesser: Phrases
+    difference: Phrases
+    ratio: Phrases
     after: Phrases
     before: Phrases
     between: Phrases
