@@ -14,7 +14,7 @@ from services.kg.language.catalogue import Catalogue, Domain, Function
 FILE = "words.yaml"
 
 
-@dataclass
+@dataclass(eq=False)
 class Lexicon:
     """What asks for the keys of a domain's functions.
 
