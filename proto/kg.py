@@ -82,6 +82,17 @@ class KgStatement(Contract):
     expected: tuple[str, ...] = Field((), description="What would have been right, best first.")
 
 
+KgRule = Literal["comparison", "yes or no", "difference", "age", "count", "aggregate", "list"]
+
+
+class KgSettled(Contract):
+    """An answer that follows from typed facts by a rule, without a model."""
+
+    answer: str = Field(min_length=1, description="As CRAG scores it, on one line.")
+    rule: KgRule = Field(description="The rule.")
+    inputs: tuple[str, ...] = Field((), description="The values that it follows from, in words.")
+
+
 class KgResponse(Contract):
     status: KgStatus = Field(description="The best status of the statements.")
     program: str = Field("", description="The program that was run.")
@@ -89,6 +100,7 @@ class KgResponse(Contract):
     mode: KgMode = Field("auto", description="Who wrote it; `auto` when it came with the request.")
     statements: tuple[KgStatement, ...] = Field((), max_length=MAX_STATEMENTS, description="In program order.")
     text: str = Field("", description="All facts in words, ready for a prompt.")
+    settled: KgSettled | None = Field(None, description="What the facts settle by themselves, where a rule is certain.")
     degraded: tuple[Degradation, ...] = Field((), description="What was missing; empty when all went well.")
     repaired: bool = Field(False, description="Whether a second program replaced the first.")
     llm_calls: Count = Field(0, description="Requests to the generator.")

@@ -14,9 +14,11 @@ from proto.kg import KgEntity, KgExecuteRequest, KgMode, KgRequest, KgResponse, 
 from services.kg.errors import ParseError
 from services.kg.execute import ASKER, Executor
 from services.kg.generate.base import Writer, Written
+from services.kg.generate.rules.lexicon import lexicons
 from services.kg.generate.spans import Spotter, spots_in
 from services.kg.live import LiveExecutor
 from services.kg.outcome import Outcome
+from services.kg.settle import settle
 from services.kg.verbalize import verbalize
 from services.kit.budget import Budget
 from services.kit.errors import ServiceFailure
@@ -125,7 +127,7 @@ class Answering:
             # Rules cost milliseconds and are right more often than small models; a model fails elsewhere than they do.
             attempt = await self._program("rules", request, now, writing, execute_cap_s)
         if request.mode != "auto":
-            return self._response(attempt, request.domain, now, request.max_tokens)
+            return self._response(attempt, request, now)
         degraded: list[Degradation] = []
         if RANK[attempt.status] > RANK["no_event"]:
             try:
@@ -134,7 +136,7 @@ class Answering:
             except (ServiceFailure, TimeoutError) as error:
                 reason = error.reason if isinstance(error, ServiceFailure) else "timeout"
                 degraded.append(Degradation(stage="generator", reason=reason, detail="rules alone wrote the program"))
-        return self._response(attempt, request.domain, now, request.max_tokens, degraded)
+        return self._response(attempt, request, now, degraded)
 
     async def _place(
         self, request: KgRequest, now: datetime, budget: Budget, execute_cap_s: float
@@ -196,7 +198,7 @@ class Answering:
         now = request.query_time or datetime.now(tz=ASKER)
         written = Written(request.program, "auto", 0, 0, ())
         attempt = await self._run(written, request.domain, now, budget.allow(execute_cap_s))
-        return self._response(attempt, request.domain, now, request.max_tokens)
+        return self._response(attempt, request, now)
 
     async def _attempt(
         self, mode: str, request: KgRequest, now: datetime, budget: Budget, execute_cap_s: float, feedback: str = ""
@@ -244,13 +246,14 @@ class Answering:
     def _response(
         self,
         attempt: Attempt,
-        domain: str,
+        request: KgRequest | KgExecuteRequest,
         now: datetime,
-        max_tokens: int,
         degraded: Sequence[Degradation] = (),
     ) -> KgResponse:
-        domains = self._executor.catalogue.domains
-        texts = verbalize(attempt.outcomes, domains, now.astimezone(ASKER).date(), max_tokens=max_tokens)
+        catalogue = self._executor.catalogue
+        today = now.astimezone(ASKER).date()
+        texts = verbalize(attempt.outcomes, catalogue.domains, today, max_tokens=request.max_tokens)
+        question = request.query if isinstance(request, KgRequest) else ""
         written = attempt.written
         return KgResponse(
             status=attempt.status,
@@ -259,12 +262,13 @@ class Answering:
             mode=_mode(written.mode),
             statements=tuple(_statement(one, text) for one, text in zip(attempt.outcomes, texts, strict=True)),
             text="\n".join(text for text in texts if text),
+            settled=settle(question, attempt.outcomes, lexicons(catalogue)),
             degraded=tuple(degraded),
             repaired=attempt.calls > 1,
             llm_calls=attempt.calls,
             prompt_tokens=written.prompt_tokens,
             completion_tokens=written.completion_tokens,
-            as_of=self._as_of.get(domain, ""),
+            as_of=self._as_of.get(request.domain, ""),
             write=StageTiming(elapsed_ms=attempt.write_ms),
             execute=StageTiming(elapsed_ms=attempt.execute_ms),
             timing=StageTiming(elapsed_ms=attempt.write_ms + attempt.execute_ms, inference_ms=attempt.write_ms),

@@ -14,7 +14,7 @@ from services.kg.language.catalogue import Catalogue, Domain, Function
 FILE = "words.yaml"
 
 
-@dataclass
+@dataclass(eq=False)
 class Lexicon:
     """What asks for the keys of a domain's functions.
 
@@ -73,6 +73,16 @@ class Lexicon:
         telling = (*words.greatest, *words.least, *words.greater, *words.lesser, *words.first, *words.last)
         telling += (*words.total, *words.average, *words.over, *words.under)
         return (frozenset(words.fillers.split()) - frozenset(telling)) | vocabulary(self.words.fillers)
+
+    def adjectives(self, function: str, name: str) -> tuple[str, ...]:
+        """Comparatives and superlatives of a key's adjectives."""
+        own = self.key(function, name)
+        return tuple(form for one in (*own.more, *own.less) for form in (*degrees(one), f"{one}most"))
+
+    def nouns(self, kind: str) -> tuple[str, ...]:
+        """What things of a kind are called."""
+        own = self.words.kinds.get(kind)
+        return (kind.replace("_", " "), *(own.words if own else ()))
 
     def asks(self, question: Question, function: str, name: str) -> bool:
         """Whether the question's words ask for a key."""

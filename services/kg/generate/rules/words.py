@@ -165,7 +165,7 @@ class Reading(Part):
         together: phrases by which all names are meant in one call.
         compares: whether names must stand beside each other, or must not.
         needs: what the question must say: `years` or `no_years`, `dated` (a time) or `no_time` (none, or the next),
-            `window` (of several days), `number`, `show`, `value`, `hop`, or a key of `where` by the words of its values.
+            `window` (of several days), `number`, `show`, `value`, `hop`, or a key by the words of its values.
         years: the key that years narrow; or `argument` where they are the function's own.
         time: whether the function's time is taken from the question.
         no_time: time words that mean no time here.
@@ -257,16 +257,40 @@ class Hop(Part):
     count: Phrases = ()
 
 
+class Total(Part):
+    """A total that a function's rows are summed up to, as wins of games.
+
+    Args:
+        where: conditions of the rows that it counts, key -> value.
+        summed: the key that it sums up, where it counts no rows.
+        words: what asks for it.
+        also: words that may stand in such a question and ask nothing.
+    """
+
+    where: Mapping[str, str] = {}
+    summed: str = ""
+    words: Phrases = ()
+    also: Phrases = ()
+
+
 class FunctionWords(Part):
     """What asks for a function, and words of its keys that hold there only.
 
     Args:
-        words: phrases that it needs, where its keys' words alone would say too little.
+        words: what asks for the number of its rows.
+        also: words that may stand in such a question and ask nothing.
         keys: as those of the domain; what is given here replaces it.
+        counted: totals by the name of their column.
+        sides: key -> value -> how the column begins that counts such rows only.
+        once: keys of which a row is counted once.
     """
 
     words: Phrases = ()
+    also: Phrases = ()
     keys: Mapping[str, KeyWords] = {}
+    counted: Mapping[str, Total] = {}
+    sides: Mapping[str, Mapping[str, str]] = {}
+    once: Names = ()
 
 
 class Editions(Part):
