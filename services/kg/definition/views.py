@@ -131,7 +131,8 @@ def select_of(query: exp.Query, sources: Sources, flags: Sequence[str] = ()) -> 
         qualified = qualify(query.copy(), schema=sources.schema, dialect="sqlite")
         typed = annotate_types(qualified, schema=sources.schema, dialect="sqlite")
     except OptimizeError as error:
-        raise BrokenSQL(str(error).splitlines()[0]) from None
+        reason, _, place = str(error).splitlines()[0].partition(" Line: ")
+        raise BrokenSQL(reason, int(place.partition(",")[0] or 1) - 1) from None
     names = [one.alias_or_name for one in typed.selects]
     for one, name in zip(query.selects, names, strict=False):
         if not name or name.startswith("_col_"):
