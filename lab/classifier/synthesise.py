@@ -2,9 +2,10 @@
 
     python -m lab.classifier.synthesise [--check]
 
-`label.txt` of each domain's folder and `data/*.txt` hold sections `== name | domain | dynamism | question type | times`, then a template a line: `{company}` is
-drawn from `data/entities.txt` (`{company2}` is another one), `[a|b]` is one of the alternatives. A section is a group:
-its questions are paraphrases of each other, so training and validation never share one.
+`label.txt` of each domain's folder and `data/*.txt` hold sections `== name | domain | dynamism | question type |
+times`, then a template a line: `{company}` is drawn from `data/entities.txt` (`{company2}` is another one), `[a|b]` is
+one of the alternatives. A section is a group: its questions are paraphrases of each other, so training and validation
+never share one.
 """
 
 import argparse
@@ -61,7 +62,7 @@ def read_entities(path: Path = ENTITIES) -> dict[str, tuple[str, ...]]:
 
 
 def _files(folder: Path) -> list[tuple[str, Path]]:
-    """Names and files of the templates, in order of their names; the bundled ones are partly in the domains' folders."""
+    """Names and files of the templates, in the order of their names."""
     found = [(path.stem, path) for path in folder.glob("*.txt") if path.name != ENTITIES.name]
     if folder == DATA:
         found += [(path.parent.name, path) for path in DOMAINS.glob("*/label.txt")]
