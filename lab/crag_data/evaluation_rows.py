@@ -150,7 +150,10 @@ def _match(entity: str, attrs: Attrs) -> list[Row]:
 def _period(
     kind: str, entity: str, attrs: Attrs, is_nba: Callable[[str], bool], games: dict[tuple[str, str], Row]
 ) -> Iterator[Row]:
-    """Totals of a team over a day, a month or a year; of "last week" nobody knows which. A day's one game is that game."""
+    """Totals of a team over a day, a month or a year; a day's one game is that game too.
+
+    Of "last week" nobody knows which it was.
+    """
     period = str(attrs.get("when" if kind == "no_match" else "period") or "")
     if not _PERIOD.fullmatch(period):
         return

@@ -47,11 +47,14 @@ def load(
     ],
     database: Database = "",
     mapping: Annotated[
-        Path | None, typer.Option(help="YAML that says which columns of a CSV or JSONL file of your own go where.")
+        Path | None, typer.Option(help="YAML that says which fields of a CSV or JSONL file of your own go where.")
     ] = None,
-    domain: Annotated[str, typer.Option(help="Take only this domain: one of the five, or one of yours.")] = "",
+    domain: Annotated[str, typer.Option(help="Take only this domain.")] = "",
+    aside: Annotated[
+        Path | None, typer.Option(help="A file for the records that cannot be used, each with the reason.")
+    ] = None,
 ) -> None:
-    """Load row files, public tables, the CRAG mock API's own files, or mapped files into the graph, all or nothing.
+    """Load row files, CSV named like tables, and sources that mappings describe into the graph, all or nothing.
 
     What was loaded before and has not changed is skipped; a running service keeps reading the old graph until then.
     """
@@ -66,7 +69,7 @@ def load(
     from services.kg.load import load as load_graph
     from services.kg.store.engine import open_store
 
-    settings = _configured()
+    settings = _settings()
     try:
         catalogue = read_catalogue(CATALOGUE, settings.kg_domains)
         if domain and domain not in catalogue.domains:
@@ -84,6 +87,7 @@ def load(
                 mapping=mapping,
                 domain=domain or None,
                 catalogue=catalogue,
+                aside=aside,
                 progress=tell,
             )
     except (BadMapping, BrokenDomain, UnknownFormat) as error:
@@ -164,7 +168,7 @@ def _client() -> graph.KgClient:
         fail(f"settings: {error.errors()[0]['msg']}", USAGE)
 
 
-def _configured() -> "KgSettings":
+def _settings() -> "KgSettings":
     from services.kg.settings import KgSettings
 
     try:

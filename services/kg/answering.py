@@ -258,7 +258,7 @@ class Answering:
         return KgResponse(
             status=attempt.status,
             program=written.program,
-            domain=domain,
+            domain=request.domain,
             mode=_mode(written.mode),
             statements=tuple(_statement(one, text) for one, text in zip(attempt.outcomes, texts, strict=True)),
             text="\n".join(text for text in texts if text),

@@ -27,7 +27,8 @@ from services.kg.entities import NameIndex
 from services.kg.live.api import LiveReport, MockApi, calls_of
 from services.kg.load.errors import BadRow
 from services.kg.load.graph import Graph
-from services.kg.load.mapper import Action, Writer
+from services.kg.load.mapper import Action
+from services.kg.load.reading import Writer
 from services.kg.load.registry import Registry
 from services.kg.load.run import finish
 from services.kg.load.schema import sources_of

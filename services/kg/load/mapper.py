@@ -1,57 +1,41 @@
 """A mapping at work: records become rows, each value read as its column is declared."""
 
-import re
-from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
-from sqlalchemy import Boolean, Column, Float, Integer, Table, select
+from sqlalchemy import Column, Table
 
 from services.kg.load.errors import BadRow
-from services.kg.load.graph import Graph, Row
-from services.kg.load.identity import slug
+from services.kg.load.graph import Row
 from services.kg.load.mapping import Constant, Entity, From, Occurrence, Part, Rule, Slug, Text, Value
-from services.kg.load.registry import KindTable, Mention, Registry
+from services.kg.load.reading import (
+    Read,
+    Record,
+    Scope,
+    Writer,
+    as_moment,
+    converter,
+    elements,
+    field_of,
+    field_of_record,
+    holds,
+    is_there,
+    occurrence_of,
+    place_of,
+    slug_of,
+    text_of,
+)
+from services.kg.load.registry import KindTable, Mention
 from services.kg.load.transforms import Transform
-from services.kg.load.values import day, moment, number, text, truth, whole
+from services.kg.load.values import text, whole
 
-Record = Mapping[str, Any]
-Read = Callable[["Scope"], Any]
-
-
-@dataclass(slots=True)
-class Writer:
-    """Where rows go: the tables, and who is who in them."""
-
-    graph: Graph
-    registry: Registry
-    # How often records of these values came in the file.
-    occurrences: Counter[tuple[str, ...]] = field(default_factory=Counter)
-
+# What `values` calls a value when it is told no better.
+_CONVERTED = frozenset({"value", "date", "at"})
 
 # What a function of a domain makes of a record's columns.
 Put = Callable[[Writer, Row], None]
-
-
-class Scope:
-    """One record while its rows are made: the element of a list that is on, and variables, computed once."""
-
-    __slots__ = ("cache", "element", "lets", "place", "record", "writer")
-
-    def __init__(self, writer: Writer, record: Record, lets: Mapping[str, Read]) -> None:
-        self.writer = writer
-        self.record = record
-        self.lets = lets
-        self.element: Any = None
-        self.place = 0
-        self.cache: dict[str, Any] = {}
-
-    def variable(self, name: str) -> Any:
-        if name not in self.cache:
-            self.cache[name] = self.lets[name](self)
-        return self.cache[name]
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,7 +113,7 @@ class Compiler:
             Misplaced: it names a table, column, kind, transform, function or variable that is not there.
         """
         when = {name: value if isinstance(value, tuple) else (value,) for name, value in rule.when.items()}
-        deciding = [(name, _field_of_record(name)) for name in when]
+        deciding = [(name, field_of_record(name)) for name in when]
         lets: dict[str, Read] = {}
         for name, value in rule.let.items():
             with _within_rule("let", name):
@@ -147,11 +131,11 @@ class Compiler:
                 constant = value.value
                 return lambda scope: constant
             case Slug():
-                return _slug(value, [self._known(_field(name), name, rule) for name in value.slug])
+                return slug_of(value, [self._known(field_of(name), name, rule) for name in value.slug])
             case Text():
-                return _text(value, [self._known(_field(name), name, rule) for name in value.fields])
+                return text_of(value, [self._known(field_of(name), name, rule) for name in value.fields])
             case Occurrence():
-                return _occurrence([self._known(_field(name), name, rule) for name in value.occurrence])
+                return occurrence_of([self._known(field_of(name), name, rule) for name in value.occurrence])
             case Entity():
                 return self._entity(value, rule)
             case From():
@@ -164,7 +148,7 @@ class Compiler:
         return read
 
     def _from(self, value: From, rule: Rule) -> Read:
-        reads = [self._known(_field(name), name, rule) for name in value.fields]
+        reads = [self._known(field_of(name), name, rule) for name in value.fields]
         transforms: list[Transform] = []
         for name in value.transforms:
             if name not in self.transforms:
@@ -176,7 +160,7 @@ class Compiler:
             return reads[0]
 
         def read(scope: Scope) -> Any:
-            if condition is not None and not _there(condition(scope)):
+            if condition is not None and not is_there(condition(scope)):
                 return None
             result = next((one for one in (read(scope) for read in reads) if one is not None), None)
             for transform in transforms:
@@ -206,7 +190,7 @@ class Compiler:
         def read(scope: Scope) -> str | None:
             plain = name(scope)
             if plain is None:
-                raise BadRow(_place_of(value.name), "is missing")
+                raise BadRow(place_of(value.name), "is missing")
             mention = Mention(
                 kind.name,
                 plain,
@@ -221,7 +205,7 @@ class Compiler:
             try:
                 return registry.find(mention) if find else registry.make(mention)
             except BadRow as error:
-                raise BadRow(_place_of(value.name), error.reason) from None
+                raise BadRow(place_of(value.name), error.reason) from None
 
         return read
 
@@ -233,7 +217,7 @@ class Compiler:
     def _typed(self, column: Column[Any], value: Value, rule: Rule) -> Read:
         """The value in the column's type."""
         convert = converter(column)
-        read, place = self.value(value, rule), _place_of(value) or column.name
+        read, place = self.value(value, rule), place_of(value) or column.name
 
         def typed(scope: Scope) -> Any:
             try:
@@ -249,25 +233,25 @@ class Compiler:
         exception = self.value(part.exception, rule) if part.exception else None
         as_of = self.value(part.as_of, rule) if part.as_of else None
         each = self.value(part.each, rule) if part.each else None
-        place = _place_of(part.each) if part.each else ""
-        state = _place_of(part.as_of) if part.as_of else ""
+        place = place_of(part.each) if part.each else ""
+        state = place_of(part.as_of) if part.as_of else ""
         split = self._split(part, rule)
 
         def one(scope: Scope) -> None:
-            if condition is not None and not _there(condition(scope)):
+            if condition is not None and not is_there(condition(scope)):
                 return
-            if exception is not None and _there(exception(scope)):
+            if exception is not None and is_there(exception(scope)):
                 return
             put(scope)
             if as_of is not None:
-                scope.writer.graph.state(self.domain, _moment(as_of(scope), state))
+                scope.writer.graph.state(self.domain, as_moment(as_of(scope), state))
 
         if each is None and split is None:
             return one
 
         def many(scope: Scope) -> None:
-            elements = _elements(each(scope), place) if each else split(scope) if split else ()
-            for scope.place, scope.element in enumerate(elements):
+            found = elements(each(scope), place) if each else split(scope) if split else ()
+            for scope.place, scope.element in enumerate(found):
                 one(scope)
             scope.element = None
 
@@ -297,7 +281,7 @@ class Compiler:
         missing = [name for name in required if name not in columns]
         if missing:
             raise Misplaced(f"table {table.name} needs {', '.join(missing)}")
-        places = {name: _place_of(part.columns[name]) or name for name in required if name in part.columns}
+        places = {name: place_of(part.columns[name]) or name for name in required if name in part.columns}
         absent = [(self._absent(name), names) for name, names in part.absent.items()]
         name, fill = table.name, part.fill
 
@@ -306,7 +290,7 @@ class Compiler:
             for column in required:
                 if row[column] is None:
                     raise BadRow(places.get(column, column), "is missing")
-            if not any(_holds(scope.writer.graph, other, {key: row[key] for key in keys}) for other, keys in absent):
+            if not any(holds(scope.writer.graph, other, {key: row[key] for key in keys}) for other, keys in absent):
                 scope.writer.graph.put(name, row, fill=fill)
 
         return put
@@ -331,150 +315,6 @@ class Compiler:
     def _record(self, part: Part, rule: Rule) -> Callable[[Scope], None]:
         if part.record not in self.records:
             raise Misplaced(f"domain {self.domain} has no record {part.record!r}: {', '.join(self.records)}")
-        function = self.records[part.record]
+        function = self.records[part.record or ""]
         columns = {name: self.value(value, rule) for name, value in part.columns.items()}
         return lambda scope: function(scope.writer, {name: read(scope) for name, read in columns.items()})
-
-
-# What `values` calls a value when it is told no better.
-_CONVERTED = frozenset({"value", "date", "at"})
-
-
-def converter(column: Column[Any]) -> Callable[[Any], Any]:
-    """How values of a column are read.
-
-    The words that mean nothing ("none", "n/a") are null where a column may be; a name may be "Null".
-    """
-    if column.info.get("type") == "date":
-        return day
-    if isinstance(column.type, Boolean):
-        required = not column.nullable
-        return lambda value: None if value is None or (value == "" and not required) else truth(value)
-    if isinstance(column.type, Integer):
-        return whole
-    if isinstance(column.type, Float):
-        return number
-    return text if column.nullable else _name
-
-
-def _name(value: object) -> str | None:
-    if value is None or isinstance(value, (dict, list)):
-        return None
-    return str(value).replace("\x00", "").strip()[:20_000] or None
-
-
-def _there(value: object) -> bool:
-    return value is not None and value not in ("", [], {}) and (not isinstance(value, str) or text(value) is not None)
-
-
-def _elements(value: object, place: str) -> Iterator[Any]:
-    """Elements of a list, or of an object as {"key", "value"}; none for null.
-
-    Raises:
-        BadRow: it is something else.
-    """
-    if isinstance(value, Mapping):
-        return iter([{"key": key, "value": one} for key, one in value.items()])
-    if value is not None and not isinstance(value, (list, tuple)):
-        raise BadRow(place, "is no list")
-    return iter(value or ())
-
-
-def _moment(value: object, place: str) -> str | None:
-    """A day or a moment, as a source states it, so that they compare."""
-    plain = text(value)
-    return moment(plain, place) if plain and ":" in plain else day(plain, place)
-
-
-def _place_of(value: Value) -> str:
-    """The field that a value is mainly read from, to name it in problems."""
-    match value:
-        case From() | Text():
-            return value.fields[0] if value.fields else ""
-        case Slug():
-            return value.slug[0]
-        case Entity():
-            return _place_of(value.name)
-    return ""
-
-
-def _field(name: str) -> Read:
-    """How a field is read: `a.b` of the record, `.b` of the element, `$b` of the variables; null where it is not."""
-    if name == "$place":
-        return lambda scope: scope.place
-    if name.startswith("$"):
-        variable = name[1:]
-        return lambda scope: scope.variable(variable)
-    if name == ".":
-        return lambda scope: scope.element
-    if name.startswith("."):
-        keys = name[1:].split(".")
-        if len(keys) == 1:
-            key = keys[0]
-            return lambda scope: scope.element.get(key) if isinstance(scope.element, dict) else None
-        return lambda scope: _within(scope.element, keys)
-    read = _field_of_record(name)
-    return lambda scope: read(scope.record)
-
-
-def _field_of_record(name: str) -> Callable[[Record], Any]:
-    keys = name.split(".")
-    if len(keys) == 1:
-        return lambda record: record.get(name)
-    if len(keys) == 2:
-        outer, inner = keys
-
-        def read(record: Record) -> Any:
-            value = record.get(outer)
-            return value.get(inner) if isinstance(value, dict) else _field_within(record, name, keys)
-
-        return read
-    return lambda record: _field_within(record, name, keys)
-
-
-def _field_within(record: Record, name: str, keys: Sequence[str]) -> Any:
-    return record[name] if name in record else _within(record, keys)
-
-
-def _within(value: Any, keys: Sequence[str]) -> Any:
-    for key in keys:
-        if isinstance(value, Mapping):
-            value = value.get(key)
-        elif isinstance(value, (list, tuple)) and key.isdecimal():
-            value = value[int(key)] if int(key) < len(value) else None
-        else:
-            return None
-    return value
-
-
-def _slug(value: Slug, reads: list[Read]) -> Read:
-    def read(scope: Scope) -> str | None:
-        parts = [text(one(scope)) for one in reads]
-        return value.prefix + slug("-".join(part for part in parts if part)) if parts[0] else None
-
-    return read
-
-
-def _text(value: Text, reads: list[Read]) -> Read:
-    pattern = re.compile(r"\{[^{}]+\}")
-
-    def read(scope: Scope) -> str | None:
-        pieces = [text(one(scope)) for one in reads]
-        return None if None in pieces else pattern.sub(lambda _: str(pieces.pop(0)), value.text)
-
-    return read
-
-
-def _occurrence(reads: list[Read]) -> Read:
-    def read(scope: Scope) -> int:
-        alike = tuple(str(one(scope)) for one in reads)
-        scope.writer.occurrences[alike] += 1
-        return scope.writer.occurrences[alike]
-
-    return read
-
-
-def _holds(graph: Graph, table: Table, row: Row) -> bool:
-    graph.flush()
-    statement = select(*table.primary_key.columns).where(*(table.c[name] == value for name, value in row.items()))
-    return graph.connection.execute(statement.limit(1)).first() is not None

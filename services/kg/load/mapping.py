@@ -127,7 +127,14 @@ class Entity(_Strict):
 def _form(value: Any) -> str:
     if isinstance(value, BaseModel):
         return type(value).__name__
-    forms = {"value": "Constant", "slug": "Slug", "text": "Text", "occurrence": "Occurrence", "entity": "Entity", "find": "Entity"}
+    forms = {
+        "value": "Constant",
+        "slug": "Slug",
+        "text": "Text",
+        "occurrence": "Occurrence",
+        "entity": "Entity",
+        "find": "Entity",
+    }
     return next((form for key, form in forms.items() if key in value), "From") if isinstance(value, dict) else "From"
 
 

@@ -3,14 +3,14 @@
 import csv
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from services.kg.load.errors import BadMapping, BadRow
 from services.kg.load.files import Line, header, lines, records, suffix
-from services.kg.load.mapper import Action, Record, Writer
+from services.kg.load.mapper import Action
+from services.kg.load.reading import Record, Writer
 from services.kg.load.rows import RowAction
 from services.kg.load.schema import Described
 
@@ -50,7 +50,11 @@ class Format:
             domain: only records of this one are taken.
         """
         writer.occurrences.clear()
-        filters = [one.through(writer, lambda: (row for _, row in read(path, _silent))) for one in self.described if one.through]
+        filters = [
+            one.through(writer, lambda: (row for _, row in read(path, _silent)))
+            for one in self.described
+            if one.through
+        ]
         first = order == self.passes[0]
         choose = self._chooser()
         for line, record in read(path, bad if first else _silent):
@@ -68,7 +72,6 @@ class Format:
                 done(action.domain_of(record), line.end)
             except BadRow as error:
                 bad(line.number, error, record)
-
 
     def _chooser(self) -> Callable[[Record], Action | RowAction | None]:
         """The first action that fits a record; remembered by the values that decide."""

@@ -14,7 +14,6 @@ A kind whose names are spelt by Python (`spellings`) is found by any of them.
 import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Any
 
 from pydantic import BaseModel, ConfigDict
 from sqlalchemy import select
@@ -134,19 +133,19 @@ class Registry:
             fill = mention.fill or title.islower()
             self.graph.put(kind.table, {kind.id: identifier, kind.title: title, **mention.columns}, fill=fill)
             return identifier
-        identifier, apart = mention.id or self.find(mention), mention.apart
-        if kind.spellings and identifier and not mention.id:
+        known, apart = mention.id or self.find(mention), mention.apart
+        if kind.spellings and known and not mention.id:
             # A short form of the name, which corrects nothing.
-            return identifier
-        if identifier is None:
+            return known
+        if known is None:
             apart = mention.apart or (str(mention.near) if mention.near else None)
-            identifier = self._new(kind, mention.name, apart)
+        identifier = known or self._new(kind, mention.name, apart)
         if mention.id and not title.islower():
             self._spellings[kind.table, identifier] = title
         doubtful = mention.fill or (title.islower() and self._spellings.get((kind.table, identifier), title) == title)
         stated = any(value is not None for value in mention.columns.values())
         fill = doubtful or (bool(kind.identity.columns) and not stated)
-        row = {kind.id: identifier, kind.title: self._spelling(kind, identifier, title)}
+        row: Row = {kind.id: identifier, kind.title: self._spelling(kind, identifier, title)}
         if kind.identity.apart:
             row[kind.identity.apart] = apart
         self.graph.put(kind.table, row | kind.identity.columns | mention.columns, fill=fill)

@@ -13,7 +13,7 @@ from typing import Any
 from sqlalchemy import Table
 
 from services.kg.load.errors import BadRow
-from services.kg.load.mapper import Record, Writer, converter
+from services.kg.load.reading import Record, Writer, converter
 
 # That of entities in most mappings.
 ORDER = 30

@@ -6,7 +6,7 @@ import json
 import os
 import shutil
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -21,8 +21,8 @@ from services.kg.language.catalogue import Catalogue
 from services.kg.load.errors import BadMapping, BadRow, LoadError, UnknownFormat
 from services.kg.load.files import check, digest
 from services.kg.load.graph import Graph
-from services.kg.load.mapper import Writer
 from services.kg.load.plan import Bad, Done, Format, format_of
+from services.kg.load.reading import Writer
 from services.kg.load.reconcile import merge
 from services.kg.load.registry import Registry
 from services.kg.load.rows import RowAction
@@ -259,9 +259,7 @@ def _demo_files(catalogue: Catalogue) -> Iterator[tuple[str, Path]]:
 def _named_files(root: Path) -> Iterator[tuple[str, Path]]:
     """Files of a folder, by their place in it, without notes beside data."""
     for path in [root] if root.is_file() else sorted(root.rglob("*")):
-        if path == root or (
-            path.is_file() and not path.name.startswith(".") and path.suffix.lower() not in _NO_DATA
-        ):
+        if path == root or (path.is_file() and not path.name.startswith(".") and path.suffix.lower() not in _NO_DATA):
             yield path.relative_to(root.parent).as_posix(), path
 
 
@@ -283,7 +281,8 @@ def _run(steps: list[_Step], connection: Connection, task: _Load) -> None:
         for name, moment in graph.as_of.items():
             as_of[step.name, name] = max(moment, as_of.get((step.name, name), ""))
     touched = {name for step in steps for name in step.report.rows}
-    finish(graph, task.sources, {name: max((at for (_, one), at in as_of.items() if one == name), default=None) for name in touched})
+    latest = {name: max((at for (_, one), at in as_of.items() if one == name), default=None) for name in touched}
+    finish(graph, task.sources, latest)
     _note(graph, steps, as_of)
     index_names(connection, task.catalogue, touched, task.tell)
 

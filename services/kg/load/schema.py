@@ -15,8 +15,9 @@ from services.kg.definition.folder import BrokenDomain, Content, Fault, Folder
 from services.kg.language.catalogue import Catalogue, Domain
 from services.kg.load.errors import BadMapping
 from services.kg.load.graph import Graph, Row
-from services.kg.load.mapper import Action, Compiler, Misplaced, Put, Writer
+from services.kg.load.mapper import Action, Compiler, Misplaced, Put
 from services.kg.load.mapping import Source
+from services.kg.load.reading import Writer
 from services.kg.load.registry import Identity, KindTable
 from services.kg.load.transforms import TRANSFORMS, Transform
 from services.kg.store.tables import stated_total

@@ -62,7 +62,8 @@ def _texts(value: object) -> list[str]:
 
 def _count(value: object) -> int | None:
     """How many different things a list has; null for none."""
-    return len({str(one) for one in value if one is not None}) or None if isinstance(value, (list, tuple, set)) else None
+    listed = value if isinstance(value, (list, tuple, set)) else ()
+    return len({str(one) for one in listed if one is not None}) or None
 
 
 def _joined(value: object) -> str | None:

@@ -1,4 +1,4 @@
-"""Facts of companies as sources write them, which data cannot say: numbers among texts, moments in seconds, officers."""
+"""Facts of companies as sources write them, which data cannot say: numbers in texts, moments in seconds, officers."""
 
 import re
 from collections.abc import Mapping

@@ -6,7 +6,8 @@ from services.kg.domains.movie.oscars import category_key
 from services.kg.load.credits import nominees
 from services.kg.load.graph import Graph, Row
 from services.kg.load.identity import slug
-from services.kg.load.mapper import Put, Writer
+from services.kg.load.mapper import Put
+from services.kg.load.reading import Writer
 from services.kg.load.registry import Mention
 from services.kg.load.values import needed, text, truth, whole
 

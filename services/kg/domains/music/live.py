@@ -97,9 +97,7 @@ async def _charted(live: Live, title: str, of_day: str) -> None:
     place = await live.call(call, date=of_day, attribute="rank", song_name=title)
     if text(place) is None:
         return
-    values = await all_of(
-        live.call(call, date=of_day, attribute=key, song_name=title) for key in _CHART_ATTRIBUTES
-    )
+    values = await all_of(live.call(call, date=of_day, attribute=key, song_name=title) for key in _CHART_ATTRIBUTES)
     rank = whole(place)
     charted = await live.call("music/get_billboard_rank_date", rank=rank, date=of_day)
     performer = charted[1][0] if isinstance(charted, list) and len(charted) == 2 and texts(charted[1]) else None

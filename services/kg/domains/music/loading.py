@@ -9,7 +9,8 @@ from services.kg.load.credits import IN_BRACKETS, credited, performers, workers
 from services.kg.load.errors import BadRow
 from services.kg.load.graph import Row
 from services.kg.load.identity import slug
-from services.kg.load.mapper import Put, Writer
+from services.kg.load.mapper import Put
+from services.kg.load.reading import Writer
 from services.kg.load.registry import Mention
 from services.kg.load.transforms import Transform
 from services.kg.load.values import needed, text, truth, whole

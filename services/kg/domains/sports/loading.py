@@ -18,10 +18,12 @@ _SIDES = (("home", "away"), ("away", "home"))
 
 def _soccer(value: object) -> list[dict[str, Any]]:
     """Rows of a table by column, each a team's side of a game, whose key is league, season and team."""
-    rows = COMMON["by_column"](value)
+    rows: list[dict[str, Any]] = COMMON["by_column"](value)
     for row in rows:
         try:
-            row["league"], row["season"], row["team"] = (str(part) for part in ast.literal_eval(row["key"][:_MAX_KEY])[:3])
+            row["league"], row["season"], row["team"] = (
+                str(part) for part in ast.literal_eval(row["key"][:_MAX_KEY])[:3]
+            )
         except (ValueError, SyntaxError, TypeError, MemoryError, RecursionError):
             raise BadRow("", f"{str(row['key'])[:40]!r} is no league, season and team") from None
         row["notes"] = _notes(row)

@@ -74,16 +74,6 @@ class Lexicon:
         telling += (*words.total, *words.average, *words.over, *words.under)
         return (frozenset(words.fillers.split()) - frozenset(telling)) | vocabulary(self.words.fillers)
 
-    def adjectives(self, function: str, name: str) -> tuple[str, ...]:
-        """Comparatives and superlatives of a key's adjectives."""
-        own = self.key(function, name)
-        return tuple(form for one in (*own.more, *own.less) for form in (*degrees(one), f"{one}most"))
-
-    def nouns(self, kind: str) -> tuple[str, ...]:
-        """What things of a kind are called."""
-        own = self.words.kinds.get(kind)
-        return (kind.replace("_", " "), *(own.words if own else ()))
-
     def asks(self, question: Question, function: str, name: str) -> bool:
         """Whether the question's words ask for a key."""
         return question.says(self.phrases(function, name)) and not question.says(self.key(function, name).unless)
