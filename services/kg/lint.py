@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from services.kg.definition.domain import read_catalogue, read_domain
+from services.kg.definition.domain import read_domain, with_domain
 from services.kg.definition.folder import BrokenDomain, Content, Fault
 from services.kg.domains import CATALOGUE
 from services.kg.errors import KgError
@@ -60,10 +60,8 @@ def _read(folder: Path) -> tuple[Catalogue, Domain]:
         BrokenDomain: it is none.
     """
     domain = read_domain(folder)
-    beside = folder.resolve().parent
-    alone = {one for one in beside.iterdir() if (one / DOMAIN).is_file()} == {folder.resolve()}
-    every = read_catalogue(CATALOGUE, beside) if alone else Catalogue((*CATALOGUE.domains.values(), domain))
-    return every, every.domains[domain.name]
+    every = with_domain(CATALOGUE, domain)
+    return every, domain
 
 
 def _examples(catalogue: Catalogue, domain: Domain) -> Iterator[Fault]:
@@ -104,7 +102,7 @@ def _keys(domain: Domain, lexicon: Lexicon, content: Content) -> Iterator[Fault]
         for key in function.keys:
             own = lexicon.key(function.name, key.name)
             path = ("functions", function.name, "keys", key.name)
-            spoken = own.words or own.more or own.less or own.values or key.aliases or key.label
+            spoken = own.words or own.more or own.less or own.values or key.aliases or key.label or key.entity
             if key != _subject(function) and not spoken:
                 yield content.fault(path, f'only "{key.words}" asks for it: {WORDS} may say what else people call it')
             for phrase in lexicon.plain(function.name, key.name):

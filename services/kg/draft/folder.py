@@ -10,6 +10,8 @@ from typing import Any
 from jinja2 import Environment
 from sqlalchemy.dialects import sqlite
 
+from services.kg.definition.domain import STORE
+from services.kg.domains import CATALOGUE
 from services.kg.draft.columns import MAX_NAME, Column, identifier
 from services.kg.draft.tables import CsvTable, Join, plural, read_tables
 
@@ -115,7 +117,7 @@ def draft(name: str, paths: Sequence[Path], to: Path) -> list[Path]:
     folder = to / name
     if folder.exists():
         raise DraftError(f"{folder} is there: remove it, or choose another name")
-    tables = read_tables(paths)
+    tables = read_tables(paths, name, {*STORE, *CATALOGUE.tables, *CATALOGUE.kinds})
     views = [_view(table, tables) for table in tables]
     texts = {
         "domain.yaml": _render("domain.yaml", name=name, tables=tables, views=views),
