@@ -107,5 +107,5 @@ def test_a_finding_fails_and_none_does_not(replies: Replies, monkeypatch: pytest
 
 
 def test_the_check_of_the_manifests_runs_the_scanner_and_does_not_pass_without_it() -> None:
-    recipe = (ROOT / "Makefile").read_text().partition("\nk8s-check:")[2].partition("\n\n")[0]
+    recipe = (ROOT / "deploy" / "checks.mk").read_text().partition("\nk8s-check:")[2].partition("\n\n")[0]
     assert "tests.deploy.audit policy --must-run" in recipe
