@@ -21,6 +21,7 @@ from proto.base import (
 from proto.classify import Classification
 from proto.collections import CollectionName
 from proto.kg import KgResponse
+from proto.options import Options
 from proto.read import MAX_SPAN_CHARS
 
 AnswerKind = Literal["answer", "unknown", "invalid_question"]
@@ -83,6 +84,7 @@ class AnswerRequest(Contract):
         description="Whether `adaptive` gives its answer however unlikely it is to be right, and makes every call that "
         "brings a signal: what a confidence is fitted on.",
     )
+    options: Options = Field(default_factory=Options, description="Knobs of the strategy; see `Options`.")
     trace: bool = Field(False, description="Whether the response tells how the answer came about; see `Trace`.")
 
     @model_validator(mode="after")
@@ -209,6 +211,10 @@ class StrategyInfo(Contract):
     name: str = Field(description="The value for `strategy`.")
     summary: str = Field(description="What it runs, in a sentence.")
     default: bool = Field(False, description="Whether it is used when none is named.")
+    options: tuple[str, ...] = Field((), description="The fields of `Options` that it heeds.")
+    parts: dict[str, Options] = Field(
+        default_factory=dict, description="Its parts, as an ablation names them: to the options that leave each out."
+    )
 
 
 class Strategies(Contract):

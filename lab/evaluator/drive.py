@@ -16,6 +16,7 @@ from lab.evaluator.mesh import MeshClient, NoAnswer
 from lab.evaluator.store import AppendLog, Prediction
 from lab.evaluator.tokens import TokenCutter
 from proto.answer import AnswerResponse
+from proto.options import Options
 
 _WORD = re.compile(r"\w+")
 
@@ -61,6 +62,7 @@ class Asking:
         budget_s: seconds that each answer may take.
         concurrency: questions in flight at once.
         every_answer: whether answers are given whatever their probability, with all their signals.
+        options: knobs of the strategy.
         until: the monotonic time after which no further question is asked.
     """
 
@@ -68,6 +70,7 @@ class Asking:
     budget_s: float
     concurrency: int
     every_answer: bool = False
+    options: Options = field(default_factory=Options)
     until: float = math.inf
 
 
@@ -167,6 +170,8 @@ def _encode(item: Item, asking: Asking) -> bytes:
     body = item.body | {"strategy": asking.strategy, "budget_s": asking.budget_s, "interaction_id": item.id[:200]}
     if asking.every_answer:
         body["every_answer"] = True
+    if asking.options.given:
+        body["options"] = asking.options.model_dump(exclude_none=True)
     return json.dumps(body).encode()
 
 

@@ -75,6 +75,7 @@ def _question(request: AnswerRequest) -> Question:
         collection=request.collection or "",
         evidence=tuple(Evidence(text=text, page=index) for index, text in enumerate(request.evidence) if text.strip()),
         every_answer=request.every_answer,
+        options=request.options,
     )
 
 

@@ -11,6 +11,7 @@ from fastapi.responses import StreamingResponse
 
 from proto.answer import MIN_BUDGET_S, AnswerRequest, AnswerResponse, StageEvent, Strategies, StrategyInfo
 from proto.base import Contract, FieldError, Readiness
+from proto.options import Options
 from proto.papers import PapersRequest, PapersResponse
 from services.gateway.answering import answer
 from services.gateway.health import Health, Services, answers_without
@@ -26,7 +27,7 @@ from services.kit import app as kit
 from services.kit.budget import Budget, current_budget
 from services.kit.client import http_client
 from services.kit.deadline import Admission
-from services.kit.errors import MeshError, UnknownStrategy
+from services.kit.errors import InvalidRequest, MeshError, UnknownStrategy
 from services.kit.telemetry import Metrics, log, request_id
 
 EVENT_STREAM = "text/event-stream"
@@ -73,6 +74,7 @@ async def post_answer(body: AnswerRequest, state: Given, accept: Annotated[str, 
             "no strategy of that name",
             errors=(FieldError(field="strategy", message="no strategy of that name", limit=f"one of {known}"),),
         )
+    _refuse_unheeded(body.options, strategy)
     arrived = current_budget.get() or Budget(body.budget_s)
     if EVENT_STREAM in accept.lower():
         stream = _events(body, strategy, state, arrived)
@@ -80,6 +82,19 @@ async def post_answer(body: AnswerRequest, state: Given, accept: Annotated[str, 
     response = await answer(body, strategy, state["mesh"], state["settings"], state["metrics"], arrived=arrived)
     observe(state["metrics"], response, arrived.within(body.budget_s))
     return response
+
+
+def _refuse_unheeded(options: Options, strategy: Strategy) -> None:
+    """Raise where a strategy would ignore an option: the caller would take its answer for an ablation's."""
+    if unheeded := sorted(options.given - strategy.options):
+        limit = f"of {', '.join(sorted(strategy.options))}"
+        raise InvalidRequest(
+            f"{strategy.name} has no such knob",
+            errors=tuple(
+                FieldError(field=f"options.{name}", message=f"not heeded by {strategy.name}", limit=limit)
+                for name in unheeded
+            ),
+        )
 
 
 async def _events(body: AnswerRequest, strategy: Strategy, state: State, arrived: Budget) -> AsyncIterator[bytes]:
@@ -129,7 +144,13 @@ async def get_strategies(state: Given) -> Strategies:
     default = state["settings"].default_strategy
     return Strategies(
         strategies=tuple(
-            StrategyInfo(name=strategy.name, summary=strategy.describe(state["mesh"]), default=strategy.name == default)
+            StrategyInfo(
+                name=strategy.name,
+                summary=strategy.describe(state["mesh"]),
+                default=strategy.name == default,
+                options=tuple(sorted(strategy.options)),
+                parts=dict(strategy.parts),
+            )
             for strategy in state["strategies"].values()
         )
     )

@@ -55,6 +55,9 @@ async def calculate(
         evidence: best first; what holds no figure is left out, for nothing can be calculated from it.
     """
     question, run = context.question, context.run
+    if context.options.calculator is False:
+        run.plan(STEP, "not asked: the request says so")
+        return []
     if not asks_arithmetic(question.query):
         run.decide(STEP, "the question asks for no arithmetic")
         return []

@@ -21,19 +21,23 @@ FRAME_TOKENS = 100
 
 
 async def look_up(context: Context, *, allow_s: float | None = None, mode: KgMode = "auto") -> KgResponse | None:
-    """Facts in the domain that the question was classified into; None when the service failed.
+    """Facts in the domain that the question was classified into; None when the service failed or is not to be asked.
 
     Args:
         allow_s: seconds for it; what is left before generation when None.
     """
     question, run, settings = context.question, context.run, context.settings
+    wanted = context.options.kg or mode
+    if wanted == "off":
+        run.plan("kg", "not asked: the request says so")
+        return None
     if allow_s is None:
         allow_s = context.before_generation(settings.kg_cap_s)
     request = KgRequest(
         query=question.query,
         query_time=question.query_time,
         domain=(await context.classification()).domain,
-        mode=mode,
+        mode=wanted,
         max_tokens=settings.kg_max_tokens,
     )
     try:
@@ -58,9 +62,10 @@ def found(facts: KgResponse | None) -> list[Evidence]:
     return [as_evidence(facts)] if facts and facts.status in FOUND else []
 
 
-def no_such_event(facts: KgResponse, classification: Classification) -> bool:
-    """Whether the question is about a game that did not take place."""
-    return facts.status == "no_event" and classification.domain == "sports"
+def no_such_event(context: Context, facts: KgResponse, classification: Classification) -> bool:
+    """Whether the question is about a game that did not take place, and may be called invalid for it."""
+    checks = context.options.false_premise is not False
+    return checks and facts.status == "no_event" and classification.domain == "sports"
 
 
 def answers(facts: KgResponse, classification: Classification) -> bool:
@@ -76,7 +81,7 @@ async def answer_from_facts(context: Context, prompt: Prompt, facts: KgResponse,
     "invalid question"). Facts that end before a real-time question do not answer it.
     """
     classification = await context.classification()
-    if no_such_event(facts, classification):
+    if no_such_event(context, facts, classification):
         return Draft(INVALID, "invalid_question", 1.0, "kg", (as_evidence(facts),))
     if not answers(facts, classification):
         return None

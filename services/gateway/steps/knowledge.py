@@ -19,8 +19,11 @@ MIN_TOKENS = 40
 
 
 async def knowledge(context: Context, prompt: Prompt, allowance: Allowance) -> Evidence | None:
-    """What the model says without references; None when it was not asked, failed, or knows nothing."""
+    """What the model says without references; None when it was not to be asked, failed, or knows nothing."""
     question = context.question
+    if context.options.closed_book is False:
+        context.run.plan("knowledge", "not asked: the request says so")
+        return None
     messages = prompt.fill(query=one_line(question.query), query_time=asked_on(question.query_time))
     completion = await ask(context, Request("knowledge", messages, MAX_TOKENS, MIN_TOKENS), allowance)
     if completion is None:
