@@ -1,4 +1,16 @@
-"""`db3`: the knowledge graph and, where it does not answer, the web (db3, sections 2.2 to 2.4)."""
+"""`db3`: the knowledge graph and, where it does not answer, the web (db3, sections 2.2 to 2.4, 3.1).
+
+As published but for:
+
+- Retrieval (2.2): of all children the 200 best by BM25 are embedded (`options.prefilter`); encoder and reranker are
+  the mesh's, bge-base-en-v1.5 and bge-reranker-v2-m3 in production, MiniLM where it is embedded.
+- Answering (2.4): the context is cut at the settings' tokens, 4,000 in production; the prompts are our own words, and
+  `controlled` is the default where no adapter is served; what is read fits the time left.
+- Graph (3.2): rules write the program first, the language model where they find none, and it runs as SQL over a
+  database instead of over the live API; a name that is not in the graph is refused; facts too old for a real-time
+  question do not answer it.
+- Public data (2.3): records are those of the graph's database, found by its index of names.
+"""
 
 from collections.abc import Sequence
 from typing import ClassVar

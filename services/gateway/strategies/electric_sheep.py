@@ -1,8 +1,19 @@
 """`electric-sheep`: reasoning over all that may help, no answer to what changes fast (ElectricSheep, 4.1 to 4.7).
 
-As published but for: tables are ranked beside the chunks instead of being shown whole; the predictor is the SVM that
-the authors found better too late to submit; where the time left does not pay a call, it is skipped and named, the least
-useful by the authors' ablation first.
+As published but for:
+
+- Pages (4.1): of more than five the snippets choose five, as db3's (`options.rerank` off: the first five); sentencex
+  splits sentences where blingfire did; of a page's chunks the 200 best by BM25 are embedded (`options.prefilter`), by
+  the mesh's encoder where sentence-t5-large was; tables, 4,000 characters a page, are ranked beside the chunks and
+  not shown whole.
+- Predictor (4.2): the SVM that the authors found better too late to submit. What changes within a year with more than
+  the settings' probability is dynamic.
+- Calculator (4.3): expressions of a language of our own, never `eval`, and only of numbers that stand in the sources.
+- Graph (4.5): function calls, which the authors tried and left unoptimised; they submitted entities by the language
+  model and queries by rules (`options.kg`: rules). Where the time does not pay the call, rules write the program.
+- Reasoning (4.6, D.5): the frame is a constraint of the decoder; a reply that calls the premise false and answers all
+  the same is a doubt.
+- Time: a call that the time left does not pay is skipped and named, the least useful by the authors' ablation first.
 """
 
 from collections.abc import Sequence
