@@ -56,6 +56,7 @@ class Order:
     retry_failed: bool = False
     every_answer: bool = False
     options: Options = field(default_factory=Options)
+    keep_contexts: bool = False
     limit_s: float = math.inf
     command: str = ""
 
@@ -132,6 +133,7 @@ async def run(
                 limit=selection.limit,
                 every_answer=order.every_answer or None,
                 options=order.options.model_dump(exclude_none=True) or None,
+                keep_contexts=order.keep_contexts or None,
             ),
             command=order.command,
             mesh=described | {"concurrency": order.concurrency, "generator": await _models(generator)},
@@ -145,7 +147,15 @@ async def run(
             progress, done = await asyncio.to_thread(_earlier, order.folder)
             on_plan(planned, progress)
             until = time.monotonic() + order.limit_s
-            asking = Asking(strategy, order.budget_s, order.concurrency, order.every_answer, order.options, until)
+            asking = Asking(
+                strategy,
+                order.budget_s,
+                order.concurrency,
+                every_answer=order.every_answer,
+                options=order.options,
+                keep_contexts=order.keep_contexts,
+                until=until,
+            )
             await drive(planned.items(done), log, mesh, cutter, asking, progress, on_progress)
         finally:
             await asyncio.shield(asyncio.to_thread(log.close))

@@ -70,6 +70,9 @@ def run(
         bool, typer.Option("--every-answer", help="Have `adaptive` give every answer, to fit its confidence on.")
     ] = False,
     option: Knobs = None,
+    keep_contexts: Annotated[
+        bool, typer.Option("--keep-contexts", help="Keep what the generator was shown, for `train labels`.")
+    ] = False,
 ) -> None:
     """Ask the questions, write each answer as it comes, then judge by rules and report."""
     from lab.evaluator import runs
@@ -88,6 +91,7 @@ def run(
         retry_failed=retry_failed,
         every_answer=every_answer,
         options=parse_options(option or ()),
+        keep_contexts=keep_contexts,
         command=as_typed(settings.eval_data),
     )
     progress = run_to_end(drive_shown(order, urls, tokenizer=tokenizer))

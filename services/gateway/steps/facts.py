@@ -20,14 +20,15 @@ ANSWER_TOKENS = 75
 FRAME_TOKENS = 100
 
 
-async def look_up(context: Context, *, allow_s: float | None = None, mode: KgMode = "auto") -> KgResponse | None:
+async def look_up(context: Context, *, allow_s: float | None = None, mode: KgMode | None = None) -> KgResponse | None:
     """Facts in the domain that the question was classified into; None when the service failed or is not to be asked.
 
     Args:
         allow_s: seconds for it; what is left before generation when None.
+        mode: who writes the program, where neither the request nor, when None, the settings say.
     """
     question, run, settings = context.question, context.run, context.settings
-    wanted = context.options.kg or mode
+    wanted = context.options.kg or mode or settings.kg_mode
     if wanted == "off":
         run.plan("kg", "not asked: the request says so")
         return None
