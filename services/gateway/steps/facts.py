@@ -5,7 +5,7 @@ from dataclasses import replace
 from proto.classify import Classification
 from proto.kg import KgMode, KgRequest, KgResponse
 from services.gateway.context import Context
-from services.gateway.evidence import Evidence
+from services.gateway.evidence import GRAPH_TITLE, Evidence
 from services.gateway.normalize import INVALID
 from services.gateway.run import Draft
 from services.gateway.steps.generate import Generation, read_and_answer
@@ -14,7 +14,6 @@ from services.kit.prompts import Prompt
 
 # What a program that found something ends with.
 FOUND = frozenset({"ok", "stale"})
-TITLE = "knowledge graph"
 # Of an answer from facts; and around the facts themselves.
 ANSWER_TOKENS = 75
 FRAME_TOKENS = 100
@@ -55,7 +54,7 @@ async def look_up(context: Context, *, allow_s: float | None = None, mode: KgMod
 def as_evidence(response: KgResponse) -> Evidence:
     """The facts as a document among others."""
     until = f", known until {response.as_of}" if response.as_of else ""
-    return Evidence(text=response.text, page=0, page_name=f"{TITLE}{until}", source="kg")
+    return Evidence(text=response.text, page=0, page_name=f"{GRAPH_TITLE}{until}", source="kg")
 
 
 def found(facts: KgResponse | None) -> list[Evidence]:
