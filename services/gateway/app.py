@@ -3,21 +3,19 @@
 import asyncio
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
-from typing import Annotated, Any, TypedDict
+from typing import Annotated, Any
 
 import httpx
-from fastapi import APIRouter, Depends, FastAPI, Header, Request
+from fastapi import APIRouter, FastAPI, Header, Request
 from fastapi.responses import StreamingResponse
 
 from proto.answer import MIN_BUDGET_S, AnswerRequest, AnswerResponse, StageEvent, Strategies, StrategyInfo
-from proto.base import Contract, FieldError, Readiness
-from proto.options import Options
+from proto.base import Problem, Readiness
 from proto.papers import PapersRequest, PapersResponse
-from services.gateway.answering import answer
+from services.gateway.asking import Event, Given, State, answered, chosen, events
 from services.gateway.health import Health, Services, answers_without
 from services.gateway.keys import KeyRing
 from services.gateway.mesh import Mesh
-from services.gateway.observe import observe
 from services.gateway.page.routes import routes as page_routes
 from services.gateway.papers.strategy import Papers, find_papers
 from services.gateway.settings import GatewaySettings
@@ -27,28 +25,14 @@ from services.kit import app as kit
 from services.kit.budget import Budget, current_budget
 from services.kit.client import http_client
 from services.kit.deadline import Admission
-from services.kit.errors import InvalidRequest, MeshError, UnknownStrategy
-from services.kit.telemetry import Metrics, log, request_id
+from services.kit.telemetry import Metrics, log
 
 EVENT_STREAM = "text/event-stream"
 # A probe answers within its orchestrator's patience, however long a service hangs.
 READY_S = 0.8
-# As the deadline's middleware says it of what fails before a status is sent.
-FAULT = "the service failed; its log has the details under this request id"
+EVENT_NAMES: dict[type[Event], str] = {StageEvent: "stage", AnswerResponse: "answer", Problem: "problem"}
 
 
-class State(TypedDict):
-    """What handlers get."""
-
-    mesh: Mesh
-    strategies: dict[str, Strategy]
-    settings: GatewaySettings
-    metrics: Metrics
-    papers: Papers
-    health: Health
-
-
-Given = Annotated[State, Depends(kit.state_of)]
 router = APIRouter()
 
 
@@ -66,65 +50,16 @@ async def post_answer(body: AnswerRequest, state: Given, accept: Annotated[str, 
     `answer` with the same JSON as the plain reply, or one event `problem` with a problem document where the gateway
     failed: the status had gone out before.
     """
-    name = body.strategy or state["settings"].default_strategy
-    strategy = state["strategies"].get(name)
-    if strategy is None:
-        known = ", ".join(sorted(state["strategies"]))
-        raise UnknownStrategy(
-            "no strategy of that name",
-            errors=(FieldError(field="strategy", message="no strategy of that name", limit=f"one of {known}"),),
-        )
-    _refuse_unheeded(body.options, strategy)
-    arrived = current_budget.get() or Budget(body.budget_s)
+    strategy = chosen(body, state)
     if EVENT_STREAM in accept.lower():
-        stream = _events(body, strategy, state, arrived)
+        stream = _events(body, strategy, state)
         return StreamingResponse(stream, media_type=EVENT_STREAM, headers={"cache-control": "no-store"})
-    response = await answer(body, strategy, state["mesh"], state["settings"], state["metrics"], arrived=arrived)
-    observe(state["metrics"], response, arrived.within(body.budget_s))
-    return response
+    return await answered(body, strategy, state)
 
 
-def _refuse_unheeded(options: Options, strategy: Strategy) -> None:
-    """Raise where a strategy would ignore an option: the caller would take its answer for an ablation's."""
-    if unheeded := sorted(options.given - strategy.options):
-        limit = f"of {', '.join(sorted(strategy.options))}"
-        raise InvalidRequest(
-            f"{strategy.name} has no such knob",
-            errors=tuple(
-                FieldError(field=f"options.{name}", message=f"not heeded by {strategy.name}", limit=limit)
-                for name in unheeded
-            ),
-        )
-
-
-async def _events(body: AnswerRequest, strategy: Strategy, state: State, arrived: Budget) -> AsyncIterator[bytes]:
-    queue: asyncio.Queue[tuple[str, Contract]] = asyncio.Queue()
-
-    def listener(event: StageEvent) -> None:
-        queue.put_nowait(("stage", event))
-
-    async def produce() -> None:
-        try:
-            response = await answer(
-                body, strategy, state["mesh"], state["settings"], state["metrics"], arrived=arrived, listener=listener
-            )
-            observe(state["metrics"], response, arrived.within(body.budget_s))
-        except Exception as error:
-            log.error("stream failed", strategy=strategy.name, error=type(error).__name__, exc_info=error)
-            fault = error if isinstance(error, MeshError) else MeshError(FAULT)
-            queue.put_nowait(("problem", fault.problem(request_id())))
-        else:
-            queue.put_nowait(("answer", response))
-
-    producer = asyncio.create_task(produce())
-    try:
-        name = ""
-        while name not in ("answer", "problem"):
-            name, event = await queue.get()
-            yield f"event: {name}\ndata: {event.model_dump_json()}\n\n".encode()
-    finally:
-        producer.cancel()
-        await asyncio.wait({producer})
+async def _events(body: AnswerRequest, strategy: Strategy, state: State) -> AsyncIterator[bytes]:
+    async for event in events(body, strategy, state):
+        yield f"event: {EVENT_NAMES[type(event)]}\ndata: {event.model_dump_json()}\n\n".encode()
 
 
 @router.post(
