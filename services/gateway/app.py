@@ -16,6 +16,8 @@ from services.gateway.asking import Event, Given, State, answered, chosen, event
 from services.gateway.health import Health, Services, answers_without
 from services.gateway.keys import KeyRing
 from services.gateway.mesh import Mesh
+from services.gateway.openai.errors import OpenAIErrors
+from services.gateway.openai.routes import router as openai
 from services.gateway.page.routes import routes as page_routes
 from services.gateway.papers.strategy import Papers, find_papers
 from services.gateway.settings import GatewaySettings
@@ -131,6 +133,7 @@ def create_app(
     admission = Admission(settings.gateway_max_in_flight)
     routes = APIRouter()
     routes.include_router(router)
+    routes.include_router(openai)
     if settings.page:
         routes.include_router(page_routes(settings))
 
@@ -157,7 +160,7 @@ def create_app(
                 log.warning("confidence", detail=detail)
             yield state
 
-    return kit.create_app(
+    app = kit.create_app(
         service="gateway",
         summary="Short, grounded, honest answers within 30 seconds.",
         settings=settings,
@@ -169,3 +172,5 @@ def create_app(
         guard=KeyRing(key=settings.api_key, file=settings.api_keys_file, per_minute=settings.rate_per_minute),
         min_deadline_s=MIN_BUDGET_S,
     )
+    app.add_middleware(OpenAIErrors)
+    return app
