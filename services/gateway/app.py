@@ -8,6 +8,7 @@ from typing import Annotated, Any
 import httpx
 from fastapi import APIRouter, FastAPI, Header, Request
 from fastapi.responses import StreamingResponse
+from starlette.routing import Route
 
 from proto.answer import MIN_BUDGET_S, AnswerRequest, AnswerResponse, StageEvent, Strategies, StrategyInfo
 from proto.base import Problem, Readiness
@@ -15,6 +16,7 @@ from proto.papers import PapersRequest, PapersResponse
 from services.gateway.asking import Event, Given, State, answered, chosen, events
 from services.gateway.health import Health, Services, answers_without
 from services.gateway.keys import KeyRing
+from services.gateway.mcp.door import PATH, McpDoor
 from services.gateway.mesh import Mesh
 from services.gateway.openai.errors import OpenAIErrors
 from services.gateway.openai.routes import router as openai
@@ -137,6 +139,10 @@ def create_app(
     if settings.page:
         routes.include_router(page_routes(settings))
 
+    door = McpDoor()
+    if settings.mcp:
+        routes.routes.append(Route(PATH, endpoint=door, methods=["GET", "POST", "DELETE"], include_in_schema=False))
+
     @asynccontextmanager
     async def lifespan(_: FastAPI) -> AsyncIterator[State]:
         async with AsyncExitStack() as stack:
@@ -154,6 +160,8 @@ def create_app(
                 papers=papers,
                 health=health,
             )
+            if settings.mcp:
+                await stack.enter_async_context(door.open(state))
             if settings.warm_up_s:
                 await warm_up(strategies[settings.default_strategy], mesh, settings, ready_s=READY_S)
             if detail := mesh.weighing(settings).detail:

@@ -23,6 +23,8 @@ class GatewaySettings(KitSettings, MeshUrls):
     rate_per_minute: int = Field(0, ge=0, le=1_000_000)
     # Off where the gateway is an API for programs only: then `/` is not there.
     page: bool = True
+    # The Model Context Protocol at `/mcp`; nothing of it is loaded before the first call.
+    mcp: bool = True
     # The evaluator's reports that the page shows; when empty those of `out/eval` here, and those that are shipped.
     reports_dir: Path | None = None
     # What a question of its own may take before the gateway is ready, so that the first caller is answered as fast as
