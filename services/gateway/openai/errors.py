@@ -11,6 +11,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 PREFIX = "/v1/"
 PROBLEM = b"application/problem+json"
+STATUSES = (400, 401, 404, 408, 413, 422, 429, 500, 503, 504)
 TYPES = {
     HTTPStatus.UNAUTHORIZED: "authentication_error",
     HTTPStatus.FORBIDDEN: "permission_error",
@@ -22,6 +23,16 @@ CODES = {
     HTTPStatus.TOO_MANY_REQUESTS: "rate_limit_exceeded",
     HTTPStatus.GATEWAY_TIMEOUT: "timeout",
 }
+
+
+def documented() -> dict[int | str, dict[str, Any]]:
+    """The statuses of a route's errors with their shape, for its `responses`."""
+    texts = {"message": {"type": "string"}, "type": {"type": "string"}}
+    named = {name: {"anyOf": [{"type": "string"}, {"type": "null"}]} for name in ("param", "code")}
+    error = {"type": "object", "properties": texts | named, "required": ["message", "type"]}
+    schema = {"type": "object", "properties": {"error": error}, "required": ["error"]}
+    content = {"application/json": {"schema": schema}}
+    return {status: {"description": HTTPStatus(status).phrase, "content": content} for status in STATUSES}
 
 
 def error_of(problem: dict[str, Any]) -> dict[str, Any]:

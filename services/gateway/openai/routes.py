@@ -10,12 +10,12 @@ from fastapi.responses import StreamingResponse
 from proto.answer import AnswerRequest, AnswerResponse, StageEvent
 from services.gateway.asking import Given, State, answered, chosen, events
 from services.gateway.openai.completion import DONE, Naming, chunk, chunks, completion, frame, stage_line
-from services.gateway.openai.errors import error_of
+from services.gateway.openai.errors import documented, error_of
 from services.gateway.openai.wire import OWNER, ChatRequest, model_name, parse_model, to_answer_request
 from services.gateway.strategies import Strategy
 from services.kit.telemetry import request_id
 
-router = APIRouter(prefix="/v1", tags=["openai"])
+router = APIRouter(prefix="/v1", tags=["openai"], responses=documented())
 STARTED = int(time.time())
 
 
