@@ -15,7 +15,11 @@ WORKERS ?= 2
 # How many questions `make eval-reading` asks.
 QUESTIONS ?= 400
 # Read from pyproject.toml, so that there is one pin.
-TORCH := $(shell sed -n 's/^ *"\(torch==[^"]*\)".*/\1/p' pyproject.toml | head -n 1)
+pin = $(shell sed -n 's/^ *"\($(1)==[^"]*\)".*/\1/p' pyproject.toml | head -n 1)
+TORCH := $(call pin,torch)
+UV := $(call pin,uv)
+# What is installed is not compiled: each module is when it is first imported, and that is to be kept.
+unexport PYTHONDONTWRITEBYTECODE
 STAMP := .setup/installed-$(shell cksum < pyproject.toml | tr -d ' ')
 
 .PHONY: help setup generator demo up down status logs lint format test test-fast test-isa contracts goldens goldens-check bench bench-cpu bench-first bench-formats bench-ranking bench-records bench-names bench-kg eval-kg bench-classifier eval-classifier eval eval-answers eval-check eval-baseline train-data train-adapters train-reader bench-training bench-adapters test-page audit saturation eval-calculator eval-embedded eval-pages eval-reader eval-reading eval-reading-made-up fit-confidence calibrate eval-corpus bench-index eval-papers eval-premise fuzz-calculator injection hang-up overload load rolling-restart k8s-check compose-check compose-test wheels clean distclean
@@ -33,15 +37,13 @@ setup: $(STAMP) ## Install the mesh into .venv (once, and again when pyproject.t
 	@echo "==> creating .venv with $$($(PYTHON) --version)"
 	@$(PYTHON) -m venv .venv
 
-# torch comes first and alone, so that nothing that depends on it chooses another build. Which one is pip's index's
-# choice: PIP_EXTRA_INDEX_URL or PIP_FIND_LINKS can point it to the CPU build.
+# Which torch it is, is the index's choice: PIP_EXTRA_INDEX_URL or PIP_FIND_LINKS can point to the CPU build, and pip's
+# other settings count as well.
 $(STAMP): .venv/pyvenv.cfg
-	@echo "==> installing pip"
-	@$(BIN)/python -m pip install --quiet --upgrade pip
-	@echo "==> installing $(TORCH)"
-	@$(BIN)/python -m pip install "$(TORCH)"
+	@echo "==> installing pip and $(UV)"
+	@$(BIN)/python -m pip install --quiet --upgrade pip "$(UV)"
 	@echo "==> installing cragmesh"
-	@$(BIN)/python -m pip install --editable ".[retriever,reranker,classifier,kg,torch,evaluator,trainer,deploy,load,dev]"
+	@$(BIN)/python -m services.generator.installer --editable ".[retriever,reranker,classifier,kg,torch,evaluator,trainer,deploy,load,dev]"
 	@mkdir -p .setup && rm -f .setup/installed-* && touch $@
 
 generator: setup ## Make the generator's environment (vLLM) and its model, once: CRAGMESH_MODEL=auto|small|medium|large.
