@@ -13,7 +13,11 @@ BIN := .venv/bin
 # Processes that share the tests among them: they are bound by the CPU, and the real mesh wants some of it too.
 WORKERS ?= 2
 # Read from pyproject.toml, so that there is one pin.
-TORCH := $(shell sed -n 's/^ *"\(torch==[^"]*\)".*/\1/p' pyproject.toml | head -n 1)
+pin = $(shell sed -n 's/^ *"\($(1)==[^"]*\)".*/\1/p' pyproject.toml | head -n 1)
+TORCH := $(call pin,torch)
+UV := $(call pin,uv)
+# What is installed is not compiled: each module is when it is first imported, and that is to be kept.
+unexport PYTHONDONTWRITEBYTECODE
 STAMP := .setup/installed-$(shell cksum < pyproject.toml | tr -d ' ')
 
 .PHONY: help setup generator demo up down status logs lint format test test-fast contracts goldens goldens-check clean distclean help-more
@@ -36,15 +40,13 @@ setup: $(STAMP) ## Install the mesh into .venv (once, and again when pyproject.t
 	@echo "==> creating .venv with $$($(PYTHON) --version)"
 	@$(PYTHON) -m venv .venv
 
-# torch comes first and alone, so that nothing that depends on it chooses another build. Which one is pip's index's
-# choice: PIP_EXTRA_INDEX_URL or PIP_FIND_LINKS can point it to the CPU build.
+# Which torch it is, is the index's choice: PIP_EXTRA_INDEX_URL or PIP_FIND_LINKS can point to the CPU build, and pip's
+# other settings count as well.
 $(STAMP): .venv/pyvenv.cfg
-	@echo "==> installing pip"
-	@$(BIN)/python -m pip install --quiet --upgrade pip
-	@echo "==> installing $(TORCH)"
-	@$(BIN)/python -m pip install "$(TORCH)"
+	@echo "==> installing pip and $(UV)"
+	@$(BIN)/python -m pip install --quiet --upgrade pip "$(UV)"
 	@echo "==> installing cragmesh"
-	@$(BIN)/python -m pip install --editable ".[retriever,reranker,classifier,kg,torch,evaluator,trainer,deploy,load,dev]"
+	@$(BIN)/python -m services.generator.installer --editable ".[retriever,reranker,classifier,kg,torch,evaluator,trainer,deploy,load,dev]"
 	@mkdir -p .setup && rm -f .setup/installed-* && touch $@
 
 generator: setup ## Make the generator's environment (vLLM) and its model, once: CRAGMESH_MODEL=auto|small|medium|large.
