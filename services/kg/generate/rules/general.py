@@ -8,13 +8,13 @@ Where several understand it, the plainest is taken.
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
+from services.kg.generate.rules.english import english
 from services.kg.generate.rules.lexicon import Lexicon
 from services.kg.generate.rules.phrases import vocabulary
 from services.kg.generate.rules.question import Question, quote
 from services.kg.generate.rules.roles import BESIDE, NEAR, Mention, Roles, Superlative, written
 from services.kg.generate.rules.tokens import Range, Tokens
 from services.kg.generate.rules.values import Values
-from services.kg.generate.rules.words import english
 from services.kg.language.catalogue import Function
 
 # Names that one question compares.

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from functools import cache
 
 from services.kg.definition.folder import BrokenDomain
-from services.kg.generate.rules.phrases import degrees
+from services.kg.generate.rules.inflection import degrees
 from services.kg.generate.rules.question import Question
 from services.kg.generate.rules.words import KeyWords, Words
 from services.kg.language.catalogue import Catalogue, Domain, Function
