@@ -167,9 +167,7 @@ def _aggregate(domain: Domain, outcome: Outcome, today: date, items: int) -> str
     key = _key(function, outcome.shown[-1])
     if outcome.value is None:
         return f"The {how} {key.words} cannot be computed: values are missing."
-    of = _names(domain, outcome)
-    if not of and outcome.rows:
-        of = domain.wording.row(function.name, outcome.rows[0])
+    of = _names(domain, outcome) or domain.wording.rows(outcome)
     kind = key if key.kind != "date" else Key(key.name, "integer", unit="days")
     text = f"The {how} {key.words} of {of}{_in(outcome)} is {_value(kind, outcome.value, today)}"
     if outcome.aggregate in ("min", "max") and outcome.rows:

@@ -33,7 +33,9 @@ def judge(question: Question, gold: Gold, outcomes: Sequence[Outcome]) -> Verdic
     if question.kind == "comparison" and _compares(gold, found):
         return "right"
     if question.kind == "arithmetic":
-        return "right" if any(_equal(abs(one.value), gold[0][0]) for one in found if _is_number(one.value)) else "wrong"
+        # Which of two is taken from which is said by their order.
+        computed = [abs(one.value) for one in found if isinstance(one.value, int | float)]
+        return "right" if any(_equal(value, gold[0][0]) for value in computed) else "wrong"
     wanted = [row[0] for row in gold]
     columns = [column for one in found for column in _columns(one)]
     return (
@@ -70,10 +72,6 @@ def _same(values: Sequence[Any], wanted: Sequence[Any]) -> bool:
 
 def _distinct(values: Sequence[Any]) -> list[Any]:
     return list({_plain(value): value for value in values if value is not None}.values())
-
-
-def _is_number(value: Any) -> bool:
-    return isinstance(value, int | float)
 
 
 def _equal(one: Any, other: Any) -> bool:

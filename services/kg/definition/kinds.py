@@ -48,6 +48,9 @@ def kind_of(
         {normalise(main): others for main, others in aliases.items()},
         part.without_brackets,
         hook(part.python) if part.python else None,
+        part.table,
+        part.id,
+        part.name,
     )
 
 

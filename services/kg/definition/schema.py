@@ -211,6 +211,7 @@ class DomainFile(Part):
 
     summary: Annotated[str, Field(min_length=1)]
     timed: bool = False
+    warm_up: str = ""
     kinds: dict[Name, KindPart] = Field(default_factory=dict)
     views: dict[Name, str] = Field(default_factory=dict)
     functions: Annotated[dict[Name, FunctionPart], Field(min_length=1)]

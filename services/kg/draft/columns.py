@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from importlib.resources import files
-from typing import Literal
+from typing import Any, Literal
 
 import yaml
 
@@ -15,6 +15,8 @@ ColumnType = Literal["text", "date", "integer", "bigint", "number", "flag"]
 MAX_NAME = 40
 # What an INTEGER of PostgreSQL holds.
 MAX_INTEGER = 2**31 - 1
+# More values than these sort nothing, and are not looked for in questions.
+MOST_SORTS = 300
 # A code is a short word without spaces: DE, LHR, ISBN-like identifiers.
 MAX_CODE = 6
 
@@ -71,6 +73,28 @@ class Column:
         return str(units().get(self._last, {}).get("unit", "")) if self.numeric else ""
 
     @property
+    def unit_words(self) -> list[str]:
+        """What people say behind its numbers."""
+        known = units().get(self._last, {}) if self.numeric else {}
+        return list(known.get("words", [known["unit"]] if "unit" in known else []))
+
+    @property
+    def adjectives(self) -> dict[str, list[str]]:
+        """`more` and `less`: what is said of a great and of a small value."""
+        measured = self.numeric or self.type == "date"
+        return measures().get(self.key.rpartition("_")[2], {}) if measured else {}
+
+    @property
+    def sorts(self) -> bool:
+        """Whether its values are few texts that sort the rows: their words are words of questions."""
+        return self.type == "text" and len(self.values) <= MOST_SORTS and 2 * len(self.values) <= self.filled
+
+    @property
+    def examples(self) -> str:
+        """Some of its values, for a comment."""
+        return ", ".join(" ".join(one.split())[:30] for one in sorted(self.values)[:3])
+
+    @property
     def key_type(self) -> str:
         """The type of the key: numbers in a currency are money."""
         if self.type == "bigint":
@@ -88,11 +112,20 @@ class Column:
         return self.name.rpartition("_")[2]
 
 
-@cache
-def units() -> dict[str, dict[str, str]]:
+def units() -> dict[str, dict[str, Any]]:
     """By the last word of a name, how values are written."""
-    text = (files("services.kg.draft") / "units.yaml").read_text(encoding="utf-8")
-    return {str(name): known for name, known in yaml.safe_load(text).items()}
+    return _table("units.yaml")
+
+
+def measures() -> dict[str, dict[str, list[str]]]:
+    """By the last word of a name, the adjectives of great and small values."""
+    return _table("measures.yaml")
+
+
+@cache
+def _table(name: str) -> dict[str, dict[str, Any]]:
+    text = (files("services.kg.draft") / name).read_text(encoding="utf-8")
+    return {str(word): known for word, known in yaml.safe_load(text).items()}
 
 
 def identifier(text: str) -> str:

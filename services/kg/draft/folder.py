@@ -10,6 +10,8 @@ from typing import Any
 from jinja2 import Environment
 from sqlalchemy.dialects import sqlite
 
+from services.kg.definition.domain import STORE
+from services.kg.domains import CATALOGUE
 from services.kg.draft.columns import MAX_NAME, Column, identifier
 from services.kg.draft.tables import CsvTable, Join, plural, read_tables
 
@@ -35,11 +37,12 @@ class Key:
     kind: str = ""
     id: str = ""
     spell: str = ""
+    alias: str = ""
 
     @property
     def described(self) -> str:
         """What domain.yaml says of it, as a flow mapping."""
-        fields = {
+        fields: dict[str, str] = {
             "type": self.type if self.type != "text" else "",
             "unit": self.unit,
             "label": self.label,
@@ -47,7 +50,10 @@ class Key:
             "id": self.id,
             "spell": self.spell,
         }
-        return f"{{{', '.join(f'{name}: {scalar(value)}' for name, value in fields.items() if value)}}}"
+        parts = [f"{name}: {scalar(value)}" for name, value in fields.items() if value]
+        if self.alias:
+            parts.append(f"aliases: [{scalar(self.alias)}]")
+        return f"{{{', '.join(parts)}}}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,12 +117,12 @@ def draft(name: str, paths: Sequence[Path], to: Path) -> list[Path]:
     folder = to / name
     if folder.exists():
         raise DraftError(f"{folder} is there: remove it, or choose another name")
-    tables = read_tables(paths)
+    tables = read_tables(paths, name, {*STORE, *CATALOGUE.tables, *CATALOGUE.kinds})
     views = [_view(table, tables) for table in tables]
     texts = {
         "domain.yaml": _render("domain.yaml", name=name, tables=tables, views=views),
         "tables.yaml": _render("tables.yaml", tables=tables),
-        "words.yaml": _render("words.yaml", tables=tables, views=views),
+        "words.yaml": _render("words.yaml", tables=tables, keyed=_keyed(tables)),
         **{f"sources/{table.name}.yaml": _render("source.yaml", name=name, table=table) for table in tables},
         "examples.jsonl": "".join(f"{json.dumps(one, ensure_ascii=False)}\n" for one in _examples(views)),
     }
@@ -184,6 +190,19 @@ def _count(table: CsvTable, join: Join) -> Key:
     return Key(f"{child}_count", count, "integer", label=f"number of {plural(child)}")
 
 
+def _keyed(tables: Sequence[CsvTable]) -> list[Column]:
+    """One column a key, the most telling where several tables have it; names and joins speak for themselves."""
+    found: dict[str, Column] = {}
+    for table in tables:
+        for column in table.columns:
+            named = column is table.label or (table.names_things and column.name in table.key)
+            if named or table.join_of(column) is not None:
+                continue
+            if column.key not in found or column.sorts:
+                found[column.key] = column
+    return list(found.values())
+
+
 def _ordered(table: CsvTable) -> list[Column]:
     """The name first, then as the file has them."""
     return sorted(table.columns, key=lambda column: column is not table.label)
@@ -199,6 +218,8 @@ def _key(table: CsvTable, column: Column) -> Key:
         kind=table.name if named else "",
         id=f"_{table.name}" if named else "",
         spell="plain" if column.year else "",
+        # People say the currency where a column has its name.
+        alias=column.key.removesuffix("_name") if column.key.endswith("_name") and not named else "",
     )
 
 

@@ -1,7 +1,7 @@
 """Tables of CSV files, and how they belong together: keys, names, and columns that hold another table's keys."""
 
 import csv
-from collections.abc import Mapping, Sequence
+from collections.abc import Container, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from itertools import combinations, islice
@@ -9,7 +9,7 @@ from pathlib import Path
 
 import inflect
 
-from services.kg.draft.columns import Column, identifier, read_columns
+from services.kg.draft.columns import MAX_NAME, Column, identifier, read_columns
 from services.kg.load.errors import LoadError
 from services.kg.load.files import check, header, records, suffix
 
@@ -97,8 +97,13 @@ class CsvTable:
         return next((join for join in self.joins if join.column == column), None)
 
 
-def read_tables(paths: Sequence[Path]) -> list[CsvTable]:
+def read_tables(paths: Sequence[Path], prefix: str = "", taken: Container[str] = ()) -> list[CsvTable]:
     """The tables of those files with their keys and joins.
+
+    Args:
+        paths: of CSV and TSV files.
+        prefix: stands before a name that is taken.
+        taken: names of tables and kinds that others have.
 
     Raises:
         LoadError: a file cannot be read, is no CSV, has no rows, or is called as another.
@@ -106,12 +111,15 @@ def read_tables(paths: Sequence[Path]) -> list[CsvTable]:
     tables: dict[str, CsvTable] = {}
     for path in paths:
         table = _read(path)
+        if table.name in taken:
+            table.name = f"{prefix}_{table.name}"[:MAX_NAME].rstrip("_")
         if (other := tables.get(table.name)) is not None:
             raise LoadError(f"{path} and {other.path} would both be the table {table.name}: rename one")
         tables[table.name] = table
     for table in tables.values():
         table.joins = _joins(table, tables)
-    return list(tables.values())
+    # What others refer to comes first, and last what only links them.
+    return sorted(tables.values(), key=lambda one: (not one.names_things, len(one.joins)))
 
 
 def _read(path: Path) -> CsvTable:

@@ -277,6 +277,9 @@ class Kind:
         aliases: normal form of a main name -> other names.
         without_brackets: share of the weight that a name without its bracket has; 0 for none.
         spellings: the names of an entity, (main name, identifier) -> names with their share of the weight.
+        table: where its entities are.
+        id: the column of the identifier there.
+        key: the column of the main name there.
     """
 
     name: str
@@ -289,6 +292,9 @@ class Kind:
     aliases: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     without_brackets: float = 0.0
     spellings: Callable[[str, str], Iterable[tuple[str, float]]] | None = None
+    table: str = ""
+    id: str = ""
+    key: str = ""
 
 
 class Wording(Protocol):
@@ -333,6 +339,8 @@ class Domain:
         folder: its files.
         timed: questions lean on the date, which prompts then have.
         bundled: it comes with the service.
+        warm_up: a question that is answered when the service starts, with a name and a date, so that what reads
+            them is met; the graph need not know them.
     """
 
     name: str
@@ -344,6 +352,7 @@ class Domain:
     folder: Folder
     timed: bool = False
     bundled: bool = False
+    warm_up: str = ""
 
 
 class Catalogue:

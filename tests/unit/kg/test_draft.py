@@ -1,8 +1,6 @@
 """A domain drafted from CSV files: what is guessed, and what is refused."""
 
-import csv
 import json
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -12,38 +10,14 @@ import yaml
 from services.kg.draft import DraftError, draft
 from services.kg.draft.columns import guess_type, identifier, read_columns
 from services.kg.draft.tables import CsvTable, plural, read_tables, singular
+from services.kg.lint import lint
 from services.kg.load.errors import LoadError
-
-AUTHORS = [
-    ("author_id", "name", "born", "country"),
-    ("a1", "Ada Quill", "1815-12-10", "Norway"),
-    ("a2", "Bo Reed", "1901-02-03", "Norway"),
-    ("a3", "Cy Page", "1950-06-30", "Peru"),
-]
-BOOKS = [
-    ("isbn", "title", "author_id", "year", "price_usd", "weight_kg", "In print?", "copies"),
-    ("0001", "The Long Way", "a1", "1840", "9.50", "0.4", "yes", "1200"),
-    ("0002", "Short Cuts", "a2", "1930", "12", "0.35", "no", "5000000000"),
-    ("0003", "Another Way", "a1", "1850", "8.25", "0.5", "yes", "1,500"),
-    ("0004", "By Night", "a3", "1975", "7", "0.2", "yes", "90"),
-]
-LOANS = [("reader", "book"), ("Rosa", "0001"), ("Rosa", "0002"), ("Tom", "0001"), ("Tom", "0004")]
-
-
-def write(folder: Path, name: str, rows: Sequence[Sequence[str]]) -> Path:
-    path = folder / name
-    with path.open("w", encoding="utf-8", newline="") as file:
-        csv.writer(file).writerows(rows)
-    return path
+from tests.unit.kg.library import BOOKS, write, write_all
 
 
 @pytest.fixture
 def files(tmp_path: Path) -> list[Path]:
-    return [
-        write(tmp_path, "Authors.csv", AUTHORS),
-        write(tmp_path, "books.csv", BOOKS),
-        write(tmp_path, "loans.csv", LOANS),
-    ]
+    return write_all(tmp_path)
 
 
 @pytest.fixture
@@ -194,3 +168,15 @@ def test_two_files_of_one_name_are_refused(tmp_path: Path) -> None:
     paths = [write(tmp_path, "books.csv", BOOKS), write(tmp_path / "b", "book.csv", BOOKS)]
     with pytest.raises(LoadError, match="both be the table book"):
         draft("library", paths, tmp_path)
+
+
+def test_a_name_that_the_graph_has_gets_the_domains_before_it(tmp_path: Path) -> None:
+    rows = [("id", "name"), ("1", "Rosa Lind"), ("2", "Tom Ask"), ("3", "Ada Berg")]
+    draft("club", [write(tmp_path, "artists.csv", rows), write(tmp_path, "sources.csv", rows)], tmp_path / "domains")
+    folder = tmp_path / "domains" / "club"
+    assert set(read(folder, "tables.yaml")) == {"club_artist", "club_source"}
+    assert "get_club_artist" in read(folder, "domain.yaml")["functions"]
+
+
+def test_a_draft_is_a_domain_without_faults(drafted: Path) -> None:
+    assert [str(one) for one in lint(drafted) if one.fault] == []

@@ -20,8 +20,9 @@ from services.kg.domains.open.tables import open_entity, open_fact
 from services.kg.domains.sports.tables import nba_event, nba_game, soccer_match
 from services.kg.entities import NameIndex
 from services.kg.execute import Executor
-from services.kg.live import LiveReport, fill, private_graph, requests_for
-from services.kg.live_execute import LiveExecutor
+from services.kg.live import LiveExecutor
+from services.kg.live.api import LiveReport
+from services.kg.live.fill import fill, private_graph, requests_for
 from services.kg.store.tables import source, stated_total
 from services.kg.verbalize import verbalize
 from services.kit.budget import Budget
@@ -296,7 +297,7 @@ async def test_unknown_names_leave_an_empty_graph(graph: Engine, filling: Fillin
 async def test_what_does_not_come_in_time_is_left_out(graph: Engine, filling: Filling) -> None:
     # Time for the search, and not for the page.
     report = await filling("open", {"open": ["florida city"]}, ["get_open"], app=fake(0.5), seconds=1.3)
-    assert report.failed == ["/open/get_entity"]
+    assert report.failed == ["open/get_entity"]
     assert rows_of(graph, open_entity) == []
     assert rows_of(graph, source)[0]["name"] == "live"
 

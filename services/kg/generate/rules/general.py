@@ -7,16 +7,17 @@ Where several understand it, the plainest is taken.
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import pairwise
 
 from services.kg.generate.rules.english import english
 from services.kg.generate.rules.lexicon import Lexicon
-from services.kg.generate.rules.phrases import vocabulary
 from services.kg.generate.rules.question import Question, quote
-from services.kg.generate.rules.roles import BESIDE, NEAR, Mention, Roles, Superlative, written
+from services.kg.generate.rules.roles import BESIDE, NEAR, Mention, Roles, Superlative, subject_of, written
 from services.kg.generate.rules.tokens import Range, Tokens
 from services.kg.generate.rules.values import Values
 from services.kg.language.catalogue import Function
 
+_JOINTS = frozenset(("and", ",", "or", "&", "as", "plus", "/"))
 # Names that one question compares.
 MOST_NAMES = 4
 # What a reading costs beside one that says all by one call.
@@ -41,8 +42,7 @@ def general(lexicon: Lexicon, question: Question, values: Values | None = None) 
     """
     domain = lexicon.catalogue.domains.get(lexicon.domain)
     functions = [one for one in domain.functions if not one.hidden] if domain else []
-    fillers = frozenset(english().fillers.split()) | vocabulary(lexicon.words.fillers)
-    tokens = Tokens(question, fillers)
+    tokens = Tokens(question, lexicon.fillers)
     found: list[Reading] = []
     for function in functions:
         found += _Reader(lexicon, Roles(lexicon, function, tokens.copy(), values)).readings()
@@ -68,7 +68,7 @@ def _hops(
             continue
         own_rows = key.entity == before.subject.entity
         head = before.head()
-        places = before.tokens.find((*lexicon.phrases(first.name, key.name), *lexicon.nouns(key.entity)))
+        places = before.tokens.find((*lexicon.plain(first.name, key.name), *lexicon.nouns(key.entity)))
         # What the question wants is no step on the way to it, but for "which of the neighbours".
         places = [one for one in places if own_rows or one != head]
         if not places:
@@ -181,19 +181,22 @@ class _Reader:
         computed = self._computation()
         counting = tokens.find(english().count)
         shown, counted = self._shown(counting)
-        aggregate = self._aggregate(shown) if not own and superlative is None else ""
+        aggregate = self._aggregate(shown) if superlative is None else ""
         nouns = roles.take_nouns()
         roles.take_apposed(names)
         roles.take(*tokens.find(english().every), *tokens.find(english().together))
         if several and any(not mention.counted for mention in shown):
             roles.take(*tokens.find((*english().greater, *english().lesser)))
         conditions += self._literals(shown)
-        if tokens.unread() or (computed and not several):
+        if tokens.unread() or (computed and not several) or not self._listed(shown):
             return
         conditions += [written(one, roles.function.key(one.key)) for one in thresholds]
         keys = list(dict.fromkeys(mention.key for mention in shown))
         if thresholds and own:
             self.cost += HOP
+        if not own and not nouns and not self._is_second():
+            # Rows that nothing names are not what the question wants: a country's area is not that of its cities.
+            return
         if several:
             yield from self._compared(names, measures[:1] or keys[:1], computed)
         elif names or roles.function.whole or conditions:
@@ -202,7 +205,7 @@ class _Reader:
                 conditions,
                 superlative,
                 keys,
-                aggregate="LEN" if counted else aggregate,
+                aggregate="LEN" if counted else aggregate if not own else "",
                 rows=bool(nouns) and (head is None or head in nouns or not keys),
                 many=bool(conditions) or superlative is not None or not own,
             )
@@ -224,13 +227,13 @@ class _Reader:
         return {**names, **self.bound}
 
     def _is_second(self) -> bool:
-        """Whether an earlier function of the domain has the same rows by themselves: neighbours are countries too."""
+        """Whether another function has the same rows by themselves: neighbours are countries too."""
+        function = self.roles.function
         kind = self.roles.subject.entity
-        functions = self.lexicon.catalogue.domains[self.lexicon.domain].functions
-        earlier = functions[: functions.index(self.roles.function)]
-        return bool(kind) and any(
-            Roles(self.lexicon, one, self.roles.tokens).subject.entity == kind for one in earlier if not one.hidden
-        )
+        functions = [one for one in self.lexicon.catalogue.domains[self.lexicon.domain].functions if not one.hidden]
+        same = [one for one in functions if kind and subject_of(one).entity == kind]
+        own = [one for one in same if one.pair is None]
+        return bool(kind) and function is not (own or same)[0]
 
     def _shown(self, counting: Sequence[Range]) -> tuple[list[Mention], bool]:
         """The keys that are asked for, and whether rows are counted."""
@@ -254,6 +257,13 @@ class _Reader:
                 counted = True
                 roles.take(one)
         return shown, counted
+
+    def _listed(self, shown: Sequence[Mention]) -> bool:
+        """Whether several keys stand beside each other; the population of the capital is neither of the two."""
+        return all(
+            one.key == other.key or any(word in _JOINTS for word in self.roles.tokens.between(one.place, other.place))
+            for one, other in pairwise(shown)
+        )
 
     def _computation(self) -> str:
         for how, phrases in (("diff", english().difference), ("ratio", english().ratio)):

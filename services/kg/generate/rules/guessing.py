@@ -8,7 +8,6 @@ from rapidfuzz import fuzz
 from services.kg.entities import Candidate, NameIndex
 from services.kg.generate.rules.english import english
 from services.kg.generate.rules.lexicon import Lexicon
-from services.kg.generate.rules.phrases import vocabulary
 from services.kg.generate.rules.question import Question
 from services.kg.generate.rules.roles import exact
 from services.kg.generate.rules.tokens import Range, Tokens
@@ -129,7 +128,7 @@ def _keyed(lexicon: Lexicon) -> Iterator[tuple[tuple[str, ...], tuple[str, ...]]
     """Words and adjectives of each key and facet."""
     for function in lexicon.catalogue.domains[lexicon.domain].functions:
         for key in (*(one.name for one in function.keys), *function.facets):
-            yield lexicon.phrases(function.name, key), lexicon.adjectives(function.name, key)
+            yield lexicon.plain(function.name, key), lexicon.adjectives(function.name, key)
 
 
 def _within(spot: Range, value: Range) -> bool:
@@ -148,8 +147,7 @@ def _values(lexicon: Lexicon, values: Values | None) -> Iterator[tuple[str, ...]
 def _tokens(lexicon: Lexicon, question: Question, values: Values | None) -> Tokens:
     """The words that neither a key, a noun, a value nor general English explains."""
     words = english()
-    fillers = frozenset(words.fillers.split()) | vocabulary(lexicon.words.fillers)
-    tokens = Tokens(question, fillers)
+    tokens = Tokens(question, lexicon.fillers)
     general: Iterable[Sequence[str]] = (
         *(words.count, words.every, words.greatest, words.least, words.greater, words.lesser, words.over, words.under),
         *(words.difference, words.ratio, words.together, words.whole),

@@ -3,10 +3,12 @@
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from functools import cache
+from functools import cache, cached_property
 
 from services.kg.definition.folder import BrokenDomain
+from services.kg.generate.rules.english import english
 from services.kg.generate.rules.inflection import degrees
+from services.kg.generate.rules.phrases import vocabulary
 from services.kg.generate.rules.question import Question
 from services.kg.generate.rules.words import KeyWords, Words
 from services.kg.language.catalogue import Catalogue, Domain, Function
@@ -28,6 +30,7 @@ class Lexicon:
     domain: str
     words: Words
     _phrases: dict[tuple[str, str], tuple[str, ...]] = field(default_factory=dict)
+    _plain: dict[tuple[str, str], tuple[str, ...]] = field(default_factory=dict)
 
     def function(self, name: str) -> Function:
         return self.catalogue.function(name, self.domain)
@@ -40,16 +43,20 @@ class Lexicon:
         place = (function, name)
         if place not in self._phrases:
             own = self.key(function, name)
-            adjectives = (*own.more, *own.less)
-            found = [
-                *own.words,
-                *(f"how {one}" for one in adjectives),
-                *(word for one in adjectives for word in degrees(one)),
-            ]
+            forms = (word for one in (*own.more, *own.less) for word in degrees(one))
+            self._phrases[place] = tuple(dict.fromkeys((*self.plain(function, name), *forms)))
+        return self._phrases[place]
+
+    def plain(self, function: str, name: str) -> tuple[str, ...]:
+        """As `phrases`, without comparatives and superlatives."""
+        place = (function, name)
+        if place not in self._plain:
+            own = self.key(function, name)
+            found = [*own.words, *(f"how {one}" for one in (*own.more, *own.less))]
             if not own.only and not (self.words.guided and own.words):
                 found += catalogue_words(self.function(function), name)
-            self._phrases[place] = tuple(dict.fromkeys(found))
-        return self._phrases[place]
+            self._plain[place] = tuple(dict.fromkeys(found))
+        return self._plain[place]
 
     def adjectives(self, function: str, name: str) -> tuple[str, ...]:
         """Comparatives and superlatives of a key's adjectives."""
@@ -60,6 +67,14 @@ class Lexicon:
         """What things of a kind are called."""
         own = self.words.kinds.get(kind)
         return (kind.replace("_", " "), *(own.words if own else ()))
+
+    @cached_property
+    def fillers(self) -> frozenset[str]:
+        """Words that ask nothing; those that compare, order and add up do, wherever nothing reads them."""
+        words = english()
+        telling = (*words.greatest, *words.least, *words.greater, *words.lesser, *words.first, *words.last)
+        telling += (*words.total, *words.average, *words.over, *words.under)
+        return (frozenset(words.fillers.split()) - frozenset(telling)) | vocabulary(self.words.fillers)
 
     def asks(self, question: Question, function: str, name: str) -> bool:
         """Whether the question's words ask for a key."""

@@ -19,6 +19,11 @@ COUNTED = "number of "
 _SIGNS = {"<": "lt", ">": "gt", "<=": "le", ">=": "ge"}
 
 
+def subject_of(function: Function) -> Key:
+    """The key that names a row of a function."""
+    return next(key for key in function.keys if key.name == function.subject[0])
+
+
 @dataclass(frozen=True, slots=True)
 class Mention:
     """A key or facet that words speak of. `counted`: by the noun that a number counts, "airports"."""
@@ -72,7 +77,7 @@ class Roles:
     @cached_property
     def subject(self) -> Key:
         """The key that names a row."""
-        return next(key for key in self.function.keys if key.name == self.function.subject[0])
+        return subject_of(self.function)
 
     @cached_property
     def primary(self) -> Parameter | None:
@@ -345,7 +350,7 @@ class Roles:
         return (found.words.removeprefix(COUNTED),)
 
     def _phrases(self, key: str) -> tuple[str, ...]:
-        return self.lexicon.phrases(self.function.name, key)
+        return self.lexicon.plain(self.function.name, key)
 
     def take(self, *places: Range) -> None:
         for place in places:

@@ -67,6 +67,10 @@ class Tokens:
         """The words as the question spells them."""
         return self.question.text[self._spans[place.first][0] : self._spans[place.end - 1][1]]
 
+    def between(self, one: Range, other: Range) -> list[str]:
+        """The words between two places."""
+        return [self.word(index) for index in range(min(one.end, other.end), max(one.first, other.first))]
+
     def start(self, place: Range) -> int:
         """The first character of the words."""
         return self._spans[place.first][0]
