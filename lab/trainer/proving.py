@@ -36,7 +36,7 @@ def executor(rows: Iterable[dict[str, Any]]) -> Iterator[Executor]:
             engine.dispose()
         engine = open_store(url)
         try:
-            yield Executor(engine, NameIndex(engine), CATALOGUE)
+            yield Executor(engine, NameIndex(engine, CATALOGUE), CATALOGUE)
         finally:
             engine.dispose()
 

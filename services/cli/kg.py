@@ -12,6 +12,7 @@ from proto.kg import KgExecuteRequest, KgRequest, KgResponse
 from services.cli import graph
 from services.cli.ask import PROBLEM, UNREACHABLE, USAGE
 from services.cli.console import err, fail, out, plain, say, write
+from services.cli.kg_domain import app as own
 from services.cli.progress import counting
 from services.cli.services import root
 from services.cli.settings import CliSettings
@@ -19,6 +20,7 @@ from services.kit.settings import KitSettings, MeshUrls
 
 if TYPE_CHECKING:
     from services.kg.load import LoadReport
+    from services.kg.settings import KgSettings
 
 app = typer.Typer(
     name="kg",
@@ -27,9 +29,12 @@ app = typer.Typer(
     pretty_exceptions_show_locals=False,
 )
 
-DOMAINS = ("movie", "finance", "music", "sports", "open")
+app.add_typer(own)
 
-Domain = Annotated[str, typer.Option(help="movie, finance, music, sports or open.")]
+Domain = Annotated[
+    str,
+    typer.Option(help="movie, finance, music, sports, open or one of yours; by the question's names where left out."),
+]
 QueryTime = Annotated[str, typer.Option(help="When it is asked: `02/28/2024, 10:04:54 PT` or ISO 8601.")]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON and nothing else.")]
 Database = Annotated[str, typer.Option(help="URL of the graph's database; CRAGMESH_KG_DATABASE when not given.")]
@@ -42,26 +47,34 @@ def load(
     ],
     database: Database = "",
     mapping: Annotated[
-        Path | None, typer.Option(help="YAML that says which columns of a CSV or JSONL file of your own go where.")
+        Path | None, typer.Option(help="YAML that says which fields of a CSV or JSONL file of your own go where.")
     ] = None,
-    domain: Annotated[str, typer.Option(help="Take only this domain: movie, finance, music, sports or open.")] = "",
+    domain: Annotated[str, typer.Option(help="Take only this domain.")] = "",
+    aside: Annotated[
+        Path | None, typer.Option(help="A file for the records that cannot be used, each with the reason.")
+    ] = None,
 ) -> None:
-    """Load row files, public tables, the CRAG mock API's own files, or mapped files into the graph, all or nothing.
+    """Load row files, CSV named like tables, and sources that mappings describe into the graph, all or nothing.
 
     What was loaded before and has not changed is skipped; a running service keeps reading the old graph until then.
     """
-    if domain and domain not in DOMAINS:
-        fail(f"there is no domain {domain}: {', '.join(DOMAINS)}", USAGE)
     # SQLAlchemy and NumPy take a second to import, which no other command should wait for.
     from sqlalchemy.exc import DBAPIError
 
+    from services.kg.definition.domain import read_catalogue
+    from services.kg.definition.folder import BrokenDomain
+    from services.kg.domains import CATALOGUE
     from services.kg.errors import StoreError
     from services.kg.load import BadMapping, LoadError, UnknownFormat
     from services.kg.load import load as load_graph
     from services.kg.store.engine import open_store
 
+    settings = _settings()
     try:
-        engine = open_store(database or _configured(), read_only=False)
+        catalogue = read_catalogue(CATALOGUE, settings.kg_domains)
+        if domain and domain not in catalogue.domains:
+            fail(f"there is no domain {domain}: {', '.join(catalogue.domains)}", USAGE)
+        engine = open_store(database or settings.kg_database, read_only=False)
         with counting() as bar:
             task = bar.add_task("reading", total=None)
 
@@ -73,9 +86,11 @@ def load(
                 engine,
                 mapping=mapping,
                 domain=domain or None,
+                catalogue=catalogue,
+                aside=aside,
                 progress=tell,
             )
-    except (BadMapping, UnknownFormat) as error:
+    except (BadMapping, BrokenDomain, UnknownFormat) as error:
         fail(str(error), USAGE)
     except (LoadError, StoreError) as error:
         fail(str(error), PROBLEM)
@@ -153,11 +168,11 @@ def _client() -> graph.KgClient:
         fail(f"settings: {error.errors()[0]['msg']}", USAGE)
 
 
-def _configured() -> str:
+def _settings() -> "KgSettings":
     from services.kg.settings import KgSettings
 
     try:
-        return KgSettings().kg_database
+        return KgSettings()
     except ValidationError as error:
         fail(f"settings: {error.errors()[0]['msg']}", USAGE)
 

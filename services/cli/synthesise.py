@@ -163,6 +163,7 @@ def _programs(count: int, seed: int) -> Iterator[Any]:
     from lab.trainer.dataset import Example, Turn
     from lab.trainer.proving import executor, proven
     from lab.trainer.synthesise import programs
+    from services.kg.domains import CATALOGUE
     from services.kg.generate.program import taught_messages
 
     number = 0
@@ -172,7 +173,9 @@ def _programs(count: int, seed: int) -> Iterator[Any]:
                 record = one.record
                 if not proven(run, one):
                     continue
-                messages = taught_messages(record.query, query_time=record.query_time, domain=record.domain)
+                messages = taught_messages(
+                    record.query, query_time=record.query_time, domain=CATALOGUE.domains[record.domain]
+                )
                 yield Example(
                     id=f"kg-api-{seed}-{number:06d}",
                     task="kg-api",

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from lab.evaluator.judge import protocol
-from lab.evaluator.judge.quantities import Quantity, find
+from lab.evaluator.judge.agreement import agree
 from lab.evaluator.judge.text import (
     COMPANY_FORMS,
     HONORIFICS,
@@ -24,6 +24,7 @@ from lab.evaluator.judge.text import (
     words_of,
 )
 from lab.evaluator.judge.verdict import Case, Verdict
+from services.kit.text.quantities import Quantity, find
 
 NAME = "rules"
 
@@ -251,7 +252,7 @@ class _Comparison:
         quantities = list(self.core.quantities) or list(whole.quantities)
         if not self.sentence:
             return quantities
-        new = [item for item in quantities if not any(known.agrees(item) for known in self.asked.quantities)]
+        new = [item for item in quantities if not any(agree(known, item) for known in self.asked.quantities)]
         hard = [item for item in new if not item.soft]
         if not self.quantity_asked and _names(self.core, self.asked):
             # Which or who was asked: a year beside the name elaborates.
@@ -265,7 +266,7 @@ class _Comparison:
             return False
         if said.dimension and not gold.dimension and not self._may_have(said):
             return False
-        if gold.agrees(said, percent_asked=self.percent_asked):
+        if agree(gold, said, percent_asked=self.percent_asked):
             return True
         if self._fallen(gold, said):
             return True
@@ -290,7 +291,7 @@ class _Comparison:
         before = self.said.text[: said.start].lower()
         fell = re.search(r"\b(?:down|fell|fallen|decreased?|declined?|dropped|drop|lost|loss)\b[^.,;]{0,20}$", before)
         positive = Quantity("number", 0, 0, -gold.value, gold.step, gold.dimension, gold.factor)
-        return fell is not None and positive.agrees(said)
+        return fell is not None and agree(positive, said)
 
     def _missing_quantity(self) -> str:
         said = self.said.quantities
@@ -309,7 +310,7 @@ class _Comparison:
         for item in self.said.quantities:
             if item.soft or any(self._agree(gold, item) for gold in known):
                 continue
-            if any(item.kind == "date" and other.kind == "date" and other.agrees(item) for other in known):
+            if any(item.kind == "date" and other.kind == "date" and agree(other, item) for other in known):
                 continue
             if self._contextual(item):
                 continue
@@ -658,7 +659,7 @@ def _neighbours(reading: Reading, quantity: Quantity) -> set[str]:
 def _stray(said: Sequence[Quantity], known: Sequence[Quantity], asked: str) -> Quantity | None:
     percent = _PERCENT_ASKED.search(asked) is not None
     return next(
-        (item for item in said if not item.soft and not any(one.agrees(item, percent_asked=percent) for one in known)),
+        (item for item in said if not item.soft and not any(agree(one, item, percent_asked=percent) for one in known)),
         None,
     )
 

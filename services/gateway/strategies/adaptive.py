@@ -5,7 +5,6 @@ from dataclasses import dataclass, replace
 from math import exp
 from typing import ClassVar, Literal
 
-from proto.kg import KgResponse
 from proto.options import Options
 from proto.read import ReadResponse
 from services.gateway import calibration, confidence, prompts
@@ -30,10 +29,8 @@ from services.gateway.steps.generate import (
     unread,
 )
 from services.gateway.steps.graph_first import graph_first
-from services.gateway.steps.post_process import Settled, settle
 from services.gateway.steps.read import behind, extract, read
 from services.gateway.steps.retrieve import RERANKING_OPTIONS, Retrieval
-from services.gateway.steps.statements import settle_texts
 from services.gateway.strategies.base import Strategy
 from services.kit.caution import Caution
 from services.kit.concurrency import both
@@ -46,9 +43,8 @@ WEB = Retrieval(recall_k=50, rerank_k=5, chunker="parent-child")
 SAMPLES = 3
 TEMPERATURE = 0.8
 SAMPLE_TOKENS = 32
-# How often a rule over typed facts is right where it was tried (57 of 58), and over statements in texts (11 of 12).
+# How often a rule over typed facts is right where it was tried (57 of 58).
 SETTLED = 0.98
-SETTLED_TEXTS = 0.92
 CHOICES: tuple[Literal["yes", "no"], ...] = ("yes", "no")
 SOURCES: dict[str, Literal["kg", "web"]] = {"kg": "kg"}
 
@@ -142,9 +138,9 @@ class Adaptive(Strategy):
             return Draft(INVALID, "invalid_question", SETTLED, "kg", (as_evidence(facts),))
         if not answers(facts, classification):
             return None
-        settled = self._settled_by_facts(context, facts)
-        if settled is not None:
-            return settled
+        if facts.settled is not None:
+            context.run.decide("settled", f"{facts.settled.rule}: {', '.join(facts.settled.inputs)}")
+            return Draft(facts.settled.answer, "answer", SETTLED, "kg", (as_evidence(facts),))
         draft = await self._read(context, [as_evidence(facts)], replies)
         return draft if draft.kind == "answer" else None
 
@@ -162,9 +158,6 @@ class Adaptive(Strategy):
         if evidence and not shown:
             return (await self._extracted(context, held))[1]
         held = run.hold(Draft(evidence=tuple(shown)))
-        settled = self._settled_by_texts(context, shown)
-        if settled is not None:
-            return settled
         # From here on a generator that hangs costs the reader nothing.
         first, (reading, extracted) = await both(self._generated(context, shown), self._extracted(context, held))
         if first.completion is None:
@@ -187,22 +180,6 @@ class Adaptive(Strategy):
         if weighed.kind != "unknown":
             return weighed
         return replace(weighed, candidates=behind(extracted.candidates, len(first.shown) - len(shown)))
-
-    def _settled_by_facts(self, context: Context, facts: KgResponse) -> Draft | None:
-        """The answer that follows from typed facts by a rule; None where none is certain."""
-        settled = settle(context.question.query, facts)
-        if settled is None:
-            return None
-        return _by_rule(context, settled, Draft(confidence=SETTLED, source="kg", evidence=(as_evidence(facts),)))
-
-    def _settled_by_texts(self, context: Context, shown: Sequence[Evidence]) -> Draft | None:
-        """The answer that follows from statements by a rule; None where none is certain."""
-        question = context.question
-        texts = [item.text for item in shown]
-        settled = settle_texts(plain(question.query), texts, question.query_time.date())
-        if settled is None:
-            return None
-        return _by_rule(context, settled, Draft(confidence=SETTLED_TEXTS, source=_source(shown), evidence=tuple(shown)))
 
     async def _judged(self, context: Context, attempt: Attempt) -> Draft:
         """The draft as it is where every answer is wanted, else weighed by the confidence that fits who answered."""
@@ -337,11 +314,6 @@ class Adaptive(Strategy):
         )
         told = await ask(context, Request("memory", messages, SAMPLE_TOKENS, MIN_ANSWER_TOKENS))
         return seen if told is None else replace(seen, sources=(*seen.sources, *_normal(told)))
-
-
-def _by_rule(context: Context, settled: Settled, draft: Draft) -> Draft:
-    context.run.decide("post_process", f"{settled.how}: {', '.join(settled.inputs)}")
-    return replace(draft, answer=settled.answer, kind="answer")
 
 
 def _lines(model: Confidence, caution: Caution) -> str:

@@ -26,7 +26,6 @@ from services.gateway.steps.ask import planned_s
 from services.gateway.steps.classify import changes_fast
 from services.gateway.steps.facts import found, look_up
 from services.gateway.steps.generate import Generation, chat, read_and_answer
-from services.gateway.steps.post_process import settle
 from services.gateway.steps.retrieve import RERANKING_OPTIONS, Retrieval, reranked
 from services.gateway.steps.self_assess import MAX_TOKENS as ASSESS_TOKENS
 from services.gateway.steps.self_assess import accepts, self_assess
@@ -91,9 +90,9 @@ class WeKnow(Strategy):
         facts += found(response)
         if response is None or not facts:
             return None
-        settled = settle(context.question.query, response)
+        settled = response.settled
         if settled is not None:
-            context.run.decide("post_process", f"{settled.how}: {settled.answer!r} from {'; '.join(settled.inputs)}")
+            context.run.decide("settled", f"{settled.rule}: {settled.answer!r} from {'; '.join(settled.inputs)}")
             return Draft(settled.answer, "answer", 1.0, "kg", tuple(facts))
         draft = await self._assessed(context, facts)
         return draft if draft.kind == "answer" else None

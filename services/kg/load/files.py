@@ -121,11 +121,11 @@ def records(path: Path, dialect: type[csv.Dialect] = csv.excel) -> Iterator[tupl
         raise LoadError(f"{path} is no CSV: {error}") from None
 
 
-def header(path: Path) -> list[str]:
+def header(path: Path, delimiter: str = ",") -> list[str]:
     """Column names of a CSV file, empty if the first line is none."""
     for line in lines(path):
         try:
-            return next(csv.reader([line.text]), [])
+            return next(csv.reader([line.text], delimiter=delimiter), [])
         except csv.Error:
             return []
     return []

@@ -1,8 +1,9 @@
-"""Identifiers that two sources make alike from what they say, so that they meet; see `Graph` for who is who."""
+"""Identifiers made of what a source says, so that two sources that say the same meet; see `entities` for who is who."""
 
 import hashlib
 import re
 import unicodedata
+from functools import lru_cache
 
 MAX_SLUG = 96
 # Letters that Unicode does not decompose.
@@ -12,6 +13,7 @@ _AND = re.compile(r"\s*&\s*|\s+\+\s+")
 _GAPS = re.compile(r"[\W_]+")
 
 
+@lru_cache(maxsize=65_536)
 def slug(text: str) -> str:
     """Lower case, without accents and punctuation, words joined by hyphens: "Beyoncé & JAY-Z" is "beyonce-and-jay-z".
 
@@ -27,32 +29,3 @@ def slug(text: str) -> str:
 
 def _digest(text: str) -> str:
     return hashlib.sha256(text.encode()).hexdigest()[:10]
-
-
-def movie_id(title: str, release_date: str | None) -> str:
-    """Films of one title and different dates stay apart."""
-    return f"{slug(title)}-{release_date}" if release_date else slug(title)
-
-
-def work_id(title: str, artist: str | None) -> str:
-    """A work is its artist's; without one, the title speaks."""
-    return f"{slug(artist)}/{slug(title)}" if artist else slug(title)
-
-
-def oscar_id(ceremony: int, category_key: str, film: str | None, nominee: str | None) -> str:
-    """One nomination: two sources that report it write one row."""
-    return f"{ceremony}/{category_key}/{slug(film or '')}/{slug(nominee or '')}"
-
-
-def grammy_id(year: int, category_key: str, nominee: str) -> str:
-    return f"{year}/{category_key}/{slug(nominee)}"
-
-
-# One franchise under two spellings; the sources use both, by season.
-_TEAM_ALIASES = {"los-angeles-clippers": "la-clippers"}
-
-
-def team_id(sport: str, name: str) -> str:
-    """`sport` is soccer or nba."""
-    key = slug(name)
-    return f"{sport}-{_TEAM_ALIASES.get(key, key)}"

@@ -1,249 +1,259 @@
-"""CSV and JSONL files of one's own, by a YAML file that says which of their columns go where.
+"""Mappings: YAML that says which fields of a source's records become which columns of which tables.
 
     domain: movie
+    columns: [Name, Released, Genres]      # a CSV file whose header has these is such a source
     tables:
       - table: movie
         columns:
-          movie_id: {slug: [Name, Released]}   # an identifier made of these columns
-          title: Name                          # a column of the file, by its header or its key in the JSON
-          release_date: Released
-          revenue: figures.gross               # a key within an object
-          original_language: {value: fr}       # the same for all rows
+          movie_id: {slug: [Name, Released]}               # an identifier made of these fields
+          title: Name
+          release_date: Released                           # read as the table's column is declared: a date
+          revenue: {from: figures.gross, as: positive}     # a field within an object; a transform
+          original_language: {value: fr}                   # the same for all records
       - table: movie_genre
         columns:
           movie_id: {slug: [Name, Released]}
-          genre: {column: Genres, split: ","}  # one row for each part
+          genre: {from: Genres, split: ","}                # a row for each part
 
-Values are read by the type of the table's column: dates are ISO 8601 or 20240228, complete or not. A row whose keys are
-empty is skipped and reported. What the tables name (titles, companies, artists) is found by name afterwards.
+A source of several kinds of records has `rules` in place of `tables`, and the first whose `when` fits takes a record:
+
+    rules:
+      - when: {kind: film}
+        order: 30                                          # passes: rules of a lower order see all files first
+        let:
+          film: {entity: movie, name: title, apart: released}      # who it is: an identifier, known or new
+        rows:
+          - table: movie
+            columns: {movie_id: $film, revenue: [gross, income]}   # the first field that is not null
+          - table: movie_cast
+            each: cast                                     # `.` is the element of the list, `.name` a field of it
+            if: .name
+            columns:
+              movie_id: $film
+              person_id: {entity: movie_person, name: .name}
+              ord: [.order, $place]                        # `$place` is the element's place, from 0
 """
 
-import csv
-import hashlib
-import json
-from collections.abc import Callable, Iterator
-from pathlib import Path
-from typing import Annotated, Any, Literal
+import re
+from collections.abc import Iterator
+from typing import Annotated, Any, Self
 
-import yaml
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
-from sqlalchemy import Boolean, Column, Float, Integer, Table
-
-from services.kg.domains.finance import tables as finance
-from services.kg.domains.movie import tables as movie
-from services.kg.domains.music import tables as music
-from services.kg.domains.open import tables as open_
-from services.kg.domains.sports import tables as sports
-from services.kg.load.errors import BadMapping, BadRow
-from services.kg.load.files import Line, lines, records, suffix
-from services.kg.load.graph import Graph
-from services.kg.load.identity import slug
-from services.kg.load.values import day, moment, number, text, truth, whole
-from services.kg.store.tables import stated_total
-
-MAX_MAPPING_BYTES = 256 * 1024
-_MODULES = {"movie": movie, "finance": finance, "music": music, "open": open_, "sports": sports}
-TABLES: dict[str, dict[str, Table]] = {
-    domain: {table.name: table for table in vars(module).values() if isinstance(table, Table)}
-    | {stated_total.name: stated_total}
-    for domain, module in _MODULES.items()
-}
-_DATES = frozenset({"release_date", "birthday", "date", "begin_date", "end_date", "start", "end"})
-_MOMENTS = frozenset({"at"})
-_UPPER = frozenset({"ticker"})
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Discriminator, Field, Tag, model_validator
 
 Name = Annotated[str, Field(min_length=1, max_length=200)]
+Scalar = str | int | float | bool | None
+
+
+def _listed(value: Any) -> Any:
+    return [value] if isinstance(value, str) else value
+
+
+Names = Annotated[tuple[Name, ...], BeforeValidator(_listed), Field(min_length=1, max_length=12)]
 
 
 class _Strict(BaseModel):
-    model_config = ConfigDict(extra="forbid", frozen=True)
+    model_config = ConfigDict(extra="forbid", frozen=True, populate_by_name=True)
 
 
-class FromColumn(_Strict):
-    """A column of the file; `split` makes a row of each part."""
+class From(_Strict):
+    """A field, or the first of several that is not null.
 
-    column: Name
+    as: transforms, in turn.
+    split: makes a row of each part.
+    else: the value in place of null.
+    if: a value without which this one is null.
+    """
+
+    fields: Names = Field(alias="from")
+    transforms: Annotated[tuple[Name, ...], BeforeValidator(_listed)] = Field((), alias="as")
     split: str | None = Field(None, min_length=1, max_length=5)
+    otherwise: Scalar = Field(None, alias="else")
+    condition: "Value | None" = Field(None, alias="if")
 
 
 class Constant(_Strict):
-    """The same value for all rows."""
+    """The same value for all records."""
 
-    value: str | int | float | bool
+    value: Scalar
 
 
 class Slug(_Strict):
-    """An identifier of the words of these columns."""
+    """An identifier of the words of these fields, null where the first is."""
 
-    slug: tuple[Name, ...] = Field(min_length=1, max_length=6)
-
-
-ColumnSource = FromColumn | Constant | Slug
+    slug: Names
+    prefix: str = ""
 
 
-class TableMapping(_Strict):
-    """What one table gets of each row."""
+class Text(_Strict):
+    """A text with fields in it, "{year}/{name}"; null where one of them is."""
 
-    table: Name
-    columns: dict[Name, ColumnSource] = Field(min_length=1, max_length=60)
+    text: str = Field(min_length=1, max_length=500)
 
-    @model_validator(mode="before")
-    @classmethod
-    def _short_form(cls, value: Any) -> Any:
-        if isinstance(value, dict) and isinstance(value.get("columns"), dict):
-            columns = {key: {"column": one} if isinstance(one, str) else one for key, one in value["columns"].items()}
-            return {**value, "columns": columns}
-        return value
+    @property
+    def fields(self) -> tuple[str, ...]:
+        return tuple(re.findall(r"\{([^{}]+)\}", self.text))
+
+
+class Occurrence(_Strict):
+    """1 for the first record of a file with these values, 2 for the second that is alike."""
+
+    occurrence: Names
+
+
+class Entity(_Strict):
+    """The identifier of an entity, by its name; `entity` makes one where there is none, `find` is null there."""
+
+    entity: Name | None = None
+    find: Name | None = None
+    name: "Value"
+    id: "Value | None" = None
+    apart: "Value | None" = None
+    near: "Value | None" = None
+    of: "Value | None" = None
+    fill: bool = False
+    columns: dict[Name, "Value"] = {}
 
     @model_validator(mode="after")
-    def _at_most_one_split(self) -> "TableMapping":
-        if sum(isinstance(one, FromColumn) and one.split is not None for one in self.columns.values()) > 1:
-            raise ValueError("only one column of a table can be split")
+    def _one_of_both(self) -> Self:
+        if (self.entity is None) == (self.find is None):
+            raise ValueError("either `entity` or `find` names the kind")
         return self
 
-
-class _File(_Strict):
-    domain: Literal["movie", "finance", "music", "sports", "open"]
-    tables: tuple[TableMapping, ...] = Field(min_length=1, max_length=20)
-
-    @model_validator(mode="after")
-    def _tables_exist(self) -> "_File":
-        for mapped in self.tables:
-            table = TABLES[self.domain].get(mapped.table)
-            if table is None:
-                raise ValueError(
-                    f"domain {self.domain} has no table {mapped.table!r}: {', '.join(TABLES[self.domain])}"
-                )
-            unknown = [name for name in mapped.columns if name not in table.c]
-            if unknown:
-                raise ValueError(f"table {table.name} has no column {unknown[0]!r}: {', '.join(table.c.keys())}")
-            missing = [
-                column.name
-                for column in table.c
-                if not column.nullable and column.default is None and column.name not in mapped.columns
-            ]
-            if missing:
-                raise ValueError(f"table {table.name} needs {', '.join(missing)}")
-        return self
+    @property
+    def kind(self) -> str:
+        return self.entity or self.find or ""
 
 
-class Mapping:
-    """A mapping file that was read and found valid. Make one with `read`."""
-
-    def __init__(self, content: _File, digest: str) -> None:
-        self.domain = content.domain
-        self.digest = digest
-        self._tables = [(TABLES[content.domain][mapped.table], mapped.columns) for mapped in content.tables]
-
-    @staticmethod
-    def read(path: Path) -> "Mapping":
-        """The mapping in a YAML file.
-
-        Raises:
-            BadMapping: it is no YAML, or names what is not there; the message says what and where.
-        """
-        try:
-            raw = path.read_bytes()
-            if len(raw) > MAX_MAPPING_BYTES:
-                raise BadMapping(f"{path} is longer than {MAX_MAPPING_BYTES // 1024} KiB")
-            content = _File.model_validate(yaml.safe_load(raw))
-        except OSError as error:
-            raise BadMapping(f"{path} cannot be read: {error.strerror}") from None
-        except (yaml.YAMLError, RecursionError) as error:
-            raise BadMapping(f"{path} is no YAML: {str(error)[:200]}") from None
-        except ValidationError as error:
-            first = error.errors()[0]
-            place = ".".join(str(part) for part in first["loc"] if part not in ("FromColumn", "Constant", "Slug"))
-            raise BadMapping(f"{path}: {place or 'the file'}: {first['msg']}") from None
-        return Mapping(content, hashlib.sha256(raw).hexdigest())
-
-    def load(
-        self, graph: Graph, path: Path, bad: Callable[[int, BadRow], None], done: Callable[[str, int], None]
-    ) -> None:
-        """Put the rows of a file."""
-        for line, row in _rows(path, bad):
-            try:
-                for table, columns in self._tables:
-                    for values in _values(table, columns, row):
-                        graph.put(table, **values)
-                        for column in ("date", "at"):
-                            if column in values and table.name in {"price_daily", "price_minute", "billboard"}:
-                                graph.seen(self.domain, values[column])
-                done(self.domain, line.end)
-            except BadRow as error:
-                bad(line.number, error)
-
-
-def _rows(path: Path, bad: Callable[[int, BadRow], None]) -> Iterator[tuple[Line, dict[str, Any]]]:
-    if suffix(path) in {".csv", ".tsv"}:
-        yield from records(path, csv.excel_tab if suffix(path) == ".tsv" else csv.excel)
-        return
-    for line in lines(path):
-        try:
-            row = json.loads(line.checked())
-            if not isinstance(row, dict):
-                raise BadRow("", "is no JSON object")
-        except BadRow as error:
-            bad(line.number, error)
-        except (ValueError, RecursionError):
-            bad(line.number, BadRow("", "is no JSON"))
-        else:
-            yield line, row
-
-
-def _values(table: Table, columns: dict[str, ColumnSource], row: dict[str, Any]) -> Iterator[dict[str, Any]]:
-    split = next(
-        ((name, one) for name, one in columns.items() if isinstance(one, FromColumn) and one.split is not None), None
-    )
-    fixed = {
-        name: _typed(table.c[name], _stated(one, row)) for name, one in columns.items() if not split or name != split[0]
+def _form(value: Any) -> str:
+    if isinstance(value, BaseModel):
+        return type(value).__name__
+    forms = {
+        "value": "Constant",
+        "slug": "Slug",
+        "text": "Text",
+        "occurrence": "Occurrence",
+        "entity": "Entity",
+        "find": "Entity",
     }
-    if split is None:
-        yield _checked(table, fixed)
-        return
-    name, source = split
-    for part in str(_stated(source, row) or "").split(source.split):
-        if part.strip():
-            yield _checked(table, fixed | {name: _typed(table.c[name], part.strip())})
+    return next((form for key, form in forms.items() if key in value), "From") if isinstance(value, dict) else "From"
 
 
-def _stated(source: ColumnSource, row: dict[str, Any]) -> object:
-    if isinstance(source, Constant):
-        return source.value
-    if isinstance(source, Slug):
-        parts = [text(_cell(row, column)) for column in source.slug]
-        return slug("-".join(part for part in parts if part)) if parts[0] else None
-    return _cell(row, source.column)
+def _short(value: Any) -> Any:
+    return {"from": value} if isinstance(value, (str, list, tuple)) else value
 
 
-def _cell(row: dict[str, Any], column: str) -> object:
-    if column in row:
-        return row[column]
-    value: object = row
-    for key in column.split("."):
-        if not isinstance(value, dict) or key not in value:
-            raise BadRow(column, "is not a column of the file")
-        value = value[key]
-    return value
+Value = Annotated[
+    Annotated[From, Tag("From")]
+    | Annotated[Constant, Tag("Constant")]
+    | Annotated[Slug, Tag("Slug")]
+    | Annotated[Text, Tag("Text")]
+    | Annotated[Occurrence, Tag("Occurrence")]
+    | Annotated[Entity, Tag("Entity")],
+    Discriminator(_form),
+    BeforeValidator(_short),
+]
 
 
-def _typed(column: Column[Any], value: object) -> Any:
-    if column.name in _DATES:
-        return day(value, column.name)
-    if column.name in _MOMENTS:
-        return moment(value, column.name)
-    if isinstance(column.type, Boolean):
-        return truth(value, column.name)
-    if isinstance(column.type, Integer):
-        return whole(value, column.name)
-    if isinstance(column.type, Float):
-        return number(value, column.name)
-    plain = text(value)
-    return plain.upper() if plain and column.name in _UPPER else plain
+class Part(_Strict):
+    """What one table gets of a record, or what a function of the domain makes of it.
+
+    each: a list or an object of the record; a row for each element.
+    if, unless: values that must not be null, or must be.
+    absent: tables of which none may hold a row with the same values in these columns.
+    fill: the row adds what is unknown and replaces nothing.
+    as_of: the moment that the record is of, if the source's data end with the latest.
+    """
+
+    table: Name | None = None
+    record: Name | None = None
+    columns: dict[Name, Value] = Field(min_length=1, max_length=60)
+    each: Value | None = None
+    condition: Value | None = Field(None, alias="if")
+    exception: Value | None = Field(None, alias="unless")
+    absent: dict[Name, Names] = {}
+    fill: bool = False
+    as_of: Value | None = None
+
+    @model_validator(mode="after")
+    def _one_target(self) -> Self:
+        if (self.table is None) == (self.record is None):
+            raise ValueError("either `table` or `record` says where the columns go")
+        if len(self.splits) > 1 or (self.splits and self.each):
+            raise ValueError("only one column of a table can be split, and only where there is no `each`")
+        return self
+
+    @property
+    def splits(self) -> list[str]:
+        return [name for name, one in self.columns.items() if isinstance(one, From) and one.split]
 
 
-def _checked(table: Table, values: dict[str, Any]) -> dict[str, Any]:
-    for column in table.c:
-        if not column.nullable and column.default is None and values.get(column.name) is None:
-            raise BadRow(column.name, "is missing")
-    return values
+class Rule(_Strict):
+    """What becomes of the records that `when` fits: all its fields have the value, or one of those listed."""
+
+    when: dict[Name, Scalar | tuple[Scalar, ...]] = {}
+    order: int = 50
+    let: dict[Name, Value] = {}
+    rows: tuple[Part, ...] = ()
+
+
+class Source(_Strict):
+    """A mapping file.
+
+    columns: of the header of a CSV file that is such a source.
+    through: the function of the domain that sees the records of a file first.
+    """
+
+    domain: Name
+    about: str = ""
+    columns: tuple[Name, ...] = ()
+    through: Name | None = None
+    order: int = 50
+    tables: tuple[Part, ...] = Field((), max_length=20)
+    rules: tuple[Rule, ...] = ()
+
+    @model_validator(mode="after")
+    def _tables_or_rules(self) -> Self:
+        if bool(self.tables) == bool(self.rules):
+            raise ValueError("either `tables` or `rules`")
+        return self
+
+    def all_rules(self) -> tuple[Rule, ...]:
+        return self.rules or (Rule(order=self.order, rows=self.tables),)
+
+    def fields(self) -> frozenset[str]:
+        """The fields of records that the values name."""
+        values = (value for rule in self.all_rules() for value in rule_values(rule))
+        named = {field for value in values for field in fields_of(value)}
+        return frozenset(field for field in named if field[0] not in "$.")
+
+
+def rule_values(rule: Rule) -> Iterator[Value]:
+    """All values of a rule, with those inside of others."""
+    stack: list[Value | None] = list(rule.let.values())
+    for part in rule.rows:
+        stack += [*part.columns.values(), part.each, part.condition, part.exception, part.as_of]
+    while stack:
+        value = stack.pop()
+        if value is None:
+            continue
+        yield value
+        if isinstance(value, From):
+            stack.append(value.condition)
+        elif isinstance(value, Entity):
+            stack += [value.name, value.id, value.apart, value.near, value.of, *value.columns.values()]
+
+
+def fields_of(value: Value) -> tuple[str, ...]:
+    """The fields and variables that a value itself names."""
+    match value:
+        case From() | Text():
+            return value.fields
+        case Slug():
+            return value.slug
+        case Occurrence():
+            return value.occurrence
+    return ()
+
+
+From.model_rebuild()
+Entity.model_rebuild()

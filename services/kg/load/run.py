@@ -2,33 +2,40 @@
 
 import fcntl
 import hashlib
+import json
 import os
 import shutil
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Literal
+from typing import Literal, TextIO
 
 from sqlalchemy import Connection, Engine, create_engine, func, select
 
-from services.kg.load.errors import BadRow, LoadError, UnknownFormat
+from services.kg.definition.folder import BrokenDomain
+from services.kg.domains import CATALOGUE
+from services.kg.language.catalogue import Catalogue
+from services.kg.load.errors import BadMapping, BadRow, LoadError, UnknownFormat
 from services.kg.load.files import check, digest
-from services.kg.load.formats import Context, Format, format_of
 from services.kg.load.graph import Graph
-from services.kg.load.mapping import Mapping
-from services.kg.load.reconcile import reconcile
-from services.kg.load.rows import RowLoader
+from services.kg.load.plan import Bad, Done, Format, format_of
+from services.kg.load.reading import Writer
+from services.kg.load.reconcile import merge
+from services.kg.load.registry import Registry
+from services.kg.load.rows import RowAction
+from services.kg.load.schema import Described, Sources, sources_of
 from services.kg.load.surfaces import index_names
 from services.kg.store.base import METADATA
+from services.kg.store.names import name as name_table
 from services.kg.store.tables import source as source_table
 
 # Part of each digest: what was loaded in another way is loaded again.
-VERSION = 1
+VERSION = 2
 PROBLEMS_SHOWN = 20
-DEMO = Path(__file__).parent.parent / "demo"
+DEMO = "demo.jsonl"
 # Notes beside data.
 _NO_DATA = frozenset({".md", ".txt", ".license", ".py", ".ipynb", ".yaml", ".yml"})
 
@@ -82,12 +89,26 @@ class LoadReport:
 
 @dataclass(slots=True)
 class _Step:
+    """A pass over a file."""
+
     path: Path
     name: str
     format: Format
     digest: str
-    turn: int
+    order: int
     report: FileReport
+
+
+@dataclass(frozen=True, slots=True)
+class _Load:
+    """What a load is to take, and who is told of it. `aside` gets the records that cannot be used, a JSON a line."""
+
+    catalogue: Catalogue
+    sources: Sources
+    given: Described | None
+    domain: str | None
+    tell: Progress
+    aside: TextIO | None
 
 
 def load(
@@ -96,6 +117,8 @@ def load(
     *,
     mapping: Path | None = None,
     domain: str | None = None,
+    catalogue: Catalogue = CATALOGUE,
+    aside: Path | None = None,
     progress: Progress | None = None,
 ) -> LoadReport:
     """Load a file or a folder into the graph, all or nothing, and index the names of what it holds.
@@ -106,32 +129,46 @@ def load(
     Args:
         source: a file, a folder, or "demo" for the graph that comes with the service.
         engine: of a database that may be written; its tables are made where they are missing.
-        mapping: how the columns of a CSV or JSONL file of one's own relate to the tables.
+        mapping: YAML that says which fields of the files go where; without, mappings of the domains are used.
         domain: take only what belongs to this domain.
+        catalogue: the domains, with the mappings in their folders.
+        aside: a file for the records that cannot be used, with reasons.
         progress: told what is being done, how much of it, and how much there is; bytes while reading.
 
     Raises:
         LoadError: nothing was loaded; the message says why.
     """
     begin = time.monotonic()
-    root = DEMO if source == "demo" else Path(source)
-    if not root.exists():
-        raise LoadError(f"there is no {root}")
-    own = Mapping.read(mapping) if mapping else None
-    tell = progress or _silent
-    with _writable(engine) as target:
+    if source != "demo" and not Path(source).exists():
+        raise LoadError(f"there is no {source}")
+    try:
+        sources = sources_of(catalogue)
+    except BrokenDomain as error:
+        raise BadMapping(str(error)) from None
+    given = sources.describe(mapping) if mapping else None
+    with _writable(engine) as target, _opened(aside) as rejects:
+        task = _Load(catalogue, sources, given, domain, progress or _silent, rejects)
         with target.begin() as connection:
             METADATA.create_all(connection)
+            catalogue.create_tables(connection)
         with target.begin() as connection:
-            steps, unknown = _plan(root, own, domain, connection, demo=source == "demo")
-            _run([step for step in steps if not step.report.unchanged], connection, domain, tell)
+            steps, unknown = _plan(source, task, connection)
+            _run([step for step in steps if not step.report.unchanged], connection, task)
             tables = {
                 table.name: connection.scalar(select(func.count()).select_from(table)) or 0
-                for table in METADATA.sorted_tables
-                if not table.name.startswith("name_")
+                for table in (*sources.tables.values(), source_table, name_table)
             }
     reports = list({step.name: step.report for step in steps}.values())
     return LoadReport(reports, unknown, tables, time.monotonic() - begin)
+
+
+@contextmanager
+def _opened(path: Path | None) -> Iterator[TextIO | None]:
+    if path is None:
+        yield None
+        return
+    with path.open("w", encoding="utf-8") as file:
+        yield file
 
 
 def _silent(step: str, done: int, total: int) -> None:
@@ -186,82 +223,99 @@ def _alone(path: Path) -> Iterator[None]:
             beside.unlink(missing_ok=True)
 
 
-def _plan(
-    root: Path, mapping: Mapping | None, domain: str | None, connection: Connection, *, demo: bool
-) -> tuple[list[_Step], list[str]]:
-    """The steps in order: what is referred to comes before what refers to it."""
+def _plan(source: Path | str, task: _Load, connection: Connection) -> tuple[list[_Step], list[str]]:
+    """The passes in order: what is referred to comes before what refers to it."""
     steps: list[_Step] = []
     unknown: list[str] = []
-    for path in _files(root):
-        name = "demo/" + path.name if demo else path.relative_to(root.parent).as_posix()
+    rows = RowAction(task.sources.tables, task.sources.domain_by_table)
+    for name, path in _demo_files(task.catalogue) if source == "demo" else _named_files(Path(source)):
         check(path)
-        known = format_of(path, mapping)
-        if known is None:
+        form = format_of(path, rows, task.sources.mappings, task.given)
+        if form is None:
             unknown.append(name)
             continue
-        if domain and domain not in known.domains:
+        if task.domain and task.domain not in form.domains:
             continue
-        mark = hashlib.sha256(f"{VERSION} {digest(path)} {mapping.digest if mapping else ''} {domain}".encode())
-        report = FileReport(name, known.name)
+        described = " ".join(one.digest for one in form.described)
+        mark = hashlib.sha256(f"{VERSION} {digest(path)} {described} {task.domain}".encode()).hexdigest()
+        report = FileReport(name, form.name)
         before = connection.scalars(select(source_table.c.digest).where(source_table.c.name == name)).all()
-        report.unchanged = bool(before) and all(one == mark.hexdigest() for one in before)
-        for turn in known.turns:
-            steps.append(_Step(path, name, known, mark.hexdigest(), turn, report))
+        report.unchanged = bool(before) and all(one == mark for one in before)
+        steps += [_Step(path, name, form, mark, order, report) for order in form.passes]
     if not steps:
-        found = f" in {root}" if root.is_dir() else f": {root}"
+        found = f" in {source}" if Path(source).is_dir() else f": {source}"
         raise UnknownFormat(f"no file of a known format{found}; a CSV or JSONL file of your own needs --mapping")
-    steps.sort(key=lambda step: (step.turn, step.name))
+    steps.sort(key=lambda step: (step.order, step.name))
     return steps, unknown
 
 
-def _files(root: Path) -> Sequence[Path]:
-    if root.is_file():
-        return [root]
-    return [
-        path
-        for path in sorted(root.rglob("*"))
-        if path.is_file() and not path.name.startswith(".") and path.suffix.lower() not in _NO_DATA
-    ]
+def _demo_files(catalogue: Catalogue) -> Iterator[tuple[str, Path]]:
+    """What domains bring to begin with."""
+    for domain in catalogue.domains.values():
+        if domain.folder.has(DEMO):
+            yield f"demo/{domain.name}.jsonl", Path(str(domain.folder.place / DEMO))
 
 
-def _run(steps: list[_Step], connection: Connection, domain: str | None, tell: Progress) -> None:
+def _named_files(root: Path) -> Iterator[tuple[str, Path]]:
+    """Files of a folder, by their place in it, without notes beside data."""
+    for path in [root] if root.is_file() else sorted(root.rglob("*")):
+        if path == root or (path.is_file() and not path.name.startswith(".") and path.suffix.lower() not in _NO_DATA):
+            yield path.relative_to(root.parent).as_posix(), path
+
+
+def _run(steps: list[_Step], connection: Connection, task: _Load) -> None:
     if not steps:
         return
-    graph = Graph(connection)
-    rows = RowLoader(graph)
+    graph = Graph(connection, {**task.sources.tables, source_table.name: source_table})
+    writer = Writer(graph, Registry(graph, task.sources.kinds))
     as_of: dict[tuple[str, str], str] = {}
     total = sum(step.path.stat().st_size for step in steps)
     before = 0
     for step in steps:
         graph.as_of = {}
-        context = Context(graph, rows, domain, *_tellers(step, before, total, tell))
-        step.format.load(context, step.path, step.turn)
+        bad, done = _tellers(step, before, total, task)
+        step.format.load(step.path, step.order, writer, bad, done, task.domain)
         graph.flush()
         before += step.path.stat().st_size
-        tell(step.name, before, total)
+        task.tell(step.name, before, total)
         for name, moment in graph.as_of.items():
             as_of[step.name, name] = max(moment, as_of.get((step.name, name), ""))
-    rows.finish()
     touched = {name for step in steps for name in step.report.rows}
-    reconcile(connection, touched)
+    latest = {name: max((at for (_, one), at in as_of.items() if one == name), default=None) for name in touched}
+    finish(graph, task.sources, latest)
     _note(graph, steps, as_of)
-    index_names(connection, touched, tell)
+    index_names(connection, task.catalogue, touched, task.tell)
 
 
-def _tellers(
-    step: _Step, before: int, total: int, tell: Progress
-) -> tuple[Callable[[int, BadRow], None], Callable[[str, int], None]]:
+def finish(graph: Graph, sources: Sources, as_of: Mapping[str, str | None]) -> None:
+    """What only the whole tells: who is one, and what the Python of a domain does then.
+
+    Args:
+        as_of: the domains that were loaded, with the last moment that the source states.
+    """
+    graph.flush()
+    for name in sorted(set(as_of) & set(sources.schemas)):
+        schema = sources.schemas[name]
+        merge(graph, schema)
+        if schema.after:
+            schema.after(graph, as_of[name])
+
+
+def _tellers(step: _Step, before: int, total: int, task: _Load) -> tuple[Bad, Done]:
     report = step.report
 
-    def bad(line: int, error: BadRow) -> None:
+    def bad(line: int, error: BadRow, record: object) -> None:
         report.skipped += 1
         if len(report.problems) < PROBLEMS_SHOWN:
             report.problems.append(Problem(line, error.field, error.reason))
+        if task.aside is not None:
+            stated = {"file": step.name, "line": line, "field": error.field, "reason": error.reason, "record": record}
+            task.aside.write(json.dumps(stated, ensure_ascii=False) + "\n")
 
     def done(domain: str, end: int) -> None:
         report.rows[domain] = count = report.rows.get(domain, 0) + 1
         if count % 256 == 0:
-            tell(step.name, before + end, total)
+            task.tell(step.name, before + end, total)
 
     return bad, done
 
@@ -269,18 +323,19 @@ def _tellers(
 def _note(graph: Graph, steps: list[_Step], as_of: dict[tuple[str, str], str]) -> None:
     now = datetime.now(UTC).isoformat(timespec="seconds")
     for step in {step.name: step for step in steps}.values():
-        # Bad rows have no domain of their own: they count where most rows went.
-        first = max(step.report.rows, key=lambda name: step.report.rows[name], default=step.format.domains[0])
-        step.report.rows.setdefault(first, 0)
-        for domain, count in step.report.rows.items():
-            graph.put(
-                source_table,
-                name=step.name,
-                domain=domain,
-                digest=step.digest,
-                loaded_at=now,
-                as_of=as_of.get((step.name, domain)),
-                rows=count,
-                skipped=step.report.skipped if domain == first else 0,
-            )
+        # Bad records have no domain of their own: they count where most rows went.
+        rows = step.report.rows
+        first = max(rows, key=lambda name: rows[name], default=min(step.format.domains))
+        rows.setdefault(first, 0)
+        for domain, count in rows.items():
+            row = {
+                "name": step.name,
+                "domain": domain,
+                "digest": step.digest,
+                "loaded_at": now,
+                "as_of": as_of.get((step.name, domain)),
+                "rows": count,
+                "skipped": step.report.skipped if domain == first else 0,
+            }
+            graph.put(source_table.name, row)
     graph.flush()

@@ -20,8 +20,9 @@ from services.kg.domains.open.tables import open_entity, open_fact
 from services.kg.domains.sports.tables import nba_event, nba_game, soccer_match
 from services.kg.entities import NameIndex
 from services.kg.execute import Executor
-from services.kg.live import LiveReport, fill, private_graph, requests_for
-from services.kg.live_execute import LiveExecutor
+from services.kg.live import LiveExecutor
+from services.kg.live.api import LiveReport
+from services.kg.live.fill import fill, private_graph, requests_for
 from services.kg.store.tables import source, stated_total
 from services.kg.verbalize import verbalize
 from services.kit.budget import Budget
@@ -190,7 +191,7 @@ async def test_films_and_the_films_of_the_person_that_is_meant(graph: Engine, fi
     assert {(one["movie_id"], one["ord"]) for one in rows_of(graph, movie_cast, person_id="7")} == {
         ("1", 0), ("2", 0), ("4", 0), ("5", 9_999),
     }  # fmt: skip
-    assert NameIndex(graph).resolve("dream heist", ["movie"]).entities == ("1",)
+    assert NameIndex(graph, CATALOGUE).resolve("dream heist", ["movie"]).entities == ("1",)
 
 
 async def test_oscars_of_a_year_and_of_one_that_is_an_error(graph: Engine, filling: Filling) -> None:
@@ -282,7 +283,7 @@ async def test_the_page_that_is_meant_is_cleaned(graph: Engine, filling: Filling
 
 async def test_a_program_runs_on_what_was_fetched(graph: Engine, filling: Filling) -> None:
     await filling("open", {"open": ["florida city"]}, ["get_open"])
-    executor = Executor(graph, NameIndex(graph), CATALOGUE)
+    executor = Executor(graph, NameIndex(graph, CATALOGUE), CATALOGUE)
     outcome = executor.execute('get_open("florida city")["elevation"]', domain="open", query_time=NOW)[0]
     assert outcome.status == "ok"
 
@@ -296,7 +297,7 @@ async def test_unknown_names_leave_an_empty_graph(graph: Engine, filling: Fillin
 async def test_what_does_not_come_in_time_is_left_out(graph: Engine, filling: Filling) -> None:
     # Time for the search, and not for the page.
     report = await filling("open", {"open": ["florida city"]}, ["get_open"], app=fake(0.5), seconds=1.3)
-    assert report.failed == ["/open/get_entity"]
+    assert report.failed == ["open/get_entity"]
     assert rows_of(graph, open_entity) == []
     assert rows_of(graph, source)[0]["name"] == "live"
 

@@ -1,0 +1,95 @@
+"""Files of the CRAG mock API, and rows read out of its answers, become JSON lines that `cragmesh kg load` takes."""
+
+import gzip
+import json
+import tempfile
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from sqlalchemy import Engine
+
+from lab.crag_data.evaluation_rows import records as records_of_rows
+from lab.crag_data.mock_files import Problem, Record, reader_of
+from services.kg.domains import CATALOGUE
+from services.kg.load import LoadError, LoadReport, load
+from services.kg.store.names import normalise
+
+Told = Callable[[str], None]
+
+
+@dataclass(slots=True)
+class Converted:
+    """What became of one file: records written, and what could not be used, with its place and reason."""
+
+    name: str
+    records: int = 0
+    problems: list[str] = field(default_factory=list)
+
+
+def convert(folder: Path, out: Path, *, compress: bool = True) -> list[Converted]:
+    """Write `out/NAME.jsonl.gz` for each file of a folder that is known, in the order of their names.
+
+    Raises:
+        LoadError: a file is broken, or holds a pickle of more than plain data; nothing of that file is left.
+    """
+    out.mkdir(parents=True, exist_ok=True)
+    reports: list[Converted] = []
+    for path in sorted(folder.rglob("*")) if folder.is_dir() else [folder]:
+        records = _records(path) if path.is_file() else None
+        if records is None:
+            continue
+        report = Converted(path.name)
+        target = out / f"{path.name}.jsonl{'.gz' if compress else ''}"
+        try:
+            with gzip.open(target, "wt", encoding="utf-8") if compress else target.open("w", encoding="utf-8") as file:
+                for record in records:
+                    if isinstance(record, Problem):
+                        report.problems.append(f"{path.name}:{record.place}: {record.reason}")
+                        continue
+                    file.write(json.dumps(record, ensure_ascii=False, default=str) + "\n")
+                    report.records += 1
+        except LoadError:
+            target.unlink(missing_ok=True)
+            raise
+        reports.append(report)
+    return reports
+
+
+def load_folder(folder: Path, engine: Engine) -> LoadReport:
+    """Convert a folder and load it.
+
+    Raises:
+        LoadError: nothing was loaded; the message says why.
+    """
+    with tempfile.TemporaryDirectory(prefix="cragmesh-crag-") as scratch:
+        convert(folder, Path(scratch) / folder.name, compress=False)
+        return load(Path(scratch) / folder.name, engine)
+
+
+def _records(path: Path) -> Iterator[Record | Problem] | None:
+    """Records of a file, null for one that is not known."""
+    reader = reader_of(path)
+    if reader is not None:
+        return reader(path)
+    if path.suffix == ".jsonl" and _is_rows(path):
+        return _of_rows(path)
+    return None
+
+
+def _is_rows(path: Path) -> bool:
+    with path.open(encoding="utf-8") as file:
+        try:
+            first = json.loads(file.readline())
+        except ValueError:
+            return False
+    return isinstance(first, dict) and {"domain", "kind", "entity", "attrs"} <= set(first)
+
+
+def _of_rows(path: Path) -> Iterator[Record | Problem]:
+    with path.open(encoding="utf-8") as file:
+        yield from records_of_rows((json.loads(line) for line in file if line.strip()), _is_nba)
+
+
+def _is_nba(team: str) -> bool:
+    return normalise(team) in CATALOGUE.kinds["nba_team"].aliases

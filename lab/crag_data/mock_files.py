@@ -1,0 +1,303 @@
+"""The CRAG mock API's own files as records of its calls: JSON of films, SQLite of prices and games, pickles, pages.
+
+A record is `{"call": "movie/get_movie_info", "args": {..}, "result": ..}`, as the API would answer. Layouts are those
+that the API's code reads (facebookresearch/CRAG, mock_api/cragapi). Big files are streamed; pickles are read whole, for
+they are one value each.
+"""
+
+import codecs
+import json
+import sqlite3
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import closing
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from lab.crag_data.unpickle import Frame, read_pickle, read_pickle_file
+from services.kg.load.errors import LoadError
+from services.kg.load.files import lines
+from services.kg.load.files import records as rows_of_csv
+
+READ_CHARS = 1024 * 1024
+MAX_MEMBER_CHARS = 64 * 1024 * 1024
+
+Record = dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """A part of a file that cannot be used: its number or key, and why."""
+
+    place: object
+    reason: str
+
+
+Reader = Callable[[Path], Iterator[Record | Problem]]
+
+
+def reader_of(path: Path) -> Reader | None:
+    """What reads a file of that name, and where several could have it, of that content."""
+    if path.name in _BY_NAME:
+        return _BY_NAME[path.name]
+    if path.suffix.lower() in {".sqlite", ".db"} and "game" in _tables(path):
+        return _nba
+    if path.name.endswith((".jsonl", ".jsonl.bz2", ".jsonl.gz")) and _is_pages(path):
+        return _pages
+    return None
+
+
+def _call(name: str, result: object, **args: object) -> Record:
+    return {"call": name, "args": args, "result": result}
+
+
+# -- JSON --------------------------------------------------------------------------------------------------------------
+
+
+def members(path: Path) -> Iterator[tuple[str, Any]]:
+    """Keys and values of the JSON object that a file is, one by one.
+
+    Raises:
+        LoadError: it is no JSON object, or a value is beyond 64 MiB.
+    """
+    decoder = json.JSONDecoder()
+    with path.open("rb") as raw:
+        chunks = _decoded(raw)
+        buffer = next(chunks, "").lstrip("\ufeff \t\r\n")
+        if not buffer.startswith("{"):
+            raise LoadError(f"{path} is no JSON object")
+        place = 1
+        while True:
+            place = _skip(buffer, place, ", \t\r\n")
+            if place < len(buffer) and buffer[place] == "}":
+                return
+            try:
+                key, end = decoder.raw_decode(buffer, place)
+                end = _skip(buffer, end, " \t\r\n")
+                if buffer[end : end + 1] != ":":
+                    raise ValueError("a key has no value")
+                end = _skip(buffer, end + 1, " \t\r\n")
+                value, end = decoder.raw_decode(buffer, end)
+                # A number that ends the buffer may go on.
+                if end >= len(buffer):
+                    raise ValueError
+            except (ValueError, RecursionError) as error:
+                if isinstance(error, RecursionError) or len(buffer) - place > MAX_MEMBER_CHARS:
+                    raise LoadError(f"{path}: a value is too deep or too long") from None
+                more = next(chunks, "")
+                if not more:
+                    raise LoadError(f"{path} is cut short or no JSON: {str(error)[:80]}") from None
+                buffer, place = buffer[place:] + more, 0
+                continue
+            place = end
+            yield str(key), value
+
+
+def _decoded(raw: Any) -> Iterator[str]:
+    decoder = codecs.getincrementaldecoder("utf-8")(errors="replace")
+    while chunk := raw.read(READ_CHARS):
+        yield decoder.decode(chunk)
+
+
+def _skip(buffer: str, place: int, signs: str) -> int:
+    while place < len(buffer) and buffer[place] in signs:
+        place += 1
+    return place
+
+
+def _each_member(call: str) -> Reader:
+    def read(path: Path) -> Iterator[Record | Problem]:
+        for key, value in members(path):
+            yield _call(call, value) if isinstance(value, dict) else Problem(key, "is no JSON object")
+
+    return read
+
+
+def _is_pages(path: Path) -> bool:
+    """Lines of [title, {summary_text, ..}]."""
+    first = next(lines(path), None)
+    return first is not None and isinstance(_page(first.text), list)
+
+
+def _page(line: str) -> list[Any] | None:
+    try:
+        stated = json.loads(line)
+    except (ValueError, RecursionError):
+        return None
+    return stated if isinstance(stated, list) and len(stated) == 2 and isinstance(stated[1], dict) else None
+
+
+def _pages(path: Path) -> Iterator[Record | Problem]:
+    for line in lines(path):
+        page = _page(line.text)
+        if page is None:
+            yield Problem(line.number, "is no title with its page")
+            continue
+        kept = {key: page[1].get(key) for key in ("summary_text", "summary_structured")}
+        yield _call("open/get_entity", kept, query=page[0])
+
+
+# -- SQLite ------------------------------------------------------------------------------------------------------------
+
+
+def _connect(path: Path) -> sqlite3.Connection:
+    return sqlite3.connect(f"file:{path.absolute()}?mode=ro&immutable=1", uri=True)
+
+
+def _tables(path: Path) -> set[str]:
+    """Names of the tables of a SQLite file; none if it is no such file."""
+    try:
+        with path.open("rb") as file:
+            if file.read(15) != b"SQLite format 3":
+                return set()
+        with closing(_connect(path)) as connection:
+            return {name for (name,) in connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'")}
+    except (OSError, sqlite3.Error):
+        return set()
+
+
+def _selected(path: Path, statement: str) -> Iterator[sqlite3.Row]:
+    try:
+        with closing(_connect(path)) as connection:
+            connection.row_factory = sqlite3.Row
+            yield from connection.execute(statement)
+    except sqlite3.Error as error:
+        raise LoadError(f"{path}: {error}") from None
+
+
+def _dictionary(call: str) -> Reader:
+    """Of a SqliteDict: keys, and values as pickles."""
+
+    def read(path: Path) -> Iterator[Record | Problem]:
+        for key, blob in _selected(path, "SELECT key, value FROM unnamed"):
+            yield _call(call, read_pickle(blob) if isinstance(blob, bytes) else blob, query=str(key))
+
+    return read
+
+
+def _by_column(row: Mapping[str, Any], key: str = "0") -> dict[str, dict[str, Any]]:
+    return {name: {key: value} for name, value in row.items()}
+
+
+def _nba(path: Path) -> Iterator[Record | Problem]:
+    tables = _tables(path)
+    for row in _selected(path, "SELECT * FROM game"):
+        yield _call("sports/nba/get_games_on_date", _by_column(dict(row)))
+    for row in _selected(path, "SELECT * FROM play_by_play") if "play_by_play" in tables else ():
+        yield _call("sports/nba/get_play_by_play_data_by_game_ids", _by_column(dict(row)))
+
+
+# -- pickles -----------------------------------------------------------------------------------------------------------
+
+
+def _entries(path: Path) -> Iterator[tuple[str, Any]]:
+    stated = read_pickle_file(path)
+    if not isinstance(stated, Mapping):
+        raise LoadError(f"{path} is no dictionary")
+    for key, value in stated.items():
+        yield str(key), value
+
+
+def _artists(path: Path) -> Iterator[Record | Problem]:
+    for name, stated in _entries(path):
+        if not isinstance(stated, Mapping):
+            yield Problem(name, "is no dictionary")
+            continue
+        yield _call("music/get_artist_birth_place", stated.get("country"), query=name)
+        yield _call("music/get_lifespan", [stated.get("birth_date"), stated.get("end_date")], query=name)
+        if stated.get("members"):
+            yield _call("music/get_members", list(stated["members"]), query=name)
+
+
+def _songs(path: Path) -> Iterator[Record | Problem]:
+    for title, stated in _entries(path):
+        if isinstance(stated, Mapping):
+            yield _call("music/get_song", dict(stated), query=title)
+        else:
+            yield Problem(title, "is no dictionary")
+
+
+def _works(path: Path) -> Iterator[Record | Problem]:
+    for name, titles in _entries(path):
+        if isinstance(titles, (list, tuple, set)):
+            yield _call("music/get_artist_all_works", list(titles), query=name)
+        else:
+            yield Problem(name, "is no list")
+
+
+def _charts(path: Path) -> Iterator[Record | Problem]:
+    """All weeks of each rank, with what the file beside, of songs, adds: a place holds one song."""
+    beside = path.with_name("song_dict_hot100.pickle")
+    places: dict[tuple[str, str, str], Record] = {}
+    for song, weeks in _entries(beside) if beside.exists() else ():
+        for day, row in weeks.items() if isinstance(weeks, Mapping) else ():
+            if isinstance(row, (list, tuple)) and len(row) >= 7:
+                places[str(day), str(row[3]), song] = _attributes(row)
+            else:
+                yield Problem(song, "is no row of a chart")
+    for rank, weeks in _entries(path):
+        for row in weeks if isinstance(weeks, (list, tuple)) else ():
+            if isinstance(row, Mapping) and all(row.get(key) for key in ("Date", "Song", "Artist")):
+                day, song = str(row["Date"]), str(row["Song"])
+                record = _call("music/get_billboard_rank_date", [[song], [row["Artist"]]], rank=rank, date=day)
+                yield record | {"attributes": places.get((day, rank, song), {})}
+            else:
+                yield Problem(rank, "is no week of a chart")
+
+
+def _attributes(row: Any) -> Record:
+    """Last week's rank, best rank and weeks of a chart row; a new entry's "-" stands at the end, and shifts."""
+    new = len(row) > 6 and row[6] == "-"
+    last, top, weeks = (row[6], row[4], row[5]) if new else (row[4], row[5], row[6])
+    return {"rank_last_week": last, "top_position": top, "weeks_in_chart": weeks}
+
+
+def _frame(path: Path) -> Iterator[Record]:
+    stated = read_pickle_file(path)
+    if not isinstance(stated, Frame):
+        raise LoadError(f"{path} is no table of pandas")
+    return stated.records()
+
+
+def _grammys(path: Path) -> Iterator[Record | Problem]:
+    for row in _frame(path):
+        attrs = {key: row.get(key) for key in ("year", "category", "winner", "artist", "workers")}
+        yield {"domain": "music", "kind": "grammy", "entity": row.get("nominee"), "attrs": attrs}
+
+
+def _soccer(path: Path) -> Iterator[Record | Problem]:
+    """A record a team's side; rows of no league are no games, and the API drops them too."""
+    for row in _frame(path):
+        if row.get("league") is not None:
+            key = str(tuple(str(row.get(name)) for name in ("league", "season", "team")))
+            yield _call("sports/soccer/get_games_on_date", _by_column(row, key))
+
+
+def _companies(path: Path) -> Iterator[Record | Problem]:
+    for _, row in rows_of_csv(path):
+        yield _call("finance/get_ticker_by_name", row.get("Symbol"), query=row.get("Name"))
+
+
+def _nothing(path: Path) -> Iterator[Record | Problem]:
+    """Read with another file."""
+    return iter(())
+
+
+_BY_NAME: dict[str, Reader] = {
+    "movie_db.json": _each_member("movie/get_movie_info"),
+    "person_db.json": _each_member("movie/get_person_info_by_id"),
+    "year_db.json": _each_member("movie/get_year_info"),
+    "company_name.dict": _companies,
+    "finance_info.sqlite": _dictionary("finance/get_info"),
+    "finance_marketcap.sqlite": _dictionary("finance/get_market_capitalization"),
+    "finance_price.sqlite": _dictionary("finance/get_price_history"),
+    "finance_detailed_price.sqlite": _dictionary("finance/get_detailed_price_history"),
+    "finance_dividend.sqlite": _dictionary("finance/get_dividends_history"),
+    "artist_dict_simplified.pickle": _artists,
+    "song_dict_simplified.pickle": _songs,
+    "artist_work_dict.pickle": _works,
+    "grammy_df.pickle": _grammys,
+    "rank_dict_hot100.pickle": _charts,
+    "song_dict_hot100.pickle": _nothing,
+    "soccer_team_match_stats.pkl": _soccer,
+}

@@ -1,0 +1,124 @@
+"""Grammys and charts as sources write them, which data cannot say: performers and workers within free text."""
+
+import re
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
+
+from services.kg.domains.music import grammys
+from services.kg.load.credits import IN_BRACKETS, credited, performers, workers
+from services.kg.load.errors import BadRow
+from services.kg.load.graph import Row
+from services.kg.load.identity import slug
+from services.kg.load.mapper import Put
+from services.kg.load.reading import Writer
+from services.kg.load.registry import Mention
+from services.kg.load.transforms import Transform
+from services.kg.load.values import needed, text, truth, whole
+
+# Awards whose nominee is a person or a band, not a song.
+_FOR_PEOPLE = re.compile(r"new artist|producer of the year|remixer of the year|classical producer", re.IGNORECASE)
+# Above so many rows a category on average, a year lists its nominees; the winner comes first.
+_NOMINEES_A_CATEGORY = 3.0
+
+
+def grammy(writer: Writer, stated: Row) -> None:
+    """One award, tied to everyone whom it names, each by exact name; where `fill` is true others' spelling stays.
+
+    Raises:
+        BadRow: it has no category, nominee or year.
+    """
+    year = whole(needed(stated, "year"), "year") or 0
+    if not 1900 <= year <= 2200:
+        raise BadRow("year", "is no year")
+    category, nominee = needed(stated, "category"), text(stated.get("nominee"))
+    if nominee is None:
+        raise BadRow("nominee", "is missing")
+    artist, others = text(stated.get("artist")), text(stated.get("workers"))
+    key = grammys.category_key(category)
+    identifier = f"{year}/{key}/{slug(nominee)}"
+    for_people = _FOR_PEOPLE.search(category) is not None
+    in_brackets = IN_BRACKETS.search(others or "")
+    by = performers(artist or (in_brackets[1] if in_brackets else ""))
+    winner = stated.get("winner")
+    row = {
+        "grammy_id": identifier,
+        "year": year,
+        "edition": grammys.edition(year),
+        "category": category,
+        "category_key": key,
+        "nominee": nominee,
+        "artist": artist,
+        "workers": others,
+        "winner": winner is None or truth(winner, "winner"),
+        # A source that names nobody leaves the work to one that does.
+        "work_id": work(writer, nominee, by[0]) if by and not for_people else None,
+    }
+    writer.graph.put("grammy", row, fill=stated.get("fill") is True)
+    names = credited(nominee) if for_people else []
+    names += credited(artist) if artist else []
+    names += [(name, " " not in name) for name in workers(others)] if others else []
+    seen: set[str] = set()
+    for name, doubtful in names:
+        if slug(name) in seen or (doubtful and not writer.registry.knows("artist", name)):
+            continue
+        seen.add(slug(name))
+        person = writer.registry.make(Mention("artist", name, fill=True))
+        writer.graph.put("grammy_artist", {"grammy_id": identifier, "artist_id": person})
+
+
+def work(writer: Writer, title: str, artist: str) -> str:
+    """The work of that title by that artist."""
+    identifier = writer.registry.make(Mention("song", title, of=artist))
+    maker = writer.registry.make(Mention("artist", artist))
+    writer.graph.put("artist_work", {"artist_id": maker, "work_id": identifier})
+    return identifier
+
+
+def winners(writer: Writer, read: Callable[[], Iterator[Mapping[str, Any]]]) -> Callable[[Row], Row]:
+    """A filter of a table of Grammys: of a year that lists nominees as if they had won, the first of a category won."""
+    rows: dict[str, int] = {}
+    categories: dict[str, set[str]] = {}
+    for row in read():
+        year = text(row.get("year")) or ""
+        rows[year] = rows.get(year, 0) + 1
+        categories.setdefault(year, set()).add(str(row.get("category")))
+        if artist := text(row.get("artist")):
+            writer.registry.mention("artist", artist)
+    lists_nominees = {year for year, count in rows.items() if count > _NOMINEES_A_CATEGORY * len(categories[year])}
+    decided: set[tuple[str, str]] = set()
+
+    def decide(row: Row) -> Row:
+        year, category = text(row.get("year")) or "", str(row.get("category"))
+        if year not in lists_nominees:
+            return row
+        first = (year, category) not in decided
+        decided.add((year, category))
+        return row | {"winner": row.get("winner") if first else "false"}
+
+    return decide
+
+
+def _first_performer(value: object) -> str | None:
+    plain = text(value)
+    return (performers(plain) or [plain])[0] if plain else None
+
+
+def _without_role(value: object) -> str | None:
+    """ "A & B, Artists" names A and B."""
+    plain = text(value)
+    return re.sub(r",\s*(?:artists?|soloists?)$", "", plain, flags=re.IGNORECASE) if plain else None
+
+
+def _place(value: object) -> int | None:
+    """A place of a chart; "-" is none."""
+    return None if text(value) == "-" else whole(value)
+
+
+TRANSFORMS: dict[str, Transform] = {
+    "first_performer": _first_performer,
+    "without_role": _without_role,
+    "place": _place,
+    "edition": lambda year: grammys.edition(number) if (number := whole(year)) else None,
+}
+RECORDS: dict[str, Put] = {"grammy": grammy}
+FILTERS = {"winners": winners}

@@ -1,0 +1,124 @@
+"""The client of the CRAG mock API: its calls are a table in each domain's folder, `calls.yaml`."""
+
+import asyncio
+import json
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from pydantic import ConfigDict, RootModel
+
+from services.kg.language.catalogue import Catalogue
+from services.kit.budget import Budget
+from services.kit.client import ServiceClient
+from services.kit.concurrency import all_of
+from services.kit.errors import ServiceFailure, ServiceRejected
+from services.kit.telemetry import log
+
+FILE: Final = "calls.yaml"
+# Requests at a time; the mock API answers one after the other.
+CONCURRENCY = 16
+# For one request; searches scan the whole corpus.
+CALL_CAP_S = 5.0
+# Kept back for putting and indexing what came.
+RESERVE_S = 0.4
+MAX_REQUESTS = 400
+
+_TYPES: Mapping[str, type | tuple[type, ...]] = {"text": str, "integer": int, "texts": list}
+
+
+class CallsFile(RootModel[dict[str, dict[str, str]]]):
+    """Path -> fields of the body with their types."""
+
+    model_config = ConfigDict(frozen=True)
+
+
+def calls_of(catalogue: Catalogue) -> dict[str, dict[str, str]]:
+    """All calls of the bundled domains.
+
+    Raises:
+        BrokenDomain: a table of them is not valid.
+    """
+    calls: dict[str, dict[str, str]] = {}
+    for domain in catalogue.domains.values():
+        if domain.bundled and (file := domain.folder.read(FILE, CallsFile)):
+            calls |= file.root
+    return calls
+
+
+@dataclass(slots=True)
+class LiveReport:
+    """What was fetched. `failed` names requests that got no answer, `skipped` counts payloads that made no sense."""
+
+    requests: int = 0
+    failed: list[str] = field(default_factory=list)
+    skipped: int = 0
+    # The time ran out, or there was more than is fetched for one question.
+    truncated: bool = False
+
+
+class MockApi:
+    """Calls the API, a few at a time, until the budget nearly ends.
+
+    Args:
+        client: of the API.
+        calls: as `calls_of` reads them.
+        budget: of all calls together.
+    """
+
+    def __init__(self, client: ServiceClient, calls: Mapping[str, Mapping[str, str]], budget: Budget) -> None:
+        self.report = LiveReport()
+        self.error: ServiceFailure | None = None
+        self._client = client
+        self._calls = calls
+        self._budget = budget
+        self._slots = asyncio.Semaphore(CONCURRENCY)
+
+    async def call(self, name: str, **args: object) -> Any:
+        """The result; null if there is none, or no answer came.
+
+        Raises:
+            ValueError: the API has no such call, or it takes other arguments.
+        """
+        self._check(name, args)
+        async with self._slots:
+            allow = self._budget.allow(CALL_CAP_S, reserve_s=RESERVE_S)
+            if allow <= 0 or self.report.requests >= MAX_REQUESTS:
+                self.report.truncated = True
+                return None
+            self.report.requests += 1
+            try:
+                reply = await self._client.request("POST", f"/{name}", json.dumps(args).encode(), allow_s=allow)
+                return await asyncio.to_thread(_result, reply)
+            except ServiceRejected as error:
+                # A year that it does not have is an error of the server; so is an apostrophe in a team's name.
+                log.debug("live", call=name, status=error.status)
+                return None
+            except ServiceFailure as error:
+                self.error = error
+                self.report.failed.append(name)
+                return None
+
+    async def call_each(self, name: str, field: str, values: Iterable[object], **args: object) -> list[Any]:
+        """Results of one call a value, in order."""
+        return await all_of(self.call(name, **{field: value}, **args) for value in values)
+
+    def _check(self, name: str, args: Mapping[str, object]) -> None:
+        if name not in self._calls:
+            raise ValueError(f"the API has no call {name}")
+        fields = self._calls[name]
+        needed = {field for field, kind in fields.items() if not kind.endswith("?")}
+        if not needed <= args.keys() <= fields.keys():
+            raise ValueError(f"{name} takes {', '.join(fields) or 'nothing'}, not {', '.join(args) or 'nothing'}")
+        for field_, value in args.items():
+            kind = fields[field_].removesuffix("?")
+            if not isinstance(value, _TYPES[kind]):
+                raise ValueError(f"{name}: {field_} is {kind}")
+
+
+def _result(reply: bytes) -> Any:
+    try:
+        stated = json.loads(reply)
+    except (ValueError, RecursionError):
+        return None
+    return stated.get("result") if isinstance(stated, dict) else None

@@ -1,0 +1,162 @@
+"""Programs over a running CRAG mock API: fetch what a program names, then run it over that as over any other graph."""
+
+import asyncio
+from collections.abc import Iterator, Sequence
+from datetime import datetime
+
+from sqlalchemy import Engine
+
+from services.kg.dates import UnknownTime, Window, resolve_time
+from services.kg.entities import NameIndex
+from services.kg.errors import KgError
+from services.kg.execute import ASKER, Executor
+from services.kg.language.bind import Binder, BoundCall, BoundCombine, BoundCondition, BoundQuery, BoundWhere
+from services.kg.language.catalogue import Catalogue
+from services.kg.language.parse import Parsed, parse_each
+from services.kg.language.tree import Literal_, Query, Reference, Value
+from services.kg.live.fill import Wanted, fill, private_graph, requests_for
+from services.kg.outcome import Outcome
+from services.kit.budget import Budget
+from services.kit.client import ServiceClient
+
+# Each statement that goes on with an earlier one needs what that one found to be fetched first.
+MAX_ROUNDS = 3
+# Kept for execution when requests are made.
+EXECUTE_RESERVE_S = 0.3
+
+
+class LiveExecutor:
+    """Runs programs against what the mock API says at that moment.
+
+    Args:
+        client: of the API.
+        catalogue: the domains.
+    """
+
+    def __init__(self, client: ServiceClient, catalogue: Catalogue) -> None:
+        self._client = client
+        self._catalogue = catalogue
+
+    async def execute(self, program: str, *, domain: str, query_time: datetime, budget: Budget) -> list[Outcome]:
+        """Outcomes in program order.
+
+        Raises:
+            ParseError: the whole is too long, has too many statements or is nested too deeply.
+            ServiceFailure: the API answered nothing.
+        """
+        parsed = parse_each(program, self._catalogue.spellings)
+        now = query_time.astimezone(ASKER)
+        outcomes: list[Outcome] = []
+        with private_graph() as engine:
+            fetched: set[tuple[str, str]] = set()
+            for _ in range(MAX_ROUNDS):
+                wanted = self._wanted(parsed, domain, now, outcomes)
+                names = {(kind, name) for kind, some in wanted.names.items() for name in some}
+                if outcomes and names <= fetched:
+                    break
+                fetched |= names
+                left = budget.allow(reserve_s=EXECUTE_RESERVE_S)
+                await fill(engine, self._client, wanted, query_time=now, budget=Budget(left))
+                seconds = max(EXECUTE_RESERVE_S, budget.left())
+                outcomes = await asyncio.to_thread(self._run, engine, parsed, domain, now, seconds)
+        return outcomes
+
+    def _run(
+        self, engine: Engine, parsed: Sequence[Parsed], domain: str, now: datetime, seconds: float
+    ) -> list[Outcome]:
+        executor = Executor(engine, NameIndex(engine, self._catalogue), self._catalogue)
+        return executor.run(parsed, domain=domain, query_time=now, seconds=seconds)
+
+    def _wanted(self, parsed: Sequence[Parsed], domain: str, now: datetime, before: Sequence[Outcome]) -> Wanted:
+        """What the statements name, by themselves or through the values of statements that have been run."""
+        binder = Binder(self._catalogue, domain)
+        names: dict[str, list[str]] = {}
+        functions: set[str] = set()
+        years: list[int] = []
+        dates: list[str] = []
+        ranks: list[int] = []
+        for index, one in enumerate(parsed):
+            for query in _queries(binder, one):
+                if query.asked is not None:
+                    functions.add(query.asked.name)
+                if not isinstance(query.source, BoundCall):
+                    continue
+                functions.add(query.source.function.name)
+                for parameter in query.source.function.parameters:
+                    values = query.source.arguments.get(parameter.name, ())
+                    texts = [text for value in values for text in _texts(value, index, before)]
+                    if parameter.kind == "entity":
+                        for kind in parameter.entities:
+                            names.setdefault(kind, []).extend(texts)
+                    elif parameter.kind == "time":
+                        dates += [day for text in texts for day in _days(text, now, domain)]
+                    elif parameter.kind == "integer":
+                        (ranks if parameter.name == "rank" else years).extend(_integers(texts))
+                    elif parameter.name == "game_id":
+                        names.setdefault("game", []).extend(texts)
+                years += [year for condition in _conditions(query) for year in _years(condition)]
+        return requests_for(domain, names, functions, years=years, dates=dates, ranks=ranks)
+
+
+def _queries(binder: Binder, parsed: Parsed) -> list[BoundQuery]:
+    if not isinstance(parsed.statement, Query):
+        binder.skip()
+        return []
+    try:
+        bound = binder.bind(parsed.statement)
+    except KgError:
+        binder.skip()
+        return []
+    return list(bound.queries) if isinstance(bound, BoundCombine) else [bound]
+
+
+def _conditions(query: BoundQuery) -> Iterator[BoundCondition]:
+    if isinstance(query.source, BoundCall):
+        yield from query.source.conditions
+    for step in query.steps:
+        if isinstance(step, BoundWhere):
+            yield from step.conditions
+
+
+def _years(condition: BoundCondition) -> list[int]:
+    if condition.key.name != "year":
+        return []
+    return _integers([str(value.value) for value in condition.values if isinstance(value, Literal_)])
+
+
+def _integers(texts: Sequence[str]) -> list[int]:
+    return [int(text) for text in texts if text.isdecimal() and len(text) <= 4]
+
+
+def _texts(value: Value, index: int, before: Sequence[Outcome]) -> list[str]:
+    """What a literal says, or what the rows that a reference means say."""
+    if isinstance(value, Literal_):
+        return [] if value.value is None else [str(value.value)]
+    if not isinstance(value, Reference):
+        return []
+    earlier = index - 1 if value.statement is None else value.statement - 1
+    if not 0 <= earlier < len(before):
+        return []
+    outcome = before[earlier]
+    keys = [value.key, *outcome.shown]
+    return [str(row[key]) for row in outcome.rows for key in keys[:2] if row.get(key) is not None]
+
+
+def _days(text: str, now: datetime, domain: str) -> list[str]:
+    """The window as the API's dates: a day, a month, a year, or each day of a few."""
+    try:
+        window: Window = resolve_time(text, now, domain=domain)
+    except UnknownTime:
+        return []
+    if window.start is None:
+        return []
+    match window.granularity:
+        case "year":
+            return [f"{window.start.year:04d}"]
+        case "month":
+            return [f"{window.start:%Y-%m}"]
+        case "day" | "instant":
+            return [window.start.isoformat()]
+        case _:
+            last = window.end or now.date()
+            return sorted({f"{window.start:%Y-%m}", f"{last:%Y-%m}"})

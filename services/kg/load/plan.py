@@ -1,0 +1,180 @@
+"""Which files of a source are loaded, and how: each is recognised by what is in it."""
+
+import csv
+import json
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from services.kg.load.errors import BadMapping, BadRow
+from services.kg.load.files import Line, header, lines, records, suffix
+from services.kg.load.mapper import Action
+from services.kg.load.reading import Record, Writer
+from services.kg.load.rows import RowAction
+from services.kg.load.schema import Described
+
+TABULAR = frozenset({".csv", ".tsv", ".dict"})
+LISTED = frozenset({".jsonl", ".ndjson"})
+# A file may begin with bad records.
+SAMPLE_RECORDS = 20
+
+Bad = Callable[[int, BadRow, object], None]
+Done = Callable[[str, int], None]
+
+
+@dataclass(frozen=True, slots=True)
+class Format:
+    """What a file is, and what is done with its records. `described` are the mappings among the actions."""
+
+    name: str
+    actions: Sequence[Action | RowAction]
+    described: Sequence[Described] = ()
+    _choices: dict[tuple[object, ...], Action | RowAction | None] = field(default_factory=dict)
+
+    @property
+    def domains(self) -> frozenset[str]:
+        return frozenset(domain for action in self.actions for domain in action.domains)
+
+    @property
+    def passes(self) -> list[int]:
+        return sorted({action.order for action in self.actions})
+
+    def load(self, path: Path, order: int, writer: Writer, bad: Bad, done: Done, domain: str | None) -> None:
+        """One pass over a file, by the actions of that order.
+
+        Args:
+            bad: told the line of a record that cannot be used, why, and the record; in the first pass, of those that
+                no action takes.
+            done: told the domain of each record that was put, and the bytes read so far.
+            domain: only records of this one are taken.
+        """
+        writer.occurrences.clear()
+        filters = [
+            one.through(writer, lambda: (row for _, row in read(path, _silent)))
+            for one in self.described
+            if one.through
+        ]
+        first = order == self.passes[0]
+        choose = self._chooser()
+        for line, record in read(path, bad if first else _silent):
+            action = choose(record)
+            if action is None:
+                if first and domain is None:
+                    bad(line.number, BadRow("", "is no record that a mapping describes"), record)
+                continue
+            if action.order != order or (domain is not None and domain != action.domain_of(record)):
+                continue
+            for through in filters:
+                record = through(dict(record))
+            try:
+                action.apply(writer, record)
+                done(action.domain_of(record), line.end)
+            except BadRow as error:
+                bad(line.number, error, record)
+
+    def _chooser(self) -> Callable[[Record], Action | RowAction | None]:
+        """The first action that fits a record; remembered by the values that decide."""
+        reads = list({name: read for one in self.actions for name, read in one.deciding}.values())
+        choices = self._choices
+
+        def choose(record: Record) -> Action | RowAction | None:
+            values = tuple([read(record) for read in reads])
+            try:
+                return choices[values]
+            except KeyError:
+                choices[values] = next((one for one in self.actions if one.fits(record)), None)
+                return choices[values]
+            except TypeError:
+                # A list or an object, which cannot be remembered.
+                return next((one for one in self.actions if one.fits(record)), None)
+
+        return choose
+
+
+def _silent(line: int, error: BadRow, record: object) -> None:
+    pass
+
+
+def read(path: Path, bad: Bad) -> Iterator[tuple[Line, Record]]:
+    """Records of a file: rows of a CSV by their header, objects of JSON lines. Told are those that are none."""
+    kind = suffix(path)
+    if kind in TABULAR:
+        yield from records(path, csv.excel_tab if kind == ".tsv" else csv.excel)
+        return
+    for line in lines(path):
+        try:
+            record = json.loads(line.checked())
+        except BadRow as error:
+            bad(line.number, error, None)
+        except (ValueError, RecursionError) as error:
+            bad(line.number, BadRow("", f"is no JSON: {str(error)[:80]}"), line.text)
+        else:
+            if isinstance(record, dict):
+                yield line, record
+            else:
+                bad(line.number, BadRow("", "is no JSON object"), record)
+
+
+def format_of(path: Path, rows: RowAction, mappings: Sequence[Described], given: Described | None) -> Format | None:
+    """What a file is; null for nothing that is known.
+
+    Args:
+        rows: the action of row files.
+        mappings: of all domains.
+        given: the one that describes all files of this load.
+
+    Raises:
+        BadMapping: the file's header lacks a field that the given mapping names.
+    """
+    kind = suffix(path)
+    if kind in TABULAR:
+        columns = header(path, "\t" if kind == ".tsv" else ",")
+        if given is not None:
+            missing = sorted(given.fields - set(columns))
+            if missing:
+                raise BadMapping(f"{path} has no column {missing[0]!r}: {', '.join(columns)}")
+            return Format(given.name, given.actions, [given])
+        fitting = [one for one in mappings if _describes(one, set(columns))]
+        if fitting:
+            best = max(fitting, key=lambda one: len(one.source.columns or one.fields))
+            return Format(best.name, best.actions, [best])
+        table = path.name.split(".")[0]
+        if rows.takes(table, columns):
+            return Format("table", [rows.of_table(table)])
+        return None
+    if kind not in LISTED:
+        return None
+    if given is not None:
+        return Format(given.name, given.actions, [given])
+    sample = _sample(path)
+    if not sample:
+        return None
+    taken = [one for one in mappings if not one.source.columns and any(_takes(one, record) for record in sample)]
+    if any(rows.fits(record) for record in sample):
+        taken_rows: list[Action | RowAction] = [rows]
+        return Format("rows", taken_rows + [action for one in taken for action in one.actions], taken)
+    if not taken:
+        return None
+    # Other records of the file may be of other mappings that read the same kind of files.
+    alike = [one for one in mappings if {one.name} & {other.name for other in taken}]
+    return Format(taken[0].name, [rows, *(action for one in alike for action in one.actions)], alike)
+
+
+def _describes(one: Described, columns: set[str]) -> bool:
+    return (set(one.source.columns) or one.fields) <= columns and not any(rule.when for rule in one.source.rules)
+
+
+def _takes(one: Described, record: Record) -> bool:
+    if one.source.tables:
+        return all(field in record or field.split(".")[0] in record for field in one.fields)
+    return any(action.fits(record) for action in one.actions)
+
+
+def _sample(path: Path) -> list[Mapping[str, Any]]:
+    sample: list[Mapping[str, Any]] = []
+    for _, record in read(path, _silent):
+        sample.append(record)
+        if len(sample) >= SAMPLE_RECORDS:
+            break
+    return sample

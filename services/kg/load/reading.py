@@ -1,0 +1,188 @@
+"""How single values of a record are read: fields, identifiers and texts made of them, and the types of columns."""
+
+import re
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from sqlalchemy import Boolean, Column, Float, Integer, Table, select
+
+from services.kg.load.errors import BadRow
+from services.kg.load.graph import Graph, Row
+from services.kg.load.identity import slug
+from services.kg.load.mapping import Entity, From, Slug, Text, Value
+from services.kg.load.registry import Registry
+from services.kg.load.values import day, moment, number, text, truth, whole
+
+Record = Mapping[str, Any]
+Read = Callable[["Scope"], Any]
+
+
+@dataclass(slots=True)
+class Writer:
+    """Where rows go: the tables, and who is who in them."""
+
+    graph: Graph
+    registry: Registry
+    # How often records of these values came in the file.
+    occurrences: Counter[tuple[str, ...]] = field(default_factory=Counter)
+
+
+class Scope:
+    """One record while its rows are made: the element of a list that is on, and variables, computed once."""
+
+    __slots__ = ("cache", "element", "lets", "place", "record", "writer")
+
+    def __init__(self, writer: Writer, record: Record, lets: Mapping[str, Read]) -> None:
+        self.writer = writer
+        self.record = record
+        self.lets = lets
+        self.element: Any = None
+        self.place = 0
+        self.cache: dict[str, Any] = {}
+
+    def variable(self, name: str) -> Any:
+        if name not in self.cache:
+            self.cache[name] = self.lets[name](self)
+        return self.cache[name]
+
+
+def converter(column: Column[Any]) -> Callable[[Any], Any]:
+    """How values of a column are read.
+
+    The words that mean nothing ("none", "n/a") are null where a column may be; a name may be "Null".
+    """
+    if column.info.get("type") == "date":
+        return day
+    if isinstance(column.type, Boolean):
+        required = not column.nullable
+        return lambda value: None if value is None or (value == "" and not required) else truth(value)
+    if isinstance(column.type, Integer):
+        return whole
+    if isinstance(column.type, Float):
+        return number
+    return text if column.nullable else _name
+
+
+def _name(value: object) -> str | None:
+    if value is None or isinstance(value, (dict, list)):
+        return None
+    return str(value).replace("\x00", "").strip()[:20_000] or None
+
+
+def is_there(value: object) -> bool:
+    return value is not None and value not in ("", [], {}) and (not isinstance(value, str) or text(value) is not None)
+
+
+def elements(value: object, place: str) -> Iterator[Any]:
+    """Elements of a list, or of an object as {"key", "value"}; none for null.
+
+    Raises:
+        BadRow: it is something else.
+    """
+    if isinstance(value, Mapping):
+        return iter([{"key": key, "value": one} for key, one in value.items()])
+    if value is not None and not isinstance(value, (list, tuple)):
+        raise BadRow(place, "is no list")
+    return iter(value or ())
+
+
+def as_moment(value: object, place: str) -> str | None:
+    """A day or a moment, as a source states it, so that they compare."""
+    plain = text(value)
+    return moment(plain, place) if plain and ":" in plain else day(plain, place)
+
+
+def place_of(value: Value) -> str:
+    """The field that a value is mainly read from, to name it in problems."""
+    match value:
+        case From() | Text():
+            return value.fields[0] if value.fields else ""
+        case Slug():
+            return value.slug[0]
+        case Entity():
+            return place_of(value.name)
+    return ""
+
+
+def field_of(name: str) -> Read:
+    """How a field is read: `a.b` of the record, `.b` of the element, `$b` of the variables; null where it is not."""
+    if name == "$place":
+        return lambda scope: scope.place
+    if name.startswith("$"):
+        variable = name[1:]
+        return lambda scope: scope.variable(variable)
+    if name == ".":
+        return lambda scope: scope.element
+    if name.startswith("."):
+        keys = name[1:].split(".")
+        if len(keys) == 1:
+            key = keys[0]
+            return lambda scope: scope.element.get(key) if isinstance(scope.element, dict) else None
+        return lambda scope: _within(scope.element, keys)
+    read = field_of_record(name)
+    return lambda scope: read(scope.record)
+
+
+def field_of_record(name: str) -> Callable[[Record], Any]:
+    keys = name.split(".")
+    if len(keys) == 1:
+        return lambda record: record.get(name)
+    if len(keys) == 2:
+        outer, inner = keys
+
+        def read(record: Record) -> Any:
+            value = record.get(outer)
+            return value.get(inner) if isinstance(value, dict) else _field_within(record, name, keys)
+
+        return read
+    return lambda record: _field_within(record, name, keys)
+
+
+def _field_within(record: Record, name: str, keys: Sequence[str]) -> Any:
+    return record[name] if name in record else _within(record, keys)
+
+
+def _within(value: Any, keys: Sequence[str]) -> Any:
+    for key in keys:
+        if isinstance(value, Mapping):
+            value = value.get(key)
+        elif isinstance(value, (list, tuple)) and key.isdecimal():
+            value = value[int(key)] if int(key) < len(value) else None
+        else:
+            return None
+    return value
+
+
+def slug_of(value: Slug, reads: list[Read]) -> Read:
+    def read(scope: Scope) -> str | None:
+        parts = [text(one(scope)) for one in reads]
+        return value.prefix + slug("-".join(part for part in parts if part)) if parts[0] else None
+
+    return read
+
+
+def text_of(value: Text, reads: list[Read]) -> Read:
+    pattern = re.compile(r"\{[^{}]+\}")
+
+    def read(scope: Scope) -> str | None:
+        pieces = [text(one(scope)) for one in reads]
+        return None if None in pieces else pattern.sub(lambda _: str(pieces.pop(0)), value.text)
+
+    return read
+
+
+def occurrence_of(reads: list[Read]) -> Read:
+    def read(scope: Scope) -> int:
+        alike = tuple(str(one(scope)) for one in reads)
+        scope.writer.occurrences[alike] += 1
+        return scope.writer.occurrences[alike]
+
+    return read
+
+
+def holds(graph: Graph, table: Table, row: Row) -> bool:
+    graph.flush()
+    statement = select(*table.primary_key.columns).where(*(table.c[name] == value for name, value in row.items()))
+    return graph.connection.execute(statement.limit(1)).first() is not None

@@ -1,0 +1,116 @@
+"""Transforms that a mapping names with `as`: each takes a value of the source and returns a plain one, or null."""
+
+import json
+from collections.abc import Callable, Mapping
+from datetime import UTC, datetime
+from typing import Any
+
+from services.kg.load.errors import BadRow
+from services.kg.load.identity import slug
+from services.kg.load.values import beginning, day, following, moment, number, text, truth
+
+Transform = Callable[[Any], Any]
+
+
+def _positive(value: object) -> float | None:
+    """A number where 0 means unknown, as in budgets and revenues."""
+    result = number(value)
+    return result if result and result > 0 else None
+
+
+def _moment(value: object) -> str | None:
+    return None if text(value) is None else moment(value)
+
+
+def _epoch(value: object) -> str | None:
+    """The day of a number of seconds since 1970; null where it is none."""
+    try:
+        seconds = number(value)
+        return datetime.fromtimestamp(seconds, UTC).date().isoformat() if seconds is not None else None
+    except (BadRow, OverflowError, OSError, ValueError):
+        return None
+
+
+def _perhaps_day(value: object) -> str | None:
+    try:
+        return day(value)
+    except BadRow:
+        return None
+
+
+def _perhaps_number(value: object) -> float | None:
+    try:
+        return number(value)
+    except BadRow:
+        return None
+
+
+def _plain(value: object) -> str | None:
+    """A text; of an object or a truth value its JSON."""
+    return text(json.dumps(value, ensure_ascii=False) if isinstance(value, (dict, list, bool)) else value)
+
+
+def _names(value: object) -> list[str]:
+    """Each name of a list once, in alphabetical order, where the source has none."""
+    return sorted({name for name in map(text, value if isinstance(value, (list, tuple, set)) else ()) if name})
+
+
+def _texts(value: object) -> list[str]:
+    """Each text of a list once, in its order."""
+    return list(dict.fromkeys(one for one in map(text, value if isinstance(value, (list, tuple, set)) else ()) if one))
+
+
+def _count(value: object) -> int | None:
+    """How many different things a list has; null for none."""
+    listed = value if isinstance(value, (list, tuple, set)) else ()
+    return len({str(one) for one in listed if one is not None}) or None
+
+
+def _joined(value: object) -> str | None:
+    return "; ".join(str(one) for one in value) or None if isinstance(value, (list, tuple)) else None
+
+
+def _by_column(value: object) -> list[dict[str, Any]]:
+    """Rows of a table by column, {"date": {"0": ..}, ..}, which may come as a text of JSON; `key` holds their labels.
+
+    Raises:
+        BadRow: it is no such table.
+    """
+    if isinstance(value, str):
+        try:
+            value = json.loads(value)
+        except (ValueError, RecursionError):
+            raise BadRow("", "is no table") from None
+    if not value:
+        return []
+    if not isinstance(value, Mapping) or not all(isinstance(column, Mapping) for column in value.values()):
+        raise BadRow("", "is no table")
+    labels = dict.fromkeys(label for column in value.values() for label in column)
+    return [{"key": label} | {name: column.get(label) for name, column in value.items()} for label in labels]
+
+
+TRANSFORMS: Mapping[str, Transform] = {
+    "text": text,
+    # "nan" may be a ticker.
+    "upper": lambda value: None if value is None else str(value).strip().upper() or None,
+    "lower": lambda value: None if value is None else str(value).strip().lower() or None,
+    "slug": lambda value: slug(plain) if (plain := text(value)) else None,
+    "day": day,
+    "moment": _moment,
+    "epoch": _epoch,
+    "number": number,
+    "positive": _positive,
+    "truth": truth,
+    # Of a value that is none: null in place of a bad row.
+    "perhaps_day": _perhaps_day,
+    "perhaps_number": _perhaps_number,
+    "plain": _plain,
+    # The first day of a day, month or year, and the first one after it.
+    "beginning": lambda value: beginning(plain) if (plain := day(value)) else None,
+    "following": lambda value: following(plain) if (plain := day(value)) else None,
+    "texts": _texts,
+    "names": _names,
+    "count": _count,
+    "joined": _joined,
+    "by_column": _by_column,
+}
