@@ -21,7 +21,7 @@ from services.kg.domains.sports.tables import nba_event, nba_game, soccer_match
 from services.kg.entities import NameIndex
 from services.kg.execute import Executor
 from services.kg.live import LiveExecutor
-from services.kg.live.api import LiveReport, MockApi, calls_of
+from services.kg.live.api import LiveReport
 from services.kg.live.fill import fill, private_graph, requests_for
 from services.kg.store.tables import source, stated_total
 from services.kg.verbalize import verbalize
