@@ -97,12 +97,13 @@ class _Reading:
         sources = Sources(tables, views)
         kinds = dict(self._kinds(file, content, sources))
         functions = dict(self._functions(file, content, sources))
-        for one in functions:
+        # A function that could not be read would be missed by the facets of the others.
+        for one in functions if len(functions) == len(file.functions) else ():
             with self._part(content, "functions", one):
                 check_facets(functions, one)
         texts = _Texts(self, file, content)
         if self.faults:
-            raise BrokenDomain(name, dict.fromkeys(self.faults))
+            raise BrokenDomain(name, sorted(set(self.faults), key=lambda fault: (fault.file, fault.line)))
         return Domain(
             name,
             file.summary,
