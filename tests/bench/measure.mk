@@ -154,7 +154,7 @@ bench-kg: setup ## Measure parsing, compiling and executing over a graph of a mi
 out/eval-kg.sqlite: setup
 	@test -n "$${CRAGMESH_EVAL_DATA:-}" || { echo "error: CRAGMESH_EVAL_DATA names no folder" >&2; exit 1; }
 	@mkdir -p out
-	$(BIN)/cragmesh kg load "$$CRAGMESH_EVAL_DATA/kg_rows" --database sqlite:///out/eval-kg.sqlite
+	$(BIN)/python -m lab.crag_data load "$$CRAGMESH_EVAL_DATA/kg_rows" --database sqlite:///out/eval-kg.sqlite
 	$(BIN)/cragmesh kg load "$$CRAGMESH_EVAL_DATA/public_tables" --database sqlite:///out/eval-kg.sqlite
 
 eval-kg: out/eval-kg.sqlite ## Share of real questions whose facts hold the answer; needs CRAGMESH_EVAL_DATA, ARGS="--generator URL".
