@@ -80,7 +80,7 @@ class StoreLook:
             connection.execute(select(source.c.name).limit(1)).all()
 
 
-# Names and a date that no rule reads, so that name lookup and dateparser are met; they need not be in the graph.
+# Names and a date that no rule reads, so that name lookup and times are met; they need not be in the graph.
 WARM_UPS: Mapping[Domain, str] = {
     "movie": "who directed inception on the 3 of may, 2010?",
     "music": "when was adele born?",
