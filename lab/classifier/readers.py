@@ -7,7 +7,7 @@ import re
 import unicodedata
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import IO, Any, cast
+from typing import Any
 
 from services.classifier.examples import DataError, Example
 from services.classifier.taxonomy import HEADS
@@ -49,7 +49,7 @@ def _records(path: Path) -> Iterator[tuple[str, Mapping[str, Any]]]:
     if ".csv" not in path.suffixes:
         yield from jsonl.objects(path)
         return
-    with io.TextIOWrapper(cast(IO[bytes], jsonl.open_bytes(path)), encoding="utf-8", newline="") as text:
+    with io.TextIOWrapper(jsonl.open_bytes(path), encoding="utf-8", newline="") as text:
         for number, record in enumerate(csv.DictReader(text), 1):
             yield f"{path}:{number}", record
 
