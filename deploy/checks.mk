@@ -1,6 +1,6 @@
 # What is checked before a release, beyond `make test`; included by the Makefile.
 
-.PHONY: test-isa test-page audit k8s-check compose-check compose-test wheels
+.PHONY: test-isa test-page size audit k8s-check compose-check compose-test wheels
 
 test-isa: export CRAGMESH_MODEL = small
 test-isa: setup generator ## Run the mesh's tests as older CPUs would, each that this one can play.
@@ -12,6 +12,9 @@ test-page: setup ## Drive the page in Debian's Chromium, over a scripted generat
 	env -u CRAGMESH_GATEWAY_URL $(BIN)/python -m pytest -rs tests/page
 	@if [ -z "$${CRAGMESH_GATEWAY_URL:-}" ]; then $(MAKE) up; fi
 	CRAGMESH_GATEWAY_URL=$${CRAGMESH_GATEWAY_URL:-http://127.0.0.1:8000} $(BIN)/python -m pytest -rs tests/page
+
+size: setup ## Lines of Python by package, beside what they are to be.
+	@$(BIN)/python -m tests.bench.size
 
 audit: setup ## Bills of materials, known vulnerabilities, policy scan of the manifests.
 	$(BIN)/python -m tests.deploy.audit $(ARGS)

@@ -20,6 +20,7 @@ from services.cli.calibrate import calibrate
 from services.cli.classifier import app as classifier
 from services.cli.console import err, fail, out, plain, say, write
 from services.cli.fetch import app as evaluation
+from services.cli.group import Commands
 from services.cli.index import collections, index
 from services.cli.kg import app as knowledge
 from services.cli.mcp import mcp
@@ -41,6 +42,7 @@ EXIT_CODES = (
 
 app = typer.Typer(
     name="cragmesh",
+    cls=Commands,
     help="Start a factual question-answering mesh on this machine, and ask it.",
     epilog=EXIT_CODES,
     no_args_is_help=True,

@@ -25,8 +25,8 @@ EXAMPLES = (
 
 # "in 2 days" keeps its "in", without which it would lie in the past; "at the moment" is a phrase of its own.
 _LEADING = re.compile(
-    r"^(?:(?:on|in(?! (?:\d{1,3}|a|an|one|two|three) )|at(?! moment| present)|during|for|over|of|as of|within|throughout|"
-    r"around) )+"
+    r"^(?:(?:on|in(?! (?:\d{1,3}|a|an|one|two|three) )|at(?! moment| present)|during|for|over|of|as of|within|"
+    r"throughout|around) )+"
 )
 _PROPER = re.compile(rf"\b(?:{alternatives((*WEEKDAYS, *MONTHS))})(?=[ -]|$)|\bq[1-4]\b|\bipo\b")
 
