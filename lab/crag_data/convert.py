@@ -10,9 +10,9 @@ from pathlib import Path
 from sqlalchemy import Engine
 
 from lab.crag_data.evaluation_rows import records as records_of_rows
-from lab.crag_data.mock_files import Problem, Record, reader_of
+from lab.crag_data.mock_files import Record, Unusable, reader_of
 from services.kg.domains import CATALOGUE
-from services.kg.load import LoadError, LoadReport, load
+from services.kg.load import FileReport, LoadError, LoadReport, Problem, load
 from services.kg.store.names import normalise
 
 Told = Callable[[str], None]
@@ -44,7 +44,7 @@ def convert(folder: Path, out: Path, *, compress: bool = True) -> list[Converted
         try:
             with gzip.open(target, "wt", encoding="utf-8") if compress else target.open("w", encoding="utf-8") as file:
                 for record in records:
-                    if isinstance(record, Problem):
+                    if isinstance(record, Unusable):
                         report.problems.append(f"{path.name}:{record.place}: {record.reason}")
                         continue
                     file.write(json.dumps(record, ensure_ascii=False, default=str) + "\n")
@@ -63,11 +63,16 @@ def load_folder(folder: Path, engine: Engine) -> LoadReport:
         LoadError: nothing was loaded; the message says why.
     """
     with tempfile.TemporaryDirectory(prefix="cragmesh-crag-") as scratch:
-        convert(folder, Path(scratch) / folder.name, compress=False)
-        return load(Path(scratch) / folder.name, engine)
+        converted = convert(folder, Path(scratch) / folder.name, compress=False)
+        report = load(Path(scratch) / folder.name, engine)
+    for one in converted:
+        if one.problems:
+            problems = [Problem(0, "", text) for text in one.problems]
+            report.files.append(FileReport(one.name, "converted", {}, len(problems), problems))
+    return report
 
 
-def _records(path: Path) -> Iterator[Record | Problem] | None:
+def _records(path: Path) -> Iterator[Record | Unusable] | None:
     """Records of a file, null for one that is not known."""
     reader = reader_of(path)
     if reader is not None:
@@ -86,7 +91,7 @@ def _is_rows(path: Path) -> bool:
     return isinstance(first, dict) and {"domain", "kind", "entity", "attrs"} <= set(first)
 
 
-def _of_rows(path: Path) -> Iterator[Record | Problem]:
+def _of_rows(path: Path) -> Iterator[Record | Unusable]:
     with path.open(encoding="utf-8") as file:
         yield from records_of_rows((json.loads(line) for line in file if line.strip()), _is_nba)
 

@@ -90,8 +90,12 @@ def _times_nominated(entity: str, attrs: Attrs) -> list[Row]:
 
 
 def _films_made(entity: str, attrs: Attrs) -> list[Row]:
-    """Nobody who is asked about has made no film: a count of 0 tells that someone else was looked up."""
-    return _record("movie_count", entity, **attrs) if attrs.get("count") else []
+    """Films that someone acted in or directed, all told; "participated" counts a selection.
+
+    Nobody who is asked about has made no film: a count of 0 tells that someone else was looked up.
+    """
+    is_total = attrs.get("count") and attrs.get("role") in {"acted", "directed", None}
+    return _record("movie_count", entity, **attrs) if is_total else []
 
 
 def _company(entity: str, attrs: Attrs) -> list[Row]:

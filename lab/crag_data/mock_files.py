@@ -26,14 +26,14 @@ Record = dict[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
-class Problem:
+class Unusable:
     """A part of a file that cannot be used: its number or key, and why."""
 
     place: object
     reason: str
 
 
-Reader = Callable[[Path], Iterator[Record | Problem]]
+Reader = Callable[[Path], Iterator[Record | Unusable]]
 
 
 def reader_of(path: Path) -> Reader | None:
@@ -106,9 +106,9 @@ def _skip(buffer: str, place: int, signs: str) -> int:
 
 
 def _each_member(call: str) -> Reader:
-    def read(path: Path) -> Iterator[Record | Problem]:
+    def read(path: Path) -> Iterator[Record | Unusable]:
         for key, value in members(path):
-            yield _call(call, value) if isinstance(value, dict) else Problem(key, "is no JSON object")
+            yield _call(call, value) if isinstance(value, dict) else Unusable(key, "is no JSON object")
 
     return read
 
@@ -127,11 +127,11 @@ def _page(line: str) -> list[Any] | None:
     return stated if isinstance(stated, list) and len(stated) == 2 and isinstance(stated[1], dict) else None
 
 
-def _pages(path: Path) -> Iterator[Record | Problem]:
+def _pages(path: Path) -> Iterator[Record | Unusable]:
     for line in lines(path):
         page = _page(line.text)
         if page is None:
-            yield Problem(line.number, "is no title with its page")
+            yield Unusable(line.number, "is no title with its page")
             continue
         kept = {key: page[1].get(key) for key in ("summary_text", "summary_structured")}
         yield _call("open/get_entity", kept, query=page[0])
@@ -168,7 +168,7 @@ def _selected(path: Path, statement: str) -> Iterator[sqlite3.Row]:
 def _dictionary(call: str) -> Reader:
     """Of a SqliteDict: keys, and values as pickles."""
 
-    def read(path: Path) -> Iterator[Record | Problem]:
+    def read(path: Path) -> Iterator[Record | Unusable]:
         for key, blob in _selected(path, "SELECT key, value FROM unnamed"):
             yield _call(call, read_pickle(blob) if isinstance(blob, bytes) else blob, query=str(key))
 
@@ -179,7 +179,7 @@ def _by_column(row: Mapping[str, Any], key: str = "0") -> dict[str, dict[str, An
     return {name: {key: value} for name, value in row.items()}
 
 
-def _nba(path: Path) -> Iterator[Record | Problem]:
+def _nba(path: Path) -> Iterator[Record | Unusable]:
     tables = _tables(path)
     for row in _selected(path, "SELECT * FROM game"):
         yield _call("sports/nba/get_games_on_date", _by_column(dict(row)))
@@ -198,10 +198,10 @@ def _entries(path: Path) -> Iterator[tuple[str, Any]]:
         yield str(key), value
 
 
-def _artists(path: Path) -> Iterator[Record | Problem]:
+def _artists(path: Path) -> Iterator[Record | Unusable]:
     for name, stated in _entries(path):
         if not isinstance(stated, Mapping):
-            yield Problem(name, "is no dictionary")
+            yield Unusable(name, "is no dictionary")
             continue
         yield _call("music/get_artist_birth_place", stated.get("country"), query=name)
         yield _call("music/get_lifespan", [stated.get("birth_date"), stated.get("end_date")], query=name)
@@ -209,23 +209,23 @@ def _artists(path: Path) -> Iterator[Record | Problem]:
             yield _call("music/get_members", list(stated["members"]), query=name)
 
 
-def _songs(path: Path) -> Iterator[Record | Problem]:
+def _songs(path: Path) -> Iterator[Record | Unusable]:
     for title, stated in _entries(path):
         if isinstance(stated, Mapping):
             yield _call("music/get_song", dict(stated), query=title)
         else:
-            yield Problem(title, "is no dictionary")
+            yield Unusable(title, "is no dictionary")
 
 
-def _works(path: Path) -> Iterator[Record | Problem]:
+def _works(path: Path) -> Iterator[Record | Unusable]:
     for name, titles in _entries(path):
         if isinstance(titles, (list, tuple, set)):
             yield _call("music/get_artist_all_works", list(titles), query=name)
         else:
-            yield Problem(name, "is no list")
+            yield Unusable(name, "is no list")
 
 
-def _charts(path: Path) -> Iterator[Record | Problem]:
+def _charts(path: Path) -> Iterator[Record | Unusable]:
     """All weeks of each rank, with what the file beside, of songs, adds: a place holds one song."""
     beside = path.with_name("song_dict_hot100.pickle")
     places: dict[tuple[str, str, str], Record] = {}
@@ -234,7 +234,7 @@ def _charts(path: Path) -> Iterator[Record | Problem]:
             if isinstance(row, (list, tuple)) and len(row) >= 7:
                 places[str(day), str(row[3]), song] = _attributes(row)
             else:
-                yield Problem(song, "is no row of a chart")
+                yield Unusable(song, "is no row of a chart")
     for rank, weeks in _entries(path):
         for row in weeks if isinstance(weeks, (list, tuple)) else ():
             if isinstance(row, Mapping) and all(row.get(key) for key in ("Date", "Song", "Artist")):
@@ -242,7 +242,7 @@ def _charts(path: Path) -> Iterator[Record | Problem]:
                 record = _call("music/get_billboard_rank_date", [[song], [row["Artist"]]], rank=rank, date=day)
                 yield record | {"attributes": places.get((day, rank, song), {})}
             else:
-                yield Problem(rank, "is no week of a chart")
+                yield Unusable(rank, "is no week of a chart")
 
 
 def _attributes(row: Any) -> Record:
@@ -259,13 +259,13 @@ def _frame(path: Path) -> Iterator[Record]:
     return stated.records()
 
 
-def _grammys(path: Path) -> Iterator[Record | Problem]:
+def _grammys(path: Path) -> Iterator[Record | Unusable]:
     for row in _frame(path):
         attrs = {key: row.get(key) for key in ("year", "category", "winner", "artist", "workers")}
         yield {"domain": "music", "kind": "grammy", "entity": row.get("nominee"), "attrs": attrs}
 
 
-def _soccer(path: Path) -> Iterator[Record | Problem]:
+def _soccer(path: Path) -> Iterator[Record | Unusable]:
     """A record a team's side; rows of no league are no games, and the API drops them too."""
     for row in _frame(path):
         if row.get("league") is not None:
@@ -273,12 +273,12 @@ def _soccer(path: Path) -> Iterator[Record | Problem]:
             yield _call("sports/soccer/get_games_on_date", _by_column(row, key))
 
 
-def _companies(path: Path) -> Iterator[Record | Problem]:
+def _companies(path: Path) -> Iterator[Record | Unusable]:
     for _, row in rows_of_csv(path):
         yield _call("finance/get_ticker_by_name", row.get("Symbol"), query=row.get("Name"))
 
 
-def _nothing(path: Path) -> Iterator[Record | Problem]:
+def _nothing(path: Path) -> Iterator[Record | Unusable]:
     """Read with another file."""
     return iter(())
 

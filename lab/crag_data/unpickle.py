@@ -15,11 +15,15 @@ from typing import IO, Any
 
 import numpy as np
 
-from services.kg.load.errors import LoadError, UnsafePickle
+from services.kg.load.errors import LoadError
 
 # Kinds of NumPy types that hold numbers, truth values, moments and references to what the pickle holds anyway.
 _DTYPE_KINDS = "biufmMOSU"
 MAX_PICKLE_BYTES = 8 * 1024**3
+
+
+class UnsafePickle(LoadError):
+    """A pickle that names a class or function outside the list; nothing of it was run."""
 
 
 class Dtype:

@@ -1,7 +1,8 @@
 """A made-up world in rows of the knowledge graph: companies, films, artists, games, encyclopaedia entries.
 
-Rows are what `services/kg/load/rows.py` reads: `{"domain", "kind", "entity", "attrs"}`. Questions and programs are made
-from the same objects, so that a program can be executed on the rows to prove that it finds what it shall.
+Rows are what the domains' `sources/entities.yaml` describe: `{"domain", "kind", "entity", "attrs"}`. Questions and
+programs are made from the same objects, so that a program can be executed on the rows to prove that it finds what it
+shall.
 """
 
 from collections.abc import Iterator

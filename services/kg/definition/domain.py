@@ -22,6 +22,7 @@ from services.kg.outcome import Outcome
 from services.kg.store.names import INDEX_TABLES
 from services.kg.store.names import name as name_table
 from services.kg.store.tables import source, stated_total
+from services.kit.text.times import Calendar
 
 PACKAGE = "services.kg.domains"
 # Tables of the store itself.
@@ -117,6 +118,7 @@ class _Reading:
             with self._part(content, "functions", one):
                 check_facets(functions, one)
         texts = _Texts(self, file, content)
+        calendar = self._calendar()
         if self.faults:
             raise BrokenDomain(name, sorted(set(self.faults), key=lambda fault: (fault.file, fault.line)))
         return Domain(
@@ -127,6 +129,7 @@ class _Reading:
             tables,
             texts,
             self.folder,
+            calendar,
             file.timed,
             self.bundled,
             file.warm_up,
@@ -173,6 +176,16 @@ class _Reading:
             self.faults.append(content.fault(path, str(error), error.line + block))
         except BrokenDomain as error:
             self.faults += error.faults
+
+    def _calendar(self) -> Calendar:
+        if not self.folder.has("calendar.yaml"):
+            return Calendar()
+        content = self.folder.content("calendar.yaml")
+        try:
+            return Calendar.of(content.data if isinstance(content.data, dict) else {"calendar": content.data})
+        except ValueError as error:
+            self.faults.append(content.fault((), str(error)))
+            return Calendar()
 
     def template(self, content: Content, text: str, names: frozenset[str], *path: str) -> Template | None:
         if not text:

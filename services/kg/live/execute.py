@@ -92,8 +92,8 @@ class LiveExecutor:
                         dates += [day for text in texts for day in _days(text, now, domain)]
                     elif parameter.kind == "integer":
                         (ranks if parameter.name == "rank" else years).extend(_integers(texts))
-                    elif parameter.name == "game_id":
-                        names.setdefault("game", []).extend(texts)
+                    else:
+                        names.setdefault(parameter.name, []).extend(texts)
                 years += [year for condition in _conditions(query) for year in _years(condition)]
         return requests_for(domain, names, functions, years=years, dates=dates, ranks=ranks)
 

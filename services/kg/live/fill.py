@@ -74,7 +74,7 @@ def requests_for(
 
     Args:
         domain: one of the bundled.
-        names: kind of entity -> names as the program spells them; "game" takes identifiers of games.
+        names: kind of entity -> names as the program spells them; texts of other parameters by their names.
         functions: of the catalogue, by their canonical names.
         years: that the program names as numbers.
         dates: days, months or years, ISO 8601, that its time arguments resolve to.

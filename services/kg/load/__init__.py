@@ -1,6 +1,6 @@
-"""Filling the graph's tables from files: row files, public tables, the CRAG mock API's own data, and mapped ones."""
+"""Filling the graph's tables from files: rows of tables, and sources that mappings describe."""
 
-from services.kg.load.errors import BadMapping, LoadError, UnknownFormat, UnsafePickle
+from services.kg.load.errors import BadMapping, LoadError, UnknownFormat
 from services.kg.load.run import FileReport, LoadReport, Problem, load
 
-__all__ = ["BadMapping", "FileReport", "LoadError", "LoadReport", "Problem", "UnknownFormat", "UnsafePickle", "load"]
+__all__ = ["BadMapping", "FileReport", "LoadError", "LoadReport", "Problem", "UnknownFormat", "load"]

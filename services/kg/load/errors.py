@@ -1,8 +1,7 @@
 """What can go wrong while a source is loaded; what is wrong with a single row is reported instead and the row skipped.
 
 LoadError            the source as a whole cannot be loaded; the tables stay as they were
-├── UnknownFormat    the file is none of the formats that are known
-├── UnsafePickle     the pickle asks for something that is not plain data
+├── UnknownFormat    no mapping describes the file, and it is no rows
 └── BadMapping       the mapping file is not valid
 BadRow               this row cannot be used; the message says why
 """
@@ -14,10 +13,6 @@ class LoadError(Exception):
 
 class UnknownFormat(LoadError):
     """No loader recognises the file."""
-
-
-class UnsafePickle(LoadError):
-    """A pickle that names a class or function outside the list of `unpickle`; nothing of it was run."""
 
 
 class BadMapping(LoadError):

@@ -88,6 +88,22 @@ def _within_rule(*place: str | int) -> Iterator[None]:
         raise
 
 
+def _leniently(read: Callable[[Record], Any]) -> Callable[[Record], Any]:
+    """The same, null where the record is of another shape."""
+
+    def lenient(record: Record) -> Any:
+        try:
+            return read(record)
+        except BadRow:
+            return None
+
+    return lenient
+
+
+def _spelt(kind: KindTable, key: Read, name: Read) -> Read:
+    return lambda scope: scope.writer.registry.name(kind, key(scope), name(scope))
+
+
 @dataclass(frozen=True, slots=True)
 class Compiler:
     """Makes actions of the rules of a domain.
@@ -113,7 +129,7 @@ class Compiler:
             Misplaced: it names a table, column, kind, transform, function or variable that is not there.
         """
         when = {name: value if isinstance(value, tuple) else (value,) for name, value in rule.when.items()}
-        deciding = [(name, field_of_record(name)) for name in when]
+        deciding = [(name, _leniently(field_of_record(name))) for name in when]
         lets: dict[str, Read] = {}
         for name, value in rule.let.items():
             with _within_rule("let", name):
@@ -309,7 +325,7 @@ class Compiler:
                 kind = self.kinds[entity.kind]
                 if kind.table == table.name and kind.id == column and kind.title not in part.columns:
                     name, key = self._typed(table.c[kind.title], entity.name, rule), self.value(value, rule)
-                    return kind.title, lambda scope: scope.writer.registry.name(kind, key(scope), name(scope))
+                    return kind.title, _spelt(kind, key, name)
         return None
 
     def _record(self, part: Part, rule: Rule) -> Callable[[Scope], None]:

@@ -124,18 +124,21 @@ class Entity(_Strict):
         return self.entity or self.find or ""
 
 
+# By the key that only it has.
+_FORMS = {
+    "value": "Constant",
+    "slug": "Slug",
+    "text": "Text",
+    "occurrence": "Occurrence",
+    "entity": "Entity",
+    "find": "Entity",
+}
+
+
 def _form(value: Any) -> str:
     if isinstance(value, BaseModel):
         return type(value).__name__
-    forms = {
-        "value": "Constant",
-        "slug": "Slug",
-        "text": "Text",
-        "occurrence": "Occurrence",
-        "entity": "Entity",
-        "find": "Entity",
-    }
-    return next((form for key, form in forms.items() if key in value), "From") if isinstance(value, dict) else "From"
+    return next((form for key, form in _FORMS.items() if key in value), "From") if isinstance(value, dict) else "From"
 
 
 def _short(value: Any) -> Any:

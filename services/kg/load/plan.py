@@ -50,11 +50,7 @@ class Format:
             domain: only records of this one are taken.
         """
         writer.occurrences.clear()
-        filters = [
-            one.through(writer, lambda: (row for _, row in read(path, _silent)))
-            for one in self.described
-            if one.through
-        ]
+        filters = [one.through(writer, lambda: _rows(path)) for one in self.described if one.through]
         first = order == self.passes[0]
         choose = self._chooser()
         for line, record in read(path, bad if first else _silent):
@@ -169,6 +165,10 @@ def _takes(one: Described, record: Record) -> bool:
     if one.source.tables:
         return all(field in record or field.split(".")[0] in record for field in one.fields)
     return any(action.fits(record) for action in one.actions)
+
+
+def _rows(path: Path) -> Iterator[Record]:
+    return (record for _, record in read(path, _silent))
 
 
 def _sample(path: Path) -> list[Mapping[str, Any]]:

@@ -120,38 +120,40 @@ def field_of(name: str) -> Read:
         if len(keys) == 1:
             key = keys[0]
             return lambda scope: scope.element.get(key) if isinstance(scope.element, dict) else None
-        return lambda scope: _within(scope.element, keys)
+        return lambda scope: _within(scope.element, keys, name)
     read = field_of_record(name)
     return lambda scope: read(scope.record)
 
 
 def field_of_record(name: str) -> Callable[[Record], Any]:
+    """How a field of a record is read, `a` or `a.b`.
+
+    Reading raises BadRow where the field is within what is no object.
+    """
     keys = name.split(".")
     if len(keys) == 1:
         return lambda record: record.get(name)
-    if len(keys) == 2:
-        outer, inner = keys
+    outer, *rest = keys
 
-        def read(record: Record) -> Any:
-            value = record.get(outer)
-            return value.get(inner) if isinstance(value, dict) else _field_within(record, name, keys)
+    def read(record: Record) -> Any:
+        value = record.get(outer)
+        if len(rest) == 1 and isinstance(value, dict):
+            return value.get(rest[0])
+        return record[name] if name in record else _within(value, rest, name)
 
-        return read
-    return lambda record: _field_within(record, name, keys)
-
-
-def _field_within(record: Record, name: str, keys: Sequence[str]) -> Any:
-    return record[name] if name in record else _within(record, keys)
+    return read
 
 
-def _within(value: Any, keys: Sequence[str]) -> Any:
+def _within(value: Any, keys: Sequence[str], name: str) -> Any:
     for key in keys:
+        if value is None:
+            return None
         if isinstance(value, Mapping):
             value = value.get(key)
         elif isinstance(value, (list, tuple)) and key.isdecimal():
             value = value[int(key)] if int(key) < len(value) else None
         else:
-            return None
+            raise BadRow(name, "is within what is no object")
     return value
 
 

@@ -1,7 +1,7 @@
 """Who is who while a source is loaded: names become identifiers, those that the graph has or new ones.
 
-How entities of a kind are identified is data, `identity.yaml` beside a domain's sources; what it does not mention goes by
-the slug of its name.
+How entities of a kind are identified is data, `identity.yaml` beside a domain's sources; what it does not mention goes
+by the slug of its name.
 
     movie: {apart: release_date, merge: true}          # films of one title and different dates are two
     song: {of: true}                                   # identified by its maker and its title
@@ -102,7 +102,7 @@ class Registry:
         self._mentioned: set[tuple[str, str]] = set()
 
     def find(self, mention: Mention) -> str | None:
-        """The identifier of the entity, or none. Of several namesakes the latest, or the first where nothing dates them."""
+        """The identifier of the entity, or none. Of namesakes the latest, or the first where nothing dates them."""
         kind = self.kinds[mention.kind]
         if kind.spellings:
             return self._by_name(kind, mention.name)

@@ -4,8 +4,9 @@ import re
 from dataclasses import dataclass
 from functools import cache
 
+from services.kg.generate.rules.inflection import degrees
 from services.kg.generate.rules.lexicon import Lexicon, catalogue_words
-from services.kg.generate.rules.phrases import compiled, degrees, vocabulary
+from services.kg.generate.rules.phrases import compiled, vocabulary
 from services.kg.generate.rules.words import KeyWords
 from services.kg.language.catalogue import NUMERIC, Function
 

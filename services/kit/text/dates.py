@@ -13,7 +13,7 @@ LAST_SHORT_YEAR = 30
 _MON = rf"(?P<mon>{MONTH})\b\.?"
 _DAY = rf"(?P<d>{DAY_OF_MONTH})"
 _YEAR = rf"(?P<y>{YEAR})"
-_OF_WEEK = rf"(?:\b(?:{WEEKDAY})\.?,?\s+)?"
+_OF_WEEK = rf"(?:\b(?:{WEEKDAY})s?\.?,?\s+)?"
 _CLOCK = r"(?:[t ]\d{1,2}:\d\d.*)?"
 
 _WITHIN = tuple(
@@ -40,7 +40,7 @@ _WHOLE = tuple(
         rf"{_OF_WEEK}{_MON} (?P<d>\d{{1,2}}){ORDINAL_ENDING}?(?:,? {_OF_YEAR})?{_CLOCK}",
         rf"{_OF_WEEK}(?P<d>\d{{1,2}}){ORDINAL_ENDING}?[ -](?:of )?{_MON}(?:[, -]+{_OF_YEAR})?"
         rf"{_CLOCK}",
-        rf"{_ANY_YEAR} {_MON} (?P<d>\d{{1,2}})",
+        rf"{_ANY_YEAR} {_MON} (?P<d>\d{{1,2}}){ORDINAL_ENDING}?",
         rf"{_ANY_YEAR}[-/](?P<m>\d{{1,2}})",
         rf"{_MON}(?:[, -]+{_OF_YEAR})?",
         rf"{_ANY_YEAR} {_MON}",

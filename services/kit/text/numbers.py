@@ -187,8 +187,8 @@ def spelled(text: str) -> Iterator[Spelled]:
                 groups.append(Spelled(start, end, Decimal(number), 10 if name in TENS else 1, False))
         half = match[0].startswith("half")
         for group in groups:
-            value = group.value / 2 if half and group.has_scale else group.value
-            yield Spelled(group.start, group.end, value, group.smallest, group.has_scale)
+            amount = group.value / 2 if half and group.has_scale else group.value
+            yield Spelled(group.start, group.end, amount, group.smallest, group.has_scale)
 
 
 def _joined(group: Spelled, word: str, *, by_and: bool) -> tuple[int, int, bool] | None:

@@ -52,6 +52,12 @@ ORDINALS: Mapping[str, int] = {
 }
 NUMERALS: Mapping[str, int] = _WORDS["numerals"]
 
+# Phrase to how many days it lies from today.
+DAYS: Mapping[str, int] = {phrase: offset for offset, phrases in _WORDS["days"].items() for phrase in phrases}
+LATEST: frozenset[str] = frozenset(_WORDS["latest"])
+EVER: frozenset[str] = frozenset(_WORDS["ever"])
+EVENTS: frozenset[str] = frozenset(_WORDS["events"])
+
 # Name to dimension and factor.
 UNITS: Mapping[str, tuple[str, Decimal]] = {
     name: (dimension, Decimal(factor))

@@ -4,7 +4,7 @@ import pytest
 
 from services.kg.domains.movie.oscars import CATEGORY_KEYS, category_key, find_category
 from services.kg.domains.music import grammys
-from services.kg.load.payloads.awards import nominees, performers, workers
+from services.kg.load.credits import nominees, performers, workers
 
 
 @pytest.mark.parametrize(

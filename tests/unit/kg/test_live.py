@@ -10,6 +10,7 @@ from zoneinfo import ZoneInfo
 import httpx
 import pytest
 from fastapi import FastAPI, HTTPException, Request
+from pydantic import ConfigDict, create_model
 from sqlalchemy import Engine, Table, select
 
 from services.kg.domains import CATALOGUE
@@ -21,6 +22,7 @@ from services.kg.domains.sports.tables import nba_event, nba_game, soccer_match
 from services.kg.entities import NameIndex
 from services.kg.execute import Executor
 from services.kg.live import LiveExecutor
+from services.kg.live import api as live_api
 from services.kg.live.api import LiveReport, MockApi, calls_of
 from services.kg.live.fill import fill, private_graph, requests_for
 from services.kg.store.tables import source, stated_total
@@ -267,7 +269,7 @@ async def test_soccer_games_past_and_to_come(graph: Engine, filling: Filling) ->
 
 
 async def test_nba_games_by_a_nickname_and_plays(graph: Engine, filling: Filling) -> None:
-    names = {"nba_team": ["bulls"], "game": ["0012200049"]}
+    names = {"nba_team": ["bulls"], "game_id": ["0012200049"]}
     await filling("sports", names, ["get_nba_on_date", "get_nba_plays"], dates=["2022-10-11"])
     assert {(one["team_id"], one["gf"]) for one in rows_of(graph, nba_game)} == {
         ("nba-chicago-bulls", 127), ("nba-milwaukee-bucks", 104),
@@ -374,3 +376,101 @@ async def test_a_name_that_the_api_does_not_know_is_refused() -> None:
     program = 'get_movie("no such film")["title"]\nget_movie((((('
     outcomes = await LiveExecutor(client, CATALOGUE).execute(program, domain="movie", query_time=NOW, budget=Budget(20))
     assert [outcome.status for outcome in outcomes] == ["no_entity", "parse_error"]
+
+
+# -- the client --------------------------------------------------------------------------------------------------------
+
+# What the API serves, path by path, with a body that each takes.
+ROUTES: dict[str, dict[str, Any]] = {
+    "open/search_entity_by_name": {"query": "a"},
+    "open/get_entity": {"query": "a"},
+    "movie/get_person_info": {"query": "a"},
+    "movie/get_movie_info": {"query": "a"},
+    "movie/get_year_info": {"query": "1992"},
+    "movie/get_movie_info_by_id": {"query": 100},
+    "movie/get_person_info_by_id": {"query": 100},
+    "finance/get_company_name": {"query": "a"},
+    "finance/get_ticker_by_name": {"query": "a"},
+    "finance/get_price_history": {"query": "A"},
+    "finance/get_detailed_price_history": {"query": "A"},
+    "finance/get_dividends_history": {"query": "A"},
+    "finance/get_market_capitalization": {"query": "A"},
+    "finance/get_eps": {"query": "A"},
+    "finance/get_pe_ratio": {"query": "A"},
+    "finance/get_info": {"query": "A"},
+    "music/search_artist_entity_by_name": {"query": "a"},
+    "music/search_song_entity_by_name": {"query": "a"},
+    "music/get_billboard_rank_date": {"rank": 1, "date": "2024-02-28"},
+    "music/get_billboard_attributes": {"date": "2024-02-28", "attribute": "weeks_in_chart", "song_name": "a"},
+    "music/grammy_get_best_artist_by_year": {"query": 1998},
+    "music/grammy_get_award_count_by_artist": {"query": "a"},
+    "music/grammy_get_award_count_by_song": {"query": "a"},
+    "music/grammy_get_best_song_by_year": {"query": 1998},
+    "music/grammy_get_award_date_by_artist": {"query": "a"},
+    "music/grammy_get_best_album_by_year": {"query": 1998},
+    "music/grammy_get_all_awarded_artists": {},
+    "music/get_artist_birth_place": {"query": "a"},
+    "music/get_artist_birth_date": {"query": "a"},
+    "music/get_members": {"query": "a"},
+    "music/get_lifespan": {"query": "a"},
+    "music/get_song_author": {"query": "a"},
+    "music/get_song_release_country": {"query": "a"},
+    "music/get_song_release_date": {"query": "a"},
+    "music/get_artist_all_works": {"query": "a"},
+    "sports/soccer/get_games_on_date": {"date": "2024-03-09", "team_name": "a"},
+    "sports/nba/get_games_on_date": {"date": "2022-10-11"},
+    "sports/nba/get_play_by_play_data_by_game_ids": {"game_ids": ["0012200049"]},
+}
+
+
+def routes() -> FastAPI:
+    """An API with exactly these routes, each of which takes its own body and repeats it."""
+    app = FastAPI()
+    for path, body in ROUTES.items():
+        fields: dict[str, Any] = {name: (type(value) | None, None) for name, value in body.items()}
+        model = create_model(path.replace("/", "_"), __config__=ConfigDict(extra="forbid", strict=True), **fields)
+
+        async def answer(body: Any, path: str = path) -> dict[str, Any]:
+            return {"result": {"path": path, "body": body.model_dump(exclude_none=True)}}
+
+        answer.__annotations__ = {"body": model}
+        app.post(f"/{path}", name=path)(answer)
+    return app
+
+
+def client(app: FastAPI) -> ServiceClient:
+    return ServiceClient("kg_api", "http://api", http_client(httpx.ASGITransport(app)))
+
+
+async def test_the_client_has_all_calls_of_the_api_and_no_other() -> None:
+    calls = calls_of(CATALOGUE)
+    assert calls.keys() == ROUTES.keys()
+    assert len(calls) == 38
+    api = MockApi(client(routes()), calls, Budget(30))
+    for path, body in ROUTES.items():
+        assert await api.call(path, **body) == {"path": path, "body": body}
+    assert (api.report.requests, api.report.failed) == (38, [])
+
+
+@pytest.mark.parametrize(
+    ("name", "args", "says"),
+    [
+        ("movie/get_recipe", {"query": "a"}, "no call movie/get_recipe"),
+        ("movie/get_movie_info", {}, "takes query, not nothing"),
+        ("movie/get_movie_info", {"query": "a", "year": 1}, "takes query, not query, year"),
+        ("movie/get_movie_info_by_id", {"query": "100"}, "query is integer"),
+        ("music/get_billboard_rank_date", {"date": "2024-02-28"}, "takes rank, date"),
+    ],
+)
+async def test_a_call_that_the_api_does_not_have_is_refused(name: str, args: dict[str, Any], says: str) -> None:
+    api = MockApi(client(routes()), calls_of(CATALOGUE), Budget(30))
+    with pytest.raises(ValueError, match=says):
+        await api.call(name, **args)
+    assert api.report.requests == 0
+
+
+async def test_no_more_is_called_than_one_question_may(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(live_api, "MAX_REQUESTS", 3)
+    api = MockApi(client(routes()), calls_of(CATALOGUE), Budget(30))
+    results = await api.call_each("movie/get_movie_info_by_id", "query", range(5))
+    assert (sum(one is not None for one in results), api.report.requests, api.report.truncated) == (3, 3, True)

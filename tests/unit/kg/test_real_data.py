@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 from sqlalchemy import Engine
 
+from lab.crag_data import load_folder
 from services.kg.domains import CATALOGUE
 from services.kg.entities import NameIndex
 from services.kg.errors import UnknownName
@@ -58,7 +59,7 @@ def real_graph(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Engine]:
     url = f"sqlite:///{tmp_path_factory.mktemp('real') / 'kg.sqlite'}"
     with disposed(open_store(url, read_only=False)) as engine:
         load(FOLDER / "public_tables", engine)
-        load(FOLDER / "kg_rows", engine)
+        load_folder(FOLDER / "kg_rows", engine)
     with disposed(open_store(url)) as store:
         yield store
 
@@ -68,7 +69,7 @@ def test_facts_of_real_questions_hold_the_answer(real_graph: Engine) -> None:
     names = NameIndex(real_graph, CATALOGUE)
     bench = Bench(
         Executor(real_graph, names, CATALOGUE),
-        {"rules": RuleWriter(Spotter(real_graph, CATALOGUE))},
+        {"rules": RuleWriter(CATALOGUE, Spotter(real_graph, CATALOGUE))},
         Surfaces(real_graph),
         5.0,
     )

@@ -4,6 +4,7 @@ from datetime import date, timedelta
 from typing import Final
 
 from services.kg.live.fill import Live, record, texts
+from services.kg.load.errors import BadRow
 from services.kg.load.values import text, whole
 from services.kit.concurrency import all_of
 
@@ -92,13 +93,19 @@ async def _chart(live: Live, rank: int) -> None:
     await all_of(live.fetch("music/get_billboard_rank_date", rank=rank, date=of_day) for of_day in _chart_days(live))
 
 
+def _rank(value: object) -> int | None:
+    try:
+        return whole(value)
+    except BadRow:
+        return None
+
+
 async def _charted(live: Live, title: str, of_day: str) -> None:
     call = "music/get_billboard_attributes"
-    place = await live.call(call, date=of_day, attribute="rank", song_name=title)
-    if text(place) is None:
+    rank = _rank(await live.call(call, date=of_day, attribute="rank", song_name=title))
+    if rank is None:
         return
     values = await all_of(live.call(call, date=of_day, attribute=key, song_name=title) for key in _CHART_ATTRIBUTES)
-    rank = whole(place)
     charted = await live.call("music/get_billboard_rank_date", rank=rank, date=of_day)
     performer = charted[1][0] if isinstance(charted, list) and len(charted) == 2 and texts(charted[1]) else None
     if performer is None:

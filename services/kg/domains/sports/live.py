@@ -21,7 +21,7 @@ async def fetch(live: Live) -> None:
             *(_games(live, "nba", name) for name in live.names("nba_team")),
         ]
     )
-    games = live.names("game")[:MAX_GAMES]
+    games = live.names("game_id")[:MAX_GAMES]
     if games and live.uses("get_nba_plays"):
         await live.fetch("sports/nba/get_play_by_play_data_by_game_ids", game_ids=list(games))
 

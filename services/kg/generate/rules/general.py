@@ -9,12 +9,12 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
 
+from services.kg.generate.rules.english import english
 from services.kg.generate.rules.lexicon import Lexicon
 from services.kg.generate.rules.question import Question, quote
 from services.kg.generate.rules.roles import BESIDE, NEAR, Mention, Roles, Superlative, subject_of, written
 from services.kg.generate.rules.tokens import Range, Tokens
 from services.kg.generate.rules.values import Values
-from services.kg.generate.rules.words import english
 from services.kg.language.catalogue import Function
 
 _JOINTS = frozenset(("and", ",", "or", "&", "as", "plus", "/"))

@@ -6,12 +6,12 @@ from dataclasses import replace
 from rapidfuzz import fuzz
 
 from services.kg.entities import Candidate, NameIndex
+from services.kg.generate.rules.english import english
 from services.kg.generate.rules.lexicon import Lexicon
 from services.kg.generate.rules.question import Question
 from services.kg.generate.rules.roles import exact
 from services.kg.generate.rules.tokens import Range, Tokens
 from services.kg.generate.rules.values import Values
-from services.kg.generate.rules.words import english
 from services.kg.generate.spans import Spot
 from services.kg.store.names import normalise
 from services.kg.store.names import tokens as name_words

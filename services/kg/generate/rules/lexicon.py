@@ -6,9 +6,11 @@ from dataclasses import dataclass, field
 from functools import cache, cached_property
 
 from services.kg.definition.folder import BrokenDomain
-from services.kg.generate.rules.phrases import degrees, vocabulary
+from services.kg.generate.rules.english import english
+from services.kg.generate.rules.inflection import degrees
+from services.kg.generate.rules.phrases import vocabulary
 from services.kg.generate.rules.question import Question
-from services.kg.generate.rules.words import KeyWords, Words, english
+from services.kg.generate.rules.words import KeyWords, Words
 from services.kg.language.catalogue import Catalogue, Domain, Function
 
 FILE = "words.yaml"

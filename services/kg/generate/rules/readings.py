@@ -3,10 +3,11 @@
 import re
 from collections.abc import Mapping, Sequence
 
+from services.kg.generate.rules.english import english
 from services.kg.generate.rules.lexicon import Lexicon
 from services.kg.generate.rules.phrases import compiled
 from services.kg.generate.rules.question import Question, listed, quote
-from services.kg.generate.rules.words import NOTHING, Hop, Narrow, Reading, Show, english
+from services.kg.generate.rules.words import NOTHING, Hop, Narrow, Reading, Show
 from services.kg.language.catalogue import Parameter
 
 # Three names in one call are the most that a program takes together.

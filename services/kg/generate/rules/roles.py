@@ -5,11 +5,11 @@ from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from itertools import pairwise
 
+from services.kg.generate.rules.english import english
+from services.kg.generate.rules.inflection import degrees
 from services.kg.generate.rules.lexicon import Lexicon
-from services.kg.generate.rules.phrases import degrees
 from services.kg.generate.rules.tokens import Number, Range, Tokens, apart, nearest
 from services.kg.generate.rules.values import Values
-from services.kg.generate.rules.words import english
 from services.kg.language.catalogue import NUMERIC, Function, Key, Parameter
 
 # Words between a number or an adjective and what it belongs to.

@@ -5,11 +5,8 @@ again. A file says what people say beside them, what fits no single key, and wha
 """
 
 from collections.abc import Mapping
-from functools import cache
-from importlib.resources import files
 from typing import Annotated, Any, Literal, TypeAlias
 
-import yaml
 from pydantic import AfterValidator, BeforeValidator
 
 from services.kg.definition.folder import Part
@@ -361,41 +358,6 @@ class Words(Part):
 
 def _has(known: frozenset[str] | None, key: str) -> bool:
     return known is None or key in known
-
-
-class English(Part):
-    """Words of general English by what they ask for; see `english.yaml`."""
-
-    count: Phrases
-    average: Phrases
-    total: Phrases
-    first: Phrases
-    last: Phrases
-    now: Phrases
-    together: Phrases
-    several: Phrases
-    every: Phrases
-    greatest: Phrases
-    least: Phrases
-    greater: Phrases
-    lesser: Phrases
-    difference: Phrases
-    ratio: Phrases
-    after: Phrases
-    before: Phrases
-    between: Phrases
-    over: Phrases
-    under: Phrases
-    whole: Phrases
-    fillers: str
-    scales: Mapping[str, int]
-    numbers: Mapping[str, int]
-
-
-@cache
-def english() -> English:
-    text = (files("services.kg.generate.rules") / "english.yaml").read_text("utf-8")
-    return English.model_validate(yaml.safe_load(text))
 
 
 _PLAIN = KeyWords()
