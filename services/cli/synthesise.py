@@ -3,6 +3,7 @@
 import json
 from collections import Counter
 from collections.abc import Iterator
+from itertools import islice
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -161,32 +162,22 @@ def _answers(records: Iterator[Any], seed: int) -> Iterator[Any]:
 
 def _programs(count: int, seed: int) -> Iterator[Any]:
     from lab.trainer.dataset import Example, Turn
-    from lab.trainer.proving import executor, proven
     from lab.trainer.synthesise import programs
     from services.kg.generate.program import taught_messages
 
-    number = 0
-    for world, drawn in programs.generate(seed):
-        with executor(world.rows()) as run:
-            for one in drawn:
-                record = one.record
-                if not proven(run, one):
-                    continue
-                messages = taught_messages(record.query, query_time=record.query_time, domain=record.domain)
-                yield Example(
-                    id=f"kg-api-{seed}-{number:06d}",
-                    task="kg-api",
-                    messages=[Turn(role=message.role, content=message.content) for message in messages],
-                    completion=record.program,
-                    domain=record.domain,
-                    kind="unknown" if record.program == "none" else "answer",
-                    question_type=record.question_type,
-                    source=f"synthetic:{seed}",
-                    query=record.query,
-                )
-                number += 1
-                if number == count:
-                    return
+    for number, made in enumerate(islice(programs.generate(seed), count)):
+        messages = taught_messages(made.query, query_time=made.when, domain=made.domain)
+        yield Example(
+            id=f"kg-api-{seed}-{number:06d}",
+            task="kg-api",
+            messages=[Turn(role=message.role, content=message.content) for message in messages],
+            completion=made.program,
+            domain=made.domain,
+            kind="unknown" if made.program == programs.NONE else "answer",
+            question_type=made.question_type,
+            source=f"synthetic:{seed}",
+            query=made.query,
+        )
 
 
 TASKS = ("answer", "kg-api")

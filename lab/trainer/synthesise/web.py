@@ -249,7 +249,7 @@ def _thing(v: Voice, n: Names, kind: str) -> str:
     return v.pick(_NAMED[kind]).format(c=n.coined(), i=v.between(2, 40), y=v.between(1950, 2022))
 
 
-def _filler(v: Voice, n: Names) -> str:
+def filler(v: Voice, n: Names) -> str:
     return v.say(
         v.pick(_FILLER),
         p=n.person(),
@@ -265,7 +265,7 @@ def _told(v: Voice, n: Names, facts: Sequence[Fact], values: dict[str, str]) -> 
     """Sentences that say the facts of one thing, other sentences between them."""
     told: list[str] = []
     for fact in facts:
-        told += [_filler(v, n) for _ in range(v.between(0, 2))]
+        told += [filler(v, n) for _ in range(v.between(0, 2))]
         told.append(v.say(v.pick(fact.sentences), x="it", y=values[fact.key]))
     return told
 
@@ -288,7 +288,7 @@ def _passages(v: Voice, n: Names, title: str, telling: Sequence[str], others: Se
         sentences = list(telling) if index == right else []
         goal = v.between(*PASSAGE_CHARS)
         while sum(map(len, sentences)) < goal:
-            extra = spare.pop() if spare and v.chance(0.5) else _filler(v, n)
+            extra = spare.pop() if spare and v.chance(0.5) else filler(v, n)
             sentences.insert(0 if v.chance(0.5) else len(sentences), extra)
         start = f"{title}: " if index == right and v.chance(0.5) else ""
         # Chunks begin and end anywhere.
@@ -346,7 +346,7 @@ def table(v: Voice, n: Names) -> Record:
     lines = [f"| {' | '.join(heads)} |", "|" + " --- |" * len(heads), *(f"| {' | '.join(cells)} |" for cells in shown)]
     title = v.say("[{p}|{p} and {q}]: [{kind}s compared|a list of {kind}s]", p=n.place(), q=n.place(), kind=kind)
     passages = [f"{title}\n" + "\n".join(lines)]
-    passages += [" ".join(_filler(v, n) for _ in range(v.between(3, 9))) for _ in range(v.between(0, 2))]
+    passages += [" ".join(filler(v, n) for _ in range(v.between(3, 9))) for _ in range(v.between(0, 2))]
     v.rng.shuffle(passages)
     query = v.typed(v.ask(wanted.nouns, wanted.whole, x=row[0]))
     if case != "right":
