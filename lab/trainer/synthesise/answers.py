@@ -4,9 +4,11 @@ import random
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 
+from lab.trainer.errors import BadDataset
 from lab.trainer.synthesise import prose, web
 from lab.trainer.synthesise.engine import Engine
-from lab.trainer.synthesise.evidence import MAX_CHARS, Evidence
+from lab.trainer.synthesise.evidence import MAX_CHARS as MAX_CHARS
+from lab.trainer.synthesise.evidence import Evidence
 from lab.trainer.synthesise.names import Names
 from lab.trainer.synthesise.record import Kind, Record
 from lab.trainer.synthesise.voice import Voice
@@ -21,7 +23,11 @@ TRIES = 400
 
 
 def generate(count: int, seed: int) -> Iterator[Record]:
-    """So many records, no question twice; the same for the same seed."""
+    """So many records, no question twice; the same for the same seed.
+
+    Raises:
+        BadDataset: a phrasebook cannot be read, or its patterns give no more that is new.
+    """
     rng = random.Random(f"answer:{seed}")  # noqa: S311 - reproducible, not secret
     voice = Voice(rng)
     names = Names(voice)
@@ -37,11 +43,11 @@ def generate(count: int, seed: int) -> Iterator[Record]:
                 else:
                     record = _of_pages(web.PATTERNS if source == "web" else prose.PATTERNS, source, voice, names)
                 if record is not None and record.kind == kind and _fits(record, seen):
+                    seen.add(record.query.lower())
+                    yield record
                     break
             else:
-                continue
-            seen.add(record.query.lower())
-            yield record
+                raise BadDataset(f"no new question that is to be {kind} could be made of {source} in {TRIES} tries")
 
 
 def _of_pages(patterns: Sequence[tuple[float, Pattern]], source: str, voice: Voice, names: Names) -> Record:

@@ -4,6 +4,7 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import date, timedelta
+from functools import cache
 from typing import Any
 
 from lab.trainer.synthesise.names import Names
@@ -15,6 +16,8 @@ Slots = Mapping[str, Any]
 _WHOLE = re.compile(r"\{([\w.]+)\}")
 # A name that is taken is drawn again, at most so often.
 TRIES = 200
+# Of names with an article so many are said without.
+BARE = 0.15
 
 
 class Thing:
@@ -104,12 +107,20 @@ class Drawing:
 
 def fill(template: str, slots: Slots) -> Any:
     """A template with its slots; one that is but a slot gives the value itself."""
-    if (whole := _WHOLE.fullmatch(template)) is not None:
-        value: Any = None
-        for number, part in enumerate(whole[1].split(".")):
-            value = getattr(value, part) if number else slots[part]
-        return value
-    return template.format(**slots) if "{" in template else template
+    path = _path(template)
+    if not path:
+        return template.format(**slots) if "{" in template else template
+    value = slots[path[0]]
+    for part in path[1:]:
+        value = getattr(value, part)
+    return value
+
+
+@cache
+def _path(template: str) -> tuple[str, ...]:
+    """The slot and the attributes that a template is, if it is nothing else."""
+    whole = _WHOLE.fullmatch(template)
+    return tuple(whole[1].split(".")) if whole else ()
 
 
 def _number(drawing: Drawing, value: Any, slots: Slots) -> int:
@@ -118,8 +129,7 @@ def _number(drawing: Drawing, value: Any, slots: Slots) -> int:
 
 def _int(d: Drawing, recipe: Recipe, slots: Slots) -> int:
     low, high = (_number(d, value, slots) for value in recipe["int"])
-    step = recipe.get("step", 1)
-    return d.voice.between(low // step, max(low, high) // step) * step
+    return d.voice.between(low, max(low, high))
 
 
 def _real(d: Drawing, recipe: Recipe, slots: Slots) -> float:
@@ -194,8 +204,9 @@ def _numeric(d: Drawing, recipe: Recipe, slots: Slots) -> float | None:
 
 
 def _row(d: Drawing, recipe: Recipe, slots: Slots) -> Thing:
-    where = recipe.get("where", {})
-    things = [one for one in d.rows[recipe["row"]] if all(one.values[k] == v for k, v in where.items())]
+    things, where = d.rows[recipe["row"]], recipe.get("where", {})
+    if where:
+        things = [one for one in things if all(one.values[key] == value for key, value in where.items())]
     return d.voice.pick(things[: recipe["among"]] if "among" in recipe else things)
 
 
@@ -248,8 +259,9 @@ RECIPES: dict[str, Callable[[Drawing, Recipe, Slots], Any]] = {
 }
 
 
-def chosen(voice: Voice, things: Sequence[Thing], said: Sequence[str] = ()) -> Thing:
-    """One of some things, called by any of the columns that say what it may be called."""
+def chosen(voice: Voice, things: Sequence[Thing]) -> Thing:
+    """One of some things, called by any of its columns that begin with `said`, now and then without its article."""
     thing = voice.pick(things)
-    ways = [str(thing.values[way]) for way in said if thing.values.get(way)]
-    return Thing(thing.values, voice.pick(ways)) if ways else thing
+    ways = [str(value) for column, value in thing.values.items() if column.startswith("said") and value]
+    said = voice.pick(ways) if ways else str(thing)
+    return Thing(thing.values, said.removeprefix("The ") if voice.chance(BARE) else said)

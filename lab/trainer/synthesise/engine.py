@@ -219,7 +219,7 @@ class Engine:
         things = self.graph.pool(book.pools[pool], slots)
         taken = {str(value) for value in slots.values() if isinstance(value, Thing)}
         for _ in range(TRIES if things else 0):
-            thing = chosen(self.voice, things, [key for key in things[0].values if key.startswith("said")])
+            thing = chosen(self.voice, things)
             if str(thing.values["name"]) not in taken and str(thing) not in taken:
                 return thing
         return None

@@ -3,7 +3,7 @@
 import json
 import re
 from collections import deque
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from datetime import timedelta
 
@@ -59,16 +59,22 @@ class Evidence:
                 return self._unanswered()
 
     def _unanswered(self) -> Record | None:
-        v = self.engine.voice
-        case = v.weighted(MISSING)
-        if case == "beyond":
-            made = self.engine.make("beyond")
-            texts = self._about(made, "")
-        else:
-            made = self.engine.make("patterns")
-            texts = _CASES[case](self, made)
-            if case == "not known" and texts:
-                made, texts = texts
+        case = self.engine.voice.weighted(MISSING)
+        made = self.engine.make("beyond" if case == "beyond" else "patterns")
+        texts: list[str] = []
+        match case:
+            case "beyond":
+                texts = self._about(made, "")
+            case "other thing":
+                texts = self._other_thing(made)
+            case "other facts":
+                texts = self._about(made, made.answer)
+            case "in part":
+                texts = self._in_part(made)
+            case "out of date":
+                texts = self._out_of_date(made)
+            case _:
+                made, texts = self._not_known(made)
         return self._told(replace(made, kind="unknown"), texts, UNKNOWN) if texts else None
 
     def _told(self, made: Made, texts: Sequence[str], answer: str) -> Record | None:
@@ -137,9 +143,6 @@ class Evidence:
                 return texts
         return []
 
-    def _other_facts(self, made: Made) -> list[str]:
-        return self._about(made, made.answer)
-
     def _in_part(self, made: Made) -> list[str]:
         """All statements but one that is needed."""
         if len(made.statements) < 2:
@@ -156,31 +159,22 @@ class Evidence:
             return []
         return [one.text for one in statements]
 
-    def _not_known(self, made: Made) -> tuple[Made, list[str]] | None:
+    def _not_known(self, made: Made) -> tuple[Made, list[str]]:
         """The question about a thing of a like name that the graph does not know, and what the graph says to that."""
         v = self.engine.voice
         slots = dict(made.slots)
         things = [slot for slot, value in slots.items() if isinstance(value, Thing) and "id" in value.values]
         if not things:
-            return None
+            return made, []
         for slot in things:
             near = self.engine.names.near(str(made.slots[slot])) if v.chance(0.6) else self.engine.names.coined()
-            slots[slot] = Thing({"name": near})
+            slots[slot] = Thing({**made.slots[slot].values, "name": near})
         variant = made.way.variant
         unknown = replace(made, slots=slots, query=v.typed(v.ask(variant.nouns, variant.whole, **slots)))
         statements = self.engine.run(variant.program, unknown)
         if any(one.outcome.status in ("ok", "stale") for one in statements):
-            return None
+            return made, []
         return unknown, [one.text for one in statements]
-
-
-_CASES: Mapping[str, Callable[[Evidence, Made], object]] = {
-    "other thing": Evidence._other_thing,
-    "other facts": Evidence._other_facts,
-    "in part": Evidence._in_part,
-    "not known": Evidence._not_known,
-    "out of date": Evidence._out_of_date,
-}
 
 
 def otherwise(engine: Engine, statement: Statement) -> str:

@@ -62,7 +62,7 @@ class Graph:
             query = _SLOT.sub(lambda match: f":p{names.index(match[1])}", sql)
             with self.engine.connect() as connection:
                 rows = connection.execute(text(query), bound).mappings().all()
-            self._pools[sql, values] = [Thing(row) for row in rows]
+            self._pools[sql, values] = [Thing(dict(row)) for row in rows]
         return self._pools[sql, values]
 
 

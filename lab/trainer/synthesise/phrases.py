@@ -30,6 +30,7 @@ class Answer(_Strict):
     Args:
         more: of two statements, the name whose value is the larger.
         less: the name whose value is the smaller.
+        than: whether the first of two values is the larger, or the smaller; yes or no.
         key: of several keys shown, the one that is asked for.
         has: yes if this value is among those shown, else no.
         holds: an operator and a value; yes if the first value shown compares so, else no.
@@ -40,6 +41,7 @@ class Answer(_Strict):
 
     more: bool = False
     less: bool = False
+    than: Literal["", "more", "less"] = ""
     key: str = ""
     has: str = ""
     holds: dict[Literal["lt", "gt", "eq"], str] = {}

@@ -23,11 +23,13 @@ def settle(how: Answer, statements: Sequence[Statement], slots: Slots) -> str | 
     """The answer in words; None where there is none, or none alone."""
     outcomes = [statement.outcome for statement in statements]
     last = outcomes[-1]
-    if how.more or how.less:
+    if how.more or how.less or how.than:
         one, two = (_single(outcome) for outcome in outcomes[-2:])
         if one is None or two is None or type(one) is not type(two) or one == two:
             return None
-        return str(slots["a"] if (one > two) == how.more else slots["b"])  # type: ignore[operator]
+        if how.than:
+            return "yes" if (one > two) == (how.than == "more") else "no"
+        return str(slots["a"] if (one > two) == how.more else slots["b"])
     if how.holds:
         return _yes(how.holds, _single(last), slots)
     if how.has:

@@ -104,9 +104,7 @@ def _games(d: Drawing, spec: Mapping[str, Any], slots: Slots) -> Iterator[Thing]
             yield from _sides(d, spec, number, day, home, away)
 
 
-def _sides(
-    d: Drawing, spec: Mapping[str, Any], number: int, day: date, home: Thing, away: Thing
-) -> Iterator[Thing]:
+def _sides(d: Drawing, spec: Mapping[str, Any], number: int, day: date, home: Thing, away: Thing) -> Iterator[Thing]:
     v = d.voice
     mine, theirs = (v.between(*spec["score"]) for _ in range(2))
     if mine == theirs and not spec.get("draws", False):

@@ -99,11 +99,12 @@ def _rows(drawing: Drawing, spec: Rows) -> Iterator[Thing]:
                 drawn[slot] = drawing.draw(recipe, drawn)
             values: dict[str, Any] = {}
             for column, recipe in spec.columns.items():
-                values[column] = drawing.draw(recipe, {**drawn, **values})
+                value = drawn[column] = drawing.draw(recipe, drawn)
+                values[column] = str(value) if isinstance(value, Thing) else value
             marks = [(number, *(values.get(name) for name in key)) for number, key in enumerate(keys)]
             if not any(mark in seen for mark in marks):
                 seen.update(marks)
-                yield Thing({key: str(value) if isinstance(value, Thing) else value for key, value in values.items()})
+                yield Thing(values)
 
 
 def _loops(drawing: Drawing, each: list[tuple[str, Any]], slots: dict[str, Any]) -> Iterator[dict[str, Any]]:
