@@ -52,8 +52,8 @@ class Rules:
     """
 
     def __init__(self, engine: Engine) -> None:
-        self._writer = RuleWriter(Spotter(engine))
-        self._executor = Executor(engine, NameIndex(engine), CATALOGUE)
+        self._writer = RuleWriter(Spotter(engine, CATALOGUE))
+        self._executor = Executor(engine, NameIndex(engine, CATALOGUE), CATALOGUE)
 
     def record(self, query: str, domain: str, query_time: datetime) -> dict[str, Any]:
         """Program, outcomes and words of one question."""
@@ -143,7 +143,7 @@ def record_writers() -> Records:
             options: dict[str, Any] = {"query_time": TIME, "domain": domain, "feedback": feedback}
             records[f"{domain}: {title}"] = {
                 "program": _said(program.messages(text, examples, **options)),
-                "adapter": _said(taught_messages(text, **options)),
+                "adapter": _said(taught_messages(text, **options | {"domain": CATALOGUE.domains[domain]})),
                 "calls": _said(calls.messages(text, examples, **options)),
             }
         records[f"{domain}: grammar"] = decoding_grammar(CATALOGUE, domain)

@@ -145,7 +145,9 @@ async def from_trying(
                 Example(
                     id=f"tried:{item.id}"[:200],
                     task="kg-api",
-                    messages=_turns(taught_messages(item.query, query_time=_moment(item), domain=domain)),
+                    messages=_turns(
+                        taught_messages(item.query, query_time=_moment(item), domain=CATALOGUE.domains[domain])
+                    ),
                     completion=found.program,
                     domain=domain,
                     kind="answer",
@@ -161,10 +163,10 @@ def _sampler(writer: ProgramWriter, trying: Trying, item: Item, domain: str, con
     async def sample(query: str) -> list[str]:
         moment = _moment(item)
         if await trying.llm.serves(trying.adapter, allow_s=SAMPLE_S):
-            messages = taught_messages(query, query_time=moment, domain=domain)
+            messages = taught_messages(query, query_time=moment, domain=CATALOGUE.domains[domain])
         else:
             examples = await writer.library.nearest(query, domain=domain, k=writer.k)
-            messages = writer.messages(query, examples, query_time=moment, domain=domain)
+            messages = writer.messages(query, examples, query_time=moment, domain=CATALOGUE.domains[domain])
         completion = await trying.llm.chat(
             messages,
             max_tokens=MAX_TOKENS,

@@ -163,10 +163,12 @@ def _answers(records: Iterator[Any], seed: int) -> Iterator[Any]:
 def _programs(count: int, seed: int) -> Iterator[Any]:
     from lab.trainer.dataset import Example, Turn
     from lab.trainer.synthesise import programs
+    from lab.trainer.synthesise.engine import every_domain
     from services.kg.generate.program import taught_messages
 
+    domains = every_domain().domains
     for number, made in enumerate(islice(programs.generate(seed), count)):
-        messages = taught_messages(made.query, query_time=made.when, domain=made.domain)
+        messages = taught_messages(made.query, query_time=made.when, domain=domains[made.domain])
         yield Example(
             id=f"kg-api-{seed}-{number:06d}",
             task="kg-api",

@@ -2,26 +2,26 @@
 
 import asyncio
 import time
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Annotated, Any, TypedDict, cast
 
 import httpx
 from fastapi import APIRouter, Depends, FastAPI, Request
-from sqlalchemy import Engine, select
+from sqlalchemy import Engine, inspect, select
 from sqlalchemy.exc import SQLAlchemyError
 
 from proto.base import FieldError, Readiness
-from proto.classify import Domain
 from proto.kg import KgCatalogue, KgExecuteRequest, KgFunction, KgKey, KgRequest, KgResponse
 from services.kg.answering import Answering
+from services.kg.definition.domain import read_catalogue
 from services.kg.domains import CATALOGUE
 from services.kg.entities import NameIndex
 from services.kg.errors import KgError, ParseError, StoreError
 from services.kg.execute import Executor
 from services.kg.generate import build_writers
 from services.kg.generate.spans import Spotter
-from services.kg.language.catalogue import Function
+from services.kg.language.catalogue import Catalogue, Function
 from services.kg.live_execute import LiveExecutor
 from services.kg.settings import KgSettings
 from services.kg.store.demo import ensure_demo
@@ -80,16 +80,6 @@ class StoreLook:
             connection.execute(select(source.c.name).limit(1)).all()
 
 
-# Names and a date that no rule reads, so that name lookup and dateparser are met; they need not be in the graph.
-WARM_UPS: Mapping[Domain, str] = {
-    "movie": "who directed inception on the 3 of may, 2010?",
-    "music": "when was adele born?",
-    "sports": "how many games did the lakers win in 2020?",
-    "finance": "what was apple's closing price on the 3 of may, 2022?",
-    "open": "when was albert einstein born?",
-}
-
-
 class State(TypedDict):
     """What handlers get."""
 
@@ -98,6 +88,7 @@ class State(TypedDict):
     settings: KgSettings
     metrics: Metrics
     detail: str
+    catalogue: Catalogue
 
 
 Given = Annotated[State, Depends(kit.state_of)]
@@ -141,8 +132,8 @@ async def post_execute(body: KgExecuteRequest, state: Given) -> KgResponse:
 
 
 @router.get("/kg/catalogue", summary="Functions and keys that programs may use.", tags=["kg"])
-async def get_catalogue() -> KgCatalogue:
-    return KgCatalogue(functions=tuple(_function(function) for function in CATALOGUE.functions))
+async def get_catalogue(state: Given) -> KgCatalogue:
+    return KgCatalogue(functions=tuple(_function(function) for function in state["catalogue"].functions))
 
 
 def _function(function: Function) -> KgFunction:
@@ -173,16 +164,24 @@ async def _ready(request: Request) -> Readiness:
     return Readiness(ready=answers, service="kg", model="", device="cpu", detail=detail)
 
 
-def _open(settings: KgSettings) -> tuple[Engine, dict[str, str], str]:
-    """The store, what its sources know until when, and a line about it."""
+def _open(settings: KgSettings, catalogue: Catalogue) -> tuple[Engine, Catalogue, dict[str, str], str]:
+    """The store, the domains that it has tables of, what its sources know until when, and a line about it."""
     ensure_demo(settings.kg_database)
     engine = open_store(settings.kg_database)
     with deadline(10), engine.connect() as connection:
+        tables = set(inspect(connection).get_table_names())
         rows = connection.execute(select(source.c.name, source.c.domain, source.c.as_of, source.c.rows)).all()
     as_of: dict[str, str] = {}
     for _, domain, last, _ in rows:
         as_of[domain] = max(as_of.get(domain, ""), last or "")
-    return engine, as_of, f"{sum(row[3] for row in rows):,} rows of {', '.join(sorted({row[0] for row in rows}))}"
+    detail = f"{sum(row[3] for row in rows):,} rows of {', '.join(sorted({row[0] for row in rows}))}"
+    # The store was made before the folder was there; the bundled ones are in every store.
+    empty = [one.name for one in catalogue.domains.values() if not (one.bundled or one.tables.keys() <= tables)]
+    if empty:
+        detail += f"; nothing is loaded of {', '.join(empty)}: run `cragmesh kg load`"
+        log.warning("domains without tables are left out", domains=empty)
+        catalogue = Catalogue(one for one in catalogue.domains.values() if one.name not in empty)
+    return engine, catalogue, as_of, detail
 
 
 def create_app(settings: KgSettings | None = None, *, transport: httpx.AsyncBaseTransport | None = None) -> FastAPI:
@@ -191,25 +190,29 @@ def create_app(settings: KgSettings | None = None, *, transport: httpx.AsyncBase
     Args:
         settings: read from the environment when None.
         transport: how the generator is reached; tests put a whole application behind it.
+
+    Raises:
+        BrokenDomain: a folder of `CRAGMESH_KG_DOMAINS` is no domain's; the message names file, line, key and reason.
     """
     settings = settings or KgSettings()
+    every = read_catalogue(CATALOGUE, settings.kg_domains)
     metrics = Metrics("kg")
 
     @asynccontextmanager
     async def lifespan(_: FastAPI) -> AsyncIterator[State]:
         try:
-            engine, as_of, detail = await asyncio.to_thread(_open, settings)
+            engine, catalogue, as_of, detail = await asyncio.to_thread(_open, settings, every)
         except SQLAlchemyError as error:
             raise StoreError(f"the knowledge graph cannot be read: {error}") from error
         encoder = await asyncio.to_thread(_encoder, settings)
         async with http_client(transport) as http:
-            names = NameIndex(engine)
-            executor = Executor(engine, names, CATALOGUE)
+            names = NameIndex(engine, catalogue)
+            executor = Executor(engine, names, catalogue)
             llm = generator(settings, http, breaker=settings.breaker())
             writers = await asyncio.to_thread(
                 build_writers,
                 llm,
-                CATALOGUE,
+                catalogue,
                 names,
                 encoder,
                 examples=settings.kg_examples,
@@ -224,15 +227,22 @@ def create_app(settings: KgSettings | None = None, *, transport: httpx.AsyncBase
                 base_model_writes=settings.kg_base_model_writes,
                 workers=settings.kg_workers,
                 # A live API's names are its own.
-                spotter=None if settings.kg_live_url else Spotter(engine),
-                live=_live(settings, http),
+                spotter=None if settings.kg_live_url else Spotter(engine, catalogue),
+                live=_live(settings, http, catalogue),
             )
             store = StoreLook(engine)
             # A live API is not ours to be asked for nothing.
             if settings.kg_live_url is None:
-                await _warm_up(answering, settings)
+                await _warm_up(answering, settings, catalogue)
             try:
-                yield State(answering=answering, store=store, settings=settings, metrics=metrics, detail=detail)
+                yield State(
+                    answering=answering,
+                    store=store,
+                    settings=settings,
+                    metrics=metrics,
+                    detail=detail,
+                    catalogue=catalogue,
+                )
             finally:
                 await store.close()
                 answering.close()
@@ -249,12 +259,12 @@ def create_app(settings: KgSettings | None = None, *, transport: httpx.AsyncBase
     )
 
 
-def _live(settings: KgSettings, http: httpx.AsyncClient) -> LiveExecutor | None:
+def _live(settings: KgSettings, http: httpx.AsyncClient, catalogue: Catalogue) -> LiveExecutor | None:
     """What runs programs against a live API; None where there is none."""
     if settings.kg_live_url is None:
         return None
     client = ServiceClient("live", str(settings.kg_live_url), http, breaker=settings.breaker())
-    return LiveExecutor(client, CATALOGUE)
+    return LiveExecutor(client, catalogue)
 
 
 def _encoder(settings: KgSettings) -> Encoder:
@@ -267,14 +277,16 @@ def _encoder(settings: KgSettings) -> Encoder:
     return encoder
 
 
-async def _warm_up(answering: Answering, settings: KgSettings) -> None:
+async def _warm_up(answering: Answering, settings: KgSettings, catalogue: Catalogue) -> None:
     """Answer a question of each domain by rules, so that the first request does not pay for statements and imports."""
-    for domain, query in WARM_UPS.items():
-        request = KgRequest(query=query, domain=domain, mode="rules")
+    for domain in catalogue.domains.values():
+        if not domain.warm_up:
+            continue
+        request = KgRequest(query=domain.warm_up, domain=cast(Any, domain.name), mode="rules")
         budget = Budget(settings.max_deadline_s)
         try:
             await answering.answer(
                 request, budget, write_cap_s=settings.kg_write_cap_s, execute_cap_s=settings.kg_execute_cap_s
             )
         except (KgError, TimeoutError) as error:
-            log.warning("the warm-up failed", domain=domain, error=str(error))
+            log.warning("the warm-up failed", domain=domain.name, error=str(error))

@@ -141,6 +141,7 @@ class Compiler:
             self._now.date(),
             limit=function.limit,
             instead_of=instead_of,
+            tables=self._catalogue.domains[function.domain].tables,
         )
         if function.refine is not None:
             function.refine(scope)
@@ -382,13 +383,13 @@ class Compiler:
         chosen = [key for keys in found_of.values() for key in keys]
         missing = [name for name, keys in found_of.items() if not keys]
         if missing and known:
-            near = nearest(missing[0], [key for key in known.values() if key != "summary"])
+            near = nearest(missing[0], [key for key in known.values() if key != rows.function.prose])
             self.findings.status = "unknown_key"
             self.findings.notes.append(f"nothing is known under {', '.join(missing)}")
             if near:
                 self.findings.notes.append(f"what is known: {', '.join(near)}")
-            if "summary" in known:
-                chosen.append("summary")
+            if rows.function.prose in known:
+                chosen.append(rows.function.prose)
         if known:
             rows.where.append(rows.c["key"].in_(chosen))
 

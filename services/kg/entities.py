@@ -18,9 +18,9 @@ from typing import Any, Literal
 from rapidfuzz.distance import OSA
 from sqlalchemy import Connection, Engine, Select, bindparam, exists, select
 
+from services.kg.language.catalogue import Catalogue, NameRules
 from services.kg.store.names import (
     MIN_FUZZY_CHARS,
-    company_names,
     create_index,
     index_ddl,
     name_posting,
@@ -40,7 +40,6 @@ __all__ = [
     "Candidate",
     "NameIndex",
     "Resolution",
-    "company_names",
     "create_index",
     "index_ddl",
     "normalise",
@@ -79,9 +78,9 @@ FIRST_LETTER = 0.12
 MAX_NAME_CHARS = 300
 MAX_CANDIDATES = 10
 MAX_HOMONYMS = 3
-MAX_TICKER_CHARS = 6
+MAX_CODE_CHARS = 6
 # One edit makes another ticker of a short name, so a short company name is not guessed.
-MIN_FUZZY_TICKER_CHARS = 6
+MIN_FUZZY_CODE_CHARS = 6
 # A name without spaces as long as this may begin with an article: "thegodfather", but not "them" or "thesis".
 MIN_CHARS_WITH_ARTICLE = 9
 # Bounds of the work for one name: spellings of a word, names of a word, names read for two words together and of those
@@ -96,47 +95,9 @@ MAX_QUERY_TOKENS = 12
 _FUNCTION_WORDS = frozenset(
     ("the", "a", "an", "of", "and", "in", "on", "at", "to", "for", "de", "la", "le", "el", "et", "y")
 )
-_COMPANY_WORDS = frozenset(
-    (
-        *("incorporated", "corporation", "company", "limited", "plc", "llc", "lp", "sa", "nv", "ag", "se", "ab"),
-        *("group", "holding", "holdings", "common", "ordinary", "stock", "stocks", "share", "shares", "class"),
-        *("depositary", "price", "ticker"),
-    )
-)
-# What may stand beside a ticker: "aapl stock price".
-_BESIDE_TICKERS = frozenset(("stock", "stocks", "share", "shares", "common", "price", "ticker", "symbol"))
-_TELLING_WORDS: dict[str, frozenset[str]] = {
-    "company": frozenset(
-        ("warrant", "warrants", "unit", "units", "right", "rights", "preferred", "notes", "debentures", "fund")
-    ),
-    "song": frozenset(
-        ("remix", "remixes", "remixed", "live", "version", "acoustic", "instrumental", "karaoke", "cover", "demo")
-    ),
-}
-# Words of trades: common among all companies, whether or not they are among the few of a small graph.
-_TRADE_WORDS = frozenset(
-    (
-        *("acquisition", "biopharma", "bioscience", "biosciences", "biotech", "brands", "capital", "communications"),
-        *("energy", "entertainment", "financial", "foods", "health", "healthcare", "industries", "insurance"),
-        *("medical", "networks", "oil", "partners", "pharma", "pharmaceutical", "pharmaceuticals"),
-        *("platforms", "properties", "realty", "resources", "semiconductor", "services", "software", "solutions"),
-        *("systems", "technologies", "technology", "therapeutics", "bancorp", "bancshares", "bank", "bankshares"),
-    )
-)
-_CLUB_WORDS = frozenset(("fc", "cf", "afc", "sc", "ac", "club", "football", "team"))
-_LIGHT_WORDS: dict[str, frozenset[str]] = {
-    "company": _FUNCTION_WORDS | _COMPANY_WORDS,
-    "team": _FUNCTION_WORDS | _CLUB_WORDS,
-    "nba_team": _FUNCTION_WORDS | _CLUB_WORDS,
-    "soccer_team": _FUNCTION_WORDS | _CLUB_WORDS,
-}
 # What parentheses say about a name without being part of it: "(2017 film)", "(feat. Jay-Z)". "(remix)" is part of it.
-_ABOUT = re.compile(
-    r"\s*\((?:(?:(?:18|19|20)\d\d|the|american|british|film|movie|song|single|album|band|singer|musician|rapper|actor|"
-    r"actress|director|company|team|club|franchise|tv|series)[ ,]*)+\)|\s*\((?:feat|ft|featuring|with)\b[^()]*\)",
-    re.IGNORECASE,
-)
-_TICKER_INSIDE = re.compile(r"\((?:(?:nyse|nasdaq|amex|otc)\s*:\s*)?([a-z][a-z.^-]{2,5})\)", re.IGNORECASE)
+_ABOUT = r"\s*\((?:(?:(?:18|19|20)\d\d|the|american|british|%s)[ ,]*)+\)|\s*\((?:feat|ft|featuring|with)\b[^()]*\)"
+_CODE_INSIDE = r"\((?:(?:%s)\s*:\s*)?([a-z][a-z.^-]{2,5})\)"
 
 
 @dataclass(frozen=True, slots=True)
@@ -248,15 +209,25 @@ class NameIndex:
     """Finds entities by name. It keeps no state beside the engine, so any thread may ask.
 
     Errors of the database, an interruption among them, come out as SQLAlchemy's.
+
+    Args:
+        engine: the store with the names.
+        catalogue: the domains, for what is particular about the names of their kinds.
     """
 
-    def __init__(self, engine: Engine) -> None:
+    def __init__(self, engine: Engine, catalogue: Catalogue) -> None:
         self._engine = engine
+        self._catalogue = catalogue
+        self._particular = _Particular({name: kind.rules for name, kind in catalogue.kinds.items()})
 
     @property
     def engine(self) -> Engine:
         """Of the store that the names are in."""
         return self._engine
+
+    @property
+    def catalogue(self) -> Catalogue:
+        return self._catalogue
 
     def resolve(self, name: str, kinds: Sequence[str], *, limit: int = MAX_CANDIDATES) -> Resolution:
         """The entity of one of those kinds that the name means, or a refusal.
@@ -272,27 +243,50 @@ class NameIndex:
         if not norm or not kinds:
             return Resolution("no_entity", name, (), 0.0)
         with self._engine.connect() as connection:
-            found = _exact(connection, name, norm, kinds)
+            found = _exact(connection, name, norm, kinds, self._particular)
             if found:
-                named = [one for one in found if not _is_generic(norm, one.kind, even_exact=True)]
+                named = [one for one in found if not _is_generic(norm, self._particular.of(one.kind), even_exact=True)]
                 status: Status = "ok" if named else "no_entity"
                 return Resolution(status, name, tuple((named or found)[:limit]), 1.0 - _next_score(named or found))
-            searched = [kind for kind in kinds if not _is_generic(norm, kind)]
-            found = [candidate for kind in searched for candidate in _search(connection, norm, kind)]
+            searched = [kind for kind in kinds if not _is_generic(norm, self._particular.of(kind))]
+            found = [one for kind in searched for one in _search(connection, norm, kind, self._particular.of(kind))]
         return _decide(name, norm, _ordered(found), limit)
+
+
+class _Particular:
+    """The rules of each kind, and the patterns that are made of those of all."""
+
+    def __init__(self, rules: Mapping[str, NameRules]) -> None:
+        self._rules = rules
+        self.coded = frozenset(kind for kind, one in rules.items() if one.codes)
+        self.about = re.compile(_ABOUT % _any(one.about_words for one in rules.values()), re.IGNORECASE)
+        self.code_inside = re.compile(_CODE_INSIDE % _any(one.code_marks for one in rules.values()), re.IGNORECASE)
+
+    def of(self, kind: str) -> NameRules:
+        return self._rules.get(kind, _NOTHING)
+
+
+_NOTHING = NameRules()
+
+
+def _any(words: Iterable[Iterable[str]]) -> str:
+    """A pattern of any of the words; of none it is one that is found nowhere."""
+    return "|".join(sorted({re.escape(word) for some in words for word in some})) or r"(?!)"
 
 
 def _next_score(found: Sequence[Candidate]) -> float:
     return next((candidate.score for candidate in found if candidate.score < found[0].score), 0.0)
 
 
-def _exact(connection: Connection, name: str, norm: str, kinds: Sequence[str]) -> list[Candidate]:
+def _exact(
+    connection: Connection, name: str, norm: str, kinds: Sequence[str], particular: _Particular
+) -> list[Candidate]:
     """Entities of exactly this name: as it stands, else without its spaces, else without its parentheses."""
     # "a ha" may be A-ha, whose normal form keeps what looks like an article.
     for form in dict.fromkeys((norm, normalise(name, keep_article=True))):
         rows = [row for kind in kinds for row in _rows(connection, _EXACT, kind=kind, norm=form)]
         if rows:
-            return _tickers_first(name, norm, _candidates(rows, 1.0, "exact"))
+            return _codes_first(name, norm, _candidates(rows, 1.0, "exact"), particular)
     forms = squashes(norm)
     if norm.startswith("the") and len(forms[-1]) >= MIN_CHARS_WITH_ARTICLE:
         forms.append(forms[-1].removeprefix("the"))
@@ -302,11 +296,12 @@ def _exact(connection: Connection, name: str, norm: str, kinds: Sequence[str]) -
         if form != norm:
             rows += [row for kind in kinds for row in _rows(connection, _EXACT, kind=kind, norm=form)]
         if rows:
-            return _tickers_first(name, norm, _candidates(rows, SQUASHED, "alias"))
-    inside = _TICKER_INSIDE.search(name) if "company" in kinds else None
+            return _codes_first(name, norm, _candidates(rows, SQUASHED, "alias"), particular)
+    coded = [kind for kind in kinds if kind in particular.coded]
+    inside = particular.code_inside.search(name) if coded else None
     for form, wanted in (
-        (normalise(_ABOUT.sub("", name)), kinds),
-        (normalise(inside[1]) if inside else "", ("company",)),
+        (normalise(particular.about.sub("", name)), kinds),
+        (normalise(inside[1]) if inside else "", coded),
     ):
         if form and form != norm:
             rows = [row for kind in wanted for row in _rows(connection, _EXACT, kind=kind, norm=form)]
@@ -332,19 +327,20 @@ def _ordered(found: Iterable[Candidate]) -> list[Candidate]:
     return list(best.values())
 
 
-def _tickers_first(name: str, norm: str, found: list[Candidate]) -> list[Candidate]:
-    """Put the company of that very ticker alone before those of the name, unless the name is a word of English."""
+def _codes_first(name: str, norm: str, found: list[Candidate], particular: _Particular) -> list[Candidate]:
+    """Put the entity of that very code alone before those of the name, unless the name is a word of English."""
     text = name.strip().lstrip("$").casefold()
-    if len(text) > MAX_TICKER_CHARS:
+    if len(text) > MAX_CODE_CHARS:
         return found
-    tickers = [c for c in found if c.kind == "company" and c.entity_id.casefold() == text]
-    others = [c for c in found if c not in tickers]
-    if not tickers or not others:
+    coded = [c for c in found if c.kind in particular.coded and c.entity_id.casefold() == text]
+    others = [c for c in found if c not in coded]
+    if not coded or not others:
         return found
-    if norm in _lines("common_words.txt") and any(c.surface.casefold() != c.entity_id.casefold() for c in others):
-        tickers, others = others, tickers
-    behind = tickers[0].score - MARGIN
-    return [*tickers, *(Candidate(c.entity_id, c.surface, behind, c.weight, "alias", c.kind) for c in others)]
+    common = particular.of(coded[0].kind).common_words
+    if norm in common and any(c.surface.casefold() != c.entity_id.casefold() for c in others):
+        coded, others = others, coded
+    behind = coded[0].score - MARGIN
+    return [*coded, *(Candidate(c.entity_id, c.surface, behind, c.weight, "alias", c.kind) for c in others)]
 
 
 def _decide(name: str, norm: str, found: Sequence[Candidate], limit: int) -> Resolution:
@@ -368,7 +364,7 @@ def _decide(name: str, norm: str, found: Sequence[Candidate], limit: int) -> Res
     return Resolution(status, name, tuple(found[:limit]), max(0.0, margin))
 
 
-def _search(connection: Connection, norm: str, kind: str) -> list[Candidate]:
+def _search(connection: Connection, norm: str, kind: str, rules: NameRules) -> list[Candidate]:
     """Entities whose names share words with this one, spelt alike or nearly so, scored."""
     words = list(dict.fromkeys(tokens(norm)))[:MAX_QUERY_TOKENS]
     known, total = _vocabulary(connection, kind, words)
@@ -383,15 +379,15 @@ def _search(connection: Connection, norm: str, kind: str) -> list[Candidate]:
     others = {token for row_tokens in names.values() for token in row_tokens} - known.keys()
     counts = {token: spelling.entities for token, spelling in known.items()}
     counts |= {token: spelling.entities for token, spelling in _vocabulary(connection, kind, sorted(others))[0].items()}
-    weights = _Weights(kind, counts, total)
+    weights = _Weights(rules, counts, total)
     query = tokens(norm)
-    beside_ticker = sum(token not in _BESIDE_TICKERS for token in query) == 1
-    guess = kind != "company" or len(norm) >= MIN_FUZZY_TICKER_CHARS
+    beside_code = sum(token not in rules.beside_codes for token in query) == 1
+    guess = not rules.codes or len(norm) >= MIN_FUZZY_CODE_CHARS
     found = []
     for row, row_tokens in names.items():
-        if kind == "company" and row.surface.casefold() == row.entity_id.casefold():
+        if rules.codes and row.surface.casefold() == row.entity_id.casefold():
             # One edit away from a ticker is another ticker, and "ICU Medical" need not be ICU.
-            allowed = beside_ticker and set(row_tokens) <= set(query)
+            allowed = beside_code and set(row_tokens) <= set(query)
         else:
             allowed = True
         score, how = _score(query, row_tokens, weights, known.keys())
@@ -457,10 +453,10 @@ def _allowed_edits(word: str) -> int:
 class _Weights:
     """How much each word tells, 0..1: the logarithm of its rarity among names of the kind."""
 
-    def __init__(self, kind: str, counts: Mapping[str, int], total: int) -> None:
-        self._light = _LIGHT_WORDS.get(kind, _FUNCTION_WORDS)
-        self._trade = _TRADE_WORDS if kind == "company" else frozenset()
-        self._telling = _TELLING_WORDS.get(kind, frozenset())
+    def __init__(self, rules: NameRules, counts: Mapping[str, int], total: int) -> None:
+        self._light = _FUNCTION_WORDS | rules.light_words
+        self._trade = rules.trade_words
+        self._telling = rules.telling_words
         self._counts = counts
         self._total = total
 
@@ -529,31 +525,19 @@ def _similarity(word: str, other: str, known: Collection[str]) -> float:
     return 1.0 - edits / max(len(word), len(other)) - (FIRST_LETTER if word[0] != other[0] and not swapped else 0.0)
 
 
-def _is_generic(norm: str, kind: str, *, even_exact: bool = False) -> bool:
+def _is_generic(norm: str, rules: NameRules, *, even_exact: bool = False) -> bool:
     """Whether it names a kind of thing, an index or a commodity, with or without words such as "company"."""
-    light = _LIGHT_WORDS.get(kind, frozenset())
+    light = _FUNCTION_WORDS | rules.light_words if rules.light_words else frozenset()
     heavy = [word for word in norm.split() if word not in light]
     forms = {squashes(norm)[0], *squashes(" ".join(heavy))} - {""}
-    listed = _generic_names(even_exact)
-    return (not even_exact and not heavy) or bool(
-        forms & (listed.get(kind, frozenset()) | listed.get("*", frozenset()))
-    )
+    if even_exact:
+        return bool(forms & rules.never)
+    return not heavy or bool(forms & (rules.generic | _nameless()))
 
 
 @cache
-def _generic_names(even_exact: bool) -> dict[str, frozenset[str]]:
-    """By kind, the names that are refused unless an entity has exactly them, or even then; without spaces."""
-    listed: dict[str, set[str]] = {}
-    for line in _lines("generic_names.txt"):
-        kinds, _, text = line.partition(": ")
-        if even_exact and not text.startswith("!"):
-            continue
-        for kind in kinds.split():
-            listed.setdefault(kind, set()).add(squashes(normalise(text.removeprefix("!")))[0])
-    return {kind: frozenset(names) for kind, names in listed.items()}
-
-
-@cache
-def _lines(name: str) -> frozenset[str]:
-    text = (files("services.kg") / "data" / name).read_text(encoding="utf-8")
-    return frozenset(line for line in text.splitlines() if line and not line.startswith("#"))
+def _nameless() -> frozenset[str]:
+    """What no entity of any kind is called, without spaces."""
+    text = (files("services.kg") / "data" / "generic_names.txt").read_text(encoding="utf-8")
+    lines = (line for line in text.splitlines() if line and not line.startswith("#"))
+    return frozenset(squashes(normalise(line))[0] for line in lines)

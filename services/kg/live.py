@@ -7,7 +7,7 @@ compiled against it as against any other, and resolves its names again.
     wanted = requests_for("movie", {"movie": ["Heat"]}, ["get_movie"])
     with private_graph() as engine:
         report = await fill(engine, client, wanted, query_time=now, budget=budget)
-        executor = Executor(engine, NameIndex(engine), CATALOGUE)
+        executor = Executor(engine, NameIndex(engine, CATALOGUE), CATALOGUE)
 """
 
 import asyncio
@@ -21,6 +21,8 @@ from typing import Any, Final
 
 from sqlalchemy import Engine, StaticPool, create_engine, select, update
 
+from services.kg.domains import CATALOGUE
+from services.kg.domains.finance.company_names import company_names
 from services.kg.domains.finance.tables import price_daily, price_minute
 from services.kg.domains.music import grammys
 from services.kg.domains.music.tables import grammy, grammy_artist
@@ -35,7 +37,7 @@ from services.kg.load.surfaces import index_names
 from services.kg.load.team_names import all_teams, names_of
 from services.kg.load.values import text, whole
 from services.kg.store.base import METADATA
-from services.kg.store.names import Surface, company_names, create_index, refresh, replace_names
+from services.kg.store.names import Surface, create_index, refresh, replace_names
 from services.kg.store.tables import source, stated_total
 from services.kit.budget import Budget
 from services.kit.client import ServiceClient
@@ -248,7 +250,7 @@ class _Live:
                 loaded_at=datetime.now(self.now.tzinfo).isoformat(timespec="seconds"), skipped=self.report.skipped,
             )  # fmt: skip
             graph.flush()
-            index_names(connection, [self.wanted.domain])
+            index_names(connection, CATALOGUE, [self.wanted.domain])
 
 
 def _choose(kind: str, name: str, surfaces: list[Surface]) -> tuple[str, ...]:
@@ -259,7 +261,7 @@ def _choose(kind: str, name: str, surfaces: list[Surface]) -> tuple[str, ...]:
             create_index(connection)
             replace_names(connection, kind, surfaces)
             refresh(connection, [kind])
-        resolution = NameIndex(engine).resolve(name, [kind])
+        resolution = NameIndex(engine, CATALOGUE).resolve(name, [kind])
     found = resolution.entities or tuple(one.entity_id for one in resolution.candidates)
     return tuple(dict.fromkeys(found))[:MAX_CHOSEN]
 

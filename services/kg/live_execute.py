@@ -64,7 +64,7 @@ class LiveExecutor:
     def _run(
         self, engine: Engine, parsed: Sequence[Parsed], domain: str, now: datetime, seconds: float
     ) -> list[Outcome]:
-        executor = Executor(engine, NameIndex(engine), self._catalogue)
+        executor = Executor(engine, NameIndex(engine, self._catalogue), self._catalogue)
         return executor.run(parsed, domain=domain, query_time=now, seconds=seconds)
 
     def _wanted(self, parsed: Sequence[Parsed], domain: str, now: datetime, before: Sequence[Outcome]) -> Wanted:

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from functools import cache
 from typing import Any
 
-from sqlalchemy import ColumnElement, FromClause, Select, select
+from sqlalchemy import ColumnElement, FromClause, Select, TextualSelect, select
 
 from services.kg.language.catalogue import Function, Key
 
@@ -63,6 +63,6 @@ class Rows:
 
 
 @cache
-def view_of(view: Select[Any]) -> FromClause:
+def view_of(view: TextualSelect) -> FromClause:
     """A function's view as a subquery, made once."""
     return view.subquery()

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from datetime import date, datetime
 from typing import Any
 
-from sqlalchemy import ColumnElement, Connection, Row, Select
+from sqlalchemy import ColumnElement, Connection, Row, Select, Table
 
 from proto.kg import KgStatus
 from services.kg.dates import Window
@@ -30,6 +30,7 @@ class Scope:
         notes: what the reader must be told, in words.
         status: of the statement, when it is not simply ok or empty.
         instead_of: the function that was called, where a rule put this one in its place.
+        tables: of the function's domain.
         summary: totals of the window for the reader; `stated` when the source gives them without their parts.
     """
 
@@ -48,6 +49,7 @@ class Scope:
     status: KgStatus | None = None
     replacement: str = ""
     instead_of: str = ""
+    tables: Mapping[str, Table] = field(default_factory=dict)
     summary: dict[str, Any] = field(default_factory=dict)
     stated: bool = False
 

@@ -1,6 +1,9 @@
 """Settings of the KG-API-parser."""
 
-from pydantic import Field, HttpUrl
+from pathlib import Path
+from typing import Annotated
+
+from pydantic import BeforeValidator, Field, HttpUrl
 
 from services.kit.settings import EncoderSettings, KitSettings, MeshUrls
 
@@ -10,6 +13,8 @@ class KgSettings(KitSettings, MeshUrls, EncoderSettings):
     # `sqlite:///file` or `postgresql+psycopg://user@host/name`; a SQLite file that is not there is made with the demo
     # graph, so that a first start needs nothing.
     kg_database: str = Field("sqlite:///models/kg.sqlite", min_length=1, repr=False)
+    # A folder of folders, each a domain of one's own: see docs/knowledge-graph.md. One that is broken stops the start.
+    kg_domains: Annotated[Path | None, BeforeValidator(lambda value: value or None)] = None
     # Root of a running CRAG mock API: programs then run over what it says, not over the database, and rules, which need
     # the names of the database, write them less well.
     kg_live_url: HttpUrl | None = None

@@ -56,34 +56,34 @@ def _statement(outcome: Outcome, domains: Mapping[str, Domain], today: date, ite
         return STATUS.get(outcome.status) or _sentence(outcome.message) + _near(outcome)
     domain = domains[function.domain]
     if outcome.status == "no_event":
-        return f"{_names(outcome)} had no game {_when(outcome)}.".replace("  ", " ")
+        return domain.wording.missing(outcome) or f"Nothing is known of {_names(domain, outcome)}{_in(outcome)}."
     if not outcome.rows and outcome.value is None:
-        return f"The knowledge graph knows nothing of this: {domain.lead(outcome)}{_in(outcome)}.{notes}"
+        return f"The knowledge graph knows nothing of this: {domain.wording.rows(outcome)}{_in(outcome)}.{notes}"
     if outcome.aggregate == "len" and outcome.value is not None:
-        body = f"Number of {domain.lead(outcome)}{_in(outcome)}: {_number(outcome.value)}."
+        body = f"Number of {domain.wording.rows(outcome)}{_in(outcome)}: {_number(outcome.value)}."
         if outcome.rows:
             body += f" {_list(domain, outcome, today, items)}"
     elif outcome.aggregate:
         body = _aggregate(domain, outcome, today, items)
-    elif set(outcome.rows[0]) & {"games"}:
+    elif outcome.summary and outcome.rows[0] == outcome.summary:
         body = ""
     elif len(outcome.rows) == 1 and not _listed(outcome):
         body = _single(domain, outcome, outcome.rows[0], today)
     else:
-        body = f"{_capital(domain.lead(outcome))}{_in(outcome)} ({_number(outcome.total)}): "
+        body = f"{_capital(domain.wording.rows(outcome))}{_in(outcome)} ({_number(outcome.total)}): "
         body += _list(domain, outcome, today, items)
     if outcome.summary and (outcome.total != 1 or not body):
-        body = f"{_names(outcome)}{_in(outcome)}: {_totals(outcome.summary)}. {body}".rstrip()
+        body = f"{_names(domain, outcome)}{_in(outcome)}: {domain.wording.totals(outcome.summary)}. {body}".rstrip()
     return body + notes
 
 
 def _single(domain: Domain, outcome: Outcome, row: Mapping[str, Scalar], today: date) -> str:
     """ "The budget of the film "Alien" (1979) is $11,000,000." for each key that was asked for."""
     function = _function(outcome)
-    subject = domain.describe(function.name, row)
+    subject = domain.wording.row(function.name, row)
     facts = []
     if function.dynamic and row.get("key") is not None and "value" in row:
-        return f"{_dynamic(row)}."
+        return f"{_dynamic(domain, function, row)}."
     if function.narrates:
         return f"{_item(domain, outcome, row, today)}."
     for key in _keys(outcome):
@@ -95,19 +95,19 @@ def _single(domain: Domain, outcome: Outcome, row: Mapping[str, Scalar], today: 
     return ". ".join(facts) + "."
 
 
-def _dynamic(row: Mapping[str, Scalar]) -> str:
-    """ "The death date of Edward Hopper is ..."; a summary speaks for itself."""
-    owner = row.get("entity") or f"{row.get('company')} ({row.get('ticker')})"
-    if row["key"] == "summary":
+def _dynamic(domain: Domain, function: Function, row: Mapping[str, Scalar]) -> str:
+    """ "The death date of Edward Hopper is ..."; prose speaks for itself."""
+    owner = domain.wording.owner(row) or domain.wording.row(function.name, row)
+    if row["key"] == function.prose:
         return f"{owner}: {str(row['value']).rstrip('.')}"
-    return f"The {_words(str(row['key']))} of {owner} is {_dynamic_value(row)}"
+    return f"The {_words(str(row['key']))} of {owner} is {_dynamic_value(function, row)}"
 
 
-def _dynamic_value(row: Mapping[str, Scalar]) -> str:
+def _dynamic_value(function: Function, row: Mapping[str, Scalar]) -> str:
     number = row.get("number")
     if isinstance(number, int | float):
         key = str(row["key"]).lower()
-        if any(word in key for word in ("margin", "yield", "growth", "payout")) and abs(number) < 10:
+        if any(word in key for word in function.percent) and abs(number) < 10:
             return f"{_number(round(number * 100, 3))}%"
         return _number(number)
     return str(row["value"])
@@ -139,26 +139,25 @@ def _list(domain: Domain, outcome: Outcome, today: date, items: int) -> str:
 def _item(domain: Domain, outcome: Outcome, row: Mapping[str, Scalar], today: date) -> str:
     function = _function(outcome)
     if function.dynamic and row.get("key") is not None and "value" in row:
-        return f"{_words(str(row['key']))}: {_dynamic_value(row)}"
+        return f"{_words(str(row['key']))}: {_dynamic_value(function, row)}"
     keys = _keys(outcome)
     values = [(key, row.get(key.name)) for key in keys]
     if function.narrates:
         more = [
             f"{k.words} {_value(k, v, today)}" for k, v in values if k.name not in function.subject and v is not None
         ]
-        return "; ".join([domain.describe(function.name, row), *more])
+        return "; ".join([domain.wording.row(function.name, row), *more])
     # The rows of a list are named by what they were asked for, or by their subject.
     subjects = [name for name in function.subject if name in outcome.shown]
     if not subjects:
         known = "; ".join(f"{key.words} {_value(key, value, today)}" for key, value in values if value is not None)
-        return f"{domain.describe(function.name, row)}: {known or 'not known'}"
+        return f"{domain.wording.row(function.name, row)}: {known or 'not known'}"
     first, *rest = [(key, value) for key, value in values if value is not None] or [(keys[0], "unknown")]
     more = [f"{key.words} {_value(key, value, today)}" for key, value in rest]
-    dated = any(key.kind == "date" or key.name == "year" for key in keys)
     # Namesakes are told apart by their year, winners of several years as well; a person is of no year.
-    yearly = first[0].name == "title" or function.span is not None
-    if yearly and "year" in function.subject and row.get("year") and not dated:
-        more.insert(0, str(row["year"]))
+    apart = function.apart.get(first[0].name, "")
+    if apart and row.get(apart) and not any(key.kind == "date" or key.name == apart for key in keys):
+        more.insert(0, str(row[apart]))
     return _value(first[0], first[1], today) + (f" ({', '.join(more)})" if more else "")
 
 
@@ -168,41 +167,24 @@ def _aggregate(domain: Domain, outcome: Outcome, today: date, items: int) -> str
     key = _key(function, outcome.shown[-1])
     if outcome.value is None:
         return f"The {how} {key.words} cannot be computed: values are missing."
-    of = _names(outcome) or domain.describe(function.name, outcome.rows[0]) if outcome.rows else _names(outcome)
+    of = _names(domain, outcome) or domain.wording.rows(outcome)
     kind = key if key.kind != "date" else Key(key.name, "integer", unit="days")
     text = f"The {how} {key.words} of {of}{_in(outcome)} is {_value(kind, outcome.value, today)}"
     if outcome.aggregate in ("min", "max") and outcome.rows:
-        return f"{text}, of {'; '.join(domain.describe(function.name, row) for row in outcome.rows[:3])}."
+        return f"{text}, of {'; '.join(domain.wording.row(function.name, row) for row in outcome.rows[:3])}."
     inputs = [
-        f"{domain.describe(function.name, row)}: {_value(key, row[key.name], today)}"
+        f"{domain.wording.row(function.name, row)}: {_value(key, row[key.name], today)}"
         for row in outcome.rows[:items]
         if row.get(key.name) is not None
     ]
     return f"{text}, from {_number(outcome.total)} values: {'; '.join(inputs)}."
 
 
-def _totals(summary: Mapping[str, Scalar]) -> str:
-    """Games, wins and losses at home and away, and scores."""
-
-    def n(name: str) -> int:
-        return int(summary.get(name) or 0)
-
-    parts = [f"{n('games')} game{'s' if n('games') != 1 else ''}", f"{n('wins')} won"]
-    if n("draws"):
-        parts.append(f"{n('draws')} drawn")
-    parts.append(f"{n('losses')} lost")
-    if summary.get("home_wins") is not None:
-        parts.append(f"at home {n('home_wins')} won and {n('home_losses')} lost")
-        parts.append(f"away {n('away_wins')} won and {n('away_losses')} lost")
-    if summary.get("gf") is not None:
-        parts.append(f"{n('gf')} scored in total against {n('ga')} of the opponents")
-    return ", ".join(parts)
-
-
 def _ages(outcomes: Sequence[Outcome]) -> str:
     """Ages at the other dates of the same program: who asks for a birthday and a date means to subtract them."""
-    births = [(row.get("name"), row.get("birthday")) for o in outcomes for row in o.rows[:1] if "birthday" in o.shown]
-    dates = [row.get("release_date") for o in outcomes for row in o.rows[:1] if "release_date" in o.shown]
+    firsts = [(o, row, key) for o in outcomes for row in o.rows[:1] for key in (_keys(o) if o.function else ())]
+    births = [(row.get(_function(o).subject[0]), row.get(key.name)) for o, row, key in firsts if key.spell == "age"]
+    dates = [row.get(key.name) for _, row, key in firsts if key.ages]
     sentences = []
     for name, birth in births:
         for when in dates:
@@ -224,18 +206,18 @@ def _age(birth: Scalar, when: Scalar | date) -> int | None:
 def _value(key: Key, value: Scalar, today: date) -> str:
     """A value with its unit, rounded, its code spelt out."""
     if isinstance(value, str) and key.kind != "date":
-        return spell(key.name, value)
+        return spell(key, value)
     match key.kind:
         case "money" if isinstance(value, int | float):
             return _money(value)
         case "flag":
             return "yes" if value else "no"
         case "date":
-            age = _age(value, today) if key.name in ("birthday", "birth_date") else None
+            age = _age(value, today) if key.spell == "age" else None
             return str(value) + (f" (aged {age} on {today}, if alive)" if age is not None else "")
         case _:
             unit = f" {key.unit}" if key.unit else ""
-            text = str(value) if key.name in ("year", "film_year", "order") else _number(value)
+            text = str(value) if key.spell == "plain" else _number(value)
             return text + unit
 
 
@@ -269,9 +251,8 @@ def _function(outcome: Outcome) -> Function:
     return outcome.function
 
 
-def _names(outcome: Outcome) -> str:
-    companies = [f"{row['company']} ({row['ticker']})" for row in outcome.rows if row.get("company")]
-    return " and ".join(dict.fromkeys(companies or [entity.surface for entity in outcome.entities]))
+def _names(domain: Domain, outcome: Outcome) -> str:
+    return " and ".join(domain.wording.names(outcome))
 
 
 def _in(outcome: Outcome) -> str:
@@ -282,10 +263,6 @@ def _once(label: str) -> str:
     """A window that was asked for by its dates is labelled by them once, not "A to B (A to B)"."""
     half = label[: (len(label) - 3) // 2]
     return half if label == f"{half} ({half})" else label
-
-
-def _when(outcome: Outcome) -> str:
-    return f"in the time asked for: {', '.join(outcome.windows)}" if outcome.windows else ""
 
 
 def _near(outcome: Outcome) -> str:

@@ -297,7 +297,7 @@ def main() -> None:
         partial.replace(path)
     graph = Graph(args.rows)
     engine = open_store(f"sqlite:///{path}")
-    executor = Executor(engine, NameIndex(engine), CATALOGUE)
+    executor = Executor(engine, NameIndex(engine, CATALOGUE), CATALOGUE)
     mix = programs(graph)
     known = CATALOGUE.spellings
     parsing: list[float] = []

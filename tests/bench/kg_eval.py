@@ -447,7 +447,7 @@ async def run(arguments: argparse.Namespace, folder: pathlib.Path) -> list[Resul
     console = Console(stderr=True)
     questions = stratified(load_questions(folder), arguments.limit, arguments.seed)
     engine = open_store(arguments.database)
-    names = NameIndex(engine)
+    names = NameIndex(engine, CATALOGUE)
     executor = Executor(engine, names, CATALOGUE)
     encoder = None
     modes = [mode.strip() for mode in arguments.modes.split(",")]

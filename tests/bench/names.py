@@ -30,8 +30,10 @@ from rich.table import Table
 from sqlalchemy import create_engine
 
 from services.kg import entities
+from services.kg.domains import CATALOGUE
+from services.kg.domains.finance.company_names import company_names
 from services.kg.entities import NameIndex, Resolution
-from services.kg.store.names import Surface, company_names, create_index, normalise, refresh, replace_names
+from services.kg.store.names import Surface, create_index, normalise, refresh, replace_names
 
 CONSOLE = Console(width=120)
 
@@ -227,7 +229,7 @@ def built(kinds: list[tuple[str, list[tuple[str, str, float]]]], path: str = "")
             [kind for kind, _ in kinds],
             progress=lambda step, done, total: progress.update(bar, description=step, completed=done, total=total),
         )
-    return NameIndex(engine)
+    return NameIndex(engine, CATALOGUE)
 
 
 SYLLABLES = tuple(f"{a}{b}{c}" for a in "bdfghklmnprstvz" for b in "aeiou" for c in ("", "n", "r", "l", "s"))

@@ -89,9 +89,15 @@ class Drawing:
         return self.voice.say(value) if isinstance(value, str) and "[" in value else value
 
     def called(self, kind: str) -> str:
-        """A new name for a thing of a kind."""
+        """A new name for a thing of a kind.
+
+        Raises:
+            ValueError: nothing says how such things are called, or all that they can be called is taken.
+        """
+        if kind not in self.book.names:
+            raise ValueError(f"names: nothing says how {kind} is called")
         for _ in range(TRIES):
-            name = self.names.called(self.voice.pick(self.book.names[kind]) if kind in self.book.names else kind)
+            name = self.names.called(self.voice.pick(self.book.names[kind]))
             if name.lower() not in self._taken:
                 self._taken.add(name.lower())
                 return name
@@ -244,6 +250,7 @@ RECIPES: dict[str, Callable[[Drawing, Recipe, Slots], Any]] = {
     "before": _before,
     "plus": _plus,
     "written": _written,
+    "chance": lambda d, recipe, slots: d.voice.chance(recipe["chance"]),
     "pick": _pick,
     "weighted": _weighted,
     "either": _either,

@@ -19,9 +19,12 @@ from lab.trainer.synthesise.settling import refuted, settle
 from lab.trainer.synthesise.times import Time
 from lab.trainer.synthesise.voice import Voice
 from lab.trainer.synthesise.world import invent
+from services.kg.definition.domain import read_catalogue
+from services.kg.definition.folder import BrokenDomain
 from services.kg.domains import CATALOGUE
 from services.kg.execute import ASKER
 from services.kg.language.catalogue import Catalogue
+from services.kg.settings import KgSettings
 
 # Questions about one world; the next world has other names and another last day.
 PER_WORLD = 1_000
@@ -94,7 +97,7 @@ class Engine:
     """
 
     voice: Voice
-    catalogue: Catalogue = CATALOGUE
+    catalogue: Catalogue = field(default_factory=lambda: every_domain())
     names: Names = field(init=False)
     lost: Counter[str] = field(default_factory=Counter)
     _books: dict[str, Phrasebook] = field(default_factory=dict)
@@ -105,7 +108,7 @@ class Engine:
 
     def __post_init__(self) -> None:
         self.names = Names(self.voice)
-        self._books = phrases.load(self.catalogue.domains)
+        self._books = phrases.load(self.catalogue)
         for domain, book in self._books.items():
             for section in ("patterns", "premises", "beyond"):
                 ways = [way for pattern in getattr(book, section) for way in _ways_of(domain, section, pattern, book)]
@@ -127,8 +130,8 @@ class Engine:
     def graph(self) -> Graph:
         """The world that questions are about at present."""
         if self._graph is None:
-            world = invent(self._books, self.voice, self.names)
-            self._graph = self._open.enter_context(stored(world, self.catalogue))
+            world = invent(self.catalogue, self._books, self.voice, self.names)
+            self._graph = self._open.enter_context(stored(world))
             self._left = PER_WORLD
         return self._graph
 
@@ -237,6 +240,18 @@ class Engine:
             return None
         answer = settle(how, statements, made.slots)
         return replace(made, kind="answer", answer=answer, statements=statements) if answer else None
+
+
+def every_domain() -> Catalogue:
+    """The bundled domains and those of `CRAGMESH_KG_DOMAINS`.
+
+    Raises:
+        BadDataset: a folder is no domain's; the message names file, line and key.
+    """
+    try:
+        return read_catalogue(CATALOGUE, KgSettings().kg_domains)
+    except BrokenDomain as error:
+        raise BadDataset(str(error)) from None
 
 
 def quoted(name: str) -> str:

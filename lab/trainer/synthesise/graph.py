@@ -14,7 +14,6 @@ from lab.trainer.synthesise.drawing import Slots, Thing, fill
 from lab.trainer.synthesise.world import World
 from services.kg.entities import NameIndex
 from services.kg.execute import ASKER, Executor
-from services.kg.language.catalogue import Catalogue
 from services.kg.outcome import Outcome
 from services.kg.store.engine import open_store
 from services.kg.verbalize import verbalize
@@ -71,7 +70,7 @@ def _plain(value: Any) -> Any:
 
 
 @contextmanager
-def stored(world: World, catalogue: Catalogue) -> Iterator[Graph]:
+def stored(world: World) -> Iterator[Graph]:
     """The world as a graph, which lasts as long as the context."""
     with tempfile.TemporaryDirectory(prefix="cragmesh-world-") as folder:
         url = f"sqlite:///{folder}/kg.sqlite"
@@ -81,7 +80,7 @@ def stored(world: World, catalogue: Catalogue) -> Iterator[Graph]:
         writing.dispose()
         engine = open_store(url)
         try:
-            yield Graph(world, engine, Executor(engine, NameIndex(engine), catalogue))
+            yield Graph(world, engine, Executor(engine, NameIndex(engine, world.catalogue), world.catalogue))
         finally:
             engine.dispose()
 

@@ -1,30 +1,21 @@
 """A domain's phrasebook: its made-up world, and the patterns of questions about it, read from `phrases.yaml`."""
 
-import os
-from collections.abc import Iterator, Mapping
 from functools import cache
-from importlib.resources import files
-from pathlib import Path
 from typing import Any, Literal
 
-import yaml
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+from pydantic import Field, model_validator
 
 from lab.trainer.errors import BadDataset
 from lab.trainer.synthesise.record import QuestionType
+from services.kg.definition.folder import BrokenDomain, Folder, Part
+from services.kg.language.catalogue import Catalogue
 
 FILE = "phrases.yaml"
-# Folders of a team's own domains, as the knowledge graph's service reads them.
-OWN = "CRAGMESH_KG_DOMAINS"
 # A value by chance: a literal, a template with slots, or a mapping whose one key is named in `drawing.RECIPES`.
 Recipe = Any
 
 
-class _Strict(BaseModel):
-    model_config = ConfigDict(extra="forbid", frozen=True)
-
-
-class Answer(_Strict):
+class Answer(Part):
     """How the answer follows from what executing the program returns; one field at most, the values shown by default.
 
     Args:
@@ -44,13 +35,13 @@ class Answer(_Strict):
     than: Literal["", "more", "less"] = ""
     key: str = ""
     has: str = ""
-    holds: dict[Literal["lt", "gt", "eq"], str] = {}
-    say: dict[str, str] = {}
+    holds: dict[Literal["lt", "gt", "eq"], str] = Field(default_factory=dict)
+    say: dict[str, str] = Field(default_factory=dict)
     years: bool = False
     refuted: str = ""
 
 
-class Variant(_Strict):
+class Variant(Part):
     """What one way of a pattern has for itself; the rest is its pattern's.
 
     Args:
@@ -63,10 +54,10 @@ class Variant(_Strict):
     """
 
     weight: float = 1.0
-    slots: dict[str, str] = {}
+    slots: dict[str, str] = Field(default_factory=dict)
     nouns: tuple[str, ...] = ()
     whole: tuple[str, ...] = ()
-    draw: dict[str, Recipe] = {}
+    draw: dict[str, Recipe] = Field(default_factory=dict)
     program: str = ""
     answer: Answer | None = None
     type: QuestionType | None = None
@@ -83,10 +74,10 @@ class Pattern(Variant):
     name: str
     moment: Literal["any", "weekday", "last day"] = "any"
     per: Literal["", "facts", "compared"] = ""
-    variants: dict[str, Variant] = {}
+    variants: dict[str, Variant] = Field(default_factory=dict)
 
 
-class Fact(_Strict):
+class Fact(Part):
     """One of the facts of things of a kind, kept as key and value.
 
     Args:
@@ -105,7 +96,7 @@ class Fact(_Strict):
     weight: float = 1.0
 
 
-class Rows(_Strict):
+class Rows(Part):
     """Rows of one table of the made-up world.
 
     Args:
@@ -119,15 +110,15 @@ class Rows(_Strict):
     """
 
     table: str
-    each: dict[str, Any] = {}
+    each: dict[str, Any] = Field(default_factory=dict)
     rows: int | tuple[int, int] = 1
     share: float = 1.0
-    draw: dict[str, Recipe] = {}
+    draw: dict[str, Recipe] = Field(default_factory=dict)
     columns: dict[str, Recipe]
     distinct: tuple[str, ...] = ()
 
 
-class Phrasebook(_Strict):
+class Phrasebook(Part):
     """See `docs/training.md`.
 
     Args:
@@ -144,12 +135,12 @@ class Phrasebook(_Strict):
     """
 
     share: float = Field(10.0, gt=0)
-    names: dict[str, tuple[str, ...]] = {}
-    lists: dict[str, list[Any]] = {}
-    facts: dict[str, dict[str, Fact]] = {}
+    names: dict[str, tuple[str, ...]] = Field(default_factory=dict)
+    lists: dict[str, list[Any]] = Field(default_factory=dict)
+    facts: dict[str, dict[str, Fact]] = Field(default_factory=dict)
     world: tuple[Rows, ...]
     pools: dict[str, str]
-    about: dict[str, tuple[str, ...]] = {}
+    about: dict[str, tuple[str, ...]] = Field(default_factory=dict)
     patterns: tuple[Pattern, ...]
     premises: tuple[Pattern, ...] = ()
     beyond: tuple[Pattern, ...] = ()
@@ -169,40 +160,22 @@ class Phrasebook(_Strict):
         return self
 
 
-def read(path: Path) -> Phrasebook:
-    """The phrasebook of a file.
+def load(catalogue: Catalogue) -> dict[str, Phrasebook]:
+    """The phrasebooks of the domains, by name; a domain without one makes no questions.
 
     Raises:
-        BadDataset: it cannot be read, or is none; the message names file and key.
+        BadDataset: one is none; the message names file, line and key.
     """
-    try:
-        return Phrasebook.model_validate(yaml.load(path.read_text(encoding="utf-8"), Loader=yaml.CSafeLoader))
-    except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
-        raise BadDataset(f"{path}: {error}") from None
-    except ValidationError as error:
-        wrong = error.errors()[0]
-        raise BadDataset(f"{path}: {'.'.join(map(str, wrong['loc']))}: {wrong['msg']}") from None
-
-
-def load(domains: Mapping[str, object]) -> dict[str, Phrasebook]:
-    """The phrasebooks of these domains, by name; a domain without one makes no questions.
-
-    Raises:
-        BadDataset: see `read`.
-    """
-    return {name: _cached(path) for name in domains if (path := _path(name)) is not None}
+    books: dict[str, Phrasebook] = {}
+    for name, domain in catalogue.domains.items():
+        try:
+            if (book := _read(domain.folder)) is not None:
+                books[name] = book
+        except BrokenDomain as error:
+            raise BadDataset(str(error)) from None
+    return books
 
 
 @cache
-def _cached(path: Path) -> Phrasebook:
-    return read(path)
-
-
-def _path(domain: str) -> Path | None:
-    return next((path for path in _paths(domain) if path.is_file()), None)
-
-
-def _paths(domain: str) -> Iterator[Path]:
-    yield Path(str(files("services.kg.domains"))) / domain / FILE
-    if own := os.environ.get(OWN):
-        yield Path(own) / domain / FILE
+def _read(folder: Folder) -> Phrasebook | None:
+    return folder.read(FILE, Phrasebook)

@@ -58,10 +58,10 @@ def written(key: Key, value: Scalar) -> tuple[str, ...]:
     """A value as people write it, and as evidence may have it."""
     if isinstance(value, bool) or key.kind == "flag":
         return ("yes" if value else "no",)
-    if isinstance(value, str) and key.kind != "date":
+    if isinstance(value, str) and key.kind != "date" and key.spell != "plain":
         # "French (fr)": the word and not the code.
-        return (spell(key.name, value).removesuffix(f" ({value})"),)
-    if not isinstance(value, int | float) or key.name in ("year", "film_year", "order"):
+        return (spell(key, value).removesuffix(f" ({value})"),)
+    if not isinstance(value, int | float) or key.spell == "plain":
         return (str(value),)
     number = _number(value)
     if key.kind == "money":

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from datetime import date, datetime, timedelta
 from typing import Any
 
-from sqlalchemy import Connection, text
+from sqlalchemy import Connection, Table, text
 
 from lab.trainer.errors import BadDataset
 from lab.trainer.synthesise.drawing import Drawing, Thing
@@ -13,6 +13,7 @@ from lab.trainer.synthesise.names import Names
 from lab.trainer.synthesise.phrases import Phrasebook, Rows
 from lab.trainer.synthesise.sources import items
 from lab.trainer.synthesise.voice import PACIFIC, Voice
+from services.kg.language.catalogue import Catalogue
 from services.kg.load.surfaces import index_names
 from services.kg.store.base import METADATA
 
@@ -27,10 +28,12 @@ class World:
     """What one batch of questions is about.
 
     Args:
+        catalogue: the domains whose tables it fills.
         last: the last day that it knows.
         drawings: domain -> what draws its values; its `rows` are the world's.
     """
 
+    catalogue: Catalogue
     voice: Voice
     last: date
     drawings: dict[str, Drawing] = field(default_factory=dict)
@@ -52,16 +55,17 @@ class World:
         Beside each table with hidden columns stands one with all of them, an underscore before its name, for pools.
         """
         METADATA.create_all(connection)
+        self.catalogue.create_tables(connection)
         for drawing in self.drawings.values():
             for table, rows in drawing.rows.items():
-                if table in METADATA.tables and rows:
-                    connection.execute(METADATA.tables[table].insert(), [_visible(row) for row in rows])
+                if (known := _table(self.catalogue, table)) is not None and rows:
+                    connection.execute(known.insert(), [_visible(row) for row in rows])
                 if rows and (table.startswith("_") or any(column.startswith("_") for column in rows[0].values)):
                     _write_hidden(connection, table, rows)
-        index_names(connection, self.drawings)
+        index_names(connection, self.catalogue, self.drawings)
 
 
-def invent(books: Mapping[str, Phrasebook], voice: Voice, names: Names) -> World:
+def invent(catalogue: Catalogue, books: Mapping[str, Phrasebook], voice: Voice, names: Names) -> World:
     """A new world.
 
     Raises:
@@ -69,22 +73,21 @@ def invent(books: Mapping[str, Phrasebook], voice: Voice, names: Names) -> World
     """
     last = date(2023, 3, 1) + timedelta(days=voice.between(0, 900))
     last += timedelta(days=max(0, 7 - last.weekday()) if last.weekday() >= 5 else 0)
-    world = World(voice, last)
+    world = World(catalogue, voice, last)
     for domain, book in books.items():
         drawing = world.drawings[domain] = Drawing(book, voice, names, last)
         for spec in book.world:
-            if not spec.table.startswith("_") and spec.table not in METADATA.tables:
+            if not spec.table.startswith("_") and _table(catalogue, spec.table) is None:
                 raise BadDataset(f"{domain}: world: the graph has no table {spec.table}")
             try:
-                drawing.rows.setdefault(spec.table, []).extend(_rows(drawing, spec))
+                drawing.rows.setdefault(spec.table, []).extend(_rows(drawing, spec, _table(catalogue, spec.table)))
             except (ValueError, KeyError, AttributeError, TypeError, IndexError) as error:
                 raise BadDataset(f"{domain}: world: {spec.table}: {error}") from error
     return world
 
 
-def _rows(drawing: Drawing, spec: Rows) -> Iterator[Thing]:
+def _rows(drawing: Drawing, spec: Rows, table: Table | None) -> Iterator[Thing]:
     v = drawing.voice
-    table = METADATA.tables.get(spec.table)
     keys = [spec.distinct] if spec.distinct else []
     if table is not None:
         keys.append(tuple(column.name for column in table.primary_key))
@@ -105,6 +108,12 @@ def _rows(drawing: Drawing, spec: Rows) -> Iterator[Thing]:
             if not any(mark in seen for mark in marks):
                 seen.update(marks)
                 yield Thing(values)
+
+
+def _table(catalogue: Catalogue, name: str) -> Table | None:
+    """A table of a domain, or one that no single domain owns."""
+    own = catalogue.tables.get(name)
+    return METADATA.tables.get(name) if own is None else own
 
 
 def _loops(drawing: Drawing, each: list[tuple[str, Any]], slots: dict[str, Any]) -> Iterator[dict[str, Any]]:

@@ -1,10 +1,12 @@
-"""The domains of the graph; adding one is a folder here, a line below and a label in `proto/classify.py`."""
+"""The bundled domains, each a folder of data beside this file."""
 
-from services.kg.domains.finance import DOMAIN as FINANCE
-from services.kg.domains.movie import DOMAIN as MOVIE
-from services.kg.domains.music import DOMAIN as MUSIC
-from services.kg.domains.open import DOMAIN as OPEN
-from services.kg.domains.sports import DOMAIN as SPORTS
+from importlib.resources import files
+
+from services.kg.definition.domain import read_domain
 from services.kg.language.catalogue import Catalogue
+from services.kg.store.base import METADATA
 
-CATALOGUE = Catalogue((MOVIE, FINANCE, MUSIC, SPORTS, OPEN))
+# In the order in which a name is looked for; the labels of `proto/classify.py`.
+BUNDLED = ("movie", "finance", "music", "sports", "open")
+
+CATALOGUE = Catalogue(read_domain(files(__package__) / name, METADATA, bundled=True) for name in BUNDLED)

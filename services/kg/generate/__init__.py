@@ -36,7 +36,7 @@ def build_writers(
     library = load_library(catalogue)
     if encoder is not None:
         library.embed(encoder)
-    spotter = Spotter(names.engine)
+    spotter = Spotter(names.engine, catalogue)
     return {
         "program": ProgramWriter(llm, catalogue, library, k=examples, adapter=adapter, spotter=spotter),
         "function-calling": FunctionCallingWriter(llm, catalogue, library, k=examples, spotter=spotter),

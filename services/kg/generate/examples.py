@@ -9,14 +9,14 @@ import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
-from importlib.resources import files
 
 import numpy as np
 from numpy.typing import NDArray
 
 from proto.base import parse_query_time
+from services.kg.definition.folder import BrokenDomain, Fault
 from services.kg.generate.names import literals
-from services.kg.language.catalogue import Catalogue
+from services.kg.language.catalogue import Catalogue, Domain
 from services.kg.language.parse import parse
 from services.kit.encoder import Encoder
 from services.kit.lexical import Stems, bm25, stems
@@ -119,18 +119,20 @@ def load_library(catalogue: Catalogue) -> Library:
     """Read the `examples.jsonl` of every domain.
 
     Raises:
-        ValueError: a line is not an example, or its program cannot be parsed.
+        BrokenDomain: a line is not an example, or its program cannot be parsed.
     """
-    return Library({domain: tuple(_read(domain)) for domain in catalogue.domains}, catalogue)
+    return Library({domain.name: tuple(_read(domain)) for domain in catalogue.domains.values()}, catalogue)
 
 
-def _read(domain: str) -> Iterable[Example]:
-    text = (files("services.kg.domains") / domain / "examples.jsonl").read_text(encoding="utf-8")
-    for number, line in enumerate(text.splitlines(), 1):
+def _read(domain: Domain) -> Iterable[Example]:
+    if not domain.folder.has("examples.jsonl"):
+        return
+    for number, line in enumerate(domain.folder.text("examples.jsonl").splitlines(), 1):
         try:
             row = json.loads(line)
             parse(row["program"])
             when = parse_query_time(row["query_time"]) if row.get("query_time") else None
             yield Example(row["query"], row["program"], when)
         except Exception as error:
-            raise ValueError(f"examples of {domain}, line {number}: {error}") from error
+            fault = Fault(str(domain.folder.place / "examples.jsonl"), number, "", str(error))
+            raise BrokenDomain(domain.name, [fault]) from error

@@ -17,7 +17,7 @@ from services.kg.errors import KgError
 from services.kg.generate.base import Written, asked
 from services.kg.generate.examples import Example, Library
 from services.kg.generate.ground import ground
-from services.kg.generate.program import MAX_FEEDBACK_CHARS, RESERVE_S, TIMED, load_prompt
+from services.kg.generate.program import MAX_FEEDBACK_CHARS, RESERVE_S, load_prompt
 from services.kg.generate.spans import Spotter, spots_in
 from services.kg.language.catalogue import Catalogue, Function, Key
 from services.kg.language.decoding import TIME_WORDS
@@ -116,7 +116,7 @@ class FunctionCallingWriter:
             if calls is not None:
                 messages.append(Message("user", asked(example.query, example.query_time)))
                 messages.append(Message("assistant", calls))
-        question = asked(query, query_time if domain in TIMED else None)
+        question = asked(query, query_time if self.catalogue.domains[domain].timed else None)
         if feedback:
             question += f"\nThe first try failed: {one_line(feedback)[:MAX_FEEDBACK_CHARS]}"
         return [*messages, Message("user", question)]

@@ -10,7 +10,7 @@ from services.kg.generate.base import Written, asked
 from services.kg.generate.examples import Example, Library
 from services.kg.generate.ground import ground
 from services.kg.generate.spans import Spotter, spots_in
-from services.kg.language.catalogue import Catalogue
+from services.kg.language.catalogue import Catalogue, Domain
 from services.kg.language.decoding import decoding_grammar, schema_text
 from services.kit.budget import Budget
 from services.kit.llm import LLM, Constraint, Message, log_missing
@@ -62,7 +62,9 @@ class ProgramWriter:
         spots = await spots_in(query, domain, self.spotter)
         examples: tuple[Example, ...] = ()
         if self.adapter and await self.llm.serves(self.adapter, allow_s=budget.allow(reserve_s=RESERVE_S)):
-            messages = taught_messages(query, query_time=query_time, domain=domain, feedback=feedback)
+            messages = taught_messages(
+                query, query_time=query_time, domain=self.catalogue.domains[domain], feedback=feedback
+            )
         else:
             if self.adapter:
                 log_missing(self.adapter, self.llm.model)
@@ -93,7 +95,7 @@ class ProgramWriter:
         for example in examples:
             messages.append(Message("user", asked(example.query, example.query_time)))
             messages.append(Message("assistant", example.program))
-        return [*messages, Message("user", _question(query, query_time, domain, feedback))]
+        return [*messages, Message("user", _question(query, query_time, self.catalogue.domains[domain], feedback))]
 
     def _grammar(self, domain: str) -> str:
         if domain not in self._grammars:
@@ -101,21 +103,18 @@ class ProgramWriter:
         return self._grammars[domain]
 
 
-# Domains whose questions lean on the date; elsewhere it would only be read.
-TIMED = frozenset(("finance", "sports"))
-
-
-def taught_messages(query: str, *, query_time: datetime, domain: str, feedback: str = "") -> list[Message]:
+def taught_messages(query: str, *, query_time: datetime, domain: Domain, feedback: str = "") -> list[Message]:
     """The chat for an adapter that was taught the language: it knows the functions, and the grammar holds it to them.
 
     It is read many times faster than what a base model is shown. Training data is rendered by this very function.
     """
-    system = load_prompt("program_adapter").substitute(domain=domain)
+    system = load_prompt("program_adapter").substitute(domain=domain.name)
     return [Message("system", system), Message("user", _question(query, query_time, domain, feedback))]
 
 
-def _question(query: str, query_time: datetime, domain: str, feedback: str) -> str:
-    question = asked(query, query_time if domain in TIMED else None)
+def _question(query: str, query_time: datetime, domain: Domain, feedback: str) -> str:
+    # Elsewhere the date would only be read.
+    question = asked(query, query_time if domain.timed else None)
     if feedback:
         question += f"\nThe first try failed: {one_line(feedback)[:MAX_FEEDBACK_CHARS]}"
     return question

@@ -9,21 +9,13 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
-from importlib.resources.abc import Traversable
 
 from sqlalchemy import Engine, bindparam, func, select
 
+from services.kg.language.catalogue import Catalogue, NameRules
 from services.kg.store.names import name as name_table
 from services.kg.store.names import normalise
 
-# Kinds of names by domain.
-KINDS = {
-    "movie": ("movie", "movie_person"),
-    "finance": ("company",),
-    "music": ("artist", "song"),
-    "sports": ("nba_team", "soccer_team"),
-    "open": ("open",),
-}
 MAX_WORDS = 60
 # Words of the longest name; titles of films run to a dozen.
 MAX_NAME_WORDS = 14
@@ -36,7 +28,8 @@ _TRIM = " ,.?!;:()[]{}'’‘`" + _QUOTES
 @cache
 def asking_words() -> frozenset[str]:
     """Words that ask; a stretch of nothing else names nobody, whatever films have been called."""
-    return _lines(files("services.kg.generate") / "asking_words.txt")
+    text = (files("services.kg.generate") / "asking_words.txt").read_text("utf-8")
+    return frozenset(line for line in text.splitlines() if line and not line.startswith("#"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,10 +59,12 @@ class Spotter:
 
     Args:
         engine: the store with the table of names.
+        catalogue: the domains, for their kinds of names.
     """
 
-    def __init__(self, engine: Engine) -> None:
+    def __init__(self, engine: Engine, catalogue: Catalogue) -> None:
         self._engine = engine
+        self._catalogue = catalogue
         self._statement = (
             select(name_table.c.kind, name_table.c.norm, func.max(name_table.c.weight))
             .where(
@@ -78,6 +73,10 @@ class Spotter:
             )
             .group_by(name_table.c.kind, name_table.c.norm)
         )
+
+    def kinds_of(self, domain: str) -> tuple[str, ...]:
+        """Kinds of names of a domain."""
+        return tuple(self._catalogue.domains[domain].kinds)
 
     def spot(self, query: str, kinds: Sequence[str]) -> list[Spot]:
         """Names of those kinds that do not overlap, in the order of the question; of one stretch perhaps several kinds.
@@ -96,7 +95,7 @@ class Spotter:
             Spot(one.text, one.start, one.end, kind, float(weight or 0), one.words, one.quoted)
             for kind, norm, weight in rows
             for one in stretches[norm]
-            if one.quoted or _tells(one, kind)
+            if one.quoted or _tells(one, self._catalogue.kinds[kind].rules)
         ]
         return _apart(found)
 
@@ -105,7 +104,7 @@ async def spots_in(query: str, domain: str, spotter: Spotter | None) -> tuple[Sp
     """The names of a question in a domain; none without a spotter."""
     if spotter is None:
         return ()
-    return tuple(await asyncio.to_thread(spotter.spot, query, KINDS.get(domain, KINDS["open"])))
+    return tuple(await asyncio.to_thread(spotter.spot, query, spotter.kinds_of(domain)))
 
 
 def _apart(found: Iterable[Spot]) -> list[Spot]:
@@ -117,16 +116,16 @@ def _apart(found: Iterable[Spot]) -> list[Spot]:
     return sorted(chosen, key=lambda spot: (spot.start, -spot.weight))
 
 
-def _tells(stretch: _Stretch, kind: str) -> bool:
-    """Whether a stretch can be a name and not just words of the question."""
+def _tells(stretch: _Stretch, rules: NameRules) -> bool:
+    """Whether a stretch can be a name of those rules and not just words of the question."""
     words = [word.strip(_TRIM).lower().removesuffix("'s") for word in stretch.text.split()]
     if all(word in asking_words() or not word for word in words):
         return False
     if len(words) == 1:
         word = words[0]
-        if re.fullmatch(r"(?:19|20)\d\d", word) or (word.isdigit() and kind != "movie"):
+        if re.fullmatch(r"(?:19|20)\d\d", word) or (word.isdigit() and not rules.numbers):
             return False
-        if kind == "company" and (word in _common_words() or len(word) < 2):
+        if word in rules.common_words or (rules.codes and len(word) < 2):
             return False
     # "of the wizard" is not a name though it is three words and a film; "100 years on" may end one.
     return words[0] not in _JOINING and words[-1] not in _ARTICLES and (len(words) > 3 or words[-1] not in _JOINING)
@@ -153,12 +152,3 @@ def _stretches(query: str) -> Iterable[_Stretch]:
             bare = _POSSESSIVE.sub("", text)
             if bare != text and bare:
                 yield _Stretch(bare, at, at + len(bare), last - first + 1, quoted)
-
-
-@cache
-def _common_words() -> frozenset[str]:
-    return _lines(files("services.kg") / "data" / "common_words.txt")
-
-
-def _lines(place: Traversable) -> frozenset[str]:
-    return frozenset(line for line in place.read_text("utf-8").splitlines() if line and not line.startswith("#"))

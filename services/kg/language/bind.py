@@ -165,7 +165,7 @@ class Binder:
             source = query.source
         function = source.function if isinstance(source, BoundCall) else self._earlier(source)
         bound = [step for one in steps for step in self._step(function, one)]
-        narrowed = any(isinstance(step, BoundWhere | BoundGroup) for step in bound)
+        narrowed = function.whole or any(isinstance(step, BoundWhere | BoundGroup) for step in bound)
         if isinstance(source, BoundCall) and not (source.arguments or source.conditions or narrowed):
             names = tuple(parameter.name for parameter in function.parameters)
             raise ParseError(f"{function.name} of what? It needs {' or '.join(names)}, or a condition", expected=names)

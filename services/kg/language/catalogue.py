@@ -6,11 +6,12 @@ combination of conditions, sorting and counting means the same for every functio
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Any, Literal, Protocol
 
 from rapidfuzz import fuzz, process
-from sqlalchemy import ColumnElement, Select
+from sqlalchemy import ColumnElement, Connection, Table, TextualSelect
 
+from services.kg.definition.folder import Folder
 from services.kg.errors import UnknownName
 from services.kg.language.tree import Aggregate, Operator
 
@@ -39,6 +40,9 @@ class Key:
         id_column: the view's column with the identifiers of those entities.
         compare: how a condition compares, where plain comparison would be wrong: (columns of the view, operator,
             values) -> clause.
+        spell: how a value is written: `plain` (a number without separators), `country` or `language` (a code with its
+            words), `age` (a birthday with the age); or the words behind each code.
+        ages: the age of a person whose birthday the same program asks for is said at this date.
     """
 
     name: str
@@ -49,6 +53,8 @@ class Key:
     entity: str = ""
     id_column: str = ""
     compare: Compare | None = None
+    spell: Literal["", "plain", "country", "language", "age"] | Mapping[str, str] = field(default="", hash=False)
+    ages: bool = False
 
     @property
     def words(self) -> str:
@@ -129,14 +135,18 @@ class Function:
         event: the key whose date, after the query time, hides a row.
         facets: keys that are another function's rows.
         dynamic: the view's rows are `key` and `value`, and any key that the entity has can be projected.
+        prose: the key of a dynamic function whose value is prose, which speaks for itself.
+        percent: words in keys of a dynamic function whose numbers are shares.
         spellings: people's words -> keys, for a dynamic function.
         span: two parameters that are the first and the last of a range.
         presets: conditions that always hold.
         limit: rows at most, for functions that mean one row.
         aliases: other spellings.
-        refine: the domain's own rules for time and order; see `execute.Refine`.
-        narrates: the domain's `describe` is a sentence that says all of a row.
+        refine: the domain's own rules for time and order; they change the `Scope` that they are given.
+        narrates: the domain's wording of a row is a sentence that says all of it.
+        apart: key -> the key that tells its namesakes apart, shown beside it.
         conditioned: whether a call may end with a condition or a list of them.
+        whole: a call without arguments means all rows; else it asks for too much.
         hidden: not shown to the model: another function's facet says it shorter.
     """
 
@@ -144,7 +154,7 @@ class Function:
     domain: str
     summary: str
     parameters: tuple[Parameter, ...]
-    view: Select[Any]
+    view: TextualSelect
     keys: tuple[Key, ...]
     subject: tuple[str, ...] = ()
     default: tuple[str, ...] = ()
@@ -155,6 +165,9 @@ class Function:
     event: str = ""
     facets: Mapping[str, Facet] = field(default_factory=dict)
     dynamic: bool = False
+    prose: str = ""
+    percent: tuple[str, ...] = ()
+    apart: Mapping[str, str] = field(default_factory=dict)
     spellings: Mapping[str, str] = field(default_factory=dict)
     span: tuple[str, str] | None = None
     presets: tuple[Preset, ...] = ()
@@ -163,6 +176,7 @@ class Function:
     refine: Callable[..., Any] | None = None
     narrates: bool = False
     conditioned: bool = False
+    whole: bool = False
     hidden: bool = False
 
     def find_key(self, name: str) -> Key | None:
@@ -199,26 +213,144 @@ class Function:
 
 
 @dataclass(frozen=True, slots=True)
+class Measure:
+    """A part of an entity's popularity.
+
+    Args:
+        share: of the whole.
+        numbers: rows of an identifier and a number, or an identifier of the kind `of`.
+        top: the number that counts as 1.
+        stated: relations of `stated_total` whose larger number counts.
+        of: the kind whose most popular entity's popularity it is, in place of a number.
+    """
+
+    share: float
+    numbers: TextualSelect
+    top: float = 0.0
+    stated: tuple[str, ...] = ()
+    of: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class NameRules:
+    """What is particular about the names of a kind.
+
+    Args:
+        light_words: words that say little in such a name, beside articles and prepositions.
+        telling_words: words that make a name another thing's.
+        trade_words: words that half of the names have.
+        about_words: words in brackets behind a name that say what it is: "(film)".
+        common_words: single words of these are no such name.
+        generic: squashed normal forms of what is refused unless an entity has exactly that name.
+        never: of what is refused even then.
+        numbers: whether digits alone may be such a name.
+        codes: identifiers are codes that people write, and one letter apart is another's, as stock tickers are.
+        beside_codes: words that may stand beside a code.
+        code_marks: words that stand before a code in brackets.
+    """
+
+    light_words: frozenset[str] = frozenset()
+    telling_words: frozenset[str] = frozenset()
+    trade_words: frozenset[str] = frozenset()
+    about_words: frozenset[str] = frozenset()
+    common_words: frozenset[str] = frozenset()
+    generic: frozenset[str] = frozenset()
+    never: frozenset[str] = frozenset()
+    numbers: bool = False
+    codes: bool = False
+    beside_codes: frozenset[str] = frozenset()
+    code_marks: frozenset[str] = frozenset()
+
+
+@dataclass(frozen=True, slots=True)
+class Kind:
+    """A kind of names.
+
+    Args:
+        name: as functions and the index call it.
+        domain: the domain that defines it.
+        entities: rows of an identifier, the main name and the others of `also`.
+        rules: what is particular about its names.
+        also: share of the weight that each of the other columns' names has.
+        base: the least popularity, 0..1.
+        popularity: what is added to it.
+        aliases: normal form of a main name -> other names.
+        without_brackets: share of the weight that a name without its bracket has; 0 for none.
+        spellings: the names of an entity, (main name, identifier) -> names with their share of the weight.
+    """
+
+    name: str
+    domain: str
+    entities: TextualSelect
+    rules: NameRules = field(default_factory=NameRules)
+    also: tuple[float, ...] = ()
+    base: float = 0.0
+    popularity: tuple[Measure, ...] = ()
+    aliases: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    without_brackets: float = 0.0
+    spellings: Callable[[str, str], Iterable[tuple[str, float]]] | None = None
+
+
+class Wording(Protocol):
+    """How a domain reads. Outcomes are `services.kg.outcome.Outcome`s."""
+
+    def row(self, function: str, row: Mapping[str, Any]) -> str:
+        """A row's subject in words: 'the film "Alien" (1979)'."""
+        ...
+
+    def rows(self, outcome: Any) -> str:
+        """What a statement's rows are in words: 'films in which Sigourney Weaver acted'."""
+        ...
+
+    def names(self, outcome: Any) -> list[str]:
+        """Whom a statement is about, once each."""
+        ...
+
+    def owner(self, row: Mapping[str, Any]) -> str:
+        """Whose a row is, for facts of any name; "" where the row does not say."""
+        ...
+
+    def missing(self, outcome: Any) -> str:
+        """A known absence: "Arsenal had no game in May 2024."."""
+        ...
+
+    def totals(self, summary: Mapping[str, Any]) -> str:
+        """Totals of a window."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
 class Domain:
     """One area of the graph.
 
     Args:
-        name: the classifier's label.
+        name: the folder's name; of the bundled ones the classifier's label.
         summary: what it knows, in the prompt.
         functions: what can be asked.
-        describe: a row's subject in words: (function, row) -> 'the film "Alien" (1979)'.
-        lead: what a statement's rows are in words: (outcome) -> 'films in which Sigourney Weaver acted'.
+        kinds: of names, by name.
+        tables: its own, by name.
+        wording: how it reads.
+        folder: its files.
+        timed: questions lean on the date, which prompts then have.
+        bundled: it comes with the service.
+        warm_up: a question that is answered when the service starts, with a name and a date, so that what reads
+            them is met; the graph need not know them.
     """
 
     name: str
     summary: str
     functions: tuple[Function, ...]
-    describe: Callable[[str, Mapping[str, Any]], str]
-    lead: Callable[[Any], str]
+    kinds: Mapping[str, Kind]
+    tables: Mapping[str, Table]
+    wording: Wording
+    folder: Folder
+    timed: bool = False
+    bundled: bool = False
+    warm_up: str = ""
 
 
 class Catalogue:
-    """All domains, looked up as programs spell things."""
+    """All domains, looked up as programs spell things; no two have a name, a kind or a table in common."""
 
     def __init__(self, domains: Iterable[Domain]) -> None:
         self.domains = {domain.name: domain for domain in domains}
@@ -229,6 +361,15 @@ class Catalogue:
                     self._functions[domain.name, spelling(name)] = function
         # Names and aliases of all functions, as programs may spell them.
         self.spellings = frozenset(name for one in self.functions for name in (one.name, *one.aliases))
+
+        self.kinds = {kind.name: kind for domain in self.domains.values() for kind in domain.kinds.values()}
+        self.tables = {name: table for domain in self.domains.values() for name, table in domain.tables.items()}
+
+    def create_tables(self, connection: Connection) -> None:
+        """Create what tables of the domains are missing."""
+        for metadata in {table.metadata for table in self.tables.values()}:
+            mine = [table for table in self.tables.values() if table.metadata is metadata]
+            metadata.create_all(connection, tables=mine)
 
     @property
     def functions(self) -> tuple[Function, ...]:

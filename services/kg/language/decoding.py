@@ -115,7 +115,8 @@ def _arguments(function: Function) -> str:
         text = _argument(parameter)
         comma = '", " ' if index else ""
         if parameter.required or parameter.kind == "entity":
-            parts.append(comma + (text if parameter.required or entities == 1 else f'("None" | {text})'))
+            required = parameter.required or (entities == 1 and not function.whole)
+            parts.append(comma + (text if required else f'("None" | {text})'))
         else:
             optional += f"({comma}{text}"
             parts.append("")

@@ -12,12 +12,13 @@ from sqlalchemy import Column, Connection, Table, func, select
 from sqlalchemy.dialects import postgresql, sqlite
 from sqlalchemy.sql.schema import ScalarElementColumnDefault
 
+from services.kg.domains.finance.company_names import company_names
 from services.kg.domains.finance.tables import company
 from services.kg.domains.movie.tables import movie, movie_person
 from services.kg.domains.music.tables import artist, artist_work, billboard, work
 from services.kg.domains.sports.tables import team
 from services.kg.load.identity import movie_id, slug, team_id, work_id
-from services.kg.store.names import company_names, normalise
+from services.kg.store.names import normalise
 
 BATCH_ROWS = 1_000
 # A place in the credits that is not stated: after all that are.

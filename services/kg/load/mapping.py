@@ -29,11 +29,7 @@ import yaml
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 from sqlalchemy import Boolean, Column, Float, Integer, Table
 
-from services.kg.domains.finance import tables as finance
-from services.kg.domains.movie import tables as movie
-from services.kg.domains.music import tables as music
-from services.kg.domains.open import tables as open_
-from services.kg.domains.sports import tables as sports
+from services.kg.domains import CATALOGUE
 from services.kg.load.errors import BadMapping, BadRow
 from services.kg.load.files import Line, lines, records, suffix
 from services.kg.load.graph import Graph
@@ -42,11 +38,8 @@ from services.kg.load.values import day, moment, number, text, truth, whole
 from services.kg.store.tables import stated_total
 
 MAX_MAPPING_BYTES = 256 * 1024
-_MODULES = {"movie": movie, "finance": finance, "music": music, "open": open_, "sports": sports}
 TABLES: dict[str, dict[str, Table]] = {
-    domain: {table.name: table for table in vars(module).values() if isinstance(table, Table)}
-    | {stated_total.name: stated_total}
-    for domain, module in _MODULES.items()
+    domain.name: {**domain.tables, stated_total.name: stated_total} for domain in CATALOGUE.domains.values()
 }
 _DATES = frozenset({"release_date", "birthday", "date", "begin_date", "end_date", "start", "end"})
 _MOMENTS = frozenset({"at"})

@@ -14,6 +14,7 @@ from typing import Literal
 
 from sqlalchemy import Connection, Engine, create_engine, func, select
 
+from services.kg.domains import CATALOGUE
 from services.kg.load.errors import BadRow, LoadError, UnknownFormat
 from services.kg.load.files import check, digest
 from services.kg.load.formats import Context, Format, format_of
@@ -28,7 +29,7 @@ from services.kg.store.tables import source as source_table
 # Part of each digest: what was loaded in another way is loaded again.
 VERSION = 1
 PROBLEMS_SHOWN = 20
-DEMO = Path(__file__).parent.parent / "demo"
+DEMO = Path(__file__).parent.parent / "domains"
 # Notes beside data.
 _NO_DATA = frozenset({".md", ".txt", ".license", ".py", ".ipynb", ".yaml", ".yml"})
 
@@ -192,8 +193,8 @@ def _plan(
     """The steps in order: what is referred to comes before what refers to it."""
     steps: list[_Step] = []
     unknown: list[str] = []
-    for path in _files(root):
-        name = "demo/" + path.name if demo else path.relative_to(root.parent).as_posix()
+    for path in sorted(root.glob("*/demo.jsonl")) if demo else _files(root):
+        name = f"demo/{path.parent.name}.jsonl" if demo else path.relative_to(root.parent).as_posix()
         check(path)
         known = format_of(path, mapping)
         if known is None:
@@ -245,7 +246,7 @@ def _run(steps: list[_Step], connection: Connection, domain: str | None, tell: P
     touched = {name for step in steps for name in step.report.rows}
     reconcile(connection, touched)
     _note(graph, steps, as_of)
-    index_names(connection, touched, tell)
+    index_names(connection, CATALOGUE, touched, tell)
 
 
 def _tellers(

@@ -31,7 +31,7 @@ def small_graph(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPat
 
 @pytest.fixture(scope="session")
 def executor(small_graph: Engine) -> Executor:
-    return Executor(small_graph, NameIndex(small_graph), CATALOGUE)
+    return Executor(small_graph, NameIndex(small_graph, CATALOGUE), CATALOGUE)
 
 
 @pytest.fixture

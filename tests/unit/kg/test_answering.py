@@ -88,6 +88,9 @@ async def test_a_model_that_fails_is_named_and_the_rules_stand() -> None:
 class Spots:
     """A graph that knows one film."""
 
+    def kinds_of(self, _domain: str) -> tuple[str, ...]:
+        return ("movie",)
+
     def spot(self, query: str, _kinds: Sequence[str]) -> list[str]:
         return ["inception"] if "inception" in query else []
 

@@ -10,11 +10,12 @@ from hypothesis import strategies as st
 from sqlalchemy import Engine, create_engine, event, select
 from sqlalchemy.exc import OperationalError
 
+from services.kg.domains import CATALOGUE
+from services.kg.domains.finance.company_names import company_names
 from services.kg.entities import MAX_NAME_CHARS, NameIndex, Resolution
 from services.kg.store.names import (
     INDEX_TABLES,
     Surface,
-    company_names,
     create_index,
     name,
     name_posting,
@@ -97,15 +98,15 @@ def engine(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Engine]:
         replace_names(connection, "company", surfaces)
         replace_names(connection, "movie", [Surface(*row) for row in MOVIES])
         replace_names(connection, "artist", [Surface(*row) for row in ARTISTS])
-        replace_names(connection, "team", [Surface(*row) for row in TEAMS])
-        refresh(connection, ["company", "movie", "artist", "team"])
+        replace_names(connection, "soccer_team", [Surface(*row) for row in TEAMS])
+        refresh(connection, ["company", "movie", "artist", "soccer_team"])
     yield engine
     engine.dispose()
 
 
 @pytest.fixture(scope="module")
 def index(engine: Engine) -> NameIndex:
-    return NameIndex(engine)
+    return NameIndex(engine, CATALOGUE)
 
 
 def surfaces(resolution: Resolution) -> set[str]:
@@ -302,9 +303,9 @@ def test_teams(index: NameIndex) -> None:
         ("bkn", "nba-nets"),
         ("real madrid cf", "soccer-real-madrid"),
     ):
-        assert index.resolve(text, ["team"]).entities == (expected,), text
+        assert index.resolve(text, ["soccer_team"]).entities == (expected,), text
     for text in ("madrid", "manchester", "real betis", "premier league"):
-        assert index.resolve(text, ["team"]).status != "ok", text
+        assert index.resolve(text, ["soccer_team"]).status != "ok", text
 
 
 def test_kinds_are_kept_apart_and_may_be_several(index: NameIndex) -> None:
@@ -322,7 +323,7 @@ def test_kinds_are_kept_apart_and_may_be_several(index: NameIndex) -> None:
     ],
 )
 def test_syntax_and_junk_are_only_text(index: NameIndex, text: str) -> None:
-    assert index.resolve(text, ["company", "movie", "artist", "team"]).status == "no_entity"
+    assert index.resolve(text, ["company", "movie", "artist", "soccer_team"]).status == "no_entity"
 
 
 @given(st.text(max_size=60))
@@ -339,7 +340,7 @@ def _small() -> NameIndex:
         create_index(connection)
         replace_names(connection, "movie", [Surface(*row) for row in MOVIES])
         refresh(connection, ["movie"])
-    return NameIndex(engine)
+    return NameIndex(engine, CATALOGUE)
 
 
 _SMALL = _small()
@@ -354,7 +355,7 @@ def test_popularity_decides_between_equally_misspelt_names() -> None:
         )
         replace_names(connection, "artist", [Surface("a", "Chris Evans", 5.0), Surface("b", "Chris Evins", 5.0)])
         refresh(connection, ["movie_person", "artist"])
-    index = NameIndex(engine)
+    index = NameIndex(engine, CATALOGUE)
     assert index.resolve("chris evxns", ["movie_person"]).entities == ("a",)
     assert index.resolve("chris evxns", ["artist"]).status == "ambiguous"
 
@@ -377,7 +378,7 @@ def test_many_homonyms_and_a_very_common_word_read_few_rows(tmp_path: pathlib.Pa
         songs += [Surface(f"intro-{n}", "Intro", float(n)) for n in range(5_000)]
         replace_names(connection, "song", songs)
         refresh(connection, ["song"])
-    index = NameIndex(engine)
+    index = NameIndex(engine, CATALOGUE)
     steps[0] = 0
     # Neither reads the 20,000 postings of "love" nor all 5,000 rows of "intro": 200,000 instructions at most.
     assert index.resolve("love night songs", ["song"]).status != "ok"
@@ -398,7 +399,7 @@ def test_refresh_replaces_what_was_there() -> None:
         assert len(connection.execute(select(name_posting)).all()) == 2
         for table in INDEX_TABLES:
             assert len(connection.execute(select(table)).all()) <= 10
-    index = NameIndex(engine)
+    index = NameIndex(engine, CATALOGUE)
     assert index.resolve("alien", ["movie"]).status == "no_entity"
     assert index.resolve("heat", ["movie"]).entities == ("Heat",)
 
@@ -433,10 +434,10 @@ def test_an_interrupted_database_is_not_a_refusal(tmp_path: pathlib.Path) -> Non
         connection.set_progress_handler(lambda: 1, 1)  # type: ignore[attr-defined]
 
     with pytest.raises(OperationalError, match="interrupted"):
-        NameIndex(engine).resolve("crash", ["movie"])
+        NameIndex(engine, CATALOGUE).resolve("crash", ["movie"])
     engine.dispose()
 
 
 def test_a_name_longer_than_any_is_refused_without_asking() -> None:
-    index = NameIndex(create_engine("sqlite:////nowhere/at/all.sqlite"))
+    index = NameIndex(create_engine("sqlite:////nowhere/at/all.sqlite"), CATALOGUE)
     assert index.resolve("x" * (MAX_NAME_CHARS + 1), ["movie"]).status == "no_entity"

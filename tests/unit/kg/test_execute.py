@@ -365,7 +365,7 @@ def test_a_corrupt_store_is_a_typed_error(tmp_path: object, content: bytes) -> N
     path = Path(str(tmp_path)) / "corrupt.sqlite"
     path.write_bytes(content)
     with disposed(open_store(f"sqlite:///{path}")) as engine, pytest.raises(StoreError):
-        Executor(engine, NameIndex(engine), CATALOGUE).execute(
+        Executor(engine, NameIndex(engine, CATALOGUE), CATALOGUE).execute(
             'get_movie("x")["title"]', domain="movie", query_time=ASKED
         )
 

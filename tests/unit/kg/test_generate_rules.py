@@ -6,10 +6,11 @@ from zoneinfo import ZoneInfo
 import pytest
 from sqlalchemy import Engine
 
+from services.kg.domains import CATALOGUE
 from services.kg.execute import Executor
 from services.kg.generate.rules import RuleWriter
 from services.kg.generate.rules.question import Question
-from services.kg.generate.spans import KINDS, Spotter
+from services.kg.generate.spans import Spotter
 from services.kit.budget import Budget
 from tests.unit.kg.graph import ASKED
 
@@ -75,7 +76,7 @@ PROGRAMS = (
 
 @pytest.fixture(scope="module")
 def writer(small_graph: Engine) -> RuleWriter:
-    return RuleWriter(Spotter(small_graph))
+    return RuleWriter(Spotter(small_graph, CATALOGUE))
 
 
 @pytest.mark.parametrize(("domain", "query", "program"), PROGRAMS)
@@ -111,11 +112,11 @@ def test_without_a_graph_names_are_guessed() -> None:
 
 
 def test_the_longest_name_wins_and_asking_words_are_none(small_graph: Engine) -> None:
-    spotter = Spotter(small_graph)
-    spots = spotter.spot("when was Harbour Lights 2's premiere?", KINDS["movie"])
+    spotter = Spotter(small_graph, CATALOGUE)
+    spots = spotter.spot("when was Harbour Lights 2's premiere?", spotter.kinds_of("movie"))
     assert [spot.text for spot in spots] == ["Harbour Lights 2"]
-    assert spotter.spot("when was the first of them released?", KINDS["movie"]) == []
-    assert spotter.spot("", KINDS["movie"]) == []
+    assert spotter.spot("when was the first of them released?", spotter.kinds_of("movie")) == []
+    assert spotter.spot("", spotter.kinds_of("movie")) == []
 
 
 @pytest.mark.parametrize(

@@ -83,7 +83,9 @@ async def test_training_data_is_rendered_as_the_adapter_is_asked() -> None:
     model, generator = llm("none")
     generator.adapters = ["kg-api"]
     await write(ProgramWriter(model, CATALOGUE, LIBRARY), "who directed alien?", feedback="no key")
-    rendered = taught_messages("who directed alien?", query_time=ASKED, domain="movie", feedback="no key")
+    rendered = taught_messages(
+        "who directed alien?", query_time=ASKED, domain=CATALOGUE.domains["movie"], feedback="no key"
+    )
     assert generator.requests[0]["messages"] == [{"role": m.role, "content": m.content} for m in rendered]
 
 

@@ -190,7 +190,7 @@ async def test_films_and_the_films_of_the_person_that_is_meant(graph: Engine, fi
     assert {(one["movie_id"], one["ord"]) for one in rows_of(graph, movie_cast, person_id="7")} == {
         ("1", 0), ("2", 0), ("4", 0), ("5", 9_999),
     }  # fmt: skip
-    assert NameIndex(graph).resolve("dream heist", ["movie"]).entities == ("1",)
+    assert NameIndex(graph, CATALOGUE).resolve("dream heist", ["movie"]).entities == ("1",)
 
 
 async def test_oscars_of_a_year_and_of_one_that_is_an_error(graph: Engine, filling: Filling) -> None:
@@ -282,7 +282,7 @@ async def test_the_page_that_is_meant_is_cleaned(graph: Engine, filling: Filling
 
 async def test_a_program_runs_on_what_was_fetched(graph: Engine, filling: Filling) -> None:
     await filling("open", {"open": ["florida city"]}, ["get_open"])
-    executor = Executor(graph, NameIndex(graph), CATALOGUE)
+    executor = Executor(graph, NameIndex(graph, CATALOGUE), CATALOGUE)
     outcome = executor.execute('get_open("florida city")["elevation"]', domain="open", query_time=NOW)[0]
     assert outcome.status == "ok"
 

@@ -12,6 +12,7 @@ from sqlalchemy import Engine, Table, create_engine, func, select
 from typer.testing import CliRunner
 
 from services.cli.kg import app
+from services.kg.domains import CATALOGUE
 from services.kg.domains.finance.tables import company, company_fact, dividend, price_daily, price_minute
 from services.kg.domains.movie.tables import (
     movie,
@@ -159,7 +160,10 @@ def test_identifiers_keep_people_of_one_name_apart(store: Engine, tmp_path: path
         row("movie", "person", "Steve McQueen", id="steve-1969", birthday="1969-10-09"),
     )
     assert len(rows_of(store, movie_person)) == 2
-    assert set(NameIndex(store).resolve("steve mcqueen", ["movie_person"]).entities) == {"steve-1930", "steve-1969"}
+    assert set(NameIndex(store, CATALOGUE).resolve("steve mcqueen", ["movie_person"]).entities) == {
+        "steve-1930",
+        "steve-1969",
+    }
 
 
 def test_companies_are_found_by_name_and_generic_words_are_refused(store: Engine, tmp_path: pathlib.Path) -> None:
@@ -286,7 +290,7 @@ def test_names_of_other_scripts_signs_and_quotes_are_kept(store: Engine, tmp_pat
     load_rows(store, tmp_path, *(row("movie", "movie", title, release_date="2001-01-01") for title in titles))
     assert {one["title"] for one in rows_of(store, movie)} == set(titles)
     assert len({slug(title) for title in titles}) == len(titles)
-    assert NameIndex(store).resolve("Robert'); DROP TABLE movie;--", ["movie"]).status == "ok"
+    assert NameIndex(store, CATALOGUE).resolve("Robert'); DROP TABLE movie;--", ["movie"]).status == "ok"
 
 
 # -- all or nothing ----------------------------------------------------------------------------------------------------
@@ -482,7 +486,7 @@ def test_companies_and_their_tickers(store: Engine, tmp_path: pathlib.Path) -> N
     report = load(tmp_path / "c.csv", store)
     assert report.skipped == 1
     assert {one["ticker"] for one in rows_of(store, company)} == {"ACM", "NAN"}
-    assert NameIndex(store).resolve("acme", ["company"]).entities == ("ACM",)
+    assert NameIndex(store, CATALOGUE).resolve("acme", ["company"]).entities == ("ACM",)
 
 
 # -- mapped files ------------------------------------------------------------------------------------------------------
@@ -525,7 +529,7 @@ def test_a_mapping_fills_tables_from_json_lines(store: Engine, tmp_path: pathlib
     assert {(one.line, one.field) for one in report.files[0].problems} == {
         (2, "release_date"), (3, "figures.gross"), (4, ""),
     }  # fmt: skip
-    assert NameIndex(store).resolve("un film", ["movie"]).status == "ok"
+    assert NameIndex(store, CATALOGUE).resolve("un film", ["movie"]).status == "ok"
     assert load(path, store, mapping=mapped(tmp_path)).unchanged
     assert not load(path, store, mapping=mapped(tmp_path, MAPPING.replace("fr", "en"))).unchanged
 

@@ -65,9 +65,12 @@ def real_graph(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Engine]:
 
 def test_facts_of_real_questions_hold_the_answer(real_graph: Engine) -> None:
     """Right entity, window and value, without any model; a regression shows here before a model is asked."""
-    names = NameIndex(real_graph)
+    names = NameIndex(real_graph, CATALOGUE)
     bench = Bench(
-        Executor(real_graph, names, CATALOGUE), {"rules": RuleWriter(Spotter(real_graph))}, Surfaces(real_graph), 5.0
+        Executor(real_graph, names, CATALOGUE),
+        {"rules": RuleWriter(Spotter(real_graph, CATALOGUE))},
+        Surfaces(real_graph),
+        5.0,
     )
 
     async def ask_all() -> list[tuple[str, bool]]:

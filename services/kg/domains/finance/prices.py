@@ -1,11 +1,13 @@
-"""Which trading days a time means: holidays, today's unfinished bar, and a snapshot that ends before the question."""
+"""Which trading days a time means: holidays, today's unfinished bar, and a snapshot that ends before the question.
+
+Python, because it looks at the market's hours and at which days have prices before it decides which day is meant.
+"""
 
 from datetime import date, datetime, time, timedelta
 
 from sqlalchemy import ColumnElement, func, select
 
 from services.kg.dates import Window
-from services.kg.domains.finance.tables import price_daily, price_minute
 from services.kg.scope import Scope
 
 MARKET_OPENS = time(9, 30)
@@ -46,6 +48,7 @@ def _latest(scope: Scope, window: Window | None) -> None:
     now = window.now if window is not None else scope.now
     tickers = scope.entities.get("name", ())
     stamp = now.replace(tzinfo=None).isoformat(timespec="seconds")
+    price_minute = scope.tables["price_minute"]
     newest = scope.scalar(
         select(func.max(price_minute.c.at)).where(price_minute.c.ticker.in_(tickers), price_minute.c.at <= stamp)
     )
@@ -78,6 +81,7 @@ def _day(scope: Scope, window: Window, tickers: tuple[str, ...]) -> None:
         # Only the open of a running day is final; anything else is the newest price.
         _latest(scope, window)
         return
+    price_daily = scope.tables["price_daily"]
     has_row: ColumnElement[bool] = price_daily.c.ticker.in_(tickers)
     if day != now.date():
         # What a snapshot has of its own last day is a part of a day.
@@ -100,6 +104,7 @@ def _day(scope: Scope, window: Window, tickers: tuple[str, ...]) -> None:
 
 
 def _say_if_stale(scope: Scope, tickers: tuple[str, ...], wanted: date, now: datetime) -> None:
+    price_daily = scope.tables["price_daily"]
     last = scope.scalar(select(func.max(price_daily.c.date)).where(price_daily.c.ticker.in_(tickers)))
     recent = wanted >= now.date() - timedelta(days=7)
     if last is not None and recent and wanted - date.fromisoformat(str(last)) > LONGEST_CLOSURE:

@@ -1,10 +1,12 @@
-"""A chart is of a week: a day means the chart that stood on it."""
+"""A chart is of a week: a day means the chart that stood on it.
+
+Python, because the week is that of the newest chart that the graph has before the day.
+"""
 
 from datetime import date, timedelta
 
 from sqlalchemy import func, select
 
-from services.kg.domains.music.tables import billboard
 from services.kg.scope import Scope
 
 
@@ -17,6 +19,7 @@ def chart_week(scope: Scope) -> None:
         scope.where.append(scope.columns["date"] < (window.end or scope.today + timedelta(days=1)).isoformat())
         return
     last = scope.today if window is None or window.end is None else min(scope.today, window.end - timedelta(days=1))
+    billboard = scope.tables["billboard"]
     newest = scope.scalar(select(func.max(billboard.c.date)).where(billboard.c.date <= last.isoformat()))
     scope.where.append(scope.columns["date"] == str(newest))
     if newest is not None and date.fromisoformat(str(newest)) < last - timedelta(days=13):

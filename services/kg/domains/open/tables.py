@@ -1,24 +1,11 @@
-"""Tables of the open domain: Wikipedia-like entities with a summary and the facts of an infobox."""
+"""The tables of this domain by name, for loaders that name them in Python."""
 
-from sqlalchemy import Column, Integer, Table, Text
+from sqlalchemy import Table
 
 from services.kg.store.base import METADATA
 
-open_entity = Table(
-    "open_entity",
-    METADATA,
-    # The page's title.
-    Column("entity", Text, primary_key=True),
-    Column("summary", Text),
-)
 
-open_fact = Table(
-    "open_fact",
-    METADATA,
-    Column("entity", Text, primary_key=True),
-    # Of an infobox, lower case with underscores: birth_place.
-    Column("key", Text, primary_key=True),
-    # Plain text: links, templates, references and markup are resolved when it is loaded.
-    Column("value", Text, nullable=False),
-    Column("ord", Integer, nullable=False),
-)
+def __getattr__(name: str) -> Table:
+    if name not in METADATA.tables:
+        raise AttributeError(name)
+    return METADATA.tables[name]

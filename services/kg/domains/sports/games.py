@@ -1,13 +1,15 @@
-"""Last, next, and the games of a stretch of time; a day without a game is a fact of its own."""
+"""Last, next, and the games of a stretch of time; a day without a game is a fact of its own.
+
+Python, because kick-offs are on the clock of each league, and a source's own totals stand where it lists fewer games.
+"""
 
 from datetime import date, timedelta
 from typing import Any
 from zoneinfo import ZoneInfo
 
-from sqlalchemy import and_, case, func, select
+from sqlalchemy import Table, and_, case, func, select
 
 from services.kg.dates import Window
-from services.kg.domains.sports.tables import nba_game, soccer_match, team_period
 from services.kg.scope import Scope
 
 # Kick-offs are local to the league.
@@ -55,6 +57,7 @@ def periods(scope: Scope) -> None:
     teams = scope.entities.get("team", ())
     listed = _totals(scope, teams, start, end)
     scope.summary = listed
+    team_period = scope.tables["team_period"]
     stated = select(team_period).where(
         team_period.c.team_id.in_(teams),
         team_period.c.start == start.isoformat(),
@@ -74,7 +77,7 @@ def periods(scope: Scope) -> None:
 
 def _totals(scope: Scope, teams: tuple[str, ...], start: date, end: date) -> dict[str, Any]:
     """Games, results and scores over the window; nothing when there are no games."""
-    games = soccer_match if scope.function.name.startswith("get_soccer") else nba_game
+    games = _games(scope)
 
     def count(*conditions: Any) -> Any:
         return func.coalesce(func.sum(case((and_(*conditions), 1), else_=0)), 0)
@@ -97,6 +100,10 @@ def _totals(scope: Scope, teams: tuple[str, ...], start: date, end: date) -> dic
     return totals if totals["games"] else {}
 
 
+def _games(scope: Scope) -> Table:
+    return scope.tables["soccer_match" if scope.function.name.startswith("get_soccer") else "nba_game"]
+
+
 def _nearest(scope: Scope, *, last: bool) -> None:
     if "time" in scope.columns:
         (last_game if last else next_game)(scope)
@@ -109,7 +116,7 @@ def _nearest(scope: Scope, *, last: bool) -> None:
 
 def _no_event(scope: Scope, window: Window, teams: tuple[str, ...], start: date) -> None:
     """A club of which games are known had none in the window: evidence that the question is wrong about that."""
-    games = soccer_match if scope.function.name.startswith("get_soccer") else nba_game
+    games = _games(scope)
     own = games.c.team_id.in_(teams)
     first = scope.scalar(select(func.min(games.c.date)).where(own))
     last = scope.scalar(select(func.max(games.c.date)).where(own))
@@ -126,6 +133,7 @@ def _kickoff(scope: Scope) -> Any:
 def _stamp(scope: Scope) -> str:
     """The query time on the clock of the club's league."""
     teams = scope.entities.get("team", ())
+    soccer_match = scope.tables["soccer_match"]
     own = soccer_match.c.team_id.in_(teams)
     league = scope.scalar(select(soccer_match.c.league).where(own, soccer_match.c.league.is_not(None)).limit(1))
     zone = ZoneInfo(ZONES.get(str(league or "")[:3].upper(), DEFAULT_ZONE))

@@ -12,7 +12,7 @@ from datetime import datetime
 from services.kg.generate.base import Written, as_data
 from services.kg.generate.rules import finance, movie, music, open_, sports
 from services.kg.generate.rules.question import Question
-from services.kg.generate.spans import KINDS, Spotter
+from services.kg.generate.spans import Spotter
 from services.kit.budget import Budget
 
 # A question's statements by domain; none when no rule fits.
@@ -47,6 +47,6 @@ class RuleWriter:
         """As `write`, blocking."""
         statements = RULES.get(domain, RULES["open"])
         text = as_data(query)
-        spots = self.spotter.spot(text, KINDS.get(domain, KINDS["open"])) if self.spotter is not None else []
+        spots = self.spotter.spot(text, self.spotter.kinds_of(domain)) if self.spotter is not None else []
         question = Question(text, domain, query_time, tuple(spots))
         return "\n".join(dict.fromkeys(statements(question))) or "none"

@@ -1,0 +1,1 @@
+"""Reading what a domain's folder says into the objects that the service works with."""

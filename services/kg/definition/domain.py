@@ -1,0 +1,221 @@
+"""Domains out of their folders, and the catalogue of all."""
+
+import importlib
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from importlib.resources.abc import Traversable
+from pathlib import Path
+from typing import Any
+
+from jinja2 import Template
+from sqlalchemy import MetaData
+
+from services.kg.definition.folder import BrokenDomain, Content, Fault, Folder
+from services.kg.definition.functions import BrokenPart, Builder, check_facets
+from services.kg.definition.kinds import kind_of
+from services.kg.definition.schema import DomainFile, FunctionPart, TextsPart
+from services.kg.definition.tables import read_tables
+from services.kg.definition.texts import OF_STATEMENT, BrokenText, statement_context, template
+from services.kg.definition.views import BrokenSQL, Sources, read_query
+from services.kg.language.catalogue import Catalogue, Domain, Function, Kind
+from services.kg.outcome import Outcome
+
+PACKAGE = "services.kg.domains"
+
+
+def read_domain(place: Traversable, metadata: MetaData | None = None, *, bundled: bool = False) -> Domain:
+    """The domain of a folder.
+
+    Args:
+        place: the folder, in the package or anywhere.
+        metadata: where its tables are put; one of its own when None.
+        bundled: it comes with the service, and its Python may be imported.
+
+    Raises:
+        BrokenDomain: with everything in its files that is wrong.
+    """
+    return _Reading(Folder(place), metadata if metadata is not None else MetaData(), bundled).domain()
+
+
+def read_catalogue(bundled: Catalogue, folder: Path | None) -> Catalogue:
+    """The bundled domains and those of a folder of folders.
+
+    Args:
+        bundled: what comes with the service.
+        folder: every folder in it but hidden ones is a domain.
+
+    Raises:
+        BrokenDomain: one of them is broken, or has a name, a table or a kind that another has.
+    """
+    if folder is None:
+        return bundled
+    if not folder.is_dir():
+        raise BrokenDomain(str(folder), [Fault(str(folder), 1, "", "there is no such folder")])
+    domains = dict(bundled.domains)
+    for place in sorted(one for one in folder.iterdir() if one.is_dir() and not one.name.startswith((".", "_"))):
+        domain = read_domain(place)
+        if faults := list(_taken(domain, domains)):
+            raise BrokenDomain(domain.name, faults)
+        domains[domain.name] = domain
+    return Catalogue(domains.values())
+
+
+def _taken(domain: Domain, others: Mapping[str, Domain]) -> Iterator[Fault]:
+    file = str(domain.folder.place)
+    if domain.name in others:
+        yield Fault(file, 1, domain.name, "there is another domain of this name")
+    for other in others.values():
+        for what, mine, theirs in (
+            ("table", domain.tables.keys(), other.tables.keys()),
+            ("kind", domain.kinds.keys(), other.kinds.keys()),
+        ):
+            for name in sorted(mine & theirs):
+                yield Fault(file, 1, name, f"the domain {other.name} has a {what} of this name; take another")
+
+
+class _Reading:
+    """One folder being read: what is wrong is gathered, so that a person sees all of it at once."""
+
+    def __init__(self, folder: Folder, metadata: MetaData, bundled: bool) -> None:
+        self.folder = folder
+        self.metadata = metadata
+        self.bundled = bundled
+        self.faults: list[Fault] = []
+
+    def domain(self) -> Domain:
+        name = self.folder.name
+        if not name.isidentifier() or not name.islower() or len(name) > 40:
+            reason = "a folder's name is its domain's, as chemical_elements"
+            raise BrokenDomain(name, [Fault(str(self.folder.place), 1, "", reason)])
+        file, content = self.folder.model("domain.yaml", DomainFile)
+        tables = read_tables(self.folder, self.metadata)
+        sources = Sources(tables, {})
+        views: dict[str, Any] = {}
+        for view, sql in file.views.items():
+            with self._part(content, "views", view, block=True):
+                views[view] = read_query(sql, Sources(tables, dict(views)))
+        sources = Sources(tables, views)
+        kinds = dict(self._kinds(file, content, sources))
+        functions = dict(self._functions(file, content, sources))
+        for one in functions:
+            with self._part(content, "functions", one):
+                check_facets(functions, one)
+        texts = _Texts(self, file, content)
+        if self.faults:
+            raise BrokenDomain(name, dict.fromkeys(self.faults))
+        return Domain(
+            name,
+            file.summary,
+            tuple(functions.values()),
+            kinds,
+            tables,
+            texts,
+            self.folder,
+            file.timed,
+            self.bundled,
+            file.warm_up,
+        )
+
+    def hook(self, name: str) -> Callable[..., Any]:
+        """A function of the folder's Python, `module.function`.
+
+        Raises:
+            BrokenPart: it is not there, or the folder is none of the bundled ones.
+        """
+        module, _, function = name.partition(".")
+        if not self.bundled:
+            raise BrokenPart("no Python is taken from this folder", "python")
+        try:
+            found = getattr(importlib.import_module(f"{PACKAGE}.{self.folder.name}.{module}"), function)
+        except (ImportError, AttributeError) as error:
+            raise BrokenPart(str(error), "python") from None
+        assert callable(found)  # noqa: S101 - the bundled files are ours
+        return found  # type: ignore[no-any-return]
+
+    def _kinds(self, file: DomainFile, content: Content, sources: Sources) -> Iterator[tuple[str, Kind]]:
+        for name, part in file.kinds.items():
+            with self._part(content, "kinds", name):
+                others = {one.of for one in part.popularity if one.of} - file.kinds.keys()
+                if others:
+                    raise BrokenPart(f"there is no kind {', '.join(sorted(others))}", "popularity")
+                yield name, kind_of(name, part, self.folder, sources, self.hook)
+
+    def _functions(self, file: DomainFile, content: Content, sources: Sources) -> Iterator[tuple[str, Function]]:
+        builder = Builder(self.folder, sources, frozenset(file.kinds), self.hook)
+        for name, part in file.functions.items():
+            with self._part(content, "functions", name):
+                yield name, builder.function(name, part)
+
+    @contextmanager
+    def _part(self, content: Content, *path: str, block: bool = False) -> Iterator[None]:
+        """Turn what is wrong with a part of the file into a fault."""
+        try:
+            yield
+        except BrokenPart as error:
+            self.faults.append(content.fault((*path, *error.place), str(error), error.line))
+        except (BrokenSQL, BrokenText) as error:
+            self.faults.append(content.fault(path, str(error), error.line + block))
+        except BrokenDomain as error:
+            self.faults += error.faults
+
+    def template(self, content: Content, text: str, names: frozenset[str], *path: str) -> Template | None:
+        if not text:
+            return None
+        with self._part(content, *path):
+            return template(text, names)
+        return None
+
+
+class _Texts:
+    """The sentences of a domain."""
+
+    def __init__(self, reading: _Reading, file: DomainFile, content: Content) -> None:
+        every = frozenset().union(*(_named(part) for part in file.functions.values()))
+        self._rows = {
+            name: reading.template(content, part.row, _named(part), "functions", name, "row")
+            or reading.template(content, file.texts.row, every, "texts", "row")
+            for name, part in file.functions.items()
+        }
+        self._leads = {
+            name: reading.template(content, part.rows, OF_STATEMENT, "functions", name, "rows")
+            or reading.template(content, file.texts.rows, OF_STATEMENT, "texts", "rows")
+            for name, part in file.functions.items()
+        }
+        self._subjects = {name: part.subject[0] for name, part in file.functions.items()}
+        texts: TextsPart = file.texts
+        self._owner = reading.template(content, texts.owner, every, "texts", "owner")
+        self._missing = reading.template(content, texts.missing, OF_STATEMENT, "texts", "missing")
+        self._totals = reading.template(content, texts.totals, frozenset({"n", "has"}), "texts", "totals")
+        self._owner_names = texts.owner_names
+
+    def row(self, function: str, row: Mapping[str, Any]) -> str:
+        made = self._rows.get(function)
+        return made.render(row) if made is not None else str(row.get(self._subjects.get(function, ""), ""))
+
+    def rows(self, outcome: Outcome) -> str:
+        made = self._leads.get(outcome.function.name) if outcome.function is not None else None
+        context = statement_context(outcome, self.names(outcome))
+        return made.render(context) if made is not None else " and ".join(context["names"])
+
+    def owner(self, row: Mapping[str, Any]) -> str:
+        return self._owner.render(row) if self._owner is not None else ""
+
+    def missing(self, outcome: Outcome) -> str:
+        return self._missing.render(statement_context(outcome, self.names(outcome))) if self._missing else ""
+
+    def totals(self, summary: Mapping[str, Any]) -> str:
+        if self._totals is None:
+            return ", ".join(f"{name.replace('_', ' ')} {value}" for name, value in summary.items())
+        numbers = {name: int(value or 0) for name, value in summary.items()}
+        has = {name: value is not None for name, value in summary.items()}
+        return self._totals.render(n=numbers, has=has)
+
+    def names(self, outcome: Outcome) -> list[str]:
+        owners = [self.owner(row) for row in outcome.rows] if self._owner_names else []
+        return list(dict.fromkeys(one for one in owners if one)) or list(
+            dict.fromkeys(entity.surface for entity in outcome.entities)
+        )
+
+
+def _named(part: FunctionPart) -> frozenset[str]:
+    return frozenset({*part.keys, *part.subject})

@@ -1,0 +1,143 @@
+"""A domain's folder: its files, checked by models, with the place of what is wrong."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from importlib.resources.abc import Traversable
+from typing import TypeVar
+
+from pydantic import BaseModel, ConfigDict, ValidationError
+
+from services.kg.definition.yaml_lines import BrokenYaml, Lines, Path, load
+
+# Of a file that a person writes.
+MAX_CHARS = 2_000_000
+
+
+class Part(BaseModel):
+    """Base of all: no field that is not here."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True, hide_input_in_errors=True)
+
+
+M = TypeVar("M", bound=BaseModel)
+
+
+@dataclass(frozen=True, slots=True)
+class Fault:
+    """Something wrong in a file: its line, from 1, the key, and why."""
+
+    file: str
+    line: int
+    key: str
+    reason: str
+
+    def __str__(self) -> str:
+        return f"{self.file}, line {self.line}{f', {self.key}' if self.key else ''}: {self.reason}"
+
+
+class BrokenDomain(ValueError):
+    """A folder that is no domain; `faults` are all that were seen."""
+
+    def __init__(self, domain: str, faults: Iterable[Fault]) -> None:
+        self.domain = domain
+        self.faults = tuple(faults)
+        more = f" (and {len(self.faults) - 5} more)" if len(self.faults) > 5 else ""
+        super().__init__(f"the domain {domain} is broken: {'; '.join(map(str, self.faults[:5]))}{more}")
+
+
+@dataclass(frozen=True, slots=True)
+class Content:
+    """A file of YAML with its lines."""
+
+    file: str
+    data: object
+    lines: Lines
+
+    def fault(self, path: Path, reason: str, below: int = 0) -> Fault:
+        """What is wrong at a key; `below` counts lines of a text that stands under it."""
+        place = self.lines.nearest(path)
+        return Fault(self.file, self.lines.of(path) + below, ".".join(map(str, place)), reason)
+
+
+@dataclass(frozen=True, slots=True)
+class Folder:
+    """The files of a domain, in the package or anywhere else."""
+
+    place: Traversable
+
+    @property
+    def name(self) -> str:
+        return self.place.name
+
+    def has(self, name: str) -> bool:
+        """Whether there is such a file."""
+        return (self.place / name).is_file()
+
+    def text(self, name: str) -> str:
+        """The text of a file.
+
+        Raises:
+            BrokenDomain: it is not there, is too large or no UTF-8.
+        """
+        file = self.place / name
+        try:
+            text = file.read_text(encoding="utf-8")
+        except (OSError, UnicodeDecodeError) as error:
+            reason = error.strerror if isinstance(error, OSError) else "it is not UTF-8"
+            raise BrokenDomain(self.name, [Fault(str(file), 1, "", reason or "it cannot be read")]) from None
+        if len(text) > MAX_CHARS:
+            raise BrokenDomain(self.name, [Fault(str(file), 1, "", f"it has more than {MAX_CHARS:,} characters")])
+        return text
+
+    def content(self, name: str) -> Content:
+        """A file of YAML.
+
+        Raises:
+            BrokenDomain: see `text`; or it is no YAML.
+        """
+        file = str(self.place / name)
+        try:
+            return Content(file, *load(self.text(name)))
+        except BrokenYaml as error:
+            fault = Fault(file, error.line, ".".join(map(str, error.key)), error.reason)
+            raise BrokenDomain(self.name, [fault]) from None
+
+    def model(self, name: str, model: type[M]) -> tuple[M, Content]:
+        """A file of YAML as a model, with its lines.
+
+        Raises:
+            BrokenDomain: see `content`; or the model does not take it.
+        """
+        content = self.content(name)
+        try:
+            return model.model_validate(content.data), content
+        except ValidationError as error:
+            faults = [
+                content.fault(one["loc"], f"{_reason(one['msg'])}{_unknown(one['type'], one['loc'])}")
+                for one in error.errors()
+            ]
+            raise BrokenDomain(self.name, dict.fromkeys(faults)) from None
+
+    def read(self, name: str, model: type[M]) -> M | None:
+        """A file of YAML as a model; None where there is no such file.
+
+        Raises:
+            BrokenDomain: see `model`.
+        """
+        return self.model(name, model)[0] if self.has(name) else None
+
+    def lines(self, name: str) -> frozenset[str]:
+        """Lines of a text file but for comments.
+
+        Raises:
+            BrokenDomain: see `text`.
+        """
+        return frozenset(line for line in self.text(name).splitlines() if line and not line.startswith("#"))
+
+
+def _reason(message: str) -> str:
+    return message.removeprefix("Value error, ")
+
+
+def _unknown(kind: str, place: Path) -> str:
+    return f": {place[-1]}" if kind == "extra_forbidden" else ""

@@ -1,0 +1,219 @@
+"""Functions out of a domain's files."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from sqlalchemy import Table
+
+from services.kg.definition import clauses
+from services.kg.definition.folder import Folder
+from services.kg.definition.schema import FunctionPart, KeyPart, Member, ParameterPart, Words
+from services.kg.definition.views import BrokenSQL, Sources, read_query, select_of
+from services.kg.definition.vocabulary import Vocabulary, read_vocabulary, vocabulary_inline
+from services.kg.language.catalogue import Compare, Facet, Function, Key, Parameter, Preset
+
+
+class BrokenPart(ValueError):
+    """Something in a function's part is wrong; `place` leads to it from there, `line` counts within its text."""
+
+    def __init__(self, reason: str, *place: str, line: int = 0) -> None:
+        super().__init__(reason)
+        self.place = place
+        self.line = line
+
+
+@dataclass(frozen=True, slots=True)
+class Builder:
+    """Makes the functions of one domain.
+
+    Args:
+        folder: the domain's.
+        sources: what its views may select from.
+        kinds: its kinds of names.
+        hook: finds a function of the folder's Python.
+    """
+
+    folder: Folder
+    sources: Sources
+    kinds: frozenset[str]
+    hook: Callable[[str], Callable[..., Any]]
+
+    def function(self, name: str, part: FunctionPart) -> Function:
+        """A function.
+
+        Raises:
+            BrokenPart: it names what is not there.
+            BrokenDomain: a vocabulary cannot be read.
+        """
+        flags = [key for key, one in part.keys.items() if one.type == "flag"]
+        try:
+            view = select_of(read_query(part.view, self.sources), self.sources, flags)
+        except BrokenSQL as error:
+            raise BrokenPart(str(error), "view", line=error.line + 1) from None
+        columns = frozenset(column.name for column in view.selected_columns)
+        _check(part, columns)
+        return Function(
+            name,
+            self.folder.name,
+            part.summary,
+            tuple(self._parameter(one, parameter, columns) for one, parameter in part.parameters.items()),
+            view,
+            tuple(self._key(one, key, columns) for one, key in part.keys.items()),
+            part.subject,
+            part.default,
+            part.default_of,
+            part.order,
+            part.pair,
+            part.totals,
+            part.event or "",
+            {
+                one: Facet(facet.function, facet.show, _presets(facet.where), facet.aggregate, facet.aliases)
+                for one, facet in part.facets.items()
+            },
+            part.dynamic,
+            part.prose,
+            part.percent,
+            part.apart,
+            part.spellings,
+            part.span,
+            _presets(part.presets),
+            part.limit,
+            part.aliases,
+            self.hook(part.python) if part.python else None,
+            part.narrates,
+            part.conditioned,
+            part.whole,
+            part.hidden,
+        )
+
+    def _key(self, name: str, part: KeyPart, columns: frozenset[str]) -> Key:
+        place = ("keys", name)
+        _known(name, columns, "column of the view", *place)
+        if part.kind is not None:
+            _known(part.kind, self.kinds, "kind", *place, "kind")
+        if part.id is not None:
+            _known(part.id, columns, "column of the view", *place, "id")
+        compare = self._compare(name, part, columns)
+        return Key(
+            name,
+            part.type,
+            part.aliases,
+            part.label,
+            part.unit,
+            part.kind or "",
+            part.id or "",
+            compare,
+            part.spell or "",
+            part.ages,
+        )
+
+    def _compare(self, name: str, part: KeyPart, columns: frozenset[str]) -> Compare | None:
+        place = ("keys", name, "compare")
+        match part.compare:
+            case None:
+                return None
+            case Member() as member:
+                return clauses.is_member(self._table(member, columns, *place), member.on, member.column)
+            case Words() as words:
+                column = words.column or name
+                _known(column, columns, "column of the view", *place, "column")
+                vocabulary = self._vocabulary(words)
+                return clauses.in_vocabulary(vocabulary, column, name, or_contains=words.contains)
+            case _:
+                return clauses.contains(name)
+
+    def _vocabulary(self, words: Words) -> Vocabulary:
+        if isinstance(words.vocabulary, str):
+            return read_vocabulary(self.folder, words.vocabulary)
+        return vocabulary_inline(words.vocabulary)
+
+    def _table(self, member: Member, columns: frozenset[str], *place: str) -> Table:
+        _known(member.member, self.sources.tables, "table", *place, "member")
+        table = self.sources.tables[member.member]
+        for own in (member.column, *member.on):
+            _known(own, table.c.keys(), f"column of {table.name}", *place)
+        for of_view in member.on.values():
+            _known(of_view, columns, "column of the view", *place, "on")
+        return table
+
+    def _parameter(self, name: str, part: ParameterPart, columns: frozenset[str]) -> Parameter:
+        place = ("parameters", name)
+        for kind in part.kinds:
+            _known(kind, self.kinds, "kind", *place, "kinds")
+        for column in (part.column, part.text_column, part.like):
+            if column is not None:
+                _known(column, columns, "column of the view", *place)
+        clause = None
+        if part.through is not None:
+            table = self._table(part.through, columns, *place, "through")
+            clause = clauses.among_members(table, part.through.on, part.through.column)
+        elif part.like is not None:
+            clause = clauses.like(part.like, squash=part.squash, or_unknown=part.or_unknown, drop=part.drop)
+        return Parameter(
+            name,
+            part.type,
+            part.column or "",
+            part.kinds,
+            part.required,
+            part.series,
+            part.text_column or "",
+            clause,
+        )
+
+
+def check_facets(functions: Mapping[str, Function], name: str) -> None:
+    """Facets of a function and their functions.
+
+    Raises:
+        BrokenPart: a facet names a function or a key that is not there.
+    """
+    for facet, one in functions[name].facets.items():
+        place = ("facets", facet)
+        _known(one.function, functions, "function", *place, "function")
+        keys = {key.name for key in functions[one.function].keys}
+        for key in one.project:
+            _known(key, keys, f"key of {one.function}", *place, "show")
+        for preset in one.presets:
+            _known(preset.key, keys, f"key of {one.function}", *place, "where")
+
+
+def _check(part: FunctionPart, columns: frozenset[str]) -> None:
+    """Fields that name keys or parameters of the same function.
+
+    Raises:
+        BrokenPart: one names what is not there.
+    """
+    keys, parameters = part.keys, part.parameters
+    of_keys = {
+        "subject": part.subject,
+        "default": part.default,
+        "presets": part.presets,
+        "event": (part.event,) if part.event else (),
+        "apart": (*part.apart, *part.apart.values()),
+        **{"default_of": tuple(key for shown in part.default_of.values() for key in shown)},
+    }
+    for place, names in of_keys.items():
+        for name in names:
+            # A subject may be fetched for what is said of a row without being a key of its own.
+            _known(name, {*keys, *columns} if place == "subject" else keys, "key", place)
+    for name in part.order:
+        _known(name.removeprefix("-"), columns, "column of the view", "order")
+    of_parameters = {
+        "pair": part.pair or (),
+        "span": part.span or (),
+        "default_of": tuple(part.default_of),
+        "totals": tuple(name.partition(" ")[0] for name in part.totals),
+    }
+    for place, names in of_parameters.items():
+        for name in names:
+            _known(name, parameters, "parameter", place)
+
+
+def _known(name: str, known: Any, what: str, *place: str) -> None:
+    if name not in known:
+        raise BrokenPart(f"there is no {what} {name}; there are {', '.join(sorted(known))}", *place)
+
+
+def _presets(conditions: Mapping[str, Any]) -> tuple[Preset, ...]:
+    return tuple(Preset(key, value) for key, value in conditions.items())

@@ -1,0 +1,78 @@
+"""Kinds of names out of a domain's files."""
+
+from collections.abc import Callable, Iterable
+from typing import Any
+
+from pydantic import RootModel
+
+from services.kg.definition.folder import Folder
+from services.kg.definition.schema import KindPart, Popularity
+from services.kg.definition.views import Sources, read_query, select_of
+from services.kg.language.catalogue import Kind, Measure, NameRules
+from services.kg.store.names import normalise, squashes
+
+
+class AliasesFile(RootModel[dict[str, tuple[str, ...]]]):
+    """Main name -> other names."""
+
+
+def kind_of(
+    name: str, part: KindPart, folder: Folder, sources: Sources, hook: Callable[[str], Callable[..., Any]]
+) -> Kind:
+    """A kind of names.
+
+    Args:
+        name: as functions call it.
+        part: what the file says of it.
+        folder: where its lists of words are.
+        sources: what its SQL may select from.
+        hook: finds a function of the folder's Python.
+
+    Raises:
+        BrokenSQL: a condition or a number cannot be selected.
+        BrokenDomain: a list of words cannot be read.
+    """
+    also = "".join(f", {column} AS other_{number}" for number, column in enumerate(part.also))
+    where = f" WHERE {part.where}" if part.where else ""
+    aliases = folder.model(part.aliases, AliasesFile)[0].root if part.aliases else {}
+    # Read by the same parser as what the file says itself.
+    sql = f"SELECT {part.id} AS id, {part.name} AS name{also} FROM {part.table}{where}"  # noqa: S608
+    return Kind(
+        name,
+        folder.name,
+        select_of(read_query(sql, sources), sources),
+        _rules(part, folder),
+        tuple(part.also.values()),
+        part.base,
+        tuple(_measure(one, part, sources) for one in part.popularity),
+        {normalise(main): others for main, others in aliases.items()},
+        part.without_brackets,
+        hook(part.python) if part.python else None,
+    )
+
+
+def _rules(part: KindPart, folder: Folder) -> NameRules:
+    listed = folder.lines(part.generic) if isinstance(part.generic, str) else part.generic
+    return NameRules(
+        light_words=frozenset(part.light_words),
+        telling_words=frozenset(part.telling_words),
+        trade_words=frozenset(part.trade_words),
+        about_words=frozenset(part.about_words),
+        common_words=folder.lines(part.common) if part.common else frozenset(),
+        generic=_squashed(listed),
+        never=_squashed(line for line in listed if line.startswith("!")),
+        numbers=part.numbers,
+        codes=part.codes,
+        beside_codes=frozenset(part.beside_codes),
+        code_marks=frozenset(part.code_marks),
+    )
+
+
+def _measure(part: Popularity, kind: KindPart, sources: Sources) -> Measure:
+    sql = part.value or f"SELECT {kind.id} AS id, {part.column} AS number FROM {kind.table}"  # noqa: S608
+    numbers = select_of(read_query(sql, sources), sources)
+    return Measure(part.share, numbers, part.top or 0.0, part.stated, part.of or "")
+
+
+def _squashed(names: Iterable[str]) -> frozenset[str]:
+    return frozenset(squashes(normalise(name.removeprefix("!")))[0] for name in names)

@@ -1,0 +1,220 @@
+"""The files of a domain's folder as pydantic reads them: `domain.yaml` and `tables.yaml`, field by field."""
+
+from typing import Annotated, Any, Literal, TypeAlias
+
+from pydantic import Field, StrictBool, StrictInt, StrictStr, model_validator
+
+from services.kg.definition.folder import Part
+from services.kg.language.catalogue import KeyKind, ParameterKind
+from services.kg.language.tree import Aggregate
+
+Name = Annotated[str, Field(pattern=r"^[a-z][a-z0-9_]{0,39}$")]
+# Of a column of a view: those with a leading underscore are no keys.
+ColumnName = Annotated[str, Field(pattern=r"^_?[a-z][a-z0-9_]{0,39}$")]
+# A value of a condition that a facet or a function always has.
+Fixed: TypeAlias = StrictBool | StrictInt | StrictStr
+# Key -> key, or a parameter with a condition, as `person job=director`.
+Total = Annotated[str, Field(pattern=r"^[a-z0-9_]+( [a-z0-9_]+=.+)?$")]
+
+
+class ColumnPart(Part):
+    """A column of a table: its type and what holds of it."""
+
+    type: Literal["text", "date", "integer", "bigint", "number", "flag"]
+    required: bool = False
+    default: Fixed | float | None = None
+    unit: str = ""
+    about: str = ""
+
+    @model_validator(mode="before")
+    @classmethod
+    def _short(cls, data: Any) -> Any:
+        return {"type": data} if isinstance(data, str) else data
+
+
+class TablePart(Part):
+    """A table with its primary key and its indexes."""
+
+    columns: Annotated[dict[Name, ColumnPart], Field(min_length=1)]
+    key: Annotated[tuple[Name, ...], Field(min_length=1)]
+    indexes: dict[Name, tuple[Name, ...]] = Field(default_factory=dict)
+    about: str = ""
+
+
+class Popularity(Part):
+    """A part of how known an entity is: the logarithm of a number within 0 and `top`, by `share`.
+
+    The number is a column of the kind's table or the second column of a SELECT by identifier; `stated` totals count
+    where they are larger. With `of` it is the popularity of the most popular entity of another kind that the SELECT
+    names.
+    """
+
+    share: Annotated[float, Field(gt=0, le=1)] = 1.0
+    top: Annotated[float, Field(gt=0)] | None = None
+    column: Name | None = None
+    value: str | None = None
+    stated: tuple[str, ...] = ()
+    of: Name | None = None
+
+    @model_validator(mode="after")
+    def _one_source(self) -> "Popularity":
+        if (self.column is None) == (self.value is None):
+            raise ValueError("it needs either `column` or `value`")
+        if (self.of is None) == (self.top is None):
+            raise ValueError("it needs `top`, or `of` and no `top`")
+        return self
+
+
+class KindPart(Part):
+    """A kind of names: where they are, how known they are, and what is no such name."""
+
+    table: Name
+    id: Name
+    name: Name
+    also: dict[Name, Annotated[float, Field(gt=0, le=1)]] = Field(default_factory=dict)
+    where: str = ""
+    base: Annotated[float, Field(ge=0, le=1)] = 0.0
+    popularity: tuple[Popularity, ...] = ()
+    aliases: str = ""
+    without_brackets: Annotated[float, Field(ge=0, le=1)] = 0.0
+    light_words: tuple[str, ...] = ()
+    telling_words: tuple[str, ...] = ()
+    trade_words: tuple[str, ...] = ()
+    about_words: tuple[str, ...] = ()
+    common: str = ""
+    generic: str | tuple[str, ...] = ()
+    numbers: bool = False
+    codes: bool = False
+    beside_codes: tuple[str, ...] = ()
+    code_marks: tuple[str, ...] = ()
+    python: str = ""
+
+
+class Member(Part):
+    """A row of a table, joined by `column of the table: column of the view`, has the value in this column."""
+
+    member: Name
+    on: Annotated[dict[Name, ColumnName], Field(min_length=1)]
+    column: Name
+
+
+class Words(Part):
+    """People's words by patterns: a file, or pattern -> code; `contains` also takes what has the words in it."""
+
+    vocabulary: str | dict[str, str]
+    column: ColumnName | None = None
+    contains: bool = False
+
+
+Compare: TypeAlias = Literal["contains"] | Member | Words
+
+
+class KeyPart(Part):
+    """A key: a column of the view and what it means."""
+
+    type: KeyKind = "text"
+    aliases: tuple[str, ...] = ()
+    label: str = ""
+    unit: str = ""
+    kind: Name | None = None
+    id: ColumnName | None = None
+    compare: Compare | None = None
+    spell: Literal["plain", "country", "language", "age"] | dict[str, str] | None = None
+    ages: bool = False
+
+    @model_validator(mode="before")
+    @classmethod
+    def _empty(cls, data: Any) -> Any:
+        return {} if data is None else data
+
+
+class ParameterPart(Part):
+    """A parameter: what it takes and which rows it leaves."""
+
+    type: ParameterKind = "entity"
+    kinds: tuple[Name, ...] = ()
+    column: ColumnName | None = None
+    required: bool = False
+    series: bool = False
+    text_column: Name | None = None
+    through: Member | None = None
+    like: ColumnName | None = None
+    squash: bool = False
+    or_unknown: bool = False
+    drop: str = ""
+
+    @model_validator(mode="after")
+    def _filters(self) -> "ParameterPart":
+        if sum(one is not None for one in (self.column, self.through, self.like)) != 1:
+            raise ValueError("it needs one of `column`, `through` and `like`")
+        if (self.type == "entity") != bool(self.kinds):
+            raise ValueError("an entity has `kinds`, and nothing else has")
+        return self
+
+
+class FacetPart(Part):
+    """A key that stands for another function over the same entity."""
+
+    function: Name
+    show: tuple[Name, ...] = ()
+    where: dict[Name, Fixed] = Field(default_factory=dict)
+    aggregate: Aggregate | None = None
+    aliases: tuple[str, ...] = ()
+
+
+class FunctionPart(Part):
+    """A function over a view."""
+
+    summary: Annotated[str, Field(min_length=1)]
+    aliases: tuple[Name, ...] = ()
+    parameters: Annotated[dict[Name, ParameterPart], Field(min_length=1)]
+    view: Annotated[str, Field(min_length=1)]
+    keys: Annotated[dict[Name, KeyPart], Field(min_length=1)]
+    subject: Annotated[tuple[Name, ...], Field(min_length=1)]
+    default: Annotated[tuple[Name, ...], Field(min_length=1)]
+    default_of: dict[Name, tuple[Name, ...]] = Field(default_factory=dict)
+    order: tuple[Annotated[str, Field(pattern=r"^-?_?[a-z][a-z0-9_]*$")], ...] = ()
+    pair: tuple[Name, Name] | None = None
+    totals: dict[Total, str] = Field(default_factory=dict)
+    event: Name | None = None
+    facets: dict[Name, FacetPart] = Field(default_factory=dict)
+    presets: dict[Name, Fixed] = Field(default_factory=dict)
+    span: tuple[Name, Name] | None = None
+    limit: Annotated[int, Field(ge=1)] | None = None
+    dynamic: bool = False
+    prose: str = ""
+    percent: tuple[str, ...] = ()
+    spellings: dict[str, str] = Field(default_factory=dict)
+    apart: dict[Name, Name] = Field(default_factory=dict)
+    narrates: bool = False
+    conditioned: bool = False
+    whole: bool = False
+    hidden: bool = False
+    python: str = ""
+    row: str = ""
+    rows: str = ""
+
+
+class TextsPart(Part):
+    """How the domain reads."""
+
+    row: str = ""
+    rows: str = ""
+    owner: str = ""
+    owner_names: bool = False
+    missing: str = ""
+    totals: str = ""
+
+
+class DomainFile(Part):
+    """`domain.yaml`."""
+
+    summary: Annotated[str, Field(min_length=1)]
+    timed: bool = False
+    warm_up: str = ""
+    kinds: dict[Name, KindPart] = Field(default_factory=dict)
+    views: dict[Name, str] = Field(default_factory=dict)
+    functions: Annotated[dict[Name, FunctionPart], Field(min_length=1)]
+    texts: TextsPart = TextsPart()
+    # Parts of the file that others refer to by anchors.
+    shared: Any = None

@@ -1,0 +1,196 @@
+"""SQL of a domain's files as SQLAlchemy's selectables: read once, checked, and written anew for each database.
+
+The text is SQLite's SQL. It must be one SELECT over the domain's own tables that does nothing but compute; what is run
+is what the parser understood of it, never the text itself.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, cast
+
+import sqlglot
+from sqlalchemy import BigInteger, Boolean, Float, Integer, Table, Text, TextClause, TextualSelect, column
+from sqlalchemy.ext.compiler import compiles
+from sqlalchemy.types import NULLTYPE, TypeEngine
+from sqlglot import exp
+from sqlglot.errors import OptimizeError, ParseError, SqlglotError
+from sqlglot.optimizer.annotate_types import annotate_types
+from sqlglot.optimizer.qualify import qualify
+
+# Functions that both databases have and that only compute.
+FUNCTIONS: tuple[type[exp.Expr], ...] = (
+    *(exp.Abs, exp.And, exp.Avg, exp.Case, exp.Cast, exp.Ceil, exp.Coalesce, exp.Concat, exp.Count, exp.Exists),
+    *(exp.Floor, exp.GroupConcat, exp.If, exp.Length, exp.Lower, exp.Max, exp.Min, exp.Nullif, exp.Or, exp.Replace),
+    *(exp.Round, exp.RowNumber, exp.Substring, exp.Sum, exp.Trim, exp.Upper, exp.Xor),
+)
+_REFUSED: tuple[tuple[type[exp.Expr], str], ...] = (
+    (exp.Placeholder, "a parameter"),
+    (exp.Parameter, "a parameter"),
+    (exp.SessionParameter, "a parameter"),
+    (exp.Into, "INTO"),
+    (exp.Lock, "a lock"),
+    (exp.Command, "a command"),
+)
+_TYPES: tuple[tuple[tuple[type[TypeEngine[Any]], ...], str], ...] = (
+    ((BigInteger,), "BIGINT"),
+    ((Integer,), "INT"),
+    ((Float,), "DOUBLE"),
+    ((Boolean,), "BOOLEAN"),
+    ((Text,), "TEXT"),
+)
+_OF_TYPE: Mapping[exp.DType, TypeEngine[Any]] = {
+    exp.DType.TEXT: Text(),
+    exp.DType.VARCHAR: Text(),
+    exp.DType.INT: Integer(),
+    exp.DType.BIGINT: BigInteger(),
+    exp.DType.DOUBLE: Float(),
+    exp.DType.FLOAT: Float(),
+    exp.DType.DECIMAL: Float(),
+    exp.DType.BOOLEAN: Boolean(),
+}
+
+
+class BrokenSQL(ValueError):
+    """The SQL is refused; `line` counts from 0 within its text."""
+
+    def __init__(self, reason: str, line: int = 0) -> None:
+        super().__init__(reason)
+        self.line = line
+
+
+class _Text(TextClause):
+    """SQL in two dialects."""
+
+    inherit_cache = True
+    postgresql: str
+
+
+@compiles(_Text)
+def _sqlite(element: _Text, compiler: Any, **options: Any) -> str:
+    return str(compiler.visit_textclause(element, **options))
+
+
+@compiles(_Text, "postgresql")
+def _postgresql(element: _Text, compiler: Any, **options: Any) -> str:
+    return str(compiler.visit_textclause(TextClause(element.postgresql), **options))
+
+
+@dataclass(frozen=True, slots=True)
+class Sources:
+    """What a domain's SQL may select from.
+
+    Args:
+        tables: its own.
+        views: name -> SELECT, expanded where it is named.
+    """
+
+    tables: Mapping[str, Table]
+    views: Mapping[str, exp.Query]
+
+    @property
+    def schema(self) -> dict[str, object]:
+        return {
+            name: {column.name: _type_name(column.type) for column in table.c} for name, table in self.tables.items()
+        }
+
+
+def read_query(sql: str, sources: Sources) -> exp.Query:
+    """One SELECT, or several by UNION, over those sources, with views expanded.
+
+    Raises:
+        BrokenSQL: it is anything else; the reason names what.
+    """
+    try:
+        statements = [one for one in sqlglot.parse(sql, read="sqlite") if one is not None]
+    except ParseError as error:
+        first = error.errors[0] if error.errors else {}
+        where = f' at "{first["highlight"]}"' if first.get("highlight") else ""
+        raise BrokenSQL(f"{first.get('description', error)}{where}", (first.get("line") or 1) - 1) from None
+    except SqlglotError as error:
+        raise BrokenSQL(str(error).splitlines()[0]) from None
+    if len(statements) != 1 or not isinstance(statements[0], exp.Query):
+        raise BrokenSQL("it must be one SELECT")
+    query = statements[0]
+    _check(query, sources)
+    views: dict[str, exp.Query | Callable[[], exp.Query]] = {name: view.copy() for name, view in sources.views.items()}
+    return cast(exp.Query, exp.expand(query, views, dialect="sqlite")) if views else query
+
+
+def select_of(query: exp.Query, sources: Sources, flags: Sequence[str] = ()) -> TextualSelect:
+    """A query for SQLAlchemy, every column named and of a type.
+
+    Args:
+        query: of `read_query`.
+        sources: what it selects from.
+        flags: columns of true and false that shall be 1 and 0, to be compared and summed alike in both databases.
+
+    Raises:
+        BrokenSQL: a column is not there, has no name, or a name twice.
+    """
+    try:
+        qualified = qualify(query.copy(), schema=sources.schema, dialect="sqlite")
+        typed = annotate_types(qualified, schema=sources.schema, dialect="sqlite")
+    except OptimizeError as error:
+        raise BrokenSQL(str(error).splitlines()[0]) from None
+    names = [one.alias_or_name for one in typed.selects]
+    for one, name in zip(query.selects, names, strict=False):
+        if not name or name.startswith("_col_"):
+            raise BrokenSQL(f"{one.sql('sqlite')} needs a name: AS ...", _line(one))
+    twice = next((name for name in names if names.count(name) > 1), None)
+    if twice is not None:
+        raise BrokenSQL(f"{twice} is selected twice")
+    types = {one.alias_or_name: one.type.this if one.type else None for one in typed.selects}
+    if wanted := [name for name in flags if types.get(name) == exp.DType.BOOLEAN]:
+        _as_numbers(typed, wanted)
+        types |= dict.fromkeys(wanted, exp.DType.INT)
+    text = _Text(_escaped(typed.sql("sqlite", comments=False)))
+    text.postgresql = _escaped(typed.sql("postgres", comments=False))
+    columns = [column(name, _OF_TYPE.get(types[name], NULLTYPE)) for name in names]  # type: ignore[arg-type]
+    return text.columns(*columns)
+
+
+def _check(query: exp.Query, sources: Sources) -> None:
+    known = {*sources.tables, *sources.views, *(cte.alias for cte in query.find_all(exp.CTE))}
+    for node in query.walk():
+        for kind, words in _REFUSED:
+            if isinstance(node, kind):
+                raise BrokenSQL(f"{words} has no place in a view", _line(node))
+        if isinstance(node, exp.With) and node.args.get("recursive"):
+            raise BrokenSQL("WITH RECURSIVE has no place in a view", _line(node))
+        if isinstance(node, exp.Table):
+            _check_table(node, known)
+        elif isinstance(node, exp.Func) and not isinstance(node, FUNCTIONS):
+            name = node.name if isinstance(node, exp.Anonymous) else node.sql_name()
+            raise BrokenSQL(f"{name} is not among the functions that a view may call", _line(node))
+
+
+def _check_table(node: exp.Table, known: set[str]) -> None:
+    if not isinstance(node.this, exp.Identifier) or node.args.get("db") or node.args.get("catalog"):
+        raise BrokenSQL(f"{node.sql('sqlite')} is no table of this domain", _line(node))
+    if node.name not in known:
+        raise BrokenSQL(f"there is no table {node.name}; there are {', '.join(sorted(known))}", _line(node))
+
+
+def _as_numbers(query: exp.Expr, names: Sequence[str]) -> None:
+    for select in query.find_all(exp.Select):
+        if select.parent_select is not None and not isinstance(select.parent, exp.SetOperation):
+            continue
+        for one in select.selects:
+            if one.alias_or_name in names:
+                value = one.this if isinstance(one, exp.Alias) else one
+                number = exp.case().when(value.copy(), "1").when(exp.not_(value.copy()), "0")
+                one.replace(exp.alias_(number, one.alias_or_name, quoted=True))
+
+
+def _line(node: exp.Expr) -> int:
+    found = next((one.meta["line"] for one in node.walk() if "line" in one.meta), 1)
+    return int(found) - 1
+
+
+def _type_name(kind: TypeEngine[Any]) -> str:
+    return next((name for kinds, name in _TYPES if isinstance(kind, kinds)), "UNKNOWN")
+
+
+def _escaped(sql: str) -> str:
+    """Colons of literals and casts, which SQLAlchemy would read as parameters."""
+    return sql.replace(":", "\\:")

@@ -1,0 +1,148 @@
+"""YAML with the line of every key and value, so that an error can name the place.
+
+Scalars are YAML 1.2's: only `true` and `false` are booleans and a date is text; `on`, `no` and `2003-04-21` are words.
+"""
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import yaml
+
+# What a file may hold with its anchors written out; the largest of the bundled ones has some thousands.
+MAX_NODES = 200_000
+
+Path = tuple[str | int, ...]
+
+
+class BrokenYaml(ValueError):
+    """The text is not YAML that can be read; `line` counts from 1."""
+
+    def __init__(self, reason: str, line: int, key: Path = ()) -> None:
+        super().__init__(f"line {line}: {reason}")
+        self.reason = reason
+        self.line = line
+        self.key = key
+
+
+@dataclass(frozen=True, slots=True)
+class Lines:
+    """The lines of a file's keys and values by path, `("functions", "get_film", "keys")`; list items by number."""
+
+    lines: Mapping[Path, int]
+
+    def of(self, path: Path) -> int:
+        """The line of what stands there, or of the nearest place around it."""
+        return self.lines[self.nearest(path)]
+
+    def nearest(self, path: Path) -> Path:
+        """The longest part of a path that the file has; steps that it lacks are left out, those behind them tried."""
+        place: Path = ()
+        for step in path:
+            if (*place, step) in self.lines:
+                place = (*place, step)
+        return place
+
+
+class _Loader(getattr(yaml, "CSafeLoader", yaml.SafeLoader)):  # type: ignore[misc]
+    yaml_implicit_resolvers: ClassVar[dict[str, Any]] = {}
+
+
+for _tag, _pattern, _first in (
+    ("null", r"~|null|", ["~", "n", ""]),
+    ("bool", r"true|false", list("tf")),
+    ("int", r"[-+]?[0-9]+", list("-+0123456789")),
+    ("float", r"[-+]?(?:[0-9]+\.[0-9]*|\.[0-9]+|[0-9]+(?=e))(?:e[-+]?[0-9]+)?", list("-+.0123456789")),
+):
+    _Loader.add_implicit_resolver(f"tag:yaml.org,2002:{_tag}", re.compile(rf"(?:{_pattern})\Z"), _first)
+
+
+def load(text: str) -> tuple[Any, Lines]:
+    """The content of one document and its lines. Anchors are written out, `<<` where it stands.
+
+    Raises:
+        BrokenYaml: it cannot be read, has a key twice, a tag of its own, or too much in it.
+    """
+    loader = _Loader(text)
+    try:
+        node = loader.get_single_node()
+    except yaml.MarkedYAMLError as error:
+        mark = error.problem_mark or error.context_mark
+        raise BrokenYaml(error.problem or "cannot be read", mark.line + 1 if mark else 1) from None
+    except yaml.YAMLError as error:
+        raise BrokenYaml(str(error), 1) from None
+    finally:
+        loader.dispose()
+    reader = _Reader()
+    data = None if node is None else reader.read(node, (), 1)
+    return data, Lines(reader.lines)
+
+
+class _Reader:
+    def __init__(self) -> None:
+        self.lines: dict[Path, int] = {(): 1}
+        self._open: set[int] = set()
+        self._nodes = 0
+
+    def read(self, node: yaml.Node, path: Path, line: int) -> Any:
+        self._nodes += 1
+        if id(node) in self._open or self._nodes > MAX_NODES:
+            raise BrokenYaml("too much in it, or an anchor within itself", line, path)
+        self._open.add(id(node))
+        try:
+            if isinstance(node, yaml.MappingNode):
+                return self._mapping(node, path)
+            if isinstance(node, yaml.SequenceNode):
+                return self._sequence(node, path)
+            return _scalar(node, path)
+        finally:
+            self._open.discard(id(node))
+
+    def _mapping(self, node: yaml.MappingNode, path: Path) -> dict[str, Any]:
+        data: dict[str, Any] = {}
+        own: set[str] = set()
+        for key, value in node.value:
+            line = key.start_mark.line + 1
+            if not isinstance(key, yaml.ScalarNode):
+                raise BrokenYaml("a key must be a word", line, path)
+            if key.value == "<<":
+                merged = self.read(value, path, line)
+                if not isinstance(merged, dict):
+                    raise BrokenYaml("<< takes a mapping", line, path)
+                # What stands in the mapping itself wins.
+                data |= {name: data.get(name, taken) for name, taken in merged.items()}
+                continue
+            name = str(key.value)
+            place = (*path, name)
+            if name in own:
+                raise BrokenYaml(f"{name} stands here twice", line, place)
+            own.add(name)
+            self.lines[place] = line
+            data[name] = self.read(value, place, line)
+        return data
+
+    def _sequence(self, node: yaml.SequenceNode, path: Path) -> list[Any]:
+        items = []
+        for index, item in enumerate(node.value):
+            self.lines[(*path, index)] = item.start_mark.line + 1
+            items.append(self.read(item, (*path, index), item.start_mark.line + 1))
+        return items
+
+
+def _scalar(node: yaml.Node, path: Path) -> Any:
+    kind = node.tag.removeprefix("tag:yaml.org,2002:")
+    text = node.value
+    match kind:
+        case "str":
+            return text
+        case "null":
+            return None
+        case "bool":
+            return text == "true"
+        case "int":
+            return int(text)
+        case "float":
+            return float(text)
+        case _:
+            raise BrokenYaml(f"{node.tag} is no tag of such a file", node.start_mark.line + 1, path)
