@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from lab.trainer.errors import BadDataset
 from lab.trainer.synthesise import prose, web
-from lab.trainer.synthesise.engine import Engine
+from lab.trainer.synthesise.engine import Engine, every_domain
 from lab.trainer.synthesise.evidence import MAX_CHARS as MAX_CHARS
 from lab.trainer.synthesise.evidence import Evidence
 from lab.trainer.synthesise.names import Names
@@ -22,8 +22,11 @@ KINDS: dict[Kind, float] = {"answer": 0.55, "unknown": 0.33, "invalid_question":
 TRIES = 400
 
 
-def generate(count: int, seed: int) -> Iterator[Record]:
+def generate(count: int, seed: int, domain: str = "") -> Iterator[Record]:
     """So many records, no question twice; the same for the same seed.
+
+    Args:
+        domain: looked-up records of this domain alone.
 
     Raises:
         BadDataset: a phrasebook cannot be read, or its patterns give no more that is new.
@@ -32,11 +35,11 @@ def generate(count: int, seed: int) -> Iterator[Record]:
     voice = Voice(rng)
     names = Names(voice)
     seen: set[str] = set()
-    with Engine(voice) as engine:
+    with Engine(voice, every_domain(domain)) as engine:
         evidence = Evidence(engine)
         for _ in range(count):
             kind = voice.weighted(KINDS)
-            source = voice.weighted({"records": RECORDS, "web": PAGES, "prose": PROSE})
+            source = "records" if domain else voice.weighted({"records": RECORDS, "web": PAGES, "prose": PROSE})
             for _ in range(TRIES):
                 if source == "records":
                     record = evidence.record(kind)

@@ -242,16 +242,24 @@ class Engine:
         return replace(made, kind="answer", answer=answer, statements=statements) if answer else None
 
 
-def every_domain() -> Catalogue:
+def every_domain(only: str = "") -> Catalogue:
     """The bundled domains and those of `CRAGMESH_KG_DOMAINS`.
 
+    Args:
+        only: one of them, without the others.
+
     Raises:
-        BadDataset: a folder is no domain's; the message names file, line and key.
+        BadDataset: a folder is no domain's, or there is none of that name; the message says what is wrong where.
     """
     try:
-        return read_catalogue(CATALOGUE, KgSettings().kg_domains)
+        catalogue = read_catalogue(CATALOGUE, KgSettings().kg_domains)
     except BrokenDomain as error:
         raise BadDataset(str(error)) from None
+    if not only:
+        return catalogue
+    if only not in phrases.load(catalogue):
+        raise BadDataset(f"{only} is no domain with phrases; there are {', '.join(phrases.load(catalogue))}")
+    return Catalogue((catalogue.domains[only],))
 
 
 def quoted(name: str) -> str:

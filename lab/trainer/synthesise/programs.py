@@ -3,7 +3,7 @@
 import random
 from collections.abc import Iterator
 
-from lab.trainer.synthesise.engine import NONE, Engine, Made, Section
+from lab.trainer.synthesise.engine import NONE, Engine, Made, Section, every_domain
 from lab.trainer.synthesise.voice import Voice
 
 __all__ = ["NONE", "generate"]
@@ -11,12 +11,19 @@ __all__ = ["NONE", "generate"]
 SECTIONS: dict[Section, float] = {"patterns": 0.93, "premises": 0.03, "beyond": 0.04}
 
 
-def generate(seed: int) -> Iterator[Made]:
-    """Questions without end, no two alike; the same for the same seed."""
+def generate(seed: int, domain: str = "") -> Iterator[Made]:
+    """Questions without end, no two alike; the same for the same seed.
+
+    Args:
+        domain: about this domain alone.
+
+    Raises:
+        BadDataset: a phrasebook cannot be read, or none of its patterns makes a question.
+    """
     rng = random.Random(f"kg-api:{seed}")  # noqa: S311 - reproducible, not secret
     voice = Voice(rng)
     seen: set[str] = set()
-    with Engine(voice) as engine:
+    with Engine(voice, every_domain(domain)) as engine:
         while True:
             made = engine.make(voice.weighted(SECTIONS))
             if made.query.lower() not in seen:

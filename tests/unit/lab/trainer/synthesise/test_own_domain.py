@@ -45,7 +45,11 @@ world:
   - table: boat
     rows: 20
     columns:
-      {code: {id: b}, name: {name: boat}, built: {day: [1950, 2020]}, length: {real: [4, 60, 1]}, harbour: {words: "{place}"}}
+      code: {id: b}
+      name: {name: boat}
+      built: {day: [1950, 2020]}
+      length: {real: [4, 60, 1]}
+      harbour: {words: "{place}"}
 pools:
   boat: SELECT name, code AS id, harbour, length, built FROM boat
 about:
@@ -142,7 +146,7 @@ def test_what_is_wrong_is_named_with_its_file(tmp_path: Path, before: str, after
     [
         ("{id: b}", "{idd: b}", "idd"),
         ("table: boat", "table: ship", "ship"),
-        ("{name: boat}, built", "{name: yacht}, built", "yacht"),
+        ("name: {name: boat}", "name: {name: yacht}", "yacht"),
     ],
 )
 def test_rows_that_cannot_be_made_are_named(tmp_path: Path, before: str, after: str, named: str) -> None:
