@@ -95,7 +95,7 @@ def _rows(drawing: Drawing, spec: Rows, table: Table | None) -> Iterator[Thing]:
     for slots in _loops(drawing, list(spec.each.items()), {}):
         count = spec.rows if isinstance(spec.rows, int) else v.between(*spec.rows)
         for index in range(count):
-            if not v.chance(spec.share):
+            if spec.share < 1 and not v.chance(spec.share):
                 continue
             drawn = {**slots, "i": index, "last": drawing.last.isoformat()}
             for slot, recipe in spec.draw.items():
