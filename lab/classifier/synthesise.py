@@ -2,9 +2,10 @@
 
     python -m lab.classifier.synthesise [--check]
 
-`data/*.txt` hold sections `== name | domain | dynamism | question type | times`, then a template a line: `{company}` is
-drawn from `data/entities.txt` (`{company2}` is another one), `[a|b]` is one of the alternatives. A section is a group:
-its questions are paraphrases of each other, so training and validation never share one.
+`label.txt` of each domain's folder and `data/*.txt` hold sections `== name | domain | dynamism | question type |
+times`, then a template a line: `{company}` is drawn from `data/entities.txt` (`{company2}` is another one), `[a|b]` is
+one of the alternatives. A section is a group: its questions are paraphrases of each other, so training and validation
+never share one.
 """
 
 import argparse
@@ -16,12 +17,14 @@ import sys
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
+from importlib.resources import files
 from pathlib import Path
 
 from services.classifier.examples import QUESTIONS, DataError, Example
 from services.classifier.taxonomy import HEADS
 
 DATA = Path(__file__).parent / "data"
+DOMAINS = Path(str(files("services.kg"))) / "domains"
 ENTITIES = DATA / "entities.txt"
 SEED = "cragmesh"
 # A template with many alternatives says more than one with none.
@@ -58,6 +61,14 @@ def read_entities(path: Path = ENTITIES) -> dict[str, tuple[str, ...]]:
     return {kind: tuple(dict.fromkeys(names)) for kind, names in kinds.items()}
 
 
+def _files(folder: Path) -> list[tuple[str, Path]]:
+    """Names and files of the templates, in the order of their names."""
+    found = [(path.stem, path) for path in folder.glob("*.txt") if path.name != ENTITIES.name]
+    if folder == DATA:
+        found += [(path.parent.name, path) for path in DOMAINS.glob("*/label.txt")]
+    return sorted(found)
+
+
 def read_sections(folder: Path = DATA) -> list[Section]:
     """All templates, in the order of the files' names.
 
@@ -66,9 +77,7 @@ def read_sections(folder: Path = DATA) -> list[Section]:
     """
     kinds = read_entities(folder / ENTITIES.name)
     sections = []
-    for path in sorted(folder.glob("*.txt")):
-        if path.name == ENTITIES.name:
-            continue
+    for stem, path in _files(folder):
         for head, lines in _blocks(path):
             name, *labels, times = (part.strip() for part in head.split("|"))
             if [label in known for label, known in zip(labels, HEADS.values(), strict=False)] != [True] * len(HEADS):
@@ -76,7 +85,7 @@ def read_sections(folder: Path = DATA) -> list[Section]:
             for line in lines:
                 if unknown := {slot for slot, _ in _SLOT.findall(line)} - kinds.keys():
                     raise DataError(f"{path.name}: {line!r} asks for {', '.join(sorted(unknown))}")
-            sections.append(Section(f"{path.stem}/{name}", tuple(labels), int(times), tuple(lines)))
+            sections.append(Section(f"{stem}/{name}", tuple(labels), int(times), tuple(lines)))
     return sections
 
 

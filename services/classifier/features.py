@@ -10,6 +10,8 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
+from services.kit.text.vocabulary import MONTH_NAMES
+
 Floats = NDArray[np.float32]
 
 MAX_CHARS = 2_000

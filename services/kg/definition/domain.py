@@ -19,6 +19,7 @@ from services.kg.definition.texts import OF_STATEMENT, BrokenText, statement_con
 from services.kg.definition.views import BrokenSQL, Sources, read_query
 from services.kg.language.catalogue import Catalogue, Domain, Function, Kind
 from services.kg.outcome import Outcome
+from services.kit.text.times import Calendar
 
 PACKAGE = "services.kg.domains"
 
@@ -97,12 +98,14 @@ class _Reading:
         sources = Sources(tables, views)
         kinds = dict(self._kinds(file, content, sources))
         functions = dict(self._functions(file, content, sources))
-        for one in functions:
+        # A function that could not be read would be missed by the facets of the others.
+        for one in functions if len(functions) == len(file.functions) else ():
             with self._part(content, "functions", one):
                 check_facets(functions, one)
         texts = _Texts(self, file, content)
+        calendar = self._calendar()
         if self.faults:
-            raise BrokenDomain(name, dict.fromkeys(self.faults))
+            raise BrokenDomain(name, sorted(set(self.faults), key=lambda fault: (fault.file, fault.line)))
         return Domain(
             name,
             file.summary,
@@ -111,6 +114,7 @@ class _Reading:
             tables,
             texts,
             self.folder,
+            calendar,
             file.timed,
             self.bundled,
             file.warm_up,
@@ -157,6 +161,16 @@ class _Reading:
             self.faults.append(content.fault(path, str(error), error.line + block))
         except BrokenDomain as error:
             self.faults += error.faults
+
+    def _calendar(self) -> Calendar:
+        if not self.folder.has("calendar.yaml"):
+            return Calendar()
+        content = self.folder.content("calendar.yaml")
+        try:
+            return Calendar.of(content.data if isinstance(content.data, dict) else {"calendar": content.data})
+        except ValueError as error:
+            self.faults.append(content.fault((), str(error)))
+            return Calendar()
 
     def template(self, content: Content, text: str, names: frozenset[str], *path: str) -> Template | None:
         if not text:

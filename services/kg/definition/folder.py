@@ -1,11 +1,12 @@
 """A domain's folder: its files, checked by models, with the place of what is wrong."""
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from importlib.resources.abc import Traversable
 from typing import TypeVar
 
 from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic_core import ErrorDetails
 
 from services.kg.definition.yaml_lines import BrokenYaml, Lines, Path, load
 
@@ -57,6 +58,17 @@ class Content:
         """What is wrong at a key; `below` counts lines of a text that stands under it."""
         place = self.lines.nearest(path)
         return Fault(self.file, self.lines.of(path) + below, ".".join(map(str, place)), reason)
+
+    def misfit(self, error: ErrorDetails) -> Fault:
+        """What a model does not take."""
+        fault = self.fault(error["loc"], error["msg"].removeprefix("Value error, "))
+        match error["type"]:
+            case "missing":
+                return replace(fault, reason=f"it needs {error['loc'][-1]}")
+            case "extra_forbidden":
+                return replace(fault, reason=f"there is no field {error['loc'][-1]} here")
+            case _:
+                return fault
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,11 +124,7 @@ class Folder:
         try:
             return model.model_validate(content.data), content
         except ValidationError as error:
-            faults = [
-                content.fault(one["loc"], f"{_reason(one['msg'])}{_unknown(one['type'], one['loc'])}")
-                for one in error.errors()
-            ]
-            raise BrokenDomain(self.name, dict.fromkeys(faults)) from None
+            raise BrokenDomain(self.name, dict.fromkeys(map(content.misfit, error.errors()))) from None
 
     def read(self, name: str, model: type[M]) -> M | None:
         """A file of YAML as a model; None where there is no such file.
@@ -133,11 +141,3 @@ class Folder:
             BrokenDomain: see `text`.
         """
         return frozenset(line for line in self.text(name).splitlines() if line and not line.startswith("#"))
-
-
-def _reason(message: str) -> str:
-    return message.removeprefix("Value error, ")
-
-
-def _unknown(kind: str, place: Path) -> str:
-    return f": {place[-1]}" if kind == "extra_forbidden" else ""

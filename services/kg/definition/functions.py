@@ -52,14 +52,16 @@ class Builder:
         except BrokenSQL as error:
             raise BrokenPart(str(error), "view", line=error.line + 1) from None
         columns = frozenset(column.name for column in view.selected_columns)
+        parameters = tuple(self._parameter(one, parameter, columns) for one, parameter in part.parameters.items())
+        keys = tuple(self._key(one, key, columns) for one, key in part.keys.items())
         _check(part, columns)
         return Function(
             name,
             self.folder.name,
             part.summary,
-            tuple(self._parameter(one, parameter, columns) for one, parameter in part.parameters.items()),
+            parameters,
             view,
-            tuple(self._key(one, key, columns) for one, key in part.keys.items()),
+            keys,
             part.subject,
             part.default,
             part.default_of,

@@ -6,6 +6,7 @@ is what the parser understood of it, never the text itself.
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, cast
 
 import sqlglot
@@ -16,6 +17,7 @@ from sqlglot import exp
 from sqlglot.errors import OptimizeError, ParseError, SqlglotError
 from sqlglot.optimizer.annotate_types import annotate_types
 from sqlglot.optimizer.qualify import qualify
+from sqlglot.schema import MappingSchema
 
 # Functions that both databases have and that only compute.
 FUNCTIONS: tuple[type[exp.Expr], ...] = (
@@ -59,10 +61,14 @@ class BrokenSQL(ValueError):
 
 
 class _Text(TextClause):
-    """SQL in two dialects."""
+    """SQL in two dialects: SQLite's text, and PostgreSQL's once it is asked for."""
 
     inherit_cache = True
-    postgresql: str
+    query: exp.Query
+
+    @cached_property
+    def postgresql(self) -> TextClause:
+        return TextClause(_escaped(self.query.sql("postgres", comments=False)))
 
 
 @compiles(_Text)
@@ -72,10 +78,10 @@ def _sqlite(element: _Text, compiler: Any, **options: Any) -> str:
 
 @compiles(_Text, "postgresql")
 def _postgresql(element: _Text, compiler: Any, **options: Any) -> str:
-    return str(compiler.visit_textclause(TextClause(element.postgresql), **options))
+    return str(compiler.visit_textclause(element.postgresql, **options))
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Sources:
     """What a domain's SQL may select from.
 
@@ -87,11 +93,11 @@ class Sources:
     tables: Mapping[str, Table]
     views: Mapping[str, exp.Query]
 
-    @property
-    def schema(self) -> dict[str, object]:
-        return {
-            name: {column.name: _type_name(column.type) for column in table.c} for name, table in self.tables.items()
-        }
+    @cached_property
+    def schema(self) -> MappingSchema:
+        """The tables as the parser knows them."""
+        tables = {name: {one.name: _type_name(one.type) for one in table.c} for name, table in self.tables.items()}
+        return MappingSchema(tables, dialect="sqlite")
 
 
 def read_query(sql: str, sources: Sources) -> exp.Query:
@@ -112,8 +118,9 @@ def read_query(sql: str, sources: Sources) -> exp.Query:
         raise BrokenSQL("it must be one SELECT")
     query = statements[0]
     _check(query, sources)
-    views: dict[str, exp.Query | Callable[[], exp.Query]] = {name: view.copy() for name, view in sources.views.items()}
-    return cast(exp.Query, exp.expand(query, views, dialect="sqlite")) if views else query
+    named = {table.name for table in query.find_all(exp.Table)} & sources.views.keys()
+    views: dict[str, exp.Query | Callable[[], exp.Query]] = {name: sources.views[name].copy() for name in named}
+    return cast(exp.Query, exp.expand(query, views, dialect="sqlite", copy=False)) if views else query
 
 
 def select_of(query: exp.Query, sources: Sources, flags: Sequence[str] = ()) -> TextualSelect:
@@ -131,7 +138,8 @@ def select_of(query: exp.Query, sources: Sources, flags: Sequence[str] = ()) -> 
         qualified = qualify(query.copy(), schema=sources.schema, dialect="sqlite")
         typed = annotate_types(qualified, schema=sources.schema, dialect="sqlite")
     except OptimizeError as error:
-        raise BrokenSQL(str(error).splitlines()[0]) from None
+        reason, _, place = str(error).splitlines()[0].partition(" Line: ")
+        raise BrokenSQL(reason, int(place.partition(",")[0] or 1) - 1) from None
     names = [one.alias_or_name for one in typed.selects]
     for one, name in zip(query.selects, names, strict=False):
         if not name or name.startswith("_col_"):
@@ -144,7 +152,7 @@ def select_of(query: exp.Query, sources: Sources, flags: Sequence[str] = ()) -> 
         _as_numbers(typed, wanted)
         types |= dict.fromkeys(wanted, exp.DType.INT)
     text = _Text(_escaped(typed.sql("sqlite", comments=False)))
-    text.postgresql = _escaped(typed.sql("postgres", comments=False))
+    text.query = typed
     columns = [column(name, _OF_TYPE.get(types[name], NULLTYPE)) for name in names]  # type: ignore[arg-type]
     return text.columns(*columns)
 

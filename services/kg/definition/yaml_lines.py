@@ -13,6 +13,8 @@ import yaml
 # What a file may hold with its anchors written out; the largest of the bundled ones has some thousands.
 MAX_NODES = 200_000
 
+_PLAIN = frozenset({"tag:yaml.org,2002:map", "tag:yaml.org,2002:seq"})
+
 Path = tuple[str | int, ...]
 
 
@@ -89,6 +91,8 @@ class _Reader:
         self._nodes += 1
         if id(node) in self._open or self._nodes > MAX_NODES:
             raise BrokenYaml("too much in it, or an anchor within itself", line, path)
+        if not isinstance(node, yaml.ScalarNode) and node.tag not in _PLAIN:
+            raise BrokenYaml(f"{node.tag} is no tag of such a file", line, path)
         self._open.add(id(node))
         try:
             if isinstance(node, yaml.MappingNode):

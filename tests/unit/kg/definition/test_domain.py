@@ -1,0 +1,305 @@
+"""A folder of data becomes a domain that answers; what is wrong in it is named by file, line and key."""
+
+import re
+import shutil
+from collections.abc import Callable, Iterator
+from datetime import UTC, date, datetime
+from pathlib import Path
+
+import pytest
+from sqlalchemy import Engine, create_engine, insert
+
+from services.kg.app import create_app
+from services.kg.definition.domain import read_catalogue, read_domain
+from services.kg.definition.folder import BrokenDomain
+from services.kg.domains import BUNDLED, CATALOGUE
+from services.kg.entities import NameIndex
+from services.kg.execute import Executor
+from services.kg.generate.examples import load_library
+from services.kg.generate.spans import Spotter
+from services.kg.language.catalogue import Catalogue
+from services.kg.language.decoding import decoding_grammar, schema_text
+from services.kg.load.surfaces import index_names
+from services.kg.settings import KgSettings
+from services.kg.store.base import METADATA
+from services.kg.store.names import name
+from services.kg.store.tables import stated_total
+from services.kg.verbalize import verbalize
+from tests.unit.kg.conftest import POSTGRES
+from tests.unit.kg.graph import disposed
+
+ELEMENTS = Path(__file__).parent / "elements"
+NOW = datetime(2024, 2, 28, tzinfo=UTC)
+
+Edit = Callable[[str, str, str], Path]
+
+
+@pytest.fixture
+def edit(tmp_path: Path) -> Edit:
+    """A copy of the folder of elements in a folder of its own, with one thing in it replaced."""
+
+    def edited(file: str, before: str, after: str) -> Path:
+        folder = tmp_path / "domains" / "elements"
+        shutil.copytree(ELEMENTS, folder, dirs_exist_ok=True)
+        text = (folder / file).read_text() if (folder / file).exists() else ""
+        assert before in text
+        (folder / file).write_text(text.replace(before, after, 1))
+        return folder
+
+    return edited
+
+
+def line_of(file: Path, text: str) -> int:
+    return file.read_text().partition(text)[0].count("\n") + 1
+
+
+@pytest.fixture(scope="module")
+def catalogue(tmp_path_factory: pytest.TempPathFactory) -> Catalogue:
+    folder = tmp_path_factory.mktemp("domains")
+    shutil.copytree(ELEMENTS, folder / "elements")
+    return read_catalogue(CATALOGUE, folder)
+
+
+@pytest.fixture(scope="module", params=["sqlite", "postgresql"])
+def graph(request: pytest.FixtureRequest, catalogue: Catalogue) -> Iterator[Engine]:
+    if request.param == "postgresql" and not POSTGRES:
+        pytest.skip("CRAGMESH_TEST_POSTGRES names no server")
+    url = (
+        POSTGRES if request.param == "postgresql" else f"sqlite:///{catalogue.domains['elements'].folder.place}.sqlite"
+    )
+    with disposed(create_engine(url)) as engine, engine.begin() as connection:
+        tables = catalogue.domains["elements"].tables
+        for table in tables.values():
+            table.drop(connection, checkfirst=True)
+        METADATA.create_all(connection)
+        catalogue.create_tables(connection)
+        connection.execute(
+            insert(tables["element"]),
+            [
+                {"symbol": "Xq", "name": "Quornium", "atomic_number": 201, "density": 7.5, "abundance": 5e4}
+                | {"discovered": "1801-05", "radioactive": False, "melting_point": 1811.25},
+                {"symbol": "Zz", "name": "Zephyrium", "atomic_number": 202, "density": 9.25, "abundance": 1e-3}
+                | {"discovered": "1898", "radioactive": True, "melting_point": None},
+                {"symbol": "Vy", "name": "Vyrnium", "atomic_number": 203, "density": 5.5, "abundance": 1e-2}
+                | {"discovered": "1898-12-21", "radioactive": True, "melting_point": 973.0},
+            ],
+        )
+        connection.execute(insert(tables["scientist"]), [{"person": "al", "name": "Anna Lindqvist", "country": "SE"}])
+        connection.execute(
+            insert(tables["element_discoverer"]), [{"symbol": "Zz", "person": "al"}, {"symbol": "Vy", "person": "al"}]
+        )
+        index_names(connection, catalogue, ["elements"])
+        connection.commit()
+        yield engine
+
+
+@pytest.mark.parametrize(
+    ("program", "text"),
+    [
+        ('get_element("quornium")["melting_point"]', "The melting point of Quornium is 1,811.25 K."),
+        ('get_element("Zephyrium")["melting_point"]', "No melting point of Zephyrium is known."),
+        ('get_element("xq")["atomic_number"]', "The atomic number of Quornium is 201."),
+        ('get_element("quornum")["sign"]', "The symbol of Quornium is Xq."),
+        ('get_discoverers(None, "anna lindqvist")["name"]', "(2): Zephyrium; Vyrnium."),
+        ('get_element("vyrnium")["discovered_by"]', "Discoverers of Vyrnium (1): Anna Lindqvist."),
+        ("LEN get_element(None) where(gt(density, 6))", "Number of chemical elements: 2."),
+        ("LEN get_element(None) where(eq(radioactive, true))", "Number of chemical elements: 2."),
+        ("LEN get_element(None) where(eq(discovered, 1898))", "Number of chemical elements: 2."),
+        ('get_element(None) sort(None, -density)["density"][:1]', "The density of Zephyrium is 9.25 g/cm3."),
+        ('MAX get_element(None)["density"]', "The highest density of chemical elements is 9.25 g/cm3, of Zephyrium."),
+        ('get_element("zephyrium")["colour"]', "no"),
+    ],
+)
+def test_it_answers(graph: Engine, catalogue: Catalogue, program: str, text: str) -> None:
+    executor = Executor(graph, NameIndex(graph, catalogue), catalogue)
+    outcomes = executor.execute(program, domain="elements", query_time=NOW)
+    assert text in " ".join(verbalize(outcomes, catalogue.domains, date(2024, 2, 28), max_tokens=500))
+
+
+def test_its_names_are_found_in_questions(graph: Engine, catalogue: Catalogue) -> None:
+    spotter = Spotter(graph, catalogue)
+    spots = spotter.spot("did Anna Lindqvist find zephyrium?", spotter.kinds_of("elements"))
+    assert [(spot.text, spot.kind) for spot in spots] == [("Anna Lindqvist", "scientist"), ("zephyrium", "element")]
+
+
+def test_names_are_as_popular_as_the_file_says(graph: Engine) -> None:
+    with graph.connect() as connection:
+        rows = connection.execute(name.select().where(name.c.kind == "element")).mappings().all()
+    weights = {row["surface"]: row["weight"] for row in rows}
+    assert weights["Quornium"] == pytest.approx(0.8245, abs=1e-3)
+    assert weights["Xq"] == pytest.approx(0.9 * weights["Quornium"])
+    assert weights["Zephyrium"] < weights["Vyrnium"] < weights["Quornium"]
+
+
+def test_models_are_shown_it_and_held_to_it(catalogue: Catalogue) -> None:
+    assert "get_element(element)[name|symbol|" in schema_text(catalogue, "elements")
+    grammar = decoding_grammar(catalogue, "elements")
+    assert '"melting_point" | "melts"' in grammar
+    assert 'element ::= "get_element(" ("None" | ' in grammar
+    assert load_library(catalogue).examples["elements"] == ()
+
+
+def test_the_bundled_ones_come_first_and_stay_as_they_are(catalogue: Catalogue) -> None:
+    assert tuple(catalogue.domains) == (*BUNDLED, "elements")
+    assert [catalogue.domains[one] for one in BUNDLED] == list(CATALOGUE.domains.values())
+    assert read_catalogue(CATALOGUE, None) is CATALOGUE
+    assert "element" not in METADATA.tables
+
+
+# What stands in a file, what replaces it, by how many lines the fault lies below that, its key and its reason.
+BROKEN = [
+    ("domain.yaml", "summary: chem", "# chem", 0, "", "it needs summary"),
+    ("domain.yaml", "timed: false", "time: false", 0, "time", "there is no field time here"),
+    ("domain.yaml", "summary: chem", "sumary: chem", 0, "", "it needs summary"),
+    ("domain.yaml", "type: date, aliases: [disc", "type: day, aliases: [disc", 0, "discovered.type", "'date'"),
+    ("domain.yaml", "kind: element, id: _symbol}", "kind: metal, id: _symbol}", 0, "name.kind", "no kind metal"),
+    (
+        "domain.yaml",
+        "kind: element, id: _symbol}",
+        "kind: element, id: _id}",
+        0,
+        "name.id",
+        "no column of the view _id",
+    ),
+    (
+        "domain.yaml",
+        "      group: {aliases",
+        "      groups: {aliases",
+        0,
+        "keys.groups",
+        "no column of the view groups",
+    ),
+    (
+        "domain.yaml",
+        "melting_point, boiling_point, density",
+        "melting_point, boilng, density",
+        0,
+        "get_element.view",
+        "boilng",
+    ),
+    ("domain.yaml", "      FROM element\n", "      FROM elements\n", 0, "get_element.view", "no table elements"),
+    ("domain.yaml", "default: [symbol,", "default: [sign,", 0, "get_element.default", "no key sign"),
+    (
+        "domain.yaml",
+        "order: [atomic_number]",
+        "order: [-weight]",
+        0,
+        "get_element.order",
+        "no column of the view weight",
+    ),
+    ("domain.yaml", "function: get_discoverers,", "function: get_finders,", 0, "discoverers.function", "get_finders"),
+    ("domain.yaml", "show: [person],", "show: [persons],", 0, "discoverers.show", "no key of get_discoverers persons"),
+    (
+        "domain.yaml",
+        "pair: [element, person]",
+        "pair: [element, finder]",
+        0,
+        "get_discoverers.pair",
+        "no parameter finder",
+    ),
+    ("domain.yaml", 'row: "{{ name }}"', 'row: "{{ nme }}"', 0, "get_element.row", "nme cannot be named here"),
+    ("domain.yaml", 'row: "{{ name }}"', 'row: "{{ name }"', 0, "get_element.row", "unexpected"),
+    ("domain.yaml", "    whole: true", "    whole: true\n    python: os.system", 1, "python", "no Python is taken"),
+    ("domain.yaml", "column: abundance}", "column: plenty}", 0, "kinds.element", "plenty"),
+    ("domain.yaml", "top: 500000, ", "", 0, "popularity.0", "needs `top`"),
+    ("domain.yaml", "functions:\n", "functions:\n  get_element: {}\n", 2, "get_element", "stands here twice"),
+    ("tables.yaml", "period: integer", "period: int", 0, "columns.period", "'integer'"),
+    ("tables.yaml", "key: [symbol]", "key: [sign]", 0, "element.key", "no column sign"),
+    ("tables.yaml", "element:\n", "element: [\n", 2, "", "expected"),
+]
+
+
+@pytest.mark.parametrize(("file", "before", "after", "below", "key", "reason"), BROKEN)
+def test_what_is_wrong_is_named(
+    edit: Edit, file: str, before: str, after: str, below: int, key: str, reason: str
+) -> None:
+    folder = edit(file, before, after)
+    line = line_of(ELEMENTS / file, before) + below
+    with pytest.raises(BrokenDomain, match=re.escape(reason)) as caught:
+        read_domain(folder)
+    fault = caught.value.faults[0]
+    assert (fault.file, fault.line) == (str(folder / file), line)
+    assert key in fault.key
+
+
+def test_all_that_is_wrong_is_named_at_once(edit: Edit) -> None:
+    folder = edit("domain.yaml", "default: [symbol,", "default: [sign,")
+    file = folder / "domain.yaml"
+    file.write_text(file.read_text().replace("default: [person]", "default: [finder]"))
+    with pytest.raises(BrokenDomain) as caught:
+        read_domain(folder)
+    places = [line_of(folder / "domain.yaml", text) for text in ("default: [sign,", "default: [finder]")]
+    assert [fault.line for fault in caught.value.faults] == places
+
+
+def test_its_calendar_is_its_own(edit: Edit) -> None:
+    folder = edit("calendar.yaml", "", "zone: Europe/Berlin\nzone_label: CET\nseason_month: 9\n")
+    assert str(read_domain(folder).calendar.zone) == "Europe/Berlin"
+    assert str(read_domain(ELEMENTS).calendar.zone) == "America/Los_Angeles"
+
+
+@pytest.mark.parametrize("text", ["zone: Nowhere/At_All", "seasons: 3", "[1, 2]", "season_month: 13", "zone: ["])
+def test_a_calendar_that_is_none_is_named(edit: Edit, text: str) -> None:
+    folder = edit("calendar.yaml", "", text)
+    with pytest.raises(BrokenDomain, match=r"calendar\.yaml, line [12]"):
+        read_domain(folder)
+
+
+@pytest.mark.parametrize("file", ["domain.yaml", "tables.yaml"])
+def test_a_file_that_is_missing_is_named(edit: Edit, file: str) -> None:
+    folder = edit("domain.yaml", "summary", "summary")
+    (folder / file).unlink()
+    with pytest.raises(BrokenDomain, match=f"{file}, line 1: No such file"):
+        read_domain(folder)
+
+
+def test_python_in_a_folder_is_never_imported(edit: Edit, tmp_path: Path) -> None:
+    folder = edit("__init__.py", "", f"open({str(tmp_path / 'trace')!r}, 'w')")
+    (folder / "rules.py").write_text((folder / "__init__.py").read_text())
+    assert read_domain(folder).name == "elements"
+    assert not (tmp_path / "trace").exists()
+
+
+@pytest.mark.parametrize(
+    ("file", "before", "after", "reason"),
+    [
+        ("tables.yaml", "scientist:", "work:", "the domain music has a table of this name"),
+        ("domain.yaml", "  scientist: {table", "  artist: {table", "the domain music has a kind of this name"),
+    ],
+)
+def test_what_another_domain_has_is_refused(edit: Edit, file: str, before: str, after: str, reason: str) -> None:
+    folder = edit(file, before, after)
+    text = (folder / "domain.yaml").read_text()
+    text = text.replace("scientist", "work") if file == "tables.yaml" else text.replace("[scientist]", "[artist]")
+    (folder / "domain.yaml").write_text(text.replace("kind: scientist", "kind: artist"))
+    if file == "tables.yaml":
+        text = text.replace("  work: {table", "  scientist: {table").replace("[work]", "[scientist]")
+        (folder / "domain.yaml").write_text(text.replace("kind: work", "kind: scientist").replace("('work')", "('x')"))
+    with pytest.raises(BrokenDomain, match=reason):
+        read_catalogue(CATALOGUE, folder.parent)
+
+
+def test_a_folder_named_as_a_bundled_domain_is_refused(edit: Edit) -> None:
+    folder = edit("domain.yaml", "summary", "summary")
+    folder.rename(folder.parent / "movie")
+    with pytest.raises(BrokenDomain, match="another domain of this name"):
+        read_catalogue(CATALOGUE, folder.parent)
+
+
+def test_a_folder_of_folders_that_is_not_there_is_named(tmp_path: Path) -> None:
+    with pytest.raises(BrokenDomain, match="no such folder"):
+        read_catalogue(CATALOGUE, tmp_path / "nowhere")
+
+
+def test_a_broken_folder_stops_the_start_with_its_place(edit: Edit) -> None:
+    folder = edit("domain.yaml", "default: [symbol,", "default: [sign,")
+    line = line_of(folder / "domain.yaml", "default: [sign,")
+    with pytest.raises(
+        BrokenDomain, match=rf"the domain elements is broken: .*domain\.yaml, line {line}, .*: there is no"
+    ):
+        create_app(KgSettings(kg_domains=folder.parent))
+
+
+def test_the_graph_s_own_tables_are_nobody_s() -> None:
+    taken = {"name", "source", stated_total.name}
+    assert not taken & CATALOGUE.tables.keys()
