@@ -1,5 +1,6 @@
 """Words by chance: alternatives in brackets, ways to ask, slips of the finger, dates and numbers as sources do."""
 
+import calendar
 import random
 import re
 from collections.abc import Sequence
@@ -13,21 +14,8 @@ T = TypeVar("T")
 PACIFIC = ZoneInfo("America/Los_Angeles")
 # Shares of questions that people type without a mark at the end, capitalised, or with a slip of a finger.
 UNMARKED, CAPITALISED, MISTYPED = 0.2, 0.06, 0.04
-MONTHS = (
-    "January",
-    "February",
-    "March",
-    "April",
-    "May",
-    "June",
-    "July",
-    "August",
-    "September",
-    "October",
-    "November",
-    "December",
-)
-WEEKDAYS = ("monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday")
+MONTHS = tuple(calendar.month_name)[1:]
+WEEKDAYS = tuple(name.lower() for name in calendar.day_name)
 _ALTERNATIVES = re.compile(r"\[([^\[\]]*)\]")
 # A noun phrase becomes a question in one of these frames.
 FRAMES = (
