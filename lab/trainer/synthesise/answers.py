@@ -37,8 +37,9 @@ def generate(count: int, seed: int, domain: str = "") -> Iterator[Record]:
     seen: set[str] = set()
     with Engine(voice, every_domain(domain)) as engine:
         evidence = Evidence(engine)
+        kinds = {kind: share for kind, share in KINDS.items() if not domain or kind in evidence.kinds}
         for _ in range(count):
-            kind = voice.weighted(KINDS)
+            kind = voice.weighted(kinds)
             source = "records" if domain else voice.weighted({"records": RECORDS, "web": PAGES, "prose": PROSE})
             for _ in range(TRIES):
                 if source == "records":

@@ -8,6 +8,8 @@ from datetime import datetime
 from string import Formatter
 from typing import Any, Literal
 
+from sqlalchemy.exc import SQLAlchemyError
+
 from lab.trainer.errors import BadDataset
 from lab.trainer.synthesise import phrases
 from lab.trainer.synthesise.drawing import Slots, Thing, chosen
@@ -127,6 +129,11 @@ class Engine:
         return tuple(way for ways, _ in self._ways.values() for way in ways)
 
     @property
+    def sections(self) -> frozenset[Section]:
+        """Those of which any domain has patterns."""
+        return frozenset(section for (section, _), (ways, _) in self._ways.items() if ways)
+
+    @property
     def graph(self) -> Graph:
         """The world that questions are about at present."""
         if self._graph is None:
@@ -139,12 +146,15 @@ class Engine:
         """A question of a section, domains and patterns by their weights.
 
         Raises:
-            BadDataset: none can be made.
+            BadDataset: none can be made; the message names the patterns that were tried.
         """
+        if section not in self.sections:
+            raise BadDataset(f"no domain has {section} in its phrases")
         if self._left == 0:
             self._open.close()
             self._graph = None
-        self.graph  # noqa: B018 - a new world, if none is there
+        # A new world sets what is left.
+        _ = self.graph
         shares = {domain: book.share for domain, book in self._books.items() if self._ways[section, domain][0]}
         tried: Counter[str] = Counter()
         for _ in range(TRIES):
@@ -161,14 +171,20 @@ class Engine:
 
         Args:
             slots: drawn before, to be kept.
+
+        Raises:
+            BadDataset: its pattern names what there is not; the message says which, and what.
         """
-        v, variant = self.voice, way.variant
+        variant = way.variant
         when = self.graph.world.moment(way.moment)
-        drawn = self._draw(way, when, slots or {})
-        if drawn is None:
-            return None
-        query = v.typed(v.ask(variant.nouns, variant.whole, **drawn))
-        program = _Programs().vformat(variant.program, (), drawn).strip() if variant.program else NONE
+        try:
+            drawn = self._draw(way, when, slots or {})
+            if drawn is None:
+                return None
+            program = _Programs().vformat(variant.program, (), drawn).strip() if variant.program else NONE
+            query = self.asked(variant, drawn)
+        except (AttributeError, IndexError, KeyError, ValueError, SQLAlchemyError) as error:
+            raise BadDataset(f"{way.domain}: {way.name}: {type(error).__name__}: {error}") from error
         made = Made(
             query=query,
             when=when,
@@ -188,6 +204,10 @@ class Engine:
         if executed is None:
             self.lost[made.pattern] += 1
         return executed
+
+    def asked(self, variant: Variant, slots: Slots) -> str:
+        """A question in the words of a variant, as people type it."""
+        return self.voice.typed(self.voice.ask(variant.nouns, variant.whole, **slots))
 
     def run(self, program: str, made: Made) -> list[Statement]:
         """What another program returns, at the time of a question and with its slots."""

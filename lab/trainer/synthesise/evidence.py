@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from datetime import timedelta
 
 from lab.trainer.synthesise.drawing import Thing
-from lab.trainer.synthesise.engine import Engine, Made
+from lab.trainer.synthesise.engine import Engine, Made, Section
 from lab.trainer.synthesise.graph import Statement
 from lab.trainer.synthesise.record import INVALID, UNKNOWN, Kind, Record
 from lab.trainer.synthesise.web import filler
@@ -22,6 +22,8 @@ BESIDE = {0: 5.0, 1: 2.0, 2: 1.5, 3: 1.0, 5: 0.5}
 OTHERWISE = 0.3
 # Of answered numbers so many have an older value beside them, and of passages so many a sentence of some page.
 OUTDATED, PAGES = 0.06, 0.12
+# What records of a kind are made of.
+SECTIONS: dict[Kind, Section] = {"answer": "patterns", "unknown": "patterns", "invalid_question": "premises"}
 # Why a question cannot be answered, and how often.
 MISSING: dict[str, float] = {
     "beyond": 3.5,
@@ -58,8 +60,15 @@ class Evidence:
             case _:
                 return self._unanswered()
 
+    @property
+    def kinds(self) -> frozenset[Kind]:
+        """Those that the domains' phrases have patterns for."""
+        return frozenset(kind for kind, section in SECTIONS.items() if section in self.engine.sections)
+
     def _unanswered(self) -> Record | None:
         case = self.engine.voice.weighted(MISSING)
+        if case == "beyond" and "beyond" not in self.engine.sections:
+            return None
         made = self.engine.make("beyond" if case == "beyond" else "patterns")
         texts: list[str] = []
         match case:
@@ -170,7 +179,7 @@ class Evidence:
             near = self.engine.names.near(str(made.slots[slot])) if v.chance(0.6) else self.engine.names.coined()
             slots[slot] = Thing({**made.slots[slot].values, "name": near})
         variant = made.way.variant
-        unknown = replace(made, slots=slots, query=v.typed(v.ask(variant.nouns, variant.whole, **slots)))
+        unknown = replace(made, slots=slots, query=self.engine.asked(variant, slots))
         statements = self.engine.run(variant.program, unknown)
         if any(one.outcome.status in ("ok", "stale") for one in statements):
             return made, []

@@ -24,8 +24,9 @@ def generate(seed: int, domain: str = "") -> Iterator[Made]:
     voice = Voice(rng)
     seen: set[str] = set()
     with Engine(voice, every_domain(domain)) as engine:
+        sections = {section: share for section, share in SECTIONS.items() if section in engine.sections}
         while True:
-            made = engine.make(voice.weighted(SECTIONS))
+            made = engine.make(voice.weighted(sections))
             if made.query.lower() not in seen:
                 seen.add(made.query.lower())
                 yield made

@@ -1,12 +1,13 @@
 """A team's own folder of data gets made-up questions, programs and evidence from the same engine."""
 
 import random
+from itertools import islice
 from pathlib import Path
 
 import pytest
 
 from lab.trainer.errors import BadDataset
-from lab.trainer.synthesise import phrases
+from lab.trainer.synthesise import answers, phrases, programs
 from lab.trainer.synthesise.engine import Engine, every_domain
 from lab.trainer.synthesise.evidence import Evidence
 from lab.trainer.synthesise.voice import Voice
@@ -154,6 +155,31 @@ def test_rows_that_cannot_be_made_are_named(tmp_path: Path, before: str, after: 
     own = read_catalogue(Catalogue(()), folder(tmp_path, PHRASES.replace(before, after)))
     with Engine(Voice(random.Random(0)), own) as engine, pytest.raises(BadDataset, match=rf"boats: world.*{named}"):
         engine.make("patterns")
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "named"),
+    [
+        ('get_boat({x})["{key}"]', 'get_boat({y})["{key}"]', "fact.*'y'"),
+        ("the length of {x}", "the length of {x.depth}", "fact.*depth"),
+        ("SELECT name, code AS id, harbour", "SELECT name, code AS id, port", "fact.*port"),
+        ('get_boat({x})["{key}"]', 'get_ship({x})["{key}"]', "tries: boats"),
+    ],
+)
+def test_patterns_that_make_nothing_are_named(tmp_path: Path, before: str, after: str, named: str) -> None:
+    assert before in PHRASES
+    only = PHRASES.replace(before, after).replace("  - name: compare", "  - name: compare\n    weight: 0")
+    own = read_catalogue(Catalogue(()), folder(tmp_path, only))
+    with Engine(Voice(random.Random(0)), own) as engine, pytest.raises(BadDataset, match=rf"(?s){named}"):
+        list(islice(iter(lambda: engine.make("patterns"), None), 30))
+
+
+def test_a_folder_with_patterns_alone_makes_what_it_can(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("CRAGMESH_KG_DOMAINS", str(folder(tmp_path, PHRASES[: PHRASES.index("premises:")])))
+    assert {record.kind for record in answers.generate(20, 0, "boats")} == {"answer", "unknown"}
+    assert {made.domain for made in islice(programs.generate(0, "boats"), 10)} == {"boats"}
+    with pytest.raises(BadDataset, match=r"ships is no domain with phrases; there are .*boats"):
+        next(programs.generate(0, "ships"))
 
 
 def test_a_domain_without_phrases_makes_no_questions(tmp_path: Path) -> None:
