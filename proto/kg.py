@@ -1,11 +1,10 @@
 """Contract of the KG-API-parser: a question in, facts in words out, with the program that fetched them."""
 
-from typing import Literal
+from typing import Annotated, Literal
 
-from pydantic import Field
+from pydantic import Field, StringConstraints
 
 from proto.base import Contract, Count, Degradation, Query, QueryTime, Score, StageTiming
-from proto.classify import Domain
 
 MAX_PROGRAM_CHARS = 2_000
 MAX_STATEMENTS = 8
@@ -28,13 +27,19 @@ KgStatus = Literal[
     "timeout",
     "no_program",
 ]
+# The classifier's labels are five; a graph may have further domains, which its owner added.
+DomainName = Annotated[str, StringConstraints(pattern=r"^[a-z][a-z0-9_]{0,39}$")]
 KgMode = Literal["auto", "program", "function-calling", "rules"]
 
 
 class KgRequest(Contract):
     query: Query = Field(description="The question.")
     query_time: QueryTime | None = Field(None, description="When it was asked; facts after it are hidden.")
-    domain: Domain = Field("open", description="The domain whose functions may be called.")
+    domain: DomainName = Field(
+        "open",
+        description="The domain whose functions may be called. A question that names what a domain of your own knows "
+        "belongs to that, unless this one answers it.",
+    )
     mode: KgMode = Field(
         "auto",
         description="Who writes the program: the LLM in the regularized language, the LLM as function calls, or rules "
@@ -46,7 +51,7 @@ class KgRequest(Contract):
 class KgExecuteRequest(Contract):
     program: str = Field(min_length=1, max_length=MAX_PROGRAM_CHARS, description="In the regularized language.")
     query_time: QueryTime | None = Field(None, description="Facts after it are hidden; now by default.")
-    domain: Domain = Field("open", description="The domain in which functions are looked for first.")
+    domain: DomainName = Field("open", description="The domain in which functions are looked for first.")
     max_tokens: int = Field(1_000, ge=50, le=4_000, description="Cap of the facts' text, in generator tokens.")
 
 
@@ -77,12 +82,25 @@ class KgStatement(Contract):
     expected: tuple[str, ...] = Field((), description="What would have been right, best first.")
 
 
+KgRule = Literal["comparison", "yes or no", "difference", "age", "count", "aggregate", "list"]
+
+
+class KgSettled(Contract):
+    """An answer that follows from typed facts by a rule, without a model."""
+
+    answer: str = Field(min_length=1, description="As CRAG scores it, on one line.")
+    rule: KgRule = Field(description="The rule.")
+    inputs: tuple[str, ...] = Field((), description="The values that it follows from, in words.")
+
+
 class KgResponse(Contract):
     status: KgStatus = Field(description="The best status of the statements.")
     program: str = Field("", description="The program that was run.")
+    domain: str = Field("", description="The domain that it was written for.")
     mode: KgMode = Field("auto", description="Who wrote it; `auto` when it came with the request.")
     statements: tuple[KgStatement, ...] = Field((), max_length=MAX_STATEMENTS, description="In program order.")
     text: str = Field("", description="All facts in words, ready for a prompt.")
+    settled: KgSettled | None = Field(None, description="What the facts settle by themselves, where a rule is certain.")
     degraded: tuple[Degradation, ...] = Field((), description="What was missing; empty when all went well.")
     repaired: bool = Field(False, description="Whether a second program replaced the first.")
     llm_calls: Count = Field(0, description="Requests to the generator.")
@@ -102,7 +120,7 @@ class KgKey(Contract):
 
 class KgFunction(Contract):
     name: str = Field(description="As programs spell it.")
-    domain: Domain = Field(description="The domain that defines it.")
+    domain: DomainName = Field(description="The domain that defines it.")
     summary: str = Field("", description="What it is for.")
     parameters: tuple[str, ...] = Field((), description="By position; optional ones end in `?`.")
     keys: tuple[KgKey, ...] = Field((), description="What can be projected, compared and sorted by.")

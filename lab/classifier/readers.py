@@ -1,18 +1,17 @@
 """Labelled questions from files: CRAG's own records, FreshQA, and our own training set."""
 
-import bz2
 import csv
-import gzip
 import hashlib
-import json
+import io
 import re
 import unicodedata
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import IO, Any
+from typing import Any
 
 from services.classifier.examples import DataError, Example
 from services.classifier.taxonomy import HEADS
+from services.kit import jsonl
 
 # FreshQA's words for CRAG's degrees.
 FRESHQA = {"never-changing": "static", "slow-changing": "slow-changing", "fast-changing": "fast-changing"}
@@ -38,38 +37,21 @@ def read(path: Path) -> list[Example]:
     Raises:
         DataError: the file cannot be read, or a record has no question.
     """
-    examples = []
     try:
-        for number, record in enumerate(_records(path), 1):
-            examples.append(_example(record, f"{path.name}:{number}"))
+        return [_example(record, place) for place, record in _records(path)]
+    except jsonl.BadLine as error:
+        raise DataError(str(error)) from error
     except (OSError, EOFError, UnicodeDecodeError, csv.Error) as error:
         raise DataError(f"{path}: {error}") from error
-    return examples
 
 
-def _records(path: Path) -> Iterator[Mapping[str, Any]]:
-    with _opened(path) as text:
-        if ".csv" in path.suffixes:
-            yield from csv.DictReader(text)
-            return
-        for number, line in enumerate(text, 1):
-            if not line.strip():
-                continue
-            try:
-                record = json.loads(line)
-            except ValueError as error:
-                raise DataError(f"{path.name}:{number}: not JSON") from error
-            if not isinstance(record, dict):
-                raise DataError(f"{path.name}:{number}: not an object")
-            yield record
-
-
-def _opened(path: Path) -> IO[str]:
-    if path.suffix == ".bz2":
-        return bz2.open(path, "rt", encoding="utf-8", newline="")
-    if path.suffix == ".gz":
-        return gzip.open(path, "rt", encoding="utf-8", newline="")
-    return path.open(encoding="utf-8", newline="")
+def _records(path: Path) -> Iterator[tuple[str, Mapping[str, Any]]]:
+    if ".csv" not in path.suffixes:
+        yield from jsonl.objects(path)
+        return
+    with io.TextIOWrapper(jsonl.open_bytes(path), encoding="utf-8", newline="") as text:
+        for number, record in enumerate(csv.DictReader(text), 1):
+            yield f"{path}:{number}", record
 
 
 def _example(record: Mapping[str, Any], place: str) -> Example:

@@ -21,6 +21,7 @@ from typing import IO, Any, cast
 from lab.evaluator.errors import BadSource
 from lab.evaluator.judge.protocol import INVALID, UNKNOWN, label_kind_of
 from proto.base import MAX_PAGES, MAX_PASSAGE_CHARS
+from services.kit import jsonl
 
 # What the gateway takes in one body by default; a longer line is not read into memory.
 MAX_RECORD_BYTES = 64 * 1024 * 1024
@@ -150,11 +151,9 @@ def parse(line: bytes, place: str) -> Item:
         _Unusable: it is none; the message says why.
     """
     try:
-        record = json.loads(line)
-    except (ValueError, RecursionError) as error:
-        raise _Unusable(f"not JSON: {error}") from None
-    if not isinstance(record, dict):
-        raise _Unusable("not a JSON object")
+        record = jsonl.object_of(line, place)
+    except jsonl.BadLine as error:
+        raise _Unusable(str(error).removeprefix(f"{place}: ")) from None
     query = _text(record, "query", "question", "input")
     if not query:
         raise _Unusable("no query")

@@ -52,7 +52,7 @@ class Rules:
     """
 
     def __init__(self, engine: Engine) -> None:
-        self._writer = RuleWriter(Spotter(engine, CATALOGUE))
+        self._writer = RuleWriter(CATALOGUE, Spotter(engine, CATALOGUE))
         self._executor = Executor(engine, NameIndex(engine, CATALOGUE), CATALOGUE)
 
     def record(self, query: str, domain: str, query_time: datetime) -> dict[str, Any]:

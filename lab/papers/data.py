@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from lab.evaluator.errors import BadSource
+from services.kit import jsonl
 
 AQA_QUESTIONS, AQA_DOCUMENTS = "qa_train.txt", "pid_to_title_abs*.json"
 DOCUMENTS, QUESTIONS, QRELS = "docs.jsonl", "queries.jsonl", "qrels.*"
@@ -109,14 +110,14 @@ def _read_aqa(folder: Path, *, documents: bool) -> Benchmark:
     questions: dict[str, Text] = {}
     qrels: dict[str, dict[str, int]] = {}
     path = folder / AQA_QUESTIONS
-    for number, line in _lines(path):
-        record = _object(path, number, line)
+    for place, record in _objects(path):
         pids = record.get("pids")
         if not isinstance(pids, list):
-            raise BadSource(f"{path}:{number}: a question without `pids`")
+            raise BadSource(f"{place}: a question without `pids`")
         # The file numbers its questions by their lines alone.
-        questions[str(number)] = _text(record, ("question",), ("body",))
-        qrels[str(number)] = {str(pid): 1 for pid in pids}
+        number = place.rpartition(":")[2]
+        questions[number] = _text(record, ("question",), ("body",))
+        qrels[number] = {str(pid): 1 for pid in pids}
     return _benchmark(folder.name, texts, questions, qrels, documents=documents)
 
 
@@ -140,11 +141,10 @@ def _benchmark(
 
 def _texts(path: Path, titles: Sequence[str], bodies: Sequence[str]) -> dict[str, Text]:
     found: dict[str, Text] = {}
-    for number, line in _lines(path):
-        record = _object(path, number, line)
+    for place, record in _objects(path):
         name = next((str(record[key]) for key in _IDS if record.get(key) not in (None, "")), "")
         if not name:
-            raise BadSource(f"{path}:{number}: a record without an id")
+            raise BadSource(f"{place}: a record without an id")
         found[name] = _text(record, titles, bodies)
     return found
 
@@ -154,16 +154,6 @@ def _text(record: Any, titles: Sequence[str], bodies: Sequence[str]) -> Text:
         return next((value for key in keys if isinstance(value := record.get(key), str) and value.strip()), "")
 
     return Text(first(titles), first(bodies)) if isinstance(record, dict) else Text("")
-
-
-def _object(path: Path, number: int, line: str) -> dict[str, Any]:
-    try:
-        record = json.loads(line)
-    except ValueError as error:
-        raise BadSource(f"{path}:{number}: {error}") from error
-    if not isinstance(record, dict):
-        raise BadSource(f"{path}:{number}: no JSON object")
-    return record
 
 
 def _columns(cells: Sequence[str]) -> tuple[int, int, int] | None:
@@ -184,9 +174,14 @@ def _only(folder: Path, pattern: str) -> Path:
 
 def _lines(path: Path) -> Iterator[tuple[int, str]]:
     try:
-        with path.open(encoding="utf-8") as lines:
-            for number, line in enumerate(lines, 1):
-                if line.strip():
-                    yield number, line.rstrip("\n")
-    except (OSError, UnicodeDecodeError) as error:
-        raise BadSource(f"{path}: {error}") from error
+        for number, line in jsonl.lines(path):
+            yield number, line.decode().rstrip("\n")
+    except ValueError as error:
+        raise BadSource(str(error) if isinstance(error, jsonl.BadLine) else f"{path}: {error}") from error
+
+
+def _objects(path: Path) -> Iterator[tuple[str, dict[str, Any]]]:
+    try:
+        yield from jsonl.objects(path)
+    except jsonl.BadLine as error:
+        raise BadSource(str(error)) from error

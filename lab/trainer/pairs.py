@@ -1,13 +1,12 @@
 """What the extractive reader learns from: a question, a passage, and the words there that answer it, or none."""
 
 import hashlib
-import json
 import random
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Self
+from typing import Any, Self
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
@@ -16,6 +15,7 @@ from lab.trainer.synthesise import prose, web
 from lab.trainer.synthesise.names import Names
 from lab.trainer.synthesise.record import Record
 from lab.trainer.synthesise.voice import Voice
+from services.kit import jsonl
 
 MAX_LINE_BYTES = 4 * 1024 * 1024
 # Of an answerable question's distractors, tries until one does not hold the answer too.
@@ -64,28 +64,20 @@ def read(paths: Iterable[Path]) -> list[Pair]:
     Raises:
         BadDataset: a file cannot be read, or a line of it is no pair.
     """
-    pairs: list[Pair] = []
-    for path in paths:
-        try:
-            with path.open("rb") as file:
-                for number, line in enumerate(file, 1):
-                    if len(line) > MAX_LINE_BYTES:
-                        raise BadDataset(f"{path}:{number}: longer than {MAX_LINE_BYTES} bytes")
-                    if line.strip():
-                        pairs.append(_parse(line, f"{path}:{number}"))
-        except OSError as error:
-            raise BadDataset(f"{path}: {error.strerror or error}") from error
-    return pairs
-
-
-def _parse(line: bytes, place: str) -> Pair:
     try:
-        return Pair.model_validate(json.loads(line))
+        return [
+            _parse(record, place) for path in paths for place, record in jsonl.objects(path, max_bytes=MAX_LINE_BYTES)
+        ]
+    except jsonl.BadLine as error:
+        raise BadDataset(str(error)) from error
+
+
+def _parse(record: dict[str, Any], place: str) -> Pair:
+    try:
+        return Pair.model_validate(record)
     except ValidationError as error:
         first = error.errors(include_url=False)[0]
         raise BadDataset(f"{place}: {'.'.join(map(str, first['loc']))}: {first['msg']}") from None
-    except ValueError as error:
-        raise BadDataset(f"{place}: {error}") from None
 
 
 def made_up(count: int, seed: int) -> Iterator[Pair]:

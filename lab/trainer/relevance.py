@@ -4,10 +4,15 @@ db3 asks an LLM for it (section 2.4, rule 3.2). Here it is decided by the texts 
 its numbers within rounding, its dates however they are written.
 """
 
+import itertools
 import re
 import unicodedata
 from collections.abc import Iterable, Sequence
 from datetime import date
+
+from services.kit.text.dates import dates
+from services.kit.text.numbers import numbers
+from services.kit.text.vocabulary import MULTIPLES, SMALL, SUFFIXES, TENS
 
 # Rounding in either the answer or the text: 1.2 billion for 1,204,000,000.
 TOLERANCE = 0.005
@@ -16,31 +21,13 @@ ABOUT_SHARE = 0.6
 # Integers below it are counts, years and scores, which nobody rounds.
 EXACT_BELOW = 10_000
 
-_SCALES = {"k": 1e3, "thousand": 1e3, "m": 1e6, "mn": 1e6, "million": 1e6, "b": 1e9, "bn": 1e9, "billion": 1e9,
-           "t": 1e12, "tn": 1e12, "trillion": 1e12}  # fmt: skip
-_NUMBER = re.compile(
-    r"(?<![\w.])[$€£]?\s?(-?\d{1,3}(?:,\d{3})+(?:\.\d+)?|-?\d+(?:\.\d+)?(?:e[+-]?\d+)?)\s?"
-    r"(thousand|million|billion|trillion|k|mn|m|bn|b|tn|t)?(?![\w])"
-)
-_MONTH_NAMES = "jan feb mar apr may jun jul aug sep oct nov dec"
-_COUNTS = """zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen
-seventeen eighteen nineteen twenty"""
-_WORDED = {word: value for value, word in enumerate(_COUNTS.split())}
-_MONTHS = {name: number for number, name in enumerate(_MONTH_NAMES.split(), 1)}
-_MONTH = rf"({'|'.join(_MONTHS)})[a-z]*\.?"
-_DATES = (
-    (re.compile(r"(?<!\d)(\d{4})[-/](\d{1,2})[-/](\d{1,2})(?!\d)"), ("y", "m", "d")),
-    (re.compile(r"(?<!\d)((?:19|20)\d{2})(\d{2})(\d{2})(?!\d)"), ("y", "m", "d")),
-    (re.compile(r"(?<!\d)(\d{1,2})/(\d{1,2})/(\d{4})(?!\d)"), ("m", "d", "y")),
-    (re.compile(rf"\b{_MONTH}\s+(\d{{1,2}})(?:st|nd|rd|th)?,?\s+(\d{{4}})(?!\d)"), ("M", "d", "y")),
-    (re.compile(rf"(?<!\d)(\d{{1,2}})(?:st|nd|rd|th)?\s+(?:of\s+)?{_MONTH},?\s+(\d{{4}})(?!\d)"), ("d", "M", "y")),
-)
 _SAY_NOTHING = """a an and are as at be been by did do does for from had has have he her his how in is it its many more
 most much no of on or she than that the their them there they this to was were what when where which who whom whose why
 will with would yes you i me my tell can could please"""
 _STOP_WORDS = frozenset(_SAY_NOTHING.split())
 _BESIDE_NUMBERS = "percent pct usd us dollar dollars euro euros cents year years time times about around over"
 _UNITS = frozenset(_BESIDE_NUMBERS.split())
+_OF_NUMBERS = frozenset((*SMALL, *TENS, *MULTIPLES, *SUFFIXES))
 _YES_NO = frozenset(("yes", "no", "true", "false"))
 _ITEMS = re.compile(r"\s*(?:,|;|\n|\band\b|&)\s*")
 
@@ -51,28 +38,14 @@ def plain(text: str) -> str:
     return " ".join("".join(mark for mark in text if not unicodedata.combining(mark)).lower().split())
 
 
-def dates_in(text: str) -> set[date]:
+def days_in(text: str) -> set[date]:
     """The full dates of a `plain` text, however they are written."""
-    found = set()
-    for pattern, order in _DATES:
-        for match in pattern.finditer(text):
-            parts = dict(zip(order, match.groups(), strict=True))
-            month = _MONTHS[parts["M"]] if "M" in parts else int(parts["m"])
-            try:
-                found.add(date(int(parts["y"]), month, int(parts["d"])))
-            except ValueError:
-                # 2023-13-45 looks like a date and is none.
-                continue
-    return found
+    return {day for written in dates(text, compact=True) for day in itertools.islice(written.days(), 1)}
 
 
 def numbers_in(text: str) -> list[float]:
     """The numbers of a `plain` text, with their scale: `$1.2 million` is 1,200,000, `three` is 3."""
-    found = [
-        float(digits.replace(",", "")) * _SCALES.get(scale, 1)
-        for digits, scale in ((match[1], match[2] or "") for match in _NUMBER.finditer(text))
-    ]
-    return found + [float(_WORDED[word]) for word in re.findall(r"[a-z]+", text) if word in _WORDED]
+    return [float(number.value) for number in numbers(text)]
 
 
 def same_number(wanted: float, given: float) -> bool:
@@ -102,18 +75,18 @@ def holds(contexts: Sequence[str], gold: str, query: str) -> bool:
 
 def _all_items(texts: Sequence[str], answer: str, asked: frozenset[str]) -> bool:
     # The comma of a date parts no items.
-    items = [item for item in _ITEMS.split(answer) if item] if not dates_in(answer) else []
+    items = [item for item in _ITEMS.split(answer) if item] if not days_in(answer) else []
     return len(items) > 1 and all(any(_has(text, item, asked) for text in texts) for item in items)
 
 
 def _has(text: str, answer: str, asked: frozenset[str]) -> bool:
-    if days := dates_in(answer):
-        return days <= dates_in(text)
+    if days := days_in(answer):
+        return days <= days_in(text)
     if re.search(rf"(?<!\w){re.escape(answer)}(?!\w)", text):
         return True
     words = _content(answer)
     numbers = numbers_in(answer)
-    names = {word for word in words if not re.search(r"\d", word) and word not in _SCALES and word not in _WORDED}
+    names = {word for word in words if not re.search(r"\d", word) and word not in _OF_NUMBERS}
     if numbers:
         given = numbers_in(text)
         if not all(any(same_number(wanted, one) for one in given) for wanted in numbers):

@@ -1,8 +1,10 @@
 """The questions that the classifier was taught, as they were written: demonstrations for a language model too."""
 
-import json
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
+
+from services.kit import jsonl
 
 QUESTIONS = Path(__file__).parent / "data" / "questions.jsonl"
 
@@ -31,10 +33,14 @@ def read_questions(path: Path = QUESTIONS) -> list[Example]:
     Raises:
         DataError: a line is no example.
     """
-    examples = []
-    for number, line in enumerate(path.read_text("utf-8").splitlines(), 1):
-        try:
-            examples.append(Example(**json.loads(line)))
-        except (TypeError, ValueError) as error:
-            raise DataError(f"{path.name}:{number}: {error}") from error
-    return examples
+    try:
+        return [_example(record, place) for place, record in jsonl.objects(path)]
+    except jsonl.BadLine as error:
+        raise DataError(str(error)) from error
+
+
+def _example(record: dict[str, Any], place: str) -> Example:
+    try:
+        return Example(**record)
+    except TypeError as error:
+        raise DataError(f"{place}: {error}") from error

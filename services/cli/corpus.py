@@ -1,6 +1,5 @@
 """Documents to index, from files as they lie about: pages, Markdown, text and records; what cannot be used is named."""
 
-import json
 import os
 import re
 import unicodedata
@@ -17,7 +16,8 @@ from pydantic import TypeAdapter, ValidationError
 
 from proto.base import MAX_PAGE_CHARS
 from proto.collections import MAX_FIELDS, Document, DocumentFormat, FieldName
-from services.cli.questions import MAX_PAGE_BYTES, BadInput, bounded_lines, decode, open_lines
+from services.cli.questions import MAX_PAGE_BYTES, BadInput, decode
+from services.kit import jsonl
 
 FORMATS: dict[str, DocumentFormat] = {
     ".html": "html",
@@ -139,18 +139,17 @@ def _records(path: Path, name: str, keys: Keys) -> Iterator[Read]:
     packed = path.suffix.lower() in (".gz", ".bz2")
     unnamed: Counter[str] = Counter()
     try:
-        with path.open("rb") as raw, open_lines(path) as lines:
+        with path.open("rb") as raw, jsonl.open_bytes(path) as opened:
             # Of a packed file the share that is read is known at its end alone.
-            for number, line in enumerate(bounded_lines(lines, path), 1):
-                if line.strip():
-                    yield _record(f"{name}:{number}", 0 if packed else len(line), line, keys, unnamed)
+            for number, line in jsonl.bounded_lines(opened, path):
+                yield _record(f"{name}:{number}", 0 if packed else len(line), line, keys, unnamed)
             if packed:
                 raw.seek(0, 2)
                 yield Read(name, raw.tell())
     except (OSError, EOFError, zlib.error) as error:
         reason = getattr(error, "strerror", None) or str(error) or type(error).__name__
         yield Read(f"{name}:{number + 1}", 0, problem=f"the rest cannot be read: {reason}")
-    except BadInput as error:
+    except jsonl.BadLine as error:
         yield Read(f"{name}:{number + 1}", 0, problem=f"the rest is left out: {error}")
     if unnamed:
         shown = ", ".join(repr(key[:MAX_FIELD_NAME]) for key in sorted(unnamed)[:SHOWN])
@@ -161,11 +160,9 @@ def _records(path: Path, name: str, keys: Keys) -> Iterator[Read]:
 
 def _record(name: str, nbytes: int, line: bytes, keys: Keys, unnamed: Counter[str]) -> Read:
     try:
-        record = json.loads(line)
-    except (ValueError, RecursionError):
-        return Read(name, nbytes, problem="not JSON")
-    if not isinstance(record, dict):
-        return Read(name, nbytes, problem="not a JSON object")
+        record = jsonl.object_of(line, name)
+    except jsonl.BadLine as error:
+        return Read(name, nbytes, problem=str(error).removeprefix(f"{name}: "))
     text = record.get(keys.text)
     if not isinstance(text, str):
         return Read(name, nbytes, problem=f"has no text under {keys.text!r}")

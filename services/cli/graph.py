@@ -26,7 +26,7 @@ MAX_COLUMNS = 5
 STATUS_STYLE = {"ok": "green", "stale": "yellow", "empty": "yellow", "no_event": "yellow"}
 HELP = """A line is a program in the regularized language, and is run. Tab completes functions and keys.
   ?question      write a program for the question and run it
-  .domain NAME   look for functions in this domain first (movie, finance, music, sports, open)
+  .domain NAME   look for functions in this domain first (movie, finance, music, sports, open or one of yours)
   .time WHEN     ask as of this time: 02/28/2024, 10:04:54 PT
   .functions     what there is
   .quit          leave; so does Ctrl-D"""

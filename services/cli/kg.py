@@ -12,6 +12,7 @@ from proto.kg import KgExecuteRequest, KgRequest, KgResponse
 from services.cli import graph
 from services.cli.ask import PROBLEM, UNREACHABLE, USAGE
 from services.cli.console import err, fail, out, plain, say, write
+from services.cli.kg_domain import app as own
 from services.cli.progress import counting
 from services.cli.services import root
 from services.cli.settings import CliSettings
@@ -28,9 +29,12 @@ app = typer.Typer(
     pretty_exceptions_show_locals=False,
 )
 
-DOMAINS = ("movie", "finance", "music", "sports", "open")
+app.add_typer(own)
 
-Domain = Annotated[str, typer.Option(help="movie, finance, music, sports or open.")]
+Domain = Annotated[
+    str,
+    typer.Option(help="movie, finance, music, sports, open or one of yours; by the question's names where left out."),
+]
 QueryTime = Annotated[str, typer.Option(help="When it is asked: `02/28/2024, 10:04:54 PT` or ISO 8601.")]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON and nothing else.")]
 Database = Annotated[str, typer.Option(help="URL of the graph's database; CRAGMESH_KG_DATABASE when not given.")]

@@ -1,24 +1,21 @@
 """Questions as the gateway takes them, from pages on disk or from CRAG records."""
 
-import bz2
-import gzip
 import html
-import json
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO, Any
+from typing import Any
 
 from pydantic import ValidationError
 
 from proto.answer import AnswerRequest
 from proto.base import MAX_PAGE_CHARS, MAX_PAGES
+from services.kit import jsonl
 
 PAGE_SUFFIXES = frozenset({".html", ".htm", ".txt"})
 # UTF-8 spends at most four bytes a character, so a larger file cannot fit and need not be read.
 MAX_PAGE_BYTES = 4 * MAX_PAGE_CHARS
-MAX_RECORD_BYTES = 256 * 1024 * 1024
 MAX_TITLE_CHARS = 500
 # Nobody's title comes later, and every page is searched.
 TITLE_WITHIN = 256 * 1024
@@ -117,47 +114,14 @@ def read_record(path: Path, index: int) -> dict[str, Any]:
     """
     count = 0
     try:
-        with open_lines(path) as lines:
-            for line in bounded_lines(lines, path):
-                if not line.strip():
-                    continue
-                if count == index:
-                    return _parse(line, path, index)
-                count += 1
-    except (OSError, EOFError) as error:
-        raise BadInput(f"{path}: {getattr(error, 'strerror', None) or error}") from None
+        for count, (number, line) in enumerate(jsonl.lines(path), 1):
+            if count == index + 1:
+                return jsonl.object_of(line, f"{path}:{number}")
+    except jsonl.BadLine as error:
+        raise BadInput(str(error)) from None
     if not count:
         raise BadInput(f"{path}: holds no records")
     raise BadInput(f"{path}: has no record {index}: it holds {count}, numbered from 0 to {count - 1}")
-
-
-def open_lines(path: Path) -> IO[bytes]:
-    """A file to be read line by line, unpacked if its name says that it is packed."""
-    openers: dict[str, Any] = {".gz": gzip.open, ".bz2": bz2.open}
-    opened: IO[bytes] = openers.get(path.suffix.lower(), open)(path, "rb")
-    return opened
-
-
-def bounded_lines(lines: IO[bytes], path: Path) -> Iterator[bytes]:
-    """Its lines.
-
-    Raises:
-        BadInput: one is too long to be a record.
-    """
-    while line := lines.readline(MAX_RECORD_BYTES + 1):
-        if len(line) > MAX_RECORD_BYTES:
-            raise BadInput(f"{path}: a line is longer than {MAX_RECORD_BYTES // 2**20} MiB")
-        yield line
-
-
-def _parse(line: bytes, path: Path, index: int) -> dict[str, Any]:
-    try:
-        record = json.loads(line)
-    except ValueError as error:
-        raise BadInput(f"{path}: record {index} is not JSON: {error}") from None
-    if not isinstance(record, dict):
-        raise BadInput(f"{path}: record {index} is not a JSON object")
-    return record
 
 
 def _gold(record: dict[str, Any]) -> tuple[str, ...]:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Callable, Iterable
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import TypeAlias
 
@@ -23,6 +24,8 @@ CHOICE = "embedded.json"
 MEMINFO, CGROUP = Path("/proc/meminfo"), Path("/sys/fs/cgroup")
 # The prompt that a model must read within so long: one with the best passages, before an answer of some words.
 PROMPT_TOKENS, PROMPT_S = 400, 5.0
+# A size that could not be had is not asked for again so long, unless somebody says so.
+RETRY_AFTER = timedelta(days=1)
 # Of the server and the engine without a model: interpreters, libraries, tokenizers, buffers. Measured, as what follows.
 PROGRAMS_BYTES = 1_900_000_000
 # What the other services of the mesh take.
@@ -39,6 +42,7 @@ class Choice(BaseModel):
 
     Args:
         wanted: the size that fits and could not be prepared; empty where nothing went wrong.
+        failed_at: when that was; the larger one is left alone for `RETRY_AFTER`.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -47,6 +51,12 @@ class Choice(BaseModel):
     reason: str
     machine: str
     wanted: str = ""
+    failed_at: datetime | None = None
+
+    @property
+    def stands(self) -> bool:
+        """Whether nothing larger is to be tried now."""
+        return not self.wanted or (self.failed_at is not None and datetime.now(UTC) - self.failed_at < RETRY_AFTER)
 
 
 def embedded(settings: GeneratorSettings) -> tuple[str, str]:
@@ -94,7 +104,7 @@ def choose(settings: GeneratorSettings, measure: Measure, *, free: int | None = 
         GeneratorError: see `serves_int8`.
     """
     machine, last = _machine(settings), read_choice(settings)
-    if last and last.machine == machine and not last.wanted and not anew:
+    if last and last.machine == machine and last.stands and not anew:
         return last
     size, reason = _largest(settings, measure, free_memory() if free is None else free)
     return _write(settings, Choice(size=size.name, reason=reason, machine=machine))
@@ -103,15 +113,27 @@ def choose(settings: GeneratorSettings, measure: Measure, *, free: int | None = 
 def smaller(settings: GeneratorSettings, choice: Choice, problem: str) -> Choice | None:
     """Take the next smaller size, since this one cannot be prepared, and write it down; None where there is none.
 
-    The larger one is tried again when a model is next prepared.
+    Without a network each try costs its time: the larger one is tried again after a day, or with `prepare --anew`.
     """
     names = list(SIZES)
     at = names.index(choice.size)
     if not at:
         return None
-    reason = f"{choice.size} cannot be prepared: {problem}"
-    wanted = choice.wanted or choice.size
-    return _write(settings, choice.model_copy(update={"size": names[at - 1], "reason": reason, "wanted": wanted}))
+    failed_at = datetime.now(UTC)
+    reason = (
+        f"{choice.size} cannot be prepared: {problem}; it is tried again from {failed_at + RETRY_AFTER:%Y-%m-%d %H:%M} "
+        "UTC, or with `python -m services.generator prepare --anew`"
+    )
+    return _write(
+        settings,
+        Choice(
+            size=names[at - 1],
+            reason=reason,
+            machine=choice.machine,
+            wanted=choice.wanted or choice.size,
+            failed_at=failed_at,
+        ),
+    )
 
 
 def _write(settings: GeneratorSettings, choice: Choice) -> Choice:

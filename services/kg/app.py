@@ -4,7 +4,7 @@ import asyncio
 import time
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from typing import Annotated, Any, TypedDict, cast
+from typing import Annotated, TypedDict
 
 import httpx
 from fastapi import APIRouter, Depends, FastAPI, Request
@@ -20,6 +20,7 @@ from services.kg.entities import NameIndex
 from services.kg.errors import KgError, ParseError, StoreError
 from services.kg.execute import Executor
 from services.kg.generate import build_writers
+from services.kg.generate.rules.lexicon import lexicons
 from services.kg.generate.spans import Spotter
 from services.kg.language.catalogue import Catalogue, Function
 from services.kg.live import LiveExecutor
@@ -99,6 +100,7 @@ router = APIRouter()
 async def post_query(body: KgRequest, state: Given) -> KgResponse:
     """Write a program for the question, run it, and say its facts in words."""
     settings = state["settings"]
+    _check_domain(body.domain, state["catalogue"])
     budget = current_budget.get() or Budget(settings.max_deadline_s)
     try:
         response = await state["answering"].answer(
@@ -116,6 +118,7 @@ async def post_query(body: KgRequest, state: Given) -> KgResponse:
 async def post_execute(body: KgExecuteRequest, state: Given) -> KgResponse:
     """Run a program in the regularized language; a statement that is wrong says so and does not cost the others."""
     settings = state["settings"]
+    _check_domain(body.domain, state["catalogue"])
     budget = current_budget.get() or Budget(settings.max_deadline_s)
     try:
         response = await state["answering"].execute(body, budget, execute_cap_s=_execute_cap_s(settings))
@@ -136,10 +139,16 @@ async def get_catalogue(state: Given) -> KgCatalogue:
     return KgCatalogue(functions=tuple(_function(function) for function in state["catalogue"].functions))
 
 
+def _check_domain(name: str, catalogue: Catalogue) -> None:
+    if name not in catalogue.domains:
+        message = f"there is no domain {name}: {', '.join(catalogue.domains)}"
+        raise InvalidRequest(message, errors=(FieldError(field="domain", message=message),))
+
+
 def _function(function: Function) -> KgFunction:
     return KgFunction(
         name=function.name,
-        domain=cast(Any, function.domain),
+        domain=function.domain,
         summary=function.summary,
         parameters=tuple(p.name if p.required else f"{p.name}?" for p in function.parameters),
         keys=tuple(KgKey(name=key.name, kind=key.kind, aliases=key.aliases) for key in function.keys),
@@ -196,6 +205,7 @@ def create_app(settings: KgSettings | None = None, *, transport: httpx.AsyncBase
     """
     settings = settings or KgSettings()
     every = read_catalogue(CATALOGUE, settings.kg_domains)
+    lexicons(every)
     metrics = Metrics("kg")
 
     @asynccontextmanager
@@ -282,7 +292,7 @@ async def _warm_up(answering: Answering, settings: KgSettings, catalogue: Catalo
     for domain in catalogue.domains.values():
         if not domain.warm_up:
             continue
-        request = KgRequest(query=domain.warm_up, domain=cast(Any, domain.name), mode="rules")
+        request = KgRequest(query=domain.warm_up, domain=domain.name, mode="rules")
         budget = Budget(settings.max_deadline_s)
         try:
             await answering.answer(

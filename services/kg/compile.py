@@ -12,7 +12,6 @@ from typing import Any, cast
 from sqlalchemy import ColumnElement, Connection, Select, func, select
 
 from proto.kg import KgStatus
-from services.kg.dates import UnknownTime, Window, resolve_span, resolve_time
 from services.kg.entities import NameIndex, Resolution
 from services.kg.errors import LanguageError, NoEntity, ParseError
 from services.kg.language.bind import (
@@ -34,6 +33,7 @@ from services.kg.scope import Scope
 from services.kg.store.names import name as name_table
 from services.kg.store.names import normalise
 from services.kg.values import compare, integer, lower_bound, number, plain, truth, within, words_of
+from services.kit.text.times import UnknownTime, Window, resolve_span, resolve_time
 
 # Rows that come back from a statement; the count is of all.
 MAX_ROWS = 50
@@ -73,7 +73,7 @@ class Compiler:
         self._connection = connection
         self._names = names
         self._catalogue = catalogue
-        self._domain = domain
+        self._calendar = catalogue.domains[domain].calendar
         self._now = now
         self.binder = Binder(catalogue, domain)
         self.done: list[Rows | None] = []
@@ -476,8 +476,8 @@ class Compiler:
         last = str(plain(other[0])) if other else (str(plain(values[1])) if len(values) > 1 else "")
         try:
             if last and last.lower() != "none":
-                return resolve_span(first, last, self._now, domain=self._domain)
-            return resolve_time(first, self._now, domain=self._domain)
+                return resolve_span(first, last, self._now, self._calendar)
+            return resolve_time(first, self._now, self._calendar)
         except UnknownTime as error:
             raise LanguageError(str(error)) from None
 

@@ -11,9 +11,7 @@ from services.kg.errors import LanguageError, ParseError
 from services.kg.language.catalogue import Key
 from services.kg.language.tree import Literal_, Value
 from services.kg.outcome import Scalar
-
-SCALES = {"k": 1e3, "thousand": 1e3, "m": 1e6, "million": 1e6, "b": 1e9, "bn": 1e9, "billion": 1e9, "trillion": 1e12}
-NUMBER = re.compile(r"[$€£]?\s*(-?[\d,]*\.?\d+)\s*(%|[a-z]+)?", re.IGNORECASE)
+from services.kit.text.numbers import number_of
 
 
 def within(column: Any, window: Window) -> list[ColumnElement[bool]]:
@@ -81,14 +79,11 @@ def number(value: Scalar, key: Key) -> float | int:
     """
     if isinstance(value, int | float):
         return value
-    match = NUMBER.fullmatch(str(value).strip())
-    if match is None:
+    read = number_of(str(value))
+    if read is None:
         raise LanguageError(f'{key.name} is compared with "{str(value)[:40]}", which is no number')
-    found = float(match[1].replace(",", ""))
-    unit = (match[2] or "").lower()
-    if unit == "%":
-        return found / 100 if key.kind == "percent" else found
-    return found * SCALES.get(unit, 1)
+    amount, unit = float(read[0]), read[1]
+    return amount / 100 if unit == "%" and key.kind == "percent" else amount
 
 
 def truth(value: Scalar) -> int:

@@ -158,10 +158,3 @@ async def test_polite_phrases_are_not_shown_to_the_model(services: Services, gat
     await gateway.post("/answer", json=QUESTION)
     prompt = services.generator.requests[0]["messages"][-1]["content"]
     assert "Question: who built the harbour light?" in prompt
-
-
-async def test_statements_that_settle_a_question_need_no_model(services: Services, gateway: httpx.AsyncClient) -> None:
-    told = ["the budget of Northern Pier is 900000", "the budget of The Ninth Wave is 70000000"]
-    question = {"query": "which movie had the higher budget, northern pier or the ninth wave?", "evidence": told}
-    body = (await gateway.post("/answer", json=QUESTION | question)).json()
-    assert (body["answer"], body["usage"]["llm_calls"]) == ("the ninth wave", 0)

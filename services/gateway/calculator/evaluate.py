@@ -38,6 +38,7 @@ from services.gateway.calculator.tree import (
     render,
     spelled,
 )
+from services.kit.text.writing import number_text
 
 PRECISION = 40
 # Beyond a trillion squared nothing is a quantity that people ask about.
@@ -368,14 +369,3 @@ def _result(found: Quantity) -> tuple[Decimal | date, str, str]:
         case currency:
             sign = "-" if found.value < 0 else ""
             return found.value, currency, f"{sign}{currency}{number_text(abs(found.value))}"
-
-
-def number_text(value: Decimal) -> str:
-    """A number as people read it: two decimals, more where it is small, an exponent only where it is tiny."""
-    if not value:
-        return "0"
-    if value.adjusted() < -MAX_ROUNDING:
-        return f"{value:.3e}"
-    places = max(2, 3 - value.adjusted())
-    text = f"{value.quantize(Decimal(1).scaleb(-places), ROUND_HALF_UP, Context(prec=60)):,f}"
-    return text.rstrip("0").rstrip(".") if "." in text else text

@@ -4,46 +4,21 @@ A model that lacks a number makes one up; the arithmetic upon it is right and th
 itself brings along may come from nowhere: the 2 of an average, the 100 of a percentage, the 12 of a year's months.
 """
 
-import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from datetime import date
 from decimal import Decimal
 from typing import Literal
 
-from services.gateway.calculator.parse import SCALES
 from services.gateway.calculator.tree import Binary, Call, Compare, Day, Expression, Number, Unary, spelled
+from services.kit.text.dates import dates
+from services.kit.text.numbers import numbers
 
 # A term is added or compared, a factor multiplies, a divisor may count what is averaged, a free number counts places.
 Role = Literal["term", "factor", "divisor", "free"]
 MAX_COUNT = 31
 CONVERSIONS = frozenset(map(Decimal, (1, 2, 7, 12, 24, 52, 60, 100, 365, 1_000, 10**6, 10**9)))
 ONE = Decimal(1)
-
-_NUMBER = re.compile(
-    r"(?<![0-9])(?P<digits>[0-9]{1,24}(?:,[0-9]{2,3}){0,8}(?:\.[0-9]{1,24})?|\.[0-9]{1,24})"
-    rf"(?:\s?(?P<scale>{'|'.join(sorted(SCALES, key=len, reverse=True))})\b)?",
-    re.ASCII | re.IGNORECASE,
-)
-WORDS = (
-    *("zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve"),
-    *("thirteen", "fourteen", "fifteen", "sixteen", "seventeen", "eighteen", "nineteen", "twenty"),
-)
-_WORD = re.compile(rf"\b(?:{'|'.join(WORDS)})\b", re.IGNORECASE)
-MONTHS = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
-_MONTH = rf"(?P<month>{'|'.join(MONTHS)})[a-z]{{0,6}}\.?"
-_DAYS = (
-    re.compile(r"\b(?P<year>[0-9]{4})-(?P<number>[0-9]{2})-(?P<day>[0-9]{2})(?![0-9])", re.ASCII),
-    re.compile(
-        rf"\b{_MONTH}\s{{1,3}}(?P<day>[0-9]{{1,2}})(?:st|nd|rd|th)?,?\s{{1,3}}(?P<year>[0-9]{{4}})\b", re.IGNORECASE
-    ),
-    re.compile(
-        rf"\b(?P<day>[0-9]{{1,2}})(?:st|nd|rd|th)?\s{{1,3}}(?:of\s)?{_MONTH},?\s{{1,3}}(?P<year>[0-9]{{4}})\b",
-        re.IGNORECASE,
-    ),
-    re.compile(r"\b(?P<number>[0-9]{1,2})/(?P<day>[0-9]{1,2})/(?P<year>[0-9]{4})\b", re.ASCII),
-    re.compile(r"\b(?P<day>[0-9]{1,2})[/.](?P<number>[0-9]{1,2})[/.](?P<year>[0-9]{4})\b", re.ASCII),
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,15 +31,13 @@ class Grounds:
     @classmethod
     def of(cls, texts: Iterable[str], *days: date) -> "Grounds":
         """What the texts say, and further days that are known, as that of the question."""
-        numbers: set[Decimal] = {Decimal(day.year) for day in days}
+        values: set[Decimal] = {Decimal(day.year) for day in days}
         found = set(days)
-        for text in texts:
-            for match in _NUMBER.finditer(text):
-                mantissa = Decimal(match["digits"].replace(",", ""))
-                numbers |= {mantissa, mantissa.scaleb(SCALES[(match["scale"] or "").lower()] if match["scale"] else 0)}
-            numbers |= {Decimal(WORDS.index(match[0].lower())) for match in _WORD.finditer(text)}
-            found |= set(_days_in(text))
-        return cls(frozenset(numbers), frozenset(found))
+        for text in map(str.lower, texts):
+            for number in numbers(text, inside_words=True):
+                values |= {abs(number.mantissa), abs(number.value)}
+            found.update(day for written in dates(text) for day in written.days())
+        return cls(frozenset(values), frozenset(found))
 
     def lacks(self, expression: Expression) -> tuple[str, ...]:
         """Inputs, as they were written, that stand in none of the texts."""
@@ -115,14 +88,3 @@ def _belongs(number: Number, role: Role) -> bool:
             return value in CONVERSIONS
         case _:
             return value in CONVERSIONS or (value == value.to_integral_value() and value <= MAX_COUNT)
-
-
-def _days_in(text: str) -> Iterator[date]:
-    for pattern in _DAYS:
-        for match in pattern.finditer(text):
-            parts = match.groupdict()
-            month = int(parts["number"]) if parts.get("number") else MONTHS.index(parts["month"].lower()) + 1
-            try:
-                yield date(int(parts["year"]), month, int(parts["day"]))
-            except ValueError:
-                continue

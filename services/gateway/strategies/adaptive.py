@@ -3,9 +3,9 @@
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, replace
 from math import exp
-from typing import Literal
+from typing import ClassVar, Literal
 
-from proto.kg import KgResponse
+from proto.options import Options
 from proto.read import ReadResponse
 from services.gateway import calibration, confidence, prompts
 from services.gateway.confidence import Confidence, Seen
@@ -29,22 +29,22 @@ from services.gateway.steps.generate import (
     unread,
 )
 from services.gateway.steps.graph_first import graph_first
-from services.gateway.steps.post_process import Settled, settle
 from services.gateway.steps.read import behind, extract, read
-from services.gateway.steps.statements import settle_texts
+from services.gateway.steps.retrieve import RERANKING_OPTIONS, Retrieval
 from services.gateway.strategies.base import Strategy
 from services.kit.caution import Caution
 from services.kit.concurrency import both
 from services.kit.llm import Completion, Constraint, Message, estimate_tokens
 from services.kit.untrusted import harmless, one_line
 
+# As db3, but for the ranking, the extractor and tables: what found most on web pages (`docs/measurements.md`).
+WEB = Retrieval(recall_k=50, rerank_k=5, chunker="parent-child")
 # Further samples tell whether the model would say the same again.
 SAMPLES = 3
 TEMPERATURE = 0.8
 SAMPLE_TOKENS = 32
-# How often a rule over typed facts is right where it was tried (57 of 58), and over statements in texts (11 of 12).
+# How often a rule over typed facts is right where it was tried (57 of 58).
 SETTLED = 0.98
-SETTLED_TEXTS = 0.92
 CHOICES: tuple[Literal["yes", "no"], ...] = ("yes", "no")
 SOURCES: dict[str, Literal["kg", "web"]] = {"kg": "kg"}
 
@@ -86,6 +86,15 @@ class Adaptive(Strategy):
         "fitted model from what was seen on the way, and what is likelier wrong than right becomes an abstention. "
         "Calls whose result could not change the outcome are not made."
     )
+    options = RERANKING_OPTIONS | {"context_tokens", "kg", "calculator", "closed_book", "false_premise", "samples"}
+    parts: ClassVar = {
+        "kg": Options(kg="off"),
+        "rerank": Options(rerank=False),
+        "tables": Options(tables=False),
+        "calculator": Options(calculator=False),
+        "false-premise": Options(false_premise=False),
+        "samples": Options(samples=0),
+    }
 
     def __init__(self, settings: GatewaySettings) -> None:
         super().__init__(settings)
@@ -114,6 +123,7 @@ class Adaptive(Strategy):
         return await graph_first(
             context,
             self._entities_prompt,
+            WEB,
             from_graph=lambda: self._from_graph(context, replies),
             read=lambda evidence: self._read(context, evidence, replies),
         )
@@ -124,13 +134,13 @@ class Adaptive(Strategy):
         if facts is None:
             return None
         classification = await context.classification()
-        if no_such_event(facts, classification):
+        if no_such_event(context, facts, classification):
             return Draft(INVALID, "invalid_question", SETTLED, "kg", (as_evidence(facts),))
         if not answers(facts, classification):
             return None
-        settled = self._settled_by_facts(context, facts)
-        if settled is not None:
-            return settled
+        if facts.settled is not None:
+            context.run.decide("settled", f"{facts.settled.rule}: {', '.join(facts.settled.inputs)}")
+            return Draft(facts.settled.answer, "answer", SETTLED, "kg", (as_evidence(facts),))
         draft = await self._read(context, [as_evidence(facts)], replies)
         return draft if draft.kind == "answer" else None
 
@@ -144,13 +154,10 @@ class Adaptive(Strategy):
         run.signals = {}
         classification = await context.classification()
         held = run.hold(unread(evidence))
-        shown = await fit(context, evidence, max_tokens=self.settings.max_context_tokens)
+        shown = await fit(context, evidence, max_tokens=context.context_tokens)
         if evidence and not shown:
             return (await self._extracted(context, held))[1]
         held = run.hold(Draft(evidence=tuple(shown)))
-        settled = self._settled_by_texts(context, shown)
-        if settled is not None:
-            return settled
         # From here on a generator that hangs costs the reader nothing.
         first, (reading, extracted) = await both(self._generated(context, shown), self._extracted(context, held))
         if first.completion is None:
@@ -173,22 +180,6 @@ class Adaptive(Strategy):
         if weighed.kind != "unknown":
             return weighed
         return replace(weighed, candidates=behind(extracted.candidates, len(first.shown) - len(shown)))
-
-    def _settled_by_facts(self, context: Context, facts: KgResponse) -> Draft | None:
-        """The answer that follows from typed facts by a rule; None where none is certain."""
-        settled = settle(context.question.query, facts)
-        if settled is None:
-            return None
-        return _by_rule(context, settled, Draft(confidence=SETTLED, source="kg", evidence=(as_evidence(facts),)))
-
-    def _settled_by_texts(self, context: Context, shown: Sequence[Evidence]) -> Draft | None:
-        """The answer that follows from statements by a rule; None where none is certain."""
-        question = context.question
-        texts = [item.text for item in shown]
-        settled = settle_texts(plain(question.query), texts, question.query_time.date())
-        if settled is None:
-            return None
-        return _by_rule(context, settled, Draft(confidence=SETTLED_TEXTS, source=_source(shown), evidence=tuple(shown)))
 
     async def _judged(self, context: Context, attempt: Attempt) -> Draft:
         """The draft as it is where every answer is wanted, else weighed by the confidence that fits who answered."""
@@ -231,7 +222,7 @@ class Adaptive(Strategy):
         confident = round(decision.probability, 4)
         if decision.kind == "answer":
             return replace(draft, confidence=confident)
-        if decision.kind == "invalid_question":
+        if decision.kind == "invalid_question" and context.options.false_premise is not False:
             return Draft(INVALID, "invalid_question", confident, draft.source, draft.evidence)
         return Draft(UNKNOWN, "unknown", confident, "none", draft.evidence)
 
@@ -279,6 +270,9 @@ class Adaptive(Strategy):
 
     async def _sampled(self, context: Context, attempt: Attempt) -> Seen:
         """What the same model says again, at a temperature."""
+        count = SAMPLES if context.options.samples is None else context.options.samples
+        if not count:
+            return attempt.seen
         request = Request(
             "samples",
             attempt.messages,
@@ -286,7 +280,7 @@ class Adaptive(Strategy):
             min_tokens=SAMPLE_TOKENS,
             known_tokens=estimate(attempt.messages),
             adapter=self.settings.web_answer_adapter,
-            n=SAMPLES,
+            n=count,
             temperature=TEMPERATURE,
         )
         drawn = await ask(context, request)
@@ -312,17 +306,14 @@ class Adaptive(Strategy):
 
     async def _remembered(self, context: Context, attempt: Attempt) -> Seen:
         """What the model says of its own, without documents (ElectricSheep, section 4.4)."""
+        if context.options.closed_book is False:
+            return attempt.seen
         question, seen = context.question, attempt.seen
         messages = self._memory_prompt.fill(
             query=one_line(plain(question.query)), query_time=asked_on(question.query_time)
         )
         told = await ask(context, Request("memory", messages, SAMPLE_TOKENS, MIN_ANSWER_TOKENS))
         return seen if told is None else replace(seen, sources=(*seen.sources, *_normal(told)))
-
-
-def _by_rule(context: Context, settled: Settled, draft: Draft) -> Draft:
-    context.run.decide("post_process", f"{settled.how}: {', '.join(settled.inputs)}")
-    return replace(draft, answer=settled.answer, kind="answer")
 
 
 def _lines(model: Confidence, caution: Caution) -> str:

@@ -19,8 +19,14 @@ from services.kg.definition.texts import OF_STATEMENT, BrokenText, statement_con
 from services.kg.definition.views import BrokenSQL, Sources, read_query
 from services.kg.language.catalogue import Catalogue, Domain, Function, Kind
 from services.kg.outcome import Outcome
+from services.kg.store.names import INDEX_TABLES
+from services.kg.store.names import name as name_table
+from services.kg.store.tables import source, stated_total
+from services.kit.text.times import Calendar
 
 PACKAGE = "services.kg.domains"
+# Tables of the store itself.
+STORE = frozenset(table.name for table in (source, stated_total, name_table, *INDEX_TABLES))
 
 
 def read_domain(place: Traversable, metadata: MetaData | None = None, *, bundled: bool = False) -> Domain:
@@ -51,19 +57,29 @@ def read_catalogue(bundled: Catalogue, folder: Path | None) -> Catalogue:
         return bundled
     if not folder.is_dir():
         raise BrokenDomain(str(folder), [Fault(str(folder), 1, "", "there is no such folder")])
-    domains = dict(bundled.domains)
+    catalogue = bundled
     for place in sorted(one for one in folder.iterdir() if one.is_dir() and not one.name.startswith((".", "_"))):
-        domain = read_domain(place)
-        if faults := list(_taken(domain, domains)):
-            raise BrokenDomain(domain.name, faults)
-        domains[domain.name] = domain
-    return Catalogue(domains.values())
+        catalogue = with_domain(catalogue, read_domain(place))
+    return catalogue
+
+
+def with_domain(catalogue: Catalogue, domain: Domain) -> Catalogue:
+    """The domains of a catalogue and one more.
+
+    Raises:
+        BrokenDomain: it has a name, a table or a kind that another has.
+    """
+    if faults := list(_taken(domain, catalogue.domains)):
+        raise BrokenDomain(domain.name, faults)
+    return Catalogue((*catalogue.domains.values(), domain))
 
 
 def _taken(domain: Domain, others: Mapping[str, Domain]) -> Iterator[Fault]:
     file = str(domain.folder.place)
     if domain.name in others:
         yield Fault(file, 1, domain.name, "there is another domain of this name")
+    for name in sorted(domain.tables.keys() & STORE):
+        yield Fault(file, 1, name, "the store has a table of this name; take another")
     for other in others.values():
         for what, mine, theirs in (
             ("table", domain.tables.keys(), other.tables.keys()),
@@ -102,6 +118,7 @@ class _Reading:
             with self._part(content, "functions", one):
                 check_facets(functions, one)
         texts = _Texts(self, file, content)
+        calendar = self._calendar()
         if self.faults:
             raise BrokenDomain(name, sorted(set(self.faults), key=lambda fault: (fault.file, fault.line)))
         return Domain(
@@ -112,6 +129,7 @@ class _Reading:
             tables,
             texts,
             self.folder,
+            calendar,
             file.timed,
             self.bundled,
             file.warm_up,
@@ -158,6 +176,16 @@ class _Reading:
             self.faults.append(content.fault(path, str(error), error.line + block))
         except BrokenDomain as error:
             self.faults += error.faults
+
+    def _calendar(self) -> Calendar:
+        if not self.folder.has("calendar.yaml"):
+            return Calendar()
+        content = self.folder.content("calendar.yaml")
+        try:
+            return Calendar.of(content.data if isinstance(content.data, dict) else {"calendar": content.data})
+        except ValueError as error:
+            self.faults.append(content.fault((), str(error)))
+            return Calendar()
 
     def template(self, content: Content, text: str, names: frozenset[str], *path: str) -> Template | None:
         if not text:

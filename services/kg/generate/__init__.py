@@ -6,6 +6,7 @@ from services.kg.generate.examples import load_library
 from services.kg.generate.function_calling import FunctionCallingWriter
 from services.kg.generate.program import ProgramWriter
 from services.kg.generate.rules import RuleWriter
+from services.kg.generate.rules.values import Values
 from services.kg.generate.spans import Spotter
 from services.kg.language.catalogue import Catalogue
 from services.kit.encoder import Encoder
@@ -40,5 +41,5 @@ def build_writers(
     return {
         "program": ProgramWriter(llm, catalogue, library, k=examples, adapter=adapter, spotter=spotter),
         "function-calling": FunctionCallingWriter(llm, catalogue, library, k=examples, spotter=spotter),
-        "rules": RuleWriter(spotter),
+        "rules": RuleWriter(catalogue, spotter, Values(names.engine), names),
     }

@@ -61,20 +61,22 @@ class ProgramWriter:
         """See `Writer.write`."""
         spots = await spots_in(query, domain, self.spotter)
         examples: tuple[Example, ...] = ()
-        if self.adapter and await self.llm.serves(self.adapter, allow_s=budget.allow(reserve_s=RESERVE_S)):
+        # It was taught the domains that come with the service; of another it knows no function.
+        adapter = self.adapter if self.catalogue.domains[domain].bundled else ""
+        if adapter and await self.llm.serves(adapter, allow_s=budget.allow(reserve_s=RESERVE_S)):
             messages = taught_messages(
                 query, query_time=query_time, domain=self.catalogue.domains[domain], feedback=feedback
             )
         else:
-            if self.adapter:
-                log_missing(self.adapter, self.llm.model)
+            if adapter:
+                log_missing(adapter, self.llm.model)
             examples = await self.library.nearest(query, domain=domain, k=self.k, names=[spot.text for spot in spots])
             messages = self.messages(query, examples, query_time=query_time, domain=domain, feedback=feedback)
         completion = await self.llm.chat(
             messages,
             max_tokens=MAX_TOKENS,
             allow_s=budget.allow(reserve_s=RESERVE_S),
-            adapter=self.adapter,
+            adapter=adapter,
             constraint=Constraint(grammar=self._grammar(domain)) if self.constrained else None,
         )
         program = await asyncio.to_thread(ground, completion.text, query, self.catalogue, domain, spots)

@@ -14,6 +14,7 @@ from sqlalchemy import ColumnElement, Connection, Table, TextualSelect
 from services.kg.definition.folder import Folder
 from services.kg.errors import UnknownName
 from services.kg.language.tree import Aggregate, Operator
+from services.kit.text.times import Calendar
 
 KeyKind = Literal["text", "integer", "number", "money", "percent", "date", "flag"]
 ParameterKind = Literal["entity", "time", "integer", "text"]
@@ -337,6 +338,7 @@ class Domain:
         tables: its own, by name.
         wording: how it reads.
         folder: its files.
+        calendar: how its records lie in time.
         timed: questions lean on the date, which prompts then have.
         bundled: it comes with the service.
         warm_up: a question that is answered when the service starts, with a name and a date, so that what reads
@@ -350,6 +352,7 @@ class Domain:
     tables: Mapping[str, Table]
     wording: Wording
     folder: Folder
+    calendar: Calendar
     timed: bool = False
     bundled: bool = False
     warm_up: str = ""

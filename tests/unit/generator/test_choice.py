@@ -1,5 +1,6 @@
 """What `auto` takes, by memory and pace that the tests say."""
 
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
@@ -154,7 +155,7 @@ def test_another_word_is_refused(monkeypatch: pytest.MonkeyPatch, name: str) -> 
         GeneratorSettings()
 
 
-def test_a_size_that_cannot_be_prepared_gives_way_to_the_next_smaller_until_it_can(tmp_path: Path) -> None:
+def test_a_size_that_cannot_be_prepared_gives_way_to_the_next_smaller(tmp_path: Path) -> None:
     first = choose(settings(tmp_path), lambda: FAST, free=24 * GIGA)
     second = smaller(settings(tmp_path), first, "no such package")
     assert second is not None
@@ -162,7 +163,24 @@ def test_a_size_that_cannot_be_prepared_gives_way_to_the_next_smaller_until_it_c
     third = smaller(settings(tmp_path), second, "no space left")
     assert third is not None
     assert (third.size, third.wanted) == ("small", "large")
-    assert embedded(settings(tmp_path))[1] == "auto took small: medium cannot be prepared: no space left"
+    reason = embedded(settings(tmp_path))[1]
+    assert reason.startswith("auto took small: medium cannot be prepared: no space left; it is tried again from ")
+    assert "prepare --anew" in reason
     assert smaller(settings(tmp_path), third, "no network") is None
-    # Once more from the beginning, without being asked to.
-    assert choose(settings(tmp_path), lambda: FAST, free=24 * GIGA) == first
+
+
+@pytest.mark.parametrize(("hours", "size"), [(0, "medium"), (23, "medium"), (25, "large")])
+def test_a_failure_is_remembered_for_a_day(tmp_path: Path, hours: int, size: str) -> None:
+    failed = smaller(settings(tmp_path), choose(settings(tmp_path), lambda: FAST, free=24 * GIGA), "no network")
+    assert failed is not None
+    assert failed.failed_at is not None
+    older = failed.model_copy(update={"failed_at": failed.failed_at - timedelta(hours=hours)})
+    (tmp_path / choice.CHOICE).write_text(older.model_dump_json())
+    assert choose(settings(tmp_path), lambda: FAST, free=24 * GIGA).size == size
+
+
+def test_a_failure_is_forgotten_when_somebody_says_so_or_the_machine_is_another(tmp_path: Path) -> None:
+    for again in ({"anew": True}, {}):
+        smaller(settings(tmp_path), choose(settings(tmp_path), lambda: FAST, free=24 * GIGA, anew=True), "no network")
+        other = settings(tmp_path) if again else settings(tmp_path, threads=1)
+        assert choose(other, lambda: FAST, free=24 * GIGA, **again).size == "large"

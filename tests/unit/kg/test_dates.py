@@ -104,7 +104,6 @@ def days(window: Window) -> str:
         ("february 1-7", "2024-02-01/2024-02-08"),
         ("2010s", "2010-01-01/2020-01-01"),
         ("the 90s", "1990-01-01/2000-01-01"),
-        # What no rule reads, dateparser does.
         ("Tue, 13 Feb 2024 10:00:00", "2024-02-13/2024-02-14"),
     ],
 )
@@ -125,7 +124,6 @@ def test_finance_phrases_on_a_wednesday(phrase: str, expected: str) -> None:
         ("last trading day of last month", "last", "2024-01-01/2024-02-01"),
         ("end of 2023", "last", "2023-01-01/2024-01-01"),
         ("last time", "previous_event", "/2024-02-29"),
-        ("next game", "next_event", "2024-02-28/"),
     ],
 )
 def test_some_phrases_mean_one_record_of_a_window(phrase: str, kind: str, expected: str) -> None:
@@ -179,6 +177,29 @@ def test_finance_windows_at_the_edges_of_the_calendar(query_time: datetime, phra
 )
 def test_sports_keep_the_askers_day_and_whole_weeks(phrase: str, expected: str) -> None:
     assert days(resolve_time(phrase, NIGHT, domain="sports")) == expected
+
+
+def test_only_a_calendar_with_fixtures_has_a_next_game() -> None:
+    window = resolve_time("next game", WEDNESDAY, domain="sports")
+    assert (window.kind, days(window)) == ("next_event", "2024-02-28/")
+    with pytest.raises(UnknownTime):
+        resolve_time("next game", WEDNESDAY, domain="movie")
+
+
+@pytest.mark.parametrize("phrase", ["last season", "2022-23"])
+@pytest.mark.parametrize("domain", ["movie", "finance"])
+def test_only_a_calendar_with_seasons_has_them(phrase: str, domain: str) -> None:
+    try:
+        window = resolve_time(phrase, WEDNESDAY, domain=domain)
+    except UnknownTime:
+        return
+    assert days(window) == "2022-01-01/2024-01-01"
+
+
+def test_only_markets_have_trading_days() -> None:
+    assert resolve_time("last trading day", WEDNESDAY, domain="finance").label == "last trading day (2024-02-27)"
+    with pytest.raises(UnknownTime):
+        resolve_time("last trading day", WEDNESDAY, domain="movie")
 
 
 def test_a_weekday_moves_on_and_other_days_move_back_but_only_on_a_trading_calendar() -> None:

@@ -36,7 +36,7 @@ PROGRAMS = (
     (
         "movie",
         "which movie won the oscar for best picture in 2018?",
-        'get_movie_person_oscar(None, None, [eq(year, 2018), eq(category, "picture"), eq(winner, true)])["film"]',
+        'get_movie_person_oscar(None, None, [eq(category, "picture"), eq(winner, true), eq(year, 2018)])["film"]',
     ),
     (
         "movie",
@@ -45,6 +45,16 @@ PROGRAMS = (
     ),
     ("movie", "list all films of harbour lights, the series", 'ALL get_movie("harbour lights")["title"]'),
     ("movie", "films with ada lindqvist", 'ALL get_movie_person_cast(None, "ada lindqvist", None)["title"]'),
+    (
+        "movie",
+        "which films did chiara muñoz direct after 2010?",
+        'ALL get_movie_person_crew(None, "chiara muñoz", [eq(job, "Director"), gt(year, 2010)])["title"]',
+    ),
+    (
+        "movie",
+        "which movie is longer, harbour lights or the glass orchard?",
+        'get_movie("harbour lights")["length"]\nget_movie("the glass orchard")["length"]',
+    ),
     # What the graph has nothing about is not answered with something else.
     ("movie", "who is ada lindqvist married to?", "none"),
     ("finance", "which company in the dow jones is best?", "none"),
@@ -62,6 +72,8 @@ PROGRAMS = (
     ("finance", "when did zzt first pay a dividend", 'get_stock_dividend("zzt") sort(None, date)["date"][:1]'),
     ("finance", "how many dividends did zzt pay in 2023", 'LEN get_stock_dividend("zzt", "2023")'),
     ("finance", "what sector is zzt in", 'get_stock_info("zzt")["sector"]'),
+    ("finance", "how many shares of zzt were traded yesterday?", 'get_stock_price("zzt", "yesterday")["volume"]'),
+    ("finance", "highest price of zzt this week", 'MAX get_stock_price("zzt", "this week")["high"]'),
     ("music", "who sings hallow", 'get_song("hallow")["author"]'),
     ("music", "when was ilse vant born?", 'get_person("ilse vant")["birth_date"]'),
     (
@@ -76,7 +88,7 @@ PROGRAMS = (
 
 @pytest.fixture(scope="module")
 def writer(small_graph: Engine) -> RuleWriter:
-    return RuleWriter(Spotter(small_graph, CATALOGUE))
+    return RuleWriter(CATALOGUE, Spotter(small_graph, CATALOGUE))
 
 
 @pytest.mark.parametrize(("domain", "query", "program"), PROGRAMS)
@@ -107,7 +119,7 @@ def test_hostile_questions_get_programs_that_parse(
 
 
 def test_without_a_graph_names_are_guessed() -> None:
-    program = RuleWriter().program("who directed harbour lights?", ASKED, "movie")
+    program = RuleWriter(CATALOGUE).program("who directed harbour lights?", ASKED, "movie")
     assert program == 'get_movie("harbour lights")["director"]'
 
 

@@ -69,7 +69,7 @@ def test_facts_of_real_questions_hold_the_answer(real_graph: Engine) -> None:
     names = NameIndex(real_graph, CATALOGUE)
     bench = Bench(
         Executor(real_graph, names, CATALOGUE),
-        {"rules": RuleWriter(Spotter(real_graph, CATALOGUE))},
+        {"rules": RuleWriter(CATALOGUE, Spotter(real_graph, CATALOGUE))},
         Surfaces(real_graph),
         5.0,
     )

@@ -1,28 +1,27 @@
 """Programs by rules: names are looked up, words of the question choose functions, keys and windows.
 
 So did WeKnow-RAG, APEX and the official baseline of the challenge; no language model is needed, and a question costs
-milliseconds. It is what remains when the generator is down.
+milliseconds. It is what remains when the generator is down. What people say is data, `words.yaml` in a domain's folder;
+a domain without one is read by the words of its catalogue.
 """
 
 import asyncio
-from collections.abc import Callable, Mapping
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
+from services.kg.entities import NameIndex
 from services.kg.generate.base import Written, as_data
-from services.kg.generate.rules import finance, movie, music, open_, sports
+from services.kg.generate.rules.general import general
+from services.kg.generate.rules.guessing import with_guesses, with_other_kinds
+from services.kg.generate.rules.lexicon import lexicons
 from services.kg.generate.rules.question import Question
-from services.kg.generate.spans import Spotter
+from services.kg.generate.rules.readings import read
+from services.kg.generate.rules.values import Values
+from services.kg.generate.rules.words import Words
+from services.kg.generate.spans import Spot, Spotter
+from services.kg.language.catalogue import Catalogue
 from services.kit.budget import Budget
-
-# A question's statements by domain; none when no rule fits.
-RULES: Mapping[str, Callable[[Question], list[str]]] = {
-    "movie": movie.statements,
-    "finance": finance.statements,
-    "music": music.statements,
-    "sports": sports.statements,
-    "open": open_.statements,
-}
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,10 +29,16 @@ class RuleWriter:
     """Writes programs without a model.
 
     Args:
+        catalogue: what may be called.
         spotter: finds the names; without one they are guessed from where the question's own words end.
+        values: knows the values of keys in the store, which are words of questions too.
+        names: finds names that are misspelt or said in part, in a domain that is read by its catalogue.
     """
 
+    catalogue: Catalogue
     spotter: Spotter | None = None
+    values: Values | None = None
+    names: NameIndex | None = None
     name: str = "rules"
 
     async def write(
@@ -45,8 +50,44 @@ class RuleWriter:
 
     def program(self, query: str, query_time: datetime, domain: str) -> str:
         """As `write`, blocking."""
-        statements = RULES.get(domain, RULES["open"])
         text = as_data(query)
+        lexicon = lexicons(self.catalogue)[domain]
         spots = self.spotter.spot(text, self.spotter.kinds_of(domain)) if self.spotter is not None else []
-        question = Question(text, domain, query_time, tuple(spots))
-        return "\n".join(dict.fromkeys(statements(question))) or "none"
+        question = understand(text, domain, query_time, spots, lexicon.words)
+        if question.says(lexicon.words.unknown):
+            return "none"
+        statements = read(lexicon, question)
+        if not statements and not lexicon.words.guided:
+            guessed = with_guesses(lexicon, question, self.names, self.values)
+            statements = general(lexicon, guessed, self.values)
+            if not statements:
+                statements = general(lexicon, with_other_kinds(lexicon, guessed, self.names), self.values)
+        return "\n".join(dict.fromkeys(statements)) or "none"
+
+
+def understand(text: str, domain: str, query_time: datetime, spots: Sequence[Spot], words: Words) -> Question:
+    """The question with its names; where one is of several kinds, of the kind that its words speak of.
+
+    Args:
+        spots: names as they were found.
+        words: of the domain; its kinds say what decides.
+    """
+    question = Question(text, domain, query_time, tuple(spots), words.editions)
+    deciding = [kind for kind, own in words.kinds.items() if own.named]
+    if not deciding:
+        return question
+    chosen: list[Spot] = []
+    for spot in spots:
+        same = [other.kind for other in spots if (other.start, other.end) == (spot.start, spot.end)]
+        if len(same) == 1:
+            chosen.append(spot)
+            continue
+        own = [kind for kind in deciding if kind in same and _meant(question, words, kind)]
+        usual = [kind for kind in words.kinds if kind in same and kind not in deciding]
+        if spot.kind in (own or usual or same)[:1]:
+            chosen.append(spot)
+    return Question(text, domain, query_time, tuple(chosen), words.editions)
+
+
+def _meant(question: Question, words: Words, kind: str) -> bool:
+    return question.says(words.kinds[kind].named) and not question.says(words.kinds[kind].unless)

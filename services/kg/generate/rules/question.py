@@ -9,6 +9,8 @@ from functools import cached_property
 from itertools import pairwise
 
 from services.kg.dates import UnknownTime, resolve_time
+from services.kg.generate.rules.phrases import compiled
+from services.kg.generate.rules.words import Editions
 from services.kg.generate.spans import Spot, asking_words
 
 _MONTH = (
@@ -46,10 +48,6 @@ _TIMES = re.compile(
 )
 # "the most recent day that the market was open for trading"
 _OPEN_DAY = re.compile(rf"(?:{_LAST}) day (?:that |when |on which )?(?:the )?(?:stock )?market was open", re.IGNORECASE)
-_NOW = re.compile(
-    r"\b(?:right now|now|currently|current|latest|at the moment|at present|as of (?:now|today)|most up to date|"
-    r"most recent (?:stock )?(?:price|quote)|up-to-date)\b"
-)
 _YEARS = re.compile(rf"(?<![\d-]){_YEAR}(?![\d-])")
 # The other side of "x or y": up to the sentence's joint, or the words behind.
 _OTHER_BEFORE = re.compile(
@@ -74,12 +72,14 @@ class Question:
         domain: decides what times mean.
         query_time: when it was asked.
         spots: its names.
+        editions: yearly events that it may number.
     """
 
     text: str
     domain: str
     query_time: datetime
     spots: tuple[Spot, ...] = field(default=())
+    editions: Editions | None = None
 
     @cached_property
     def words(self) -> str:
@@ -89,8 +89,25 @@ class Question:
             text = text[: spot.start] + "_" * (spot.end - spot.start) + text[spot.end :]
         return text
 
-    def says(self, pattern: str) -> bool:
-        return re.search(pattern, self.words) is not None
+    def says(self, phrases: tuple[str, ...]) -> bool:
+        """Whether one of the phrases stands there; never without any."""
+        return compiled(phrases).search(self.words) is not None
+
+    def captures(self, phrases: tuple[str, ...], names: Sequence[str] = ()) -> str:
+        """What a phrase's `<text>` stands for, as the question spells it; empty when none fits.
+
+        Args:
+            phrases: the first that fits.
+            names: what is no part of it.
+        """
+        text = self.text
+        for spot in self.spots:
+            if spot.text in names:
+                text = text[: spot.start] + "_" * (spot.end - spot.start) + text[spot.end :]
+        for phrase in phrases:
+            if match := compiled((phrase,)).search(text):
+                return str(match["value"]).strip(_EDGE)
+        return ""
 
     def names(self, *kinds: str) -> list[str]:
         """Names of those kinds in the order of the question, each once."""
@@ -121,7 +138,12 @@ class Question:
 
     @cached_property
     def years(self) -> list[int]:
-        return [int(found[0]) for found in _YEARS.finditer(self.words)]
+        """Years that it says, or the numbers of yearly events stand for."""
+        years = [int(found[0]) for found in _YEARS.finditer(self.words)]
+        if not years and self.editions is not None:
+            numbered = re.compile(rf"\b(\d{{1,2}})(?:st|nd|rd|th)\b\W+(?:{compiled(self.editions.words).pattern})")
+            years = [int(found[1]) + self.editions.before for found in numbered.finditer(self.words)]
+        return years
 
     @cached_property
     def time(self) -> str:
@@ -138,18 +160,23 @@ class Question:
             return plain
         return ""
 
-    @property
-    def asks_for_now(self) -> bool:
-        return _NOW.search(self.words) is not None
+    @cached_property
+    def window(self) -> bool:
+        """Whether its time is of several days."""
+        if not self.time:
+            return False
+        window = resolve_time(self.time, self.query_time, domain=self.domain)
+        return window.kind == "window" and window.granularity not in ("instant", "day")
 
-    def guess(self, after: str = "") -> str:
+    def guess(self, after: tuple[str, ...] = (), strip: tuple[str, ...] = ()) -> str:
         """What is perhaps a name that the graph does not have: the longest run of words that ask nothing.
 
         Args:
-            after: a pattern that stands before the name.
+            after: phrases that stand before the name.
+            strip: phrases at its end that are none of it.
         """
         text = self.text
-        if after and (match := re.search(after, text, re.IGNORECASE)):
+        if after and (match := compiled(after).search(text)):
             text = text[match.end() :]
         runs: list[list[str]] = [[]]
         for word in re.findall(r"\S+", text):
@@ -165,11 +192,13 @@ class Question:
                 if bare != plain or word[-1] in ",?":
                     runs.append([])
         for run in runs:
-            while run and run[-1].lower() in _INSIDE:
+            while run and run[-1].strip(_EDGE).lower() in _INSIDE:
                 run.pop()
         best = max(runs, key=lambda run: sum(map(len, run)))
-        name = " ".join(best).strip(" ,.?!;:\"'")
-        return re.sub(r"['’]s$", "", name)
+        name = re.sub(r"['’]s$", "", " ".join(best).strip(_EDGE))
+        if strip:
+            name = re.sub(rf"\s+(?:{compiled(strip).pattern})$", "", name, flags=re.IGNORECASE)
+        return name
 
 
 # Words of a question that names have in their middle.

@@ -232,6 +232,19 @@ def test_all_that_is_wrong_is_named_at_once(edit: Edit) -> None:
     assert [fault.line for fault in caught.value.faults] == places
 
 
+def test_its_calendar_is_its_own(edit: Edit) -> None:
+    folder = edit("calendar.yaml", "", "zone: Europe/Berlin\nzone_label: CET\nseason_month: 9\n")
+    assert str(read_domain(folder).calendar.zone) == "Europe/Berlin"
+    assert str(read_domain(ELEMENTS).calendar.zone) == "America/Los_Angeles"
+
+
+@pytest.mark.parametrize("text", ["zone: Nowhere/At_All", "seasons: 3", "[1, 2]", "season_month: 13", "zone: ["])
+def test_a_calendar_that_is_none_is_named(edit: Edit, text: str) -> None:
+    folder = edit("calendar.yaml", "", text)
+    with pytest.raises(BrokenDomain, match=r"calendar\.yaml, line [12]"):
+        read_domain(folder)
+
+
 @pytest.mark.parametrize("file", ["domain.yaml", "tables.yaml"])
 def test_a_file_that_is_missing_is_named(edit: Edit, file: str) -> None:
     folder = edit("domain.yaml", "summary", "summary")

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lab.evaluator.judge.quantities import find
+from services.kit.text.quantities import find
 from lab.evaluator.judge.rules import judge
 from lab.evaluator.judge.text import clean
 from lab.evaluator.judge.verdict import Case

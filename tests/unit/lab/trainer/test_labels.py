@@ -6,7 +6,7 @@ import pytest
 
 from lab.trainer.errors import BadLabels
 from lab.trainer.labels import Judged, best_program, label
-from lab.trainer.relevance import dates_in, holds, numbers_in, plain
+from lab.trainer.relevance import days_in, holds, numbers_in, plain
 
 QUERY = "how many keepers run the harbour of velmora?"
 
@@ -72,8 +72,8 @@ def test_a_yes_can_be_known_where_the_question_is_spoken_of() -> None:
 
 
 def test_dates_and_numbers_are_found_however_they_are_written() -> None:
-    assert len(dates_in(plain("2024-02-13, Feb 13th, 2024 and 13 february 2024"))) == 1
-    assert dates_in("2024-13-45 99999999") == set()
+    assert len(days_in(plain("2024-02-13, Feb 13th, 2024 and 13 february 2024"))) == 1
+    assert days_in("2024-13-45 99999999") == set()
     assert numbers_in("$1.2 million, 1,204.5, -3 and four") == [1.2e6, 1204.5, -3.0, 4.0]
     assert numbers_in("b2b 4x4 v1.2.3x") == []
 

@@ -1,0 +1,169 @@
+"""What a CSV column holds: its name in the graph, its type and its unit, guessed from the header and the cells."""
+
+import re
+import unicodedata
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from functools import cache
+from importlib.resources import files
+from typing import Any, Literal
+
+import yaml
+
+ColumnType = Literal["text", "date", "integer", "bigint", "number", "flag"]
+
+MAX_NAME = 40
+# What an INTEGER of PostgreSQL holds.
+MAX_INTEGER = 2**31 - 1
+# More values than these sort nothing, and are not looked for in questions.
+MOST_SORTS = 300
+# A code is a short word without spaces: DE, LHR, ISBN-like identifiers.
+MAX_CODE = 6
+
+_GAPS = re.compile(r"[^a-z0-9]+")
+_WHOLE = re.compile(r"-?(?:0|[1-9]\d{0,17}|[1-9]\d{0,2}(?:,\d{3})+)")
+_NUMBER = re.compile(r"-?(?:\d+|\d{1,3}(?:,\d{3})+)(?:\.\d+)?(?:[eE][+-]?\d+)?")
+# A nought in front says that digits are no quantity.
+_POSTCODE = re.compile(r"-?0\d")
+_DATE = re.compile(r"\d{4}-\d{1,2}(?:-\d{1,2})?(?:[T ].*)?")
+_TRUTH = frozenset({"true", "false", "yes", "no"})
+_LETTERS = str.maketrans({"ø": "o", "ł": "l", "ß": "ss", "æ": "ae", "œ": "oe", "²": "2", "³": "3", "%": " percent "})
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """A column of a CSV file.
+
+    Args:
+        header: as the file has it.
+        name: as the table has it.
+        type: of the table's column.
+        values: its distinct values, stripped, the empty one left out.
+        filled: rows in which it is not empty.
+    """
+
+    header: str
+    name: str
+    type: ColumnType
+    values: frozenset[str] = field(repr=False)
+    filled: int
+
+    @property
+    def unique(self) -> bool:
+        """Whether no value stands in two rows."""
+        return len(self.values) == self.filled
+
+    @property
+    def numeric(self) -> bool:
+        return self.type in ("integer", "bigint", "number")
+
+    @property
+    def code(self) -> bool:
+        """Whether its values are short words in capitals or digits: codes, and no names."""
+        return self.type == "text" and all(
+            len(one) <= MAX_CODE and one == one.upper() and " " not in one for one in self.values
+        )
+
+    @property
+    def year(self) -> bool:
+        return self.name.split("_")[-1] == "year" and self.type == "integer"
+
+    @property
+    def unit(self) -> str:
+        return str(units().get(self._last, {}).get("unit", "")) if self.numeric else ""
+
+    @property
+    def unit_words(self) -> list[str]:
+        """What people say behind its numbers."""
+        known = units().get(self._last, {}) if self.numeric else {}
+        return list(known.get("words", [known["unit"]] if "unit" in known else []))
+
+    @property
+    def adjectives(self) -> dict[str, list[str]]:
+        """`more` and `less`: what is said of a great and of a small value."""
+        measured = self.numeric or self.type == "date"
+        return measures().get(self.key.rpartition("_")[2], {}) if measured else {}
+
+    @property
+    def sorts(self) -> bool:
+        """Whether its values are few texts that sort the rows: their words are words of questions."""
+        return self.type == "text" and len(self.values) <= MOST_SORTS and 2 * len(self.values) <= self.filled
+
+    @property
+    def examples(self) -> str:
+        """Some of its values, for a comment."""
+        return ", ".join(" ".join(one.split())[:30] for one in sorted(self.values)[:3])
+
+    @property
+    def key_type(self) -> str:
+        """The type of the key: numbers in a currency are money."""
+        if self.type == "bigint":
+            return "integer"
+        return str(units().get(self._last, {}).get("type", self.type)) if self.numeric else self.type
+
+    @property
+    def key(self) -> str:
+        """The name of the key: the column's without its unit."""
+        known = self.numeric and self._last in units() and "_" in self.name
+        return self.name.rpartition("_")[0] if known else self.name
+
+    @property
+    def _last(self) -> str:
+        return self.name.rpartition("_")[2]
+
+
+def units() -> dict[str, dict[str, Any]]:
+    """By the last word of a name, how values are written."""
+    return _table("units.yaml")
+
+
+def measures() -> dict[str, dict[str, list[str]]]:
+    """By the last word of a name, the adjectives of great and small values."""
+    return _table("measures.yaml")
+
+
+@cache
+def _table(name: str) -> dict[str, dict[str, Any]]:
+    text = (files("services.kg.draft") / name).read_text(encoding="utf-8")
+    return {str(word): known for word, known in yaml.safe_load(text).items()}
+
+
+def identifier(text: str) -> str:
+    """A name of the graph from a header or a file's name: `Area (km²)` becomes `area_km2`; empty for signs alone."""
+    folded = unicodedata.normalize("NFKD", text.translate(_LETTERS).casefold())
+    plain = _GAPS.sub("_", "".join(char for char in folded if not unicodedata.combining(char))).strip("_")
+    if plain[:1].isdigit():
+        plain = f"n{plain}"
+    return plain[:MAX_NAME].rstrip("_")
+
+
+def read_columns(headers: Sequence[str], rows: Iterable[Sequence[str]]) -> list[Column]:
+    """The columns of a table; those without a name or without a value are left out."""
+    cells: list[list[str]] = [[] for _ in headers]
+    for row in rows:
+        for index, cell in enumerate(row[: len(headers)]):
+            if stripped := cell.strip():
+                cells[index].append(stripped)
+    columns: list[Column] = []
+    for header, filled in zip(headers, cells, strict=True):
+        name = identifier(header)
+        if not name or not filled:
+            continue
+        taken = {column.name for column in columns}
+        while name in taken:
+            name = f"{name[: MAX_NAME - 1]}2"
+        values = frozenset(filled)
+        columns.append(Column(header, name, guess_type(values), values, len(filled)))
+    return columns
+
+
+def guess_type(values: frozenset[str]) -> ColumnType:
+    """The narrowest type that all values have."""
+    if all(_WHOLE.fullmatch(one) for one in values):
+        largest = max(abs(int(one.replace(",", ""))) for one in values)
+        return "integer" if largest <= MAX_INTEGER else "bigint"
+    if all(_NUMBER.fullmatch(one) and not _POSTCODE.match(one) for one in values):
+        return "number"
+    if all(_DATE.fullmatch(one) for one in values):
+        return "date"
+    return "flag" if all(one.casefold() in _TRUTH for one in values) else "text"

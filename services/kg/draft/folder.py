@@ -1,0 +1,269 @@
+"""The files of a drafted domain."""
+
+import json
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from importlib.resources import files
+from pathlib import Path
+from typing import Any
+
+from jinja2 import Environment
+from sqlalchemy.dialects import sqlite
+
+from services.kg.definition.domain import STORE
+from services.kg.domains import CATALOGUE
+from services.kg.draft.columns import MAX_NAME, Column, identifier
+from services.kg.draft.tables import CsvTable, Join, plural, read_tables
+
+TEMPLATES = files("services.kg.draft") / "templates"
+# Keys that a statement shows where a question names none, beside the name.
+SHOWN = 4
+_QUOTE = sqlite.dialect().identifier_preparer.quote
+
+
+class DraftError(ValueError):
+    """No domain can be drafted; the message says why."""
+
+
+@dataclass(frozen=True, slots=True)
+class Key:
+    """A key of a function: a column of its view, and what the view selects for it."""
+
+    name: str
+    select: str
+    type: str = "text"
+    unit: str = ""
+    label: str = ""
+    kind: str = ""
+    id: str = ""
+    spell: str = ""
+    alias: str = ""
+
+    @property
+    def described(self) -> str:
+        """What domain.yaml says of it, as a flow mapping."""
+        fields: dict[str, str] = {
+            "type": self.type if self.type != "text" else "",
+            "unit": self.unit,
+            "label": self.label,
+            "kind": self.kind,
+            "id": self.id,
+            "spell": self.spell,
+        }
+        parts = [f"{name}: {scalar(value)}" for name, value in fields.items() if value]
+        if self.alias:
+            parts.append(f"aliases: [{scalar(self.alias)}]")
+        return f"{{{', '.join(parts)}}}"
+
+
+@dataclass(frozen=True, slots=True)
+class View:
+    """A function over one table and the names of those that it joins."""
+
+    table: CsvTable
+    keys: tuple[Key, ...]
+    parameters: tuple[tuple[str, str, str], ...]
+    sql: tuple[str, ...]
+    facets: tuple[tuple[str, str, str], ...]
+
+    @property
+    def subject(self) -> list[str]:
+        if self.table.label is not None:
+            return [self.table.label.key]
+        return [join.role for join in self.table.joins] or [self.keys[0].name]
+
+    @property
+    def pair(self) -> list[str]:
+        """The two things that a table links."""
+        return [] if self.table.names_things else [join.role for join in self.table.joins][:2]
+
+    @property
+    def order(self) -> list[str]:
+        """What has more comes first; else by name."""
+        best = self.table.weight if self.table.names_things else None
+        return [f"-{best[0].key}"] if best else self.subject
+
+    @property
+    def summary(self) -> str:
+        words = ", ".join(_words(key) for key in self.keys)
+        return f"{plural(self.table.name)}: {words}"
+
+    @property
+    def lead(self) -> str:
+        """The template of what a statement's rows are."""
+        return plural(self.table.name) + "{% if names %} of {{ names | join(' and ') }}{% endif %}"
+
+    @property
+    def shown(self) -> list[str]:
+        if self.table.names_things:
+            return [key.name for key in self.keys if key.name not in self.subject][:SHOWN] or self.subject
+        return self.subject[-1:]
+
+
+def draft(name: str, paths: Sequence[Path], to: Path) -> list[Path]:
+    """Write the folder of a domain that these CSV tables fill, and return its files.
+
+    Args:
+        name: of the domain, and of its folder.
+        paths: CSV or TSV files with a header, a table each.
+        to: the folder in which that of the domain is made; nothing in it is overwritten.
+
+    Raises:
+        DraftError: the name is none, or the folder is there.
+        LoadError: a file cannot be read, or is no table.
+    """
+    if not name or name != identifier(name):
+        raise DraftError(f"{name!r} is no name of a domain: a letter, then letters, digits and _, at most {MAX_NAME}")
+    folder = to / name
+    if folder.exists():
+        raise DraftError(f"{folder} is there: remove it, or choose another name")
+    tables = read_tables(paths, name, {*STORE, *CATALOGUE.tables, *CATALOGUE.kinds})
+    views = [_view(table, tables) for table in tables]
+    texts = {
+        "domain.yaml": _render("domain.yaml", name=name, tables=tables, views=views),
+        "tables.yaml": _render("tables.yaml", tables=tables),
+        "words.yaml": _render("words.yaml", tables=tables, keyed=_keyed(tables)),
+        **{f"sources/{table.name}.yaml": _render("source.yaml", name=name, table=table) for table in tables},
+        "examples.jsonl": "".join(f"{json.dumps(one, ensure_ascii=False)}\n" for one in _examples(views)),
+    }
+    written: list[Path] = []
+    for file, text in texts.items():
+        path = folder / file
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text, encoding="utf-8")
+        written.append(path)
+    return written
+
+
+def scalar(value: Any) -> str:
+    """A value as YAML has it, in quotes only where YAML would read something else."""
+    text = str(value)
+    plain = text.replace(" ", "").replace("_", "").replace("²", "").replace("/", "").replace("°", "")
+    return text if plain.isalpha() and text.lower() not in _TAKEN else json.dumps(value, ensure_ascii=False)
+
+
+_TAKEN = frozenset({"true", "false", "yes", "no", "on", "off", "null", "none", "y", "n"})
+
+
+def _render(template: str, **values: Any) -> str:
+    # What is written is YAML, in which every text goes through `scalar`.
+    environment = Environment(trim_blocks=True, lstrip_blocks=True, keep_trailing_newline=True)  # noqa: S701
+    environment.filters.update(scalar=scalar, plural=plural, names=_listed)
+    text = (TEMPLATES / f"{template}.j2").read_text(encoding="utf-8")
+    return environment.from_string(text).render(**values)
+
+
+def _listed(names: Iterable[str]) -> str:
+    return f"[{', '.join(map(scalar, names))}]"
+
+
+def _view(table: CsvTable, tables: Sequence[CsvTable]) -> View:
+    keys: list[Key] = []
+    hidden = [f"t.{_QUOTE(table.key[0])} AS _{table.name}"] if table.names_things else []
+    sources = [f"FROM {_QUOTE(table.name)} AS t"]
+    for column in _ordered(table):
+        join = table.join_of(column)
+        if join is not None:
+            alias = f"{join.role}_"
+            on = f"{alias}.{_QUOTE(join.key)} = t.{_QUOTE(column.name)}"
+            sources.append(f"LEFT JOIN {_QUOTE(join.table)} AS {alias} ON {on}")
+            hidden.append(f"t.{_QUOTE(column.name)} AS _{join.role}")
+            keys.append(Key(join.role, f"{alias}.{_QUOTE(join.label)}", kind=join.table, id=f"_{join.role}"))
+        elif not (table.names_things and column.name in table.key and column.numeric):
+            keys.append(_key(table, column))
+    children = [(other, join) for other in tables for join in other.joins if join.table == table.name == join.role]
+    keys += [_count(other, join) for other, join in children]
+    selects = [*hidden, *(f"{key.select} AS {_QUOTE(key.name)}" for key in keys)]
+    facets = [
+        (identifier(plural(_child(other, join))), other.name, _child_key(other, join)) for other, join in children
+    ]
+    sql = ["SELECT", *(f"  {one}," for one in selects[:-1]), f"  {selects[-1]}", *sources]
+    return View(table, tuple(keys), tuple(_parameters(table)), tuple(sql), tuple(facets))
+
+
+def _count(table: CsvTable, join: Join) -> Key:
+    """How many rows of a table join one of another: a country's airports."""
+    child = _child(table, join)
+    where = f"o.{_QUOTE(join.column.name)} = t.{_QUOTE(join.key)}"
+    # Names of the files' own, made of letters, digits and _.
+    count = f"(SELECT count(*) FROM {_QUOTE(table.name)} AS o WHERE {where})"  # noqa: S608
+    return Key(f"{child}_count", count, "integer", label=f"number of {plural(child)}")
+
+
+def _keyed(tables: Sequence[CsvTable]) -> list[Column]:
+    """One column a key, the most telling where several tables have it; names and joins speak for themselves."""
+    found: dict[str, Column] = {}
+    for table in tables:
+        for column in table.columns:
+            named = column is table.label or (table.names_things and column.name in table.key)
+            if named or table.join_of(column) is not None:
+                continue
+            if column.key not in found or column.sorts:
+                found[column.key] = column
+    return list(found.values())
+
+
+def _ordered(table: CsvTable) -> list[Column]:
+    """The name first, then as the file has them."""
+    return sorted(table.columns, key=lambda column: column is not table.label)
+
+
+def _key(table: CsvTable, column: Column) -> Key:
+    named = column is table.label and table.names_things
+    return Key(
+        column.key,
+        f"t.{_QUOTE(column.name)}",
+        column.key_type,
+        unit=column.unit,
+        kind=table.name if named else "",
+        id=f"_{table.name}" if named else "",
+        spell="plain" if column.year else "",
+        # People say the currency where a column has its name.
+        alias=column.key.removesuffix("_name") if column.key.endswith("_name") and not named else "",
+    )
+
+
+def _parameters(table: CsvTable) -> Iterable[tuple[str, str, str]]:
+    """Name, kind and column of each parameter: the table's own names, then those of what it joins."""
+    if table.names_things:
+        yield table.name, table.name, f"_{table.name}"
+    for join in table.joins:
+        if join.role != table.name:
+            yield join.role, join.table, f"_{join.role}"
+
+
+def _child(table: CsvTable, join: Join) -> str:
+    """What rows of a table that joins another are to it: its cities; of a link, what stands on the other side."""
+    others = [one.role for one in table.joins if one is not join]
+    return others[0] if others and not table.names_things else table.name
+
+
+def _child_key(table: CsvTable, join: Join) -> str:
+    if table.names_things and table.label is not None:
+        return table.label.key
+    return _child(table, join) if len(table.joins) > 1 else table.columns[0].key
+
+
+def _examples(views: Sequence[View]) -> Iterable[dict[str, str]]:
+    """Worked examples with names of the files, for the model that writes programs."""
+    for view in views:
+        table = view.table
+        if table.label is None or not table.names_things:
+            continue
+        name, function = table.sample[table.label.name], f"get_{table.name}"
+        call = f"{function}({json.dumps(name, ensure_ascii=False)})"
+        for key in [key for key in view.keys if key.name not in view.subject][:2]:
+            yield {"query": f"What is the {_words(key)} of {name}?", "program": f'{call}["{key.name}"]'}
+        for key in [key for key in view.keys if key.type in ("integer", "number", "money") and not key.spell][:1]:
+            yield {
+                "query": f"Which {table.name.replace('_', ' ')} has the highest {_words(key)}?",
+                "program": f'{function}(None) sort(None, -{key.name})["{table.label.key}"][:1]',
+            }
+        for facet, _, _ in view.facets:
+            words = facet.replace("_", " ")
+            yield {"query": f"Which {words} does {name} have?", "program": f'{call}["{facet}"]'}
+            yield {"query": f"How many {words} does {name} have?", "program": f'LEN {call}["{facet}"]'}
+
+
+def _words(key: Key) -> str:
+    return key.label or key.name.replace("_", " ")

@@ -1,0 +1,212 @@
+"""Tables of CSV files, and how they belong together: keys, names, and columns that hold another table's keys."""
+
+import csv
+from collections.abc import Container, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cache
+from itertools import combinations, islice
+from pathlib import Path
+
+import inflect
+
+from services.kg.draft.columns import MAX_NAME, Column, identifier, read_columns
+from services.kg.load.errors import LoadError
+from services.kg.load.files import check, header, records, suffix
+
+# Rows that are looked at; what lies behind is taken to be like them.
+MAX_ROWS = 200_000
+# A column whose values are keys of another table, but for slips, joins it.
+SHARED = 0.95
+# Fewer values that happen to be keys of another table say nothing.
+MIN_SHARED = 3
+# A column whose largest value is below this tells nobody apart.
+MIN_WEIGHT = 1_000
+# Names of columns that name a row.
+_NAMES = ("name", "title", "label", "surface")
+_KEYS = ("id", "key", "code", "slug", "uuid", "symbol")
+
+
+@dataclass(frozen=True, slots=True)
+class Join:
+    """A column whose values are keys of another table.
+
+    Args:
+        column: of the table that joins.
+        table: that is joined.
+        key: its key.
+        label: the column that names its rows.
+        role: what the join says of a row: `neighbour`, `country`.
+    """
+
+    column: Column
+    table: str
+    key: str
+    label: str
+    role: str
+
+
+@dataclass(slots=True)
+class CsvTable:
+    """A table of the draft.
+
+    Args:
+        name: in the singular, as the kind of its rows.
+        path: of its CSV file.
+        columns: in the file's order.
+        rows: the number that was read.
+        key: columns that tell rows apart.
+        label: the column that names a row; None for a table that only links others.
+    """
+
+    name: str
+    path: Path
+    columns: list[Column]
+    rows: int
+    key: tuple[str, ...] = ()
+    label: Column | None = None
+    joins: list[Join] = field(default_factory=list)
+    sample: dict[str, str] = field(default_factory=dict)
+
+    @property
+    def names_things(self) -> bool:
+        return self.label is not None and len(self.key) == 1
+
+    @property
+    def codes(self) -> list[Column]:
+        """Columns with codes that people say for a name: LHR, FRA. Of two letters too many are words."""
+        return [
+            column
+            for column in self.columns
+            if column.code and column.unique and column.filled > SHARED * self.rows and min(map(len, column.values)) > 2
+        ]
+
+    @property
+    def weight(self) -> tuple[Column, int] | None:
+        """The column by which the best known of namesakes is told, with its largest value; None without one."""
+        counts = [column for column in self.columns if column.type in ("integer", "bigint") and not column.year]
+        spread = {column.name: max(int(one.replace(",", "")) for one in column.values) for column in counts}
+        best = max(counts, key=lambda column: spread[column.name], default=None)
+        if best is None or spread[best.name] < MIN_WEIGHT or best.name in self.key or self.join_of(best):
+            return None
+        return best, spread[best.name]
+
+    def column(self, name: str) -> Column:
+        return next(column for column in self.columns if column.name == name)
+
+    def join_of(self, column: Column) -> Join | None:
+        return next((join for join in self.joins if join.column == column), None)
+
+
+def read_tables(paths: Sequence[Path], prefix: str = "", taken: Container[str] = ()) -> list[CsvTable]:
+    """The tables of those files with their keys and joins.
+
+    Args:
+        paths: of CSV and TSV files.
+        prefix: stands before a name that is taken.
+        taken: names of tables and kinds that others have.
+
+    Raises:
+        LoadError: a file cannot be read, is no CSV, has no rows, or is called as another.
+    """
+    tables: dict[str, CsvTable] = {}
+    for path in paths:
+        table = _read(path)
+        if table.name in taken:
+            table.name = f"{prefix}_{table.name}"[:MAX_NAME].rstrip("_")
+        if (other := tables.get(table.name)) is not None:
+            raise LoadError(f"{path} and {other.path} would both be the table {table.name}: rename one")
+        tables[table.name] = table
+    for table in tables.values():
+        table.joins = _joins(table, tables)
+    # What others refer to comes first, and last what only links them.
+    return sorted(tables.values(), key=lambda one: (not one.names_things, len(one.joins)))
+
+
+def _read(path: Path) -> CsvTable:
+    check(path)
+    if suffix(path) not in (".csv", ".tsv"):
+        raise LoadError(f"{path} is no .csv or .tsv file")
+    headers = header(path) if suffix(path) == ".csv" else next(iter(header(path)), "").split("\t")
+    dialect = csv.excel if suffix(path) == ".csv" else csv.excel_tab
+    rows = [[row.get(one, "") for one in headers] for _, row in islice(records(path, dialect), MAX_ROWS)]
+    name = singular(identifier(path.name.partition(".")[0]))
+    columns = read_columns(headers, rows)
+    if not name or not columns:
+        raise LoadError(f"{path} has no rows under a header")
+    table = CsvTable(name, path, columns, len(rows))
+    table.key = _key(table, rows, headers)
+    table.label = _label(table)
+    places = {column.name: headers.index(column.header) for column in columns}
+    filled = max(rows, key=lambda row: sum(bool(cell.strip()) for cell in row))
+    table.sample = {column: filled[place].strip() for column, place in places.items()}
+    return table
+
+
+def _key(table: CsvTable, rows: Sequence[Sequence[str]], headers: Sequence[str]) -> tuple[str, ...]:
+    """The column that tells rows apart: one that is called so, else the first; else two columns, else all of them."""
+    whole = [column for column in table.columns if column.unique and column.filled == table.rows]
+    called = [column for column in whole if column.name.split("_")[-1] in _KEYS or column.name == table.name]
+    plain = [column for column in whole if column.type != "number"]
+    if best := (called or plain):
+        return (best[0].name,)
+    for pair in combinations(table.columns[:4], 2):
+        places = [headers.index(column.header) for column in pair]
+        if len({tuple(row[place] for place in places) for row in rows}) == table.rows:
+            return tuple(column.name for column in pair)
+    return tuple(column.name for column in table.columns)
+
+
+def _label(table: CsvTable) -> Column | None:
+    texts = [column for column in table.columns if column.type == "text" and not column.code]
+    for name in _NAMES:
+        for column in texts:
+            if column.name in (name, f"{table.name}_{name}"):
+                return column
+    return next((one for one in texts if one.name == table.name or _mostly_unique(one, table)), None)
+
+
+def _mostly_unique(column: Column, table: CsvTable) -> bool:
+    return column.name.split("_")[-1] in _NAMES and len(column.values) > 0.5 * table.rows
+
+
+def _joins(table: CsvTable, tables: Mapping[str, CsvTable]) -> list[Join]:
+    """Columns that hold the keys of other tables, and of this one where they are not its own key."""
+    named = [one for one in tables.values() if one.names_things]
+    found: list[Join] = []
+    for column in table.columns:
+        if table.key == (column.name,):
+            continue
+        best = max(named, key=lambda one: (_shared(column, one), one.name in column.name), default=None)
+        if best is not None and best.label is not None and _shared(column, best) >= SHARED:
+            (key,) = best.key
+            role = column.name.removesuffix(f"_{key}").removesuffix("_id").removesuffix("_code") or best.name
+            found.append(Join(column, best.name, key, best.label.name, role))
+    return found
+
+
+def _shared(column: Column, table: CsvTable) -> float:
+    """Share of a column's values that are keys of a table; of numbers only where the column is called so."""
+    (key,) = table.key
+    keys = table.column(key)
+    named = column.name == key or table.name in column.name
+    if column.type != keys.type or (column.type != "text" and not named):
+        return 0.0
+    if len(column.values) < MIN_SHARED and not named:
+        return 0.0
+    return len(column.values & keys.values) / len(column.values)
+
+
+@cache
+def _english() -> inflect.engine:
+    return inflect.engine()
+
+
+def singular(name: str) -> str:
+    """`countries` as `country`; a word that is none stays."""
+    head, _, last = name.rpartition("_")
+    one = _english().singular_noun(last) if last else False
+    return f"{head}_{one}".lstrip("_") if one else name
+
+
+def plural(name: str) -> str:
+    return str(_english().plural_noun(name.replace("_", " ")))

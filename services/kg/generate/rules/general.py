@@ -1,0 +1,382 @@
+"""Programs of a domain without readings, by its catalogue alone.
+
+Each function reads the question in its own way: its parameters take the names, its keys the words; numbers, values and
+superlatives narrow and sort its rows. A reading that leaves a word over has not understood the question and is none.
+Where several understand it, the plainest is taken.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import pairwise
+
+from services.kg.generate.rules.english import english
+from services.kg.generate.rules.lexicon import Lexicon
+from services.kg.generate.rules.question import Question, quote
+from services.kg.generate.rules.roles import BESIDE, NEAR, Mention, Roles, Superlative, subject_of, written
+from services.kg.generate.rules.tokens import Range, Tokens
+from services.kg.generate.rules.values import Values
+from services.kg.language.catalogue import Function
+
+_JOINTS = frozenset(("and", ",", "or", "&", "as", "plus", "/"))
+# Names that one question compares.
+MOST_NAMES = 4
+# What a reading costs beside one that says all by one call.
+HOP, DEFAULT, LITERAL, SECOND = 2.0, 1.0, 1.0, 0.5
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """A program for the question, and how far it is from the plainest one."""
+
+    statements: tuple[str, ...]
+    cost: float
+
+
+def general(lexicon: Lexicon, question: Question, values: Values | None = None) -> list[str]:
+    """The statements of the plainest reading that understands every word; none when no reading does.
+
+    Args:
+        lexicon: of the domain.
+        question: with its names.
+        values: knows the texts that `open` keys have in the store.
+    """
+    domain = lexicon.catalogue.domains.get(lexicon.domain)
+    functions = [one for one in domain.functions if not one.hidden] if domain else []
+    tokens = Tokens(question, lexicon.fillers)
+    found: list[Reading] = []
+    for function in functions:
+        found += _Reader(lexicon, Roles(lexicon, function, tokens.copy(), values)).readings()
+    if min((one.cost for one in found), default=HOP) >= HOP:
+        for first in functions:
+            for second in functions:
+                found += _hops(lexicon, tokens, first, second, values)
+    found += _shares(lexicon, tokens, functions)
+    best = min(found, key=lambda one: one.cost, default=None)
+    return list(best.statements) if best is not None else []
+
+
+def _hops(
+    lexicon: Lexicon, tokens: Tokens, first: Function, second: Function, values: Values | None
+) -> Iterator[Reading]:
+    """A fact of a fact: the names lead to a key of the first function, whose values the second goes on with."""
+    for key in first.keys:
+        if not key.entity or not tokens.names():
+            continue
+        before = Roles(lexicon, first, tokens.copy(), values)
+        names = _bind(before)
+        if names is None or (before.primary and before.subject == key and before.primary.name in names):
+            continue
+        own_rows = key.entity == before.subject.entity
+        head = before.head()
+        places = before.tokens.find((*lexicon.plain(first.name, key.name), *lexicon.nouns(key.entity)))
+        # What the question wants is no step on the way to it, but for "which of the neighbours".
+        places = [one for one in places if own_rows or one != head]
+        if not places:
+            continue
+        before.take(*(places if own_rows else places[:1]))
+        before.take_apposed(names)
+        call = _call(first, names, [])
+        parameter = next((one for one in second.parameters if key.entity in one.entities), None)
+        if parameter is None:
+            continue
+        after = Roles(lexicon, second, before.tokens, values)
+        reader = _Reader(lexicon, after, bound={parameter.name: [f'*["{key.name}"]']}, hop=True)
+        for reading in reader.readings():
+            if len(reading.statements) == 1:
+                statement = f'{call}["{key.name}"]'
+                yield Reading((statement, *reading.statements), reading.cost + HOP)
+
+
+def _shares(lexicon: Lexicon, tokens: Tokens, functions: Sequence[Function]) -> Iterator[Reading]:
+    """The ratio of one measure of two things of different kinds: the share of a country's people in a city."""
+    places = tokens.names()
+    ratio = tokens.find(english().ratio)
+    if len(places) != 2 or not ratio:
+        return
+    sides: list[dict[str, tuple[str, int]]] = []
+    left = tokens.copy()
+    for place in ratio:
+        left.take(place)
+    for place in places:
+        spots = [one for one in tokens.question.spots if tokens.place_of(one.start, one.end) == place]
+        side: dict[str, tuple[str, int]] = {}
+        for order, function in enumerate(functions):
+            roles = Roles(lexicon, function, tokens.copy())
+            spot = next((one for one in spots if roles.primary and one.kind in roles.primary.entities), None)
+            if spot is None or roles.primary is None:
+                continue
+            for mention in roles.mentions:
+                if roles.numeric(mention):
+                    call = _call(function, {roles.primary.name: [spot.text]}, ())
+                    side.setdefault(mention.key, (f'{call}["{mention.key}"]', order))
+                    left.take(mention.place)
+        sides.append(side)
+    shared = [key for key in sides[0] if key in sides[1]]
+    if shared and not left.unread():
+        # The part is the thing of the later kind: cities lie in countries.
+        parts = sorted((side[shared[0]] for side in sides), key=lambda one: -one[1])
+        yield Reading((f"ratio({', '.join(call for call, _ in parts)})",), HOP)
+
+
+def _bind(roles: Roles) -> dict[str, list[str]] | None:
+    """The names of the question by the parameters that take them; None where one takes none of them."""
+    given: dict[str, list[str]] = {}
+    question, tokens = roles.tokens.question, roles.tokens
+    parameters = [one for one in roles.function.parameters if one.kind == "entity"]
+    if roles.function.pair is None and roles.primary is not None:
+        parameters.sort(key=lambda one: one is not roles.primary)
+    for place in tokens.names():
+        spots = [one for one in question.spots if tokens.place_of(one.start, one.end) == place]
+        fitting = [(one, spot) for one in parameters for spot in spots if spot.kind in one.entities]
+        apposed = [(one, spot) for one, spot in fitting if roles.apposed(place, spot.kind)]
+        free = [(one, spot) for one, spot in apposed or fitting if one.name not in given or one is roles.primary]
+        if not free:
+            return None
+        parameter, spot = free[0]
+        given.setdefault(parameter.name, []).append(spot.text)
+    return given
+
+
+def _call(function: Function, names: Mapping[str, Sequence[str]], conditions: Sequence[str]) -> str:
+    arguments = [_listed(names.get(one.name, ())) for one in function.parameters]
+    while arguments and arguments[-1] == "None":
+        arguments.pop()
+    narrowed = f" where({', '.join(conditions)})" if conditions else ""
+    return f"{function.name}({', '.join(arguments) or 'None'}){narrowed}"
+
+
+def _listed(names: Sequence[str]) -> str:
+    texts = [one if one.startswith("*[") else quote(one) for one in names]
+    return "None" if not texts else texts[0] if len(texts) == 1 else f"[{', '.join(texts)}]"
+
+
+@dataclass
+class _Reader:
+    """One function's readings of a question.
+
+    Args:
+        lexicon: of the domain.
+        roles: the words as the function takes them.
+        bound: parameter -> values that are given already.
+        hop: the names belong to the statement before.
+    """
+
+    lexicon: Lexicon
+    roles: Roles
+    bound: dict[str, list[str]] = field(default_factory=dict)
+    hop: bool = False
+    cost: float = 0.0
+
+    def readings(self) -> Iterable[Reading]:
+        """The readings that leave no word over; the tokens are used up."""
+        names = self._names()
+        if names is None:
+            return
+        roles, tokens = self.roles, self.roles.tokens
+        head = roles.head()
+        thresholds, conditions, superlative = roles.thresholds(), roles.conditions(), roles.superlative()
+        own = names.get(roles.primary.name, []) if roles.primary is not None else []
+        several = len(own) > 1
+        measures = (superlative.key,) if superlative and several else roles.comparative() if several else ()
+        computed = self._computation()
+        counting = tokens.find(english().count)
+        shown, counted = self._shown(counting)
+        aggregate = self._aggregate(shown) if superlative is None else ""
+        nouns = roles.take_nouns()
+        roles.take_apposed(names)
+        roles.take(*tokens.find(english().every), *tokens.find(english().together))
+        if several and any(not mention.counted for mention in shown):
+            roles.take(*tokens.find((*english().greater, *english().lesser)))
+        conditions += self._literals(shown)
+        if tokens.unread() or (computed and not several) or not self._listed(shown):
+            return
+        conditions += [written(one, roles.function.key(one.key)) for one in thresholds]
+        keys = list(dict.fromkeys(mention.key for mention in shown))
+        if thresholds and own:
+            self.cost += HOP
+        if not own and not nouns and not self._is_second():
+            # Rows that nothing names are not what the question wants: a country's area is not that of its cities.
+            return
+        if several:
+            yield from self._compared(names, measures[:1] or keys[:1], computed)
+        elif names or roles.function.whole or conditions:
+            wanted = _Wanted(
+                names,
+                conditions,
+                superlative,
+                keys,
+                aggregate="LEN" if counted else aggregate if not own else "",
+                rows=bool(nouns) and (head is None or head in nouns or not keys),
+                many=bool(conditions) or superlative is not None or not own,
+            )
+            if statement := self._statement(wanted):
+                yield Reading((statement,), self.cost)
+
+    def _names(self) -> dict[str, list[str]] | None:
+        """Values by parameter; None where a name has no place, or nothing says that this function is meant."""
+        roles = self.roles
+        names = {} if self.hop else _bind(roles)
+        if names is None or any(one.required and one.name not in names for one in roles.function.parameters):
+            return None
+        if self._is_second():
+            own = roles.tokens.find(roles.own_words)
+            if not own:
+                return None
+            self.cost += SECOND
+            roles.take(*own)
+        return {**names, **self.bound}
+
+    def _is_second(self) -> bool:
+        """Whether another function has the same rows by themselves: neighbours are countries too."""
+        function = self.roles.function
+        kind = self.roles.subject.entity
+        functions = [one for one in self.lexicon.catalogue.domains[self.lexicon.domain].functions if not one.hidden]
+        same = [one for one in functions if kind and subject_of(one).entity == kind]
+        own = [one for one in same if one.pair is None]
+        return bool(kind) and function is not (own or same)[0]
+
+    def _shown(self, counting: Sequence[Range]) -> tuple[list[Mention], bool]:
+        """The keys that are asked for, and whether rows are counted."""
+        roles = self.roles
+        free = [one for one in roles.mentions if roles.tokens.free(one.place)]
+        shown: list[Mention] = []
+        counted = False
+        for mention in free:
+            count = next((one for one in counting if 0 <= mention.place.first - one.end <= BESIDE), None)
+            if mention.counted and count is None:
+                continue
+            if count is not None and not roles.numeric(mention) and mention.key not in roles.function.facets:
+                continue
+            if count is not None:
+                counted = counted or not roles.numeric(mention)
+                roles.take(count)
+            roles.take(mention.place)
+            shown.append(mention)
+        for one in counting:
+            if roles.tokens.free(one):
+                counted = True
+                roles.take(one)
+        return shown, counted
+
+    def _listed(self, shown: Sequence[Mention]) -> bool:
+        """Whether several keys stand beside each other; the population of the capital is neither of the two."""
+        return all(
+            one.key == other.key or any(word in _JOINTS for word in self.roles.tokens.between(one.place, other.place))
+            for one, other in pairwise(shown)
+        )
+
+    def _computation(self) -> str:
+        for how, phrases in (("diff", english().difference), ("ratio", english().ratio)):
+            if places := self.roles.tokens.find(phrases):
+                self.roles.take(*places)
+                return how
+        return ""
+
+    def _compared(self, names: Mapping[str, list[str]], keys: Sequence[str], computed: str) -> Iterator[Reading]:
+        """One statement a name, or what is computed of two."""
+        primary = self.roles.primary
+        assert primary is not None  # noqa: S101 - several names are those of the rows
+        own = names[primary.name]
+        if not keys or len(own) > MOST_NAMES:
+            return
+        others = {name: texts for name, texts in names.items() if name != primary.name}
+        calls = [f'{_call(self.roles.function, {**others, primary.name: [one]}, ())}["{keys[0]}"]' for one in own]
+        if computed and len(calls) == 2:
+            yield Reading((f"{computed}({', '.join(calls)})",), self.cost)
+        elif not computed:
+            yield Reading(tuple(calls), self.cost)
+
+    def _literals(self, shown: list[Mention]) -> list[str]:
+        """Words that nothing explains beside a key of texts are its value: the domain .is, the state of Alaska."""
+        tokens, found = self.roles.tokens, []
+        for run in tokens.unread():
+            text = tokens.said(run)
+            beside = [one for one in shown if one.place.near(run) <= NEAR and self._holds(one.key, text)]
+            mention = min(beside, key=lambda one: one.place.near(run), default=None)
+            key = mention.key if mention else next((one for one in self._texts() if self._holds(one, text)), "")
+            if not key:
+                continue
+            found.append(f"eq({key}, {quote(text)})")
+            if mention is not None:
+                shown.remove(mention)
+            tokens.take(run)
+            self.cost += LITERAL
+        return found
+
+    def _texts(self) -> list[str]:
+        subject = self.roles.subject
+        return [one.name for one in self.roles.function.keys if one.kind == "text" and one != subject]
+
+    def _holds(self, key: str, text: str) -> bool:
+        """Whether a row has this text under a key."""
+        values = self.roles.values
+        return key in self._texts() and values is not None and values.has(self.roles.function, key, text)
+
+    def _statement(self, wanted: "_Wanted") -> str:
+        """The one call; empty where the question asks for nothing of its rows."""
+        function, names, keys = self.roles.function, wanted.names, wanted.keys
+        counts = f"{wanted.aggregate} " if wanted.aggregate else ""
+        if facets := [one for one in keys if one in function.facets]:
+            plain = wanted.superlative is None and not wanted.conditions and len(keys) == 1
+            return f'{counts}{_call(function, names, ())}["{facets[0]}"]' if plain else ""
+        if (order := wanted.superlative) is not None:
+            sort = f"sort({_all(wanted.conditions)}, {'-' if order.descending else ''}{order.key})"
+            rows = f"[{order.first or ''}:{order.first + order.rows}]"
+            return f"{_call(function, names, ())} {sort}{_project(keys or function.subject[:1])}{rows}"
+        call = _call(function, names, wanted.conditions)
+        if wanted.aggregate == "LEN":
+            return f"LEN {call}" if wanted.many else ""
+        if wanted.aggregate:
+            return f"{counts}{call}{_project(keys[:1])}"
+        if wanted.rows and (wanted.many or not keys):
+            self.cost += 0 if wanted.many else DEFAULT
+            return f"{call}{_project(function.subject[:1])}"
+        if keys:
+            return f"{call}{_project(keys)}"
+        if wanted.many:
+            return ""
+        self.cost += DEFAULT
+        return call
+
+    def _aggregate(self, shown: Sequence[Mention]) -> str:
+        """What is made of the values of many rows: their total, their average."""
+        if len(shown) != 1 or not self.roles.numeric(shown[0]):
+            return ""
+        for how, phrases in (("SUM", english().total), ("AVG", english().average)):
+            if places := self.roles.tokens.find(phrases):
+                self.roles.take(*places)
+                return how
+        return ""
+
+
+@dataclass(frozen=True, slots=True)
+class _Wanted:
+    """What a question wants of one call.
+
+    Args:
+        names: by parameter.
+        conditions: on the rows.
+        superlative: which of them.
+        keys: that are asked for.
+        aggregate: LEN, SUM or AVG, or none.
+        rows: whether the rows' own names are asked for.
+        many: whether the call may be of several rows.
+    """
+
+    names: Mapping[str, Sequence[str]]
+    conditions: Sequence[str]
+    superlative: Superlative | None
+    keys: Sequence[str]
+    aggregate: str
+    rows: bool
+    many: bool
+
+
+def _all(conditions: Sequence[str]) -> str:
+    if not conditions:
+        return "None"
+    return conditions[0] if len(conditions) == 1 else f"[{', '.join(conditions)}]"
+
+
+def _project(keys: Sequence[str]) -> str:
+    return f"[{', '.join(map(quote, keys))}]"

@@ -1,0 +1,185 @@
+"""Names that the spotter does not see: misspelt ones, parts of longer ones, and those that only look like names."""
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
+
+from rapidfuzz import fuzz
+
+from services.kg.entities import Candidate, NameIndex
+from services.kg.generate.rules.english import english
+from services.kg.generate.rules.lexicon import Lexicon
+from services.kg.generate.rules.question import Question
+from services.kg.generate.rules.roles import exact
+from services.kg.generate.rules.tokens import Range, Tokens
+from services.kg.generate.rules.values import Values
+from services.kg.generate.spans import Spot
+from services.kg.store.names import normalise
+from services.kg.store.names import tokens as name_words
+
+# Looked up in a question, each some milliseconds.
+MOST_GUESSES = 4
+# Two words above this, in percent, are one that was misspelt; by trial.
+SAME_WORD = 85
+# A shorter stretch is no name that somebody got nearly right.
+MIN_CHARS = 4
+
+
+def with_guesses(lexicon: Lexicon, question: Question, names: NameIndex | None, values: Values | None) -> Question:
+    """The question with the names that its unread words are, and without those inside of a value of the store.
+
+    Args:
+        lexicon: of the domain.
+        question: with the names that the spotter saw.
+        names: looks a stretch up; without it nothing is added.
+        values: knows the texts of `open` keys: South America is no part of America.
+    """
+    question = _without_parts(lexicon, question, values)
+    if names is None:
+        return question
+    kinds = tuple(lexicon.catalogue.domains[lexicon.domain].kinds)
+    tokens = _tokens(lexicon, question, values)
+    spots = list(question.spots)
+    for place, of_kind in list(_stretches(lexicon, tokens))[:MOST_GUESSES]:
+        text = tokens.said(place).strip(" '’\"")
+        if len(text) < MIN_CHARS:
+            continue
+        if not of_kind and _is_value(lexicon, text, values):
+            spots = [one for one in spots if not _inside(one, tokens, place)]
+            continue
+        best = _resolved(names, text, of_kind or kinds, said_so=_looks_like_a_name(question, text) or bool(of_kind))
+        if best is None:
+            continue
+        start = question.text.index(text, tokens.start(place))
+        end = start + len(text)
+        spots = [one for one in spots if one.end <= start or end <= one.start]
+        spots.append(Spot(best.surface, start, end, best.kind, best.weight, place.end - place.first, False))
+    return replace(question, spots=tuple(sorted(spots, key=lambda one: one.start)))
+
+
+def with_other_kinds(lexicon: Lexicon, question: Question, names: NameIndex | None) -> Question:
+    """The question with each of its names also as what it may be a slip for, of another kind."""
+    if names is None:
+        return question
+    kinds = lexicon.catalogue.domains[lexicon.domain].kinds
+    spots = list(question.spots)
+    for spot in question.spots:
+        known = {one.kind for one in question.spots if (one.start, one.end) == (spot.start, spot.end)}
+        for kind in kinds:
+            if kind not in known and (best := _resolved(names, spot.text, (kind,), said_so=False)) is not None:
+                spots.append(replace(spot, text=best.surface, kind=kind))
+    return replace(question, spots=tuple(spots))
+
+
+def _resolved(names: NameIndex, text: str, kinds: Sequence[str], *, said_so: bool) -> Candidate | None:
+    """The entity of one of the kinds that a text names: surely, or as the only one whose name has these words."""
+    if not kinds:
+        return None
+    resolution = names.resolve(text, kinds)
+    if resolution.status == "ok":
+        return resolution.candidates[0]
+    words = name_words(normalise(text))
+    having = [one for one in resolution.candidates if _has_words(one.surface, words)]
+    alone = len({one.entity_id for one in having}) == 1
+    return having[0] if alone and said_so and resolution.candidates[0] == having[0] else None
+
+
+def _has_words(surface: str, words: Sequence[str]) -> bool:
+    """Whether a name has all of the words, spelt alike or nearly so."""
+    own = name_words(normalise(surface))
+    return all(any(fuzz.ratio(word, other) >= SAME_WORD for other in own) for word in words)
+
+
+def _looks_like_a_name(question: Question, text: str) -> bool:
+    """Whether it is written as one, or the whole question in small letters."""
+    return text[0].isupper() or question.text.islower()
+
+
+def _is_value(lexicon: Lexicon, text: str, values: Values | None) -> bool:
+    """Whether a text of some row, which is no name, is just this."""
+    return values is not None and any(
+        values.has(function, key.name, text)
+        for function in lexicon.catalogue.domains[lexicon.domain].functions
+        for key in function.keys
+        if key.kind == "text" and (key.name not in function.subject)
+    )
+
+
+def _inside(spot: Spot, tokens: Tokens, place: Range) -> bool:
+    where = tokens.place_of(spot.start, spot.end)
+    return place.first <= where.first and where.end <= place.end
+
+
+def _without_parts(lexicon: Lexicon, question: Question, values: Values | None) -> Question:
+    """Without names inside of a value or of the words for a key, and those in small letters beside one in capitals."""
+    plain = Tokens(replace(question, spots=()), frozenset())
+    phrases = (*_values(lexicon, values), *(words for words, _ in _keyed(lexicon)))
+    inside = [place for texts in phrases for place in plain.find(texts)]
+    capital = any(not spot.text.islower() for spot in question.spots)
+    kept = [
+        spot
+        for spot in question.spots
+        if not (capital and spot.text.islower())
+        and not any(_within(plain.place_of(spot.start, spot.end), place) for place in inside)
+    ]
+    return replace(question, spots=tuple(kept))
+
+
+def _keyed(lexicon: Lexicon) -> Iterator[tuple[tuple[str, ...], tuple[str, ...]]]:
+    """Words and adjectives of each key and facet."""
+    for function in lexicon.catalogue.domains[lexicon.domain].functions:
+        for key in (*(one.name for one in function.keys), *function.facets):
+            yield lexicon.plain(function.name, key), lexicon.adjectives(function.name, key)
+
+
+def _within(spot: Range, value: Range) -> bool:
+    return value.first <= spot.first and spot.end <= value.end and value.end - value.first > spot.end - spot.first
+
+
+def _values(lexicon: Lexicon, values: Values | None) -> Iterator[tuple[str, ...]]:
+    for function in lexicon.catalogue.domains[lexicon.domain].functions:
+        for key in function.keys:
+            own = lexicon.key(function.name, key.name)
+            yield from own.values.values()
+            if own.open and values is not None:
+                yield tuple(one for text in values.of(function, key.name) for one in exact(text))
+
+
+def _tokens(lexicon: Lexicon, question: Question, values: Values | None) -> Tokens:
+    """The words that neither a key, a noun, a value nor general English explains."""
+    words = english()
+    tokens = Tokens(question, lexicon.fillers)
+    general: Iterable[Sequence[str]] = (
+        *(words.count, words.every, words.greatest, words.least, words.greater, words.lesser, words.over, words.under),
+        *(words.difference, words.ratio, words.together, words.whole),
+    )
+    keyed = ((*phrases, *adjectives) for phrases, adjectives in _keyed(lexicon))
+    nouns = (lexicon.nouns(kind) for kind in lexicon.catalogue.domains[lexicon.domain].kinds)
+    for phrases in (*keyed, *nouns, *general, *_values(lexicon, values)):
+        for place in tokens.find(phrases):
+            tokens.take(place)
+    for number in tokens.numbers():
+        tokens.take(number.place)
+    return tokens
+
+
+def _stretches(lexicon: Lexicon, tokens: Tokens) -> Iterator[tuple[Range, tuple[str, ...]]]:
+    """Words to look up, with the kinds that a noun beside them says; longer ones first."""
+    nouns = {kind: lexicon.nouns(kind) for kind in lexicon.catalogue.domains[lexicon.domain].kinds}
+    everything = tokens.copy()
+    everything.read.clear()
+    places = {kind: everything.find(phrases) for kind, phrases in nouns.items()}
+    spotted = tokens.names()
+    for run in tokens.unread():
+        joined = [one for one in spotted if one.end == run.first or one.first == run.end]
+        whole = Range(min([run.first, *(one.first for one in joined)]), max([run.end, *(one.end for one in joined)]))
+        beside = tuple(kind for kind, found in places.items() if any(one.first == whole.end for one in found))
+        if joined:
+            yield whole, beside
+        yield run, beside
+    for spot in spotted:
+        # "Denver airport" need not be a name of the airport's own.
+        for kind, found in places.items():
+            noun = next((one for one in found if one.first == spot.end), None)
+            known = {one.kind for one in tokens.question.spots if tokens.place_of(one.start, one.end) == spot}
+            if noun is not None and kind not in known:
+                yield Range(spot.first, noun.end), (kind,)

@@ -1,0 +1,85 @@
+"""Regular and irregular forms of English words: releases, released, wrote; longer, longest."""
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cache
+from importlib.resources import files
+
+import yaml
+
+_VOWELS = "aeiou"
+# Shorter words are no nouns or verbs that a domain speaks of.
+MIN_INFLECTED = 3
+
+
+@dataclass(frozen=True, slots=True)
+class _Forms:
+    """What no rule makes.
+
+    Args:
+        closed: words without inflections.
+        verbs: verb -> its past forms.
+        degrees: adjective -> comparative and superlative.
+    """
+
+    closed: frozenset[str]
+    verbs: Mapping[str, tuple[str, ...]]
+    degrees: Mapping[str, tuple[str, str]]
+
+
+@cache
+def _forms() -> _Forms:
+    text = (files("services.kg.generate.rules") / "inflection.yaml").read_text("utf-8")
+    data = yaml.safe_load(text)
+    degrees = {one: (more, most) for one, forms in data["degrees"].items() for more, most in [forms.split()]}
+    verbs = {verb: tuple(past.split()) for verb, past in data["verbs"].items()}
+    return _Forms(frozenset(data["closed"].split()), verbs, degrees)
+
+
+@cache
+def inflections(word: str) -> tuple[str, ...]:
+    """A word and its regular inflections as noun and verb; only itself where it has none."""
+    if word in _forms().closed or len(word) < MIN_INFLECTED or not word.isalpha():
+        return (word,)
+    if (past := _forms().verbs.get(word)) is not None:
+        return (word, f"{word}s", f"{word.removesuffix('e')}ing", f"{word}{word[-1]}ing", *past)
+    if word.endswith("s") and not word.endswith("ss"):
+        return (word,)
+    forms = [word]
+    if word.endswith("y") and word[-2] not in _VOWELS:
+        forms += [f"{word[:-1]}ies", f"{word}s", f"{word[:-1]}ied", f"{word}ing"]
+    elif word.endswith("ie"):
+        forms += [f"{word}s", f"{word}d", f"{word[:-2]}ying"]
+    elif word.endswith("e"):
+        forms += [f"{word}s", f"{word}d", f"{word[:-1]}ing"]
+    elif word.endswith(("s", "x", "z", "ch", "sh", "o")):
+        forms += [f"{word}es", f"{word}s", f"{word}ed", f"{word}ing"]
+    else:
+        forms += [f"{word}s", f"{word}ed", f"{word}ing"]
+        if word[-2] in _VOWELS and word[-1] not in "wxy":
+            forms += [f"{word}{word[-1]}ed", f"{word}{word[-1]}ing"]
+    return tuple(forms)
+
+
+@cache
+def degrees(adjective: str) -> tuple[str, str]:
+    """Comparative and superlative of an adjective: longer, longest; more expensive, most expensive."""
+    if adjective in _forms().degrees:
+        return _forms().degrees[adjective]
+    if " " in adjective or (
+        len(re.findall(r"[aeiouy]+", adjective.removesuffix("e"))) > 1 and adjective[-1] not in "yw"
+    ):
+        return f"more {adjective}", f"most {adjective}"
+    if adjective.endswith("e"):
+        return f"{adjective}r", f"{adjective}st"
+    if adjective.endswith("y"):
+        return f"{adjective[:-1]}ier", f"{adjective[:-1]}iest"
+    doubled = (
+        len(adjective) > 2
+        and adjective[-1] not in f"{_VOWELS}wxy"
+        and adjective[-2] in _VOWELS
+        and adjective[-3] not in _VOWELS
+    )
+    stem = adjective + adjective[-1] if doubled else adjective
+    return f"{stem}er", f"{stem}est"

@@ -1,0 +1,133 @@
+"""What asks for the functions and keys of a domain: its `words.yaml` and the catalogue together."""
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cache, cached_property
+
+from services.kg.definition.folder import BrokenDomain
+from services.kg.generate.rules.english import english
+from services.kg.generate.rules.inflection import degrees
+from services.kg.generate.rules.phrases import vocabulary
+from services.kg.generate.rules.question import Question
+from services.kg.generate.rules.words import KeyWords, Words
+from services.kg.language.catalogue import Catalogue, Domain, Function
+
+FILE = "words.yaml"
+
+
+@dataclass(eq=False)
+class Lexicon:
+    """What asks for the keys of a domain's functions.
+
+    Args:
+        catalogue: the domains.
+        domain: the name of this one.
+        words: its `words.yaml`.
+    """
+
+    catalogue: Catalogue
+    domain: str
+    words: Words
+    _phrases: dict[tuple[str, str], tuple[str, ...]] = field(default_factory=dict)
+    _plain: dict[tuple[str, str], tuple[str, ...]] = field(default_factory=dict)
+
+    def function(self, name: str) -> Function:
+        return self.catalogue.function(name, self.domain)
+
+    def key(self, function: str, name: str) -> KeyWords:
+        return self.words.key(function, name)
+
+    def phrases(self, function: str, name: str) -> tuple[str, ...]:
+        """All that asks for a key or facet: its words, "how long", longer and longest, and the catalogue's own."""
+        place = (function, name)
+        if place not in self._phrases:
+            own = self.key(function, name)
+            forms = (word for one in (*own.more, *own.less) for word in degrees(one))
+            self._phrases[place] = tuple(dict.fromkeys((*self.plain(function, name), *forms)))
+        return self._phrases[place]
+
+    def plain(self, function: str, name: str) -> tuple[str, ...]:
+        """As `phrases`, without comparatives and superlatives."""
+        place = (function, name)
+        if place not in self._plain:
+            own = self.key(function, name)
+            found = [*own.words, *(f"how {one}" for one in (*own.more, *own.less))]
+            if not own.only and not (self.words.guided and own.words):
+                found += catalogue_words(self.function(function), name)
+            self._plain[place] = tuple(dict.fromkeys(found))
+        return self._plain[place]
+
+    def adjectives(self, function: str, name: str) -> tuple[str, ...]:
+        """Comparatives and superlatives of a key's adjectives."""
+        own = self.key(function, name)
+        return tuple(form for one in (*own.more, *own.less) for form in (*degrees(one), f"{one}most"))
+
+    def nouns(self, kind: str) -> tuple[str, ...]:
+        """What things of a kind are called."""
+        own = self.words.kinds.get(kind)
+        return (kind.replace("_", " "), *(own.words if own else ()))
+
+    @cached_property
+    def fillers(self) -> frozenset[str]:
+        """Words that ask nothing; those that compare, order and add up do, wherever nothing reads them."""
+        words = english()
+        telling = (*words.greatest, *words.least, *words.greater, *words.lesser, *words.first, *words.last)
+        telling += (*words.total, *words.average, *words.over, *words.under)
+        return (frozenset(words.fillers.split()) - frozenset(telling)) | vocabulary(self.words.fillers)
+
+    def asks(self, question: Question, function: str, name: str) -> bool:
+        """Whether the question's words ask for a key."""
+        return question.says(self.phrases(function, name)) and not question.says(self.key(function, name).unless)
+
+    def value(self, question: Question, function: str, name: str) -> str:
+        """The value of a key that the question's words narrow to; empty when there is none."""
+        values = self.key(function, name).values
+        return next((value for value, phrases in values.items() if question.says(phrases)), "")
+
+
+def catalogue_words(function: Function, name: str) -> tuple[str, ...]:
+    """The catalogue's words for a key or facet: its name, its label and its aliases."""
+    key = next((one for one in function.keys if one.name == name), None)
+    facet = function.facets.get(name)
+    aliases = key.aliases if key else facet.aliases if facet else ()
+    label = (re.sub(r"\s*\(.*?\)", "", key.label),) if key and key.label else ()
+    return tuple(dict.fromkeys(one.replace("_", " ").lower() for one in (name, *label, *aliases) if one))
+
+
+@cache
+def lexicons(catalogue: Catalogue) -> Mapping[str, Lexicon]:
+    """The lexicon of every domain by its name; read once for a catalogue.
+
+    Raises:
+        BrokenDomain: a `words.yaml` cannot be read, or speaks of what its domain does not have.
+    """
+    return {name: Lexicon(catalogue, name, read_words(domain)) for name, domain in catalogue.domains.items()}
+
+
+def read_words(domain: Domain) -> Words:
+    """What a domain's `words.yaml` says; nothing where it has none.
+
+    Raises:
+        BrokenDomain: see `lexicons`.
+    """
+    if not domain.folder.has(FILE):
+        return Words()
+    words, content = domain.folder.model(FILE, Words)
+    known = {one.name: keys_of(domain, one) for one in domain.functions}
+    if faults := words.faults(known, frozenset(domain.kinds)):
+        raise BrokenDomain(domain.name, [content.fault(path, reason) for path, reason in faults])
+    return words
+
+
+def keys_of(domain: Domain, function: Function) -> frozenset[str] | None:
+    """What words can ask of a function: its keys, facets and parameters; None where an entity may have any key."""
+    if function.dynamic:
+        return None
+    own = {key.name for key in function.keys} | set(function.facets) | {one.name for one in function.parameters}
+    linked = {one.function for one in function.facets.values()}
+    return frozenset(own).union(*(_names(one) for one in domain.functions if one.name in linked))
+
+
+def _names(function: Function) -> set[str]:
+    return {key.name for key in function.keys}

@@ -1,0 +1,376 @@
+"""What the words of a question are to one function: names, values, thresholds, superlatives, keys, nouns."""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property, lru_cache
+from itertools import pairwise
+
+from services.kg.generate.rules.english import english
+from services.kg.generate.rules.inflection import degrees
+from services.kg.generate.rules.lexicon import Lexicon
+from services.kg.generate.rules.tokens import Number, Range, Tokens, apart, nearest
+from services.kg.generate.rules.values import Values
+from services.kg.language.catalogue import NUMERIC, Function, Key, Parameter
+
+# Words between a number or an adjective and what it belongs to.
+BESIDE = 2
+NEAR = 4
+COUNTED = "number of "
+_SIGNS = {"<": "lt", ">": "gt", "<=": "le", ">=": "ge"}
+
+
+def subject_of(function: Function) -> Key:
+    """The key that names a row of a function."""
+    return next(key for key in function.keys if key.name == function.subject[0])
+
+
+@dataclass(frozen=True, slots=True)
+class Mention:
+    """A key or facet that words speak of. `counted`: by the noun that a number counts, "airports"."""
+
+    place: Range
+    key: str
+    counted: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Threshold:
+    """A condition on a number."""
+
+    key: str
+    operator: str
+    value: int | float
+
+
+def written(threshold: Threshold, key: Key) -> str:
+    """A threshold as a condition of the language; dates are texts."""
+    value = f'"{threshold.value}"' if key.kind == "date" else str(threshold.value)
+    return f"{threshold.operator}({threshold.key}, {value})"
+
+
+@dataclass(frozen=True, slots=True)
+class Superlative:
+    """The end of an order: the first rows of it, or the one of a rank."""
+
+    key: str
+    descending: bool
+    first: int = 0
+    rows: int = 1
+
+
+@dataclass
+class Roles:
+    """The words of one question as one function reads them; what is read is taken from the tokens.
+
+    Args:
+        lexicon: of the domain.
+        function: whose rows the question may mean.
+        tokens: with the names taken already.
+        values: knows the texts that `open` keys have in the store.
+    """
+
+    lexicon: Lexicon
+    function: Function
+    tokens: Tokens
+    values: Values | None = None
+
+    @cached_property
+    def subject(self) -> Key:
+        """The key that names a row."""
+        return subject_of(self.function)
+
+    @cached_property
+    def primary(self) -> Parameter | None:
+        """The parameter that takes the names of the rows themselves; None where nothing names them."""
+        return next(
+            (one for one in self.function.parameters if one.kind == "entity" and one.column == self.subject.id_column),
+            None,
+        )
+
+    @cached_property
+    def nouns(self) -> tuple[str, ...]:
+        """What the rows are called."""
+        kind = self.lexicon.nouns(self.subject.entity) if self.subject.entity else ()
+        return tuple(dict.fromkeys((*kind, *self._phrases(self.subject.name))))
+
+    @cached_property
+    def mentions(self) -> list[Mention]:
+        """Keys and facets in the order of the question; of words that speak of several, the first of the function."""
+        found: dict[Range, Mention] = {}
+        for key in (*(one.name for one in self.function.keys), *self.function.facets):
+            if key == self.subject.name:
+                continue
+            for place in self.tokens.find_joined(self._phrases(key)):
+                found.setdefault(place, Mention(place, key))
+            for place in self.tokens.find(self._counted(key)):
+                found.setdefault(place, Mention(place, key, counted=True))
+        return [found[place] for place in apart(found)]
+
+    def key(self, name: str) -> Key | None:
+        return next((key for key in self.function.keys if key.name == name), None)
+
+    def numeric(self, mention: Mention) -> bool:
+        key = self.key(mention.key)
+        return key is not None and key.kind in NUMERIC
+
+    # Values
+
+    def conditions(self) -> list[str]:
+        """`eq` for each value of a key that the question says; the key's own words beside it are read with it."""
+        found: list[str] = []
+        for key in self.function.keys:
+            own = self.lexicon.key(self.function.name, key.name)
+            spoken = {value: phrases for value, phrases in own.values.items()}
+            for text in self.values.of(self.function, key.name) if self.values is not None and own.open else ():
+                spoken[text] = (*spoken.get(text, ()), *exact(text))
+            for value, phrases in spoken.items():
+                for place in self.tokens.find(phrases)[:1]:
+                    self.tokens.take(place)
+                    found.append(_condition(key, value))
+                    self._take_beside(key.name, place)
+        return found
+
+    def _take_beside(self, key: str, place: Range) -> None:
+        beside = [one.place for one in self.mentions if one.key == key and one.place.near(place) <= NEAR]
+        if (mention := nearest(place, beside)) is not None and self.tokens.free(mention):
+            self.tokens.take(mention)
+
+    # Numbers
+
+    def thresholds(self) -> list[Threshold]:
+        """Conditions on numbers: over, under, between, with the key that the unit, the adjective or a noun says."""
+        figures = [one for one in self.tokens.numbers() if not one.ordinal and self.tokens.free(one.place)]
+        found: list[Threshold] = []
+        for low, high in pairwise(figures):
+            opening = [one for one in self.tokens.find(("between", "from")) if one.end == low.place.first]
+            if not opening or high.place.first - low.place.end > BESIDE:
+                continue
+            if key := self._year_key(low, high) or self._key_of(high, opening[0], ()):
+                self.take(opening[0], low.place, Range(low.place.end, high.place.first), high.place)
+                found += [Threshold(key, "ge", low.value), Threshold(key, "le", high.value)]
+        for figure in figures:
+            if self.tokens.free(figure.place) and (one := self._year(figure) or self._bound(figure)) is not None:
+                found.append(one)
+        return found
+
+    def _bound(self, figure: Number) -> Threshold | None:
+        """More or less than a number."""
+        words = english()
+        for more, phrases, inclusive, strict in ((True, words.over, "ge", "gt"), (False, words.under, "le", "lt")):
+            adjectives = self._comparatives(more=more)
+            signs = self.tokens.find((*phrases, *(f"{one} than" for one in adjectives)))
+            sign = nearest(figure.place, [one for one in signs if 0 <= figure.place.first - one.end <= 1])
+            if sign is None:
+                continue
+            said = self.tokens.said(sign).lower()
+            keys = tuple(dict.fromkeys(key for one in adjectives if one in said for key in adjectives[one]))
+            if key := self._key_of(figure, sign, keys):
+                self.take(sign, figure.place)
+                loose = any(word in said for word in ("least", "at most", "no less", "no more"))
+                return Threshold(key, inclusive if loose else strict, figure.value)
+        return None
+
+    def _year(self, figure: Number) -> Threshold | None:
+        """A year with what stands before it: in, before, since."""
+        if not (key := self._year_key(figure)):
+            return None
+        words = english()
+        sign = "eq"
+        for operator, phrases in (
+            *(("gt", ("after", "later than")), ("lt", ("before", "earlier than", "prior to"))),
+            *(("ge", words.after), ("le", words.before), ("eq", ("in", "of", "during"))),
+        ):
+            places = [one for one in self.tokens.find(phrases) if 0 <= figure.place.first - one.end <= 1]
+            if places:
+                self.take(places[0])
+                sign = operator
+                break
+        self.take(figure.place)
+        return Threshold(key, sign, figure.value)
+
+    def _year_key(self, *figures: Number) -> str:
+        """The key that years narrow: the dated one that is named, else the first; empty where these are no years."""
+        if not self.dated or not all(isinstance(one.value, int) and 1000 <= one.value < 2100 for one in figures):
+            return ""
+        named = [one for one in self.mentions if one.key in self.dated and self.tokens.free(one.place)]
+        if named:
+            self.tokens.take(named[0].place)
+        return named[0].key if named else self.dated[0]
+
+    @cached_property
+    def dated(self) -> tuple[str, ...]:
+        """Keys of dates and years."""
+        return tuple(
+            key.name
+            for key in self.function.keys
+            if key.kind == "date" or (key.kind == "integer" and "year" in key.words.split())
+        )
+
+    def _key_of(self, figure: Number, sign: Range, keys: Sequence[str]) -> str:
+        """The key that a number is of: by the unit behind it, by the adjective, by a key that is named beside it."""
+        for key in self.function.keys:
+            own = self.lexicon.key(self.function.name, key.name)
+            units = (*own.unit, *((key.unit,) if key.unit else ()))
+            behind = [one for one in self.tokens.find(units) if 0 <= one.first - figure.place.end <= 1]
+            if key.kind in NUMERIC and behind:
+                self.take(*behind)
+                return key.name
+        if keys:
+            return keys[0]
+        beside = [one for one in self.mentions if self.numeric(one) and self.tokens.free(one.place)]
+        named = min(beside, key=lambda one: min(one.place.near(sign), one.place.near(figure.place)), default=None)
+        if named is None or min(named.place.near(sign), named.place.near(figure.place)) > NEAR:
+            return ""
+        self.tokens.take(named.place)
+        return named.key
+
+    # Orders
+
+    def superlative(self) -> Superlative | None:
+        """The end of an order that the question asks for; None where it asks for none, or not by what."""
+        for place, descending, keys in self._extremes():
+            rank, rows, count = self._rank(place)
+            measure = self._measure(place)
+            if measure is None and not keys:
+                continue
+            self.take(place, *([measure.place] if measure else []), *([count] if count else []))
+            self.take(*(one for one in self.tokens.find(("by", "in terms of", "measured by"))))
+            return Superlative(measure.key if measure else keys[0], descending, rank, rows)
+        return None
+
+    def _extremes(self) -> Iterator[tuple[Range, bool, tuple[str, ...]]]:
+        """Superlatives with the keys that they speak of; those of the domain before general ones."""
+        words = english()
+        found: dict[Range, tuple[bool, tuple[str, ...]]] = {}
+        for descending, adjectives in ((True, self._superlatives(more=True)), (False, self._superlatives(more=False))):
+            for adjective, keys in adjectives.items():
+                for place in self.tokens.find((f"={adjective}" if " " not in adjective else adjective,)):
+                    found.setdefault(place, (descending, keys))
+        for descending, phrases in ((False, words.first), (True, words.last)) if self.dated else ():
+            for place in self.tokens.find(phrases):
+                found.setdefault(place, (descending, self.dated))
+        for descending, phrases in ((True, words.greatest), (False, words.least)):
+            for place in self.tokens.find(phrases):
+                found.setdefault(place, (descending, ()))
+        for place in apart(found):
+            yield place, *found[place]
+
+    def _measure(self, place: Range) -> Mention | None:
+        """The key by which is ordered: "largest population", "by area"."""
+        numeric = [one for one in self.mentions if self.numeric(one) and self.tokens.free(one.place)]
+        by = self.tokens.find(("by", "in terms of", "measured by"))
+        for mention in numeric:
+            if any(one.end <= mention.place.end and mention.place.first - one.end <= 1 for one in by):
+                return mention
+        return next((one for one in numeric if 0 <= one.place.first - place.end <= 1), None)
+
+    def _rank(self, place: Range) -> tuple[int, int, Range | None]:
+        """First row, number of rows and their place in the question: second largest, three largest, top ten."""
+        for figure in self.tokens.numbers():
+            if figure.place.near(place) <= 1 and self.tokens.free(figure.place) and 0 < figure.value <= 100:
+                if figure.ordinal:
+                    return int(figure.value) - 1, 1, figure.place
+                return 0, int(figure.value), figure.place
+        return 0, 1, None
+
+    def comparative(self) -> tuple[str, ...]:
+        """Keys by which names are compared; none where no adjective or "more" says so."""
+        words = english()
+        for more in (True, False):
+            for adjective, keys in self._comparatives(more=more).items():
+                if places := self.tokens.find((adjective,)):
+                    measure = self._measure(places[0])
+                    self.take(places[0], *([measure.place] if measure else []))
+                    return (measure.key,) if measure else keys
+        for place in self.tokens.find((*words.greater, *words.lesser, *words.greatest, *words.least)):
+            if (measure := self._measure(place)) is not None:
+                self.take(place, measure.place)
+                return (measure.key,)
+        return ()
+
+    def _superlatives(self, *, more: bool) -> dict[str, tuple[str, ...]]:
+        return self._adjectives(more, lambda one: (degrees(one)[1], f"{one}most"))
+
+    def _comparatives(self, *, more: bool) -> dict[str, tuple[str, ...]]:
+        return self._adjectives(more, lambda one: (degrees(one)[0],))
+
+    def _adjectives(self, more: bool, forms: Callable[[str], tuple[str, ...]]) -> dict[str, tuple[str, ...]]:
+        found: dict[str, tuple[str, ...]] = {}
+        for key in self.function.keys:
+            own = self.lexicon.key(self.function.name, key.name)
+            for adjective in own.more if more else own.less:
+                for form in forms(adjective):
+                    found[form] = (*found.get(form, ()), key.name)
+        return found
+
+    # Nouns
+
+    @cached_property
+    def own_words(self) -> tuple[str, ...]:
+        """What is said of this function's rows and of no others of their kind."""
+        own = self.lexicon.words.functions.get(self.function.name)
+        return own.words if own and own.words else self._phrases(self.subject.name)
+
+    def head(self) -> Range | None:
+        """What the question wants: the first noun or key of it."""
+        kinds = self.lexicon.catalogue.domains[self.lexicon.domain].kinds
+        nouns = (*self.nouns, *(noun for kind in kinds for noun in self.lexicon.nouns(kind)))
+        places = [*self.tokens.find(nouns), *(one.place for one in self.mentions if not one.counted)]
+        return min(places, key=lambda one: one.first, default=None)
+
+    def apposed(self, place: Range, kind: str) -> bool:
+        """Whether a noun for the kind stands beside a name: the city of X, X airport."""
+        return any(
+            one.near(place) <= BESIDE and self._joined(one, place) for one in self.tokens.find(self.lexicon.nouns(kind))
+        )
+
+    def _joined(self, noun: Range, name: Range) -> bool:
+        between = range(min(noun.end, name.end), max(noun.first, name.first))
+        return all(self.tokens.word(index) in ("of", "the", "called", "named", "in") for index in between)
+
+    def take_apposed(self, names: Mapping[str, Sequence[str]]) -> None:
+        """Read nouns that only say what kind of thing a name is."""
+        kinds = {kind for one in self.function.parameters if one.name in names for kind in one.entities}
+        for kind in kinds:
+            for noun in self.tokens.find(self.lexicon.nouns(kind)):
+                if any(self._joined(noun, place) for place in self.tokens.names()):
+                    self.tokens.take(noun)
+
+    def take_nouns(self) -> list[Range]:
+        """Read what the rows are called, and where."""
+        places = self.tokens.find(self.nouns)
+        self.take(*places)
+        return places
+
+    def _counted(self, key: str) -> tuple[str, ...]:
+        """The noun that a key counts: airports of "number of airports"."""
+        found = self.key(key)
+        if found is None or found.kind != "integer" or not found.words.startswith(COUNTED):
+            return ()
+        return (found.words.removeprefix(COUNTED),)
+
+    def _phrases(self, key: str) -> tuple[str, ...]:
+        return self.lexicon.plain(self.function.name, key)
+
+    def take(self, *places: Range) -> None:
+        for place in places:
+            self.tokens.take(place)
+
+
+@lru_cache(maxsize=10_000)
+def exact(text: str) -> tuple[str, ...]:
+    """A text of the store as a phrase, and with the plural of its last word."""
+    plain = "".join(char if char not in "()|<>^=*~" else " " for char in text.lower()).strip()
+    return (plain,) if plain else ()
+
+
+def _condition(key: Key, value: str) -> str:
+    """`eq`, or what a value that begins with a sign says: `< 0`."""
+    sign, _, number = value.partition(" ")
+    if sign in _SIGNS and key.kind in NUMERIC:
+        return f"{_SIGNS[sign]}({key.name}, {number})"
+    return f"eq({key.name}, {quoted(value)})"
+
+
+def quoted(value: str) -> str:
+    return '"' + value.replace("\\", "\\\\").replace('"', '\\"') + '"'

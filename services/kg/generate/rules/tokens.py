@@ -1,0 +1,175 @@
+"""A question as a row of words, each of which is read once: what a reading leaves over, it has not understood."""
+
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from decimal import Decimal
+
+from services.kg.generate.rules.phrases import compiled
+from services.kg.generate.rules.question import Question
+from services.kit.text.numbers import numbers, ordinals
+
+_WORD = re.compile(r"['’]s\b|[^\W_]+(?:[.'’&/-]\w+)*|_+|\.[a-z]{2,}|\S")
+# Signs that join and part; none of them asks anything.
+_SIGNS = re.compile(r"[^\w.]+|[.'’]s?")
+
+_ENDINGS = frozenset(("", "'s", "’s", "'", "’"))
+
+
+@dataclass(frozen=True, slots=True)
+class Range:
+    """Words of a question: from the one with this index to before that."""
+
+    first: int
+    end: int
+
+    def near(self, other: "Range") -> int:
+        """Words between the two; 0 where they touch."""
+        return max(0, other.first - self.end, self.first - other.end)
+
+
+@dataclass(frozen=True, slots=True)
+class Number:
+    """A number that the question says, with its scale, and where."""
+
+    place: Range
+    value: int | float
+    ordinal: bool = False
+
+
+@dataclass
+class Tokens:
+    """The words of a question, and which of them have been read.
+
+    Args:
+        question: its names are blanked.
+        fillers: words that ask nothing.
+    """
+
+    question: Question
+    fillers: frozenset[str]
+    read: set[int] = field(default_factory=set)
+    # Phrase -> where it stands; the readings of one question share it.
+    _places: dict[str, tuple[Range, ...]] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self._text = self.question.words
+        self._spans = [match.span() for match in _WORD.finditer(self._text)]
+
+    def copy(self) -> "Tokens":
+        return Tokens(self.question, self.fillers, set(self.read), self._places)
+
+    def word(self, index: int) -> str:
+        start, end = self._spans[index]
+        return self._text[start:end]
+
+    def said(self, place: Range) -> str:
+        """The words as the question spells them."""
+        return self.question.text[self._spans[place.first][0] : self._spans[place.end - 1][1]]
+
+    def between(self, one: Range, other: Range) -> list[str]:
+        """The words between two places."""
+        return [self.word(index) for index in range(min(one.end, other.end), max(one.first, other.first))]
+
+    def start(self, place: Range) -> int:
+        """The first character of the words."""
+        return self._spans[place.first][0]
+
+    def take(self, place: Range) -> None:
+        self.read.update(range(place.first, place.end))
+
+    def free(self, place: Range) -> bool:
+        """Whether none of the words has been read."""
+        return self.read.isdisjoint(range(place.first, place.end))
+
+    def find(self, phrases: Iterable[str]) -> list[Range]:
+        """Where the phrases stand in words that are not read; of those that overlap the longest, in order."""
+        return apart({place for phrase in phrases for place in self._find(phrase) if self.free(place)})
+
+    def _find(self, phrase: str) -> tuple[Range, ...]:
+        if phrase not in self._places:
+            spans = (match.span() for match in compiled((phrase,)).finditer(self._text))
+            places = (self._exact(*span) for span in spans)
+            self._places[phrase] = tuple(place for place in places if place is not None)
+        return self._places[phrase]
+
+    def find_joined(self, phrases: Iterable[str]) -> list[Range]:
+        """As `find`, with phrases that overlap as one: "how many people" and "people live"."""
+        found = {place for phrase in phrases for place in self._find(phrase) if self.free(place)}
+        joined: list[Range] = []
+        for place in sorted(found, key=lambda one: (one.first, one.end)):
+            if joined and place.first < joined[-1].end:
+                joined[-1] = Range(joined[-1].first, max(joined[-1].end, place.end))
+            else:
+                joined.append(place)
+        return joined
+
+    def numbers(self) -> Iterator[Number]:
+        """Numbers in digits and words with their scales, and ordinals."""
+        for one in numbers(self._text):
+            place = self._range(one.start, one.end)
+            if place is not None:
+                yield Number(place, _plain(one.value), getattr(one, "ordinal", False))
+        for start, end, rank in ordinals(self._text):
+            if (place := self._range(start, end)) is not None:
+                yield Number(place, rank, True)
+
+    def names(self) -> list[Range]:
+        """Where the question's names stand."""
+        places = (self._range(spot.start, spot.end) for spot in self.question.spots)
+        return list(dict.fromkeys(place for place in places if place is not None))
+
+    def place_of(self, start: int, end: int) -> Range:
+        """The words within these characters."""
+        place = self._range(start, end)
+        assert place is not None  # noqa: S101 - spots lie in the question
+        return place
+
+    def unread(self) -> list[Range]:
+        """Runs of words that ask something and have not been read; names are none of them."""
+        runs: list[Range] = []
+        for index in range(len(self._spans)):
+            if index in self.read or self._idle(index):
+                continue
+            if runs and runs[-1].end == index:
+                runs[-1] = Range(runs[-1].first, index + 1)
+            else:
+                runs.append(Range(index, index + 1))
+        return runs
+
+    def _idle(self, index: int) -> bool:
+        word = self.word(index)
+        return word in self.fillers or word[0] == "_" or _SIGNS.fullmatch(word) is not None
+
+    def _exact(self, start: int, end: int) -> Range | None:
+        """The words that are these characters; None where one of them is longer."""
+        place = self._range(start, end) if start < end else None
+        if place is None or self._spans[place.first][0] != start:
+            return None
+        behind = self._text[end : self._spans[place.end - 1][1]]
+        return place if behind in _ENDINGS else None
+
+    def _range(self, start: int, end: int) -> Range | None:
+        inside = [index for index, (first, last) in enumerate(self._spans) if first < end and start < last]
+        return Range(inside[0], inside[-1] + 1) if inside else None
+
+
+def apart(places: Iterable[Range]) -> list[Range]:
+    """Of places that overlap the longest; in order."""
+    places = list(places)
+    if len(places) < 2:
+        return places
+    chosen: list[Range] = []
+    for place in sorted(places, key=lambda one: (one.first - one.end, one.first)):
+        if all(place.end <= other.first or other.end <= place.first for other in chosen):
+            chosen.append(place)
+    return sorted(chosen, key=lambda one: one.first)
+
+
+def nearest(place: Range, others: Sequence[Range]) -> Range | None:
+    """The place with the fewest words between."""
+    return min(others, key=place.near, default=None)
+
+
+def _plain(value: Decimal) -> int | float:
+    return int(value) if value == value.to_integral_value() else float(value)

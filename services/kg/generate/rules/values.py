@@ -1,0 +1,75 @@
+"""Values of a key in the store as words of a question: the continents, the phases of matter.
+
+Only keys with few values have such words, and only where looking them up is quick.
+"""
+
+import time
+from collections.abc import Sequence
+from threading import Lock
+from typing import Any
+
+from sqlalchemy import Engine, Select, func, select
+from sqlalchemy.exc import SQLAlchemyError
+
+from services.kg.errors import KgError
+from services.kg.language.catalogue import Function
+from services.kg.store.engine import deadline
+
+MOST_VALUES = 300
+LONGEST_VALUE = 40
+LOOK_S = 0.5
+# Keys and texts that are remembered.
+MOST_KNOWN = 10_000
+# A graph may be loaded anew under a running service.
+FRESH_S = 600.0
+
+
+class Values:
+    """Distinct values of text keys.
+
+    Args:
+        engine: the store.
+    """
+
+    def __init__(self, engine: Engine) -> None:
+        self._engine = engine
+        self._known: dict[tuple[str, str, str], tuple[float, tuple[str, ...]]] = {}
+        self._lock = Lock()
+
+    def of(self, function: Function, key: str) -> Sequence[str]:
+        """The key's values, longest first; none where they are many, long, or slow to find. Blocks for milliseconds."""
+        place = (function.domain, function.name, key)
+        with self._lock:
+            read_at, values = self._known.get(place, (0.0, ()))
+            if not read_at or time.monotonic() - read_at > FRESH_S:
+                values = self._read(function, key)
+                self._known[place] = (time.monotonic(), values)
+            return values
+
+    def has(self, function: Function, key: str, text: str) -> bool:
+        """Whether a row has this text, in any case. Blocks for milliseconds; False where that takes too long."""
+        place = (function.domain, f"{function.name} {key}", text.lower())
+        with self._lock:
+            read_at, found = self._known.get(place, (0.0, ()))
+            if not read_at or time.monotonic() - read_at > FRESH_S:
+                column = function.view.subquery().c[key]
+                found = self._select(select(column).where(func.lower(column) == text.lower()).limit(1))
+                if len(self._known) >= MOST_KNOWN:
+                    self._known.clear()
+                self._known[place] = (time.monotonic(), found)
+            return bool(found)
+
+    def _select(self, statement: Select[Any]) -> tuple[str, ...]:
+        try:
+            with deadline(LOOK_S), self._engine.connect() as connection:
+                return tuple(str(value) for value in connection.execute(statement).scalars())
+        except (KgError, SQLAlchemyError):
+            return ()
+
+    def _read(self, function: Function, key: str) -> tuple[str, ...]:
+        column = function.view.subquery().c[key]
+        statement = select(column).where(column.is_not(None)).distinct().limit(MOST_VALUES + 1)
+        found = self._select(statement)
+        if len(found) > MOST_VALUES or any(len(one) > LONGEST_VALUE for one in found):
+            return ()
+        return tuple(sorted((one for one in found if any(map(str.isalpha, one))), key=lambda one: (-len(one), one)))

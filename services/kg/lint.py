@@ -1,0 +1,140 @@
+"""What is wrong with a domain's folder, and what in it will not be understood: `cragmesh kg domain check`."""
+
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from services.kg.definition.domain import read_domain, with_domain
+from services.kg.definition.folder import BrokenDomain, Content, Fault
+from services.kg.domains import CATALOGUE
+from services.kg.errors import KgError
+from services.kg.generate.examples import load_library
+from services.kg.generate.rules.lexicon import FILE as WORDS
+from services.kg.generate.rules.lexicon import Lexicon, read_words
+from services.kg.language.bind import Binder
+from services.kg.language.catalogue import NUMERIC, Catalogue, Domain, Function, Key
+from services.kg.language.parse import parse_each
+from services.kg.load.errors import BadMapping
+from services.kg.load.schema import Sources
+
+DOMAIN = "domain.yaml"
+TABLES = "tables.yaml"
+EXAMPLES = "examples.jsonl"
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """A fault, with which no service starts, or a warning, with which questions go unanswered."""
+
+    place: Fault
+    fault: bool
+
+    def __str__(self) -> str:
+        key = f"{self.place.key}: " if self.place.key else ""
+        return f"{self.place.file}:{self.place.line}: {'' if self.fault else 'warning: '}{key}{self.place.reason}"
+
+
+def lint(folder: Path) -> list[Finding]:
+    """Everything that can be said of a domain's folder: its faults, or without any its warnings."""
+    try:
+        catalogue, domain = _read(folder)
+        words = read_words(domain)
+        Sources(catalogue)
+        load_library(catalogue)
+    except BrokenDomain as error:
+        return [Finding(fault, True) for fault in error.faults]
+    except BadMapping as error:
+        return [Finding(Fault(str(folder), 1, "", str(error)), True)]
+    content = domain.folder.content(DOMAIN)
+    lexicon = Lexicon(catalogue, domain.name, words)
+    faults = list(_examples(catalogue, domain))
+    warnings = [*_kinds(domain, content), *_keys(domain, lexicon, content), *_tables(catalogue, domain)]
+    return [Finding(one, True) for one in faults] or [Finding(one, False) for one in warnings]
+
+
+def _read(folder: Path) -> tuple[Catalogue, Domain]:
+    """The domain beside the bundled ones, whose names it must not take.
+
+    Raises:
+        BrokenDomain: it is none.
+    """
+    domain = read_domain(folder)
+    every = with_domain(CATALOGUE, domain)
+    return every, domain
+
+
+def _examples(catalogue: Catalogue, domain: Domain) -> Iterator[Fault]:
+    """Worked examples whose programs do not bind: a model would learn them."""
+    if not domain.folder.has(EXAMPLES):
+        return
+    library = load_library(catalogue)
+    for number, example in enumerate(library.examples[domain.name], 1):
+        binder = Binder(catalogue, domain.name)
+        for parsed in parse_each(example.program):
+            try:
+                if parsed.error is not None:
+                    raise parsed.error
+                binder.bind(parsed.statement)  # type: ignore[arg-type]
+            except KgError as error:
+                yield Fault(str(domain.folder.place / EXAMPLES), number, "program", str(error))
+
+
+def _kinds(domain: Domain, content: Content) -> Iterator[Fault]:
+    """Kinds that no call can be about, and functions whose rows nobody can name."""
+    taken = {kind for function in domain.functions for one in function.parameters for kind in one.entities}
+    for kind in domain.kinds:
+        if kind not in taken:
+            yield content.fault(("kinds", kind), "no function takes a name of this kind")
+    for function in domain.functions:
+        subject = _subject(function)
+        if not subject.entity and not function.dynamic:
+            path = ("functions", function.name, "keys", subject.name)
+            yield content.fault(path, "it names the rows and is of no kind: no question can name one")
+
+
+def _keys(domain: Domain, lexicon: Lexicon, content: Content) -> Iterator[Fault]:
+    """Keys that only their own names ask for, and words that ask for two keys of one function."""
+    for function in domain.functions:
+        if function.dynamic or function.hidden:
+            continue
+        said: dict[str, str] = {}
+        for key in function.keys:
+            own = lexicon.key(function.name, key.name)
+            path = ("functions", function.name, "keys", key.name)
+            spoken = own.words or own.more or own.less or own.values or key.aliases or key.label or key.entity
+            if key != _subject(function) and not spoken:
+                yield content.fault(path, f'only "{key.words}" asks for it: {WORDS} may say what else people call it')
+            for phrase in lexicon.plain(function.name, key.name):
+                other = said.setdefault(phrase, key.name)
+                if other != key.name and not phrase.startswith("how "):
+                    yield content.fault(path, f'"{phrase}" also asks for {other}, which is taken')
+        adjectives = Counter(one for key in function.keys for one in _more(lexicon, function, key))
+        for adjective, count in adjectives.items():
+            if count > 1:
+                keys = [key.name for key in function.keys if adjective in _more(lexicon, function, key)]
+                reason = f'"{adjective}" means {keys[0]}, unless {" or ".join(keys[1:])} is named'
+                yield content.fault(("functions", function.name, "keys", keys[1]), reason)
+
+
+def _more(lexicon: Lexicon, function: Function, key: Key) -> tuple[str, ...]:
+    return lexicon.key(function.name, key.name).more if key.kind in NUMERIC else ()
+
+
+def _tables(catalogue: Catalogue, domain: Domain) -> Iterator[Fault]:
+    """Tables that no mapping fills; a CSV file of the same name and header still does."""
+    filled = {
+        action.table
+        for mapping in Sources(catalogue).mappings
+        if mapping.source.domain == domain.name
+        for rule in mapping.source.all_rules()
+        for action in rule.rows
+    }
+    content = domain.folder.content(TABLES)
+    for table in domain.tables:
+        if table not in filled:
+            yield content.fault((table,), f"no file of sources/ fills it; a {table}.csv with its columns does")
+
+
+def _subject(function: Function) -> Key:
+    return next(key for key in function.keys if key.name == function.subject[0])

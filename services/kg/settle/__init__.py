@@ -1,0 +1,44 @@
+"""What facts settle by themselves: comparisons, yes or no, differences, ages, counts, totals and lists (WeKnow-RAG).
+
+A language model subtracts, counts and compares badly; where the graph has returned typed values the answer follows
+from them. Every rule is strict. Each word of the question must be understood: as a name of the facts, as a word of what
+was looked up, as the comparison or as filler. A word that is none of these may change the question, and then nothing is
+settled and the model reads the facts. What is looked up, and by which words, is the domain's `words.yaml`.
+"""
+
+from collections.abc import Mapping, Sequence
+
+from proto.kg import KgSettled
+from services.kg.generate.rules.lexicon import Lexicon
+from services.kg.outcome import Outcome
+from services.kg.settle.facts import fact_of
+from services.kg.settle.rules import RULES, listed
+from services.kg.settle.wording import NEGATED, Wording
+
+__all__ = ["settle"]
+
+
+def settle(question: str, outcomes: Sequence[Outcome], lexicons: Mapping[str, Lexicon]) -> KgSettled | None:
+    """The answer, where a rule is certain of it; None for all other questions.
+
+    Args:
+        question: as it was asked.
+        outcomes: of the program; every statement of it must have succeeded.
+        lexicons: of the domains, by name.
+    """
+    if not outcomes or any(one.status != "ok" or one.function is None for one in outcomes):
+        return None
+    query = " ".join(question.lower().replace("’", "'").split())
+    if NEGATED.search(query):
+        return None
+    answer = listed(query, outcomes)
+    if answer is not None:
+        return answer
+    found = [fact_of(query, outcome, lexicons) for outcome in outcomes]
+    facts = [fact for fact in found if fact is not None]
+    if len(facts) != len(found):
+        return None
+    wording = Wording(query, facts)
+    if wording.unknown_words():
+        return None
+    return next((settled for rule in RULES if (settled := rule(wording)) is not None), None)

@@ -1,0 +1,174 @@
+"""The one value that a statement found, where it has one and the question asks for it."""
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import date
+from decimal import Decimal
+from typing import Any, TypeAlias
+
+from services.kg.generate.rules.lexicon import Lexicon
+from services.kg.generate.rules.phrases import compiled
+from services.kg.generate.rules.words import Total
+from services.kg.language.catalogue import Function
+from services.kg.outcome import Outcome, Scalar
+from services.kg.settle.measures import COUNTED, Measure, measure_of
+from services.kit.text.writing import number_text
+
+Value: TypeAlias = Decimal | date
+Row: TypeAlias = Mapping[str, Scalar]
+
+_PROJECTED = re.compile(r'\["([A-Za-z_ ]+)"\]')
+_CONDITION = re.compile(r'\beq\((\w+), (?:"([^"]*)"|(\w+))\)')
+_NUMERAL = re.compile(r"-?[$€£]?[0-9][0-9,]*(?:\.[0-9]+)?")
+# Notes that say how a count was made, and qualify nothing.
+_HARMLESS_NOTE = re.compile(r"the source (?:counts \d+ and lists \d+|states that there are none)")
+
+
+@dataclass(frozen=True, slots=True)
+class Fact:
+    """A value of an entity, as one statement found it."""
+
+    name: str
+    at: int
+    value: Value
+    measure: Measure
+    shape: str
+    outcome: Outcome
+    key: str
+
+    @property
+    def words(self) -> str:
+        return f"{self.name}: {self.outcome.source.strip()} = {value_text(self.value)}"
+
+
+def fact_of(query: str, outcome: Outcome, lexicons: Mapping[str, Lexicon]) -> Fact | None:
+    """The one value of a statement; None when it has none, several, or one that the question does not ask for.
+
+    Args:
+        query: in lower case, its white space single.
+        outcome: of the statement, which succeeded.
+        lexicons: by the name of the domain.
+    """
+    function = outcome.function
+    if function is None or len(outcome.entities) != 1 or function.domain not in lexicons:
+        return None
+    if any(not _HARMLESS_NOTE.fullmatch(note) for note in outcome.notes):
+        return None
+    name = outcome.entities[0].name.lower().strip()
+    at = place(query, name)
+    lexicon = lexicons[function.domain]
+    raw, key = _value(outcome, function, lexicon)
+    value = typed(raw)
+    measure = measure_of(lexicon, function, key)
+    if at is None or value is None or measure is None or not measure.needed.search(query):
+        return None
+    if not _rows_as_meant(outcome, function, lexicon, query):
+        return None
+    shape = outcome.source.lower().replace(f'"{name}"', '"*"')
+    return Fact(name, at, value, measure, shape, outcome, key)
+
+
+def projected(source: str) -> str:
+    """The key that a statement shows last; empty when it shows none."""
+    keys = _PROJECTED.findall(source)
+    return str(keys[-1]) if keys and keys[-1] != "len" else ""
+
+
+def _value(outcome: Outcome, function: Function, lexicon: Lexicon) -> tuple[Any, str]:
+    """The value of a statement and the key or total that it is of."""
+    key = projected(outcome.source)
+    totals = _totals(lexicon, function)
+    summed = outcome.rows[0] if len(outcome.rows) == 1 else {}
+    if totals and set(summed) & set(totals):
+        total, column = _total_of(outcome, key, totals, lexicon.words.functions[function.name].sides)
+        return summed.get(column), total
+    if outcome.value is not None:
+        return outcome.value, _counted_key(outcome, function, key, lexicon)
+    if outcome.aggregate or len(outcome.rows) != 1 or outcome.total != 1:
+        return None, key
+    row = outcome.rows[0]
+    if function.dynamic:
+        number = row.get("number")
+        return (row.get("value") if number is None else number), key
+    if not key and len(function.default) == 1:
+        key = function.default[0]
+    own = function.find_key(key) if key else None
+    key = own.name if own is not None else key
+    return row.get(key), key
+
+
+def _totals(lexicon: Lexicon, function: Function) -> Mapping[str, Total]:
+    own = lexicon.words.functions.get(function.name)
+    return own.counted if own else {}
+
+
+def _counted_key(outcome: Outcome, function: Function, key: str, lexicon: Lexicon) -> str:
+    """A count has no key; one of rows of a kind has that kind's."""
+    if outcome.aggregate != "len":
+        own = function.find_key(key) if key else None
+        return own.name if own is not None else key
+    totals = _totals(lexicon, function)
+    if not totals:
+        return COUNTED
+    return _total_of(outcome, "", totals, lexicon.words.functions[function.name].sides)[0]
+
+
+def _total_of(
+    outcome: Outcome, key: str, totals: Mapping[str, Total], sides: Mapping[str, Mapping[str, str]]
+) -> tuple[str, str]:
+    """The total over a window that a program means, and its column: wins at home are in `home_wins`."""
+    if outcome.aggregate == "sum" and key:
+        return key, key
+    conditions = {name: text or bare for name, text, bare in _CONDITION.findall(outcome.source)}
+    prefix = "".join(sides[name].get(value, "") for name, value in conditions.items() if name in sides)
+    kept = {name: value for name, value in conditions.items() if name not in sides}
+    for name, total in totals.items():
+        if dict(total.where) == kept and (kept or not prefix) and not total.summed:
+            return name, f"{prefix}{name}"
+    return COUNTED, ""
+
+
+def _rows_as_meant(outcome: Outcome, function: Function, lexicon: Lexicon, query: str) -> bool:
+    """Whether the rows are those that the question counts: wins only where it speaks of wins, each of them once."""
+    conditions = {name for name, _, _ in _CONDITION.findall(outcome.source)}
+    for key in function.keys:
+        unless = lexicon.key(function.name, key.name).unless
+        preset = any(one.key == key.name for one in function.presets)
+        if key.kind != "flag" or not unless or preset:
+            continue
+        if (key.name in conditions) == (compiled(unless).search(query) is not None):
+            return False
+    own = lexicon.words.functions.get(function.name)
+    once = own.once if own else ()
+    if outcome.aggregate != "len" or not once or not all(set(once) <= set(row) for row in outcome.rows):
+        return True
+    return len({tuple(row[name] for name in once) for row in outcome.rows}) == len(outcome.rows)
+
+
+def typed(raw: Any) -> Value | None:
+    """A number, a whole date, or None."""
+    if isinstance(raw, bool) or raw is None:
+        return None
+    if isinstance(raw, int | float):
+        value = Decimal(str(raw))
+        return value if value.is_finite() else None
+    text = str(raw).strip()
+    if re.fullmatch(r"[0-9]{4}-[0-9]{2}-[0-9]{2}", text):
+        try:
+            return date.fromisoformat(text)
+        except ValueError:
+            return None
+    if _NUMERAL.fullmatch(text):
+        return Decimal(re.sub(r"[$€£,]", "", text))
+    return None
+
+
+def place(query: str, name: str) -> int | None:
+    """Where the question first names an entity, in whole words."""
+    found = re.search(rf"(?<!\w){re.escape(name)}(?!\w)", query) if name else None
+    return found.start() if found else None
+
+
+def value_text(value: Value) -> str:
+    return value.isoformat() if isinstance(value, date) else number_text(value)

@@ -1,0 +1,214 @@
+"""The rules: each returns the answer that follows, or None where it is not certain of one."""
+
+import re
+from collections.abc import Callable, Iterable, Sequence
+from datetime import date
+from decimal import Decimal
+
+from proto.kg import KgSettled
+from services.kg.outcome import Outcome
+from services.kg.settle.facts import Fact, Value, place, projected
+from services.kg.settle.measures import Measure
+from services.kg.settle.wording import AMOUNT, AUXILIARY, BOUND, Wording
+from services.kit.text.writing import number_text
+
+# Longer lists are no answers of one line.
+MAX_LIST = 40
+LATEST_AGE = 120
+_SCALES = {"thousand": 3, "k": 3, "million": 6, "m": 6, "billion": 9, "bn": 9, "trillion": 12}
+_ROWS_THAT_DIFFER = re.compile(r"where\((?P<sign>gt|lt)\((?P<key>\w+), \w+\)\)")
+
+
+def choice(wording: Wording) -> KgSettled | None:
+    """Which of several: who is older, which has more."""
+    facts = wording.facts
+    if len(facts) < 2 or not wording.alike or AUXILIARY.match(wording.query) or AMOUNT.search(wording.rest):
+        return None
+    direction = wording.direction()
+    if not direction:
+        return None
+    ordered = sorted(facts, key=lambda fact: _rank(fact.value), reverse=direction > 0)
+    if ordered[0].value == ordered[1].value:
+        return None
+    return KgSettled(answer=ordered[0].name, rule="comparison", inputs=_inputs(facts))
+
+
+def yes_or_no(wording: Wording) -> KgSettled | None:
+    """Whether one has more than another, or more than a number."""
+    if not AUXILIARY.match(wording.query):
+        return None
+    if len(wording.facts) == 1:
+        return _against_number(wording)
+    if len(wording.facts) != 2 or not wording.alike or "than" not in wording.words or " or " in wording.rest:
+        return None
+    left, right = wording.facts
+    than = [match.start() for match in re.finditer(r"\bthan\b", wording.query)]
+    if len(than) != 1 or not left.at < than[0] < right.at:
+        return None
+    direction = wording.direction()
+    if not direction:
+        return None
+    first, second = _rank(left.value), _rank(right.value)
+    held = first > second if direction > 0 else first < second
+    return KgSettled(answer="yes" if held else "no", rule="yes or no", inputs=_inputs(wording.facts))
+
+
+def _against_number(wording: Wording) -> KgSettled | None:
+    (fact,) = wording.facts
+    bounds = list(BOUND.finditer(wording.rest))
+    if len(bounds) != 1 or not isinstance(fact.value, Decimal) or len(re.findall(r"\d[\d,.]*", wording.rest)) != 1:
+        return None
+    bound = bounds[0]
+    if bound["sign"] and bound["sign"] != fact.measure.unit:
+        return None
+    limit = Decimal(bound["number"].replace(",", "")).scaleb(_SCALES.get(bound["scale"] or "", 0))
+    value = fact.value
+    held = {
+        "more than": value > limit,
+        "over": value > limit,
+        "above": value > limit,
+        "at least": value >= limit,
+        "less than": value < limit,
+        "fewer than": value < limit,
+        "under": value < limit,
+        "below": value < limit,
+        "at most": value <= limit,
+        "exactly": value == limit,
+    }[bound["word"]]
+    inputs = (*_inputs(wording.facts), bound[0])
+    return KgSettled(answer="yes" if held else "no", rule="yes or no", inputs=inputs)
+
+
+def difference(wording: Wording) -> KgSettled | None:
+    """How much more, how many years older, the difference."""
+    if len(wording.facts) != 2 or not wording.alike:
+        return None
+    spread = re.search(r"\bdifference\b", wording.rest)
+    more = re.search(r"\bhow (?:much|many)\b(?: \w+){0,3}? (?P<word>\w+)(?: \S+){0,6}? than\b", wording.rest)
+    years = re.search(r"\bhow many (?P<unit>years|days)\b", wording.rest)
+    if not spread and not more and not years:
+        return None
+    left, right = wording.facts
+    if not spread:
+        direction = wording.direction()
+        held = (_rank(left.value) - _rank(right.value)) * direction
+        # "How much more" of what has less is a false premise, and not for a rule to tell.
+        if not direction or held <= 0:
+            return None
+    inputs = _inputs(wording.facts)
+    if isinstance(left.value, date) and isinstance(right.value, date):
+        first, last = sorted((left.value, right.value))
+        if years and years["unit"] == "days":
+            return KgSettled(answer=f"{(last - first).days:,} days", rule="difference", inputs=inputs)
+        # Of 19 years and 10 months some say 20.
+        whole = _years(first, last)
+        if whole != last.year - first.year:
+            return None
+        return KgSettled(answer=f"{whole} years", rule="difference", inputs=inputs)
+    if isinstance(left.value, Decimal) and isinstance(right.value, Decimal) and not years:
+        answer = _with_unit(abs(left.value - right.value), left.measure)
+        return KgSettled(answer=answer, rule="difference", inputs=inputs)
+    return None
+
+
+def age(wording: Wording) -> KgSettled | None:
+    """How old somebody was when something came out."""
+    if len(wording.facts) != 2 or not re.search(r"\b(?:how old|age)\b", wording.rest) or "difference" in wording.words:
+        return None
+    births = [fact for fact in wording.facts if fact.measure.birth]
+    events = [fact for fact in wording.facts if not fact.measure.birth]
+    if len(births) != 1 or len(events) != 1 or not re.search(r"\b(?:when|at|time)\b", wording.rest):
+        return None
+    birth, event = births[0].value, events[0].value
+    if not isinstance(birth, date) or not isinstance(event, date) or event < birth:
+        return None
+    years = _years(birth, event)
+    if years > LATEST_AGE:
+        return None
+    return KgSettled(answer=str(years), rule="age", inputs=_inputs(wording.facts))
+
+
+def count(wording: Wording) -> KgSettled | None:
+    """How many, where one statement counted them."""
+    if len(wording.facts) != 1 or not re.search(r"\b(?:how many|number of|how often)\b", wording.rest):
+        return None
+    (fact,) = wording.facts
+    if fact.outcome.aggregate != "len" or not isinstance(fact.value, Decimal) or wording.compares():
+        return None
+    return KgSettled(answer=number_text(fact.value), rule="count", inputs=_inputs(wording.facts))
+
+
+def aggregate(wording: Wording) -> KgSettled | None:
+    """An average or a total that one statement made; also one of two or more values that it names."""
+    asked = {"avg": r"\b(?:average|mean)\b", "sum": r"\b(?:total|sum|combined|altogether|overall|how many|how much)\b"}
+    if wording.compares():
+        return None
+    inputs = _inputs(wording.facts)
+    if len(wording.facts) == 1:
+        (fact,) = wording.facts
+        how = fact.outcome.aggregate
+        if how not in asked or not re.search(asked[how], wording.rest):
+            return None
+        if how == "sum" and re.search(asked["avg"], wording.rest):
+            return None
+        assert isinstance(fact.value, Decimal)  # noqa: S101 - sums and averages are numbers
+        return KgSettled(answer=_with_unit(fact.value, fact.measure), rule="aggregate", inputs=inputs)
+    values = [fact.value for fact in wording.facts if isinstance(fact.value, Decimal)]
+    if len(values) != len(wording.facts) or not wording.alike or " or " in wording.rest:
+        return None
+    total = sum(values, Decimal(0))
+    measure = wording.facts[0].measure
+    if re.search(r"\b(?:average|mean)\b", wording.rest) and not re.search(r"\b(?:total|sum|combined)\b", wording.rest):
+        return KgSettled(answer=_with_unit(total / len(values), measure), rule="aggregate", inputs=inputs)
+    if re.search(r"\b(?:combined|together|sum)\b", wording.rest):
+        return KgSettled(answer=_with_unit(total, measure), rule="aggregate", inputs=inputs)
+    return None
+
+
+def listed(query: str, outcomes: Sequence[Outcome]) -> KgSettled | None:
+    """The days on which something rose or fell, where one statement listed all and the question is as it says."""
+    if len(outcomes) != 1 or not outcomes[0].source.startswith("ALL ") or outcomes[0].function is None:
+        return None
+    outcome, key = outcomes[0], projected(outcomes[0].source)
+    dated = any(one.name == key and one.kind == "date" for one in outcome.function.keys)  # type: ignore[union-attr]
+    rows = outcome.rows
+    if not dated or not 1 <= len(rows) <= MAX_LIST or len(rows) != outcome.total or not outcome.windows:
+        return None
+    values = [row.get(key) for row in rows]
+    if len(outcome.entities) != 1 or not all(isinstance(value, str) and value for value in values):
+        return None
+    differ = _ROWS_THAT_DIFFER.search(outcome.source)
+    named = place(query, outcome.entities[0].name.lower().strip())
+    if named is None or differ is None or not re.search(r"\b(?:days|dates)\b", query):
+        return None
+    up = bool(re.search(r"\bhigher\b", query))
+    if up == bool(re.search(r"\blower\b", query)) or up != (differ["sign"] == "gt"):
+        return None
+    return KgSettled(answer=", ".join(map(str, values)), rule="list", inputs=(outcome.source,))
+
+
+def _rank(value: Value) -> Decimal:
+    return Decimal(value.toordinal()) if isinstance(value, date) else value
+
+
+def _years(first: date, last: date) -> int:
+    return last.year - first.year - ((last.month, last.day) < (first.month, first.day))
+
+
+def _with_unit(value: Decimal, measure: Measure) -> str:
+    sign = measure.unit
+    if measure.currency and abs(value) >= 1:
+        return (
+            f"{sign}{value:,.0f}"
+            if abs(value) >= 1_000 and value == value.to_integral_value()
+            else f"{sign}{value:,.2f}"
+        )
+    text = number_text(value)
+    return f"{sign}{text}" if measure.currency else f"{text} {sign}".rstrip()
+
+
+def _inputs(facts: Iterable[Fact]) -> tuple[str, ...]:
+    return tuple(fact.words for fact in facts)
+
+
+RULES: tuple[Callable[[Wording], KgSettled | None], ...] = (age, difference, choice, yes_or_no, count, aggregate)

@@ -1,0 +1,262 @@
+"""Quantities in a text: numbers with scales and units, ordinals, dates, times of day, decades; each with its place."""
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from decimal import Decimal
+
+from services.kit.text.dates import dates
+from services.kit.text.numbers import Figure, Spelled, figures, numerals, ordinals, spelled
+from services.kit.text.vocabulary import ATTACHED_UNITS, CURRENCIES, SYMBOLS, UNITS, YEAR, alternatives, blanked
+
+# A plain whole number counts as rounded from this many trailing zeros.
+ROUND_ZEROS = 3
+# Of dimensions whose units follow each other in one quantity, `6 feet 2 inches`.
+COMPOUND = ("time", "length", "mass")
+
+# A unit of one or two letters is one only beside a number, which is where this is looked for.
+_UNIT_AFTER = re.compile(rf"\s?(?:%|-?(?:in |of )?(?P<unit>{alternatives(UNITS)})(?![\w']))")
+_ATTACHED = re.compile(rf"(?<![\w.])(?P<digits>\d+(?:\.\d+)?)(?P<unit>{alternatives(ATTACHED_UNITS)})(?![\w'])")
+_HEIGHT = re.compile(r"(?<![\w.'])(?P<ft>\d)\s?'\s?(?P<inch>1[01]|\d)(?:\s?\"|'')?(?![\w'])")
+_CLOCK = re.compile(
+    r"(?<![a-su-z\d:_])(?P<h>[01]?\d|2[0-3]):(?P<mi>[0-5]\d)(?::[0-5]\d(?:\.\d+)?)?\s*(?P<ap>[ap]\.?m\b\.?)?z?(?![\w:])"
+    r"|(?<![\w.:])(?P<h2>1[0-2]|[1-9])\s?(?P<ap2>[ap]\.?m\b\.?)"
+)
+_SEASON = re.compile(r"(?<![\d-])(?P<y>(?:1[89]|20)\d{2})\s?[-/]\s?(?P<z>\d{2})(?![\d-])")
+_DECADE = re.compile(r"(?<![\w.])(?:(?P<y>(?:1\d|20)\d0)|'?(?P<z>[1-9]0))'?s\b")
+_MINUS = re.compile(r"\b(?:minus|negative)\s*$")
+_APPROXIMATE = re.compile(r"(?:\babout|\baround|\bapproximately|\broughly|\bnearly|\balmost|\bcirca|\bc\.|~|≈)\s*$")
+_BOUND = re.compile(
+    r"\b(?P<low>more than|over|at least|above|no fewer than|no less than|greater than)\s*$"
+    r"|\b(?P<high>less than|fewer than|under|below|at most|up to|no more than)\s*$"
+)
+_ASIDE = re.compile(
+    r"(?:\(|\bin|\bof|\bsince|\bon|\breleased|\bduring|\bfrom|\bby|\bas of|\bat|\bfor|\bdated)\s*(?:the\s+)?$"
+)
+# Of what stands before a number so much is looked at.
+_BEFORE = 40
+
+
+@dataclass(frozen=True, slots=True)
+class Quantity:
+    """One quantity and its place in the text.
+
+    `kind` is number, ordinal, date, clock or decade. A number has a `value` in units of `factor` times the base of its
+    `dimension`, written to `step`; a date has `date` (0 where a part is not written); a clock has minutes in `value`.
+    `soft` is "one" or a spelled ordinal, which prose uses without counting. `aside` stands behind a preposition or in
+    brackets. `other` is what a suffix means besides a scale: dimension, factor, and the scale to take back.
+    """
+
+    kind: str
+    start: int
+    end: int
+    value: Decimal = Decimal(0)
+    step: Decimal = Decimal(1)
+    dimension: str = ""
+    factor: Decimal = Decimal(1)
+    worded_scale: bool = False
+    approximate: bool = False
+    spelled: bool = False
+    soft: bool = False
+    aside: bool = False
+    bound: str = ""
+    date: tuple[int, int, int] = (0, 0, 0)
+    short_year: bool = False
+    half_day: bool = False
+    other: tuple[str, Decimal, Decimal] | None = None
+
+    @property
+    def year(self) -> int:
+        """The year that it is or lies in, 0 when none."""
+        if self.kind == "date":
+            return self.date[0]
+        whole = self.kind == "number" and not self.dimension and not self.worded_scale and self.step >= 1
+        return int(self.value) if whole and not self.spelled and re.fullmatch(YEAR, f"{self.value:f}") else 0
+
+
+def find(text: str) -> list[Quantity]:
+    """All quantities of a text, by place; none lies in another."""
+    lower = text.lower()
+    found: list[Quantity] = []
+    for reader in _READERS:
+        rest = lower
+        for quantity in reader(lower):
+            # The years of a season name it: they are never beside the point.
+            aside = reader is not _seasons and _ASIDE.search(rest[: quantity.start]) is not None
+            found.append(replace(quantity, aside=aside))
+            rest = blanked(rest, quantity.start, quantity.end)
+        lower = rest
+    return _compounds(sorted(found, key=lambda quantity: quantity.start), text.lower())
+
+
+def _dates(text: str) -> Iterator[Quantity]:
+    for written in dates(text):
+        yield Quantity("date", written.start, written.end, date=written.parts, short_year=written.short)
+
+
+def _clocks(text: str) -> Iterator[Quantity]:
+    for match in _CLOCK.finditer(text):
+        hour, minute = int(match["h"] or match["h2"]), int(match["mi"] or 0)
+        half = (match["ap"] or match["ap2"] or "")[:1]
+        if half == "p" and hour < 12:
+            hour += 12
+        elif half == "a" and hour == 12:
+            hour = 0
+        value = Decimal(hour * 60 + minute)
+        yield Quantity("clock", *match.span(), value, half_day=not half and 1 <= hour <= 12)
+
+
+def _decades(text: str) -> Iterator[Quantity]:
+    for match in _DECADE.finditer(text):
+        year = int(match["y"]) if match["y"] else 1900 + int(match["z"])
+        yield Quantity("decade", *match.span(), Decimal(year))
+
+
+def _seasons(text: str) -> Iterator[Quantity]:
+    """Two years in a row, `2022-23`, as both."""
+    for match in _SEASON.finditer(text):
+        year = int(match["y"])
+        if (year + 1) % 100 == int(match["z"]):
+            yield Quantity("number", match.start(), match.start() + 4, Decimal(year))
+            yield Quantity("number", match.end() - 2, match.end(), Decimal(year + 1))
+
+
+def _heights(text: str) -> Iterator[Quantity]:
+    for match in _HEIGHT.finditer(text):
+        inches = Decimal(match["ft"]) * 12 + Decimal(match["inch"])
+        yield Quantity("number", *match.span(), inches, dimension="length", factor=UNITS["inch"][1])
+
+
+def _attached(text: str) -> Iterator[Quantity]:
+    for match in _ATTACHED.finditer(text):
+        dimension, factor = UNITS[match["unit"]]
+        value, step = Decimal(match["digits"]), _step(match["digits"])
+        yield Quantity("number", *match.span(), value, step, dimension=dimension, factor=factor)
+
+
+def _figures(text: str) -> Iterator[Quantity]:
+    for figure in figures(text):
+        if figure.ordinal:
+            yield Quantity("ordinal", figure.start, figure.end, abs(figure.value))
+        else:
+            yield _number(figure, text)
+
+
+def _number(figure: Figure, text: str) -> Quantity:
+    before = text[max(0, figure.start - _BEFORE) : figure.start]
+    approximate = _APPROXIMATE.search(before) is not None
+    dimension, factor, end = SYMBOLS.get(figure.currency, ""), Decimal(1), figure.end
+    other = None
+    if figure.suffix in UNITS and not dimension:
+        other = (*UNITS[figure.suffix], figure.multiple)
+    behind, behind_factor, behind_end = _unit(text, end)
+    if not dimension:
+        dimension, factor, end = behind, behind_factor, behind_end
+    elif behind in CURRENCIES:
+        end = behind_end
+    return Quantity(
+        "number",
+        figure.start,
+        end,
+        -figure.value if _MINUS.search(before) else figure.value,
+        _step(figure.digits) * figure.multiple,
+        dimension,
+        factor,
+        worded_scale=figure.multiple != 1 or approximate,
+        approximate=approximate,
+        bound=_bound(before),
+        other=other,
+    )
+
+
+def _ordinals(text: str) -> Iterator[Quantity]:
+    for start, end, rank in ordinals(text):
+        yield Quantity("ordinal", start, end, Decimal(rank), spelled=True, soft=True)
+
+
+def _spelled(text: str) -> Iterator[Quantity]:
+    for number in spelled(text):
+        yield _spelled_number(number, text)
+
+
+def _spelled_number(number: Spelled, text: str) -> Quantity:
+    dimension, factor, end = _unit(text, number.end)
+    return Quantity(
+        "number",
+        number.start,
+        end,
+        number.value,
+        Decimal(number.smallest) if number.has_scale else Decimal(1),
+        dimension,
+        factor,
+        worded_scale=number.has_scale and number.value >= 1_000,
+        spelled=not number.is_year,
+        soft=number.value == 1 and not dimension,
+        bound=_bound(text[max(0, number.start - _BEFORE) : number.start]),
+    )
+
+
+def _numerals(text: str) -> Iterator[Quantity]:
+    for start, end, value in numerals(text):
+        yield Quantity("number", start, end, Decimal(value))
+
+
+# In this order: what is read first is not read again as a part of something else.
+_READERS = (
+    _dates, _clocks, _decades, _seasons, _heights, _attached, _figures, _ordinals, _spelled, _numerals,
+)  # fmt: skip
+
+
+def _unit(text: str, end: int) -> tuple[str, Decimal, int]:
+    """Dimension, factor and end of the unit that stands behind a number; no dimension where none does."""
+    match = _UNIT_AFTER.match(text, end)
+    return (*UNITS[match["unit"] or "percent"], match.end()) if match else ("", Decimal(1), end)
+
+
+def _step(digits: str) -> Decimal:
+    """The unit of the last place that was written; of a number with many trailing zeros, of its last digit."""
+    whole, point, decimals = digits.replace(",", "").partition(".")
+    if point:
+        return Decimal(1).scaleb(-len(decimals.partition("e")[0]))
+    zeros = len(whole) - len(whole.rstrip("0"))
+    return Decimal(10**zeros) if zeros >= ROUND_ZEROS and zeros < len(whole) else Decimal(1)
+
+
+def _bound(before: str) -> str:
+    match = _BOUND.search(before)
+    return (match.lastgroup or "") if match else ""
+
+
+def _compounds(found: list[Quantity], text: str) -> list[Quantity]:
+    """Quantities of one dimension in falling units are one: `1 hour 30 minutes`, `6 feet 2 inches`, `5 foot 9`.
+
+    Midnight behind a date is how a date is written as a time stamp.
+    """
+    merged: list[Quantity] = []
+    for quantity in found:
+        last = merged[-1] if merged else None
+        between = text[last.end : quantity.start] if last else ""
+        if last and last.kind == "date" and quantity.kind == "clock" and not quantity.value and between in (" ", "t"):
+            merged[-1] = replace(last, end=quantity.end)
+            continue
+        if last and last.factor == UNITS["foot"][1] and quantity.kind == "number" and not quantity.dimension:
+            quantity = replace(quantity, dimension="length", factor=UNITS["inch"][1]) if between == " " else quantity
+        if (
+            last
+            and last.kind == quantity.kind == "number"
+            and last.dimension == quantity.dimension
+            and quantity.dimension in COMPOUND
+            and last.factor > quantity.factor
+            and re.fullmatch(r"[\s,]*(?:and\s+)?", between)
+        ):
+            ratio = last.factor / quantity.factor
+            merged[-1] = replace(
+                last,
+                value=last.value * ratio + quantity.value,
+                step=quantity.step,
+                factor=quantity.factor,
+                end=quantity.end,
+            )
+        else:
+            merged.append(quantity)
+    return merged

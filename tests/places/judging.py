@@ -1,0 +1,84 @@
+"""Whether the statements of a program answer a question: nothing but the right values may be shown."""
+
+import re
+from collections.abc import Sequence
+from typing import Any, Literal
+
+from services.kg.outcome import Outcome
+from tests.places.questions import Question
+
+Verdict = Literal["right", "wrong", "silent"]
+Gold = Sequence[tuple[Any, ...]]
+
+FOUND = frozenset({"ok", "stale"})
+# Numbers are as good as the question's own precision.
+TOLERANCE = 1e-3
+# Of a longer list a statement brings back the first.
+MOST_ROWS = 50
+
+
+def judge(question: Question, gold: Gold, outcomes: Sequence[Outcome]) -> Verdict:
+    """`silent` where nothing was asserted, which is right for what the tables do not hold.
+
+    Args:
+        question: its kind says how it is judged.
+        gold: the right answer's rows; of a comparison (name, value), the winner first.
+        outcomes: of the program's statements.
+    """
+    found = [one for one in outcomes if one.status in FOUND]
+    if not found:
+        return "silent"
+    if question.kind == "unknown":
+        return "wrong"
+    if question.kind == "comparison" and _compares(gold, found):
+        return "right"
+    if question.kind == "arithmetic":
+        # Which of two is taken from which is said by their order.
+        computed = [abs(one.value) for one in found if isinstance(one.value, int | float)]
+        return "right" if any(_equal(value, gold[0][0]) for value in computed) else "wrong"
+    wanted = [row[0] for row in gold]
+    columns = [column for one in found for column in _columns(one)]
+    return (
+        "right"
+        if any(_same(column, wanted[:1] if question.kind == "comparison" else wanted) for column in columns)
+        else "wrong"
+    )
+
+
+def _compares(gold: Gold, found: Sequence[Outcome]) -> bool:
+    """Each side's value is shown, or the winner alone; the one who reads it can tell."""
+    values = [column for one in found for column in _columns(one) if len(column) == 1]
+    return len(found) == len(gold) and all(any(_equal(value, column[0]) for column in values) for _, value in gold)
+
+
+def _columns(outcome: Outcome) -> list[list[Any]]:
+    """The values of an outcome: its aggregate, or those of each key that it shows."""
+    if outcome.value is not None:
+        return [[outcome.value]]
+    # A statement that projects nothing tells its rows' names as well.
+    keys = outcome.shown
+    if outcome.function is not None and keys == outcome.function.default:
+        keys += outcome.function.subject
+    return [[row.get(key) for row in outcome.rows] for key in keys]
+
+
+def _same(values: Sequence[Any], wanted: Sequence[Any]) -> bool:
+    """Whether both hold the same, in any order, each once; of a cut list its part."""
+    left, right = _distinct(values), _distinct(wanted)
+    if len(values) == MOST_ROWS and len(right) > MOST_ROWS:
+        return all(any(_equal(one, other) for other in right) for one in left)
+    return len(left) == len(right) and all(any(_equal(one, other) for other in left) for one in right)
+
+
+def _distinct(values: Sequence[Any]) -> list[Any]:
+    return list({_plain(value): value for value in values if value is not None}.values())
+
+
+def _equal(one: Any, other: Any) -> bool:
+    if isinstance(one, int | float) and isinstance(other, int | float):
+        return abs(one - other) <= TOLERANCE * max(abs(one), abs(other))
+    return _plain(one) == _plain(other)
+
+
+def _plain(value: Any) -> str:
+    return re.sub(r"\W+", " ", str(value).casefold()).strip()

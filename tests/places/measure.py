@@ -1,0 +1,128 @@
+"""How many of the questions the graph answers: `python -m tests.places.measure --half held-out`.
+
+By rules, or with `--generator URL` by a model under the grammar (`--mode program`, or `auto`: rules first).
+"""
+
+import argparse
+import asyncio
+import tempfile
+import time
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+
+from services.kg.entities import NameIndex
+from services.kg.execute import Executor
+from services.kg.generate import Writer, build_writers
+from services.kg.generate.rules import RuleWriter
+from services.kg.generate.rules.values import Values
+from services.kg.generate.spans import Spotter
+from services.kg.outcome import Outcome
+from services.kg.store.engine import open_store
+from services.kit.budget import Budget
+from services.kit.client import ServiceClient, http_client
+from services.kit.encoder import Encoder
+from services.kit.llm import LLM
+from tests.places.judging import Verdict, judge
+from tests.places.questions import Half, Question, gold_rows, open_tables, questions
+from tests.places.store import fill, places
+
+NOW = datetime(2026, 11, 22, tzinfo=UTC)
+SECONDS = 5.0
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    question: Question
+    program: str
+    verdict: Verdict
+    outcomes: tuple[Outcome, ...]
+    seconds: float
+
+    @property
+    def right(self) -> bool:
+        """Answered right, or not answered where there is no answer."""
+        return self.verdict == ("silent" if self.question.kind == "unknown" else "right")
+
+
+def by_rules(folder: Path, half: Half) -> list[Result]:
+    """What rules make of the questions over a graph that `fill` made."""
+    catalogue = places()
+    engine = open_store(f"sqlite:///{folder / 'kg.sqlite'}")
+    names = NameIndex(engine, catalogue)
+    writer = RuleWriter(catalogue, Spotter(engine, catalogue), Values(engine), names)
+    executor = Executor(engine, names, catalogue)
+    found: list[Result] = []
+    with open_tables(folder / "csv") as tables:
+        for question in questions(half):
+            begin = time.perf_counter()
+            program = writer.program(question.text, NOW, "places")
+            outcomes = executor.execute(program, domain="places", query_time=NOW, seconds=SECONDS)
+            verdict = judge(question, gold_rows(question, tables), outcomes)
+            found.append(Result(question, program, verdict, tuple(outcomes), time.perf_counter() - begin))
+    engine.dispose()
+    return found
+
+
+async def by_model(folder: Path, half: Half, generator: str, *, seconds: float) -> list[Result]:
+    """What a model under the grammar makes of them; `none` of a program that it does not write in time."""
+    catalogue = places()
+    engine = open_store(f"sqlite:///{folder / 'kg.sqlite'}")
+    names = NameIndex(engine, catalogue)
+    executor = Executor(engine, names, catalogue)
+    encoder = Encoder()
+    encoder.load()
+    found: list[Result] = []
+    async with http_client() as http:
+        llm = LLM(ServiceClient("generator", generator, http))
+        writer: Writer = build_writers(llm, catalogue, names, encoder, adapter="")["program"]
+        with open_tables(folder / "csv") as tables:
+            for question in questions(half):
+                begin = time.perf_counter()
+                written = await writer.write(question.text, query_time=NOW, domain="places", budget=Budget(seconds))
+                outcomes = await asyncio.to_thread(
+                    executor.execute, written.program, domain="places", query_time=NOW, seconds=SECONDS
+                )
+                verdict = judge(question, gold_rows(question, tables), outcomes)
+                spent = time.perf_counter() - begin
+                found.append(Result(question, written.program, verdict, tuple(outcomes), spent))
+    engine.dispose()
+    return found
+
+
+def report(results: Sequence[Result], *, shown: bool) -> None:
+    """Shares by kind; with `shown` what became of each question that was not right."""
+    kinds = Counter(one.question.kind for one in results)
+    right = Counter(one.question.kind for one in results if one.right)
+    for kind, count in kinds.items():
+        print(f"{kind:12} {right[kind]:2} of {count}")
+    wrong = sum(one.verdict == "wrong" for one in results)
+    spent = sorted(one.seconds for one in results)[len(results) // 2]
+    print(f"{'all':12} {sum(right.values())} of {len(results)}, {wrong} wrong, median {1000 * spent:.0f} ms")
+    for one in results if shown else ():
+        if not one.right:
+            print(f"{one.verdict:6} {one.question.text}\n       {one.program}")
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--half", choices=("work", "held-out"), default="work")
+    parser.add_argument("--generator", default="", help="root of an OpenAI-compatible server; rules without one")
+    parser.add_argument("--seconds", type=float, default=120.0, help="for writing one program by a model")
+    parser.add_argument("--show", action="store_true", help="print what was not right")
+    arguments = parser.parse_args()
+    with tempfile.TemporaryDirectory() as place:
+        folder = Path(place)
+        fill(folder)
+        if arguments.generator:
+            written = by_model(folder, arguments.half, arguments.generator, seconds=arguments.seconds)
+            results = asyncio.run(written)
+        else:
+            results = by_rules(folder, arguments.half)
+    report(results, shown=arguments.show)
+
+
+if __name__ == "__main__":
+    main()

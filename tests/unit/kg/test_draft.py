@@ -1,0 +1,182 @@
+"""A domain drafted from CSV files: what is guessed, and what is refused."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from services.kg.draft import DraftError, draft
+from services.kg.draft.columns import guess_type, identifier, read_columns
+from services.kg.draft.tables import CsvTable, plural, read_tables, singular
+from services.kg.lint import lint
+from services.kg.load.errors import LoadError
+from tests.unit.kg.library import BOOKS, write, write_all
+
+
+@pytest.fixture
+def files(tmp_path: Path) -> list[Path]:
+    return write_all(tmp_path)
+
+
+@pytest.fixture
+def tables(files: list[Path]) -> dict[str, CsvTable]:
+    return {table.name: table for table in read_tables(files)}
+
+
+@pytest.fixture
+def drafted(files: list[Path], tmp_path: Path) -> Path:
+    draft("library", files, tmp_path / "domains")
+    return tmp_path / "domains" / "library"
+
+
+def read(folder: Path, name: str) -> Any:
+    return yaml.safe_load((folder / name).read_text(encoding="utf-8"))
+
+
+@pytest.mark.parametrize(
+    ("values", "type_"),
+    [
+        (("1", "-20", "1,200"), "integer"),
+        (("5000000000", "1"), "bigint"),
+        (("1", "2.5", "1e6"), "number"),
+        (("0.5", "-0.25"), "number"),
+        (("01067", "10115"), "text"),
+        (("2003-04-21", "2003-04"), "date"),
+        (("2003-04-21 10:00:00",), "date"),
+        (("yes", "No"), "flag"),
+        (("yes", "maybe"), "text"),
+        (("1", "n/a"), "text"),
+    ],
+)
+def test_the_narrowest_type_of_all_values_is_taken(values: tuple[str, ...], type_: str) -> None:
+    assert guess_type(frozenset(values)) == type_
+
+
+@pytest.mark.parametrize(
+    ("header", "name"),
+    [
+        ("Area (km²)", "area_km2"),
+        ("Größe", "grosse"),
+        ("2023 sales", "n2023_sales"),
+        ("Share %", "share_percent"),
+        ("---", ""),
+    ],
+)
+def test_headers_become_names(header: str, name: str) -> None:
+    assert identifier(header) == name
+
+
+def test_columns_of_one_name_stay_apart_and_empty_ones_go() -> None:
+    columns = read_columns(("Name", "name", "note"), [("a", "b", ""), ("c", "d", " ")])
+    assert [column.name for column in columns] == ["name", "name2"]
+
+
+@pytest.mark.parametrize(("many", "one"), [("countries", "country"), ("movies", "movie"), ("glass", "glass")])
+def test_tables_are_called_by_one_row(many: str, one: str) -> None:
+    assert singular(many) == one
+
+
+def test_names_have_a_plural() -> None:
+    assert plural("bus_stop") == "bus stops"
+
+
+def test_keys_names_and_joins_are_found(tables: dict[str, CsvTable]) -> None:
+    assert tables["author"].key == ("author_id",)
+    assert tables["book"].key == ("isbn",)
+    assert tables["loan"].key == ("reader", "book")
+    labels = {name: table.label.name if table.label else "" for name, table in tables.items()}
+    assert labels == {"author": "name", "book": "title", "loan": ""}
+    assert [(join.column.name, join.table, join.role) for join in tables["book"].joins] == [
+        ("author_id", "author", "author")
+    ]
+    assert [join.table for join in tables["loan"].joins] == ["book"]
+
+
+def test_numbers_join_only_where_they_are_called_so(tmp_path: Path) -> None:
+    shops = write(tmp_path, "shops.csv", [("id", "name"), *((str(n), f"Shop {n} Road") for n in range(1, 9))])
+    sales = write(
+        tmp_path, "sales.csv", [("id", "shop_id", "pieces"), *((f"s{n}", str(n), str(n)) for n in range(1, 9))]
+    )
+    joins = {table.name: table.joins for table in read_tables([shops, sales])}
+    assert [(join.column.name, join.role) for join in joins["sale"]] == [("shop_id", "shop")]
+
+
+def test_a_folder_says_what_the_files_hold(drafted: Path) -> None:
+    domain, tables = read(drafted, "domain.yaml"), read(drafted, "tables.yaml")
+    assert list(domain["kinds"]) == ["author", "book"]
+    book = domain["functions"]["get_book"]
+    assert book["parameters"]["author"] == {"kinds": ["author"], "column": "_author"}
+    assert book["keys"]["price"] == {"type": "money"}
+    assert book["keys"]["weight"] == {"type": "number", "unit": "kg"}
+    assert book["keys"]["year"] == {"type": "integer", "spell": "plain"}
+    assert book["keys"]["in_print"] == {"type": "flag"}
+    assert book["keys"]["author"] == {"kind": "author", "id": "_author"}
+    assert domain["functions"]["get_author"]["keys"]["book_count"]["label"] == "number of books"
+    assert domain["functions"]["get_author"]["facets"]["books"] == {"function": "get_book", "show": ["title"]}
+    assert tables["book"]["columns"]["copies"] == "bigint"
+    assert tables["book"]["indexes"] == {"book_author_id": ["author_id"]}
+
+
+def test_what_is_guessed_says_so(drafted: Path) -> None:
+    text = (drafted / "domain.yaml").read_text(encoding="utf-8")
+    assert text.count("# guess") >= 4
+
+
+def test_worked_examples_name_what_the_files_hold(drafted: Path) -> None:
+    examples = [json.loads(line) for line in (drafted / "examples.jsonl").read_text(encoding="utf-8").splitlines()]
+    assert {
+        "query": "How many books does Ada Quill have?",
+        "program": 'LEN get_author("Ada Quill")["books"]',
+    } in examples
+
+
+@pytest.mark.parametrize("name", ["", "My Data", "2fast", "a" * 41, "../x"])
+def test_a_domain_needs_a_name(name: str, files: list[Path], tmp_path: Path) -> None:
+    with pytest.raises(DraftError, match="name of a domain"):
+        draft(name, files, tmp_path)
+
+
+def test_a_folder_is_never_overwritten(drafted: Path, files: list[Path]) -> None:
+    before = (drafted / "domain.yaml").read_bytes()
+    with pytest.raises(DraftError, match="is there"):
+        draft("library", files, drafted.parent)
+    assert (drafted / "domain.yaml").read_bytes() == before
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "reason"),
+    [
+        ("empty.csv", "", "no rows"),
+        ("header.csv", "a,b\n", "no rows"),
+        ("book.xlsx", "PK", "no .csv"),
+        ("missing.csv", None, "cannot be read"),
+    ],
+)
+def test_what_is_no_table_is_refused(name: str, content: str | None, reason: str, tmp_path: Path) -> None:
+    path = tmp_path / name
+    if content is not None:
+        path.write_text(content, encoding="utf-8")
+    with pytest.raises(LoadError, match=reason):
+        draft("library", [path], tmp_path)
+    assert not (tmp_path / "library").exists()
+
+
+def test_two_files_of_one_name_are_refused(tmp_path: Path) -> None:
+    (tmp_path / "b").mkdir()
+    paths = [write(tmp_path, "books.csv", BOOKS), write(tmp_path / "b", "book.csv", BOOKS)]
+    with pytest.raises(LoadError, match="both be the table book"):
+        draft("library", paths, tmp_path)
+
+
+def test_a_name_that_the_graph_has_gets_the_domains_before_it(tmp_path: Path) -> None:
+    rows = [("id", "name"), ("1", "Rosa Lind"), ("2", "Tom Ask"), ("3", "Ada Berg")]
+    draft("club", [write(tmp_path, "artists.csv", rows), write(tmp_path, "sources.csv", rows)], tmp_path / "domains")
+    folder = tmp_path / "domains" / "club"
+    assert set(read(folder, "tables.yaml")) == {"club_artist", "club_source"}
+    assert "get_club_artist" in read(folder, "domain.yaml")["functions"]
+
+
+def test_a_draft_is_a_domain_without_faults(drafted: Path) -> None:
+    assert [str(one) for one in lint(drafted) if one.fault] == []
