@@ -55,6 +55,10 @@ def _columns(outcome: Outcome) -> list[list[Any]]:
     """The values of an outcome: its aggregate, or those of each key that it shows."""
     if outcome.value is not None:
         return [[outcome.value]]
+    if any(len(entity.entity_ids) > 1 for entity in outcome.entities):
+        # Of namesakes all are shown, each with what tells it apart, and the best known first.
+        first = outcome.rows[:1]
+        return [[row.get(key) for row in rows] for key in outcome.shown for rows in (first, outcome.rows)]
     # A statement that projects nothing tells its rows' names as well.
     keys = outcome.shown
     if outcome.function is not None and keys == outcome.function.default:
