@@ -38,11 +38,10 @@ def judge(question: Question, gold: Gold, outcomes: Sequence[Outcome]) -> Verdic
         return "right" if any(_equal(value, gold[0][0]) for value in computed) else "wrong"
     wanted = [row[0] for row in gold]
     columns = [column for one in found for column in _columns(one)]
-    return (
-        "right"
-        if any(_same(column, wanted[:1] if question.kind == "comparison" else wanted) for column in columns)
-        else "wrong"
-    )
+    if question.kind == "comparison":
+        wanted = wanted[:1]
+    answers = [[one] for one in wanted] if question.any else [wanted]
+    return "right" if any(_same(column, answer) for column in columns for answer in answers) else "wrong"
 
 
 def _compares(gold: Gold, found: Sequence[Outcome]) -> bool:
