@@ -15,8 +15,9 @@ import uvicorn
 from starlette.types import Message, Receive, Scope, Send
 
 from services.kit import deadline
+from services.kit.admission import UPLOADS_A_PLACE, Admission
 from services.kit.budget import current_budget
-from services.kit.deadline import READING, UPLOADS_A_PLACE, Admission, DeadlineMiddleware
+from services.kit.deadline import READING, DeadlineMiddleware
 from services.kit.errors import Unauthorized
 from services.kit.telemetry import Metrics, current_trace
 
@@ -408,7 +409,7 @@ async def test_a_body_gets_less_time_than_its_request_and_then_the_connection_en
 async def test_a_refused_body_is_drained_without_a_place_and_not_beyond_its_end(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(deadline, "DRAIN_S", 90.0)
+    monkeypatch.setattr("services.kit.admission.DRAIN_S", 90.0)
     admission = Admission(1)
     mesh = guarded(App(), admission=admission, max_body=10)
     # Unannounced, and over the limit with its last piece: nothing comes after it.
