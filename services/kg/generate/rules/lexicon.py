@@ -72,6 +72,18 @@ class Lexicon:
         return (kind.replace("_", " "), *(own.words if own else ()))
 
     @cached_property
+    def every_word(self) -> tuple[str, ...]:
+        """All nouns, and all that asks for any key or facet."""
+        domain = self.catalogue.domains[self.domain]
+        keyed = (
+            self.plain(function.name, key)
+            for function in domain.functions
+            for key in (*(one.name for one in function.keys), *function.facets)
+        )
+        nouns = (self.nouns(kind) for kind in domain.kinds)
+        return tuple(dict.fromkeys(phrase for phrases in (*nouns, *keyed) for phrase in phrases))
+
+    @cached_property
     def fillers(self) -> frozenset[str]:
         """Words that ask nothing; those that compare, order and add up do, wherever nothing reads them."""
         words = english()
