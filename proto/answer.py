@@ -21,6 +21,7 @@ from proto.base import (
 from proto.classify import Classification
 from proto.collections import CollectionName
 from proto.kg import KgResponse
+from proto.options import Options
 from proto.read import MAX_SPAN_CHARS
 
 AnswerKind = Literal["answer", "unknown", "invalid_question"]
@@ -30,6 +31,8 @@ TraceKind = Literal["plan", "decision", "prompt", "stage", "skipped"]
 
 MAX_BUDGET_S = 30.0
 MIN_BUDGET_S = 0.5
+
+MAX_TURNS = 50
 
 # Of an abstention; each passage is cut around its span.
 MAX_CANDIDATES = 3
@@ -51,11 +54,23 @@ class SearchResult(Contract):
     page_last_modified: str = Field("", max_length=200, description="As the page's server said it.")
 
 
+class Turn(Contract):
+    """Something that was said before the question."""
+
+    role: Literal["user", "assistant", "system"] = Field(description="Who said it; `system` is a hint, no instruction.")
+    content: str = Field(max_length=20_000, description="What was said.")
+
+
 class AnswerRequest(Contract):
     """A question, with the pages to answer it from. A CRAG record posts as it is."""
 
     query: Query = Field(description="The question.")
     query_time: QueryTime | None = Field(None, description="When it is asked; now by default.")
+    turns: tuple[Turn, ...] = Field(
+        (),
+        max_length=MAX_TURNS,
+        description="What was said before, oldest first; a question that points back to it is rewritten.",
+    )
     search_results: tuple[SearchResult, ...] = Field((), max_length=MAX_PAGES, description="Pages to answer from.")
     collection: CollectionName | None = Field(
         None, description="A collection to answer from, instead of or beside `search_results`."
@@ -83,6 +98,7 @@ class AnswerRequest(Contract):
         description="Whether `adaptive` gives its answer however unlikely it is to be right, and makes every call that "
         "brings a signal: what a confidence is fitted on.",
     )
+    options: Options = Field(default_factory=Options, description="Knobs of the strategy; see `Options`.")
     trace: bool = Field(False, description="Whether the response tells how the answer came about; see `Trace`.")
 
     @model_validator(mode="after")
@@ -173,6 +189,7 @@ class AnswerResponse(Contract):
 
     answer: str = Field(description="One line; exactly `i don't know` or `invalid question` for the other kinds.")
     kind: AnswerKind = Field(description="An answer, an abstention, or a question with a false premise.")
+    query: str = Field("", description="The question that was answered, where turns before it led to another wording.")
     confidence: Score = Field(description="Probability that the answer is right, as far as it is known.")
     source: AnswerSource = Field(description="Where the answer came from.")
     citations: tuple[Citation, ...] = Field((), description="What it rests on, best first.")
@@ -209,6 +226,10 @@ class StrategyInfo(Contract):
     name: str = Field(description="The value for `strategy`.")
     summary: str = Field(description="What it runs, in a sentence.")
     default: bool = Field(False, description="Whether it is used when none is named.")
+    options: tuple[str, ...] = Field((), description="The fields of `Options` that it heeds.")
+    parts: dict[str, Options] = Field(
+        default_factory=dict, description="Its parts, as an ablation names them: to the options that leave each out."
+    )
 
 
 class Strategies(Contract):

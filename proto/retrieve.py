@@ -41,6 +41,9 @@ class RetrieveRequest(Contract):
     ranking: RankingName = Field("default", description="How chunks are ordered.")
     tables: bool = Field(True, description="Whether tables become passages of their own, in Markdown.")
     page_fields: bool = Field(False, description="Whether a chunk is matched with its page's name and snippet.")
+    prefilter: int = Field(
+        200, ge=10, le=5_000, description="Chunks that are embedded, chosen by BM25; never fewer than `recall_k`."
+    )
     recall_k: int = Field(50, ge=1, le=1_000, description="Chunks that matching keeps.")
     top_n: int = Field(10, ge=1, le=200, description="Passages to return.")
 

@@ -13,9 +13,10 @@ from lab.evaluator.errors import EvaluatorError
 from lab.evaluator.judge import rules
 from lab.evaluator.judge.verdict import WEIGHTS, Case, Outcome
 from lab.evaluator.mesh import MeshClient, NoAnswer
-from lab.evaluator.store import AppendLog, Prediction
+from lab.evaluator.store import AppendLog, Prediction, Shown
 from lab.evaluator.tokens import TokenCutter
 from proto.answer import AnswerResponse
+from proto.options import Options
 
 _WORD = re.compile(r"\w+")
 
@@ -61,6 +62,8 @@ class Asking:
         budget_s: seconds that each answer may take.
         concurrency: questions in flight at once.
         every_answer: whether answers are given whatever their probability, with all their signals.
+        options: knobs of the strategy.
+        keep_contexts: whether what was shown to the generator is kept, for labels.
         until: the monotonic time after which no further question is asked.
     """
 
@@ -68,6 +71,8 @@ class Asking:
     budget_s: float
     concurrency: int
     every_answer: bool = False
+    options: Options = field(default_factory=Options)
+    keep_contexts: bool = False
     until: float = math.inf
 
 
@@ -149,6 +154,7 @@ async def ask(item: Item, mesh: MeshClient, cutter: TokenCutter, asking: Asking)
         strategy=response.strategy,
         citations=len(response.citations),
         citation_scores=tuple(round(citation.score, 5) for citation in response.citations),
+        shown=_shown(response) if asking.keep_contexts else (),
         support=round(support(response), 4),
         signals={name: round(value, 5) for name, value in response.signals.items()},
         classification=response.classification,
@@ -163,10 +169,16 @@ async def ask(item: Item, mesh: MeshClient, cutter: TokenCutter, asking: Asking)
     )
 
 
+def _shown(response: AnswerResponse) -> tuple[Shown, ...]:
+    return tuple(Shown(text=one.text, page_name=one.page_name, source=one.source) for one in response.citations)
+
+
 def _encode(item: Item, asking: Asking) -> bytes:
     body = item.body | {"strategy": asking.strategy, "budget_s": asking.budget_s, "interaction_id": item.id[:200]}
     if asking.every_answer:
         body["every_answer"] = True
+    if asking.options.given:
+        body["options"] = asking.options.model_dump(exclude_none=True)
     return json.dumps(body).encode()
 
 

@@ -9,8 +9,9 @@ import httpx
 from pydantic import JsonValue, ValidationError
 
 from lab.evaluator.errors import BadRun, MeshUnreachable
-from proto.answer import AnswerResponse, Strategies
+from proto.answer import AnswerResponse, Strategies, StrategyInfo
 from proto.base import Problem
+from proto.options import Options
 from services.kit.client import http_client
 
 # The gateway answers within the budget; beyond it is the upload of the pages.
@@ -63,6 +64,15 @@ class MeshClient:
             MeshUnreachable: no gateway answers there.
             BadRun: it has no strategy of that name, or refuses to answer at all.
         """
+        found, ready = await self._strategy(strategy)
+        return {"strategy": found.name, "ready": ready, "answers_by": await self.generator()}
+
+    async def parts(self, strategy: str) -> tuple[str, dict[str, Options]]:
+        """The strategy's real name, and its parts: to the options that leave each out. Raises as `describe`."""
+        found, _ = await self._strategy(strategy)
+        return found.name, found.parts
+
+    async def _strategy(self, name: str) -> tuple[StrategyInfo, JsonValue]:
         try:
             async with asyncio.timeout(READY_S):
                 ready = await self._http.get(f"{self.url}/readyz")
@@ -77,11 +87,11 @@ class MeshClient:
             strategies = Strategies.model_validate_json(listed.content).strategies
         except ValidationError as error:
             raise BadRun(f"{self.url}: what answers there is no Cragmesh gateway of this version") from error
-        names = [item.name for item in strategies]
-        name = strategy or next((item.name for item in strategies if item.default), "")
-        if name not in names:
-            raise BadRun(f"the mesh has no strategy {name!r}: there are {', '.join(sorted(names))}")
-        return {"strategy": name, "ready": _json(ready.content), "answers_by": await self.generator()}
+        for item in strategies:
+            if item.name == name or (not name and item.default):
+                return item, _json(ready.content)
+        there = ", ".join(sorted(item.name for item in strategies))
+        raise BadRun(f"the mesh has no strategy {name!r}: there are {there}")
 
     async def confidence(self) -> dict[str, JsonValue]:
         """What the gateway says of the confidence that weighs its answers; empty where it says nothing."""

@@ -5,7 +5,7 @@ import itertools
 import math
 import time
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import httpx
@@ -20,6 +20,7 @@ from lab.evaluator.judging import Agreement
 from lab.evaluator.mesh import MeshClient
 from lab.evaluator.store import AppendLog, Judgement, Prediction, RunFolder, RunInfo, settings_of
 from lab.evaluator.tokens import TokenCutter
+from proto.options import Options
 from services.kit.client import http_client
 from services.kit.errors import ServiceFailure
 from services.kit.generator import model_at
@@ -54,6 +55,8 @@ class Order:
     selection: Selection = Selection()
     retry_failed: bool = False
     every_answer: bool = False
+    options: Options = field(default_factory=Options)
+    keep_contexts: bool = False
     limit_s: float = math.inf
     command: str = ""
 
@@ -129,6 +132,8 @@ async def run(
                 seed=selection.seed if selection.sample is not None else None,
                 limit=selection.limit,
                 every_answer=order.every_answer or None,
+                options=order.options.model_dump(exclude_none=True) or None,
+                keep_contexts=order.keep_contexts or None,
             ),
             command=order.command,
             mesh=described | {"concurrency": order.concurrency, "generator": await _models(generator)},
@@ -142,7 +147,15 @@ async def run(
             progress, done = await asyncio.to_thread(_earlier, order.folder)
             on_plan(planned, progress)
             until = time.monotonic() + order.limit_s
-            asking = Asking(strategy, order.budget_s, order.concurrency, order.every_answer, until)
+            asking = Asking(
+                strategy,
+                order.budget_s,
+                order.concurrency,
+                every_answer=order.every_answer,
+                options=order.options,
+                keep_contexts=order.keep_contexts,
+                until=until,
+            )
             await drive(planned.items(done), log, mesh, cutter, asking, progress, on_progress)
         finally:
             await asyncio.shield(asyncio.to_thread(log.close))

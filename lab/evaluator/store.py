@@ -18,6 +18,7 @@ from typing import Any, TypeVar
 from pydantic import BaseModel, ConfigDict, Field, JsonValue, ValidationError
 
 from lab.evaluator.errors import BadRun, WriteFailed
+from proto.answer import CitationSource
 from proto.classify import Classification
 
 SYNC_LINES = 16
@@ -34,11 +35,20 @@ class Stored(BaseModel):
     model_config = ConfigDict(frozen=True, extra="ignore")
 
 
+class Shown(Stored):
+    """A passage that an answer rested on, as the generator saw it."""
+
+    text: str
+    page_name: str = ""
+    source: CitationSource = "web"
+
+
 class Prediction(Stored):
     """A question's outcome at the mesh: one line of `predictions.jsonl`.
 
     `prediction` is what is judged; `answer` is what the gateway said, when that was longer. `seconds` is the caller's
     wall time, waiting to come again included; `attempts` counts the requests. `error` says why there is no answer.
+    `shown` is kept where the run keeps contexts.
     """
 
     id: str
@@ -59,6 +69,7 @@ class Prediction(Stored):
     strategy: str = ""
     citations: int = 0
     citation_scores: tuple[float, ...] = ()
+    shown: tuple[Shown, ...] = ()
     support: float = 0.0
     classification: Classification | None = None
     plan: JsonValue = None

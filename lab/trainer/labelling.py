@@ -10,7 +10,7 @@ from typing import Any
 
 from lab.evaluator import runs
 from lab.evaluator.data import Item, Source
-from lab.evaluator.store import RunFolder
+from lab.evaluator.store import Prediction, RunFolder
 from lab.trainer.dataset import Example, Turn
 from lab.trainer.errors import BadLabels
 from lab.trainer.labels import Judged, best_program, label
@@ -50,10 +50,10 @@ def allowed(paths: Sequence[Path], evaluation: Path | None) -> None:
 
 
 def from_run(folder: Path, sources: Sequence[Path], judge: str, tally: Tally) -> Iterator[Example]:
-    """Examples of the task `answer` from a run whose questions came with their contexts.
+    """Examples of the task `answer` from a run: of contexts that came with the questions, or that the run kept.
 
     Args:
-        sources: the files that the run asked; a run keeps no contexts.
+        sources: the files that the run asked.
 
     Raises:
         EvaluatorError: the run or a file cannot be read.
@@ -76,17 +76,17 @@ def from_run(folder: Path, sources: Sequence[Path], judge: str, tally: Tally) ->
         seen += 1
         if prediction.query != item.query:
             raise BadLabels(f"{item.place}: query: not what the run asked under the id {item.id}")
-        contexts: list[str] = item.body.get("evidence") or []
-        if not contexts:
-            tally["left out: no contexts were given"] += 1
+        evidence = _evidence(item, prediction)
+        if not evidence:
+            tally["left out: no contexts were given, and the run kept none (--keep-contexts)"] += 1
             continue
         if prediction.error:
             tally["left out: the mesh did not answer"] += 1
             continue
         outcome = verdicts[item.id].outcome
-        made = label(Judged(item.id, item.query, item.gold, item.label_kind, outcome, tuple(contexts)))
+        texts = tuple(one.text for one in evidence)
+        made = label(Judged(item.id, item.query, item.gold, item.label_kind, outcome, texts))
         tally[made.rule] += 1
-        evidence = [Evidence(text=text, page=index) for index, text in enumerate(contexts) if text.strip()]
         yield Example(
             id=f"{target.name}:{item.id}"[:200],
             task="answer",
@@ -100,6 +100,17 @@ def from_run(folder: Path, sources: Sequence[Path], judge: str, tally: Tally) ->
         )
     if not seen:
         raise BadLabels(f"{folder}: none of its {len(predictions)} questions is in {', '.join(map(str, sources))}")
+
+
+def _evidence(item: Item, prediction: Prediction) -> list[Evidence]:
+    """What the generator was shown: the contexts that were given, else the passages that the mesh found itself."""
+    given: list[str] = item.body.get("evidence") or []
+    if given:
+        return [Evidence(text=text, page=index) for index, text in enumerate(given) if text.strip()]
+    return [
+        Evidence(text=one.text, page=index, page_name=one.page_name, source=one.source)
+        for index, one in enumerate(prediction.shown)
+    ]
 
 
 @dataclass(frozen=True, slots=True)

@@ -69,33 +69,33 @@ class Learner:
 def number_format(model: str, *, threads: int = 0) -> tuple[torch.device, torch.dtype, str]:
     """The device and the number format that a model trains in, and why.
 
-    On a GPU bf16, which keeps the range of fp32, or fp32 where it computes no bf16; on a CPU bf16 where a short
-    measurement says that it pays, else fp32.
+    On a GPU bf16, which keeps the range of fp32, or fp16 where it computes no bf16 itself, as a T4 does not (torch
+    would emulate it); on a CPU bf16 where a short measurement says that it pays, else fp32.
     """
     choice = choose_precision(model=model, threads=threads)
     device = torch.device(choice.device)
     if device.type == "cpu":
         return device, choice.torch_dtype, f"{choice.dtype}: {choice.reason}"
-    dtype = torch.bfloat16 if torch.cuda.is_bf16_supported() else torch.float32
+    dtype = torch.bfloat16 if torch.cuda.is_bf16_supported(including_emulation=False) else torch.float16
     return device, dtype, str(dtype).removeprefix("torch.")
 
 
-def load(path: Path | str, *, name: str, threads: int = 2) -> Base:
+def load(path: Path | str, *, name: str, threads: int = 2, four_bit: bool = False) -> Base:
     """Read a base model.
-
-    On CUDA the weights are 4 bits wide where bitsandbytes is installed (db3, section 2.4); else see `number_format`.
 
     Args:
         path: its folder, or a name that is in the hub's cache; no hub is asked.
         name: the hub's name.
         threads: of torch, for the whole process.
+        four_bit: whether its weights are 4 bits wide (db3, section 2.4), computed in the format of `number_format`.
 
     Raises:
-        BadModel: it cannot be read.
+        BadModel: it cannot be read, or not in 4 bits.
     """
     device, dtype, reason = number_format(str(path), threads=threads)
     options: dict[str, Any] = {}
-    if device.type != "cpu" and importlib.util.find_spec("bitsandbytes"):
+    if four_bit:
+        _refuse_four_bit(device)
         from transformers import BitsAndBytesConfig
 
         options["quantization_config"] = BitsAndBytesConfig(  # type: ignore[no-untyped-call]
@@ -116,6 +116,14 @@ def load(path: Path | str, *, name: str, threads: int = 2) -> Base:
     model.requires_grad_(False)
     model.config.use_cache = False
     return Base(model, tokenizer, name, device, reason)
+
+
+def _refuse_four_bit(device: torch.device) -> None:
+    """Raise where weights of 4 bits cannot be computed with."""
+    if device.type != "cuda":
+        raise BadModel("4-bit weights are computed with on CUDA alone, and there is none here: leave out --four-bit")
+    if not importlib.util.find_spec("bitsandbytes"):
+        raise BadModel("4-bit weights need bitsandbytes: pip install 'cragmesh[four-bit]'")
 
 
 def adapt(base: Base, recipe: Recipe) -> Learner:

@@ -308,6 +308,9 @@ def train(
     if recipe.threads:
         torch.set_num_threads(recipe.threads)
     device, dtype, _ = number_format(str(base), threads=recipe.threads)
+    if dtype is torch.float16:
+        # So small a model gains nothing by a loss that must be scaled.
+        dtype = torch.float32
     model = Model(base, recipe, dtype).to(device)
     fixed: dict[str, JsonValue] = {
         "base": fingerprint(base),

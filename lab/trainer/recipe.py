@@ -53,6 +53,17 @@ class Recipe(BaseModel):
             raise ValueError("max_batch_tokens must hold one example: max_prompt_tokens + max_completion_tokens")
         return self
 
+    @classmethod
+    def reading(cls, tokens: int) -> dict[str, int]:
+        """The lengths for prompts of so many tokens; empty where the defaults hold them."""
+        lengths = cls.model_fields
+        if tokens <= int(lengths["max_prompt_tokens"].default):
+            return {}
+        return {
+            "max_prompt_tokens": tokens,
+            "max_batch_tokens": tokens + int(lengths["max_completion_tokens"].default),
+        }
+
     def fixed(self) -> dict[str, object]:
         """What must be the same for a run to go on."""
         return self.model_dump(mode="json", exclude=set(FREE))

@@ -30,6 +30,8 @@ CHECKPOINTS = "checkpoints"
 MEASURE_MARGIN = 1.3
 # Steps over which the speed is averaged.
 SPEED_STEPS = 20
+# Steps in a row whose gradients overflow in fp16 while its scale is found; it starts at 65,536 and halves.
+MAX_OVERFLOWS = 20
 
 Phase = Literal["encoding", "measuring", "training"]
 
@@ -240,11 +242,16 @@ class _Run:
     history: list[Point] = field(default_factory=list)
     speeds: list[tuple[int, float]] = field(default_factory=list)
     stopped: Stop = ""
+    overflows: int = 0
+    scaler: torch.amp.GradScaler = field(init=False)
     parameters: list[torch.nn.Parameter] = field(init=False)
     optimizer: torch.optim.AdamW = field(init=False)
 
     def __post_init__(self) -> None:
         self.parameters = self.learner.parameters
+        base = self.learner.base
+        # What fp16 cannot hold of small gradients it holds of larger ones; other formats need no scale.
+        self.scaler = torch.amp.GradScaler(base.device.type, enabled=base.model.dtype is torch.float16)
         self.optimizer = torch.optim.AdamW(
             self.parameters, lr=self.recipe.learning_rate, weight_decay=self.recipe.weight_decay
         )
@@ -296,21 +303,29 @@ class _Run:
             for items in step.batches:
                 batch = collate(items).to(learner.base.device)
                 loss = batch_loss(learner, batch) / examples
-                loss.backward()  # type: ignore[no-untyped-call]
+                self.scaler.scale(loss).backward()  # type: ignore[no-untyped-call]
                 total += loss.item()
                 tokens += batch.size
+        self.scaler.unscale_(self.optimizer)
         norm = torch.nn.utils.clip_grad_norm_(self.parameters, self.recipe.max_grad_norm)
-        if not (math.isfinite(total) and math.isfinite(float(norm))):
+        if not (math.isfinite(total) and self._bounded(float(norm))):
             raise Diverged(
                 f"the loss of step {self.step + 1} is no number: choose a smaller --learning-rate; the last checkpoint "
                 f"in {self.folder} is whole"
             )
-        self.optimizer.step()
+        # Passes a step over whose gradients overflowed, and halves the scale.
+        self.scaler.step(self.optimizer)
+        self.scaler.update()
         self.optimizer.zero_grad(set_to_none=True)
         self.step += 1
         self.tokens += tokens
         self.speeds = [*self.speeds[1 - SPEED_STEPS :], (tokens, time.monotonic() - began)]
         return total
+
+    def _bounded(self, norm: float) -> bool:
+        """Whether a gradient's norm is a number, or one of few in a row that overflowed in fp16."""
+        self.overflows = 0 if math.isfinite(norm) else self.overflows + 1
+        return not self.overflows or (self.scaler.is_enabled() and self.overflows <= MAX_OVERFLOWS)
 
     def _rate(self) -> float:
         # The step to come, so that the first one already learns something.

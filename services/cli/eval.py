@@ -2,22 +2,20 @@
 
 import asyncio
 import signal
-from collections.abc import Coroutine, Iterable, Sequence
+from collections.abc import Coroutine, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal, NoReturn, TypeVar
 
 import httpx
 import typer
 from pydantic import ValidationError
-from rich.progress import (
-    Progress,
-    TaskID,
-)
+from rich.progress import Progress, TaskID
 from rich.text import Text
 
 from proto.answer import MAX_BUDGET_S, MIN_BUDGET_S
 from services.cli.ask import PROBLEM, UNREACHABLE, USAGE
 from services.cli.console import as_typed, err, fail, out, plain, say, write
+from services.cli.knobs import Knobs, parse_options
 from services.cli.progress import counting
 from services.cli.services import root
 from services.kit.client import http_client
@@ -71,6 +69,10 @@ def run(
     every_answer: Annotated[
         bool, typer.Option("--every-answer", help="Have `adaptive` give every answer, to fit its confidence on.")
     ] = False,
+    option: Knobs = None,
+    keep_contexts: Annotated[
+        bool, typer.Option("--keep-contexts", help="Keep what the generator was shown, for `train labels`.")
+    ] = False,
 ) -> None:
     """Ask the questions, write each answer as it comes, then judge by rules and report."""
     from lab.evaluator import runs
@@ -88,6 +90,8 @@ def run(
         selection=runs.Selection(timed_only=timed, sample=sample, seed=seed, limit=limit),
         retry_failed=retry_failed,
         every_answer=every_answer,
+        options=parse_options(option or ()),
+        keep_contexts=keep_contexts,
         command=as_typed(settings.eval_data),
     )
     progress = run_to_end(drive_shown(order, urls, tokenizer=tokenizer))
@@ -244,22 +248,29 @@ def compare(
     texts: Annotated[bool, typer.Option("--texts", help="Also write questions and answers into it.")] = False,
 ) -> None:
     """Compare runs question by question, with intervals of the differences."""
+    if len(folders) < 2:
+        fail("give two folders or more", USAGE)
+    compare_runs(dict(zip(_names(folders), folders, strict=True)), folder, judge, texts=texts)
+
+
+def compare_runs(
+    folders: Mapping[str, Path], folder: Path, judge: str, *, texts: bool = False, with_first: bool = False
+) -> None:
+    """Show and write a comparison of runs, each with each, or with the first alone."""
     from lab.evaluator import runs
     from lab.evaluator.report import files
     from lab.evaluator.store import RunFolder
 
-    if len(folders) < 2:
-        fail("give two folders or more", USAGE)
     settings, _ = evaluator_settings()
 
     def make() -> list[Path]:
         judged = []
-        for name, path in zip(_names(folders), folders, strict=True):
+        for name, path in folders.items():
             target = RunFolder(path)
             found = runs.read(target, _warn)
             verdicts = runs.verdicts(target, found.predictions, judge)
             judged.append(files.Judged(name, {line.id: line for line in found.predictions}, verdicts))
-        comparison = files.compare(judged)
+        comparison = files.compare(judged, with_first=with_first)
         written = files.write_comparison(comparison, folder, command=as_typed(settings.eval_data), texts=texts)
         for table in files.compared_tables(comparison):
             _show(table.head, table.rows)

@@ -19,9 +19,10 @@ from services.cli.board import Board
 from services.cli.calibrate import calibrate
 from services.cli.classifier import app as classifier
 from services.cli.console import err, fail, out, plain, say, write
-from services.cli.eval import app as evaluation
+from services.cli.fetch import app as evaluation
 from services.cli.index import collections, index
 from services.cli.kg import app as knowledge
+from services.cli.mcp import mcp
 from services.cli.papers.commands import app as papers
 from services.cli.questions import BadInput
 from services.cli.search import search
@@ -55,6 +56,7 @@ app.command()(calibrate)
 app.command(name="index")(index)
 app.command(name="search")(search)
 app.command(name="collections")(collections)
+app.command()(mcp)
 
 Strategy = Annotated[str, typer.Option(help="How to answer; the gateway's default when not given.")]
 BudgetS = Annotated[

@@ -19,6 +19,7 @@ from services.cli.ask import PROBLEM, UNREACHABLE, USAGE
 from services.cli.console import err, fail, plain, say, write
 from services.cli.prose import prose
 from services.cli.synthesise import questions, synthesise
+from services.gateway.settings import GatewaySettings
 from services.generator.errors import GeneratorError
 from services.generator.launch import base_model
 from services.generator.settings import GeneratorSettings
@@ -26,6 +27,7 @@ from services.generator.settings import GeneratorSettings
 if TYPE_CHECKING:
     from lab.trainer import sft as training
     from lab.trainer.dataset import Example
+    from lab.trainer.recipe import Recipe
 
 AnyRecipe = TypeVar("AnyRecipe", bound=BaseModel)
 # oneDNN and torch keep what they made for each shape of a product, 1,024 of them by default: gigabytes, since hardly
@@ -33,6 +35,8 @@ AnyRecipe = TypeVar("AnyRecipe", bound=BaseModel)
 KEPT_SHAPES = {"ONEDNN_PRIMITIVE_CACHE_CAPACITY": "128", "LRU_CACHE_CAPACITY": "128"}
 # Where no terminal shows a bar, a line of JSON tells so often how far it is.
 LOG_S = 10.0
+# Of a prompt for an answer, around its passages: instruction, question, fences.
+FRAME_TOKENS = 256
 
 app = typer.Typer(
     name="train",
@@ -64,6 +68,13 @@ def _recipe(kind: type[AnyRecipe], given: Mapping[str, object]) -> AnyRecipe:
         fail("; ".join(wrong), USAGE)
 
 
+def _served_lengths(recipe: "type[Recipe]") -> dict[str, int]:
+    """Lengths for the prompts that the gateway's settings make, where these are longer than the embedded mesh's."""
+    served = GatewaySettings().max_context_tokens
+    longer = served > GatewaySettings.model_fields["max_context_tokens"].default
+    return recipe.reading(served + FRAME_TOKENS) if longer else {}
+
+
 @app.command()
 def sft(
     data: Annotated[list[Path], typer.Argument(help="Files of examples (.jsonl), as `synthesise` and `labels` write.")],
@@ -93,6 +104,7 @@ def sft(
     checkpoint_steps: Annotated[int | None, typer.Option(help="Steps between two checkpoints.")] = None,
     seed: Annotated[int | None, typer.Option(help="Of the split, the order, the dropout and the new adapter.")] = None,
     threads: Annotated[int | None, typer.Option(help="Of the CPU.")] = None,
+    four_bit: Annotated[bool, typer.Option("--four-bit", help="The base model in 4 bits; on CUDA alone.")] = False,
 ) -> None:
     """Teach an adapter (LoRA). A kill loses nothing but the steps since the last checkpoint: --resume goes on."""
     _set_libraries()
@@ -121,6 +133,9 @@ def sft(
         "threads": threads,
         "time_limit_s": time_limit * 60 or None,
     }
+    if task == "answer":
+        # What is served is learnt: an adapter that never read so long a context does not know what to do with it.
+        given |= {key: value for key, value in _served_lengths(Recipe).items() if given[key] is None}
     recipe = _recipe(Recipe, given)
     path, name = _base(base, base_name)
     target = adapter or folder / "adapter"
@@ -129,7 +144,7 @@ def sft(
         adapters.check_target(target, folder)
         examples = dataset.sample(dataset.read(data, task=task), limit, recipe.seed)
         say(f"{len(examples)} examples; reading {path}", "dim")
-        loaded = model.load(path, name=name, threads=recipe.threads)
+        loaded = model.load(path, name=name, threads=recipe.threads, four_bit=four_bit)
         say(f"{name} in {loaded.precision}", "dim")
         with _Board() as board:
             result = training.train(
@@ -239,8 +254,8 @@ def labels(
 ) -> None:
     """Make examples of an evaluation run by db3's rules, or of programs that find the right answer.
 
-    For `answer` the questions must bring their contexts. For `kg-api` the generator writes programs under its grammar,
-    and the shortest is kept whose facts hold the answer.
+    For `answer` the questions bring their contexts, or the run kept those that were shown (`eval run --keep-contexts`).
+    For `kg-api` the generator writes programs under its grammar, and the shortest is kept whose facts hold the answer.
     """
     # Imports most of the services, which no other command should wait for.
     from lab.evaluator.errors import EvaluatorError

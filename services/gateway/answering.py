@@ -1,8 +1,11 @@
 """From a request to a response that always comes: the strategy runs under the budget, and the best answer leaves."""
 
+from collections.abc import Sequence
+from dataclasses import replace
 from datetime import UTC, datetime
 
-from proto.answer import AnswerRequest, AnswerResponse
+from proto.answer import AnswerRequest, AnswerResponse, Turn
+from services.gateway import prompts
 from services.gateway.context import Context
 from services.gateway.deadline import begin, in_time
 from services.gateway.evidence import Evidence
@@ -11,11 +14,14 @@ from services.gateway.observe import observe_stages
 from services.gateway.run import Draft, Listener, Run
 from services.gateway.settings import GatewaySettings
 from services.gateway.steps.classify import classify
+from services.gateway.steps.condense import condense
 from services.gateway.strategies import Question, Strategy
 from services.gateway.trace import Recorder
 from services.kit.budget import Budget
 from services.kit.concurrency import all_of
 from services.kit.telemetry import Metrics, log, request_id
+
+CONDENSE = prompts.load("condense")
 
 
 async def answer(
@@ -36,11 +42,13 @@ async def answer(
     """
     recorder = Recorder() if request.trace else None
     run = begin(arrived, request.budget_s, settings, listener=listener, recorder=recorder)
-    draft = await _run(strategy, Context(_question(request), run, mesh, settings))
+    context = Context(_question(request), run, mesh, settings)
+    draft = await _run(strategy, context, request.turns)
     _count(metrics, run, draft)
     return AnswerResponse(
         answer=draft.answer,
         kind=draft.kind,
+        query="" if run.query == request.query else run.query,
         confidence=draft.confidence,
         source=draft.source,
         citations=tuple(item.citation() for item in draft.evidence),
@@ -58,10 +66,14 @@ async def answer(
     )
 
 
-async def _run(strategy: Strategy, context: Context) -> Draft:
+async def _run(strategy: Strategy, context: Context, turns: Sequence[Turn]) -> Draft:
     run = context.run
-    classifying = classify(context, min_domain_certainty=strategy.min_domain_certainty)
+    run.query = context.question.query
     async with in_time(run, context.mesh.pace, task=strategy.name):
+        if turns:
+            run.query = await condense(context, CONDENSE, turns)
+            context = replace(context, question=replace(context.question, query=run.query))
+        classifying = classify(context, min_domain_certainty=strategy.min_domain_certainty)
         draft, _ = await all_of((strategy.answer(context), classifying))
         return draft or run.best
     return run.best
@@ -75,6 +87,7 @@ def _question(request: AnswerRequest) -> Question:
         collection=request.collection or "",
         evidence=tuple(Evidence(text=text, page=index) for index, text in enumerate(request.evidence) if text.strip()),
         every_answer=request.every_answer,
+        options=request.options,
     )
 
 

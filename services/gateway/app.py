@@ -3,20 +3,23 @@
 import asyncio
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
-from typing import Annotated, Any, TypedDict
+from typing import Annotated, Any
 
 import httpx
-from fastapi import APIRouter, Depends, FastAPI, Header, Request
+from fastapi import APIRouter, FastAPI, Header, Request
 from fastapi.responses import StreamingResponse
+from starlette.routing import Route
 
 from proto.answer import MIN_BUDGET_S, AnswerRequest, AnswerResponse, StageEvent, Strategies, StrategyInfo
-from proto.base import Contract, FieldError, Readiness
+from proto.base import Problem, Readiness
 from proto.papers import PapersRequest, PapersResponse
-from services.gateway.answering import answer
+from services.gateway.asking import Event, Given, State, answered, chosen, events
 from services.gateway.health import Health, Services, answers_without
 from services.gateway.keys import KeyRing
+from services.gateway.mcp.door import PATH, McpDoor
 from services.gateway.mesh import Mesh
-from services.gateway.observe import observe
+from services.gateway.openai.errors import OpenAIErrors
+from services.gateway.openai.routes import router as openai
 from services.gateway.page.routes import routes as page_routes
 from services.gateway.papers.strategy import Papers, find_papers
 from services.gateway.settings import GatewaySettings
@@ -26,28 +29,14 @@ from services.kit import app as kit
 from services.kit.budget import Budget, current_budget
 from services.kit.client import http_client
 from services.kit.deadline import Admission
-from services.kit.errors import MeshError, UnknownStrategy
-from services.kit.telemetry import Metrics, log, request_id
+from services.kit.telemetry import Metrics, log
 
 EVENT_STREAM = "text/event-stream"
 # A probe answers within its orchestrator's patience, however long a service hangs.
 READY_S = 0.8
-# As the deadline's middleware says it of what fails before a status is sent.
-FAULT = "the service failed; its log has the details under this request id"
+EVENT_NAMES: dict[type[Event], str] = {StageEvent: "stage", AnswerResponse: "answer", Problem: "problem"}
 
 
-class State(TypedDict):
-    """What handlers get."""
-
-    mesh: Mesh
-    strategies: dict[str, Strategy]
-    settings: GatewaySettings
-    metrics: Metrics
-    papers: Papers
-    health: Health
-
-
-Given = Annotated[State, Depends(kit.state_of)]
 router = APIRouter()
 
 
@@ -65,51 +54,16 @@ async def post_answer(body: AnswerRequest, state: Given, accept: Annotated[str, 
     `answer` with the same JSON as the plain reply, or one event `problem` with a problem document where the gateway
     failed: the status had gone out before.
     """
-    name = body.strategy or state["settings"].default_strategy
-    strategy = state["strategies"].get(name)
-    if strategy is None:
-        known = ", ".join(sorted(state["strategies"]))
-        raise UnknownStrategy(
-            "no strategy of that name",
-            errors=(FieldError(field="strategy", message="no strategy of that name", limit=f"one of {known}"),),
-        )
-    arrived = current_budget.get() or Budget(body.budget_s)
+    strategy = chosen(body, state)
     if EVENT_STREAM in accept.lower():
-        stream = _events(body, strategy, state, arrived)
+        stream = _events(body, strategy, state)
         return StreamingResponse(stream, media_type=EVENT_STREAM, headers={"cache-control": "no-store"})
-    response = await answer(body, strategy, state["mesh"], state["settings"], state["metrics"], arrived=arrived)
-    observe(state["metrics"], response, arrived.within(body.budget_s))
-    return response
+    return await answered(body, strategy, state)
 
 
-async def _events(body: AnswerRequest, strategy: Strategy, state: State, arrived: Budget) -> AsyncIterator[bytes]:
-    queue: asyncio.Queue[tuple[str, Contract]] = asyncio.Queue()
-
-    def listener(event: StageEvent) -> None:
-        queue.put_nowait(("stage", event))
-
-    async def produce() -> None:
-        try:
-            response = await answer(
-                body, strategy, state["mesh"], state["settings"], state["metrics"], arrived=arrived, listener=listener
-            )
-            observe(state["metrics"], response, arrived.within(body.budget_s))
-        except Exception as error:
-            log.error("stream failed", strategy=strategy.name, error=type(error).__name__, exc_info=error)
-            fault = error if isinstance(error, MeshError) else MeshError(FAULT)
-            queue.put_nowait(("problem", fault.problem(request_id())))
-        else:
-            queue.put_nowait(("answer", response))
-
-    producer = asyncio.create_task(produce())
-    try:
-        name = ""
-        while name not in ("answer", "problem"):
-            name, event = await queue.get()
-            yield f"event: {name}\ndata: {event.model_dump_json()}\n\n".encode()
-    finally:
-        producer.cancel()
-        await asyncio.wait({producer})
+async def _events(body: AnswerRequest, strategy: Strategy, state: State) -> AsyncIterator[bytes]:
+    async for event in events(body, strategy, state):
+        yield f"event: {EVENT_NAMES[type(event)]}\ndata: {event.model_dump_json()}\n\n".encode()
 
 
 @router.post(
@@ -129,7 +83,13 @@ async def get_strategies(state: Given) -> Strategies:
     default = state["settings"].default_strategy
     return Strategies(
         strategies=tuple(
-            StrategyInfo(name=strategy.name, summary=strategy.describe(state["mesh"]), default=strategy.name == default)
+            StrategyInfo(
+                name=strategy.name,
+                summary=strategy.describe(state["mesh"]),
+                default=strategy.name == default,
+                options=tuple(sorted(strategy.options)),
+                parts=dict(strategy.parts),
+            )
             for strategy in state["strategies"].values()
         )
     )
@@ -175,8 +135,13 @@ def create_app(
     admission = Admission(settings.gateway_max_in_flight)
     routes = APIRouter()
     routes.include_router(router)
+    routes.include_router(openai)
     if settings.page:
         routes.include_router(page_routes(settings))
+
+    door = McpDoor()
+    if settings.mcp:
+        routes.routes.append(Route(PATH, endpoint=door, methods=["GET", "POST", "DELETE"], include_in_schema=False))
 
     @asynccontextmanager
     async def lifespan(_: FastAPI) -> AsyncIterator[State]:
@@ -195,13 +160,15 @@ def create_app(
                 papers=papers,
                 health=health,
             )
+            if settings.mcp:
+                await stack.enter_async_context(door.open(state))
             if settings.warm_up_s:
                 await warm_up(strategies[settings.default_strategy], mesh, settings, ready_s=READY_S)
             if detail := mesh.weighing(settings).detail:
                 log.warning("confidence", detail=detail)
             yield state
 
-    return kit.create_app(
+    app = kit.create_app(
         service="gateway",
         summary="Short, grounded, honest answers within 30 seconds.",
         settings=settings,
@@ -213,3 +180,5 @@ def create_app(
         guard=KeyRing(key=settings.api_key, file=settings.api_keys_file, per_minute=settings.rate_per_minute),
         min_deadline_s=MIN_BUDGET_S,
     )
+    app.add_middleware(OpenAIErrors)
+    return app

@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 
 from proto.classify import Classification
+from proto.options import Options
 from services.gateway.mesh import Mesh
 from services.gateway.question import Question
 from services.gateway.run import Run
@@ -26,6 +27,15 @@ class Context:
     run: Run
     mesh: Mesh
     settings: GatewaySettings
+
+    @property
+    def options(self) -> Options:
+        return self.question.options
+
+    @property
+    def context_tokens(self) -> int:
+        """Tokens of passages that the generator is shown at most."""
+        return self.options.context_tokens or self.settings.max_context_tokens
 
     async def classification(self) -> Classification:
         """The classifier's, as soon as it is there; open and unknown where it failed."""

@@ -1,5 +1,7 @@
 """What the generator is shown: passages with where they came from, fenced and cut to length."""
 
+import re
+import unicodedata
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
@@ -9,7 +11,14 @@ from proto.collections import SearchHit
 from proto.retrieve import PassageKind, RetrievedPassage
 from services.kit.concurrency import all_of
 from services.kit.llm import LLM, estimate_tokens
-from services.kit.untrusted import fence
+from services.kit.untrusted import fence, one_line
+
+# Titles of what the mesh itself adds; a page that is called so is shown as what it is.
+GRAPH_TITLE = "knowledge graph"
+RECORDS_TITLE = "records"
+CALCULATION_TITLE = "calculation"
+MEMORY_TITLE = "answer from memory, perhaps made up"
+_OWN = re.compile(r"knowledge\W*graph|(?:records?|calculations?|calculator|answer from memory)\b")
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,6 +38,14 @@ class Evidence:
     kind: PassageKind = "text"
     source: CitationSource = "web"
     document: str = ""
+
+    @property
+    def title(self) -> str:
+        """As a prompt has it: a page cannot pass for the knowledge graph or another source of the mesh's own."""
+        if self.source != "web":
+            return self.page_name
+        claims = _OWN.match(unicodedata.normalize("NFKC", one_line(self.page_name)).casefold().lstrip(" \t'\"([{<-*#:"))
+        return f"a web page that is called: {self.page_name}" if claims else self.page_name
 
     def citation(self) -> Citation:
         return Citation(
@@ -75,7 +92,7 @@ def from_hit(hit: SearchHit, page: int) -> Evidence:
 
 def render(evidence: Sequence[Evidence]) -> str:
     """Passages as fenced documents (db3, section 2.4)."""
-    return "\n".join(fence(item.text, title=item.page_name) for item in evidence)
+    return "\n".join(fence(item.text, title=item.title) for item in evidence)
 
 
 async def cut(evidence: Sequence[Evidence], max_tokens: int, llm: LLM, *, allow_s: float) -> list[Evidence]:

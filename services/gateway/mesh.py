@@ -3,9 +3,10 @@
 from dataclasses import dataclass
 
 import httpx
+from pydantic import ValidationError
 
 from proto.classify import ClassifyRequest, ClassifyResponse
-from proto.collections import SearchRequest, SearchResponse
+from proto.collections import Collections, SearchRequest, SearchResponse
 from proto.kg import KgExecuteRequest, KgRequest, KgResponse
 from proto.read import ReadRequest, ReadResponse
 from proto.rerank import RerankRequest, RerankResponse
@@ -16,6 +17,7 @@ from services.gateway.settings import GatewaySettings
 from services.kit.client import ServiceClient
 from services.kit.concurrency import all_of
 from services.kit.deadline import MESH_TOKEN_HEADER
+from services.kit.errors import BadReply
 from services.kit.generator import generator
 from services.kit.llm import LLM
 
@@ -71,6 +73,14 @@ class Mesh:
     async def search(self, collection: str, request: SearchRequest, *, allow_s: float) -> SearchResponse:
         path = f"/collections/{collection}/search"
         return await self.retriever.call(path, request, SearchResponse, allow_s=allow_s)
+
+    async def collections(self, *, allow_s: float) -> Collections:
+        """All collections of the retriever."""
+        body = await self.retriever.request("GET", "/collections", allow_s=allow_s)
+        try:
+            return Collections.model_validate_json(body)
+        except ValidationError as error:
+            raise BadReply("retriever", "no list of collections") from error
 
     async def rerank(self, request: RerankRequest, *, allow_s: float) -> RerankResponse:
         return await self.reranker.call("/rerank", request, RerankResponse, allow_s=allow_s)

@@ -1,10 +1,11 @@
 """A question as strategies and steps see it."""
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 
 from proto.answer import SearchResult
+from proto.options import Options
 from services.gateway.evidence import Evidence
 
 
@@ -15,6 +16,7 @@ class Question:
     Attributes:
         search_results: pages to answer from.
         collection: name of a collection to answer from as well; none when empty.
+        options: knobs of the strategy that the caller sets.
         every_answer: whether an answer is given whatever its probability, with all its signals.
     """
 
@@ -24,6 +26,7 @@ class Question:
     collection: str = ""
     evidence: tuple[Evidence, ...] = ()
     every_answer: bool = False
+    options: Options = field(default_factory=Options)
 
 
 # "Can you tell me ...?" is no yes-or-no question, but small models answer "yes".

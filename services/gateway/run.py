@@ -67,6 +67,7 @@ class Run:
         best: the answer that leaves when time is up.
         classification: open and unknown until `classified` is set, and after it when the classifier failed; steps await
             `Context.classification`.
+        query: the question that is answered, once the turns before it are condensed.
         kg: what the knowledge graph was asked and said.
         signals: by which the answer was weighed.
     """
@@ -79,6 +80,7 @@ class Run:
     degraded: list[Degradation] = field(default_factory=list)
     classification: Classification = field(default_factory=Classification)
     classified: asyncio.Event = field(default_factory=asyncio.Event)
+    query: str = ""
     kg: KgResponse | None = None
     settled: bool = False
     signals: dict[str, float] = field(default_factory=dict)

@@ -5,6 +5,7 @@ from typing import Literal
 
 from pydantic import Field
 
+from proto.kg import KgMode
 from services.kit.caution import Caution
 from services.kit.settings import KitSettings, MeshUrls
 
@@ -22,6 +23,8 @@ class GatewaySettings(KitSettings, MeshUrls):
     rate_per_minute: int = Field(0, ge=0, le=1_000_000)
     # Off where the gateway is an API for programs only: then `/` is not there.
     page: bool = True
+    # The Model Context Protocol at `/mcp`; nothing of it is loaded before the first call.
+    mcp: bool = True
     # The evaluator's reports that the page shows; when empty those of `out/eval` here, and those that are shipped.
     reports_dir: Path | None = None
     # What a question of its own may take before the gateway is ready, so that the first caller is answered as fast as
@@ -60,6 +63,9 @@ class GatewaySettings(KitSettings, MeshUrls):
     reader_threshold: float | None = Field(None, ge=0, le=1)
     # What the classification may take of a request; it runs beside the strategy, which waits for it only to read it.
     classify_cap_s: float = Field(0.3, gt=0, le=30)
+    # Who writes the graph's programs where the request does not say: `auto` is a language model that was taught to, or
+    # one that `kg_base_model_writes`, behind the rules.
+    kg_mode: KgMode = "auto"
     # The knowledge graph's facts are asked for beside the web; above this the web answers alone.
     kg_cap_s: float = Field(12.0, gt=0, le=30)
     # Facts are short: what is longer is a list that a question rarely wants whole.

@@ -10,6 +10,7 @@ from pathlib import Path
 
 from services.generator.errors import GeneratorError
 from services.generator.files import locked, write_atomically
+from services.generator.installer import by_pip, by_uv
 from services.generator.launch import SERVER
 from services.generator.progress import Reporter, run
 
@@ -53,8 +54,11 @@ def create(folder: Path, reporter: Reporter) -> bool:
         (folder / STAMP).unlink(missing_ok=True)
         run(reporter, f"creating {folder}", (sys.executable, "-m", "venv", str(folder)))
         drop_half_installed(folder, reporter)
-        for name, argv in steps(folder):
-            run(reporter, name, argv)
+        _install(folder, reporter)
+        modules = f"{SERVER}, torch, transformers, gguf, accelerate, xgrammar"
+        # What the import compiles is kept, whatever is set for this program: the server would compile it at each start.
+        kept = {key: value for key, value in os.environ.items() if key != "PYTHONDONTWRITEBYTECODE"}
+        run(reporter, "importing vLLM", (_python(folder), "-W", "ignore", "-c", f"import {modules}"), env=kept)
         write_atomically(folder / STAMP, fingerprint() + "\n")
     reporter.log(f"{folder} is ready")
     return True
@@ -68,29 +72,37 @@ def _check_is_ours(folder: Path) -> None:
         raise GeneratorError(f"{folder} exists and is not a virtual environment")
 
 
-def steps(folder: Path) -> list[tuple[str, tuple[str, ...]]]:
-    """What is run in a bare environment, in order: what it is called and its command line."""
-    python = str(folder / "bin/python")
-    install = (python, "-m", "pip", "install", "--disable-pip-version-check", "--no-input")
+def _install(folder: Path, reporter: Reporter) -> None:
+    """By uv in one step, or by pip in several."""
+    if command := by_uv(_python(folder), (PIP, *packages())):
+        try:
+            run(reporter, f"installing {VLLM}", command.argv, env=command.env)
+        except GeneratorError as error:
+            reporter.log(f"uv cannot install it, pip tries: {error}")
+        else:
+            return
     # Raw progress is read by `run`; the pip that comes with Python may not have it yet.
-    bulk = (*install, "--progress-bar", "raw")
-    pins = str(REQUIREMENTS)
-    modules = f"{SERVER}, torch, transformers, gguf, accelerate, xgrammar"
-    return [
-        (f"installing {PIP}", (*install, PIP)),
-        # First, so that nothing that depends on it chooses another build.
-        (f"installing {TORCH}", (*bulk, TORCH, "--constraint", pins)),
-        ("installing vLLM's requirements", (*bulk, "--no-deps", "--requirement", pins)),
-        # Without its dependencies: they name audio and image packages that serving text does not need.
-        (f"installing {VLLM}", (*bulk, "--no-deps", VLLM)),
-        ("importing vLLM", (python, "-W", "ignore", "-c", f"import {modules}")),
-    ]
+    for step, arguments in ((PIP, (PIP,)), (VLLM, ("--progress-bar", "raw", *packages()))):
+        command = by_pip(_python(folder), arguments)
+        run(reporter, f"installing {step}", command.argv, env=command.env)
+
+
+def packages() -> tuple[str, ...]:
+    """What an environment gets beside pip, in words that uv and pip understand.
+
+    Nothing is resolved: vLLM names audio and image packages that serving text does not need, and other torches.
+    """
+    return ("--no-deps", TORCH, VLLM, "--requirement", str(REQUIREMENTS))
+
+
+def _python(folder: Path) -> str:
+    return str(folder / "bin/python")
 
 
 def drop_half_installed(folder: Path, reporter: Reporter) -> None:
-    """Remove the metadata of packages whose installation was interrupted, so that pip installs them again."""
+    """Remove the metadata of packages whose installation was interrupted, so that they are installed again."""
     for metadata in sorted(folder.glob("lib/python*/site-packages/*.dist-info")):
-        # pip writes this file after all others.
+        # pip and uv write this file after all others.
         if not (metadata / "INSTALLER").exists():
             reporter.log(f"{metadata.name} was half installed; installing it again")
             shutil.rmtree(metadata)

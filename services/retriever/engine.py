@@ -194,7 +194,13 @@ class Engine:
         pages = [self._searchable(page) for page in job.pages.values()]
         fields = [f"{request.pages[i].name} {request.pages[i].snippet}" for i in indexes] if request.page_fields else ()
         hits = rank(
-            request.query, pages, self._encoder, ranking=request.ranking, recall_k=request.recall_k, fields=fields
+            request.query,
+            pages,
+            self._encoder,
+            ranking=request.ranking,
+            recall_k=request.recall_k,
+            fields=fields,
+            prefilter=request.prefilter,
         )
         for index, page in zip(indexes, pages, strict=True):
             self._cache.put(job.keys[index], page)

@@ -11,6 +11,8 @@ from services.cli import contracts
 
 ROOT = Path(__file__).parents[2]
 # Not an error of the request: a service that is not ready says what it waits for.
+# Contracts of somebody else.
+OPENAI = " /v1/"
 READINESS = "GET /readyz 503"
 METHODS = {"get", "put", "post", "delete", "patch", "options", "head", "trace"}
 
@@ -59,7 +61,8 @@ def test_every_operation_documents_its_problems(document: dict[str, Any]) -> Non
         assert failures, name
         for status, reply in failures.items():
             if (answer := f"{name} {status}") != READINESS:
-                assert list(reply.get("content", {})) == ["application/problem+json"], answer
+                expected = "application/json" if OPENAI in name else "application/problem+json"
+                assert list(reply.get("content", {})) == [expected], answer
 
 
 def test_every_reference_leads_somewhere(document: dict[str, Any]) -> None:
@@ -79,4 +82,4 @@ def test_every_operation_is_named_and_summed_up(document: dict[str, Any]) -> Non
 def test_every_route_that_takes_a_message_is_in_a_proto(document: dict[str, Any]) -> None:
     protos = "\n".join(path.read_text() for path in (ROOT / contracts.PROTO_DIR).glob("*.proto"))
     posts = [name for name, _ in operations(document) if name.startswith("POST ")]
-    assert all(f"`{name}`" in protos for name in posts), posts
+    assert all(f"`{name}`" in protos for name in posts if OPENAI not in name), posts

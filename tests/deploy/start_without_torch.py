@@ -1,13 +1,13 @@
-"""Start a service, ask it once, and print which packages its processes have imported that only training needs.
+"""Start a service where what only training needs cannot be imported, as in an image, and ask it once.
 
-    python -m tests.deploy.start_without_torch SERVICE [hidden]
+    python -m tests.deploy.start_without_torch SERVICE
 
-With `hidden` they cannot be imported at all, as in an image.
+Prints which of these packages its processes tried to import.
 """
 
 import asyncio
-import contextlib
 import importlib
+import importlib.abc
 import json
 import sys
 import tempfile
@@ -16,8 +16,6 @@ from typing import Any
 
 import httpx
 from asgi_lifespan import LifespanManager
-
-from services.kit.imports import hidden
 
 HEAVY = ("torch", "transformers", "sentence_transformers", "FlagEmbedding", "pandas", "matplotlib", "sklearn", "scipy")
 PAGE = {"name": "K2", "html": "<html><body><p>K2 was first climbed in 1954 by an Italian expedition.</p></body></html>"}
@@ -29,7 +27,19 @@ ASK: dict[str, tuple[str, dict[str, Any]]] = {
 }
 
 
-async def main(service: str) -> None:
+class Missing(importlib.abc.MetaPathFinder):
+    """Finds that the heavy packages are not installed, and remembers who was looked for."""
+
+    def __init__(self) -> None:
+        self.tried: set[str] = set()
+
+    def find_spec(self, fullname: str, path: object = None, target: object = None) -> None:
+        if fullname.partition(".")[0] in HEAVY:
+            self.tried.add(fullname)
+            raise ModuleNotFoundError(f"No module named {fullname!r}", name=fullname)
+
+
+async def main(service: str, missing: Missing) -> None:
     app = importlib.import_module(f"services.{service}.app").create_app(_settings(service))
     async with LifespanManager(app, startup_timeout=120) as manager:
         transport = httpx.ASGITransport(app=manager.app)
@@ -37,11 +47,11 @@ async def main(service: str) -> None:
             path, body = ASK[service]
             response = await client.post(path, json=body)
             response.raise_for_status()
-        imported = set(sys.modules)
+        imported: set[str] = set()
         if service == "retriever":
             pool = manager._state["engine"].pages
-            imported |= set(await pool.run(eval, "list(__import__('sys').modules)", timeout_s=10))
-    print(json.dumps(sorted(imported & set(HEAVY))))
+            imported = set(await pool.run(eval, "list(__import__('sys').modules)", timeout_s=10))
+    print(json.dumps(sorted(missing.tried | imported & set(HEAVY))))
 
 
 def _settings(service: str) -> Any:
@@ -55,5 +65,6 @@ def _settings(service: str) -> Any:
 
 
 if __name__ == "__main__":
-    with hidden(*HEAVY) if sys.argv[2:] else contextlib.nullcontext():
-        asyncio.run(main(sys.argv[1]))
+    absent = Missing()
+    sys.meta_path.insert(0, absent)
+    asyncio.run(main(sys.argv[1], absent))

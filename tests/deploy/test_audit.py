@@ -42,20 +42,21 @@ def replies(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Replies:
     return set_replies
 
 
-def scanned(*ids: str, passed: int = 5) -> dict[str, Any]:
-    failed = [{"check_id": check, "check_name": "a check", "resource": "Deployment.kg"} for check in ids]
+def scanned(out: Path, *ids: str, passed: int = 5) -> dict[str, Any]:
+    finding = {"check_name": "a check", "resource": "Deployment.kg", "file_abs_path": str(out / "jobs.yaml")}
+    failed = [finding | {"check_id": check} for check in ids]
     return {"results": {"failed_checks": failed}, "summary": {"passed": passed}}
 
 
 def test_explained_findings_pass_others_do_not_and_neither_do_stale_explanations(
     replies: Replies, tmp_path: Path
 ) -> None:
-    replies(checkov=scanned(*EXPLAINED), kubectl="kind: Deployment")
+    replies(checkov=scanned(tmp_path, *EXPLAINED), kubectl="kind: Deployment")
     assert policy(tmp_path) == []
-    replies(checkov=scanned(*EXPLAINED, "CKV_NEW_1"), kubectl="kind: Deployment")
+    replies(checkov=scanned(tmp_path, *EXPLAINED, "CKV_NEW_1"), kubectl="kind: Deployment")
     (finding,) = policy(tmp_path)
     assert finding.startswith("CKV_NEW_1 a check: jobs: Deployment.kg")
-    replies(checkov=scanned(*sorted(EXPLAINED)[1:]), kubectl="kind: Deployment")
+    replies(checkov=scanned(tmp_path, *sorted(EXPLAINED)[1:]), kubectl="kind: Deployment")
     assert policy(tmp_path) == [f"{min(EXPLAINED)} is explained and not found any more"]
 
 
@@ -100,12 +101,12 @@ def test_what_cannot_be_run_is_said_and_fails_where_it_must_run(
 
 def test_a_finding_fails_and_none_does_not(replies: Replies, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setattr(sys, "argv", ["audit", "policy", "--must-run", "--out", str(tmp_path)])
-    replies(checkov=scanned(*EXPLAINED), kubectl="kind: Deployment")
+    replies(checkov=scanned(tmp_path, *EXPLAINED), kubectl="kind: Deployment")
     assert audit.main() == 0
-    replies(checkov=scanned(*EXPLAINED, "CKV_NEW_1"), kubectl="kind: Deployment")
+    replies(checkov=scanned(tmp_path, *EXPLAINED, "CKV_NEW_1"), kubectl="kind: Deployment")
     assert audit.main() == 1
 
 
 def test_the_check_of_the_manifests_runs_the_scanner_and_does_not_pass_without_it() -> None:
-    recipe = (ROOT / "Makefile").read_text().partition("\nk8s-check:")[2].partition("\n\n")[0]
+    recipe = (ROOT / "deploy" / "checks.mk").read_text().partition("\nk8s-check:")[2].partition("\n\n")[0]
     assert "tests.deploy.audit policy --must-run" in recipe

@@ -221,7 +221,7 @@ def test_compose_and_kubernetes_agree(
         if key.endswith("_URL"):
             assert network[key] in (value, f"${{{key}:-{value}}}"), key
     (mesh,) = of_kind(cards, "ConfigMap").values()
-    for name in ("gateway", "retriever", "reranker"):
+    for name in ("gateway", "retriever", "reranker", "classifier", "kg"):
         for key, value in environment(compose_gpu["services"][name]).items():
             assert interpolated(value) == {key: mesh["data"][key]}, key
     generator = {entry["name"]: entry.get("value") for entry in container(pods(cards)["generator"])["env"]}
@@ -229,6 +229,14 @@ def test_compose_and_kubernetes_agree(
         compose_gpu["services"]["generator"]["environment"]["CRAGMESH_GENERATOR_PROFILE"]
         == (generator["CRAGMESH_GENERATOR_PROFILE"])
     )
+
+
+def test_in_production_the_language_model_writes_programs_and_labels(rendered: dict[str, list[Manifest]]) -> None:
+    """With the least time that its prompts need: the gateway's default is for the SVM alone."""
+    (mesh,) = of_kind(rendered["overlays/t4"], "ConfigMap").values()
+    assert mesh["data"]["CRAGMESH_KG_BASE_MODEL_WRITES"] == "1"
+    assert mesh["data"]["CRAGMESH_CLASSIFIER_MODE"] == "auto"
+    assert float(mesh["data"]["CRAGMESH_CLASSIFY_CAP_S"]) >= 2
 
 
 def test_the_four_cards_are_given_out_once(compose_gpu: Manifest) -> None:

@@ -168,7 +168,7 @@ def scripted(questions: list[dict[str, Any]]) -> Any:
 async def test_any_server_is_calibrated_by_what_it_has_and_then_weighed(
     services: Services, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, bare: bool
 ) -> None:
-    monkeypatch.setattr(made_up, "MOST", 110)
+    monkeypatch.setattr(made_up, "MOST", 50)
     # A fit for each set of costly signals would take most of the time.
     monkeypatch.setattr(fitting, "COSTLY", {})
     generator = services.generator
@@ -191,7 +191,7 @@ async def test_any_server_is_calibrated_by_what_it_has_and_then_weighed(
         await made_up.ask(target, MeshUrls(), minutes=10, concurrency=2, transport=transport)
         assert len(generator.requests) == asked, "it goes on, and does not begin anew"
         weighed = [line for line in run.predictions() if line.signals]
-        assert len(weighed) > 60
+        assert len(weighed) > 30
         assert all(("logprob_mean" in line.signals) is not bare for line in weighed)
 
         def fit() -> bytes:
@@ -205,9 +205,11 @@ async def test_any_server_is_calibrated_by_what_it_has_and_then_weighed(
         for line in map(json.loads, lines):
             if line["id"] in given and "contexts" in line:
                 known = given[line["id"]].prediction == line["label"]
+                if len(kept[known]) == 10:
+                    continue
                 body = await answered(gateway, query=line["query"], evidence=line["contexts"])
                 kept[known].append(body["kind"] == "answer")
-    assert min(map(len, kept.values())) > 10
+    assert min(map(len, kept.values())) > 5
     # What the generator made up is held back far more often than what it knew.
     shares = {known: sum(kinds) / len(kinds) for known, kinds in kept.items()}
     assert shares[True] > shares[False] + 0.4

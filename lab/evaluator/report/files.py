@@ -59,8 +59,11 @@ class Comparison:
         return [name for name in self.ids if winner.outcome(name) == "right" != loser.outcome(name)]
 
 
-def compare(runs: Sequence[Judged]) -> Comparison:
+def compare(runs: Sequence[Judged], *, with_first: bool = False) -> Comparison:
     """Pair the runs, question by question.
+
+    Args:
+        with_first: pair each with the first alone, as an ablation does.
 
     Raises:
         BadRun: no question is part of all of them, or a question's gold answer differs.
@@ -79,6 +82,7 @@ def compare(runs: Sequence[Judged]) -> Comparison:
     paired = tuple(
         (one, two, difference([one.outcome(name) for name in ids], [two.outcome(name) for name in ids]))
         for one, two in itertools.combinations(runs, 2)
+        if one is first or not with_first
     )
     return Comparison(tuple(runs), ids, paired)
 

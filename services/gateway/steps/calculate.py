@@ -16,7 +16,7 @@ from services.gateway.calculator.grounding import Grounds
 from services.gateway.calculator.tree import Binary, Call, Compare, render
 from services.gateway.calculator.wanted import asks_arithmetic
 from services.gateway.context import Context
-from services.gateway.evidence import Evidence, cut, cut_by_estimate
+from services.gateway.evidence import CALCULATION_TITLE, Evidence, cut, cut_by_estimate
 from services.gateway.evidence import render as render_evidence
 from services.gateway.steps.ask import PACE_MARGIN, Allowance, Request, ask, asked_on
 from services.gateway.steps.generate import MIN_CONTEXT_TOKENS, TOKENIZE_CAP_S
@@ -26,7 +26,6 @@ from services.kit.prompts import Prompt
 from services.kit.untrusted import one_line
 
 STEP = "calculate"
-TITLE = "calculation"
 MAX_TOKENS = 40 * MAX_LINES
 # A line of two numbers with its label.
 MIN_TOKENS = 30
@@ -55,6 +54,9 @@ async def calculate(
         evidence: best first; what holds no figure is left out, for nothing can be calculated from it.
     """
     question, run = context.question, context.run
+    if context.options.calculator is False:
+        run.plan(STEP, "not asked: the request says so")
+        return []
     if not asks_arithmetic(question.query):
         run.decide(STEP, "the question asks for no arithmetic")
         return []
@@ -75,7 +77,7 @@ async def calculate(
     texts = [question.query, *(f"{item.page_name}\n{item.text}" for item in shown)]
     found, why = results(completion.text, Grounds.of(texts, question.query_time.date()))
     run.decide(STEP, f"{len(found)} used" + "".join(f"; {reason}" for reason in why))
-    return [Evidence(text=result.text, page=0, page_name=TITLE, source="calculator") for result in found]
+    return [Evidence(text=result.text, page=0, page_name=CALCULATION_TITLE, source="calculator") for result in found]
 
 
 def results(reply: str, grounds: Grounds) -> tuple[list[Result], list[str]]:

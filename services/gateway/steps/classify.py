@@ -32,6 +32,9 @@ async def classify(context: Context, *, min_domain_certainty: float) -> None:
 
 async def changes_fast(context: Context) -> bool:
     """Whether the answer is too likely to change within a year; not when the classifier did not say."""
+    if context.options.dynamism is False:
+        context.run.decide("dynamism", "taken for stable: the request says so")
+        return False
     found, threshold = await context.classification(), context.settings.dynamic_threshold
     fast = found.dynamic_probability >= threshold and found.dynamism != "unknown"
     context.run.decide(

@@ -5,7 +5,7 @@ from dataclasses import replace
 from proto.classify import Classification
 from proto.kg import KgMode, KgRequest, KgResponse
 from services.gateway.context import Context
-from services.gateway.evidence import Evidence
+from services.gateway.evidence import GRAPH_TITLE, Evidence
 from services.gateway.normalize import INVALID
 from services.gateway.run import Draft
 from services.gateway.steps.generate import Generation, read_and_answer
@@ -14,26 +14,30 @@ from services.kit.prompts import Prompt
 
 # What a program that found something ends with.
 FOUND = frozenset({"ok", "stale"})
-TITLE = "knowledge graph"
 # Of an answer from facts; and around the facts themselves.
 ANSWER_TOKENS = 75
 FRAME_TOKENS = 100
 
 
-async def look_up(context: Context, *, allow_s: float | None = None, mode: KgMode = "auto") -> KgResponse | None:
-    """Facts in the domain that the question was classified into; None when the service failed.
+async def look_up(context: Context, *, allow_s: float | None = None, mode: KgMode | None = None) -> KgResponse | None:
+    """Facts in the domain that the question was classified into; None when the service failed or is not to be asked.
 
     Args:
         allow_s: seconds for it; what is left before generation when None.
+        mode: who writes the program, where neither the request nor, when None, the settings say.
     """
     question, run, settings = context.question, context.run, context.settings
+    wanted = context.options.kg or mode or settings.kg_mode
+    if wanted == "off":
+        run.plan("kg", "not asked: the request says so")
+        return None
     if allow_s is None:
         allow_s = context.before_generation(settings.kg_cap_s)
     request = KgRequest(
         query=question.query,
         query_time=question.query_time,
         domain=(await context.classification()).domain,
-        mode=mode,
+        mode=wanted,
         max_tokens=settings.kg_max_tokens,
     )
     try:
@@ -50,7 +54,7 @@ async def look_up(context: Context, *, allow_s: float | None = None, mode: KgMod
 def as_evidence(response: KgResponse) -> Evidence:
     """The facts as a document among others."""
     until = f", known until {response.as_of}" if response.as_of else ""
-    return Evidence(text=response.text, page=0, page_name=f"{TITLE}{until}", source="kg")
+    return Evidence(text=response.text, page=0, page_name=f"{GRAPH_TITLE}{until}", source="kg")
 
 
 def found(facts: KgResponse | None) -> list[Evidence]:
@@ -58,9 +62,10 @@ def found(facts: KgResponse | None) -> list[Evidence]:
     return [as_evidence(facts)] if facts and facts.status in FOUND else []
 
 
-def no_such_event(facts: KgResponse, classification: Classification) -> bool:
-    """Whether the question is about a game that did not take place."""
-    return facts.status == "no_event" and classification.domain == "sports"
+def no_such_event(context: Context, facts: KgResponse, classification: Classification) -> bool:
+    """Whether the question is about a game that did not take place, and may be called invalid for it."""
+    checks = context.options.false_premise is not False
+    return checks and facts.status == "no_event" and classification.domain == "sports"
 
 
 def answers(facts: KgResponse, classification: Classification) -> bool:
@@ -76,7 +81,7 @@ async def answer_from_facts(context: Context, prompt: Prompt, facts: KgResponse,
     "invalid question"). Facts that end before a real-time question do not answer it.
     """
     classification = await context.classification()
-    if no_such_event(facts, classification):
+    if no_such_event(context, facts, classification):
         return Draft(INVALID, "invalid_question", 1.0, "kg", (as_evidence(facts),))
     if not answers(facts, classification):
         return None

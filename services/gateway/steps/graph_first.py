@@ -11,17 +11,15 @@ from services.gateway.run import Draft
 from services.gateway.steps.ask import Allowance
 from services.gateway.steps.public_data import public_data
 from services.gateway.steps.reason import origin
-from services.gateway.steps.retrieve import reranked
+from services.gateway.steps.retrieve import Retrieval, reranked
 from services.kit.concurrency import all_of, prefer
 from services.kit.prompts import Prompt
-
-RECALL_K = 50
-TOP_N = 5
 
 
 async def graph_first(
     context: Context,
     entities: Prompt,
+    retrieval: Retrieval,
     *,
     from_graph: Callable[[], Coroutine[Any, Any, Draft | None]],
     read: Callable[[Sequence[Evidence]], Awaitable[Draft]],
@@ -30,17 +28,18 @@ async def graph_first(
 
     Args:
         entities: the prompt that finds the entities whose records are wanted.
+        retrieval: of the web's passages.
         from_graph: the graph's answer; None when it has none.
         read: the answer that passages give.
     """
     if context.question.evidence:
         return await read(context.question.evidence)
     if context.settings.db3_public_data:
-        records, passages = await all_of((_records(context, entities), _web(context)))
+        records, passages = await all_of((_records(context, entities), reranked(context, retrieval)))
         draft = await read([*records, *passages])
         held = draft.kind == "answer" and origin(draft.answer, draft.evidence) == "public_data"
         return replace(draft, source="public_data") if held else draft
-    first = await prefer(from_graph(), _web(context), decided=context.run.settle)
+    first = await prefer(from_graph(), reranked(context, retrieval), decided=context.run.settle)
     return first if isinstance(first, Draft) else await read(first)
 
 
@@ -48,7 +47,3 @@ async def _records(context: Context, entities: Prompt) -> list[Evidence]:
     """Records of the entities in question (task 1)."""
     allow_s = context.before_generation(context.settings.kg_cap_s)
     return await public_data(context, entities, Allowance(allow_s, context.run.budget.left() - allow_s))
-
-
-async def _web(context: Context) -> list[Evidence]:
-    return await reranked(context, recall_k=RECALL_K, top_n=TOP_N, chunker="parent-child")

@@ -6,21 +6,23 @@ to the step that reasons over everything, marked as what it is.
 """
 
 from services.gateway.context import Context
-from services.gateway.evidence import Evidence
+from services.gateway.evidence import MEMORY_TITLE, Evidence
 from services.gateway.normalize import normalize
 from services.gateway.steps.ask import Allowance, Request, ask, asked_on
 from services.kit.prompts import Prompt
 from services.kit.untrusted import one_line
 
-TITLE = "answer from memory, perhaps made up"
 # Two sentences and a line.
 MAX_TOKENS = 90
 MIN_TOKENS = 40
 
 
 async def knowledge(context: Context, prompt: Prompt, allowance: Allowance) -> Evidence | None:
-    """What the model says without references; None when it was not asked, failed, or knows nothing."""
+    """What the model says without references; None when it was not to be asked, failed, or knows nothing."""
     question = context.question
+    if context.options.closed_book is False:
+        context.run.plan("knowledge", "not asked: the request says so")
+        return None
     messages = prompt.fill(query=one_line(question.query), query_time=asked_on(question.query_time))
     completion = await ask(context, Request("knowledge", messages, MAX_TOKENS, MIN_TOKENS), allowance)
     if completion is None:
@@ -29,4 +31,4 @@ async def knowledge(context: Context, prompt: Prompt, allowance: Allowance) -> E
     if normalize(text).kind == "unknown":
         context.run.decide("knowledge", "the model knows nothing of it: no reference")
         return None
-    return Evidence(text=text, page=0, page_name=TITLE, source="model")
+    return Evidence(text=text, page=0, page_name=MEMORY_TITLE, source="model")

@@ -19,7 +19,7 @@ from proto.kg import KgExecuteRequest, KgResponse, KgStatement
 from proto.rerank import RerankRequest
 from services.gateway.confidence import COMMON
 from services.gateway.context import Context
-from services.gateway.evidence import Evidence
+from services.gateway.evidence import RECORDS_TITLE, Evidence
 from services.gateway.mesh import Mesh
 from services.gateway.steps.ask import Allowance, Request, ask
 from services.kit.concurrency import all_of
@@ -59,7 +59,6 @@ SIMILAR = 0.5
 ROWS = 12
 _ROWS = TypeAdapter(list[dict[str, JsonValue]])
 _WORD = re.compile(r"\w{2,}")
-TITLE = "records"
 
 
 async def public_data(context: Context, prompt: Prompt, allowance: Allowance) -> list[Evidence]:
@@ -128,7 +127,7 @@ async def _records(context: Context, name: str, domain: Domain, *, allow_s: floa
         facts = await _execute(context, meant, domain, allow_s=allow_s)
     text = "\n".join(line for statement in _succeeded(facts) for line in sentences(statement))
     run.decide("public_data", f"{name!r}: taken for {meant!r}, {text.count(chr(10)) + 1 if text else 0} records")
-    return Evidence(text=text, page=0, page_name=f"{TITLE}: {meant}", source="public_data") if text else None
+    return Evidence(text=text, page=0, page_name=f"{RECORDS_TITLE}: {meant}", source="public_data") if text else None
 
 
 async def _execute(context: Context, name: str, domain: Domain, *, allow_s: float) -> KgResponse:

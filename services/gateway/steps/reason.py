@@ -89,14 +89,19 @@ def parse(text: str) -> Reasoned | None:
         return None
 
 
-def read(reasoned: Reasoned) -> Normalized:
+def read(reasoned: Reasoned, *, checks_premise: bool = True) -> Normalized:
     """The answer as CRAG has it: a false premise makes the question invalid, any doubt makes the answer unknown.
 
     A reply that calls the premise false and answers all the same contradicts itself, which is a doubt: small models do
     so to most questions.
+
+    Args:
+        checks_premise: whether the reply's judgement of the premise counts (the paper's ablation leaves it out).
     """
     normalized = normalize(reasoned.answer)
-    if not reasoned.false_premise:
+    if not checks_premise and normalized.kind == "invalid_question":
+        return Normalized(UNKNOWN, "unknown")
+    if not (reasoned.false_premise and checks_premise):
         return normalized
     if normalized.kind == "invalid_question" or _NOTHING.match(reasoned.answer):
         return Normalized(INVALID, "invalid_question")
@@ -105,7 +110,7 @@ def read(reasoned: Reasoned) -> Normalized:
 
 def references(evidence: Sequence[Evidence]) -> str:
     """All references, each in its fence with its source."""
-    return "\n".join(fence(item.text, source=_source(item), title=item.page_name) for item in evidence)
+    return "\n".join(fence(item.text, source=_source(item), title=item.title) for item in evidence)
 
 
 def _source(item: Evidence) -> str:
@@ -136,7 +141,7 @@ async def reason(context: Context, prompt: Prompt, backup: Prompt, evidence: Seq
         evidence: the most reliable first, since what does not fit into the context is lost from the end.
     """
     run, mesh = context.run, context.mesh
-    most = context.settings.max_context_tokens
+    most = context.context_tokens
     frame_tokens = estimate(chat(prompt, context.question, ()))
     usual = min(estimate_tokens(references(evidence)), most, ENOUGH_CONTEXT_TOKENS)
     seconds = run.budget.allow(reserve_s=SUMMARISE_RESERVE_S) / PACE_MARGIN
@@ -169,7 +174,7 @@ async def reason(context: Context, prompt: Prompt, backup: Prompt, evidence: Seq
     sample = completion.samples[0]
     reasoned = parse(sample.text)
     if reasoned:
-        found: Normalized | None = read(reasoned)
+        found: Normalized | None = read(reasoned, checks_premise=context.options.false_premise is not False)
         run.decide("reason", f"premise {'false' if reasoned.false_premise else 'not false'}: {reasoned.answer}")
     else:
         run.decide("reason", "the reply has not the frame that was asked for: the summariser reads it")

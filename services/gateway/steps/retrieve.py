@@ -1,13 +1,15 @@
 """Step `retrieve`: passages from the pages that came with the question, and from a collection."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from itertools import zip_longest
-from typing import Any
+from typing import Self
 
 from proto.answer import SearchResult
 from proto.base import MAX_PASSAGE_CHARS
 from proto.collections import SearchRequest, SearchResponse
-from proto.retrieve import Page, RetrieveRequest
+from proto.options import Options
+from proto.retrieve import ChunkerName, ExtractorName, Page, RankingName, RetrieveRequest
 from services.gateway.context import Context
 from services.gateway.evidence import Evidence, from_hit, from_passage
 from services.gateway.mesh import Mesh
@@ -24,45 +26,88 @@ POOL = 20
 NOT_FOUND = 404
 
 
-async def retrieve(
-    context: Context, pages: Sequence[int], *, top_n: int, allow_s: float, **options: Any
-) -> list[Evidence]:
+# The knobs of `Retrieval` and of `reranked` that a request may set.
+RETRIEVAL_OPTIONS = frozenset(("extractor", "chunker", "chunk_chars", "ranking", "prefilter", "recall_k", "tables"))
+RERANKING_OPTIONS = RETRIEVAL_OPTIONS | {"rerank", "rerank_k"}
+
+
+@dataclass(frozen=True, slots=True)
+class Retrieval:
+    """How a strategy finds passages.
+
+    Args:
+        recall_k: passages of the pages, and of a collection as many up to 20.
+        rerank_k: that are kept after reranking, where there is any.
+        chunk_chars: characters that are shown of a chunk; 0 is the chunker's own.
+        prefilter: chunks that are embedded at most, chosen by BM25.
+        page_fields: whether a chunk is matched with its page's name and snippet.
+    """
+
+    recall_k: int
+    rerank_k: int = 0
+    chunker: ChunkerName = "passages"
+    chunk_chars: int = 0
+    ranking: RankingName = "default"
+    extractor: ExtractorName = "resiliparse"
+    prefilter: int = 200
+    tables: bool = True
+    page_fields: bool = False
+
+    def heeding(self, options: Options) -> Self:
+        """The same with what a request sets."""
+        given = options.given & {*RETRIEVAL_OPTIONS, "rerank_k"}
+        return replace(self, **{name: getattr(options, name) for name in given})
+
+
+async def retrieve(context: Context, pages: Sequence[int], retrieval: Retrieval, *, allow_s: float) -> list[Evidence]:
     """Passages of the chosen pages and of the collection, best first; the pages' snippets when the retriever fails.
+
+    Their scores do not compare, so they take turns.
 
     Args:
         pages: indexes of those to search.
-        top_n: passages of the pages, and of the collection as many up to 20; scores do not compare, so they take turns.
-        options: further fields of `RetrieveRequest`.
     """
-    of_pages = _of_pages(context, pages, allow_s=allow_s, top_n=top_n, **options)
+    retrieval = retrieval.heeding(context.options)
+    of_pages = _of_pages(context, pages, retrieval, allow_s=allow_s)
     if not context.question.collection:
         return await of_pages
-    turns = zip_longest(*await all_of((of_pages, _of_collection(context, top_n=top_n, allow_s=allow_s))))
+    turns = zip_longest(*await all_of((of_pages, _of_collection(context, top_n=retrieval.recall_k, allow_s=allow_s))))
     return [item for turn in turns for item in turn if item is not None]
 
 
-async def reranked(context: Context, *, recall_k: int, top_n: int, **options: Any) -> list[Evidence]:
-    """The best passages of the best pages: pages by their snippets, `recall_k` passages, `top_n` after reranking.
+async def reranked(context: Context, retrieval: Retrieval) -> list[Evidence]:
+    """The best passages of the best pages: pages by their snippets, `recall_k` passages, `rerank_k` after reranking.
 
     Of a collection, up to 20 passages more are reranked.
-
-    Args:
-        options: further fields of `RetrieveRequest`.
     """
     settings = context.settings
-    allow_s = context.before_generation(settings.rerank_cap_s)
-    pages = await best_pages(context, top_n=PAGES, allow_s=allow_s)
-    allow_s = context.before_generation(settings.retrieve_cap_s)
-    found = await retrieve(context, pages, allow_s=allow_s, recall_k=recall_k, top_n=recall_k, **options)
+    reranks = context.options.rerank is not False
+    top_n = retrieval.heeding(context.options).rerank_k
+    pages: Sequence[int] = range(min(PAGES, len(context.question.search_results)))
+    if reranks:
+        pages = await best_pages(context, top_n=PAGES, allow_s=context.before_generation(settings.rerank_cap_s))
+    found = await retrieve(context, pages, retrieval, allow_s=context.before_generation(settings.retrieve_cap_s))
+    if not reranks:
+        return found[:top_n]
     return await rerank(context, found, top_n=top_n, allow_s=context.before_generation(settings.rerank_cap_s))
 
 
-async def _of_pages(context: Context, pages: Sequence[int], *, allow_s: float, **options: Any) -> list[Evidence]:
+async def _of_pages(context: Context, pages: Sequence[int], retrieval: Retrieval, *, allow_s: float) -> list[Evidence]:
     if not pages:
         return []
     run, results = context.run, context.question.search_results
     request = RetrieveRequest(
-        query=context.question.query, pages=tuple(_page(results[index]) for index in pages), **options
+        query=context.question.query,
+        pages=tuple(_page(results[index]) for index in pages),
+        extractor=retrieval.extractor,
+        chunker=retrieval.chunker,
+        parent_chars=retrieval.chunk_chars,
+        ranking=retrieval.ranking,
+        prefilter=retrieval.prefilter,
+        tables=retrieval.tables,
+        page_fields=retrieval.page_fields,
+        recall_k=retrieval.recall_k,
+        top_n=retrieval.recall_k,
     )
     try:
         async with run.stage("retrieve") as stage:

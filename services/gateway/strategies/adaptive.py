@@ -3,9 +3,10 @@
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, replace
 from math import exp
-from typing import Literal
+from typing import ClassVar, Literal
 
 from proto.kg import KgResponse
+from proto.options import Options
 from proto.read import ReadResponse
 from services.gateway import calibration, confidence, prompts
 from services.gateway.confidence import Confidence, Seen
@@ -31,6 +32,7 @@ from services.gateway.steps.generate import (
 from services.gateway.steps.graph_first import graph_first
 from services.gateway.steps.post_process import Settled, settle
 from services.gateway.steps.read import behind, extract, read
+from services.gateway.steps.retrieve import RERANKING_OPTIONS, Retrieval
 from services.gateway.steps.statements import settle_texts
 from services.gateway.strategies.base import Strategy
 from services.kit.caution import Caution
@@ -38,6 +40,8 @@ from services.kit.concurrency import both
 from services.kit.llm import Completion, Constraint, Message, estimate_tokens
 from services.kit.untrusted import harmless, one_line
 
+# As db3, but for the ranking, the extractor and tables: what found most on web pages (`docs/measurements.md`).
+WEB = Retrieval(recall_k=50, rerank_k=5, chunker="parent-child")
 # Further samples tell whether the model would say the same again.
 SAMPLES = 3
 TEMPERATURE = 0.8
@@ -86,6 +90,15 @@ class Adaptive(Strategy):
         "fitted model from what was seen on the way, and what is likelier wrong than right becomes an abstention. "
         "Calls whose result could not change the outcome are not made."
     )
+    options = RERANKING_OPTIONS | {"context_tokens", "kg", "calculator", "closed_book", "false_premise", "samples"}
+    parts: ClassVar = {
+        "kg": Options(kg="off"),
+        "rerank": Options(rerank=False),
+        "tables": Options(tables=False),
+        "calculator": Options(calculator=False),
+        "false-premise": Options(false_premise=False),
+        "samples": Options(samples=0),
+    }
 
     def __init__(self, settings: GatewaySettings) -> None:
         super().__init__(settings)
@@ -114,6 +127,7 @@ class Adaptive(Strategy):
         return await graph_first(
             context,
             self._entities_prompt,
+            WEB,
             from_graph=lambda: self._from_graph(context, replies),
             read=lambda evidence: self._read(context, evidence, replies),
         )
@@ -124,7 +138,7 @@ class Adaptive(Strategy):
         if facts is None:
             return None
         classification = await context.classification()
-        if no_such_event(facts, classification):
+        if no_such_event(context, facts, classification):
             return Draft(INVALID, "invalid_question", SETTLED, "kg", (as_evidence(facts),))
         if not answers(facts, classification):
             return None
@@ -144,7 +158,7 @@ class Adaptive(Strategy):
         run.signals = {}
         classification = await context.classification()
         held = run.hold(unread(evidence))
-        shown = await fit(context, evidence, max_tokens=self.settings.max_context_tokens)
+        shown = await fit(context, evidence, max_tokens=context.context_tokens)
         if evidence and not shown:
             return (await self._extracted(context, held))[1]
         held = run.hold(Draft(evidence=tuple(shown)))
@@ -231,7 +245,7 @@ class Adaptive(Strategy):
         confident = round(decision.probability, 4)
         if decision.kind == "answer":
             return replace(draft, confidence=confident)
-        if decision.kind == "invalid_question":
+        if decision.kind == "invalid_question" and context.options.false_premise is not False:
             return Draft(INVALID, "invalid_question", confident, draft.source, draft.evidence)
         return Draft(UNKNOWN, "unknown", confident, "none", draft.evidence)
 
@@ -279,6 +293,9 @@ class Adaptive(Strategy):
 
     async def _sampled(self, context: Context, attempt: Attempt) -> Seen:
         """What the same model says again, at a temperature."""
+        count = SAMPLES if context.options.samples is None else context.options.samples
+        if not count:
+            return attempt.seen
         request = Request(
             "samples",
             attempt.messages,
@@ -286,7 +303,7 @@ class Adaptive(Strategy):
             min_tokens=SAMPLE_TOKENS,
             known_tokens=estimate(attempt.messages),
             adapter=self.settings.web_answer_adapter,
-            n=SAMPLES,
+            n=count,
             temperature=TEMPERATURE,
         )
         drawn = await ask(context, request)
@@ -312,6 +329,8 @@ class Adaptive(Strategy):
 
     async def _remembered(self, context: Context, attempt: Attempt) -> Seen:
         """What the model says of its own, without documents (ElectricSheep, section 4.4)."""
+        if context.options.closed_book is False:
+            return attempt.seen
         question, seen = context.question, attempt.seen
         messages = self._memory_prompt.fill(
             query=one_line(plain(question.query)), query_time=asked_on(question.query_time)

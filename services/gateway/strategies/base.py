@@ -1,8 +1,10 @@
 """What a strategy is: a name, a sentence, and a way from a question to a draft within a run's budget."""
 
 from abc import ABC, abstractmethod
+from collections.abc import Mapping
 from typing import ClassVar
 
+from proto.options import Options
 from services.gateway.context import Context
 from services.gateway.mesh import Mesh
 from services.gateway.run import Draft
@@ -14,6 +16,10 @@ class Strategy(ABC):
 
     name: ClassVar[str]
     summary: ClassVar[str]
+    # Fields of `Options` that it heeds; a request with another is refused.
+    options: ClassVar[frozenset[str]] = frozenset(("context_tokens",))
+    # What `cragmesh eval ablate` leaves out, one at a time: name of the part -> the options without it.
+    parts: ClassVar[Mapping[str, Options]] = {}
     # What the classifier must be sure of to name a domain; below it the question is `open`.
     min_domain_certainty: float = 0.0
 

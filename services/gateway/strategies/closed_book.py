@@ -11,6 +11,7 @@ from services.gateway.strategies.base import Strategy
 class ClosedBook(Strategy):
     name = "closed-book"
     summary = "Baseline: the model's own knowledge, no retrieval; evidence that is given is not read."
+    options = frozenset()
 
     def __init__(self, settings: GatewaySettings) -> None:
         super().__init__(settings)

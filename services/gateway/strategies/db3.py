@@ -1,7 +1,21 @@
-"""`db3`: the knowledge graph and, where it does not answer, the web (db3, sections 2.2 to 2.4)."""
+"""`db3`: the knowledge graph and, where it does not answer, the web (db3, sections 2.2 to 2.4, 3.1).
+
+As published but for:
+
+- Retrieval (2.2): of all children the 200 best by BM25 are embedded (`options.prefilter`); encoder and reranker are
+  the mesh's, bge-base-en-v1.5 and bge-reranker-v2-m3 in production, MiniLM where it is embedded.
+- Answering (2.4): the context is cut at the settings' tokens, 4,000 in production; the prompts are our own words, and
+  `controlled` is the default where no adapter is served; what is read fits the time left.
+- Graph (3.2): rules write the program first, the language model where they find none, and it runs as SQL over a
+  database instead of over the live API; a name that is not in the graph is refused; facts too old for a real-time
+  question do not answer it.
+- Public data (2.3): records are those of the graph's database, found by its index of names.
+"""
 
 from collections.abc import Sequence
+from typing import ClassVar
 
+from proto.options import Options
 from services.gateway import prompts
 from services.gateway.context import Context
 from services.gateway.evidence import Evidence
@@ -10,7 +24,13 @@ from services.gateway.settings import GatewaySettings
 from services.gateway.steps.facts import answer_from_facts, look_up
 from services.gateway.steps.generate import TAUGHT_PROMPT, Generation, read_and_answer, taught
 from services.gateway.steps.graph_first import graph_first
+from services.gateway.steps.retrieve import RERANKING_OPTIONS, Retrieval
 from services.gateway.strategies.base import Strategy
+
+# Section 2.2; sizes of the chunks as in the authors' code.
+WEB = Retrieval(
+    recall_k=50, rerank_k=5, chunker="parent-child", ranking="dense", extractor="beautifulsoup", tables=False
+)
 
 
 class Db3(Strategy):
@@ -21,9 +41,18 @@ class Db3(Strategy):
         "allows for abstention."
     )
 
+    options = RERANKING_OPTIONS | {"context_tokens", "kg", "false_premise"}
+    parts: ClassVar = {
+        "kg": Options(kg="off"),
+        "rerank": Options(rerank=False),
+        "parents": Options(chunk_chars=200),
+        "false-premise": Options(false_premise=False),
+    }
+
     def __init__(self, settings: GatewaySettings) -> None:
         super().__init__(settings)
         self._prompt = prompts.load(settings.db3_prompt)
+        self._basic_prompt = prompts.load("basic")
         self._facts_prompt = prompts.load("facts")
         self._entities_prompt = prompts.load("entities")
         self._taught_prompt = prompts.load(TAUGHT_PROMPT)
@@ -32,6 +61,7 @@ class Db3(Strategy):
         return await graph_first(
             context,
             self._entities_prompt,
+            WEB,
             from_graph=lambda: self._from_graph(context),
             read=lambda evidence: self._read(context, evidence),
         )
@@ -48,6 +78,7 @@ class Db3(Strategy):
     async def _read(self, context: Context, evidence: Sequence[Evidence]) -> Draft:
         settings = self.settings
         adapter = settings.web_answer_adapter
-        prompt = self._taught_prompt if await taught(context, adapter) else self._prompt
-        generation = Generation(prompt, settings.max_context_tokens, settings.max_answer_tokens, adapter)
+        base = self._prompt if context.options.false_premise is not False else self._basic_prompt
+        prompt = self._taught_prompt if await taught(context, adapter) else base
+        generation = Generation(prompt, context.context_tokens, settings.max_answer_tokens, adapter)
         return await read_and_answer(context, generation, evidence)

@@ -1,13 +1,26 @@
 """`electric-sheep`: reasoning over all that may help, no answer to what changes fast (ElectricSheep, 4.1 to 4.7).
 
-As published but for: tables are ranked beside the chunks instead of being shown whole; the predictor is the SVM that
-the authors found better too late to submit; where the time left does not pay a call, it is skipped and named, the least
-useful by the authors' ablation first.
+As published but for:
+
+- Pages (4.1): of more than five the snippets choose five, as db3's (`options.rerank` off: the first five); sentencex
+  splits sentences where blingfire did; of a page's chunks the 200 best by BM25 are embedded (`options.prefilter`), by
+  the mesh's encoder where sentence-t5-large was; tables, 4,000 characters a page, are ranked beside the chunks and
+  not shown whole.
+- Predictor (4.2): the SVM that the authors found better too late to submit. What changes within a year with more than
+  the settings' probability is dynamic.
+- Calculator (4.3): expressions of a language of our own, never `eval`, and only of numbers that stand in the sources.
+- Graph (4.5): function calls, which the authors tried and left unoptimised; they submitted entities by the language
+  model and queries by rules (`options.kg`: rules). Where the time does not pay the call, rules write the program.
+- Reasoning (4.6, D.5): the frame is a constraint of the decoder; a reply that calls the premise false and answers all
+  the same is a doubt.
+- Time: a call that the time left does not pay is skipped and named, the least useful by the authors' ablation first.
 """
 
 from collections.abc import Sequence
+from typing import ClassVar
 
 from proto.kg import KgMode
+from proto.options import Options
 from services.gateway import prompts
 from services.gateway.calculator.wanted import asks_arithmetic
 from services.gateway.context import Context
@@ -23,12 +36,13 @@ from services.gateway.steps.facts import FOUND, as_evidence, look_up
 from services.gateway.steps.knowledge import knowledge
 from services.gateway.steps.reason import reason, references
 from services.gateway.steps.rerank import best_pages
-from services.gateway.steps.retrieve import PAGES, retrieve
+from services.gateway.steps.retrieve import PAGES, RETRIEVAL_OPTIONS, Retrieval, retrieve
 from services.gateway.strategies.base import Strategy
 from services.kit.concurrency import all_of
 from services.kit.llm import estimate_tokens
 
-TOP_N = 10
+# Sections 4.1 and 5: three sentences of 200 characters a chunk, the ten best by vectors.
+WEB = Retrieval(recall_k=10, chunker="sentence-groups", ranking="dense", extractor="trafilatura")
 KG_CHARS = 1_000
 # What calls usually take, in tokens read and written: ten chunks of 600 characters, the functions of a domain with
 # six examples, a question alone.
@@ -46,6 +60,25 @@ class ElectricSheep(Strategy):
         "Third in task 1 of CRAG 2024: no answer to what changes fast; else sentence groups and tables, the knowledge "
         "graph by function calls, calculations and the model's own answer, reasoned over with a check of the premise."
     )
+
+    options = RETRIEVAL_OPTIONS | {
+        "rerank",
+        "context_tokens",
+        "kg",
+        "calculator",
+        "closed_book",
+        "false_premise",
+        "dynamism",
+    }
+    # As the table of the paper's ablation has them.
+    parts: ClassVar = {
+        "attribute-predictor": Options(dynamism=False),
+        "tables": Options(tables=False),
+        "calculator": Options(calculator=False),
+        "false-premise": Options(false_premise=False),
+        "closed-book": Options(closed_book=False),
+        "kg": Options(kg="off"),
+    }
 
     def __init__(self, settings: GatewaySettings) -> None:
         super().__init__(settings)
@@ -72,21 +105,24 @@ class ElectricSheep(Strategy):
         """The calls beside the reasoning that the time left pays for, by the measured pace, the most useful first."""
         question = context.question
         calls = {
-            "reason": self._size(question.evidence),
+            "reason": self._size(context, question.evidence),
             "kg": FUNCTION_CALLING,
             "knowledge": KNOWLEDGE,
             "calculate": CALCULATE,
         }
-        if question.evidence:
+        options = context.options
+        if question.evidence or options.kg == "off":
             del calls["kg"]
-        if not asks_arithmetic(question.query):
+        if options.closed_book is False:
+            del calls["knowledge"]
+        if options.calculator is False or not asks_arithmetic(question.query):
             del calls["calculate"]
         return affordable(context, calls)
 
-    def _size(self, evidence: Sequence[Evidence]) -> tuple[int, int]:
+    def _size(self, context: Context, evidence: Sequence[Evidence]) -> tuple[int, int]:
         """Tokens that the reasoning reads and writes; of evidence not yet there, as much as there usually is."""
         usual = estimate_tokens(references(evidence)) if evidence else CHUNKS_TOKENS
-        read = FRAME_TOKENS + min(usual, self.settings.max_context_tokens)
+        read = FRAME_TOKENS + min(usual, context.context_tokens)
         return read, reasoning.FRAMED_TOKENS + reasoning.REASONING_TOKENS
 
     def _allowance(self, context: Context, cap_s: float) -> float:
@@ -96,16 +132,10 @@ class ElectricSheep(Strategy):
 
     async def _web(self, context: Context) -> list[Evidence]:
         settings = self.settings
-        pages = await best_pages(context, top_n=PAGES, allow_s=self._allowance(context, settings.rerank_cap_s))
-        return await retrieve(
-            context,
-            pages,
-            allow_s=self._allowance(context, settings.retrieve_cap_s),
-            chunker="sentence-groups",
-            ranking="dense",
-            recall_k=TOP_N,
-            top_n=TOP_N,
-        )
+        pages: Sequence[int] = range(min(PAGES, len(context.question.search_results)))
+        if context.options.rerank is not False:
+            pages = await best_pages(context, top_n=PAGES, allow_s=self._allowance(context, settings.rerank_cap_s))
+        return await retrieve(context, pages, WEB, allow_s=self._allowance(context, settings.retrieve_cap_s))
 
     async def _facts(self, context: Context, mode: KgMode) -> list[Evidence]:
         """Facts as a reference, cut at 1,000 characters; a game that did not take place is a fact as well."""
@@ -125,5 +155,5 @@ class ElectricSheep(Strategy):
     async def _computed(self, context: Context, evidence: Sequence[Evidence], *, wanted: bool) -> list[Evidence]:
         if not wanted:
             return []
-        allowance = Allowance(self.settings.calculate_cap_s, planned_s(context.mesh, *self._size(evidence)))
+        allowance = Allowance(self.settings.calculate_cap_s, planned_s(context.mesh, *self._size(context, evidence)))
         return await calculate(context, self._calculate, evidence, allowance)

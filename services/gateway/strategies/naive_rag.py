@@ -5,15 +5,16 @@ from services.gateway.context import Context
 from services.gateway.run import Draft
 from services.gateway.settings import GatewaySettings
 from services.gateway.steps.generate import Generation, read_and_answer
-from services.gateway.steps.retrieve import retrieve
+from services.gateway.steps.retrieve import RETRIEVAL_OPTIONS, Retrieval, retrieve
 from services.gateway.strategies.base import Strategy
 
-TOP_N = 5
+WEB = Retrieval(recall_k=5, chunker="tokens", ranking="dense", tables=False)
 
 
 class NaiveRag(Strategy):
     name = "naive-rag"
     summary = "Baseline: 500-token chunks, dense ranking, the top 5 with a basic prompt; no reranking, no abstention."
+    options = RETRIEVAL_OPTIONS | {"context_tokens"}
 
     def __init__(self, settings: GatewaySettings) -> None:
         super().__init__(settings)
@@ -24,12 +25,8 @@ class NaiveRag(Strategy):
         evidence = question.evidence or await retrieve(
             context,
             range(len(question.search_results)),
+            WEB,
             allow_s=context.before_generation(settings.retrieve_cap_s),
-            chunker="tokens",
-            ranking="dense",
-            tables=False,
-            recall_k=TOP_N,
-            top_n=TOP_N,
         )
-        generation = Generation(self._prompt, settings.max_context_tokens, settings.max_answer_tokens)
+        generation = Generation(self._prompt, context.context_tokens, settings.max_answer_tokens)
         return await read_and_answer(context, generation, evidence)

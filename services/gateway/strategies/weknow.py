@@ -1,13 +1,22 @@
 """`weknow`: knowledge graph and web by how fast the matter changes, and only answers that the model is sure of.
 
-After WeKnow-RAG (web retrieval in two stages, domain by certainty, self-assessment, integration by rate of change). As
-published but for: the classifier says how fast this very question's answer changes, where the authors went by the
-domain; programs in the regularized language stand for their structured analysis and its API calls.
+After WeKnow-RAG (web retrieval in two stages, domain by certainty, self-assessment, integration by rate of change).
+As published but for:
+
+- Web: chunks are matched with their page's name and snippet, where the authors took snippets as candidates of their
+  own beside 200 chunks; encoder and reranker are the mesh's where bge-large-en-v1.5 and bge-reranker-large were.
+- Domain: the mesh's classifier in place of a first call of the language model; under 90 % certainty it is open, as
+  theirs.
+- Graph: programs in the regularized language stand for their structured analysis and its API calls.
+- Integration: the classifier says how fast this very question's answer changes, where the authors went by the domain.
+- Self-assessment: a turn after the answer, of one word, where theirs stands in the same reply.
 """
 
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import ClassVar
 
+from proto.options import Options
 from services.gateway import prompts
 from services.gateway.context import Context
 from services.gateway.evidence import Evidence
@@ -18,7 +27,7 @@ from services.gateway.steps.classify import changes_fast
 from services.gateway.steps.facts import found, look_up
 from services.gateway.steps.generate import Generation, chat, read_and_answer
 from services.gateway.steps.post_process import settle
-from services.gateway.steps.retrieve import reranked
+from services.gateway.steps.retrieve import RERANKING_OPTIONS, Retrieval, reranked
 from services.gateway.steps.self_assess import MAX_TOKENS as ASSESS_TOKENS
 from services.gateway.steps.self_assess import accepts, self_assess
 from services.gateway.strategies.base import Strategy
@@ -26,8 +35,15 @@ from services.kit.concurrency import all_of, prefer
 from services.kit.llm import estimate_tokens
 
 # The retriever ranks 200 candidates by BM25; its `hybrid` passes the 5 best of them and the 20 best by vectors on.
-RECALL_K = 25
-TOP_N = 5
+WEB = Retrieval(
+    recall_k=25,
+    rerank_k=5,
+    chunker="tokens",
+    ranking="hybrid",
+    extractor="beautifulsoup",
+    tables=False,
+    page_fields=True,
+)
 
 
 class WeKnow(Strategy):
@@ -36,6 +52,15 @@ class WeKnow(Strategy):
         "WeKnow-RAG: the knowledge graph first for what is stable, the web first for what changes fast; 5 candidates "
         "by BM25 and 20 by vectors, reranked; only answers that the model calls highly certain."
     )
+
+    options = RERANKING_OPTIONS | {"context_tokens", "kg", "dynamism", "self_assessment"}
+    parts: ClassVar = {
+        "kg": Options(kg="off"),
+        "rerank": Options(rerank=False),
+        "sparse": Options(ranking="dense"),
+        "rate-of-change": Options(dynamism=False),
+        "self-assessment": Options(self_assessment="off"),
+    }
 
     def __init__(self, settings: GatewaySettings) -> None:
         super().__init__(settings)
@@ -77,28 +102,34 @@ class WeKnow(Strategy):
         return found(await look_up(context))
 
     async def _web(self, context: Context) -> list[Evidence]:
-        return await reranked(
-            context, recall_k=RECALL_K, top_n=TOP_N, chunker="tokens", ranking="hybrid", page_fields=True
-        )
+        return await reranked(context, WEB)
 
     async def _assessed(self, context: Context, evidence: Sequence[Evidence]) -> Draft:
         """An answer of which the model is as sure as the settings ask for, else "i don't know" with its evidence."""
-        settings, question = self.settings, context.question
+        question = context.question
+        asked_for = context.options.self_assessment or self.settings.weknow_confidence
         hint = self._hints[(await context.classification()).domain]
-        generation = Generation(self._prompt, settings.max_context_tokens, settings.max_answer_tokens, hint=hint)
+        generation = Generation(self._prompt, context.context_tokens, self.settings.max_answer_tokens, hint=hint)
         assessing_s = planned_s(context.mesh, estimate_tokens(self._turn.content), ASSESS_TOKENS)
         draft = await read_and_answer(context, generation, evidence, reserve_s=assessing_s)
-        if draft.kind == "unknown":
-            return draft
+        if draft.kind == "unknown" or asked_for == "off":
+            return _by_source(draft)
         messages = chat(self._prompt, question.query, question.query_time, draft.evidence, hint=hint)
         level = await self_assess(context, self._turn, messages, draft.answer)
-        accepted = accepts(settings.weknow_confidence, level)
+        accepted = accepts(asked_for, level)
         context.run.decide(
             "self_assess",
             f"{draft.answer!r}: {level or 'not assessed'}, {'given' if accepted else 'not given'}: "
-            f"{settings.weknow_confidence} is asked for",
+            f"{asked_for} is asked for",
         )
         if not accepted:
             return Draft(evidence=draft.evidence)
-        from_facts = bool(draft.evidence) and all(item.source == "kg" for item in draft.evidence)
-        return replace(draft, source="kg") if from_facts else draft
+        return _by_source(draft)
+
+
+def _by_source(draft: Draft) -> Draft:
+    """The draft, as the graph's where it rests on facts alone."""
+    from_facts = (
+        draft.kind != "unknown" and bool(draft.evidence) and all(item.source == "kg" for item in draft.evidence)
+    )
+    return replace(draft, source="kg") if from_facts else draft

@@ -2,7 +2,6 @@
 
 from dataclasses import replace
 from datetime import UTC, datetime
-from typing import Any
 
 import pytest
 
@@ -16,7 +15,7 @@ from services.gateway.question import Question
 from services.gateway.run import Run
 from services.gateway.settings import GatewaySettings
 from services.gateway.steps.rerank import rerank
-from services.gateway.steps.retrieve import POOL, retrieve
+from services.gateway.steps.retrieve import POOL, Retrieval, retrieve
 from services.kit.errors import ServiceRejected, ServiceTimeout
 
 pytestmark = pytest.mark.anyio
@@ -62,8 +61,8 @@ def context(run: Run, services: Services) -> Context:
     return Context(question, run, services, GatewaySettings())  # type: ignore[arg-type]
 
 
-async def retrieved(context: Context, **options: Any) -> list[Evidence]:
-    return await retrieve(context, [0, 1], **({"top_n": 5, "allow_s": 1} | options))
+async def retrieved(context: Context, recall_k: int = 5) -> list[Evidence]:
+    return await retrieve(context, [0, 1], Retrieval(recall_k), allow_s=1)
 
 
 async def test_they_take_turns_and_documents_count_as_further_pages(context: Context, services: Services) -> None:
@@ -80,8 +79,8 @@ async def test_no_collection_is_not_searched(context: Context, services: Service
 
 
 async def test_of_a_collection_no_more_is_taken_than_reranking_pays_for(context: Context, services: Services) -> None:
-    for top_n, asked in ((5, 5), (50, POOL)):
-        await retrieved(context, top_n=top_n)
+    for recall_k, asked in ((5, 5), (50, POOL)):
+        await retrieved(context, recall_k)
         assert services.searched[-1][1].top_n == asked
     assert services.searched[-1][0] == "village"
 

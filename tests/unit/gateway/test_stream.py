@@ -41,7 +41,7 @@ async def test_a_stream_that_fails_ends_with_a_problem(monkeypatch: pytest.Monke
     def fail(*_: object, **__: object) -> None:
         raise ZeroDivisionError("secret detail")
 
-    monkeypatch.setattr(f"services.gateway.app.{broken}", fail)
+    monkeypatch.setattr(f"services.gateway.asking.{broken}", fail)
     # At once: one that hangs does so until the deadline.
     async with asyncio.timeout(BUDGET_S - 5):
         events = await told()
@@ -60,6 +60,6 @@ async def test_an_error_with_a_status_of_its_own_keeps_it(monkeypatch: pytest.Mo
     async def fail(*_: object, **__: object) -> None:
         raise Unavailable("no place for it")
 
-    monkeypatch.setattr("services.gateway.app.answer", fail)
+    monkeypatch.setattr("services.gateway.asking.answer", fail)
     name, problem = (await told())[-1]
     assert (name, problem["status"], problem["detail"]) == ("problem", 503, "no place for it")

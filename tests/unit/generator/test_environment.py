@@ -20,6 +20,7 @@ from services.generator.environment import (
 )
 from services.generator.errors import GeneratorError
 from services.generator.files import locked
+from services.generator.installer import Command
 from services.generator.progress import Reporter, run
 
 
@@ -32,7 +33,7 @@ def steps_run(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """The steps that `create` runs, by name; the first makes a folder that passes for an environment."""
     names: list[str] = []
 
-    def fake(_: Reporter, name: str, argv: tuple[str, ...]) -> str:
+    def fake(_: Reporter, name: str, argv: tuple[str, ...], env: dict[str, str] | None = None) -> str:
         names.append(name)
         if name.startswith("creating"):
             (Path(argv[-1]) / "bin").mkdir(parents=True, exist_ok=True)
@@ -44,7 +45,7 @@ def steps_run(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     return names
 
 
-def test_every_requirement_is_pinned_and_torch_and_vllm_are_steps_of_their_own() -> None:
+def test_every_requirement_is_pinned_once_and_torch_and_vllm_elsewhere() -> None:
     lines = [line for line in REQUIREMENTS.read_text().splitlines() if line and line[0] != "#"]
     names = [line.partition("==")[0].lower() for line in lines]
     assert all("==" in line and "://" not in line for line in lines)
@@ -53,15 +54,42 @@ def test_every_requirement_is_pinned_and_torch_and_vllm_are_steps_of_their_own()
     assert {"gguf", "accelerate", "transformers", "xgrammar"} <= set(names)
 
 
-def test_torch_comes_before_what_depends_on_it(tmp_path: Path) -> None:
-    names = [name for name, _ in environment.steps(tmp_path)]
-    assert names == [
-        f"installing {environment.PIP}",
-        f"installing {environment.TORCH}",
-        "installing vLLM's requirements",
-        f"installing {environment.VLLM}",
-        "importing vLLM",
+@pytest.fixture
+def no_uv(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(environment, "by_uv", lambda python, arguments: None)
+
+
+def test_uv_installs_everything_in_one_step(
+    tmp_path: Path, steps_run: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[tuple[str, ...]] = []
+
+    def uv(python: str, arguments: tuple[str, ...]) -> Command:
+        asked.append(arguments)
+        return Command(("uv",), {})
+
+    monkeypatch.setattr(environment, "by_uv", uv)
+    assert create(tmp_path / "environment", quiet())
+    assert steps_run[1:] == [f"installing {environment.VLLM}", "importing vLLM"]
+    assert asked == [
+        (environment.PIP, "--no-deps", environment.TORCH, environment.VLLM, "--requirement", str(REQUIREMENTS))
     ]
+
+
+def test_pip_installs_what_uv_cannot(tmp_path: Path, steps_run: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    complete: Callable[..., str] = vars(environment)["run"]
+
+    def failing(reporter: Reporter, name: str, argv: tuple[str, ...], env: dict[str, str] | None = None) -> str:
+        if argv[0] == "uv":
+            raise GeneratorError("uv knows no such index")
+        return complete(reporter, name, argv, env)
+
+    monkeypatch.setattr(environment, "by_uv", lambda python, arguments: Command(("uv",), {}))
+    monkeypatch.setattr(environment, "run", failing)
+    told = io.StringIO()
+    assert create(tmp_path / "environment", Reporter(Console(file=told, width=200)))
+    assert steps_run[1:] == [f"installing {environment.PIP}", f"installing {environment.VLLM}", "importing vLLM"]
+    assert "uv knows no such index" in told.getvalue()
 
 
 def test_a_second_run_does_nothing(tmp_path: Path, steps_run: list[str]) -> None:
@@ -84,16 +112,16 @@ def test_other_requirements_make_it_out_of_date(
 
 
 def test_an_interrupted_run_leaves_no_stamp_and_is_taken_up_again(
-    tmp_path: Path, steps_run: list[str], monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, steps_run: list[str], no_uv: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     folder = tmp_path / "environment"
     target = "services.generator.environment.run"
     complete: Callable[..., str] = vars(environment)["run"]
 
-    def interrupted(reporter: Reporter, name: str, argv: tuple[str, ...]) -> str:
+    def interrupted(reporter: Reporter, name: str, argv: tuple[str, ...], env: dict[str, str] | None = None) -> str:
         if name.endswith(environment.VLLM):
             raise GeneratorError("no network")
-        return complete(reporter, name, argv)
+        return complete(reporter, name, argv, env)
 
     monkeypatch.setattr(target, interrupted)
     with pytest.raises(GeneratorError, match="no network"):

@@ -45,6 +45,7 @@ class FakeGateway:
     def __init__(self) -> None:
         self.reply: Callable[[Body], Reply] = by_rote
         self.seconds = 0.0
+        self.parts: dict[str, Body] = {}
         self.asked: Counter[str] = Counter()
         self.bodies: list[Body] = []
         gateway = self
@@ -54,7 +55,8 @@ class FakeGateway:
 
             def do_GET(self) -> None:
                 if self.path == "/strategies":
-                    self._send((200, {}, {"strategies": [{"name": "rote", "summary": "-", "default": True}]}))
+                    rote = {"name": "rote", "summary": "-", "default": True, "parts": gateway.parts}
+                    self._send((200, {}, {"strategies": [rote]}))
                 else:
                     self._send((200, {}, {"ready": True, "service": "gateway"}))
 

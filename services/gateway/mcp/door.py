@@ -1,0 +1,66 @@
+"""`/mcp`: streamable HTTP, each request for itself, so that any gateway of several may serve any of them."""
+
+import asyncio
+import contextlib
+from collections.abc import AsyncIterator
+
+from starlette.applications import Starlette
+from starlette.types import Receive, Scope, Send
+
+from services.gateway.asking import State
+
+PATH = "/mcp"
+MAX_BODY = 1024 * 1024
+
+
+class McpDoor:
+    """An ASGI endpoint whose server is built by the first request; `open` must be entered around all of them."""
+
+    def __init__(self) -> None:
+        self._wanted = asyncio.Event()
+        self._app: asyncio.Future[Starlette] | None = None
+
+    @contextlib.asynccontextmanager
+    async def open(self, state: State) -> AsyncIterator[None]:
+        """Serve while the context is open."""
+        self._app = asyncio.get_running_loop().create_future()
+        serving = asyncio.create_task(self._serve(state, self._app))
+        try:
+            yield
+        finally:
+            serving.cancel()
+            await asyncio.wait({serving})
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        self._wanted.set()
+        if self._app is None:
+            raise RuntimeError("the door is not open")
+        app = await asyncio.shield(self._app)
+        await app(scope, receive, send)
+
+    async def _serve(self, state: State, ready: "asyncio.Future[Starlette]") -> None:
+        """Run the server in a task of its own: its task group outlives the request that wanted it."""
+        await self._wanted.wait()
+        try:
+            app = await asyncio.to_thread(_build, state)
+            async with app.router.lifespan_context(app):
+                ready.set_result(app)
+                await asyncio.Event().wait()
+        except Exception as error:
+            if not ready.done():
+                ready.set_exception(error)
+            raise
+
+
+def _build(state: State) -> "Starlette":
+    from services.gateway.mcp.tools import build
+
+    # Whoever may call is the business of the gateway's keys and middleware, for every route alike; a browser's page of
+    # elsewhere cannot post JSON here.
+    return build(state).streamable_http_app(
+        streamable_http_path=PATH,
+        stateless_http=True,
+        json_response=True,
+        max_request_body_size=MAX_BODY,
+        host="",
+    )

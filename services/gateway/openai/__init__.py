@@ -1,0 +1,1 @@
+"""OpenAI's chat API at the gateway: whoever speaks it can ask the mesh."""

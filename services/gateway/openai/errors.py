@@ -1,0 +1,92 @@
+"""Errors below `/v1` in OpenAI's shape, with the statuses that they have elsewhere.
+
+Pure ASGI and around everything else, so that what the deadline, the admission and the keys refuse is said so as well.
+"""
+
+import json
+from http import HTTPStatus
+from typing import Any
+
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+PREFIX = "/v1/"
+PROBLEM = b"application/problem+json"
+STATUSES = (400, 401, 404, 408, 413, 422, 429, 500, 503, 504)
+TYPES = {
+    HTTPStatus.UNAUTHORIZED: "authentication_error",
+    HTTPStatus.FORBIDDEN: "permission_error",
+    HTTPStatus.NOT_FOUND: "not_found_error",
+    HTTPStatus.TOO_MANY_REQUESTS: "rate_limit_error",
+}
+CODES = {
+    HTTPStatus.UNAUTHORIZED: "invalid_api_key",
+    HTTPStatus.TOO_MANY_REQUESTS: "rate_limit_exceeded",
+    HTTPStatus.GATEWAY_TIMEOUT: "timeout",
+}
+
+
+def documented() -> dict[int | str, dict[str, Any]]:
+    """The statuses of a route's errors with their shape, for its `responses`."""
+    texts = {"message": {"type": "string"}, "type": {"type": "string"}}
+    named = {name: {"anyOf": [{"type": "string"}, {"type": "null"}]} for name in ("param", "code")}
+    error = {"type": "object", "properties": texts | named, "required": ["message", "type"]}
+    schema = {"type": "object", "properties": {"error": error}, "required": ["error"]}
+    content = {"application/json": {"schema": schema}}
+    return {status: {"description": HTTPStatus(status).phrase, "content": content} for status in STATUSES}
+
+
+def error_of(problem: dict[str, Any]) -> dict[str, Any]:
+    """A problem document as OpenAI's clients read errors."""
+    status = int(problem.get("status") or HTTPStatus.INTERNAL_SERVER_ERROR)
+    first: dict[str, Any] = next(iter(problem.get("errors") or ()), {})
+    param = first.get("field") or None
+    usual = "invalid_request_error" if status < HTTPStatus.INTERNAL_SERVER_ERROR else "server_error"
+    code = CODES.get(HTTPStatus(status)) or ("model_not_found" if param == "model" and status == 404 else None)
+    limit = f" ({first['limit']})" if first.get("limit") else ""
+    message = (problem.get("detail") or problem.get("title") or "the request failed") + limit
+    return {
+        "error": {
+            "message": message,
+            "type": TYPES.get(HTTPStatus(status), usual),
+            "param": param,
+            "code": code or first.get("limit") or None,
+        }
+    }
+
+
+class OpenAIErrors:
+    """Turns problem documents below `/v1/` into OpenAI's errors; everything else goes by untouched."""
+
+    def __init__(self, app: ASGIApp) -> None:
+        self.app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http" or not scope["path"].startswith(PREFIX):
+            await self.app(scope, receive, send)
+            return
+        held: Message | None = None
+        body = bytearray()
+
+        async def translated(message: Message) -> None:
+            nonlocal held
+            if message["type"] == "http.response.start" and _is_problem(message):
+                held = message
+            elif held is None:
+                await send(message)
+            else:
+                body.extend(message.get("body", b""))
+                if not message.get("more_body", False):
+                    content = json.dumps(error_of(json.loads(body))).encode()
+                    await send({**held, "headers": _headers(held, len(content))})
+                    await send({"type": "http.response.body", "body": content})
+
+        await self.app(scope, receive, translated)
+
+
+def _is_problem(message: Message) -> bool:
+    return any(key.lower() == b"content-type" and value.startswith(PROBLEM) for key, value in message["headers"])
+
+
+def _headers(start: Message, length: int) -> list[tuple[bytes, bytes]]:
+    kept = [(key, value) for key, value in start["headers"] if key.lower() not in (b"content-type", b"content-length")]
+    return [*kept, (b"content-type", b"application/json"), (b"content-length", str(length).encode())]

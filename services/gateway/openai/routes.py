@@ -1,0 +1,77 @@
+"""`/v1/models` and `/v1/chat/completions`: each strategy is a model, with a collection `cragmesh/adaptive@notes`."""
+
+import time
+from collections.abc import AsyncIterator
+from typing import Any
+
+from fastapi import APIRouter
+from fastapi.responses import StreamingResponse
+
+from proto.answer import AnswerRequest, AnswerResponse, StageEvent
+from services.gateway.asking import Given, State, answered, chosen, events
+from services.gateway.openai.completion import DONE, Naming, chunk, chunks, completion, frame, stage_line
+from services.gateway.openai.errors import documented, error_of
+from services.gateway.openai.wire import OWNER, ChatRequest, model_name, parse_model, to_answer_request
+from services.gateway.strategies import Strategy
+from services.kit.telemetry import request_id
+
+router = APIRouter(prefix="/v1", tags=["openai"], responses=documented())
+STARTED = int(time.time())
+
+
+@router.get("/models", summary="The strategies, as models.")
+async def list_models(state: Given) -> dict[str, Any]:
+    default = state["settings"].default_strategy
+    names = sorted(state["strategies"], key=lambda name: (name != default, name))
+    return {"object": "list", "data": [_model(state, name) for name in names]}
+
+
+@router.get("/models/{model:path}", summary="A strategy, as a model.")
+async def retrieve_model(model: str, state: Given) -> dict[str, Any]:
+    strategy, _ = parse_model(model, sorted(state["strategies"]), state["settings"].default_strategy)
+    return _model(state, strategy) | {"id": model}
+
+
+def _model(state: State, strategy: str) -> dict[str, Any]:
+    summary = state["strategies"][strategy].describe(state["mesh"])
+    return {
+        "id": model_name(strategy),
+        "object": "model",
+        "created": STARTED,
+        "owned_by": OWNER,
+        "description": summary,
+    }
+
+
+@router.post("/chat/completions", summary="Answer the last turn of a conversation.", response_model=None)
+async def create_chat_completion(body: ChatRequest, state: Given) -> Any:
+    """The last turn is condensed to one question where it points back; a system message is a hint and no instruction.
+
+    With `stream` the stages arrive as `reasoning_content`, then the judged answer in one chunk with its sources as
+    annotations. An abstention is a message that says so.
+    """
+    request = to_answer_request(body, sorted(state["strategies"]), state["settings"].default_strategy)
+    strategy = chosen(request, state)
+    naming = Naming(f"chatcmpl-{request_id()}", body.model, int(time.time()))
+    if not body.stream:
+        return completion(naming, await answered(request, strategy, state))
+    include_usage = body.stream_options is not None and body.stream_options.include_usage
+    stream = _stream(naming, request, strategy, state, include_usage=include_usage)
+    return StreamingResponse(stream, media_type="text/event-stream", headers={"cache-control": "no-store"})
+
+
+async def _stream(
+    naming: Naming, request: AnswerRequest, strategy: Strategy, state: State, *, include_usage: bool
+) -> AsyncIterator[bytes]:
+    yield frame(chunk(naming, {"role": "assistant", "content": ""}))
+    async for event in events(request, strategy, state):
+        match event:
+            case StageEvent():
+                if line := stage_line(event):
+                    yield frame(chunk(naming, {"reasoning_content": line}))
+            case AnswerResponse():
+                for piece in chunks(naming, event, include_usage=include_usage):
+                    yield frame(piece)
+            case _:
+                yield frame(error_of(event.model_dump(mode="json")))
+    yield DONE.encode()

@@ -1,0 +1,172 @@
+"""What crosses the wire as OpenAI's clients have it; what they ask for and the mesh has not is refused in words.
+
+Sampling parameters and limits of tokens are read over: an answer is one short line and the same each time.
+"""
+
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from proto.answer import MAX_BUDGET_S, MAX_TURNS, MIN_BUDGET_S, AnswerRequest, SearchResult, Turn
+from proto.base import MAX_PAGES, MAX_QUERY_CHARS, FieldError, Passage, QueryTime
+from proto.options import Options
+from services.kit.errors import InvalidRequest, MeshError
+
+OWNER = "cragmesh"
+# A conversation may be long; its end is what counts.
+MAX_MESSAGES = 500
+MAX_CONTENT_CHARS = 200_000
+MAX_TURN_CHARS = 20_000
+# What the API has and the mesh has not: the field, and the values that ask for nothing.
+UNSERVED: dict[str, tuple[Any, ...]] = {
+    "tools": (None, []),
+    "functions": (None, []),
+    "tool_choice": (None, "none", "auto"),
+    "function_call": (None, "none", "auto"),
+    "logprobs": (None, False),
+    "top_logprobs": (None, 0),
+    "audio": (None,),
+    "modalities": (None, ["text"]),
+    "web_search_options": (None,),
+    "response_format": (None, {"type": "text"}),
+}
+
+
+class _Wire(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="ignore", hide_input_in_errors=True)
+
+
+class Part(_Wire):
+    """A part of a message: text, or something that is refused."""
+
+    type: Annotated[str, Field(max_length=64)]
+    text: Annotated[str, Field(max_length=MAX_CONTENT_CHARS)] = ""
+
+
+class ChatMessage(_Wire):
+    role: Literal["system", "developer", "user", "assistant", "tool", "function"]
+    content: Annotated[str, Field(max_length=MAX_CONTENT_CHARS)] | list[Part] | None = None
+
+    @property
+    def text(self) -> str:
+        if isinstance(self.content, list):
+            return "\n".join(part.text for part in self.content if part.type == "text")
+        return self.content or ""
+
+
+class StreamOptions(_Wire):
+    include_usage: bool = False
+
+
+class ChatRequest(_Wire):
+    """`POST /v1/chat/completions`; beside OpenAI's fields, pages and knobs of `POST /answer` under their names."""
+
+    model: Annotated[str, Field(min_length=1, max_length=200)]
+    messages: Annotated[list[ChatMessage], Field(min_length=1, max_length=MAX_MESSAGES)]
+    stream: bool = False
+    stream_options: StreamOptions | None = None
+    n: Annotated[int | None, Field(ge=1, le=1)] = None
+    tools: Any = None
+    functions: Any = None
+    tool_choice: Any = None
+    function_call: Any = None
+    logprobs: Any = None
+    top_logprobs: Any = None
+    audio: Any = None
+    modalities: Any = None
+    web_search_options: Any = None
+    response_format: Any = None
+    search_results: Annotated[tuple[SearchResult, ...], Field(max_length=MAX_PAGES)] = ()
+    evidence: Annotated[tuple[Passage, ...], Field(max_length=MAX_PAGES)] = ()
+    query_time: QueryTime | None = None
+    budget_s: Annotated[float, Field(ge=MIN_BUDGET_S, le=MAX_BUDGET_S, allow_inf_nan=False)] = MAX_BUDGET_S
+    options: Options = Field(default_factory=Options)
+
+
+class UnknownModel(MeshError):
+    """There is no strategy that the model's name stands for."""
+
+    status = 404
+    title = "Model not found"
+
+    def __init__(self, model: str, known: list[str]) -> None:
+        detail = f"the model {model!r} does not exist; there are {', '.join(known)}, each with @collection behind it"
+        super().__init__(detail, errors=(FieldError(field="model", message=detail),))
+
+
+def model_name(strategy: str) -> str:
+    return f"{OWNER}/{strategy}"
+
+
+def parse_model(model: str, strategies: list[str], default: str) -> tuple[str, str]:
+    """The strategy and the collection that a model's name stands for: `cragmesh/adaptive@notes`.
+
+    Raises:
+        UnknownModel: it stands for none.
+    """
+    name, _, collection = model.partition("@")
+    owner, _, strategy = name.rpartition("/")
+    if name == OWNER:
+        strategy = default
+    if owner not in ("", OWNER) or strategy not in strategies:
+        raise UnknownModel(model, [model_name(one) for one in strategies])
+    return strategy, collection
+
+
+def to_answer_request(request: ChatRequest, strategies: list[str], default: str) -> AnswerRequest:
+    """The mesh's request: the last turn of the user is the question, those before it are turns.
+
+    Raises:
+        UnknownModel: the model's name stands for no strategy.
+        InvalidRequest: something is asked for that the mesh has not, or there is no question.
+    """
+    strategy, collection = parse_model(request.model, strategies, default)
+    _refuse_unserved(request)
+    messages = request.messages
+    question = messages[-1].text.strip() if messages[-1].role == "user" else ""
+    if not question:
+        raise _refusal(f"messages.{len(messages) - 1}", "the last message must be the user's, with a text", "role=user")
+    if len(question) > MAX_QUERY_CHARS:
+        field = f"messages.{len(messages) - 1}.content"
+        raise _refusal(field, "the question is too long", f"max_length={MAX_QUERY_CHARS}")
+    turns = [turn for message in messages[:-1] if (turn := _turn(message)) is not None]
+    return AnswerRequest(
+        query=question,
+        turns=tuple(turns[-MAX_TURNS:]),
+        strategy=strategy,
+        collection=collection or None,
+        search_results=request.search_results,
+        evidence=request.evidence,
+        query_time=request.query_time,
+        budget_s=request.budget_s,
+        options=request.options,
+    )
+
+
+def _turn(message: ChatMessage) -> Turn | None:
+    text = message.text.strip()[-MAX_TURN_CHARS:]
+    if not text:
+        return None
+    match message.role:
+        case "user" | "assistant" as role:
+            return Turn(role=role, content=text)
+        case "system" | "developer":
+            return Turn(role="system", content=text)
+        case _:
+            return None
+
+
+def _refuse_unserved(request: ChatRequest) -> None:
+    for name, harmless in UNSERVED.items():
+        if getattr(request, name) not in harmless:
+            raise _refusal(name, f"this mesh has no {name.replace('_', ' ')}: leave it out", "unsupported")
+    for number, message in enumerate(request.messages):
+        parts = message.content if isinstance(message.content, list) else []
+        for part in parts:
+            if part.type != "text":
+                field = f"messages.{number}.content"
+                raise _refusal(field, f"a part of type {part.type!r} cannot be read: send text", "type=text")
+
+
+def _refusal(field: str, message: str, limit: str) -> InvalidRequest:
+    return InvalidRequest(f"{field}: {message}", errors=(FieldError(field=field, message=message, limit=limit),))

@@ -1,0 +1,175 @@
+"""Options of a request: each knob that a strategy heeds reaches what it turns, and another is refused in words."""
+
+from collections.abc import Callable
+from typing import Any
+
+import httpx
+import pytest
+
+from proto.kg import KgRequest
+from proto.options import Options
+from proto.rerank import RerankRequest
+from proto.retrieve import RetrieveRequest
+from services.gateway.mesh import Mesh
+from services.gateway.settings import GatewaySettings
+from services.gateway.strategies import Strategy, load_strategies
+from tests.mesh.conftest import BAKERY, LIGHTHOUSE, Services
+from tests.mesh.test_strategies import FAST, FILM, SHEEP, STABLE, SURE, ask, asked, script
+
+pytestmark = pytest.mark.anyio
+
+STRATEGIES: dict[str, Strategy] = load_strategies(GatewaySettings())
+TURNS_RETRIEVAL: dict[str, tuple[Any, Callable[[RetrieveRequest], Any]]] = {
+    "extractor": ("trafilatura", lambda request: request.extractor),
+    "chunker": ("passages", lambda request: request.chunker),
+    "chunk_chars": (333, lambda request: request.parent_chars),
+    "ranking": ("bm25", lambda request: request.ranking),
+    "prefilter": (77, lambda request: request.prefilter),
+    "recall_k": (7, lambda request: request.recall_k),
+    "tables": (False, lambda request: request.tables),
+}
+
+
+class Calls:
+    """What the gateway sent to the retriever, the reranker and the graph."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.retrieve: list[RetrieveRequest] = []
+        self.rerank: list[RerankRequest] = []
+        self.query_kg: list[KgRequest] = []
+        for name in ("retrieve", "rerank", "query_kg"):
+            monkeypatch.setattr(Mesh, name, self._kept(name, getattr(Mesh, name)))
+
+    def _kept(self, name: str, original: Callable[..., Any]) -> Callable[..., Any]:
+        async def call(mesh: Mesh, request: Any, *, allow_s: float) -> Any:
+            getattr(self, name).append(request)
+            return await original(mesh, request, allow_s=allow_s)
+
+        return call
+
+
+@pytest.fixture
+def calls(monkeypatch: pytest.MonkeyPatch) -> Calls:
+    return Calls(monkeypatch)
+
+
+@pytest.mark.parametrize("option", TURNS_RETRIEVAL)
+@pytest.mark.parametrize("strategy", [name for name, one in STRATEGIES.items() if "chunker" in one.options])
+async def test_retrieval_is_turned_by_each_strategy(
+    gateway: httpx.AsyncClient, calls: Calls, strategy: str, option: str
+) -> None:
+    value, read = TURNS_RETRIEVAL[option]
+    await ask(gateway, strategy, STABLE, options={option: value})
+    assert [read(request) for request in calls.retrieve] == [value]
+
+
+@pytest.mark.parametrize("strategy", [name for name, one in STRATEGIES.items() if "rerank_k" in one.options])
+async def test_reranking_is_bounded_and_switched_off(gateway: httpx.AsyncClient, calls: Calls, strategy: str) -> None:
+    await ask(gateway, strategy, STABLE, options={"rerank_k": 1})
+    assert [request.top_n for request in calls.rerank] == [1]
+    await ask(gateway, strategy, STABLE, options={"rerank": False, "rerank_k": 1})
+    assert len(calls.rerank) == 1
+
+
+async def test_without_snippets_reranked_the_first_pages_are_read(gateway: httpx.AsyncClient, calls: Calls) -> None:
+    pages = [BAKERY | {"page_name": f"Bakery {number}"} for number in range(6)] + [LIGHTHOUSE]
+    await ask(gateway, "electric-sheep", STABLE | {"search_results": pages}, options={"rerank": False})
+    assert calls.rerank == []
+    assert [page.name for page in calls.retrieve[0].pages] == [f"Bakery {number}" for number in range(5)]
+
+
+@pytest.mark.parametrize("strategy", [name for name, one in STRATEGIES.items() if "kg" in one.options])
+async def test_the_graph_is_asked_as_told_or_not_at_all(
+    gateway: httpx.AsyncClient, calls: Calls, strategy: str
+) -> None:
+    for mode in ("rules", "function-calling"):
+        await ask(gateway, strategy, FILM | {"search_results": [LIGHTHOUSE]}, options={"kg": mode})
+        assert calls.query_kg[-1].mode == mode
+    before = len(calls.query_kg)
+    body = await ask(gateway, strategy, FILM | {"search_results": [LIGHTHOUSE]}, options={"kg": "off"})
+    assert len(calls.query_kg) == before
+    assert body["kg"] is None
+
+
+@pytest.mark.parametrize("strategy", ["naive-rag", "db3", "weknow", "electric-sheep", "adaptive"])
+async def test_the_context_is_as_long_as_told(services: Services, gateway: httpx.AsyncClient, strategy: str) -> None:
+    services.generator.reply = script(SHEEP | SURE)
+    long = LIGHTHOUSE | {"page_result": f"<html><body><p>{'The lighthouse stands by the harbour wall. ' * 400}</p>"}
+    lengths = {}
+    for tokens in (100, 700):
+        services.generator.requests.clear()
+        await ask(gateway, strategy, STABLE | {"search_results": [long]}, options={"context_tokens": tokens})
+        lengths[tokens] = max(len(body["messages"][-1]["content"]) for body in services.generator.requests)
+    assert lengths[100] < lengths[700]
+
+
+async def test_the_premise_is_not_judged(services: Services, gateway: httpx.AsyncClient) -> None:
+    reply = '{"reasoning": "It never opened.", "false_premise": true, "answer": "no such lighthouse"}'
+    services.generator.reply = script(SHEEP | {"reason": reply})
+    assert (await ask(gateway, "electric-sheep", STABLE))["kind"] == "invalid_question"
+    body = await ask(gateway, "electric-sheep", STABLE, options={"false_premise": False})
+    assert (body["kind"], body["answer"]) == ("answer", "no such lighthouse")
+
+
+async def test_memory_and_calculator_are_left_out(services: Services, gateway: httpx.AsyncClient) -> None:
+    services.generator.reply = script(SHEEP)
+    question = STABLE | {"query": "how many years are there between 1900 and 1950 in total?"}
+    await ask(gateway, "electric-sheep", question)
+    assert {"knowledge", "calculate"} <= set(asked(services))
+    services.generator.requests.clear()
+    await ask(gateway, "electric-sheep", question, options={"closed_book": False, "calculator": False})
+    assert asked(services) == ["calls", "reason"]
+
+
+async def test_a_fast_question_is_answered_where_dynamism_is_off(
+    services: Services, gateway: httpx.AsyncClient
+) -> None:
+    services.generator.reply = script(SHEEP)
+    assert (await ask(gateway, "electric-sheep", FAST))["kind"] == "unknown"
+    assert (await ask(gateway, "electric-sheep", FAST, options={"dynamism": False}))["kind"] == "answer"
+
+
+async def test_weknow_is_as_sure_as_told(services: Services, gateway: httpx.AsyncClient) -> None:
+    services.generator.reply = script(SURE | {"self_assess": "medium"})
+    assert (await ask(gateway, "weknow", STABLE))["kind"] == "unknown"
+    assert (await ask(gateway, "weknow", STABLE, options={"self_assessment": "medium"}))["kind"] == "answer"
+    services.generator.requests.clear()
+    assert (await ask(gateway, "weknow", STABLE, options={"self_assessment": "off"}))["kind"] == "answer"
+    assert "self_assess" not in asked(services)
+
+
+@pytest.mark.parametrize(("samples", "drawn"), [(None, [3]), (5, [5]), (0, [])])
+async def test_adaptive_draws_as_many_samples_as_told(
+    services: Services, gateway: httpx.AsyncClient, samples: int | None, drawn: list[int]
+) -> None:
+    options = {} if samples is None else {"samples": samples}
+    await ask(gateway, "adaptive", STABLE, options=options, every_answer=True)
+    assert [body["n"] for body in services.generator.requests if body.get("n", 1) > 1] == drawn
+
+
+@pytest.mark.parametrize("strategy", sorted(STRATEGIES))
+async def test_what_a_strategy_does_not_heed_is_refused(gateway: httpx.AsyncClient, strategy: str) -> None:
+    listed = {one["name"]: one["options"] for one in (await gateway.get("/strategies")).json()["strategies"]}
+    assert set(listed[strategy]) == STRATEGIES[strategy].options <= set(Options.model_fields)
+    values = {"samples": 2, "self_assessment": "low", "dynamism": False}
+    unheeded = {name: value for name, value in values.items() if name not in listed[strategy]}
+    reply = await gateway.post("/answer", json=STABLE | {"strategy": strategy, "options": unheeded})
+    assert reply.status_code == 422
+    assert {error["field"] for error in reply.json()["errors"]} == {f"options.{name}" for name in unheeded}
+
+
+@pytest.mark.parametrize(
+    "options", [{"recall_k": 0}, {"recall_k": 201}, {"context_tokens": 99}, {"extractor": "regex"}, {"samples": 9}]
+)
+async def test_bounds_are_named(gateway: httpx.AsyncClient, options: dict[str, Any]) -> None:
+    reply = await gateway.post("/answer", json=STABLE | {"strategy": "adaptive", "options": options})
+    assert reply.status_code == 422
+    assert reply.json()["errors"][0]["field"] == f"options.{next(iter(options))}"
+
+
+@pytest.mark.parametrize("strategy", sorted(STRATEGIES))
+def test_a_part_is_left_out_by_options_that_the_strategy_heeds(strategy: str) -> None:
+    one = STRATEGIES[strategy]
+    for options in one.parts.values():
+        assert options.given
+        assert options.given <= one.options

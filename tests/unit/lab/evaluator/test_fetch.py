@@ -1,0 +1,140 @@
+"""Public files from a server on this machine: cut, resumed, wrong, joined, refused."""
+
+import hashlib
+import threading
+from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+
+import httpx
+import pytest
+
+from lab.evaluator.errors import BadSource, Unreachable
+from lab.evaluator.fetch import Catalogue, SourceFile, SourceSet, catalogues, fetch, is_right, load, missing
+
+CONTENT = bytes(range(256)) * 1_000
+
+
+class Server:
+    """Serves files; `cut` ends a reply early, `ranges` off ignores where a client wants to go on."""
+
+    def __init__(self) -> None:
+        self.files: dict[str, bytes] = {}
+        self.asked: list[tuple[str, str]] = []
+        self.cut = 0
+        self.ranges = True
+        server = self
+
+        class Handler(BaseHTTPRequestHandler):
+            def do_GET(self) -> None:
+                wanted = self.headers.get("range", "")
+                server.asked.append((self.path, wanted))
+                if self.path.startswith("/moved"):
+                    self.send_response(302)
+                    self.send_header("location", self.path.removeprefix("/moved"))
+                    self.end_headers()
+                    return
+                if self.path not in server.files:
+                    self.send_error(404)
+                    return
+                start = int(wanted.removeprefix("bytes=").rstrip("-")) if wanted and server.ranges else 0
+                body = server.files[self.path][start:]
+                self.send_response(206 if start else 200)
+                self.send_header("content-length", str(len(body)))
+                self.end_headers()
+                self.wfile.write(body[: server.cut] if server.cut else body)
+
+            def log_message(self, *_: object) -> None:
+                pass
+
+        self._server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        self.url = f"http://127.0.0.1:{self._server.server_address[1]}"
+        threading.Thread(target=self._server.serve_forever, daemon=True).start()
+
+    def close(self) -> None:
+        self._server.shutdown()
+        self._server.server_close()
+
+
+@pytest.fixture
+def server() -> Iterator[Server]:
+    one = Server()
+    yield one
+    one.close()
+
+
+@pytest.fixture
+def http() -> Iterator[httpx.Client]:
+    with httpx.Client() as client:
+        yield client
+
+
+def served(server: Server, *contents: bytes, joined: str = "") -> SourceSet:
+    parts = []
+    for number, content in enumerate(contents):
+        server.files[f"/data/part{number}"] = content
+        digest = hashlib.sha256(content).hexdigest()
+        parts.append(SourceFile(path=f"data/part{number}", size=len(content), sha256=digest))
+    return SourceSet(summary="-", files=tuple(parts), joined=joined)
+
+
+def test_files_are_fetched_once_through_redirects(server: Server, http: httpx.Client, tmp_path: Path) -> None:
+    wanted = served(server, CONTENT, b"second")
+    arrived: list[int] = []
+    paths = fetch(wanted, tmp_path, http, base=f"{server.url}/moved", on_bytes=arrived.append)
+    assert [path.read_bytes() for path in paths] == [CONTENT, b"second"]
+    assert sum(arrived) == wanted.size
+    asked = len(server.asked)
+    assert fetch(wanted, tmp_path, http, base=server.url) == paths
+    assert len(server.asked) == asked
+
+
+@pytest.mark.parametrize("ranges", [True, False])
+def test_a_cut_download_goes_on(server: Server, http: httpx.Client, tmp_path: Path, ranges: bool) -> None:
+    wanted = served(server, CONTENT)
+    server.cut, server.ranges = 100_000, ranges
+    with pytest.raises(Unreachable, match="goes on from here"):
+        fetch(wanted, tmp_path, http, base=server.url)
+    server.cut = 0
+    arrived: list[int] = []
+    (path,) = fetch(wanted, tmp_path, http, base=server.url, on_bytes=arrived.append)
+    assert is_right(path, wanted.files[0])
+    assert sum(arrived) == len(CONTENT)
+    assert server.asked[-1][1].startswith("bytes=")
+    assert [entry.name for entry in tmp_path.iterdir()] == ["part0"]
+
+
+def test_parts_are_joined_and_gone(server: Server, http: httpx.Client, tmp_path: Path) -> None:
+    wanted = served(server, CONTENT, b"the rest", joined="whole.bin")
+    assert fetch(wanted, tmp_path, http, base=server.url) == [tmp_path / "whole.bin"]
+    assert (tmp_path / "whole.bin").read_bytes() == CONTENT + b"the rest"
+    assert [entry.name for entry in tmp_path.iterdir()] == ["whole.bin"]
+    assert missing(wanted, tmp_path) == []
+    (tmp_path / "whole.bin").write_bytes(CONTENT)
+    assert missing(wanted, tmp_path) == ["part0", "part1"]
+
+
+def test_what_is_not_pinned_is_thrown_away(server: Server, http: httpx.Client, tmp_path: Path) -> None:
+    wanted = served(server, CONTENT)
+    server.files["/data/part0"] = CONTENT[:-1] + b"!"
+    with pytest.raises(BadSource, match="is pinned"):
+        fetch(wanted, tmp_path, http, base=server.url)
+    server.files["/data/part0"] = CONTENT + b"and more"
+    with pytest.raises(BadSource, match="sends more"):
+        fetch(wanted, tmp_path, http, base=server.url)
+    assert not (tmp_path / "part0").exists()
+
+
+def test_a_refusal_is_named(server: Server, http: httpx.Client, tmp_path: Path) -> None:
+    wanted = served(server, CONTENT)
+    server.files.clear()
+    with pytest.raises(Unreachable, match="HTTP 404"):
+        fetch(wanted, tmp_path, http, base=server.url)
+
+
+def test_the_catalogue_of_crag_is_whole() -> None:
+    crag = load(catalogues()["crag"])
+    assert isinstance(crag, Catalogue)
+    assert {"questions", "task-3", "graph"} <= crag.sets.keys()
+    names = [file.name for one in crag.sets.values() for file in one.files]
+    assert len(names) == len(set(names))
