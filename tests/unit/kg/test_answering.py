@@ -2,12 +2,14 @@
 
 from collections.abc import Sequence
 from datetime import datetime
+from types import SimpleNamespace
 from typing import Any, cast
 
 import pytest
 
 from proto.kg import KgRequest, KgStatus
 from services.kg.answering import Answering, Attempt
+from services.kg.domains import CATALOGUE
 from services.kg.generate.base import Written
 from services.kg.outcome import Outcome
 from services.kit.budget import Budget
@@ -37,6 +39,7 @@ class Scripted(Answering):
     ) -> None:
         self.asked: list[str] = []
         self._found = found
+        self._executor = cast(Any, SimpleNamespace(catalogue=CATALOGUE))
         self._llm = cast(Any, Served(serves=serves))
         self._adapter = "kg-api"
         self._base_model_writes = base_model_writes
@@ -51,7 +54,7 @@ class Scripted(Answering):
         return Attempt(Written(mode, mode, 0, 0, ()), (Outcome(mode, self._found[mode]),), write_ms=1, calls=0)
 
     def _response(self, attempt: Attempt, *rest: Any) -> Any:
-        return attempt.written.program, [item.stage for item in (rest[3] if len(rest) > 3 else ())]
+        return attempt.written.program, [item.stage for item in (rest[2] if len(rest) > 2 else ())]
 
 
 async def program(answering: Scripted) -> Any:
