@@ -4,6 +4,7 @@ import hashlib
 import importlib
 import itertools
 import json
+import random
 from collections import defaultdict
 from collections.abc import Iterable
 from dataclasses import asdict
@@ -12,20 +13,31 @@ from typing import Any
 from lab.classifier import synthesise
 from lab.goldens.records import Records
 from lab.trainer.synthesise import answers, programs, questions
+from lab.trainer.synthesise.engine import Engine
+from lab.trainer.synthesise.voice import Voice
+from services.kg.domains import CATALOGUE
 
 SERVICES = ("classifier", "gateway", "kg", "reranker", "retriever")
 SEED = 0
-COUNT = 1_500
+COUNT = 300
 
 
 def record() -> Records:
     """Count and digest of the first examples of each kind of made-up data."""
-    world, drawn = next(programs.generate(SEED))
+    with Engine(Voice(random.Random(SEED)), CATALOGUE) as engine:  # noqa: S311 - reproducible, not secret
+        drawings = engine.graph.world.drawings
+        rows = [
+            (domain, {"table": table, **row.values})
+            for domain, drawing in drawings.items()
+            for table, things in drawing.rows.items()
+            for row in things
+        ]
+    made = itertools.islice(programs.generate(SEED), COUNT)
     return {
         **_digests("answers", ((one.domain, asdict(one)) for one in answers.generate(COUNT, SEED))),
-        **_digests("questions", (("all", one) for one in questions.generate(COUNT // 10, SEED))),
-        **_digests("programs", ((one.record.domain, asdict(one)) for one in itertools.islice(drawn, COUNT))),
-        **_digests("world", ((row["domain"], row) for row in world.rows())),
+        **_digests("questions", (("all", one) for one in questions.generate(COUNT // 4, SEED))),
+        **_digests("programs", ((one.domain, [one.query, one.when, one.program, one.answer]) for one in made)),
+        **_digests("world", rows),
         **_digests("classifier", (("all", asdict(one)) for one in synthesise.synthesise())),
     }
 

@@ -177,7 +177,7 @@ def _sampler(writer: ProgramWriter, trying: Trying, item: Item, domain: str, con
             messages = taught_messages(query, query_time=moment, domain=CATALOGUE.domains[domain])
         else:
             examples = await writer.library.nearest(query, domain=domain, k=writer.k)
-            messages = writer.messages(query, examples, query_time=moment, domain=CATALOGUE.domains[domain])
+            messages = writer.messages(query, examples, query_time=moment, domain=domain)
         completion = await trying.llm.chat(
             messages,
             max_tokens=MAX_TOKENS,

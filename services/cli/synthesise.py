@@ -3,6 +3,7 @@
 import json
 from collections import Counter
 from collections.abc import Iterator
+from itertools import islice
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -22,6 +23,7 @@ def synthesise(
     count: Annotated[int, typer.Option(min=1, max=1_000_000, help="How many examples.")] = 20_000,
     seed: Annotated[int, typer.Option(min=0, help="The same seed makes the same file.")] = 0,
     to: Annotated[Path | None, typer.Option("--out", help="File to write; out/train/TASK.jsonl by default.")] = None,
+    domain: Annotated[str, typer.Option(help="Of this domain alone, without pages and prose.")] = "",
     show: Annotated[int, typer.Option(min=0, help="Print so many examples instead of writing a file.")] = 0,
     prose: Annotated[
         Path | None, typer.Option(help="A file of `cragmesh train prose`, to ask about in answer's examples.")
@@ -38,16 +40,17 @@ def synthesise(
         raise typer.BadParameter(f"{task!r} is none of {', '.join(TASKS)}", param_hint="--task")
     if prose and task != "answer":
         raise typer.BadParameter("is for --task answer", param_hint="--prose")
+    if prose and domain:
+        raise typer.BadParameter("is of no domain", param_hint="--prose")
     try:
-        made = examples(task, show or count, seed, prose=prose, prose_share=prose_share)
+        made = examples(task, show or count, seed, domain=domain, prose=prose, prose_share=prose_share)
+        if show:
+            for example in made:
+                about = f"[{example.kind}, {example.question_type}]"
+                write(f"{example.messages[-1].content}\n=> {example.completion}   {about}\n")
+            return
     except BadDataset as error:
         fail(str(error), PROBLEM)
-    if show:
-        for example in made:
-            write(
-                f"{example.messages[-1].content}\n=> {example.completion}   [{example.kind}, {example.question_type}]\n"
-            )
-        return
     path = to or FOLDER / f"{task}.jsonl"
     types: Counter[str] = Counter()
     domains: Counter[str] = Counter()
@@ -66,7 +69,7 @@ def synthesise(
 
         try:
             kinds = dataset.write(path, counted())
-        except WriteFailed as error:
+        except (BadDataset, WriteFailed) as error:
             fail(str(error), PROBLEM)
     table = Table("what", "shares", title=f"{task}: {sum(kinds.values()):,} examples, seed {seed}")
     for name, counts in (
@@ -109,27 +112,30 @@ def write_questions(to: Path, count: int, seed: int) -> None:
     files.write(to.parent, {to.name: text.encode()})
 
 
-def examples(task: str, count: int, seed: int, *, prose: Path | None = None, prose_share: float = 0.0) -> Iterator[Any]:
+def examples(
+    task: str, count: int, seed: int, *, domain: str = "", prose: Path | None = None, prose_share: float = 0.0
+) -> Iterator[Any]:
     """`Example`s of a subtask, in the order in which they are made up.
 
     Args:
+        domain: looked-up records, or programs, of this domain alone.
         prose: of `answer`, a file of `cragmesh train prose` that a share of them is about.
 
     Raises:
         BadDataset: the file cannot be read, or gives nothing to learn from.
     """
     if task != "answer":
-        return _programs(count, seed)
-    return _answers(_records(count, seed, prose, prose_share), seed)
+        return _programs(count, seed, domain)
+    return _answers(_records(count, seed, domain, prose, prose_share), seed)
 
 
-def _records(count: int, seed: int, prose: Path | None, share: float) -> Iterator[Any]:
+def _records(count: int, seed: int, domain: str, prose: Path | None, share: float) -> Iterator[Any]:
     from lab.trainer import pairs
     from lab.trainer.synthesise import answers
     from lab.trainer.synthesise.reading import records
 
     if not (prose and round(count * share)):
-        return answers.generate(count, seed)
+        return answers.generate(count, seed, domain)
     return records.mingled(records.generate(pairs.read([prose]), round(count * share), seed), count, seed)
 
 
@@ -159,37 +165,26 @@ def _answers(records: Iterator[Any], seed: int) -> Iterator[Any]:
         )
 
 
-def _programs(count: int, seed: int) -> Iterator[Any]:
+def _programs(count: int, seed: int, domain: str) -> Iterator[Any]:
     from lab.trainer.dataset import Example, Turn
-    from lab.trainer.proving import executor, proven
     from lab.trainer.synthesise import programs
-    from services.kg.domains import CATALOGUE
+    from lab.trainer.synthesise.engine import every_domain
     from services.kg.generate.program import taught_messages
 
-    number = 0
-    for world, drawn in programs.generate(seed):
-        with executor(world.rows()) as run:
-            for one in drawn:
-                record = one.record
-                if not proven(run, one):
-                    continue
-                messages = taught_messages(
-                    record.query, query_time=record.query_time, domain=CATALOGUE.domains[record.domain]
-                )
-                yield Example(
-                    id=f"kg-api-{seed}-{number:06d}",
-                    task="kg-api",
-                    messages=[Turn(role=message.role, content=message.content) for message in messages],
-                    completion=record.program,
-                    domain=record.domain,
-                    kind="unknown" if record.program == "none" else "answer",
-                    question_type=record.question_type,
-                    source=f"synthetic:{seed}",
-                    query=record.query,
-                )
-                number += 1
-                if number == count:
-                    return
+    domains = every_domain().domains
+    for number, made in enumerate(islice(programs.generate(seed, domain), count)):
+        messages = taught_messages(made.query, query_time=made.when, domain=domains[made.domain])
+        yield Example(
+            id=f"kg-api-{seed}-{number:06d}",
+            task="kg-api",
+            messages=[Turn(role=message.role, content=message.content) for message in messages],
+            completion=made.program,
+            domain=made.domain,
+            kind="unknown" if made.program == programs.NONE else "answer",
+            question_type=made.question_type,
+            source=f"synthetic:{seed}",
+            query=made.query,
+        )
 
 
 TASKS = ("answer", "kg-api")

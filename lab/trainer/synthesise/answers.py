@@ -4,45 +4,60 @@ import random
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 
-from lab.trainer.synthesise import finance, movies, music, prose, sports, web
+from lab.trainer.errors import BadDataset
+from lab.trainer.synthesise import prose, web
+from lab.trainer.synthesise.engine import Engine, every_domain
+from lab.trainer.synthesise.evidence import MAX_CHARS as MAX_CHARS
+from lab.trainer.synthesise.evidence import Evidence
 from lab.trainer.synthesise.names import Names
 from lab.trainer.synthesise.record import Kind, Record
 from lab.trainer.synthesise.voice import Voice
 
 Pattern = Callable[[Voice, Names], Record]
-# Shares of the domains among questions with a time of the contest, where records were looked up; and web pages, which
-# the mesh reads where its graph does not answer.
-DOMAINS: tuple[tuple[float, Sequence[tuple[float, Pattern]]], ...] = (
-    (26.0, finance.PATTERNS),
-    (36.0, movies.PATTERNS),
-    (20.0, music.PATTERNS),
-    (13.0, sports.PATTERNS),
-    (5.0, prose.PATTERNS),
-    (45.0, web.PATTERNS),
-)
+# Shares of records, and of web pages, which the mesh reads where its graph does not answer.
+RECORDS, PAGES, PROSE = 0.65, 0.31, 0.04
 # Shares of what is to be said: among questions with a time of the contest, abstentions are a third.
 KINDS: dict[Kind, float] = {"answer": 0.55, "unknown": 0.33, "invalid_question": 0.12}
-# Longer prompts would cost more to read than they teach.
-MAX_CHARS = 3_600
-# Draws until a record of the right kind comes that is new; the rarest kind takes about ten.
+# Draws until a record of the right kind comes that is new.
 TRIES = 400
 
 
-def generate(count: int, seed: int) -> Iterator[Record]:
-    """So many records, no question twice; the same for the same seed."""
+def generate(count: int, seed: int, domain: str = "") -> Iterator[Record]:
+    """So many records, no question twice; the same for the same seed.
+
+    Args:
+        domain: looked-up records of this domain alone.
+
+    Raises:
+        BadDataset: a phrasebook cannot be read, or its patterns give no more that is new.
+    """
     rng = random.Random(f"answer:{seed}")  # noqa: S311 - reproducible, not secret
     voice = Voice(rng)
     names = Names(voice)
-    patterns = [(share * weight / sum(w for w, _ in ps), p) for share, ps in DOMAINS for weight, p in ps]
-    weights = [weight for weight, _ in patterns]
     seen: set[str] = set()
-    for _ in range(count):
-        kind = voice.weighted(KINDS)
-        for _ in range(TRIES):
-            pattern = rng.choices(patterns, weights)[0][1]
-            record = pattern(voice, names)
-            key = record.query.lower()
-            if record.kind == kind and key not in seen and sum(map(len, record.passages)) <= MAX_CHARS:
-                break
-        seen.add(key)
-        yield replace(record, pattern=f"{pattern.__module__.rsplit('.', 1)[-1]}.{pattern.__name__}")
+    with Engine(voice, every_domain(domain)) as engine:
+        evidence = Evidence(engine)
+        kinds = {kind: share for kind, share in KINDS.items() if not domain or kind in evidence.kinds}
+        for _ in range(count):
+            kind = voice.weighted(kinds)
+            source = "records" if domain else voice.weighted({"records": RECORDS, "web": PAGES, "prose": PROSE})
+            for _ in range(TRIES):
+                if source == "records":
+                    record = evidence.record(kind)
+                else:
+                    record = _of_pages(web.PATTERNS if source == "web" else prose.PATTERNS, source, voice, names)
+                if record is not None and record.kind == kind and _fits(record, seen):
+                    seen.add(record.query.lower())
+                    yield record
+                    break
+            else:
+                raise BadDataset(f"no new question that is to be {kind} could be made of {source} in {TRIES} tries")
+
+
+def _of_pages(patterns: Sequence[tuple[float, Pattern]], source: str, voice: Voice, names: Names) -> Record:
+    pattern = voice.rng.choices([one for _, one in patterns], [weight for weight, _ in patterns])[0]
+    return replace(pattern(voice, names), pattern=f"{source}.{pattern.__name__}")
+
+
+def _fits(record: Record, seen: set[str]) -> bool:
+    return record.query.lower() not in seen and sum(map(len, record.passages)) <= MAX_CHARS

@@ -1,8 +1,9 @@
 """Names of people, works, companies and places that do not exist, put together from syllables and common words."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from importlib.resources import files
+from string import Formatter
 
 from lab.trainer.synthesise.voice import Voice
 
@@ -28,28 +29,8 @@ _FORM = (
     "Inc.", "Corp.", "Corporation", "Ltd.", "plc", "Group", "Group Holdings", "Company", "Limited", "S.A.", "", "", "",
 )  # fmt: skip
 _SHARE = ("Common Stock", "Ordinary Shares", "Class A Common Stock", "Warrant", "Unit", "American Depositary Shares")
-_CLUB = ("FC", "United", "City", "Rovers", "Athletic", "Utd", "Town", "Sporting", "Wanderers", "")
 _PLACE_TAIL = ("", "", "", " City", " Springs", " Falls", " Bay", " Heights", " Harbor")
-# Facts of the leagues themselves: who plays in them, as their own tables write it.
-NBA = (
-    "Atlanta Hawks", "Boston Celtics", "Brooklyn Nets", "Charlotte Hornets", "Chicago Bulls", "Cleveland Cavaliers",
-    "Dallas Mavericks", "Denver Nuggets", "Detroit Pistons", "Golden State Warriors", "Houston Rockets",
-    "Indiana Pacers", "LA Clippers", "Los Angeles Lakers", "Memphis Grizzlies", "Miami Heat", "Milwaukee Bucks",
-    "Minnesota Timberwolves", "New Orleans Pelicans", "New York Knicks", "Oklahoma City Thunder", "Orlando Magic",
-    "Philadelphia 76ers", "Phoenix Suns", "Portland Trail Blazers", "Sacramento Kings", "San Antonio Spurs",
-    "Toronto Raptors", "Utah Jazz", "Washington Wizards",
-)  # fmt: skip
-CLUBS = (
-    "Arsenal", "Aston Villa", "Bournemouth", "Brentford", "Brighton", "Burnley", "Chelsea", "Crystal Palace",
-    "Everton", "Fulham", "Liverpool", "Luton Town", "Manchester City", "Manchester Utd", "Newcastle Utd",
-    "Sheffield Utd", "Tottenham", "West Ham", "Wolves", "Alaves", "Almeria", "Atletico Madrid", "Barcelona", "Betis",
-    "Cadiz", "Celta Vigo", "Getafe", "Girona", "Granada", "Las Palmas", "Mallorca", "Osasuna", "Real Madrid",
-    "Real Sociedad", "Sevilla", "Valencia", "Villarreal", "Brest", "Lens", "Lille", "Lorient", "Lyon", "Marseille",
-    "Metz", "Monaco", "Montpellier", "Nantes", "Nice", "Reims", "Rennes", "Strasbourg", "Toulouse",
-)  # fmt: skip
-LEAGUES = ("ENG-Premier League", "ESP-La Liga", "FRA-Ligue 1", "GER-Bundesliga", "ITA-Serie A")
-# Full name of a team -> what people call it, where that is not its last word.
-_NICKNAMES = {"Portland Trail Blazers": "trail blazers"}
+_KINDS = {"adjective": _ADJECTIVE, "noun": _NOUN, "verb": _VERB, "first": _FIRST, "love": _LOVE, "trade": _TRADE}
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,11 +68,16 @@ class Names:
             )
         return f"{first} {last}" + (v.pick((" Jr.", " III")) if v.chance(0.02) else "")
 
-    def people(self, count: int) -> list[str]:
-        return self._several(self.person, count)
-
     def place(self) -> str:
         return self.coined() + self._voice.pick(_PLACE_TAIL)
+
+    def called(self, template: str) -> str:
+        """A name by a template: "The {Adjective} {Noun}", in words by chance; a capital gives them one.
+
+        Raises:
+            ValueError: there are no such words.
+        """
+        return " ".join(Formatter().vformat(self._voice.say(template), (), _Words(self)).split())
 
     def film(self) -> str:
         v = self._voice
@@ -119,9 +105,6 @@ class Names:
         )
         return v.pick(forms)
 
-    def films(self, count: int) -> list[str]:
-        return self._several(self.film, count)
-
     def song(self) -> str:
         v = self._voice
         one, noun, verb = v.pick(_ADJECTIVE).capitalize(), v.pick(_NOUN).capitalize(), v.pick(_VERB).capitalize()
@@ -145,25 +128,6 @@ class Names:
         )
         return v.pick(forms) + tail
 
-    def songs(self, count: int) -> list[str]:
-        return self._several(self.song, count)
-
-    def band(self) -> str:
-        v = self._voice
-        one, noun = v.pick(_ADJECTIVE).capitalize(), v.pick(_NOUN).capitalize()
-        forms = (
-            f"The {noun}s",
-            f"{one} {noun}",
-            f"The {one} {noun}s",
-            f"{self.coined()}",
-            f"{noun} {v.pick(_NOUN).capitalize()}",
-            f"{self.coined()} {noun}s",
-        )
-        return v.pick(forms)
-
-    def artist(self) -> str:
-        return self.band() if self._voice.chance(0.4) else self.person()
-
     def ticker(self) -> str:
         v = self._voice
         return "".join(v.pick("ABCDEFGHIJKLMNOPQRSTUVWXYZ") for _ in range(v.pick((2, 3, 3, 4, 4, 4, 5))))
@@ -178,25 +142,11 @@ class Names:
         asked = words if v.chance(0.5) else name + share
         return Company(name + share, self.ticker(), asked)
 
-    def team(self) -> str:
-        """Of basketball."""
-        v = self._voice
-        return v.pick(NBA) if v.chance(0.6) else f"{self.coined()} {v.pick(_NOUN).capitalize()}s"
+    def year(self) -> int:
+        return self._voice.between(1100, 2022)
 
-    def teams(self, count: int) -> list[str]:
-        return self._several(self.team, count)
-
-    def club(self) -> str:
-        """Of soccer."""
-        v = self._voice
-        return v.pick(CLUBS) if v.chance(0.5) else f"{self.coined()} {v.pick(_CLUB)}".strip()
-
-    def clubs(self, count: int) -> list[str]:
-        return self._several(self.club, count)
-
-    def called(self, team: str) -> str:
-        """A team as people call it: in full or by its nickname."""
-        return team if self._voice.chance(0.5) else _NICKNAMES.get(team, team.rsplit(" ", 1)[-1])
+    def word(self, kind: str) -> str:
+        return self._voice.pick(_KINDS[kind])
 
     def noun(self) -> str:
         return self._voice.pick(_NOUN)
@@ -220,8 +170,36 @@ class Names:
             forms += [f"{words[0]} {extra}", f"{extra} {words[-1]}"]
         return v.pick(forms)
 
-    def _several(self, draw: Callable[[], str], count: int) -> list[str]:
-        found: dict[str, None] = {}
-        while len(found) < count:
-            found[draw()] = None
-        return list(found)
+
+class _Words(Mapping[str, str]):
+    """Words by chance for a template's slots, a new one each time."""
+
+    def __init__(self, names: Names) -> None:
+        self._names = names
+
+    def __getitem__(self, slot: str) -> str:
+        kind = slot.lower()
+        match kind:
+            case "coined":
+                return self._names.coined()
+            case "lower":
+                return self._names.coined().lower()
+            case "person":
+                return self._names.person()
+            case "place":
+                return self._names.place()
+            case "year":
+                return str(self._names.year())
+            case "ticker":
+                return self._names.ticker()
+            case _ if kind in _KINDS:
+                word = self._names.word(kind)
+                return word.capitalize() if slot[0].isupper() else word
+            case _:
+                raise ValueError(f"names: there are no words for {{{slot}}}")
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(_KINDS)
+
+    def __len__(self) -> int:
+        return len(_KINDS)

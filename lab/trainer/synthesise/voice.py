@@ -1,5 +1,6 @@
 """Words by chance: alternatives in brackets, ways to ask, slips of the finger, dates and numbers as sources do."""
 
+import calendar
 import random
 import re
 from collections.abc import Sequence
@@ -13,21 +14,8 @@ T = TypeVar("T")
 PACIFIC = ZoneInfo("America/Los_Angeles")
 # Shares of questions that people type without a mark at the end, capitalised, or with a slip of a finger.
 UNMARKED, CAPITALISED, MISTYPED = 0.2, 0.06, 0.04
-MONTHS = (
-    "January",
-    "February",
-    "March",
-    "April",
-    "May",
-    "June",
-    "July",
-    "August",
-    "September",
-    "October",
-    "November",
-    "December",
-)
-WEEKDAYS = ("monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday")
+MONTHS = tuple(calendar.month_name)[1:]
+WEEKDAYS = tuple(name.lower() for name in calendar.day_name)
 _ALTERNATIVES = re.compile(r"\[([^\[\]]*)\]")
 # A noun phrase becomes a question in one of these frames.
 FRAMES = (
@@ -74,16 +62,10 @@ class Style:
     """How one source writes, drawn once for an example so that it is the same throughout.
 
     Args:
-        day: format of a date: `compact` 20240227, `iso` 2024-02-27, `words` 27 February 2024.
-        loud: whether names of companies and teams stand in capitals.
         score: whether words of an attribute's name are joined by underscores.
-        stop: what a sentence ends with.
     """
 
-    day: str = "iso"
-    loud: bool = False
     score: bool = True
-    stop: str = "."
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,19 +126,11 @@ class Voice:
         return " ".join(words)
 
     def style(self) -> Style:
-        return Style(
-            day=self.weighted({"compact": 5.0, "iso": 4.0, "words": 1.5}),
-            loud=self.chance(0.6),
-            score=self.chance(0.65),
-            stop=self.pick((".", ".", "")),
-        )
+        return Style(self.chance(0.65))
 
-    def moment(self, *, weekdays: Sequence[int] = tuple(range(7))) -> datetime:
-        """When a question is asked; `weekdays` counts from Monday as 0."""
-        while True:
-            day = date(2022, 6, 1) + timedelta(days=self.between(0, 1400))
-            if day.weekday() in weekdays:
-                break
+    def moment(self) -> datetime:
+        """When a question is asked."""
+        day = date(2022, 6, 1) + timedelta(days=self.between(0, 1400))
         return datetime(
             day.year, day.month, day.day, self.between(0, 23), self.between(0, 59), self.between(0, 59), tzinfo=PACIFIC
         )
@@ -169,38 +143,8 @@ class Voice:
         size = self.weighted({0.01: 0.4, 0.3: 0.8, 8.0: 3.0, 30.0: 4.0, 150.0: 2.5, 900.0: 0.5})
         return round(size * self.rng.uniform(0.4, 1.9), self.pick((2, 2, 3, 3, 1)))
 
-    def money(self) -> int:
-        """Of a film: some millions, often round."""
-        value = int(10 ** self.rng.uniform(4, 9))
-        return value // 100_000 * 100_000 if value > 1_000_000 and self.chance(0.6) else value
-
 
 _ASKING = frozenset({"what", "who", "when", "where", "which", "how"})
-
-
-def spoken(v: Voice, name: str) -> str:
-    """A name as people say it: its article is often left out, and the thing is the same."""
-    return name.removeprefix("The ") if v.chance(0.35) else name
-
-
-def show(day: date, style: Style) -> str:
-    """A date as the source writes it."""
-    match style.day:
-        case "compact":
-            return day.strftime("%Y%m%d")
-        case "words":
-            return f"{day.day} {MONTHS[day.month - 1]} {day.year}"
-        case _:
-            return day.isoformat()
-
-
-def dollars(value: float) -> str:
-    """ "$1,197.19": a price as it is answered; half a cent goes away from zero, as people round."""
-    return f"${round(value + 1e-9, 2):,.2f}"
-
-
-def listed(items: Sequence[str]) -> str:
-    return ", ".join(items)
 
 
 def named(words: str, style: Style) -> str:

@@ -1,10 +1,14 @@
 """Questions answered from web pages: long passages in which one sentence or one row matters, or none does."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from importlib.resources import files
+from typing import Any
+
+import yaml
 
 from lab.trainer.synthesise import prose
 from lab.trainer.synthesise.names import Names
-from lab.trainer.synthesise.prose import Fact, a_person, number_between, year_between
+from lab.trainer.synthesise.prose import Fact, year_between
 from lab.trainer.synthesise.record import Record, answered, invalid, unknown
 from lab.trainer.synthesise.voice import MONTHS, Voice
 
@@ -16,242 +20,54 @@ PASSAGES = (1, 3)
 ROWS, COLUMNS = (4, 9), (2, 4)
 
 
-def _coined(prefix: str) -> Callable[[Voice, Names], str]:
-    return lambda v, n: f"{v.say(prefix)} {n.coined()}"
+def _value(recipe: Mapping[str, Any]) -> Callable[[Voice, Names], str]:
+    """What may stand for a fact: words by chance, a year, a day, or a number with what stands before and behind it."""
+    match recipe:
+        case {"words": words}:
+            return lambda v, n: n.called(words)
+        case {"year": [low, high]}:
+            return year_between(low, high)
+        case {"day": [low, high]}:
+            return lambda v, n: _day(v, low, high)
+        case {"number": [low, high]}:
+            before, unit = recipe.get("before", ""), recipe.get("unit", "")
+            return lambda v, n: f"{before}{v.between(low, high):,}{unit}"
+        case _:
+            raise ValueError(f"pages.yaml: {recipe} is no value")
 
 
-def _day(v: Voice, n: Names) -> str:
+def _day(v: Voice, low: int, high: int) -> str:
     day = v.between(1, 28)
-    month, year = MONTHS[v.between(0, 11)], v.between(1840, 2022)
+    month, year = MONTHS[v.between(0, 11)], v.between(low, high)
     return f"{day} {month} {year}" if v.chance(0.5) else f"{month} {day}, {year}"
 
 
+def _facts(kind: Mapping[str, Any]) -> tuple[Fact, ...]:
+    return tuple(
+        Fact(tuple(one["sentences"]), tuple(one["nouns"]), tuple(one["whole"]), _value(one["value"]), key)
+        for key, one in kind["facts"].items()
+    )
+
+
+_PAGES = yaml.load((files(__package__) / "pages.yaml").read_text(encoding="utf-8"), Loader=yaml.CSafeLoader)
 # The words of a question are often not those of the page: so for each fact both are written apart.
 STORIES: dict[str, tuple[tuple[str, ...], tuple[Fact, ...]]] = {
-    "expedition": (
-        (
-            "[In the years before it|For a decade], {x} [had been|was] little more than a plan [on paper|in a drawer] "
-            "in {p}.",
-            "{x} set out from {p} with [more hope than money|a borrowed map|three sledges].",
-        ),
-        (
-            Fact(
-                ("The [whole party|crew] was picked up by the {y} [two days later|in heavy seas|near the coast].",),
-                ("the [ship|vessel] that [rescued|picked up|took home] the [men|people|team] of {x}",),
-                ("which [ship|vessel] [rescued|picked up|took home] the [team|people|party] of {x}",),
-                _coined("[SS|HMS|MV|icebreaker]"),
-                "ship",
-            ),
-            Fact(
-                (
-                    "{y} [stepped ashore|went] ahead of [all the others|everyone else], and the rest followed "
-                    "[an hour|a few minutes] later.",
-                    "It was {y} who [set foot there|reached the spot] before anyone else.",
-                ),
-                ("the first [person|one|human] to [arrive|set foot there] during {x}",),
-                ("who [was the first to arrive|got there first|set foot there first] during {x}",),
-                a_person,
-                "first arrival",
-            ),
-            Fact(
-                ("{y} [led|commanded] the [party|undertaking] [from start to end|until the winter].",),
-                ("the [leader|commander|head] of {x}",),
-                ("who [led|was in charge of|commanded] {x}",),
-                a_person,
-                "leader",
-            ),
-            Fact(
-                ("They [left|departed] on {y}, [a day late|in fog|before dawn].",),
-                ("the [date|day] {x} [began|set out|started]",),
-                ("when did {x} [begin|set out|start|leave]", "on what day did {x} [begin|start]"),
-                _day,
-                "departure",
-            ),
-            Fact(
-                ("[Altogether|In all] it [took|lasted] {y}, [twice the time planned|a month less than feared].",),
-                ("the [length|duration] of {x}",),
-                ("how long did {x} [last|take|go on]",),
-                number_between(9, 900, " days"),
-                "duration",
-            ),
-            Fact(
-                ("{y} [of them|members] came home.", "Of all who went, {y} came back."),
-                ("the number of [survivors|people who returned] of {x}",),
-                ("how many people [survived|came back from|returned from] {x}",),
-                number_between(3, 90),
-                "survivors",
-            ),
-        ),
-    ),
-    "nature": (
-        (
-            "{x} [rises|begins] [in the hills|among the marshes] [north|south] of {p}.",
-            "[Few maps|Old charts] of {p} [show|mark] {x} [where it is|correctly].",
-        ),
-        (
-            Fact(
-                (
-                    "[It measures|Its course measures] {y} from end to end.",
-                    "From [source|end] to [mouth|end] it is {y}.",
-                ),
-                ("the length of {x}",),
-                ("how long is {x}",),
-                number_between(20, 4000, " km"),
-                "length",
-            ),
-            Fact(
-                ("[Nobody stood on top|The summit was not reached] [before|until] {y}.",),
-                ("the year of the first ascent of {x}",),
-                ("[when|in which year] was {x} first climbed", "when did people first [climb|reach the top of] {x}"),
-                year_between(1780, 1975),
-                "first ascent",
-            ),
-            Fact(
-                ("[At its deepest|In the middle] the water goes down {y}.",),
-                ("the depth of {x}",),
-                ("how deep is {x}",),
-                number_between(12, 1600, " m"),
-                "depth",
-            ),
-            Fact(
-                ("It [empties|flows] into the {y} [after many bends|at last].",),
-                ("the sea that {x} flows into",),
-                ("[which sea|where] does {x} [flow into|end]",),
-                _coined("[Sea of|Gulf of|Bay of]"),
-                "mouth",
-            ),
-            Fact(
-                ("[The first to describe it was|It was first drawn by] {y}.",),
-                ("the discoverer of {x}",),
-                ("who [discovered|first described] {x}",),
-                a_person,
-                "discoverer",
-            ),
-        ),
-    ),
-    "contest": (
-        (
-            "{x} [brought|drew] [crowds|visitors] to {p} [once more|despite the rain].",
-            "[Tickets|Seats] for {x}, held in {p}, were gone [in a day|within hours].",
-        ),
-        (
-            Fact(
-                (
-                    "The [title|cup|crown] went to {y} [after a long evening|by a narrow margin|against all odds].",
-                    "{y} [finished on top|took the trophy home].",
-                ),
-                ("the winner of {x}",),
-                ("who [won|was the winner of] {x}",),
-                a_person,
-                "winner",
-            ),
-            Fact(
-                ("{y} [came second|had to settle for silver|lost the last round].",),
-                ("the runner-up of {x}",),
-                ("who [was the runner-up|came second] in {x}",),
-                a_person,
-                "runner-up",
-            ),
-            Fact(
-                ("[Doors opened|It was held] on {y}.",),
-                ("the date of {x}",),
-                ("when [was {x} held|did {x} take place]", "what date was {x}"),
-                _day,
-                "date",
-            ),
-            Fact(
-                ("{y} [looked on|were in the stands|people came].",),
-                ("the attendance of {x}",),
-                ("how many [people|spectators] [attended|watched|saw] {x}",),
-                number_between(400, 90000),
-                "attendance",
-            ),
-            Fact(
-                ("[First prize was|The best of them got] {y}.",),
-                ("the prize money of {x}",),
-                ("how much [money did the winner of {x} get|was the first prize of {x}]",),
-                lambda v, n: f"${v.between(1, 900)},000",
-                "prize",
-            ),
-        ),
-    ),
-    "invention": (
-        (
-            "[The story of {x} begins|Like much else, {x} began] in a [shed|kitchen|laboratory] in {p}.",
-            "{x} was [once a household name|sold on every corner] in {p}.",
-        ),
-        (
-            Fact(
-                ("[It came from the mind of|Behind it stood|The idea was that of] {y}.",),
-                ("the inventor of {x}",),
-                ("who [invented|came up with|is the inventor of] {x}",),
-                a_person,
-                "inventor",
-            ),
-            Fact(
-                ("The patent [was granted|came] in {y}.",),
-                ("the year {x} was patented",),
-                ("when was {x} patented", "in what year did {x} get its patent"),
-                year_between(1820, 2015),
-                "patent",
-            ),
-            Fact(
-                ("It was [sold to|taken over by|bought by] {y} [for a song|in the end].",),
-                ("the [buyer|new owner] of {x}",),
-                ("who [bought|acquired|took over] {x}",),
-                lambda v, n: n.company().words,
-                "buyer",
-            ),
-            Fact(
-                ("It [weighed|tipped the scales at] {y}.",),
-                ("the weight of {x}",),
-                ("how [heavy|much] [was|is] {x}[| in weight]",),
-                number_between(2, 4000, " kg"),
-                "weight",
-            ),
-            Fact(
-                ("{y} [were made|left the factory] [before the line closed|in all].",),
-                ("the number of units of {x} [made|produced]",),
-                ("how many [of {x} were made|units of {x} were produced]",),
-                number_between(40, 900000),
-                "units",
-            ),
-        ),
-    ),
+    name: (tuple(kind["leads"]), _facts(kind)) for name, kind in _PAGES["kinds"].items()
 }
 KINDS = {**prose.KINDS, **STORIES}
-_NAMED: dict[str, tuple[str, ...]] = {
-    "expedition": ("the {c} Expedition", "the {c} Crossing", "the {c} Mission", "{c} {i}"),
-    "nature": ("the {c} River", "Mount {c}", "Lake {c}", "the {c} Glacier", "{c} Falls"),
-    "contest": ("the {i}th {c} Cup", "the {c} Open {y}", "the {y} {c} Prize", "the {c} Marathon"),
-    "invention": ("the {c} engine", "the {c} lamp", "the {c} machine", "the {c} process", "the {c} valve"),
-}
-# Sentences of pages that answer nothing: what stands around, beside and between.
-_FILLER = (
-    "[Historians|Writers|Locals] [still argue|have long disagreed] about [what came next|how much of it is true].",
-    "[Photo|Picture]: {p}. [Share this page|Print|Save for later] {k} comments",
-    "[Read more|See also]: {a} {b}s of {q}, [ten things to know|a short guide].",
-    "[Letters|Diaries] from {q} [speak of|mention] [cold nights|bad food] [and little else|more than once].",
-    "In {y} the [council|museum] of {q} [opened|paid for] a small [exhibition|plaque] about it.",
-    "[The weather|The mood] [changed|turned] [quickly|for the worse] [that week|in the spring], {p} [wrote|recalled].",
-    "{p}, [a teacher|an engineer|a nurse] from {q}, [has collected|keeps] [papers|stories] about it since {y}.",
-    "[Subscribe|Sign up] to our [newsletter|letter] and [never miss|get] [a story|the {a} {b} of the week].",
-    "[About|Nearly|More than] {k} [people|visitors] [come|ask about it] [each year|every summer].",
-    "[Filed under|Topics]: {a}, {b}, {q}. [Updated|Last changed] in {y}.",
-    "[Others|Some] [say|think] [it was luck|nothing else could have been done]; {p} [did not|never agreed].",
-    "[At the time|Back then] {q} had {k} [inhabitants|houses] and [one road|no railway].",
-)
 
 
 def _thing(v: Voice, n: Names, kind: str) -> str:
-    if kind not in _NAMED:
+    if kind not in STORIES:
         return prose.named_thing(v, n, kind)
-    return v.pick(_NAMED[kind]).format(c=n.coined(), i=v.between(2, 40), y=v.between(1950, 2022))
+    names: list[str] = _PAGES["kinds"][kind]["names"]
+    return v.pick(names).format(c=n.coined(), i=v.between(4, 20), y=v.between(1950, 2022))
 
 
-def _filler(v: Voice, n: Names) -> str:
+def filler(v: Voice, n: Names) -> str:
+    """A sentence of a page that answers nothing."""
     return v.say(
-        v.pick(_FILLER),
+        v.pick(_PAGES["filler"]),
         p=n.person(),
         q=n.place(),
         y=v.between(1880, 2023),
@@ -265,7 +81,7 @@ def _told(v: Voice, n: Names, facts: Sequence[Fact], values: dict[str, str]) -> 
     """Sentences that say the facts of one thing, other sentences between them."""
     told: list[str] = []
     for fact in facts:
-        told += [_filler(v, n) for _ in range(v.between(0, 2))]
+        told += [filler(v, n) for _ in range(v.between(0, 2))]
         told.append(v.say(v.pick(fact.sentences), x="it", y=values[fact.key]))
     return told
 
@@ -288,7 +104,7 @@ def _passages(v: Voice, n: Names, title: str, telling: Sequence[str], others: Se
         sentences = list(telling) if index == right else []
         goal = v.between(*PASSAGE_CHARS)
         while sum(map(len, sentences)) < goal:
-            extra = spare.pop() if spare and v.chance(0.5) else _filler(v, n)
+            extra = spare.pop() if spare and v.chance(0.5) else filler(v, n)
             sentences.insert(0 if v.chance(0.5) else len(sentences), extra)
         start = f"{title}: " if index == right and v.chance(0.5) else ""
         # Chunks begin and end anywhere.
@@ -346,7 +162,7 @@ def table(v: Voice, n: Names) -> Record:
     lines = [f"| {' | '.join(heads)} |", "|" + " --- |" * len(heads), *(f"| {' | '.join(cells)} |" for cells in shown)]
     title = v.say("[{p}|{p} and {q}]: [{kind}s compared|a list of {kind}s]", p=n.place(), q=n.place(), kind=kind)
     passages = [f"{title}\n" + "\n".join(lines)]
-    passages += [" ".join(_filler(v, n) for _ in range(v.between(3, 9))) for _ in range(v.between(0, 2))]
+    passages += [" ".join(filler(v, n) for _ in range(v.between(3, 9))) for _ in range(v.between(0, 2))]
     v.rng.shuffle(passages)
     query = v.typed(v.ask(wanted.nouns, wanted.whole, x=row[0]))
     if case != "right":

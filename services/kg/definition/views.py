@@ -96,7 +96,9 @@ class Sources:
     @cached_property
     def schema(self) -> MappingSchema:
         """The tables as the parser knows them."""
-        tables = {name: {one.name: _type_name(one.type) for one in table.c} for name, table in self.tables.items()}
+        tables: dict[str, object] = {
+            name: {one.name: _type_name(one.type) for one in table.c} for name, table in self.tables.items()
+        }
         return MappingSchema(tables, dialect="sqlite")
 
 

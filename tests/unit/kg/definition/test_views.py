@@ -130,7 +130,7 @@ def test_each_database_gets_its_own_sql() -> None:
         " CAST(substr(name, 1, 2) AS INTEGER) AS year FROM city WHERE name <> '50%'"
     )
     lite = str(select(made.subquery()).compile(dialect=sqlite.dialect()))
-    postgres = str(select(made.subquery()).compile(dialect=postgresql.dialect()))
+    postgres = str(select(made.subquery()).compile(dialect=postgresql.dialect()))  # type: ignore[no-untyped-call]
     assert "GROUP_CONCAT" in lite
     assert "STRING_AGG" in postgres
     assert "GROUP_CONCAT" not in postgres

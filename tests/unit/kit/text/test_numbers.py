@@ -33,7 +33,12 @@ def test_a_figure_inside_a_word_is_read_on_demand() -> None:
 
 def test_a_figure_keeps_what_surrounds_its_digits() -> None:
     (figure,) = figures("us$5m")
-    assert (figure.currency, figure.mantissa, figure.multiple, figure.suffix) == ("us$", 5, 10**6, "m")
+    assert (figure.currency, figure.mantissa, figure.multiple, figure.suffix) == (
+        "us$",
+        Decimal(5),
+        Decimal(10**6),
+        "m",
+    )
 
 
 @pytest.mark.parametrize(

@@ -59,7 +59,7 @@ def test_a_season_is_both_its_years() -> None:
 def test_every_unit_is_read_behind_a_number(count: int, unit: str) -> None:
     dimension, factor = UNITS[unit]
     quantity = find(f"it took {count} {unit} then")[0]
-    assert (quantity.value, quantity.dimension, quantity.factor) == (count, dimension, factor)
+    assert (quantity.value, quantity.dimension, quantity.factor) == (Decimal(count), dimension, factor)
 
 
 @given(st.text(max_size=120))

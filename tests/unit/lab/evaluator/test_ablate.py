@@ -10,7 +10,7 @@ from tests.unit.lab.evaluator.conftest import Body, FakeGateway, Reply, answered
 from tests.unit.lab.evaluator.test_run import COMMAND, environment
 
 COUNT = 12
-PARTS = {"kg": {"kg": "off"}, "rerank": {"rerank": False}}
+PARTS: dict[str, Body] = {"kg": {"kg": "off"}, "rerank": {"rerank": False}}
 
 
 def right_with_the_graph(body: Body) -> Reply:

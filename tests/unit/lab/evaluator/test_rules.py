@@ -9,10 +9,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from services.kit.text.quantities import find
 from lab.evaluator.judge.rules import judge
 from lab.evaluator.judge.text import clean
 from lab.evaluator.judge.verdict import Case
+from services.kit.text.quantities import find
 from tests.unit.lab.evaluator.pairs import Pair, pairs
 
 PAIRS = pairs()

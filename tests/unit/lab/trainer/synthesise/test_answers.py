@@ -1,66 +1,61 @@
-"""Made-up questions with passages: the same for a seed, in the shares asked for, each answer true to its text."""
+"""Made-up questions with passages: the same for a seed, in their shares, each answer true to its text."""
 
 import re
 from collections import Counter
-from typing import get_args
+from datetime import UTC, datetime
 
 import pytest
 
-from lab.trainer.synthesise import answers, finance, movies, sports
-from lab.trainer.synthesise.names import Names
-from lab.trainer.synthesise.record import INVALID, UNKNOWN, QuestionType, Record
-from lab.trainer.synthesise.voice import Voice, dollars
+from lab.trainer.synthesise import answers
+from lab.trainer.synthesise.engine import Engine
+from lab.trainer.synthesise.evidence import MISSING, Evidence
+from lab.trainer.synthesise.record import INVALID, UNKNOWN, Record
+from lab.trainer.synthesise.voice import Voice
 
-COUNT = 3_500
-NUMBER = re.compile(r"-?\d[\d,]*(?:\.\d+)?")
+COUNT = 500
+SEED = 1
 
 
 @pytest.fixture(scope="module")
 def records() -> list[Record]:
-    return list(answers.generate(COUNT, seed=1))
+    return list(answers.generate(COUNT, SEED))
 
 
-def of(records: list[Record], pattern: str, kind: str = "answer") -> list[Record]:
-    found = [record for record in records if record.pattern == pattern and record.kind == kind]
-    assert len(found) > 3, pattern
-    return found
-
-
-def numbers(text: str) -> list[float]:
-    return [float(found.replace(",", "")) for found in NUMBER.findall(text)]
+@pytest.fixture
+def evidence(engine: Engine) -> Evidence:
+    return Evidence(engine)
 
 
 def test_the_same_seed_makes_the_same_records_and_another_makes_others(records: list[Record]) -> None:
-    assert list(answers.generate(200, seed=1)) == records[:200]
-    others = {record.query for record in answers.generate(200, seed=2)}
-    assert len(others & {record.query for record in records[:200]}) < 5
+    assert list(answers.generate(60, SEED)) == records[:60]
+    others = {record.query for record in answers.generate(60, SEED + 1)}
+    assert len(others & {record.query for record in records[:60]}) < 5
 
 
 def test_no_question_comes_twice(records: list[Record]) -> None:
     assert len({record.query.lower() for record in records}) == COUNT
 
 
-def test_kinds_domains_and_types_come_in_their_shares(records: list[Record]) -> None:
+def test_kinds_and_sources_come_in_their_shares(records: list[Record]) -> None:
     kinds = Counter(record.kind for record in records)
     for kind, share in answers.KINDS.items():
-        assert kinds[kind] / COUNT == pytest.approx(share, abs=0.03)
-    domains = Counter(record.domain for record in records)
-    assert domains["movie"] > domains["finance"] > domains["music"] > domains["sports"] > COUNT * 0.05
-    # Web pages are of any domain, and told to be open.
-    assert domains["open"] / COUNT == pytest.approx(0.33, abs=0.04)
-    assert set(Counter(record.question_type for record in records)) == set(get_args(QuestionType))
-    patterns = {f"{p.__module__.rsplit('.', 1)[-1]}.{p.__name__}" for _, ps in answers.DOMAINS for _, p in ps}
-    assert {record.pattern for record in records} == patterns
+        assert kinds[kind] / COUNT == pytest.approx(share, abs=0.08)
+    sources = Counter(record.pattern.split(".", 1)[0] for record in records)
+    assert sources["web"] / COUNT == pytest.approx(answers.PAGES, abs=0.08)
+    assert {"movie", "finance", "music", "sports", "open", "web", "prose"} == set(sources)
 
 
 def test_what_is_copied_stands_in_a_passage(records: list[Record]) -> None:
+    copied = 0
     for record in records:
         text = "\n".join(record.passages).lower()
-        for said in record.support:
-            assert said.lower() in text, record
+        for part in record.support:
+            assert part.lower() in text, record
+            copied += record.kind == "answer"
+    assert copied > 0.4 * COUNT * answers.KINDS["answer"]
 
 
-def test_abstentions_and_refusals_are_said_in_their_own_words(records: list[Record]) -> None:
+def test_abstentions_and_refusals_have_their_own_words(records: list[Record]) -> None:
     words = {"unknown": UNKNOWN, "invalid_question": INVALID}
     for record in records:
         assert record.passages
@@ -79,91 +74,47 @@ def test_no_hole_and_no_alternative_is_left(records: list[Record]) -> None:
         assert not re.search(r"[{}|\[\]]|\s\s", record.query), record.query
 
 
-def test_prices_of_a_day_are_said_in_dollars_with_two_places(records: list[Record]) -> None:
-    for record in of(records, "finance.price_on_day"):
-        assert re.fullmatch(r"\$[\d,]+\.\d\d|\d+", record.answer), record
-        said = numbers(record.answer)[0]
-        assert any(abs(said - value) <= 0.0051 for value in numbers("\n".join(record.passages))), record
-
-
-def test_a_day_without_a_record_has_no_price(records: list[Record]) -> None:
-    lacking = [r for r in records if r.passages[0].startswith("There is no ") and r.domain == "finance"]
-    assert lacking
-    assert {record.kind for record in lacking} == {"unknown"}
-
-
-def test_the_larger_one_wins_a_comparison() -> None:
-    voice = Voice()
-    voice.rng.seed(3)
-    names = Names(voice)
+def test_what_cannot_be_answered_is_not_answered_by_its_passages(
+    evidence: Evidence, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of a look-up whose program is known: executing it gives the answer, which no passage has."""
+    monkeypatch.setattr("lab.trainer.synthesise.evidence.MISSING", {"other thing": 1.0, "other facts": 1.0})
     checked = 0
-    for _ in range(400):
-        record = finance.compare(voice, names)
-        shown = [re.fullmatch(r"the (.+) of (.+) (?:is|in \S+ is) (-?[\d.]+?)\.?", text) for text in record.passages]
-        low = re.search(r"\b(?:lower|smaller|cheaper)\b", record.query.lower()) is not None
-        if record.kind != "answer" or record.answer in ("yes", "no") or not all(shown) or len(shown) != 2:
+    for _ in range(60):
+        record = evidence.record("unknown")
+        if record is None or "\n" in record.program or record.pattern.split(":")[-1] in ("count", "result"):
             continue
-        values = {match.group(2).lower(): float(match.group(3)) for match in shown if match}
-        if record.answer not in values:
-            continue
-        assert values[record.answer] == (min if low else max)(values.values()), record
+        statements = evidence.engine.graph.execute(record.program, record.domain, record.query_time)
+        text = statements[0].text
+        assert text not in record.passages, record
         checked += 1
-    assert checked > 30
+    assert checked > 20
 
 
-def test_dividends_are_counted_and_found_by_rank(records: list[Record]) -> None:
-    for record in of(records, "finance.dividends"):
-        if re.fullmatch(r"\d{4}-\d\d-\d\d", record.answer):
-            days = sorted(re.findall(r"\b\d{8}\b|\d{4}-\d\d-\d\d", record.passages[0].replace("'", " ")))
-            wanted = record.answer.replace("-", "")
-            assert not days or wanted in (days[0].replace("-", ""), days[-1].replace("-", "")), record
+def test_of_several_statements_one_that_is_needed_is_missing(
+    evidence: Evidence, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("lab.trainer.synthesise.evidence.MISSING", {"in part": 1.0})
+    found = [record for _ in range(80) if (record := evidence.record("unknown")) is not None]
+    assert found
+    assert all("\n" in record.program for record in found)
 
 
-def test_a_premise_is_refuted_by_what_is_shown(records: list[Record]) -> None:
-    for record in of(records, "sports.no_match", "invalid_question"):
-        assert re.search(r"no match|no game|no record|0 games", record.passages[0].lower()), record
-    for record in of(records, "finance.dividends", "invalid_question"):
-        assert re.search(r"none on file|, 0 entries|paid no dividends|: 0\.|is empty", record.passages[0]), record
+def test_long_after_its_sources_end_the_graph_answers_nothing_of_now(
+    evidence: Evidence, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("lab.trainer.synthesise.evidence.MISSING", {"out of date": 1.0})
+    found = [record for _ in range(60) if (record := evidence.record("unknown")) is not None]
+    assert found
+    assert all("(Note: " in "\n".join(record.passages) for record in found)
 
 
-def test_questions_about_what_is_not_shown_are_abstained_from() -> None:
-    voice = Voice()
-    voice.rng.seed(5)
-    names = Names(voice)
-    for _ in range(300):
-        record = movies.attribute(voice, names)
-        title_shown = any(
-            title.lower() in record.query.lower()
-            for passage in record.passages
-            for title in re.findall(r"(?:of|film) \"?([^\"\n]+?)\"? is ", passage)
-        )
-        if record.kind == "answer":
-            assert record.answer in "\n".join(record.passages).replace(",", "") or ", " in record.answer, record
-        elif title_shown and len(record.passages) == 1 and record.passages[0].startswith("the "):
-            asked = [k for k, (nouns, whole) in movies.ATTRIBUTES.items() if k.split(" ")[0] in record.query.lower()]
-            stated = record.passages[0].replace("_", " ")
-            zero = re.search(r" is (?:0|None|none|null|unknown|N/A|-|nan)\.?$", stated)
-            assert zero or not any(stated.startswith(f"the {key} of") and key in record.query for key in asked), record
-
-
-def test_totals_of_a_season_add_up() -> None:
-    voice = Voice()
-    voice.rng.seed(7)
-    names = Names(voice)
-    pattern = re.compile(r".+? has (\d+) games in .+?: (\d+) wins \((\d+) at home, (\d+) away\) and (\d+) losses")
-    checked = 0
-    for _ in range(200):
-        for passage in sports.season(voice, names).passages:
-            if match := pattern.match(passage):
-                games, wins, home, away, losses = map(int, match.groups())
-                assert (wins + losses, home + away) == (games, wins)
-                checked += 1
-    assert checked > 50
-
-
-@pytest.mark.parametrize(("value", "said"), [(44.55, "$44.55"), (1197.19, "$1,197.19"), (0.005, "$0.01"), (9, "$9.00")])
-def test_dollars(value: float, said: str) -> None:
-    assert dollars(value) == said
+def test_every_reason_to_abstain_makes_records(evidence: Evidence, monkeypatch: pytest.MonkeyPatch) -> None:
+    for reason in MISSING:
+        monkeypatch.setattr("lab.trainer.synthesise.evidence.MISSING", {reason: 1.0})
+        found = next((record for _ in range(60) if (record := evidence.record("unknown")) is not None), None)
+        assert found is not None, reason
+        assert found.answer == UNKNOWN
 
 
 def test_templates_settle_their_alternatives() -> None:
@@ -176,3 +127,8 @@ def test_names_are_not_mistyped() -> None:
     voice = Voice()
     for _ in range(2_000):
         assert "marlenstad tower" in voice.typed("where exactly is Marlenstad Tower standing").lower()
+
+
+def test_questions_are_asked_when_the_world_knows_of_it(records: list[Record]) -> None:
+    for record in records:
+        assert datetime(2022, 1, 1, tzinfo=UTC) < record.query_time < datetime(2027, 1, 1, tzinfo=UTC)

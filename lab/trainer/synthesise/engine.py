@@ -1,0 +1,347 @@
+"""Made-up questions with their programs, executed on a made-up world: what both tasks learn from."""
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass, field, replace
+from datetime import datetime
+from string import Formatter
+from typing import Any, Literal
+
+from sqlalchemy.exc import SQLAlchemyError
+
+from lab.trainer.errors import BadDataset
+from lab.trainer.synthesise import phrases
+from lab.trainer.synthesise.drawing import Slots, Thing, chosen
+from lab.trainer.synthesise.graph import Graph, Statement, stored, values
+from lab.trainer.synthesise.names import Names
+from lab.trainer.synthesise.phrases import Answer, Pattern, Phrasebook, Variant
+from lab.trainer.synthesise.record import Kind, QuestionType
+from lab.trainer.synthesise.settling import refuted, settle
+from lab.trainer.synthesise.times import Time
+from lab.trainer.synthesise.voice import Voice
+from lab.trainer.synthesise.world import invent
+from services.kg.definition.domain import read_catalogue
+from services.kg.definition.folder import BrokenDomain
+from services.kg.domains import CATALOGUE
+from services.kg.execute import ASKER
+from services.kg.language.catalogue import Catalogue
+from services.kg.settings import KgSettings
+
+# Questions about one world; the next world has other names and another last day.
+PER_WORLD = 1_000
+# Draws until a question can be made: a pattern may have no row that it fits.
+TRIES = 60
+NONE = "none"
+Section = Literal["patterns", "premises", "beyond"]
+
+
+class _Programs(Formatter):
+    """Fills the slots of a program: names and times in quotes, words of the pattern's own and numbers as they are."""
+
+    def format_field(self, value: Any, format_spec: str) -> str:
+        if format_spec == "raw":
+            return str(value)
+        if isinstance(value, Time):
+            return quoted(value.program)
+        return quoted(str(value)) if isinstance(value, Thing | str) and not isinstance(value, _Words) else str(value)
+
+
+class _Words(str):
+    """Words that a pattern brings for its program."""
+
+
+@dataclass(frozen=True, slots=True)
+class Made:
+    """A question with its program, and what executing that returned.
+
+    Args:
+        pattern: `domain.pattern`, and the variant behind a colon.
+        kind: `answer`; `invalid_question` where the premise is false; `unknown` where no program answers it.
+        program: "none" where no program answers it.
+        answer: empty for another kind than `answer`.
+        slots: what was drawn for it.
+        way: the variant it was made by.
+    """
+
+    query: str
+    when: datetime
+    domain: str
+    pattern: str
+    question_type: QuestionType
+    kind: Kind
+    program: str
+    answer: str
+    statements: tuple[Statement, ...]
+    slots: Slots
+    way: "Way"
+
+
+@dataclass(frozen=True, slots=True)
+class Way:
+    """A variant of a pattern, with all that it takes from the pattern."""
+
+    domain: str
+    section: Section
+    name: str
+    weight: float
+    moment: str
+    variant: Variant
+
+
+@dataclass(slots=True)
+class Engine:
+    """Makes questions about one world after the other.
+
+    Args:
+        catalogue: the domains; those with a phrasebook are asked about.
+        lost: pattern -> questions that were thrown away, since executing did not bear them out.
+    """
+
+    voice: Voice
+    catalogue: Catalogue = field(default_factory=lambda: every_domain())
+    names: Names = field(init=False)
+    lost: Counter[str] = field(default_factory=Counter)
+    _books: dict[str, Phrasebook] = field(default_factory=dict)
+    _ways: dict[tuple[Section, str], tuple[list[Way], list[float]]] = field(default_factory=dict)
+    _graph: Graph | None = None
+    _open: ExitStack = field(default_factory=ExitStack)
+    _left: int = 0
+
+    def __post_init__(self) -> None:
+        self.names = Names(self.voice)
+        self._books = phrases.load(self.catalogue)
+        for domain, book in self._books.items():
+            for section in ("patterns", "premises", "beyond"):
+                ways = [way for pattern in getattr(book, section) for way in _ways_of(domain, section, pattern, book)]
+                self._ways[section, domain] = ways, [way.weight for way in ways]
+
+    def __enter__(self) -> "Engine":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._open.close()
+        self._graph = None
+
+    @property
+    def ways(self) -> tuple[Way, ...]:
+        """All that there are."""
+        return tuple(way for ways, _ in self._ways.values() for way in ways)
+
+    @property
+    def sections(self) -> frozenset[Section]:
+        """Those of which any domain has patterns."""
+        return frozenset(section for (section, _), (ways, _) in self._ways.items() if ways)
+
+    @property
+    def graph(self) -> Graph:
+        """The world that questions are about at present."""
+        if self._graph is None:
+            world = invent(self.catalogue, self._books, self.voice, self.names)
+            self._graph = self._open.enter_context(stored(world))
+            self._left = PER_WORLD
+        return self._graph
+
+    def make(self, section: Section) -> Made:
+        """A question of a section, domains and patterns by their weights.
+
+        Raises:
+            BadDataset: none can be made; the message names the patterns that were tried.
+        """
+        if section not in self.sections:
+            raise BadDataset(f"no domain has {section} in its phrases")
+        if self._left == 0:
+            self._open.close()
+            self._graph = None
+        # A new world sets what is left.
+        _ = self.graph
+        shares = {domain: book.share for domain, book in self._books.items() if self._ways[section, domain][0]}
+        tried: Counter[str] = Counter()
+        for _ in range(TRIES):
+            ways, weights = self._ways[section, self.voice.weighted(shares)]
+            way = self.voice.rng.choices(ways, weights)[0]
+            if (made := self.of(way)) is not None:
+                self._left -= 1
+                return made
+            tried[f"{way.domain}.{way.name}"] += 1
+        raise BadDataset(f"no question could be made in {TRIES} tries: {', '.join(tried)}")
+
+    def of(self, way: Way, slots: Slots | None = None) -> Made | None:
+        """A question of one way; None where executing does not bear it out.
+
+        Args:
+            slots: drawn before, to be kept.
+
+        Raises:
+            BadDataset: its pattern names what there is not; the message says which, and what.
+        """
+        variant = way.variant
+        when = self.graph.world.moment(way.moment)
+        try:
+            drawn = self._draw(way, when, slots or {})
+            if drawn is None:
+                return None
+            program = _Programs().vformat(variant.program, (), drawn).strip() if variant.program else NONE
+            query = self.asked(variant, drawn)
+        except (AttributeError, IndexError, KeyError, ValueError, SQLAlchemyError) as error:
+            raise BadDataset(f"{way.domain}: {way.name}: {type(error).__name__}: {error}") from error
+        made = Made(
+            query=query,
+            when=when,
+            domain=way.domain,
+            pattern=f"{way.domain}.{way.name}",
+            question_type=variant.type or "simple",
+            kind="unknown",
+            program=program,
+            answer="",
+            statements=(),
+            slots=drawn,
+            way=way,
+        )
+        if way.section == "beyond":
+            return made
+        executed = self._executed(made)
+        if executed is None:
+            self.lost[made.pattern] += 1
+        return executed
+
+    def asked(self, variant: Variant, slots: Slots) -> str:
+        """A question in the words of a variant, as people type it."""
+        return self.voice.typed(self.voice.ask(variant.nouns, variant.whole, **slots))
+
+    def run(self, program: str, made: Made) -> list[Statement]:
+        """What another program returns, at the time of a question and with its slots."""
+        filled = _Programs().vformat(program, (), made.slots)
+        return self.graph.execute(filled, made.domain, made.when)
+
+    def about(self, made: Made) -> list[tuple[str, str]]:
+        """Programs that show facts of what a question is about, by its slots: with `x` in place of the slot."""
+        book = self._books[made.domain]
+        return [
+            (slot, program)
+            for slot, pool in made.way.variant.draw.items()
+            if isinstance(pool, str)
+            for program in book.about.get(pool, ())
+        ]
+
+    def _draw(self, way: Way, when: datetime, given: Slots) -> dict[str, Any] | None:
+        """The slots of a variant; None where a pool has nothing that fits."""
+        book, drawing = self._books[way.domain], self.graph.world.drawings[way.domain]
+        own = {key: _Words(self.voice.say(words)) for key, words in way.variant.slots.items()}
+        slots: dict[str, Any] = {**own, "today": when.astimezone(ASKER).date(), **given}
+        for slot, recipe in way.variant.draw.items():
+            if slot in given:
+                continue
+            value = self._thing(recipe, book, slots) if isinstance(recipe, str) else drawing.draw(recipe, slots)
+            if value is None:
+                return None
+            slots[slot] = value
+        return slots
+
+    def _thing(self, pool: str, book: Phrasebook, slots: Slots) -> Thing | None:
+        things = self.graph.pool(book.pools[pool], slots)
+        taken = {str(value) for value in slots.values() if isinstance(value, Thing)}
+        for _ in range(TRIES if things else 0):
+            thing = chosen(self.voice, things)
+            if str(thing.values["name"]) not in taken and str(thing) not in taken:
+                return thing
+        return None
+
+    def _executed(self, made: Made) -> Made | None:
+        statements = tuple(self.graph.execute(made.program, made.domain, made.when))
+        how = made.way.variant.answer or Answer()
+        if not _means(statements, made):
+            return None
+        if made.way.section == "premises":
+            if not refuted(how, statements, made.slots):
+                return None
+            return replace(made, kind="invalid_question", question_type="false_premise", statements=statements)
+        if any(statement.outcome.status != "ok" for statement in statements) or not _holds(statements, made):
+            return None
+        answer = settle(how, statements, made.slots)
+        return replace(made, kind="answer", answer=answer, statements=statements) if answer else None
+
+
+def every_domain(only: str = "") -> Catalogue:
+    """The bundled domains and those of `CRAGMESH_KG_DOMAINS`.
+
+    Args:
+        only: one of them, without the others.
+
+    Raises:
+        BadDataset: a folder is no domain's, or there is none of that name; the message says what is wrong where.
+    """
+    try:
+        catalogue = read_catalogue(CATALOGUE, KgSettings().kg_domains)
+    except BrokenDomain as error:
+        raise BadDataset(str(error)) from None
+    if not only:
+        return catalogue
+    if only not in phrases.load(catalogue):
+        raise BadDataset(f"{only} is no domain with phrases; there are {', '.join(phrases.load(catalogue))}")
+    return Catalogue((catalogue.domains[only],))
+
+
+def quoted(name: str) -> str:
+    """A name as programs write it."""
+    return '"' + name.lower().replace('"', "") + '"'
+
+
+def _ways_of(domain: str, section: Section, pattern: Pattern, book: Phrasebook) -> Iterator[Way]:
+    variants = dict(pattern.variants)
+    if pattern.per:
+        variants |= dict(_of_facts(pattern, book))
+    total = sum(variant.weight for variant in variants.values())
+    for key, variant in (variants or {"": Variant()}).items():
+        whole = Variant(
+            slots={"key": key, **pattern.slots, **variant.slots},
+            nouns=variant.nouns or (() if variant.whole else pattern.nouns),
+            whole=variant.whole or (() if variant.nouns else pattern.whole),
+            draw={**pattern.draw, **variant.draw},
+            program=variant.program or pattern.program,
+            answer=variant.answer or pattern.answer,
+            type=variant.type or pattern.type,
+        )
+        name = f"{pattern.name}:{key}" if key else pattern.name
+        share = variant.weight / total if variants else 1.0
+        yield Way(domain, section, name, pattern.weight * share, pattern.moment, whole)
+
+
+def _of_facts(pattern: Pattern, book: Phrasebook) -> Iterator[tuple[str, Variant]]:
+    """A variant of each fact, or of each that two things can be compared by, in either direction."""
+    for kind, facts in book.facts.items():
+        for key, fact in facts.items():
+            slots = {"kind": kind, "key": key}
+            if pattern.per == "facts" and (fact.nouns or fact.whole):
+                yield f"{kind}.{key}", Variant(weight=fact.weight, slots=slots, nouns=fact.nouns, whole=fact.whole)
+            if pattern.per == "facts":
+                continue
+            for way, words in (("more", fact.more), ("less", fact.less)):
+                if words:
+                    answer = Answer(more=way == "more", less=way == "less")
+                    yield f"{kind}.{key}.{way}", Variant(slots={**slots, "w": words}, answer=answer)
+
+
+def _means(statements: Sequence[Statement], made: Made) -> bool:
+    """Whether each name was taken for the thing that was drawn."""
+    entities = [entity for statement in statements for entity in statement.outcome.entities]
+    drawn = [thing for thing in made.slots.values() if isinstance(thing, Thing) and "id" in thing.values]
+    for thing in drawn:
+        named = [entity for entity in entities if entity.name.casefold() == str(thing).replace('"', "").casefold()]
+        if any(tuple(entity.entity_ids) != (str(thing.values["id"]),) for entity in named):
+            return False
+        if not named and quoted(str(thing)) in made.program and not thing.values.get("text"):
+            return False
+    return True
+
+
+def _holds(statements: Sequence[Statement], made: Made) -> bool:
+    """Whether the facts hold what the drawn row has under the key that is asked for, where it has that."""
+    key = str(made.slots.get("key", ""))
+    shown = [str(value).casefold() for value in values(list(statements))]
+    for thing in made.slots.values():
+        if isinstance(thing, Thing) and thing.values.get(key) is not None:
+            value = str(thing.values[key]).casefold()
+            if not any(value == one or (len(value) > 3 and value in one) for one in shown):
+                return False
+    return True

@@ -1,0 +1,15 @@
+"""A made-up world that the tests of one process share."""
+
+import random
+from collections.abc import Iterator
+
+import pytest
+
+from lab.trainer.synthesise.engine import Engine
+from lab.trainer.synthesise.voice import Voice
+
+
+@pytest.fixture(scope="session")
+def engine() -> Iterator[Engine]:
+    with Engine(Voice(random.Random("tests"))) as one:
+        yield one
