@@ -41,13 +41,13 @@ _TIMES = re.compile(
             rf"{_LAST} (?:\d+ |few )?(?:day|week|month|quarter|year)s?",
             rf"{_WEEKDAY}",
             r"next (?:week|month|time|game|match)",
-            rf"(?:in|during|for|of|over|throughout|year) {_YEAR}(?![\d-]| film)",
+            rf"(?:in|during|for|of|over|throughout|year) {_YEAR}(?![\d-])",
         )
     ),
     re.IGNORECASE,
 )
 # "the most recent day that the market was open for trading"
-_OPEN_DAY = re.compile(rf"(?:{_LAST}) day (?:that |when |on which )?(?:the )?(?:stock )?market was open", re.IGNORECASE)
+_OPEN_DAY = re.compile(rf"(?:{_LAST}) day (?:that |when |on which )?(?:the )?(?:\w+ )?market was open", re.IGNORECASE)
 _YEARS = re.compile(rf"(?<![\d-]){_YEAR}(?![\d-])")
 # The other side of "x or y": up to the sentence's joint, or the words behind.
 _OTHER_BEFORE = re.compile(
