@@ -1,14 +1,15 @@
 """Questions of our own in the evaluator's format, over records, long pages and prose, with an answer and without."""
 
 import html
-import json
 import random
 from collections import deque
 from collections.abc import Iterator, Sequence
-from importlib.resources import files
+from pathlib import Path
 from typing import Any
 
+from lab.trainer.pairs import read
 from lab.trainer.synthesise import answers
+from lab.trainer.synthesise.reading.articles import SAMPLE, article, telling, way
 from lab.trainer.synthesise.record import UNKNOWN, Record
 
 # Of the questions about web pages so many come with the whole pages, which the mesh then splits and ranks itself.
@@ -17,10 +18,11 @@ WHOLE_PAGES = 0.5
 AROUND = (12, 30)
 PAGES = (1, 3)
 # Of all questions so many are about prose that a model wrote, as long as the shipped sample of it lasts.
-PROSE = 0.3
-SAMPLE = files("lab.trainer") / "data" / "prose" / "sample.jsonl"
+PROSE = 0.4
 # Its passages come among so many others.
 BESIDE = (2, 5)
+# Of the answered ones whose article has another passage so many come without their own.
+LOST = 0.2
 ASKED_ON = "2024-03-01T12:00:00"
 # Passages that are kept to be put around later ones.
 KEPT = 120
@@ -54,21 +56,28 @@ def generate(count: int, seed: int) -> Iterator[dict[str, Any]]:
 
 
 def prose(rng: random.Random) -> Iterator[dict[str, Any]]:
-    """The shipped questions about prose, each once, their passages among passages about something else."""
-    lines = [json.loads(line) for line in SAMPLE.read_text(encoding="utf-8").splitlines()]
+    """The shipped questions about prose, each once, their passages among others of the article and of other things."""
+    lines = read([Path(str(SAMPLE))])
+    whole = {line.passage: line for line in lines if way(line) != "cut"}
+    answers_of = {line.id: line.answer for line in lines}
     rng.shuffle(lines)
     for line in lines:
-        strangers = sorted({other["passage"] for other in lines if other["title"] != line["title"]})
-        contexts = [line["passage"], *rng.sample(strangers, rng.randint(*BESIDE))]
+        answer = answers_of.get(line.id.replace(f"-{way(line)}", "-q"), "")
+        same = [other.passage for other in telling(line, list(whole.values()), answer)]
+        strangers = sorted(passage for passage, other in whole.items() if article(other) != article(line))
+        contexts = [line.passage, *same, *rng.sample(strangers, rng.randint(*BESIDE))]
         rng.shuffle(contexts)
-        label = line["answer"] or UNKNOWN
+        lost = bool(line.answer and same) and rng.random() < LOST
+        if lost:
+            contexts.remove(line.passage)
+        told = bool(line.answer) and not lost
         yield {
-            "query": line["question"],
+            "query": line.question,
             "query_time": ASKED_ON,
             "domain": "open",
             "question_type": "simple",
-            "label": label,
-            "label_kind": "answer" if line["answer"] else "idk",
+            "label": line.answer if told else UNKNOWN,
+            "label_kind": "answer" if told else "idk",
             "contexts": contexts,
         }
 

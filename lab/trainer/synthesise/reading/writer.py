@@ -18,6 +18,9 @@ from services.kit.prompts import PromptFolder
 # Of a passage, for each word that is asked for; what is longer is cut at a sentence's end.
 PASSAGE_TOKENS = 1.6
 QUESTION_TOKENS, OPEN_TOKENS, ANSWER_TOKENS = 420, 120, 24
+# Twins of a passage's answered questions, of each of two ways.
+NEAR, SWAPS = 3, 2
+NEAR_TOKENS = 60 * NEAR
 # Of a passage and its questions; of the two answers the first is greedy.
 CREATIVE, QUESTIONING, SECOND = 0.7, 0.6, 0.7
 # A batch of a slow machine may hold a request for minutes; nobody waits for it.
@@ -47,14 +50,15 @@ class Item(BaseModel):
 
     Args:
         id: the brief's, a dash, and `q` for a question with an answer, `open` for one on a fact that the passage does
-            not tell, `swap` for one that names something else, `cut` for one whose sentence was taken out.
+            not tell, `near` for one that asks for the same kind of thing, `swap` for one that names something else,
+            `cut` for one whose sentence was taken out.
         answer: as the passage writes it; empty where it does not say.
         start: the answer's place in the passage, in characters; -1 where it does not say.
     """
 
     model_config = ConfigDict(strict=True, extra="forbid", frozen=True)
 
-    id: str = Field(pattern=BRIEF[:-1] + r"-(?:q|open|swap|cut)\d+$")
+    id: str = Field(pattern=BRIEF[:-1] + r"-(?:q|open|near|swap|cut)\d+$")
     kind: str
     title: str
     passage: str
@@ -116,7 +120,7 @@ def _turns(name: str) -> list[Message]:
 
 
 _ROLES: TypeAdapter[Role] = TypeAdapter(Role)
-_PASSAGE, _OPEN = ([Message("system", PROMPTS.template(name).template)] for name in ("passage", "open"))
+_PASSAGE, _OPEN, _NEAR = ([Message("system", PROMPTS.template(name).template)] for name in ("passage", "open", "near"))
 # One beginning for questions and answers, so that the engine reads a passage once for all of them.
 _READING = _turns("reading")
 
@@ -180,24 +184,51 @@ class Writer:
             )  # fmt: skip
             tries.append(self._kept(item, written))
         written.items.extend(item for item in await asyncio.gather(*tries) if item)
-        # Twins of questions that proved good: about something else, or over a passage that no longer tells it. Of the
-        # latter the first, which asks for a reason, and the last.
-        twins = []
         answered = [item for item in written.items if item.answer]
-        for item in answered[:1]:
-            question = filters.swapped(item.question, passage, brief.spare)
+        twins = [self._kept(item, written, answer) for item, answer in self._twins(answered, brief, written)]
+        twins += [self._kept(item, written) for item in await self._near(answered, written)]
+        written.items.extend(item for item in await asyncio.gather(*twins) if item)
+        return written
+
+    def _twins(self, answered: list[Item], brief: Brief, written: Written) -> list[tuple[Item, str]]:
+        """Questions that proved good, about something else or over a passage that no longer tells it, with the answers.
+
+        Of the latter the first, which asks for a reason, and the last.
+        """
+        twins = []
+        for item in answered[:SWAPS]:
+            question = filters.swapped(item.question, item.passage, brief.spare)
             if question:
-                twin = {"id": item.id.replace("-q", "-swap"), "question": question, "answer": "", "start": -1}
-                twins.append(self._kept(item.model_copy(update=twin), written))
+                twins.append((_twin(item, "swap", question=question), ""))
         for item in (*answered[:1], *answered[1:][-1:]):
-            rest = filters.without(passage, item.start, item.answer, item.title)
+            rest = filters.without(item.passage, item.start, item.answer, item.title)
             if not rest:
                 written.rejected["cut: still told"] += 1
                 continue
-            twin = {"id": item.id.replace("-q", "-cut"), "passage": rest, "answer": "", "start": -1}
-            twins.append(self._kept(item.model_copy(update=twin), written))
-        written.items.extend(item for item in await asyncio.gather(*twins) if item)
-        return written
+            twins.append((_twin(item, "cut", passage=rest), item.answer))
+        return twins
+
+    async def _near(self, answered: list[Item], written: Written) -> list[Item]:
+        """Questions that look like answered ones, and ask for a detail that the passage does not tell."""
+        chosen = answered[:NEAR]
+        if not chosen:
+            return []
+        notes = "\n".join(f"{number}. {item.question}" for number, item in enumerate(chosen, 1))
+        order = f"Text: {chosen[0].passage}\n{notes}"
+        questions = await self._list(_TEXTS, _array(_STRING, len(chosen)), _NEAR, order, NEAR_TOKENS, written)
+        known = {normalized(item.question) for item in written.items}
+        twins = []
+        for item, question in zip(chosen, questions, strict=False):
+            # One word may be all the difference: only the very same question comes twice.
+            flaw = filters.question_flaw(question, item.passage)
+            if not flaw and normalized(question) in known:
+                flaw = "asked twice"
+            known.add(normalized(question))
+            if flaw:
+                written.rejected["near: " + flaw] += 1
+            else:
+                twins.append(_twin(item, "near", question=question))
+        return twins
 
     def _flaw(self, question: str, passage: str, asked: list[str]) -> str:
         flaw = filters.question_flaw(question, passage)
@@ -243,9 +274,17 @@ class Writer:
             written.rejected["reply breaks the schema"] += 1
             return []
 
-    async def _kept(self, item: Item, written: Written) -> Item | None:
-        """The item, if the model's own two answers are the item's; with the first where that is a shorter span."""
-        first = ""
+    async def _kept(self, item: Item, written: Written, cut: str = "") -> Item | None:
+        """The item, if the model's own two answers are the item's; with the first where that is a shorter span.
+
+        Of what has no answer because of how it was made, the hard ones are kept too, to which the model replies all the
+        same: a question about something else always, and one whose sentence was taken out unless a reply is `cut`, the
+        answer that stood there. Where only the model says that the passage does not tell it, it must say so once.
+        """
+        way = item.id.rsplit("-", 1)[1].rstrip("0123456789")
+        if way == "swap":
+            return item
+        replies = []
         for temperature in (0.0, SECOND):
             sample = await self._chat(
                 _READING,
@@ -254,25 +293,32 @@ class Writer:
                 temperature=temperature,
                 stop=("\n",),
             )
-            reply = sample.text.strip()
-            silent = normalized(reply) == NONE
-            if not item.answer:
-                way = item.id.rsplit("-", 1)[1].rstrip("0123456789")
-                flaw = "" if silent else f"{way}: answered all the same"
-            elif silent:
-                flaw = "own answer: none"
-            else:
-                flaw = "" if filters.agree(reply, first or item.answer) else "own answer: another"
-            if flaw:
-                written.rejected[flaw] += 1
-                return None
-            first = first or reply
-        return item if not item.answer else _shortened(item, first)
+            replies.append(sample.text.strip())
+        silent = [normalized(reply) == NONE for reply in replies]
+        if cut:
+            flaw = "cut: answered all the same" if any(filters.agree(reply, cut) for reply in replies) else ""
+        elif not item.answer:
+            flaw = "" if any(silent) else f"{way}: answered all the same"
+        elif any(silent):
+            flaw = "own answer: none"
+        else:
+            alike = filters.agree(replies[0], item.answer) and filters.agree(replies[1], replies[0])
+            flaw = "" if alike else "own answer: another"
+        if flaw:
+            written.rejected[flaw] += 1
+            return None
+        return item if not item.answer else _shortened(item, replies[0])
 
     async def _chat(self, prompt: list[Message], user: str, **options: Any) -> Sample:
         messages = [*prompt, Message("user", user)]
         async with self._slots:
             return (await self._llm.chat(messages, allow_s=ALLOW_S, **options)).samples[0]
+
+
+def _twin(item: Item, way: str, **changes: str) -> Item:
+    """An item without an answer, made of one that has."""
+    identifier = item.id.replace("-q", f"-{way}")
+    return item.model_copy(update={"id": identifier, "answer": "", "start": -1, **changes})
 
 
 def _shortened(item: Item, reply: str) -> Item:

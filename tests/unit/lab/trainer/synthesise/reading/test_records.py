@@ -10,8 +10,8 @@ from lab.trainer import pairs
 from lab.trainer.errors import BadDataset
 from lab.trainer.pairs import Pair
 from lab.trainer.synthesise import answers
-from lab.trainer.synthesise.questions import SAMPLE
 from lab.trainer.synthesise.reading import filters, records
+from lab.trainer.synthesise.reading.articles import SAMPLE
 from lab.trainer.synthesise.record import UNKNOWN, Record
 
 COUNT = 1_000
