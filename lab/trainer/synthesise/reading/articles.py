@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from importlib.resources import files
 
 from lab.trainer.pairs import Pair
-from lab.trainer.synthesise.reading import briefs
+from lab.trainer.synthesise.reading import briefs, filters
 
 # Lines that nothing is taught: confidences are fitted on questions about them.
 SAMPLE = files("lab.trainer") / "data" / "prose" / "sample.jsonl"
@@ -44,3 +44,19 @@ def telling(pair: Pair, others: Sequence[Pair], answer: str = "") -> list[Pair]:
 def way(pair: Pair) -> str:
     """How the question came about: `q`, `open`, `near`, `swap` or `cut`."""
     return pair.id.rpartition("-")[2].rstrip("0123456789")
+
+
+def cut(pair: Pair) -> Pair | None:
+    """An answered line over its passage without the answer's sentence; None where what is left still tells it."""
+    rest = filters.without(pair.passage, pair.start, pair.answer, pair.title)
+    return _twin(pair, "cut", passage=rest) if rest else None
+
+
+def swapped(pair: Pair, spare: tuple[str, str]) -> Pair | None:
+    """An answered line that asks about another number or name; None where it names none."""
+    question = filters.swapped(pair.question, pair.passage, spare)
+    return _twin(pair, "swap", question=question) if question else None
+
+
+def _twin(pair: Pair, kind: str, **changes: str) -> Pair:
+    return pair.model_copy(update={"id": pair.id.replace("-q", f"-{kind}"), "answer": "", "start": -1, **changes})

@@ -20,7 +20,7 @@ DOMAIN = "open"
 # Of records and prose together.
 SHARE = 0.6
 # Of the prose so much is answered; of what is answered so much is asked again where its passage was not found.
-ANSWERED, NOT_FOUND = 0.55, 0.2
+ANSWERED, NOT_FOUND = 0.56, 0.2
 # Another passage of the question's article comes so often, where it is there and does not answer.
 SAME_ARTICLE = 0.6
 # All passages of a prompt with their titles and fences, and how many stand around the question's own.
