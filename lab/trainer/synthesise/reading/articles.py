@@ -1,11 +1,17 @@
-"""Which lines of prose belong together: those on one passage, and the passages of one article."""
+"""Which lines of prose belong together: those on one passage, the passages of one article, a question and its twins."""
 
 from collections.abc import Sequence
 from importlib.resources import files
+from typing import TYPE_CHECKING, TypeVar
 
 from lab.trainer.pairs import Pair
 from lab.trainer.synthesise.reading import briefs, filters
 
+if TYPE_CHECKING:
+    from lab.trainer.synthesise.reading.writer import Item
+
+# A line as it is written, or as it is read.
+Line = TypeVar("Line", "Item", Pair)
 # Lines that nothing is taught: confidences are fitted on questions about them.
 SAMPLE = files("lab.trainer") / "data" / "prose" / "sample.jsonl"
 
@@ -29,7 +35,7 @@ def telling(pair: Pair, others: Sequence[Pair], answer: str = "") -> list[Pair]:
     Args:
         answer: of the question that a twin was made of; the pair's own where it has one.
     """
-    if way(pair) in ("open", "near"):
+    if way(pair) == "open":
         return []
     answer = (pair.answer or answer).lower()
     return [
@@ -42,21 +48,26 @@ def telling(pair: Pair, others: Sequence[Pair], answer: str = "") -> list[Pair]:
 
 
 def way(pair: Pair) -> str:
-    """How the question came about: `q`, `open`, `near`, `swap` or `cut`."""
+    """How the question came about: `q`, `open`, `swap` or `cut`."""
     return pair.id.rpartition("-")[2].rstrip("0123456789")
 
 
-def cut(pair: Pair) -> Pair | None:
+def cut(line: Line) -> Line | None:
     """An answered line over its passage without the answer's sentence; None where what is left still tells it."""
-    rest = filters.without(pair.passage, pair.start, pair.answer, pair.title)
-    return _twin(pair, "cut", passage=rest) if rest else None
+    rest = filters.without(line.passage, line.start, line.answer, line.title)
+    return _twin(line, "cut", passage=rest) if rest else None
 
 
-def swapped(pair: Pair, spare: tuple[str, str]) -> Pair | None:
-    """An answered line that asks about another number or name; None where it names none."""
-    question = filters.swapped(pair.question, pair.passage, spare)
-    return _twin(pair, "swap", question=question) if question else None
+def swapped(line: Line, spare: tuple[str, str]) -> Line | None:
+    """An answered line that asks about something else; None where it names nothing.
+
+    Args:
+        spare: a digit, and a name in place of one.
+    """
+    question = filters.swapped(line.question, line.passage, spare)
+    return _twin(line, "swap", question=question) if question else None
 
 
-def _twin(pair: Pair, kind: str, **changes: str) -> Pair:
-    return pair.model_copy(update={"id": pair.id.replace("-q", f"-{kind}"), "answer": "", "start": -1, **changes})
+def _twin(line: Line, kind: str, **changes: str) -> Line:
+    identifier = line.id.replace("-q", f"-{kind}")
+    return line.model_copy(update={"id": identifier, "answer": "", "start": -1, **changes})

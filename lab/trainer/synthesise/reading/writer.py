@@ -9,7 +9,7 @@ from typing import Annotated, Any, TypeVar
 from pydantic import BaseModel, ConfigDict, Field, JsonValue, StringConstraints, TypeAdapter, ValidationError
 
 from lab.trainer.score import normalized, token_f1
-from lab.trainer.synthesise.reading import filters
+from lab.trainer.synthesise.reading import articles, filters
 from lab.trainer.synthesise.reading.briefs import QUESTIONS, Brief
 from services.kit.errors import BadReply
 from services.kit.llm import LLM, Constraint, Message, Role, Sample
@@ -18,9 +18,8 @@ from services.kit.prompts import PromptFolder
 # Of a passage, for each word that is asked for; what is longer is cut at a sentence's end.
 PASSAGE_TOKENS = 1.6
 QUESTION_TOKENS, OPEN_TOKENS, ANSWER_TOKENS = 420, 120, 24
-# Twins of a passage's answered questions, of each of two ways.
-NEAR, SWAPS = 3, 2
-NEAR_TOKENS = 60 * NEAR
+# Of a passage's answered questions so many are asked about something else.
+SWAPS = 2
 # Of a passage and its questions; of the two answers the first is greedy.
 CREATIVE, QUESTIONING, SECOND = 0.7, 0.6, 0.7
 # A batch of a slow machine may hold a request for minutes; nobody waits for it.
@@ -50,15 +49,14 @@ class Item(BaseModel):
 
     Args:
         id: the brief's, a dash, and `q` for a question with an answer, `open` for one on a fact that the passage does
-            not tell, `near` for one that asks for the same kind of thing, `swap` for one that names something else,
-            `cut` for one whose sentence was taken out.
+            not tell, `swap` for one that names something else, `cut` for one whose sentence was taken out.
         answer: as the passage writes it; empty where it does not say.
         start: the answer's place in the passage, in characters; -1 where it does not say.
     """
 
     model_config = ConfigDict(strict=True, extra="forbid", frozen=True)
 
-    id: str = Field(pattern=BRIEF[:-1] + r"-(?:q|open|near|swap|cut)\d+$")
+    id: str = Field(pattern=BRIEF[:-1] + r"-(?:q|open|swap|cut)\d+$")
     kind: str
     title: str
     passage: str
@@ -120,7 +118,7 @@ def _turns(name: str) -> list[Message]:
 
 
 _ROLES: TypeAdapter[Role] = TypeAdapter(Role)
-_PASSAGE, _OPEN, _NEAR = ([Message("system", PROMPTS.template(name).template)] for name in ("passage", "open", "near"))
+_PASSAGE, _OPEN = ([Message("system", PROMPTS.template(name).template)] for name in ("passage", "open"))
 # One beginning for questions and answers, so that the engine reads a passage once for all of them.
 _READING = _turns("reading")
 
@@ -185,50 +183,17 @@ class Writer:
             tries.append(self._kept(item, written))
         written.items.extend(item for item in await asyncio.gather(*tries) if item)
         answered = [item for item in written.items if item.answer]
-        twins = [self._kept(item, written, answer) for item, answer in self._twins(answered, brief, written)]
-        twins += [self._kept(item, written) for item in await self._near(answered, written)]
+        twins = [
+            self._kept(twin, written) for item in answered[:SWAPS] if (twin := articles.swapped(item, brief.spare))
+        ]
+        # The first, which asks for a reason, and the last, over a passage that no longer tells it.
+        for item in (*answered[:1], *answered[1:][-1:]):
+            if twin := articles.cut(item):
+                twins.append(self._kept(twin, written, item.answer))
+            else:
+                written.rejected["cut: still told"] += 1
         written.items.extend(item for item in await asyncio.gather(*twins) if item)
         return written
-
-    def _twins(self, answered: list[Item], brief: Brief, written: Written) -> list[tuple[Item, str]]:
-        """Questions that proved good, about something else or over a passage that no longer tells it, with the answers.
-
-        Of the latter the first, which asks for a reason, and the last.
-        """
-        twins = []
-        for item in answered[:SWAPS]:
-            question = filters.swapped(item.question, item.passage, brief.spare)
-            if question:
-                twins.append((_twin(item, "swap", question=question), ""))
-        for item in (*answered[:1], *answered[1:][-1:]):
-            rest = filters.without(item.passage, item.start, item.answer, item.title)
-            if not rest:
-                written.rejected["cut: still told"] += 1
-                continue
-            twins.append((_twin(item, "cut", passage=rest), item.answer))
-        return twins
-
-    async def _near(self, answered: list[Item], written: Written) -> list[Item]:
-        """Questions that look like answered ones, and ask for a detail that the passage does not tell."""
-        chosen = answered[:NEAR]
-        if not chosen:
-            return []
-        notes = "\n".join(f"{number}. {item.question}" for number, item in enumerate(chosen, 1))
-        order = f"Text: {chosen[0].passage}\n{notes}"
-        questions = await self._list(_TEXTS, _array(_STRING, len(chosen)), _NEAR, order, NEAR_TOKENS, written)
-        known = {normalized(item.question) for item in written.items}
-        twins = []
-        for item, question in zip(chosen, questions, strict=False):
-            # One word may be all the difference: only the very same question comes twice.
-            flaw = filters.question_flaw(question, item.passage)
-            if not flaw and normalized(question) in known:
-                flaw = "asked twice"
-            known.add(normalized(question))
-            if flaw:
-                written.rejected["near: " + flaw] += 1
-            else:
-                twins.append(_twin(item, "near", question=question))
-        return twins
 
     def _flaw(self, question: str, passage: str, asked: list[str]) -> str:
         flaw = filters.question_flaw(question, passage)
@@ -313,12 +278,6 @@ class Writer:
         messages = [*prompt, Message("user", user)]
         async with self._slots:
             return (await self._llm.chat(messages, allow_s=ALLOW_S, **options)).samples[0]
-
-
-def _twin(item: Item, way: str, **changes: str) -> Item:
-    """An item without an answer, made of one that has."""
-    identifier = item.id.replace("-q", f"-{way}")
-    return item.model_copy(update={"id": identifier, "answer": "", "start": -1, **changes})
 
 
 def _shortened(item: Item, reply: str) -> Item:

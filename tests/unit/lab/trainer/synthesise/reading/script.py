@@ -14,7 +14,6 @@ PAIRS = [
     {"q": "Why did the town need the Velna Bridge?", "a": "the old ferry had sunk"},
     {"q": "Who opened the Velna Bridge?", "a": "Karl Morsen"},
 ]
-NEAR = ["When was the Velna Bridge painted?", "Why did the town sell the old ferry?"]
 OPEN = ["Who painted the Velna Bridge?", "How much did the Velna Bridge cost?"]
 
 
@@ -25,7 +24,6 @@ class Script:
     passage: str = PASSAGE
     pairs: str = json.dumps(PAIRS)
     open: str = json.dumps(OPEN)
-    near: str = json.dumps(NEAR)
     answers: dict[str, str | list[str]] = field(
         default_factory=lambda: {
             "When was the Velna Bridge opened?": "1911",
@@ -43,8 +41,6 @@ class Script:
             return self.open
         if "\n\nWrite " in order:
             return self.pairs
-        if "\n\nQuestion: " not in order:
-            return self.near
         text, _, question = order.partition("\n\nQuestion: ")
         answer = self.answers.get(question, "none")
         if isinstance(answer, list):

@@ -1,7 +1,6 @@
 """The writer: what a scripted model makes of a brief, and what of it is kept."""
 
 import json
-import re
 from dataclasses import replace
 from typing import Any
 
@@ -14,11 +13,10 @@ from services.kit.client import ServiceClient, http_client
 from services.kit.errors import ServiceFailure
 from services.kit.llm import LLM
 from tests.mesh.fakes import FakeGenerator
-from tests.unit.lab.trainer.synthesise.reading.script import NEAR, OPEN, PAIRS, PASSAGE, Script
+from tests.unit.lab.trainer.synthesise.reading.script import OPEN, PAIRS, PASSAGE, Script
 
 pytestmark = pytest.mark.anyio
 
-READING = r"Text: .*\n\n(?:Write|Question: )"
 BRIEF = replace(draw(1, 1), title="The Velna Bridge", spare=("4", "Kalbro"), words=220)
 
 
@@ -36,7 +34,7 @@ def by_id(items: list[Item]) -> dict[str, Item]:
 async def test_items_of_every_way() -> None:
     result, _ = await written(Script())
     items = by_id(result.items)
-    assert items.keys() == {"q0", "q1", "open0", "open1", "near0", "near1", "swap0", "swap1", "cut0", "cut1"}
+    assert items.keys() == {"q0", "q1", "open0", "open1", "swap0", "swap1", "cut0", "cut1"}
     for item in items.values():
         assert item.passage[item.start :].startswith(item.answer) if item.answer else item.start == -1
         assert bool(item.answer) == item.id.rpartition("-")[2].startswith("q")
@@ -44,7 +42,6 @@ async def test_items_of_every_way() -> None:
     # The model's own answer is the shorter span.
     assert (items["q0"].answer, items["q0"].start) == ("1911", PASSAGE.index("1911"))
     assert [items["open0"].question, items["open1"].question] == OPEN
-    assert [items["near0"].question, items["near1"].question] == NEAR
     assert items["swap0"].question == "When was the Kalbro Bridge opened?"
     assert items["cut1"].question == items["q1"].question
     assert items["cut1"].passage == PASSAGE.replace(
@@ -65,9 +62,7 @@ async def test_each_kept_question_was_answered_twice_of_which_one_is_drawn_by_ch
 
 async def test_questions_and_answers_share_the_beginning_of_their_prompt() -> None:
     _, generator = await written(Script())
-    reading = [
-        body["messages"] for body in generator.requests if re.match(READING, body["messages"][-1]["content"], re.S)
-    ]
+    reading = [body["messages"] for body in generator.requests if body["messages"][-1]["content"].startswith("Text: ")]
     assert len(reading) > 5
     assert all(messages[:-1] == reading[0][:-1] for messages in reading)
 
@@ -77,7 +72,7 @@ async def test_the_questions_are_asked_for_under_a_schema() -> None:
     schemas = [
         body["response_format"]["json_schema"]["schema"] for body in generator.requests if "response_format" in body
     ]
-    assert sorted(schema["minItems"] for schema in schemas) == [len(OPEN), len(NEAR), QUESTIONS]
+    assert sorted(schema["minItems"] for schema in schemas) == [len(OPEN), QUESTIONS]
 
 
 @pytest.mark.parametrize(
@@ -113,17 +108,10 @@ async def test_a_question_without_answer_is_dropped_where_the_model_never_says_s
 )
 async def test_over_a_passage_that_lost_the_answer_only_that_answer_is_wrong(replies: list[str], kept: bool) -> None:
     question = str(PAIRS[0]["q"])
-    script = Script(pairs=json.dumps(PAIRS[:1]), open="[]", near="[]", answers={question: ["1911", "1911", *replies]})
+    script = Script(pairs=json.dumps(PAIRS[:1]), open="[]", answers={question: ["1911", "1911", *replies]})
     result, _ = await written(script)
     assert ("cut0" in by_id(result.items)) == kept
     assert result.rejected["cut: answered all the same"] == (not kept)
-
-
-async def test_a_question_near_an_answered_one_is_new() -> None:
-    result, _ = await written(Script(near=json.dumps([PAIRS[1]["q"], NEAR[1]])))
-    assert "near0" not in by_id(result.items)
-    assert "near1" in by_id(result.items)
-    assert result.rejected["near: asked twice"] == 1
 
 
 async def test_a_question_comes_once() -> None:
