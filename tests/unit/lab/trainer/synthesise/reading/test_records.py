@@ -12,7 +12,7 @@ from lab.trainer.errors import BadDataset
 from lab.trainer.pairs import Pair
 from lab.trainer.synthesise import answers
 from lab.trainer.synthesise.reading import filters, records
-from lab.trainer.synthesise.reading.articles import SAMPLE, article, telling, way
+from lab.trainer.synthesise.reading.articles import SAMPLE, article, cut, swapped, telling, way
 from lab.trainer.synthesise.reading.briefs import PARTS
 from lab.trainer.synthesise.record import UNKNOWN, Record
 
@@ -224,6 +224,25 @@ def test_what_the_other_passages_of_an_article_do_not_answer() -> None:
     cut = next(pair for pair in lines if pair.id == "7-3-cut0")
     assert [pair.id for pair in telling(cut, passages, "Oda1")] == ["7-5-q0"]
     assert not telling(next(pair for pair in lines if pair.id == "7-3-open0"), passages)
+
+
+def test_twins_of_an_answered_line_have_no_answer() -> None:
+    line = Pair(
+        id="7-0-q2",
+        title="A mill",
+        passage="Brenlow is a mill. Ilva opened it in 1911. It is green.",
+        question="Who opened Brenlow in 1911?",
+        answer="Ilva",
+        start=19,
+    )
+    lost, other = cut(line), swapped(line, ("4", "Kalbro"))
+    assert lost is not None
+    assert other is not None
+    assert (lost.id, lost.question, lost.passage) == ("7-0-cut2", line.question, "Brenlow is a mill. It is green.")
+    assert (other.id, other.question, other.passage) == ("7-0-swap2", "Who opened Kalbro in 1911?", line.passage)
+    assert all((twin.answer, twin.start) == ("", -1) for twin in (lost, other))
+    assert cut(line.model_copy(update={"passage": line.passage + " Ilva was proud."})) is None
+    assert swapped(line.model_copy(update={"question": "Who opened it?"}), ("4", "Kalbro")) is None
 
 
 def test_a_question_without_a_name_stands_among_what_cannot_answer_it() -> None:
