@@ -34,7 +34,7 @@ DOCUMENTS: list[dict[str, Any]] = [
         ),
     }
     # Several times as many as are written at once.
-    for year in range(1700, 1748)
+    for year in range(1700, 1770)
 ]
 # One that changes between the attempts, and is left half written by the first.
 CHANGED = {**DOCUMENTS[20], "text": DOCUMENTS[20]["text"].replace("herring", "cod")}
