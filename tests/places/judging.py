@@ -38,11 +38,10 @@ def judge(question: Question, gold: Gold, outcomes: Sequence[Outcome]) -> Verdic
         return "right" if any(_equal(value, gold[0][0]) for value in computed) else "wrong"
     wanted = [row[0] for row in gold]
     columns = [column for one in found for column in _columns(one)]
-    return (
-        "right"
-        if any(_same(column, wanted[:1] if question.kind == "comparison" else wanted) for column in columns)
-        else "wrong"
-    )
+    if question.kind == "comparison":
+        wanted = wanted[:1]
+    answers = [[one] for one in wanted] if question.any else [wanted]
+    return "right" if any(_same(column, answer) for column in columns for answer in answers) else "wrong"
 
 
 def _compares(gold: Gold, found: Sequence[Outcome]) -> bool:
@@ -55,6 +54,10 @@ def _columns(outcome: Outcome) -> list[list[Any]]:
     """The values of an outcome: its aggregate, or those of each key that it shows."""
     if outcome.value is not None:
         return [[outcome.value]]
+    if any(len(entity.entity_ids) > 1 for entity in outcome.entities):
+        # Of namesakes all are shown, each with what tells it apart, and the best known first.
+        first = outcome.rows[:1]
+        return [[row.get(key) for row in rows] for key in outcome.shown for rows in (first, outcome.rows)]
     # A statement that projects nothing tells its rows' names as well.
     keys = outcome.shown
     if outcome.function is not None and keys == outcome.function.default:

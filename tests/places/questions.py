@@ -22,17 +22,22 @@ class Question:
         text: as a person types it.
         kind: look-up, comparison, arithmetic, count, superlative, filter, two hops, unknown or misspelt.
         gold: the right answer as SQL over the CSV files; empty where they hold none.
+        any: whether one of its rows will do.
     """
 
     text: str
     kind: str
     gold: str = ""
+    any: bool = False
 
 
 def questions(half: Half) -> tuple[Question, ...]:
     """Sixty questions: of each kind every other one, in the order of a digest of the text."""
     path = Path(__file__).with_name("questions.yaml")
-    every = [Question(one["ask"], one["kind"], one.get("gold", "")) for one in yaml.safe_load(path.read_text("utf-8"))]
+    every = [
+        Question(one["ask"], one["kind"], one.get("gold", ""), one.get("any", False))
+        for one in yaml.safe_load(path.read_text("utf-8"))
+    ]
     every.sort(key=lambda one: (one.kind, hashlib.sha256(one.text.encode()).hexdigest()))
     return tuple(every[0 if half == "work" else 1 :: 2])
 

@@ -80,6 +80,7 @@ def asking(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Asking]:
         ("What is the oldest book?", [["The Long Way"]]),
         ("What is the average price of the books?", [pytest.approx(13.79, abs=0.01)]),
         ("Which is heavier, By Night or Marbled Paper?", [[0.2], [1.2]]),
+        ("How much heavier is Marbled Paper than By Night?", [1.0]),
         ("What is the difference in price between By Night and Short Cuts?", [-5]),
         ("What is the country of the author of By Night?", [["Cy Page"], ["Peru"]]),
         ("Which authors are from Norway?", [["Ada Quill", "Bo Reed"]]),

@@ -131,7 +131,9 @@ def _bind(roles: Roles) -> dict[str, list[str]] | None:
         apposed = [(one, spot) for one, spot in fitting if roles.apposed(place, spot.kind)]
         free = [(one, spot) for one, spot in apposed or fitting if one.name not in given or one is roles.primary]
         if not free:
-            return None
+            if not roles.take_value(place, spots):
+                return None
+            continue
         parameter, spot = free[0]
         given.setdefault(parameter.name, []).append(spot.text)
     return given
@@ -174,11 +176,13 @@ class _Reader:
             return
         roles, tokens = self.roles, self.roles.tokens
         head = roles.head()
-        thresholds, conditions, superlative = roles.thresholds(), roles.conditions(), roles.superlative()
+        thresholds = roles.thresholds()
+        conditions = [*roles.named, *roles.conditions()]
+        superlative = roles.superlative()
         own = names.get(roles.primary.name, []) if roles.primary is not None else []
         several = len(own) > 1
-        measures = (superlative.key,) if superlative and several else roles.comparative() if several else ()
         computed = self._computation()
+        measures = (superlative.key,) if superlative and several else roles.comparative() if several else ()
         counting = tokens.find(english().count)
         shown, counted = self._shown(counting)
         aggregate = self._aggregate(shown) if superlative is None else ""
@@ -328,9 +332,9 @@ class _Reader:
             return f"LEN {call}" if wanted.many else ""
         if wanted.aggregate:
             return f"{counts}{call}{_project(keys[:1])}"
-        if wanted.rows and (wanted.many or not keys):
-            self.cost += 0 if wanted.many else DEFAULT
-            return f"{call}{_project(function.subject[:1])}"
+        if wanted.rows:
+            self.cost += 0 if wanted.many or keys else DEFAULT
+            return f"{call}{_project(function.subject[:1] if wanted.many else (*function.subject[:1], *keys))}"
         if keys:
             return f"{call}{_project(keys)}"
         if wanted.many:

@@ -110,15 +110,19 @@ def _inside(spot: Spot, tokens: Tokens, place: Range) -> bool:
 
 
 def _without_parts(lexicon: Lexicon, question: Question, values: Values | None) -> Question:
-    """Without names inside of a value or of the words for a key, and those in small letters beside one in capitals."""
+    """Without names inside of a value or of the words for a key, and those in small letters where others are not.
+
+    Of the latter those that are meant are found again, as words that nothing explains; "how many lie above" is none.
+    """
     plain = Tokens(replace(question, spots=()), frozenset())
     phrases = (*_values(lexicon, values), *(words for words, _ in _keyed(lexicon)))
     inside = [place for texts in phrases for place in plain.find(texts)]
-    capital = any(not spot.text.islower() for spot in question.spots)
+    small = question.text.islower()
     kept = [
         spot
         for spot in question.spots
-        if not (capital and spot.text.islower())
+        if (small or not spot.text.islower())
+        and not all(word.lower() in lexicon.fillers for word in spot.text.split())
         and not any(_within(plain.place_of(spot.start, spot.end), place) for place in inside)
     ]
     return replace(question, spots=tuple(kept))

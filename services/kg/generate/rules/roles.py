@@ -1,7 +1,7 @@
 """What the words of a question are to one function: names, values, thresholds, superlatives, keys, nouns."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
 from itertools import pairwise
 
@@ -10,6 +10,7 @@ from services.kg.generate.rules.inflection import degrees
 from services.kg.generate.rules.lexicon import Lexicon
 from services.kg.generate.rules.tokens import Number, Range, Tokens, apart, nearest
 from services.kg.generate.rules.values import Values
+from services.kg.generate.spans import Spot
 from services.kg.language.catalogue import NUMERIC, Function, Key, Parameter
 
 # Words between a number or an adjective and what it belongs to.
@@ -73,6 +74,8 @@ class Roles:
     function: Function
     tokens: Tokens
     values: Values | None = None
+    # Conditions that names are.
+    named: list[str] = field(default_factory=list)
 
     @cached_property
     def subject(self) -> Key:
@@ -134,6 +137,18 @@ class Roles:
         beside = [one.place for one in self.mentions if one.key == key and one.place.near(place) <= NEAR]
         if (mention := nearest(place, beside)) is not None and self.tokens.free(mention):
             self.tokens.take(mention)
+
+    def take_value(self, place: Range, spots: Sequence[Spot]) -> bool:
+        """Read a name as the value of a key that is named beside it: the country whose capital is X."""
+        for mention in self.mentions:
+            key = self.key(mention.key)
+            spot = next((one for one in spots if key is not None and key.entity == one.kind), None)
+            if spot is None or mention.place.near(place) > NEAR or not self.tokens.free(mention.place):
+                continue
+            self.take(mention.place)
+            self.named.append(f"eq({mention.key}, {quoted(spot.text)})")
+            return True
+        return False
 
     # Numbers
 
