@@ -20,7 +20,7 @@ from lab.evaluator.data import Skip, Source
 from lab.trainer import dataset, pairs
 from lab.trainer.synthesise import answers, programs
 from lab.trainer.synthesise import questions as made_up_questions
-from lab.trainer.synthesise.reading import records
+from lab.trainer.synthesise.reading import articles, records
 from services.cli.synthesise import examples, questions, synthesise
 from services.gateway import prompts
 from services.gateway.evidence import Evidence
@@ -70,7 +70,7 @@ def test_some_questions_come_with_whole_pages_that_hold_what_is_to_be_read(lines
 
 
 def test_some_questions_are_about_prose_among_other_prose(lines: list[dict[str, Any]]) -> None:
-    sample = [json.loads(line) for line in made_up_questions.SAMPLE.read_text(encoding="utf-8").splitlines()]
+    sample = [json.loads(line) for line in articles.SAMPLE.read_text(encoding="utf-8").splitlines()]
     passages = {line["passage"] for line in sample}
     about_prose = [line for line in lines if len(passages & set(line.get("contexts", []))) >= 2]
     assert 50 < len(about_prose) < 110
@@ -145,7 +145,7 @@ def test_prompts_are_those_that_the_gateway_renders() -> None:
 def prose(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The shipped sample as if it were written from other briefs: its own are never taught."""
     path = tmp_path_factory.mktemp("prose") / "prose.jsonl"
-    lines = [json.loads(line) for line in made_up_questions.SAMPLE.read_text(encoding="utf-8").splitlines()]
+    lines = [json.loads(line) for line in articles.SAMPLE.read_text(encoding="utf-8").splitlines()]
     path.write_text("".join(json.dumps(line | {"id": f"9{line['id']}"}) + "\n" for line in lines), encoding="utf-8")
     return path
 
@@ -184,7 +184,7 @@ def test_prose_is_for_answers_and_must_be_prose(prose: Path, tmp_path: Path) -> 
     missing = run("--prose", str(tmp_path / "none.jsonl"))
     assert missing.exit_code == 1
     assert "none.jsonl" in missing.output
-    kept_back = run("--prose", str(made_up_questions.SAMPLE))
+    kept_back = run("--prose", str(articles.SAMPLE))
     assert kept_back.exit_code == 1
     assert "sample" in kept_back.output
 
