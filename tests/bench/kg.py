@@ -27,10 +27,6 @@ from rich.table import Table as View
 from sqlalchemy import Connection, Table, create_engine, insert
 
 from services.kg.domains import CATALOGUE
-from services.kg.domains.finance import tables as finance
-from services.kg.domains.movie import tables as movie
-from services.kg.domains.music import tables as music
-from services.kg.domains.sports import tables as sports
 from services.kg.entities import NameIndex
 from services.kg.errors import ParseError
 from services.kg.execute import Executor
@@ -41,6 +37,7 @@ from services.kg.language.tree import Query
 from services.kg.store import names
 from services.kg.store.base import METADATA
 from services.kg.store.engine import open_store
+from tests.unit.kg import tables as graph_tables
 from tests.unit.kg.test_language import mutated
 
 SEED = 20_240_228
@@ -79,7 +76,7 @@ class Graph:
             return (date(1960, 1, 1) + timedelta(days=chance.randrange(23_500))).isoformat()
 
         yield (
-            movie.movie,
+            graph_tables.movie,
             (
                 {
                     "movie_id": i,
@@ -97,12 +94,12 @@ class Graph:
             len(self.films),
         )
         yield (
-            movie.movie_person,
+            graph_tables.movie_person,
             ({"person_id": i, "name": n, "birthday": day()} for i, n in self.people),
             len(self.people),
         )
         yield (
-            movie.movie_cast,
+            graph_tables.movie_cast,
             (
                 {
                     "movie_id": str(n % len(self.films)),
@@ -116,7 +113,7 @@ class Graph:
             cast,
         )
         yield (
-            movie.movie_crew,
+            graph_tables.movie_crew,
             (
                 {
                     "movie_id": str(n % len(self.films)),
@@ -128,12 +125,12 @@ class Graph:
             crew,
         )
         yield (
-            finance.company,
+            graph_tables.company,
             ({"ticker": t, "name": n, "currency": "USD"} for t, n in self.companies),
             len(self.companies),
         )
         yield (
-            finance.company_fact,
+            graph_tables.company_fact,
             (
                 {"ticker": t, "key": "marketCap", "value": None, "number": chance.random() * 1e11}
                 for t, _ in self.companies
@@ -141,7 +138,7 @@ class Graph:
             len(self.companies),
         )
         yield (
-            finance.price_daily,
+            graph_tables.price_daily,
             (
                 {
                     "ticker": t,
@@ -159,7 +156,7 @@ class Graph:
             len(self.companies) * len(days),
         )
         yield (
-            music.artist,
+            graph_tables.artist,
             (
                 {"artist_id": i, "name": n, "birth_place": "US", "begin_date": day(), "is_band": False}
                 for i, n in self.artists
@@ -167,19 +164,19 @@ class Graph:
             len(self.artists),
         )
         yield (
-            music.work,
+            graph_tables.work,
             ({"work_id": str(n), "title": word(chance), "release_date": day(), "country": "US"} for n in range(works)),
             works,
         )
         yield (
-            music.artist_work,
+            graph_tables.artist_work,
             ({"artist_id": str(n % len(self.artists)), "work_id": str(n)} for n in range(works)),
             works,
         )
-        yield sports.team, ({"team_id": i, "name": n, "sport": "nba"} for i, n in self.teams), len(self.teams)
+        yield graph_tables.team, ({"team_id": i, "name": n, "sport": "nba"} for i, n in self.teams), len(self.teams)
         games = rows * 2 // 100
         yield (
-            sports.nba_game,
+            graph_tables.nba_game,
             (
                 {
                     "game_id": str(n),

@@ -40,46 +40,27 @@ TELLING = re.compile(
 
 # Files of which something is still to go home: how many lines, by who is at it. Goal: none.
 STILL_ABROAD: dict[str, int] = {
-    # The matcher's words, and what is settled by rules.
-    "services/gateway/steps/post_process.py": 37,
+    # Words that ask and name nothing.
     "services/kg/generate/asking_words.txt": 21,
-    "services/kg/generate/rules/__init__.py": 4,
-    "services/kg/generate/rules/finance.py": 18,
-    "services/kg/generate/rules/movie.py": 40,
-    "services/kg/generate/rules/music.py": 38,
-    "services/kg/generate/rules/open_.py": 6,
-    "services/kg/generate/rules/question.py": 3,
-    "services/kg/generate/rules/sports.py": 7,
-    # Roles in credits, of films and of music alike.
+    # Loading, and the live API.
     "services/kg/load/credits.py": 3,
     # Made-up data.
     "lab/trainer/labelling.py": 1,
-    "lab/trainer/synthesise/entries.py": 6,
-    "lab/trainer/synthesise/finance.py": 91,
-    "lab/trainer/synthesise/movies.py": 160,
-    "lab/trainer/synthesise/music.py": 75,
     "lab/trainer/synthesise/names.py": 2,
-    "lab/trainer/synthesise/programs/__init__.py": 1,
-    "lab/trainer/synthesise/programs/artists.py": 71,
-    "lab/trainer/synthesise/programs/films.py": 99,
-    "lab/trainer/synthesise/programs/games.py": 6,
-    "lab/trainer/synthesise/programs/infoboxes.py": 4,
-    "lab/trainer/synthesise/programs/nothing.py": 4,
-    "lab/trainer/synthesise/programs/shares.py": 35,
     "lab/trainer/synthesise/reading/topics.txt": 3,
     "lab/trainer/synthesise/reading/words.txt": 1,
-    "lab/trainer/synthesise/sports.py": 1,
     "lab/trainer/synthesise/words.txt": 1,
-    "lab/trainer/synthesise/world.py": 28,
     # Dates and wikitext.
-    "services/kg/dates.py": 4,
-    "services/kg/wikitext.py": 9,
+    "services/kg/wikitext.py": 1,
+    "services/kg/wikitext.yaml": 11,
     # The judge.
-    "lab/evaluator/judge/rules.py": 5,
+    "lab/evaluator/judge/comparison.py": 4,
+    "lab/evaluator/judge/reading.py": 1,
     "lab/evaluator/judge/text.py": 1,
+    "lab/evaluator/sources/crag.yaml": 17,
     # The gateway, the commands' examples, the text that quantisation is measured on.
     "services/cli/graph.py": 2,
-    "services/cli/kg.py": 3,
+    "services/cli/kg.py": 1,
     "services/gateway/confidence.py": 2,
     "services/gateway/prompts/domain_hints.txt": 4,
     "services/gateway/prompts/entities.txt": 3,

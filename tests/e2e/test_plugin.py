@@ -21,7 +21,7 @@ def in_vllm(*argv: str) -> str:
     limits = library_limits(GeneratorSettings().cpu_isa)
     env = {**os.environ, **limits, "PYTHONPATH": f"{PLUGIN}:{ROOT}", "VLLM_PLUGINS": "", "VLLM_LOGGING_LEVEL": "ERROR"}
     run = subprocess.run(  # noqa: S603 - our own arguments
-        (interpreter, "-W", "ignore", *argv), env=env, cwd=ROOT, capture_output=True, text=True, timeout=110
+        (interpreter, "-W", "ignore", *argv), env=env, cwd=ROOT, capture_output=True, text=True, timeout=400
     )
     assert run.returncode == 0, run.stderr[-2_000:]
     return run.stdout
@@ -106,25 +106,26 @@ def test_a_table_is_halved_only_where_nothing_is_lost() -> None:
     assert in_vllm("-c", code).splitlines()[-1].split() == ["torch.bfloat16", "True", "True"]
 
 
-@pytest.mark.parametrize(
-    ("multiprocessing", "openmp", "method"),
-    [("0", "libgomp.so.1", "fork"), ("1", "libgomp.so.1", "spawn"), ("0", "none", "spawn")],
-)
-def test_the_engine_is_a_copy_of_the_server_where_it_needs_no_openmp_of_its_own(
-    monkeypatch: pytest.MonkeyPatch, multiprocessing: str, openmp: str, method: str
-) -> None:
-    # As the launcher has it: without it the CPU backend puts the `uni` executor's worker into a process of its own.
-    monkeypatch.setenv("VLLM_ENABLE_V1_MULTIPROCESSING", multiprocessing)
+def test_the_engine_is_a_copy_of_the_server_where_it_needs_no_openmp_of_its_own() -> None:
+    # The launcher has the first: without it the CPU backend puts the `uni` executor's worker into a process of its own.
+    methods = {("0", "libgomp.so.1"): "fork", ("1", "libgomp.so.1"): "spawn", ("0", "none"): "spawn"}
+    # A process for each, and one import for all.
     code = f"""
 import os
 from cragmesh_vllm import fork, register
-fork.OPENMP = fork.OPENMP.with_name({openmp!r})
-register(), register()
 from vllm.config import ParallelConfig, VllmConfig
-VllmConfig(parallel_config=ParallelConfig(distributed_executor_backend="uni"))
-print(os.environ["VLLM_WORKER_MULTIPROC_METHOD"])
+for multiprocessing, openmp in {list(methods)!r}:
+    if os.fork():
+        os.wait()
+        continue
+    os.environ["VLLM_ENABLE_V1_MULTIPROCESSING"] = multiprocessing
+    fork.OPENMP = fork.OPENMP.with_name(openmp)
+    register(), register()
+    VllmConfig(parallel_config=ParallelConfig(distributed_executor_backend="uni"))
+    print(os.environ["VLLM_WORKER_MULTIPROC_METHOD"], flush=True)
+    os._exit(0)
 """
-    assert in_vllm("-c", code).split()[-1] == method
+    assert in_vllm("-c", code).split()[-len(methods) :] == list(methods.values())
 
 
 def test_the_engine_lets_go_of_the_servers_port_and_signals_alone() -> None:

@@ -1,15 +1,18 @@
 """Questions of our own in the evaluator's format, over records, long pages and prose, with an answer and without."""
 
 import html
-import json
 import random
 from collections import deque
 from collections.abc import Iterator, Sequence
-from importlib.resources import files
+from pathlib import Path
 from typing import Any
 
+from lab.trainer.pairs import Pair, read
 from lab.trainer.synthesise import answers
+from lab.trainer.synthesise.names import Names
+from lab.trainer.synthesise.reading.articles import SAMPLE, article, cut, swapped, telling, way
 from lab.trainer.synthesise.record import UNKNOWN, Record
+from lab.trainer.synthesise.voice import Voice
 
 # Of the questions about web pages so many come with the whole pages, which the mesh then splits and ranks itself.
 WHOLE_PAGES = 0.5
@@ -17,10 +20,11 @@ WHOLE_PAGES = 0.5
 AROUND = (12, 30)
 PAGES = (1, 3)
 # Of all questions so many are about prose that a model wrote, as long as the shipped sample of it lasts.
-PROSE = 0.3
-SAMPLE = files("lab.trainer") / "data" / "prose" / "sample.jsonl"
+PROSE = 0.4
 # Its passages come among so many others.
 BESIDE = (2, 5)
+# Of the lines without an answer in which a model was silent when they were written.
+SILENT = 0.3
 ASKED_ON = "2024-03-01T12:00:00"
 # Passages that are kept to be put around later ones.
 KEPT = 120
@@ -54,23 +58,47 @@ def generate(count: int, seed: int) -> Iterator[dict[str, Any]]:
 
 
 def prose(rng: random.Random) -> Iterator[dict[str, Any]]:
-    """The shipped questions about prose, each once, their passages among passages about something else."""
-    lines = [json.loads(line) for line in SAMPLE.read_text(encoding="utf-8").splitlines()]
-    rng.shuffle(lines)
-    for line in lines:
-        strangers = sorted({other["passage"] for other in lines if other["title"] != line["title"]})
-        contexts = [line["passage"], *rng.sample(strangers, rng.randint(*BESIDE))]
+    """Questions about the shipped prose, their passages among others of the article and of other things.
+
+    An answered one comes again as a twin that nobody has looked through: over the passage without the answer's
+    sentence, or about another name or number. Whether a model answers those all the same is what
+    is to be learnt; of the lines in which one was seen to be silent a share will do.
+    """
+    lines = read([Path(str(SAMPLE))])
+    names = Names(Voice(rng))
+    answered = [line for line in lines if line.answer]
+    twins = [_twin(rng, names, line) for line in answered]
+    silent = [line for line in lines if not line.answer and rng.random() < SILENT]
+    asked = [(line, line.answer) for line in (*answered, *(twin for twin in twins if twin), *silent)]
+    whole = {line.passage: line for line in lines if way(line) != "cut"}
+    answers_of = {line.id: line.answer for line in lines}
+    rng.shuffle(asked)
+    for line, told in asked:
+        answer = answers_of.get(line.id.replace(f"-{way(line)}", "-q"), "")
+        same = [other.passage for other in telling(line, list(whole.values()), answer)]
+        strangers = [
+            passage
+            for passage, other in whole.items()
+            if article(other) != article(line) and not (answer and answer in passage)
+        ]
+        contexts = [line.passage, *same, *rng.sample(strangers, rng.randint(*BESIDE))]
         rng.shuffle(contexts)
-        label = line["answer"] or UNKNOWN
         yield {
-            "query": line["question"],
+            "query": line.question,
             "query_time": ASKED_ON,
             "domain": "open",
             "question_type": "simple",
-            "label": label,
-            "label_kind": "answer" if line["answer"] else "idk",
+            "label": told or UNKNOWN,
+            "label_kind": "answer" if told else "idk",
             "contexts": contexts,
         }
+
+
+def _twin(rng: random.Random, names: Names, line: Pair) -> Pair | None:
+    """A twin of an answered line by one of two ways, by the other where the first does not apply."""
+    made = [cut(line), swapped(line, (str(rng.randint(3, 9)), names.coined()))]
+    rng.shuffle(made)
+    return next((twin for twin in made if twin), None)
 
 
 def pages(rng: random.Random, record: Record, others: Sequence[str]) -> list[dict[str, str]]:

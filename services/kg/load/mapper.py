@@ -100,10 +100,6 @@ def _leniently(read: Callable[[Record], Any]) -> Callable[[Record], Any]:
     return lenient
 
 
-def _spelt(kind: KindTable, key: Read, name: Read) -> Read:
-    return lambda scope: scope.writer.registry.name(kind, key(scope), name(scope))
-
-
 @dataclass(frozen=True, slots=True)
 class Compiler:
     """Makes actions of the rules of a domain.
@@ -290,11 +286,9 @@ class Compiler:
         for name, value in part.columns.items():
             with _within_rule("columns", name):
                 columns[name] = self._typed(self._column(table, name), element if name in part.splits else value, rule)
-        title = self._title(table, part, rule)
-        if title:
-            columns[title[0]] = title[1]
+        own = self._own(table, part, rule)
         required = [one.name for one in table.c if not one.nullable and one.default is None]
-        missing = [name for name in required if name not in columns]
+        missing = [name for name in required if name not in columns and not (own and own[0].title == name)]
         if missing:
             raise Misplaced(f"table {table.name} needs {', '.join(missing)}")
         places = {name: place_of(part.columns[name]) or name for name in required if name in part.columns}
@@ -303,11 +297,16 @@ class Compiler:
 
         def put(scope: Scope) -> None:
             row = {column: read(scope) for column, read in columns.items()}
+            doubtful = fill
+            if own:
+                kind, title = own
+                row[kind.title] = scope.writer.registry.name(kind, row[kind.id], title(scope))
+                doubtful = fill or (kind.identity.of and row[kind.title].islower())
             for column in required:
                 if row[column] is None:
                     raise BadRow(places.get(column, column), "is missing")
             if not any(holds(scope.writer.graph, other, {key: row[key] for key in keys}) for other, keys in absent):
-                scope.writer.graph.put(name, row, fill=fill)
+                scope.writer.graph.put(name, row, fill=doubtful)
 
         return put
 
@@ -316,16 +315,15 @@ class Compiler:
             raise Misplaced(f"domain {self.domain} has no table {name!r}: {', '.join(self.tables)}")
         return self.tables[name]
 
-    def _title(self, table: Table, part: Part, rule: Rule) -> tuple[str, Read] | None:
-        """The name column of an entity's own row, which the registry spells."""
+    def _own(self, table: Table, part: Part, rule: Rule) -> tuple[KindTable, Read] | None:
+        """The kind of an entity's own row, whose name the registry spells, and the name as the source has it."""
         for column, value in part.columns.items():
             is_variable = isinstance(value, From) and len(value.fields) == 1 and value.fields[0][0] == "$"
             entity = rule.let.get(value.fields[0][1:]) if isinstance(value, From) and is_variable else value
             if isinstance(entity, Entity):
                 kind = self.kinds[entity.kind]
                 if kind.table == table.name and kind.id == column and kind.title not in part.columns:
-                    name, key = self._typed(table.c[kind.title], entity.name, rule), self.value(value, rule)
-                    return kind.title, _spelt(kind, key, name)
+                    return kind, self._typed(table.c[kind.title], entity.name, rule)
         return None
 
     def _record(self, part: Part, rule: Rule) -> Callable[[Scope], None]:

@@ -1,6 +1,7 @@
 """`cragmesh train synthesise`: one file for a seed, prompts as they are served, programs with their questions."""
 
 import gzip
+import hashlib
 import html
 import json
 import os
@@ -19,7 +20,7 @@ from lab.evaluator.data import Skip, Source
 from lab.trainer import dataset, pairs
 from lab.trainer.synthesise import answers, programs
 from lab.trainer.synthesise import questions as made_up_questions
-from lab.trainer.synthesise.reading import records
+from lab.trainer.synthesise.reading import articles, records
 from services.cli.synthesise import examples, questions, synthesise
 from services.gateway import prompts
 from services.gateway.evidence import Evidence
@@ -29,7 +30,7 @@ app = typer.Typer()
 app.command()(synthesise)
 EVALUATION = Path(os.environ.get("CRAGMESH_EVAL_DATA") or "/nonexistent")
 # Examples that are looked through for questions of the evaluation, by task: seed and count.
-LOOKED_THROUGH = {"answer": (41, 8_000), "kg-api": (0, 8_000)}
+LOOKED_THROUGH = {"answer": (41, 2_000), "kg-api": (0, 2_000)}
 
 
 def run(*arguments: str) -> Any:
@@ -69,17 +70,27 @@ def test_some_questions_come_with_whole_pages_that_hold_what_is_to_be_read(lines
 
 
 def test_some_questions_are_about_prose_among_other_prose(lines: list[dict[str, Any]]) -> None:
-    sample = [json.loads(line) for line in made_up_questions.SAMPLE.read_text(encoding="utf-8").splitlines()]
-    asked = {line["question"] for line in sample}
-    about_prose = [line for line in lines if line["query"] in asked]
-    assert 30 < len(about_prose) < 100
+    sample = [json.loads(line) for line in articles.SAMPLE.read_text(encoding="utf-8").splitlines()]
+    passages = {line["passage"] for line in sample}
+    about_prose = [line for line in lines if len(passages & set(line.get("contexts", []))) >= 2]
+    assert 50 < len(about_prose) < 110
+    answers_of = {line["question"]: line["answer"] for line in sample if line["answer"]}
+    twins = 0
     for line in about_prose:
-        # The same question has a twin that the passage, without a sentence, does not answer.
-        own = [one for one in sample if one["question"] == line["query"] and one["passage"] in line["contexts"]]
-        assert [one["answer"] or "i don't know" for one in own] == [line["label"]]
         assert len(line["contexts"]) >= 3
-        assert line["label_kind"] == ("answer" if own[0]["answer"] else "idk")
+        told = answers_of.get(line["query"], "")
+        if line["label_kind"] == "answer":
+            assert line["label"] == told
+            assert any(told in text for text in line["contexts"])
+        else:
+            assert line["label"] == "i don't know"
+            twins += line["query"] in answers_of or line["query"] not in {one["question"] for one in sample}
+            # The same question over its passage without a sentence: nothing else there holds the answer.
+            assert not told or not any(told in text for text in line["contexts"])
+    # As many as there are answers come again as twins, of which no model has said that it would be silent.
+    silent = sum(line["label_kind"] == "idk" for line in about_prose)
     assert {line["label_kind"] for line in about_prose} == {"answer", "idk"}
+    assert twins > silent / 2
 
 
 def test_a_seed_makes_one_file(tmp_path: Path) -> None:
@@ -134,7 +145,7 @@ def test_prompts_are_those_that_the_gateway_renders() -> None:
 def prose(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The shipped sample as if it were written from other briefs: its own are never taught."""
     path = tmp_path_factory.mktemp("prose") / "prose.jsonl"
-    lines = [json.loads(line) for line in made_up_questions.SAMPLE.read_text(encoding="utf-8").splitlines()]
+    lines = [json.loads(line) for line in articles.SAMPLE.read_text(encoding="utf-8").splitlines()]
     path.write_text("".join(json.dumps(line | {"id": f"9{line['id']}"}) + "\n" for line in lines), encoding="utf-8")
     return path
 
@@ -173,7 +184,7 @@ def test_prose_is_for_answers_and_must_be_prose(prose: Path, tmp_path: Path) -> 
     missing = run("--prose", str(tmp_path / "none.jsonl"))
     assert missing.exit_code == 1
     assert "none.jsonl" in missing.output
-    kept_back = run("--prose", str(made_up_questions.SAMPLE))
+    kept_back = run("--prose", str(articles.SAMPLE))
     assert kept_back.exit_code == 1
     assert "sample" in kept_back.output
 
@@ -194,15 +205,13 @@ def real() -> set[str]:
     return {plain(question) for question in real_questions()}
 
 
-# Takes a minute of one core, and long on a busy machine.
+# Takes long on a busy machine.
 @pytest.mark.timeout(600)
 @pytest.mark.skipif(not EVALUATION.is_dir(), reason="CRAGMESH_EVAL_DATA names no folder of real questions")
 @pytest.mark.parametrize("task", LOOKED_THROUGH)
 def test_no_evaluation_question_is_among_the_data(real: set[str], task: str) -> None:
     assert len(real) > 1_000
-    # Counted, so that none of them is printed.
-    both = len({plain(query) for query in made_up(task, *LOOKED_THROUGH[task])} & real)
-    assert both == 0
+    assert not {plain(query) for query in made_up(task, *LOOKED_THROUGH[task])} & real
 
 
 def made_up(task: str, seed: int, count: int) -> Iterator[str]:
@@ -213,7 +222,8 @@ def made_up(task: str, seed: int, count: int) -> Iterator[str]:
 
 
 def plain(question: str) -> str:
-    return " ".join(re.findall(r"\w+", question.lower()))
+    """A digest of a question's words: what a test prints when it fails, nobody can read."""
+    return hashlib.sha256(" ".join(re.findall(r"\w+", question.lower())).encode()).hexdigest()
 
 
 def real_questions() -> Iterator[str]:

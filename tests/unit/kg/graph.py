@@ -8,13 +8,9 @@ from zoneinfo import ZoneInfo
 
 from sqlalchemy import Engine, Table, insert
 
-from services.kg.domains.finance import tables as finance
-from services.kg.domains.movie import tables as movie
-from services.kg.domains.music import tables as music
-from services.kg.domains.open import tables as open_
-from services.kg.domains.sports import tables as sports
 from services.kg.store import names, tables
 from services.kg.store.base import METADATA
+from tests.unit.kg import tables as graph_tables
 
 ASKED = datetime(2024, 2, 28, 8, 12, tzinfo=ZoneInfo("America/Los_Angeles"))
 
@@ -30,7 +26,7 @@ PRICES = (
     ("2024-02-27", 10.8, 10.53),
 )
 ROWS: Mapping[Table, list[dict[str, Any]]] = {
-    movie.movie: [
+    graph_tables.movie: [
         {
             "movie_id": "1",
             "title": "Harbour Lights",
@@ -72,25 +68,25 @@ ROWS: Mapping[Table, list[dict[str, Any]]] = {
             "original_title": "Harbour Lights 2",
         },
     ],
-    movie.movie_genre: [{"movie_id": "1", "genre": "Action"}, {"movie_id": "1", "genre": "Thriller"}],
-    movie.movie_person: [
+    graph_tables.movie_genre: [{"movie_id": "1", "genre": "Action"}, {"movie_id": "1", "genre": "Thriller"}],
+    graph_tables.movie_person: [
         {"person_id": "10", "name": "Ada Lindqvist", "birthday": "1964-09-02"},
         {"person_id": "11", "name": "Bo O'Hara", "birthday": "1980-11-12"},
         {"person_id": "12", "name": "Chiara Muñoz", "birthday": None},
     ],
-    movie.movie_cast: [
+    graph_tables.movie_cast: [
         {"movie_id": "1", "person_id": "10", "ord": 0, "character": "Nora / The Pilot", "gender": 1},
         {"movie_id": "1", "person_id": "10", "ord": 5, "character": "Voice", "gender": 1},
         {"movie_id": "1", "person_id": "11", "ord": 1, "character": "Captain Reed (uncredited)", "gender": 2},
         {"movie_id": "3", "person_id": "10", "ord": 0, "character": "", "gender": 1},
         {"movie_id": "4", "person_id": "10", "ord": 0, "character": "Nora", "gender": 1},
     ],
-    movie.movie_crew: [
+    graph_tables.movie_crew: [
         {"movie_id": "1", "person_id": "12", "job": "Director"},
         {"movie_id": "3", "person_id": "12", "job": "Director"},
         {"movie_id": "3", "person_id": "12", "job": "Writer"},
     ],
-    movie.oscar: [
+    graph_tables.oscar: [
         {
             "oscar_id": "o1",
             "year": 2018,
@@ -128,12 +124,12 @@ ROWS: Mapping[Table, list[dict[str, Any]]] = {
             "movie_id": None,
         },
     ],
-    movie.oscar_nominee: [{"oscar_id": "o1", "person_id": "12"}, {"oscar_id": "o2", "person_id": "10"}],
-    finance.company: [
+    graph_tables.oscar_nominee: [{"oscar_id": "o1", "person_id": "12"}, {"oscar_id": "o2", "person_id": "10"}],
+    graph_tables.company: [
         {"ticker": "ZZT", "name": "Zuzana Tools Corp.", "currency": "USD"},
         {"ticker": "QQN", "name": "Quarry Nine Inc.", "currency": "USD"},
     ],
-    finance.company_fact: [
+    graph_tables.company_fact: [
         {"ticker": "ZZT", "key": "marketCap", "value": "123456789012", "number": 123_456_789_012.0},
         {"ticker": "ZZT", "key": "sector", "value": "Energy", "number": None},
         {"ticker": "ZZT", "key": "forwardEps", "value": "2.919", "number": 2.919},
@@ -141,7 +137,7 @@ ROWS: Mapping[Table, list[dict[str, Any]]] = {
         {"ticker": "ZZT", "key": "fullTimeEmployees", "value": "4100", "number": 4100.0},
         {"ticker": "QQN", "key": "marketCap", "value": "77000000", "number": 77_000_000.0},
     ],
-    finance.price_daily: [
+    graph_tables.price_daily: [
         {
             "ticker": "ZZT",
             "date": day,
@@ -166,7 +162,7 @@ ROWS: Mapping[Table, list[dict[str, Any]]] = {
             "is_partial": True,
         }
     ],
-    finance.price_minute: [
+    graph_tables.price_minute: [
         {
             "ticker": "ZZT",
             "at": f"2024-02-28T{clock}",
@@ -178,12 +174,12 @@ ROWS: Mapping[Table, list[dict[str, Any]]] = {
         }
         for clock, close in (("09:30:00", 11.0), ("10:49:00", 11.11), ("12:30:00", 55.0))
     ],
-    finance.dividend: [
+    graph_tables.dividend: [
         {"ticker": "ZZT", "date": "2023-11-14", "value": 0.5},
         {"ticker": "ZZT", "date": "2024-02-14", "value": 0.75},
         {"ticker": "ZZT", "date": "2024-05-14", "value": 0.8},
     ],
-    music.artist: [
+    graph_tables.artist: [
         {
             "artist_id": "a1",
             "name": "Ilse Vant",
@@ -201,18 +197,18 @@ ROWS: Mapping[Table, list[dict[str, Any]]] = {
             "is_band": True,
         },
     ],
-    music.work: [
+    graph_tables.work: [
         {"work_id": "w1", "title": "Hallow", "release_date": "2015-10-23", "country": "XW", "kind": None},
         {"work_id": "w2", "title": "Twenty One Miles", "release_date": "2011", "country": None, "kind": None},
         {"work_id": "w3", "title": "Not Yet Out", "release_date": "2024-06", "country": "US", "kind": None},
         {"work_id": "w4", "title": "Undated Tape", "release_date": None, "country": "US", "kind": None},
     ],
-    music.artist_work: [{"artist_id": "a1", "work_id": work} for work in ("w1", "w2", "w3", "w4")],
-    music.band_member: [
+    graph_tables.artist_work: [{"artist_id": "a1", "work_id": work} for work in ("w1", "w2", "w3", "w4")],
+    graph_tables.band_member: [
         {"band_id": "a2", "member_name": "Ilse Vant", "member_id": "a1", "ord": 0},
         {"band_id": "a2", "member_name": "Tom Ferris", "member_id": None, "ord": 1},
     ],
-    music.grammy: [
+    graph_tables.grammy: [
         {
             "grammy_id": "g1",
             "year": 2008,
@@ -238,8 +234,8 @@ ROWS: Mapping[Table, list[dict[str, Any]]] = {
             "work_id": "w1",
         },
     ],
-    music.grammy_artist: [{"grammy_id": "g1", "artist_id": "a1"}, {"grammy_id": "g2", "artist_id": "a1"}],
-    music.billboard: [
+    graph_tables.grammy_artist: [{"grammy_id": "g1", "artist_id": "a1"}, {"grammy_id": "g2", "artist_id": "a1"}],
+    graph_tables.billboard: [
         {
             "date": day,
             "rank": rank,
@@ -252,11 +248,11 @@ ROWS: Mapping[Table, list[dict[str, Any]]] = {
         }
         for day, rank, week in (("2024-02-17", 3, 1), ("2024-02-24", 1, 2))
     ],
-    sports.team: [
+    graph_tables.team: [
         {"team_id": "t1", "name": "Riverside", "sport": "soccer", "league": "ESP-La Liga"},
         {"team_id": "t2", "name": "Denver Foxes", "sport": "nba", "league": "NBA"},
     ],
-    sports.soccer_match: [
+    graph_tables.soccer_match: [
         {
             "team_id": "t1",
             "date": day,
@@ -276,7 +272,7 @@ ROWS: Mapping[Table, list[dict[str, Any]]] = {
             ("2024-03-03", "Girona", "Home", "W", 1, 0),
         )
     ],
-    sports.nba_game: [
+    graph_tables.nba_game: [
         {
             "game_id": "n1",
             "team_id": "t2",
@@ -311,7 +307,7 @@ ROWS: Mapping[Table, list[dict[str, Any]]] = {
             "ga": 99,
         },
     ],
-    sports.team_period: [
+    graph_tables.team_period: [
         {
             "team_id": "t2",
             "start": "2023-01-01",
@@ -328,14 +324,14 @@ ROWS: Mapping[Table, list[dict[str, Any]]] = {
             "ga": 1_500,
         },
     ],
-    sports.nba_event: [
+    graph_tables.nba_event: [
         {"game_id": "n1", "event": 1, "period": 1, "clock": "12:00", "home": "Jump ball", "score": None},
     ],
-    open_.open_entity: [
+    graph_tables.open_entity: [
         {"entity": "Mount Zephyr", "summary": "Mount Zephyr is an invented mountain."},
         {"entity": "Zephyria", "summary": "Zephyria is an invented country."},
     ],
-    open_.open_fact: [
+    graph_tables.open_fact: [
         {"entity": "Mount Zephyr", "key": "elevation_m", "value": "3,210", "ord": 0},
         {"entity": "Mount Zephyr", "key": "country", "value": "Zephyria", "ord": 1},
         {"entity": "Zephyria", "key": "capital", "value": "Port Alba", "ord": 0},

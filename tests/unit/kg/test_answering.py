@@ -40,6 +40,7 @@ class Scripted(Answering):
         self.asked: list[str] = []
         self._executor = cast(Any, SimpleNamespace(catalogue=CATALOGUE))
         self._found = found
+        self._executor = cast(Any, SimpleNamespace(catalogue=CATALOGUE))
         self._llm = cast(Any, Served(serves=serves))
         self._adapter = "kg-api"
         self._base_model_writes = base_model_writes

@@ -2,9 +2,12 @@
 
 import pytest
 
-from services.kg.domains.movie.oscars import CATEGORY_KEYS, category_key, find_category
-from services.kg.domains.music import grammys
+from services.kg.definition.vocabulary import read_vocabulary
+from services.kg.domains import CATALOGUE
 from services.kg.load.credits import nominees, performers, workers
+
+OSCARS = read_vocabulary(CATALOGUE.domains["movie"].folder, "categories.yaml")
+GRAMMYS = read_vocabulary(CATALOGUE.domains["music"].folder, "categories.yaml")
 
 
 @pytest.mark.parametrize(
@@ -32,13 +35,13 @@ from services.kg.load.credits import nominees, performers, workers
     ],
 )  # fmt: skip
 def test_an_award_is_one_under_all_its_names(names: list[str], key: str) -> None:
-    assert {category_key(name, 1990) for name in names} == {key}
-    assert {category_key(name.lower(), 1990) for name in names} == {key}
-    assert key in CATEGORY_KEYS
+    assert {OSCARS.code(name, 1990) for name in names} == {key}
+    assert {OSCARS.code(name.lower(), 1990) for name in names} == {key}
+    assert key in OSCARS.codes
 
 
 def test_an_award_of_no_family_has_a_slug() -> None:
-    assert category_key("BEST STUNT (Group)", 2027) == "best_stunt_group"
+    assert OSCARS.code("BEST STUNT (Group)", 2027) == "best_stunt_group"
 
 
 @pytest.mark.parametrize(
@@ -64,19 +67,18 @@ def test_an_award_of_no_family_has_a_slug() -> None:
     ],
 )
 def test_peoples_words_mean_awards(words: str, keys: tuple[str, ...]) -> None:
-    assert find_category(words) == keys
+    assert OSCARS.find(words) == keys
 
 
 def test_every_key_is_understood_as_itself() -> None:
-    assert [find_category(key) for key in CATEGORY_KEYS] == [(key,) for key in CATEGORY_KEYS]
+    assert [OSCARS.find(key) for key in OSCARS.codes] == [(key,) for key in OSCARS.codes]
 
 
-def test_grammys_are_counted_from_1958() -> None:
-    assert (grammys.edition(2018), grammys.year_of(61)) == (61, 2018)
-    assert grammys.category_key("Album Of The Year") == "best_album"
-    assert grammys.category_key("Album Of The Year - Classical") == "album_of_the_year_classical"
-    assert grammys.category_key("Best R&B Song") == "best_randb_song"
-    assert grammys.category_key("Best New Artist") == "best_new_artist"
+def test_grammys_of_all_fields_have_codes_others_their_names() -> None:
+    assert GRAMMYS.code("Album Of The Year") == "best_album"
+    assert GRAMMYS.code("Album Of The Year - Classical") == "album_of_the_year_classical"
+    assert GRAMMYS.code("Best R&B Song") == "best_randb_song"
+    assert GRAMMYS.code("Best New Artist") == "best_new_artist"
 
 
 @pytest.mark.parametrize(

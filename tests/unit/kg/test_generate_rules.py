@@ -148,4 +148,4 @@ def test_the_longest_name_wins_and_asking_words_are_none(small_graph: Engine) ->
 )
 def test_times_are_found_as_they_are_said(text: str, time: str) -> None:
     now = datetime(2024, 2, 28, 8, 12, tzinfo=ZoneInfo("America/Los_Angeles"))
-    assert Question(text, "finance", now).time == time
+    assert Question(text, CATALOGUE.domains["finance"].calendar, now).time == time

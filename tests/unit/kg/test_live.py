@@ -14,11 +14,6 @@ from pydantic import ConfigDict, create_model
 from sqlalchemy import Engine, Table, select
 
 from services.kg.domains import CATALOGUE
-from services.kg.domains.finance.tables import company, company_fact, dividend, price_daily, price_minute
-from services.kg.domains.movie.tables import movie, movie_cast, movie_person, oscar
-from services.kg.domains.music.tables import artist, band_member, billboard, grammy, work
-from services.kg.domains.open.tables import open_entity, open_fact
-from services.kg.domains.sports.tables import nba_event, nba_game, soccer_match
 from services.kg.entities import NameIndex
 from services.kg.execute import Executor
 from services.kg.live import LiveExecutor
@@ -30,6 +25,27 @@ from services.kg.verbalize import verbalize
 from services.kit.budget import Budget
 from services.kit.client import ServiceClient, http_client
 from services.kit.errors import ServiceFailure
+from tests.unit.kg.tables import (
+    artist,
+    band_member,
+    billboard,
+    company,
+    company_fact,
+    dividend,
+    grammy,
+    movie,
+    movie_cast,
+    movie_person,
+    nba_event,
+    nba_game,
+    open_entity,
+    open_fact,
+    oscar,
+    price_daily,
+    price_minute,
+    soccer_match,
+    work,
+)
 
 pytestmark = pytest.mark.anyio
 

@@ -12,19 +12,6 @@ from typer.testing import CliRunner
 
 from services.cli.kg import app
 from services.kg.domains import CATALOGUE
-from services.kg.domains.finance.tables import company, company_fact, dividend, price_daily, price_minute
-from services.kg.domains.movie.tables import (
-    movie,
-    movie_cast,
-    movie_crew,
-    movie_genre,
-    movie_person,
-    oscar,
-    oscar_nominee,
-)
-from services.kg.domains.music.tables import artist, artist_work, band_member, billboard, grammy, grammy_artist, work
-from services.kg.domains.open.tables import open_entity, open_fact
-from services.kg.domains.sports.tables import nba_game, soccer_match, team, team_period
 from services.kg.entities import NameIndex
 from services.kg.load import LoadError, LoadReport, UnknownFormat, load, run
 from services.kg.load.errors import BadRow
@@ -33,6 +20,33 @@ from services.kg.load.identity import slug
 from services.kg.load.values import day, following, number, whole
 from services.kg.store.base import METADATA
 from services.kg.store.tables import source, stated_total
+from tests.unit.kg.tables import (
+    artist,
+    artist_work,
+    band_member,
+    billboard,
+    company,
+    company_fact,
+    dividend,
+    grammy,
+    grammy_artist,
+    movie,
+    movie_cast,
+    movie_crew,
+    movie_genre,
+    movie_person,
+    nba_game,
+    open_entity,
+    open_fact,
+    oscar,
+    oscar_nominee,
+    price_daily,
+    price_minute,
+    soccer_match,
+    team,
+    team_period,
+    work,
+)
 
 POSTGRES = os.environ.get("CRAGMESH_TEST_POSTGRES", "")
 

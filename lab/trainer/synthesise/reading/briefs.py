@@ -1,4 +1,7 @@
-"""What a model is asked to write about: a kind of text, a thing that does not exist, and facts about it."""
+"""What a model is asked to write about: a kind of text, a thing that does not exist, and facts about it.
+
+Some passages in a row are of one article: they are about the same thing and tell different facts about it.
+"""
 
 import random
 import re
@@ -9,9 +12,14 @@ from importlib.resources import files
 from lab.trainer.synthesise.names import Names
 from lab.trainer.synthesise.voice import MONTHS, Voice
 
-# Facts that the text shall tell, and facts that only the questions without an answer know.
-MIN_FACTS, MAX_FACTS = 4, 8
+# Passages of an article.
+PARTS = 3
+# Facts that a passage shall tell, and facts that only the questions without an answer know: the first is of the
+# article's next passage, the second of none.
+MIN_FACTS, MAX_FACTS = 4, 5
 OPEN_FACTS = 2
+# Of an article's passages so many are of the article's own kind of text, the others of any.
+OWN_KIND = 0.75
 MIN_WORDS, MAX_WORDS = 60, 220
 
 
@@ -47,7 +55,7 @@ class Brief:
         topic: what the thing is: "a footbridge over a river".
         name: what the thing is called.
         facts: what the passage shall tell.
-        open_facts: what it does not tell, true of the thing all the same.
+        open_facts: what it does not tell, true of the thing all the same; the article's next passage tells the first.
         style: how it is written.
         way: how one of the questions shall begin.
         spare: a number and a name that the passage has no reason to hold.
@@ -84,27 +92,36 @@ WAYS = (
 )
 
 
+def article(index: int) -> int:
+    """The number of the article that a brief's passage belongs to."""
+    return index // PARTS
+
+
 def draw(seed: int, index: int) -> Brief:
     """The brief of a number; the same for the same seed and number."""
-    voice = Voice(random.Random(f"{seed}:{index}"))  # noqa: S311 - repeatable is the point
-    names = Names(voice)
-    category, topic = voice.pick(_THINGS)
-    kind, order, title = voice.pick(KINDS)
-    name = names.person() if category == "person" else _name(voice, names, topic)
-    values = _Values(voice, names)
-    count = voice.between(MIN_FACTS, MAX_FACTS)
-    facts = [_fact(voice, template, values) for template in voice.some(FACTS[category], count + OPEN_FACTS)]
+    about = Voice(random.Random(f"{seed}:{article(index)}"))  # noqa: S311 - repeatable is the point
+    names = Names(about)
+    category, topic = about.pick(_THINGS)
+    name = names.person() if category == "person" else _name(about, names, topic)
+    values = _Values(about, names)
+    told, spare = PARTS * MAX_FACTS, PARTS
+    facts = [_fact(about, template, values) for template in about.some(FACTS[category], told + spare)]
+    own_kind = about.pick(KINDS)
+    part = index % PARTS
+    voice = Voice(random.Random(f"{seed}:{article(index)}:{part}"))  # noqa: S311 - as above
+    kind, order, title = own_kind if voice.chance(OWN_KIND) else voice.pick(KINDS)
+    first, of_next = part * MAX_FACTS, (part + 1) % PARTS * MAX_FACTS
     return Brief(
         kind=kind,
         order=order,
         title=title.format(name=name, headline=f"{name}: {voice.pick(_WORDS['causes'])}"),
         topic=topic,
         name=name,
-        facts=tuple(facts[:count]),
-        open_facts=tuple(facts[count:]),
+        facts=tuple(facts[first : first + voice.between(MIN_FACTS, MAX_FACTS)]),
+        open_facts=(facts[of_next], facts[told + part]),
         style=voice.pick(_WORDS["styles"]),
         way=voice.pick(WAYS),
-        spare=(str(voice.between(3, 9)), names.coined()),
+        spare=(str(voice.between(3, 9)), Names(voice).coined()),
         words=voice.between(MIN_WORDS // 10, MAX_WORDS // 10) * 10,
     )
 

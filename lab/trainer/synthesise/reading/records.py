@@ -10,8 +10,8 @@ import numpy as np
 from lab.trainer.errors import BadDataset
 from lab.trainer.pairs import Pair, read
 from lab.trainer.synthesise import answers
-from lab.trainer.synthesise.questions import SAMPLE
 from lab.trainer.synthesise.reading import filters
+from lab.trainer.synthesise.reading.articles import SAMPLE, article, brief, telling, way
 from lab.trainer.synthesise.record import UNKNOWN, Record
 from lab.trainer.synthesise.voice import Voice
 from services.kit.lexical import K1, B, stems
@@ -20,7 +20,9 @@ DOMAIN = "open"
 # Of records and prose together.
 SHARE = 0.6
 # Of the prose so much is answered; of what is answered so much is asked again where its passage was not found.
-ANSWERED, NOT_FOUND = 0.57, 0.15
+ANSWERED, NOT_FOUND = 0.56, 0.2
+# Another passage of the question's article comes so often, where it is there and does not answer.
+SAME_ARTICLE = 0.6
 # All passages of a prompt with their titles and fences, and how many stand around the question's own.
 CHARS = (440, answers.MAX_CHARS)
 AROUND = (0, 6)
@@ -45,7 +47,7 @@ _OPENERS = frozenset((
 def generate(pairs: Sequence[Pair], count: int, seed: int) -> list[Record]:
     """So many records, or as many as the pairs give in the shares above; the same for the same seed.
 
-    The shipped sample's briefs are left out: with its questions confidences are fitted.
+    The shipped sample's articles are left out: with its questions confidences are fitted.
 
     Args:
         pairs: lines of `cragmesh train prose`.
@@ -53,8 +55,8 @@ def generate(pairs: Sequence[Pair], count: int, seed: int) -> list[Record]:
     Raises:
         BadDataset: nothing is left to learn from.
     """
-    kept_back = {brief(pair) for pair in read([Path(str(SAMPLE))])}
-    pairs = [pair for pair in _distinct(pairs) if brief(pair) not in kept_back]
+    kept_back = {article(pair) for pair in read([Path(str(SAMPLE))])}
+    pairs = [pair for pair in _distinct(pairs) if article(pair) not in kept_back]
     rng = random.Random(f"reading:{seed}")  # noqa: S311 - reproducible, not secret
     voice = Voice(rng)
     answerable, twins = ([pair for pair in pairs if bool(pair.answer) is told] for told in (True, False))
@@ -81,19 +83,9 @@ def mingled(about_prose: Sequence[Record], count: int, seed: int) -> Iterator[Re
         yield next(rest if place in places else made_up)
 
 
-def brief(pair: Pair) -> str:
-    """The brief that a line was written from."""
-    return pair.id.rpartition("-")[0]
-
-
-def _way(pair: Pair) -> str:
-    """How the question came about: `q`, `open`, `swap` or `cut`."""
-    return pair.id.rpartition("-")[2].rstrip("0123456789")
-
-
 def _distinct(pairs: Sequence[Pair]) -> list[Pair]:
     """Each question once in each way."""
-    return list({(_way(pair), pair.question.lower()): pair for pair in pairs}.values())
+    return list({(way(pair), pair.question.lower()): pair for pair in pairs}.values())
 
 
 class _Shelf:
@@ -106,6 +98,9 @@ class _Shelf:
             if len(pair.passage) > len(held.passage):
                 whole[brief(pair)] = pair
         self._passages = list(whole.values())
+        self._articles: dict[str, list[Pair]] = {}
+        for one in self._passages:
+            self._articles.setdefault(article(one), []).append(one)
         self._answers = {pair.id: pair.answer for pair in pairs}
         self._index = bm25s.BM25(k1=K1, b=B)
         self._index.index(stems([f"{one.title}\n{one.passage}" for one in self._passages]), show_progress=False)
@@ -139,15 +134,15 @@ class _Shelf:
             question_type="simple",
             kind="answer" if answer else "unknown",
             answer=answer or UNKNOWN,
-            pattern=f"reading.{_way(pair) if found else 'lost'}",
+            pattern=f"reading.{way(pair) if found else 'lost'}",
             passages=passages,
             titles=titles if titled else (),
             support=(answer,) if answer else (),
-            group=f"prose:{brief(pair)}",
+            group=f"prose:{article(pair)}",
         )
 
     def _others(self, voice: Voice, pair: Pair, count: int) -> list[Pair]:
-        """Passages of other briefs that do not answer, nearest first."""
+        """Passages of other briefs that do not answer, those of the question's article first, then the nearest."""
         words = list(stems([pair.question])[0])
         scores = self._index.get_scores(words) if words else np.zeros(len(self._passages), np.float32)
         named = filters.names(pair.question)
@@ -157,7 +152,11 @@ class _Shelf:
             pool = list(range(len(self._passages)))
         else:
             near, pool = [], np.flatnonzero(scores == 0).tolist()
-        said = self._answers.get(pair.id.replace(f"-{_way(pair)}", "-q"), "").lower()
+        said = self._answers.get(pair.id.replace(f"-{way(pair)}", "-q"), "").lower()
+        near_by = [other for other in telling(pair, self._articles[article(pair)], said) if voice.chance(SAME_ARTICLE)][
+            :count
+        ]
+        count -= len(near_by)
         chosen: set[int] = set()
         for _ in range(TRIES * count):
             if len(chosen) == count or not pool:
@@ -165,14 +164,17 @@ class _Shelf:
             place = voice.pick(near if near and voice.chance(NEAR) else pool)
             if self._silent(self._passages[place], pair, said, named):
                 chosen.add(place)
-        return [self._passages[place] for place in sorted(chosen, key=lambda place: (-scores[place], place))]
+        return [
+            *near_by,
+            *(self._passages[place] for place in sorted(chosen, key=lambda place: (-scores[place], place))),
+        ]
 
     @staticmethod
     def _silent(other: Pair, pair: Pair, said: str, named: Sequence[str]) -> bool:
         """Whether a passage holds neither the answer nor all that the question names."""
         text = f"{other.title}\n{other.passage}"
         return (
-            brief(other) != brief(pair)
+            article(other) != article(pair)
             and not (said and said in text.lower())
             and not (named and all(name in text for name in named))
         )

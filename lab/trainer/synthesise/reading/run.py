@@ -14,7 +14,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from lab.trainer import files
 from lab.trainer.errors import BadDataset, TrainerError
-from lab.trainer.synthesise.reading.briefs import Brief, draw, indices
+from lab.trainer.synthesise.reading.briefs import Brief, article, draw, indices
 from lab.trainer.synthesise.reading.writer import BRIEF, Item, Written
 from services.kit.errors import BadReply, ServiceFailure
 
@@ -212,11 +212,14 @@ def report(data: Files, command: str) -> dict[str, object]:
 
 
 def sample(path: Path, lines: int = SAMPLE_LINES) -> bytes:
-    """Lines of the data, chosen by their ids' digests, in the file's order."""
-    found = [(hashlib.sha256(Item.model_validate_json(line).id.encode()).digest(), line) for line in _whole_lines(path)]
-    last = sorted(digest for digest, _ in found)[:lines]
-    chosen = frozenset(last)
-    return b"".join(line for digest, line in found if digest in chosen)
+    """Lines of the data in the file's order: whole articles, chosen by their digests, until there are so many."""
+    found: dict[bytes, list[tuple[int, bytes]]] = {}
+    for number, line in enumerate(_whole_lines(path)):
+        seed, _, index = Item.model_validate_json(line).id.rpartition("-")[0].partition("-")
+        digest = hashlib.sha256(f"{seed}-{article(int(index))}".encode()).digest()
+        found.setdefault(digest, []).append((number, line))
+    chosen = [line for digest in sorted(found) for line in found[digest]][:lines]
+    return b"".join(line for _, line in sorted(chosen))
 
 
 def write_report(path: Path, content: dict[str, object]) -> None:

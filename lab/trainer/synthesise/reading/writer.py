@@ -9,7 +9,7 @@ from typing import Annotated, Any, TypeVar
 from pydantic import BaseModel, ConfigDict, Field, JsonValue, StringConstraints, TypeAdapter, ValidationError
 
 from lab.trainer.score import normalized, token_f1
-from lab.trainer.synthesise.reading import filters
+from lab.trainer.synthesise.reading import articles, filters
 from lab.trainer.synthesise.reading.briefs import QUESTIONS, Brief
 from services.kit.errors import BadReply
 from services.kit.llm import LLM, Constraint, Message, Role, Sample
@@ -18,6 +18,8 @@ from services.kit.prompts import PromptFolder
 # Of a passage, for each word that is asked for; what is longer is cut at a sentence's end.
 PASSAGE_TOKENS = 1.6
 QUESTION_TOKENS, OPEN_TOKENS, ANSWER_TOKENS = 420, 120, 24
+# Of a passage's answered questions so many are asked about something else.
+SWAPS = 2
 # Of a passage and its questions; of the two answers the first is greedy.
 CREATIVE, QUESTIONING, SECOND = 0.7, 0.6, 0.7
 # A batch of a slow machine may hold a request for minutes; nobody waits for it.
@@ -180,22 +182,16 @@ class Writer:
             )  # fmt: skip
             tries.append(self._kept(item, written))
         written.items.extend(item for item in await asyncio.gather(*tries) if item)
-        # Twins of questions that proved good: about something else, or over a passage that no longer tells it. Of the
-        # latter the first, which asks for a reason, and the last.
-        twins = []
         answered = [item for item in written.items if item.answer]
-        for item in answered[:1]:
-            question = filters.swapped(item.question, passage, brief.spare)
-            if question:
-                twin = {"id": item.id.replace("-q", "-swap"), "question": question, "answer": "", "start": -1}
-                twins.append(self._kept(item.model_copy(update=twin), written))
+        twins = [
+            self._kept(twin, written) for item in answered[:SWAPS] if (twin := articles.swapped(item, brief.spare))
+        ]
+        # The first, which asks for a reason, and the last, over a passage that no longer tells it.
         for item in (*answered[:1], *answered[1:][-1:]):
-            rest = filters.without(passage, item.start, item.answer, item.title)
-            if not rest:
+            if twin := articles.cut(item):
+                twins.append(self._kept(twin, written, item.answer))
+            else:
                 written.rejected["cut: still told"] += 1
-                continue
-            twin = {"id": item.id.replace("-q", "-cut"), "passage": rest, "answer": "", "start": -1}
-            twins.append(self._kept(item.model_copy(update=twin), written))
         written.items.extend(item for item in await asyncio.gather(*twins) if item)
         return written
 
@@ -243,9 +239,17 @@ class Writer:
             written.rejected["reply breaks the schema"] += 1
             return []
 
-    async def _kept(self, item: Item, written: Written) -> Item | None:
-        """The item, if the model's own two answers are the item's; with the first where that is a shorter span."""
-        first = ""
+    async def _kept(self, item: Item, written: Written, cut: str = "") -> Item | None:
+        """The item, if the model's own two answers are the item's; with the first where that is a shorter span.
+
+        Of what has no answer because of how it was made, the hard ones are kept too, to which the model replies all the
+        same: a question about something else always, and one whose sentence was taken out unless a reply is `cut`, the
+        answer that stood there. Where only the model says that the passage does not tell it, it must say so once.
+        """
+        way = item.id.rsplit("-", 1)[1].rstrip("0123456789")
+        if way == "swap":
+            return item
+        replies = []
         for temperature in (0.0, SECOND):
             sample = await self._chat(
                 _READING,
@@ -254,20 +258,21 @@ class Writer:
                 temperature=temperature,
                 stop=("\n",),
             )
-            reply = sample.text.strip()
-            silent = normalized(reply) == NONE
-            if not item.answer:
-                way = item.id.rsplit("-", 1)[1].rstrip("0123456789")
-                flaw = "" if silent else f"{way}: answered all the same"
-            elif silent:
-                flaw = "own answer: none"
-            else:
-                flaw = "" if filters.agree(reply, first or item.answer) else "own answer: another"
-            if flaw:
-                written.rejected[flaw] += 1
-                return None
-            first = first or reply
-        return item if not item.answer else _shortened(item, first)
+            replies.append(sample.text.strip())
+        silent = [normalized(reply) == NONE for reply in replies]
+        if cut:
+            flaw = "cut: answered all the same" if any(filters.agree(reply, cut) for reply in replies) else ""
+        elif not item.answer:
+            flaw = "" if any(silent) else f"{way}: answered all the same"
+        elif any(silent):
+            flaw = "own answer: none"
+        else:
+            alike = filters.agree(replies[0], item.answer) and filters.agree(replies[1], replies[0])
+            flaw = "" if alike else "own answer: another"
+        if flaw:
+            written.rejected[flaw] += 1
+            return None
+        return item if not item.answer else _shortened(item, replies[0])
 
     async def _chat(self, prompt: list[Message], user: str, **options: Any) -> Sample:
         messages = [*prompt, Message("user", user)]

@@ -2,7 +2,8 @@
 
 from sqlalchemy import Connection, exists, select, update
 
-from services.kg.domains.movie.oscars import category_key
+from services.kg.definition.vocabulary import read_vocabulary
+from services.kg.domains import CATALOGUE
 from services.kg.load.credits import nominees
 from services.kg.load.graph import Graph, Row
 from services.kg.load.identity import slug
@@ -11,6 +12,7 @@ from services.kg.load.reading import Writer
 from services.kg.load.registry import Mention
 from services.kg.load.values import needed, text, truth, whole
 
+CATEGORIES = read_vocabulary(CATALOGUE.domains["movie"].folder, "categories.yaml")
 # The 76th ceremony was held in 2004; they are yearly since 1935.
 _BEFORE_FIRST = 1928
 # A place in the credits that is not stated: after all that are.
@@ -25,7 +27,7 @@ def oscar(writer: Writer, stated: Row) -> None:
     """
     year = whole(needed(stated, "year"), "year") or 0
     category, nominee, film = needed(stated, "category"), text(stated.get("nominee")), text(stated.get("film"))
-    key, ceremony = category_key(category, year), whole(stated.get("ceremony"), "ceremony") or year - _BEFORE_FIRST
+    key, ceremony = CATEGORIES.code(category, year), whole(stated.get("ceremony"), "ceremony") or year - _BEFORE_FIRST
     film_year = whole(stated.get("film_year"), "film_year") or year - 1
     # Two sources that report a nomination write one row.
     identifier = f"{ceremony}/{key}/{slug(film or '')}/{slug(nominee or '')}"

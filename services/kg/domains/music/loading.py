@@ -4,7 +4,8 @@ import re
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
-from services.kg.domains.music import grammys
+from services.kg.definition.vocabulary import read_vocabulary
+from services.kg.domains import CATALOGUE
 from services.kg.load.credits import IN_BRACKETS, credited, performers, workers
 from services.kg.load.errors import BadRow
 from services.kg.load.graph import Row
@@ -15,6 +16,9 @@ from services.kg.load.registry import Mention
 from services.kg.load.transforms import Transform
 from services.kg.load.values import needed, text, truth, whole
 
+CATEGORIES = read_vocabulary(CATALOGUE.domains["music"].folder, "categories.yaml")
+# Sources count by the year whose music is awarded: the 61st Grammys are of 2018, and were given in February 2019.
+BEFORE_FIRST = 1957
 # Awards whose nominee is a person or a band, not a song.
 _FOR_PEOPLE = re.compile(r"new artist|producer of the year|remixer of the year|classical producer", re.IGNORECASE)
 # Above so many rows a category on average, a year lists its nominees; the winner comes first.
@@ -34,7 +38,7 @@ def grammy(writer: Writer, stated: Row) -> None:
     if nominee is None:
         raise BadRow("nominee", "is missing")
     artist, others = text(stated.get("artist")), text(stated.get("workers"))
-    key = grammys.category_key(category)
+    key = CATEGORIES.code(category)
     identifier = f"{year}/{key}/{slug(nominee)}"
     for_people = _FOR_PEOPLE.search(category) is not None
     in_brackets = IN_BRACKETS.search(others or "")
@@ -43,7 +47,7 @@ def grammy(writer: Writer, stated: Row) -> None:
     row = {
         "grammy_id": identifier,
         "year": year,
-        "edition": grammys.edition(year),
+        "edition": year - BEFORE_FIRST,
         "category": category,
         "category_key": key,
         "nominee": nominee,
@@ -118,7 +122,7 @@ TRANSFORMS: dict[str, Transform] = {
     "first_performer": _first_performer,
     "without_role": _without_role,
     "place": _place,
-    "edition": lambda year: grammys.edition(number) if (number := whole(year)) else None,
+    "edition": lambda year: number - BEFORE_FIRST if (number := whole(year)) else None,
 }
 RECORDS: dict[str, Put] = {"grammy": grammy}
 FILTERS = {"winners": winners}

@@ -30,10 +30,13 @@ class Lexicon:
     domain: str
     words: Words
     _phrases: dict[tuple[str, str], tuple[str, ...]] = field(default_factory=dict)
+    _functions: dict[str, Function] = field(default_factory=dict)
     _plain: dict[tuple[str, str], tuple[str, ...]] = field(default_factory=dict)
 
     def function(self, name: str) -> Function:
-        return self.catalogue.function(name, self.domain)
+        if name not in self._functions:
+            self._functions[name] = self.catalogue.function(name, self.domain)
+        return self._functions[name]
 
     def key(self, function: str, name: str) -> KeyWords:
         return self.words.key(function, name)

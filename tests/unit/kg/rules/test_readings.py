@@ -21,7 +21,7 @@ def program(text: str, reading: dict[str, Any], *names: tuple[str, str], domain:
         for name, kind in names
     )
     lexicon = Lexicon(CATALOGUE, domain, Words.model_validate({"readings": [reading], "guided": True, **words}))
-    return "\n".join(read(lexicon, Question(text, domain, NOW, spots)))
+    return "\n".join(read(lexicon, Question(text, CATALOGUE.domains[domain].calendar, NOW, spots)))
 
 
 FILM, ACTOR = ("heat", "movie"), ("ada moss", "movie_person")
@@ -169,11 +169,11 @@ def test_a_fact_of_a_fact_is_two_statements() -> None:
 def test_what_the_graph_does_not_know_ends_the_search() -> None:
     nothing = {"function": "none", "when": ["married"]}
     lexicon = Lexicon(CATALOGUE, "movie", Words.model_validate({"readings": [nothing, {**LENGTH, "guess": True}]}))
-    assert read(lexicon, Question("who is heet married to?", "movie", NOW)) == []
-    assert read(lexicon, Question("how long is heet?", "movie", NOW)) != []
+    assert read(lexicon, Question("who is heet married to?", CATALOGUE.domains["movie"].calendar, NOW)) == []
+    assert read(lexicon, Question("how long is heet?", CATALOGUE.domains["movie"].calendar, NOW)) != []
 
 
 def test_numbered_events_have_their_years() -> None:
     words = Words.model_validate({"editions": {"words": ["gala"], "before": 1957}})
-    question = Question("who won at the 61st gala?", "music", NOW, (), words.editions)
+    question = Question("who won at the 61st gala?", CATALOGUE.domains["music"].calendar, NOW, (), words.editions)
     assert question.years == [2018]

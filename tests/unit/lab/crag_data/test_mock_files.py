@@ -15,13 +15,31 @@ from sqlalchemy import Engine, Table, create_engine, select
 
 from lab.crag_data import load_folder
 from lab.crag_data.mock_files import members
-from services.kg.domains.finance.tables import company, company_fact, dividend, price_daily, price_minute
-from services.kg.domains.movie.tables import movie, movie_cast, movie_crew, movie_person, oscar
-from services.kg.domains.music.tables import artist, artist_work, band_member, billboard, grammy, work
-from services.kg.domains.open.tables import open_entity, open_fact
-from services.kg.domains.sports.tables import nba_event, nba_game, soccer_match
 from services.kg.load import LoadError
 from services.kg.store.tables import source, stated_total
+from tests.unit.kg.tables import (
+    artist,
+    artist_work,
+    band_member,
+    billboard,
+    company,
+    company_fact,
+    dividend,
+    grammy,
+    movie,
+    movie_cast,
+    movie_crew,
+    movie_person,
+    nba_event,
+    nba_game,
+    open_entity,
+    open_fact,
+    oscar,
+    price_daily,
+    price_minute,
+    soccer_match,
+    work,
+)
 
 DATA = pathlib.Path(__file__).parent / "data"
 

@@ -12,6 +12,8 @@ from lab.trainer.synthesise.evidence import MISSING, Evidence
 from lab.trainer.synthesise.record import INVALID, UNKNOWN, Record
 from lab.trainer.synthesise.voice import Voice
 
+# A world and hundreds of programs take seconds of one core, and minutes on a busy machine.
+pytestmark = pytest.mark.timeout(900)
 COUNT = 500
 SEED = 1
 

@@ -14,6 +14,8 @@ from services.kg.generate.ground import ground
 from services.kg.language.parse import parse
 from services.kg.language.tree import render
 
+# A world and hundreds of programs take seconds of one core, and minutes on a busy machine.
+pytestmark = pytest.mark.timeout(900)
 # Draws until a pattern makes a question; the pickiest asks for a game on the day before the question.
 TRIES = 40
 

@@ -12,8 +12,10 @@ from lab.trainer.synthesise.reading.briefs import (
     MIN_FACTS,
     MIN_WORDS,
     OPEN_FACTS,
+    PARTS,
     TOPICS,
     Brief,
+    article,
     draw,
     indices,
 )
@@ -21,7 +23,7 @@ from lab.trainer.synthesise.reading.briefs import (
 
 @pytest.fixture(scope="module")
 def briefs() -> list[Brief]:
-    return [draw(3, index) for index in range(3_000)]
+    return [draw(3, index) for index in range(9_000)]
 
 
 def test_a_seed_and_a_number_make_one_brief(briefs: list[Brief]) -> None:
@@ -49,14 +51,27 @@ def test_what_is_left_open_is_not_told(briefs: list[Brief]) -> None:
     assert not [brief for brief in briefs if set(brief.facts) & set(brief.open_facts)]
 
 
+def test_an_articles_passages_are_about_one_thing_and_tell_different_facts(briefs: list[Brief]) -> None:
+    for first in range(0, 900, PARTS):
+        parts = briefs[first : first + PARTS]
+        assert {article(first + part) for part in range(PARTS)} == {first // PARTS}
+        assert len({(brief.name, brief.topic) for brief in parts}) == 1
+        facts = [fact for brief in parts for fact in brief.facts]
+        assert len(facts) == len(set(facts))
+        # What the article's next passage tells, and what none tells.
+        of_next, of_none = zip(*(brief.open_facts for brief in parts), strict=True)
+        assert [fact in parts[(part + 1) % PARTS].facts for part, fact in enumerate(of_next)] == [True] * PARTS
+        assert not set(of_none) & set(facts)
+
+
 def test_things_are_made_up_anew(briefs: list[Brief]) -> None:
-    assert len({brief.name for brief in briefs}) > 0.95 * len(briefs)
+    assert len({brief.name for brief in briefs}) > 0.95 * len(briefs) / PARTS
     assert len({fact for brief in briefs for fact in brief.facts}) > 0.6 * sum(len(brief.facts) for brief in briefs)
 
 
 def test_each_category_has_facts_enough() -> None:
     assert FACTS.keys() == TOPICS.keys()
-    assert all(len(templates) >= MAX_FACTS + OPEN_FACTS for templates in FACTS.values())
+    assert all(len(templates) >= PARTS * (MAX_FACTS + 1) for templates in FACTS.values())
 
 
 def test_numbers_go_on_after_what_is_done() -> None:

@@ -3,6 +3,7 @@
 import re
 from collections import Counter
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -10,8 +11,9 @@ from lab.trainer import pairs
 from lab.trainer.errors import BadDataset
 from lab.trainer.pairs import Pair
 from lab.trainer.synthesise import answers
-from lab.trainer.synthesise.questions import SAMPLE
 from lab.trainer.synthesise.reading import filters, records
+from lab.trainer.synthesise.reading.articles import SAMPLE, article, cut, swapped, telling, way
+from lab.trainer.synthesise.reading.briefs import PARTS
 from lab.trainer.synthesise.record import UNKNOWN, Record
 
 COUNT = 1_000
@@ -40,13 +42,21 @@ def prose() -> list[Pair]:
         ):
             start = passage.index(answer) if answer else -1
             lines.append(
-                Pair(id=f"7-{number}-{end}", passage=passage, question=question, answer=answer, start=start, **about)
+                # Each the first passage of an article.
+                Pair(
+                    id=f"7-{number * PARTS}-{end}",
+                    passage=passage,
+                    question=question,
+                    answer=answer,
+                    start=start,
+                    **about,
+                )
             )
     return lines
 
 
 PROSE = prose()
-PASSAGES = {(pair.id.rpartition("-")[0], pair.passage) for pair in PROSE}
+PASSAGES = {(article(pair), pair.passage) for pair in PROSE}
 
 
 @pytest.fixture(scope="module")
@@ -157,13 +167,82 @@ def test_a_name_in_front_keeps_its_capital() -> None:
     pair = Pair(
         id="7-0-q0", passage="Brenlow is run by Ilva.", question="Brenlow is run by whom?", answer="Ilva", start=18
     )
-    twins = [pair.model_copy(update={"id": f"7-{n}-open0", "answer": "", "start": -1}) for n in range(3)]
+    twins = [pair.model_copy(update={"id": f"7-{n * PARTS}-open0", "answer": "", "start": -1}) for n in range(3)]
     typed = {record.query for seed in range(60) for record in records.generate([pair, *twins], 3, seed)}
     assert "Brenlow is run by whom" in typed
     assert "brenlow is run by whom?" in typed
     assert typed <= {"Brenlow is run by whom" + end for end in ("", "?")} | {
         "brenlow is run by whom" + end for end in ("", "?")
     }
+
+
+def of_one_article() -> list[Pair]:
+    """Of each article three passages with a question each, and a twin of each way over the first."""
+    lines = []
+    for number in range(60):
+        name = f"Brenlow{number}"
+        facts = [("opened", f"Ilva{number}"), ("painted", f"Oda{number}"), ("sold", f"Karl{number}")]
+        passages = [f"{name} was {verb} by {person} at last." for verb, person in facts]
+        for part, ((verb, person), passage) in enumerate(zip(facts, passages, strict=True)):
+            about: dict[str, Any] = {"kind": "news", "title": name}
+            place = f"7-{number * PARTS + part}"
+            asked = f"Who {verb} {name}?"
+            start = passage.index(person)
+            lines.append(Pair(id=f"{place}-q0", passage=passage, question=asked, answer=person, start=start, **about))
+            next_verb = facts[(part + 1) % PARTS][0]
+            lines.append(Pair(id=f"{place}-open0", passage=passage, question=f"Who {next_verb} {name}?", **about))
+            lines.append(Pair(id=f"{place}-cut0", passage=f"{name} is old.", question=asked, **about))
+    return lines
+
+
+def test_other_passages_of_the_article_stand_by_unless_they_may_answer() -> None:
+    lines = of_one_article()
+    made = records.generate(lines, 180, seed=1)
+    assert {record.pattern for record in made} >= {
+        "reading.q",
+        "reading.open",
+        "reading.cut",
+        "reading.lost",
+    }
+    beside: Counter[str] = Counter()
+    for record in made:
+        asked = record.query.lower().removesuffix("?")
+        gold = {pair.answer for pair in lines if pair.answer and pair.question.lower().removesuffix("?") == asked}
+        held = [passage for passage in record.passages if any(answer in passage for answer in gold)]
+        assert len(held) == (1 if record.kind == "answer" else 0)
+        same = {pair.passage for pair in lines if record.group == f"prose:{article(pair)}"}
+        beside[record.pattern] += len(same & set(record.passages)) > (record.pattern != "reading.lost")
+    assert beside["reading.open"] == 0
+    assert min(beside["reading.q"], beside["reading.lost"]) > 10
+
+
+def test_what_the_other_passages_of_an_article_do_not_answer() -> None:
+    lines = of_one_article()
+    passages = [pair for pair in lines if way(pair) == "q"]
+    asked = next(pair for pair in lines if pair.id == "7-3-q0")
+    assert [pair.id for pair in telling(asked, passages)] == ["7-4-q0", "7-5-q0"]
+    cut = next(pair for pair in lines if pair.id == "7-3-cut0")
+    assert [pair.id for pair in telling(cut, passages, "Oda1")] == ["7-5-q0"]
+    assert not telling(next(pair for pair in lines if pair.id == "7-3-open0"), passages)
+
+
+def test_twins_of_an_answered_line_have_no_answer() -> None:
+    line = Pair(
+        id="7-0-q2",
+        title="A mill",
+        passage="Brenlow is a mill. Ilva opened it in 1911. It is green.",
+        question="Who opened Brenlow in 1911?",
+        answer="Ilva",
+        start=19,
+    )
+    lost, other = cut(line), swapped(line, ("4", "Kalbro"))
+    assert lost is not None
+    assert other is not None
+    assert (lost.id, lost.question, lost.passage) == ("7-0-cut2", line.question, "Brenlow is a mill. It is green.")
+    assert (other.id, other.question, other.passage) == ("7-0-swap2", "Who opened Kalbro in 1911?", line.passage)
+    assert all((twin.answer, twin.start) == ("", -1) for twin in (lost, other))
+    assert cut(line.model_copy(update={"passage": line.passage + " Ilva was proud."})) is None
+    assert swapped(line.model_copy(update={"question": "Who opened it?"}), ("4", "Kalbro")) is None
 
 
 def test_a_question_without_a_name_stands_among_what_cannot_answer_it() -> None:

@@ -1,0 +1,73 @@
+"""Which lines of prose belong together: those on one passage, the passages of one article, a question and its twins."""
+
+from collections.abc import Sequence
+from importlib.resources import files
+from typing import TYPE_CHECKING, TypeVar
+
+from lab.trainer.pairs import Pair
+from lab.trainer.synthesise.reading import briefs, filters
+
+if TYPE_CHECKING:
+    from lab.trainer.synthesise.reading.writer import Item
+
+# A line as it is written, or as it is read.
+Line = TypeVar("Line", "Item", Pair)
+# Lines that nothing is taught: confidences are fitted on questions about them.
+SAMPLE = files("lab.trainer") / "data" / "prose" / "sample.jsonl"
+
+
+def brief(pair: Pair) -> str:
+    """The brief that a line was written from."""
+    return pair.id.rpartition("-")[0]
+
+
+def article(pair: Pair) -> str:
+    """The article that a line's passage belongs to."""
+    seed, _, index = brief(pair).partition("-")
+    return f"{seed}-{briefs.article(int(index))}"
+
+
+def telling(pair: Pair, others: Sequence[Pair], answer: str = "") -> list[Pair]:
+    """Of other passages those of the same article that are sure not to answer.
+
+    Of what no passage was made to lose the others may tell it: an `open` question is on a fact of theirs.
+
+    Args:
+        answer: of the question that a twin was made of; the pair's own where it has one.
+    """
+    if way(pair) == "open":
+        return []
+    answer = (pair.answer or answer).lower()
+    return [
+        other
+        for other in others
+        if article(other) == article(pair)
+        and brief(other) != brief(pair)
+        and not (answer and answer in f"{other.title}\n{other.passage}".lower())
+    ]
+
+
+def way(pair: Pair) -> str:
+    """How the question came about: `q`, `open`, `swap` or `cut`."""
+    return pair.id.rpartition("-")[2].rstrip("0123456789")
+
+
+def cut(line: Line) -> Line | None:
+    """An answered line over its passage without the answer's sentence; None where what is left still tells it."""
+    rest = filters.without(line.passage, line.start, line.answer, line.title)
+    return _twin(line, "cut", passage=rest) if rest else None
+
+
+def swapped(line: Line, spare: tuple[str, str]) -> Line | None:
+    """An answered line that asks about something else; None where it names nothing.
+
+    Args:
+        spare: a digit, and a name in place of one.
+    """
+    question = filters.swapped(line.question, line.passage, spare)
+    return _twin(line, "swap", question=question) if question else None
+
+
+def _twin(line: Line, kind: str, **changes: str) -> Line:
+    identifier = line.id.replace("-q", f"-{kind}")
+    return line.model_copy(update={"id": identifier, "answer": "", "start": -1, **changes})
