@@ -241,7 +241,7 @@ def test_a_field_that_a_csv_file_lacks_stops_the_load(store: Engine, tmp_path: p
         ("domain: movie\ntables: [{record: recipe, columns: {a: b}}]", 2, "no record 'recipe'"),
         ("domain: movie\nthrough: sieve\ntables: [{table: movie, columns: {movie_id: a, title: b}}]", 2, "no filter"),
         ("domain: movie", 1, "either `tables` or `rules`"),
-        ("!!python/object/apply:os.system ['true']", 1, "dictionary"),
+        ("!!python/object/apply:os.system ['true']", 1, "is no tag"),
         ("domain: movie\na: [", 3, "expected node"),
         ("just words", 1, "dictionary"),
     ],
