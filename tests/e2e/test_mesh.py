@@ -73,7 +73,8 @@ async def test_a_question_is_answered_with_sources(client: httpx.AsyncClient) ->
     first = (await client.post("/answer", json=question())).json()
     assert time.monotonic() - began < 30
     assert first["kind"] in ("answer", "unknown")
-    assert first["citations"]
+    # The first question to a busy machine may find no time for a stage; then it says so.
+    assert first["citations"] or first["degraded"]
     body = await whole(client, "retriever", "generate", "generator")
     assert body["kind"] in ("answer", "unknown")
     assert body["citations"][0]["page_name"] == "eiffel-tower"

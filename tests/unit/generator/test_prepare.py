@@ -435,5 +435,5 @@ def test_auto_takes_a_smaller_model_where_the_larger_ones_cannot_be_had(
     assert choice.embedded(settings)[0] == SIZES["small"].hub
 
     monkeypatch.setattr(preparing, "_prepare_size", lambda *_, **__: None)
-    preparing.prepare_embedded(settings, Reporter(Console(file=log, width=200)))
+    preparing.prepare_embedded(settings, Reporter(Console(file=log, width=200)), anew=True)
     assert choice.embedded(settings)[0] == SIZES["large"].hub

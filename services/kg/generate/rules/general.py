@@ -181,8 +181,10 @@ class _Reader:
         superlative = roles.superlative()
         own = names.get(roles.primary.name, []) if roles.primary is not None else []
         several = len(own) > 1
-        computed = self._computation()
+        # "How much heavier" is a difference, and names what differs.
+        computed, places = self._computation()
         measures = (superlative.key,) if superlative and several else roles.comparative() if several else ()
+        roles.take(*places)
         counting = tokens.find(english().count)
         shown, counted = self._shown(counting)
         aggregate = self._aggregate(shown) if superlative is None else ""
@@ -269,12 +271,12 @@ class _Reader:
             for one, other in pairwise(shown)
         )
 
-    def _computation(self) -> str:
+    def _computation(self) -> tuple[str, list[Range]]:
+        """What is computed of two values, and the words that ask for it."""
         for how, phrases in (("diff", english().difference), ("ratio", english().ratio)):
             if places := self.roles.tokens.find(phrases):
-                self.roles.take(*places)
-                return how
-        return ""
+                return how, list(places)
+        return "", []
 
     def _compared(self, names: Mapping[str, list[str]], keys: Sequence[str], computed: str) -> Iterator[Reading]:
         """One statement a name, or what is computed of two."""
