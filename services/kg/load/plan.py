@@ -18,6 +18,7 @@ TABULAR = frozenset({".csv", ".tsv", ".dict"})
 LISTED = frozenset({".jsonl", ".ndjson"})
 # A file may begin with bad records.
 SAMPLE_RECORDS = 20
+MAX_CHOICES = 10_000
 
 Bad = Callable[[int, BadRow, object], None]
 Done = Callable[[str, int], None]
@@ -31,6 +32,8 @@ class Format:
     actions: Sequence[Action | RowAction]
     described: Sequence[Described] = ()
     _choices: dict[tuple[object, ...], Action | RowAction | None] = field(default_factory=dict)
+    # By the number of a line, in which pass it is, so that others need not read it.
+    _passes: bytearray = field(default_factory=bytearray)
 
     @property
     def domains(self) -> frozenset[str]:
@@ -51,10 +54,14 @@ class Format:
         """
         writer.occurrences.clear()
         filters = [one.through(writer, lambda: _rows(path)) for one in self.described if one.through]
-        first = order == self.passes[0]
+        orders = self.passes
+        first = order == orders[0]
         choose = self._chooser()
-        for line, record in read(path, bad if first else _silent):
+        mine = None if first else (self._passes, orders.index(order) + 1)
+        for line, record in read(path, bad if first else _silent, mine):
             action = choose(record)
+            if first and action is not None:
+                self._note(line.number, orders.index(action.order) + 1)
             if action is None:
                 if first and domain is None:
                     bad(line.number, BadRow("", "is no record that a mapping describes"), record)
@@ -69,6 +76,11 @@ class Format:
             except BadRow as error:
                 bad(line.number, error, record)
 
+    def _note(self, line: int, turn: int) -> None:
+        if line >= len(self._passes):
+            self._passes.extend(bytes(line - len(self._passes) + 1))
+        self._passes[line] = turn
+
     def _chooser(self) -> Callable[[Record], Action | RowAction | None]:
         """The first action that fits a record; remembered by the values that decide."""
         reads = list({name: read for one in self.actions for name, read in one.deciding}.values())
@@ -79,8 +91,10 @@ class Format:
             try:
                 return choices[values]
             except KeyError:
-                choices[values] = next((one for one in self.actions if one.fits(record)), None)
-                return choices[values]
+                found = next((one for one in self.actions if one.fits(record)), None)
+                if len(choices) < MAX_CHOICES:
+                    choices[values] = found
+                return found
             except TypeError:
                 # A list or an object, which cannot be remembered.
                 return next((one for one in self.actions if one.fits(record)), None)
@@ -92,13 +106,20 @@ def _silent(line: int, error: BadRow, record: object) -> None:
     pass
 
 
-def read(path: Path, bad: Bad) -> Iterator[tuple[Line, Record]]:
-    """Records of a file: rows of a CSV by their header, objects of JSON lines. Told are those that are none."""
+def read(path: Path, bad: Bad, mine: tuple[bytearray, int] | None = None) -> Iterator[tuple[Line, Record]]:
+    """Records of a file: rows of a CSV by their header, objects of JSON lines.
+
+    Args:
+        bad: told the lines that are none.
+        mine: by the number of a line, in which pass it is, and this pass: lines of others are left out.
+    """
     kind = suffix(path)
     if kind in TABULAR:
         yield from records(path, csv.excel_tab if kind == ".tsv" else csv.excel)
         return
     for line in lines(path):
+        if mine is not None and (line.number >= len(mine[0]) or mine[0][line.number] != mine[1]):
+            continue
         try:
             record = json.loads(line.checked())
         except BadRow as error:
