@@ -10,10 +10,8 @@ import zlib
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations
-from pathlib import Path
 from typing import Any
 
-import matplotlib
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.linear_model import LogisticRegressionCV
@@ -25,8 +23,6 @@ from lab.evaluator.score import Difference, difference
 from lab.evaluator.store import Judgement, Prediction
 from services.kit.caution import COSTS, Caution, line
 
-matplotlib.use("Agg")
-
 FOLDS = 5
 SEED = 0
 # Fewer answers than these say nothing about a head; of invalid questions fewer are had.
@@ -36,7 +32,6 @@ GAINS: dict[str, int] = {str(outcome): gain for outcome, gain in WEIGHTS.items()
 OUTCOMES: dict[int, Outcome] = {gain: outcome for outcome, gain in WEIGHTS.items()}
 # Fewer right answers than these, or fewer wrong ones, say that most are the other and not which.
 MIN_OF_A_KIND = 2 * FOLDS
-BINS = 8
 # Signals by the call that brings them. A call must earn a point in a hundred questions, on held-out folds.
 COSTLY = {"samples": ("agreement", "abstain", "invalid"), "check": ("check",), "memory": ("sources",)}
 PRICE = 0.01
@@ -364,47 +359,3 @@ def beside(both: tuple[Half, Half], judged: Sequence[tuple[Prediction, Judgement
     if not theirs:
         raise TooLittle("no question of the other run is among these")
     return difference(list(theirs.values()), [ours[one] for one in theirs])
-
-
-def draw(fitted: Fitted, data: Table, folder: Path) -> None:
-    """Pictures of the held-out folds.
-
-    `calibration.png`: how often answers of a probability are right, in all and by domain; `risk_coverage.png`: what
-    abstaining earns, and what a confidence that knew all would.
-    """
-    from matplotlib import pyplot
-
-    folder.mkdir(parents=True, exist_ok=True)
-    answered = data.answered == 1
-    probability, right = fitted.right[answered], data.right[answered]
-    domains = np.array(data.domains)[answered]
-    named = [name for name in sorted(set(domains)) if (domains == name).sum() >= MIN_ANSWERS]
-    figure, axes = pyplot.subplots(1, 1 + len(named), figsize=(3.2 * (1 + len(named)), 3.4), squeeze=False)
-    for axis, name in zip(axes[0], ["all", *named], strict=True):
-        chosen = np.ones(len(right), bool) if name == "all" else domains == name
-        _reliability(axis, probability[chosen], right[chosen])
-        axis.set_title(f"{name}, n = {int(chosen.sum())}")
-    axes[0][0].set(ylabel="share right")
-    figure.savefig(folder / "calibration.png", dpi=110, bbox_inches="tight")
-    figure, axis = pyplot.subplots(figsize=(6, 4))
-    asked = len(data.ids)
-    for label, order in (("fitted", np.argsort(-probability)), ("oracle", np.argsort(-right))):
-        axis.plot(np.arange(1, len(order) + 1) / asked, np.cumsum(2 * right[order] - 1) / asked, label=label)
-    axis.axhline(0, color="grey", linewidth=1)
-    axis.legend()
-    axis.set(xlabel="share of questions answered, surest first", ylabel="CRAG score")
-    figure.savefig(folder / "risk_coverage.png", dpi=110, bbox_inches="tight")
-    pyplot.close("all")
-
-
-def _reliability(axis: Any, probability: Floats, right: Ints) -> None:
-    edges = np.quantile(probability, np.linspace(0, 1, BINS + 1))
-    places = np.clip(np.searchsorted(edges, probability, side="right") - 1, 0, BINS - 1)
-    filled = [place for place in range(BINS) if (places == place).any()]
-    axis.plot([0, 1], [0, 1], color="grey", linewidth=1)
-    axis.plot(
-        [probability[places == place].mean() for place in filled],
-        [right[places == place].mean() for place in filled],
-        "o-",
-    )
-    axis.set(xlabel="probability, held-out folds", xlim=(0, 1), ylim=(0, 1))

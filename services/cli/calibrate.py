@@ -108,6 +108,7 @@ def _own(
     from lab.evaluator import calibrate as fitting
     from lab.evaluator import generic
     from lab.evaluator.errors import EvaluatorError
+    from lab.evaluator.reliability import draw
     from services.gateway.confidence import DOMAINS, RANKS, SIGNALS
 
     try:
@@ -130,7 +131,7 @@ def _own(
         elsewhere = [(folder, fitting.apply(fitted, fitting.table(_judged(folder)))) for folder in apply_to]
     except (EvaluatorError, ValueError) as error:
         fail(str(error), PROBLEM)
-    fitting.draw(fitted, data, report)
+    draw(fitted, data, report)
     board = Table("fitted on", "reported on", "lines", "score", "right", "wrong", "all answers given")
     for name, half in zip((("one half", "the other"), ("the other", "the one")), both, strict=True):
         board.add_row(*name, _lines(half.fitted), *_numbers(half.earned))
@@ -156,6 +157,7 @@ def _generic(folders: Sequence[Path], to: Path | None, report: Path, apply_to: S
     from lab.evaluator import calibrate as fitting
     from lab.evaluator import generic
     from lab.evaluator.errors import EvaluatorError
+    from lab.evaluator.reliability import draw
     from services.gateway.confidence import GENERIC, GENERIC_SIGNALS
 
     try:
@@ -173,7 +175,7 @@ def _generic(folders: Sequence[Path], to: Path | None, report: Path, apply_to: S
         ]
     except (EvaluatorError, ValueError) as error:
         fail(str(error), PROBLEM)
-    fitting.draw(fitted, data, report)
+    draw(fitted, data, report)
     board = Table("fitted on", "reported on", "score", "right", "wrong", "all answers given")
     for name, reached in transferred.items():
         board.add_row("the others, other questions", name, *_numbers(reached))

@@ -26,9 +26,9 @@ from services.gateway.settings import GatewaySettings
 from services.gateway.strategies import Strategy, load_strategies
 from services.gateway.warm_up import warm_up
 from services.kit import app as kit
+from services.kit.admission import Admission
 from services.kit.budget import Budget, current_budget
 from services.kit.client import http_client
-from services.kit.deadline import Admission
 from services.kit.telemetry import Metrics, log
 
 EVENT_STREAM = "text/event-stream"

@@ -17,9 +17,9 @@ from proto.base import MAX_INT32, Contract, Count, Milliseconds, Readiness
 from services.gateway.calibration import ConfidenceHealth
 from services.gateway.mesh import Mesh
 from services.gateway.settings import GatewaySettings
+from services.kit.admission import Admission
 from services.kit.client import ServiceClient
 from services.kit.concurrency import all_of
-from services.kit.deadline import Admission
 
 # What a service gets to answer; one that needs longer is as good as gone to a caller with a budget.
 LOOK_S = 0.8

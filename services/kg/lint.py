@@ -15,6 +15,7 @@ from services.kg.generate.rules.lexicon import Lexicon, read_words
 from services.kg.language.bind import Binder
 from services.kg.language.catalogue import NUMERIC, Catalogue, Domain, Function, Key
 from services.kg.language.parse import parse_each
+from services.kg.language.tree import Query
 from services.kg.load.errors import BadMapping
 from services.kg.load.schema import Sources
 
@@ -75,7 +76,8 @@ def _examples(catalogue: Catalogue, domain: Domain) -> Iterator[Fault]:
             try:
                 if parsed.error is not None:
                     raise parsed.error
-                binder.bind(parsed.statement)  # type: ignore[arg-type]
+                if isinstance(parsed.statement, Query):
+                    binder.bind(parsed.statement)
             except KgError as error:
                 yield Fault(str(domain.folder.place / EXAMPLES), number, "program", str(error))
 

@@ -8,8 +8,8 @@ from typing import Any
 from sqlalchemy import ColumnElement, Connection, Row, Select, Table
 
 from proto.kg import KgStatus
-from services.kg.dates import Window
 from services.kg.language.catalogue import Function
+from services.kit.text.times import Window
 
 
 @dataclass

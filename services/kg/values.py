@@ -6,12 +6,12 @@ from typing import Any, cast
 
 from sqlalchemy import ColumnElement
 
-from services.kg.dates import Window
 from services.kg.errors import LanguageError, ParseError
 from services.kg.language.catalogue import Key
 from services.kg.language.tree import Literal_, Value
 from services.kg.outcome import Scalar
 from services.kit.text.numbers import number_of
+from services.kit.text.times import Window
 
 
 def within(column: Any, window: Window) -> list[ColumnElement[bool]]:

@@ -17,7 +17,8 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from uvicorn.config import STARTUP_FAILURE
 
 from proto.base import FieldError, Problem, Readiness
-from services.kit.deadline import READING, Admission, DeadlineMiddleware, Guard, mesh_guard, problem_body
+from services.kit.admission import Admission
+from services.kit.deadline import READING, DeadlineMiddleware, Guard, mesh_guard, problem_body
 from services.kit.errors import MeshError
 from services.kit.heap import trim
 from services.kit.settings import KitSettings

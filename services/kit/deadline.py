@@ -9,15 +9,15 @@ import contextlib
 import hmac
 import json
 import time
-from collections import deque
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 
 import structlog
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from proto.base import Problem
+from services.kit.admission import Admission, Body, ClientGone
 from services.kit.budget import DEADLINE_HEADER, Budget, current_budget
-from services.kit.errors import DeadlineExceeded, MeshError, Overloaded, Unauthorized
+from services.kit.errors import DeadlineExceeded, MeshError, Unauthorized
 from services.kit.telemetry import REQUEST_ID_HEADER, Metrics, TraceContext, current_trace, log
 from services.kit.tracing import request_span
 
@@ -27,18 +27,11 @@ PROBES = frozenset({"/healthz", "/readyz", "/metrics"})
 Guard = Callable[[Mapping[str, str]], Awaitable[str]]
 # What a body gets to arrive, however much time its request has: a client that only holds a socket open says nothing.
 UPLOAD_S = 10.0
-# Bodies on their way in for each place: those that are slow to send hold nobody up.
-UPLOADS_A_PLACE = 8
-# All bodies in hand. A service keeps several copies of what it parses, so this is a fraction of its memory.
-BODIES_BYTES = 128 * 1024 * 1024
 # What a request waits for a place: those of clients that have just left are free within it.
 PLACE_S = 0.25
 # Passes of the event loop until a hang-up that is already in the socket's buffer has been heard: 3 behind a small body,
 # 6 behind a large one, by measurement.
 LOOK_PASSES = 8
-# A refused upload is read to its end, within these, so that the client sees the refusal and not a reset connection.
-DRAIN_BYTES = 128 * 1024 * 1024
-DRAIN_S = 5.0
 # What a cancelled handler gets to close its connections.
 CANCEL_GRACE_S = 2.0
 # No status was sent: what nginx writes when its client has gone.
@@ -74,137 +67,9 @@ def mesh_guard(token: str) -> Guard | None:
     return guard
 
 
-class Admission:
-    """Bounds what a service takes on: requests in flight, bodies on their way in, and bytes of bodies in hand.
-
-    A request takes a place once its body is there, so that clients who are slow to send cannot take them all. Where
-    none is free it waits a moment, in turn, together with at most as many others as there are places.
-
-    Args:
-        limit: requests in flight.
-        max_bytes: of all bodies together; a body that is alone may be larger.
-    """
-
-    def __init__(self, limit: int, *, max_bytes: int = BODIES_BYTES) -> None:
-        self.limit = limit
-        self.max_bytes = max_bytes
-        self.in_flight = 0
-        self._uploads = 0
-        self._held = 0
-        self._waiting: deque[asyncio.Future[None]] = deque()
-
-    @contextlib.contextmanager
-    def upload(self, announced: int) -> Iterator[None]:
-        """Let a body come in, or refuse it by the request's headers.
-
-        Args:
-            announced: bytes that it will have; 0 where the client does not say.
-
-        Raises:
-            Overloaded: it would be refused once it is there, or too many are on their way.
-        """
-        if self.in_flight >= self.limit and len(self._waiting) >= self.limit:
-            raise self._full()
-        if self._uploads >= UPLOADS_A_PLACE * self.limit:
-            raise Overloaded(f"{self._uploads} requests are on their way in, which is all this service takes at a time")
-        self._room(announced, beside=0)
-        self._uploads += 1
-        try:
-            yield
-        finally:
-            self._uploads -= 1
-
-    def hold(self, size: int, *, beside: int) -> None:
-        """Count bytes that are kept until `release`.
-
-        Args:
-            beside: bytes of the same body that are held already.
-
-        Raises:
-            Overloaded: there are too many of other bodies.
-        """
-        self._room(size, beside=beside)
-        self._held += size
-
-    def release(self, size: int) -> None:
-        self._held -= size
-
-    @contextlib.asynccontextmanager
-    async def place(self, wait_s: float, gone: "asyncio.Future[None]") -> AsyncIterator[None]:
-        """Have a place while the context is open.
-
-        Args:
-            wait_s: seconds to wait where there is none.
-            gone: done when nobody waits for the answer any more.
-
-        Raises:
-            Overloaded: no place came free, or as many are waiting already.
-            _ClientGone: the client hung up meanwhile.
-        """
-        if self.in_flight < self.limit:
-            self.in_flight += 1
-        else:
-            await self._wait(wait_s, gone)
-        try:
-            yield
-        finally:
-            self._leave()
-
-    async def _wait(self, wait_s: float, gone: "asyncio.Future[None]") -> None:
-        if len(self._waiting) >= self.limit:
-            raise self._full()
-        place: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        self._waiting.append(place)
-        try:
-            await asyncio.wait({place, gone}, timeout=wait_s, return_when=asyncio.FIRST_COMPLETED)
-            if gone.done():
-                raise _ClientGone
-            if not place.done():
-                raise self._full()
-        except BaseException:
-            # A place may have come in the very moment in which it was given up: the next in turn has it then.
-            if place.done():
-                self._leave()
-            else:
-                self._waiting.remove(place)
-            raise
-
-    def _leave(self) -> None:
-        if self._waiting:
-            self._waiting.popleft().set_result(None)
-        else:
-            self.in_flight -= 1
-
-    def _room(self, size: int, *, beside: int) -> None:
-        if self._held > beside and self._held + size > self.max_bytes:
-            mib = self.max_bytes // 2**20
-            raise Overloaded(f"the bodies of requests in flight take up the {mib} MiB that this service has for them")
-
-    def _full(self) -> Overloaded:
-        return Overloaded(f"{self.limit} requests are in flight, which is all this service takes at a time")
-
-
-class _BodyTooLarge(MeshError):
-    status = 413
-    title = "Request too large"
-
-
-class _BodyTimeout(MeshError):
-    status = 408
-    title = "Request timeout"
-
-    def __init__(self, detail: str) -> None:
-        # The rest may still come, where the next request is expected.
-        super().__init__(detail, headers={"connection": "close"})
-
-
 class _BadDeadline(MeshError):
     status = 400
     title = "Invalid request"
-
-
-class _ClientGone(Exception):
-    """The client hung up."""
 
 
 class DeadlineMiddleware:
@@ -266,7 +131,7 @@ class DeadlineMiddleware:
         except MeshError as error:
             self.metrics.cut_short.labels(self.metrics.service, error.title.lower()).inc()
             await response.problem(error.problem(response.request_id), error.headers)
-        except _ClientGone:
+        except ClientGone:
             self.metrics.cut_short.labels(self.metrics.service, "hang-up").inc()
         finally:
             route = route_of(scope)
@@ -284,7 +149,7 @@ class DeadlineMiddleware:
         reads = scope["method"] in READING
         admission = None if reads else self.admission
         guard = self.guard if scope["method"] not in self.unguarded else None
-        body = _Body(receive, admission)
+        body = Body(receive, admission)
         try:
             try:
                 caller = await guard(headers) if guard else ""
@@ -303,7 +168,7 @@ class DeadlineMiddleware:
     async def _run(
         self,
         scope: Scope,
-        body: "_Body",
+        body: Body,
         receive: Receive,
         response: "_Response",
         budget: Budget,
@@ -316,7 +181,7 @@ class DeadlineMiddleware:
             for _ in range(LOOK_PASSES):
                 await asyncio.sleep(0)
             if watcher.done():
-                raise _ClientGone
+                raise ClientGone
             place = admission.place(min(PLACE_S, budget.left()), watcher) if admission else contextlib.nullcontext()
             async with place:
                 with self.metrics.in_flight.labels(self.metrics.service).track_inprogress():
@@ -341,7 +206,7 @@ class DeadlineMiddleware:
             if handler.done():
                 self._result(handler, response)
             elif watcher.done():
-                raise _ClientGone
+                raise ClientGone
             elif response.status is None:
                 raise DeadlineExceeded(f"not done within {budget.total_s:.1f} s")
             else:
@@ -356,83 +221,6 @@ class DeadlineMiddleware:
         log.error("unhandled", error=type(error).__name__, exc_info=error)
         if response.status is None:
             raise MeshError("the service failed; its log has the details under this request id") from error
-
-
-class _Body:
-    """A request's body: read to its end, handed to the application, and let go piece by piece."""
-
-    def __init__(self, receive: Receive, admission: Admission | None) -> None:
-        self._receive = receive
-        self._admission = admission
-        self._chunks: deque[bytes] = deque()
-        self._size = 0
-        self._more = True
-
-    async def arrive(self, announced: int, max_size: int, within_s: float) -> None:
-        """Keep all of it: every route needs all of it, and after it `receive` speaks of hang-ups alone."""
-        if announced > max_size:
-            raise _too_large(max_size)
-        try:
-            with self._admission.upload(announced) if self._admission else contextlib.nullcontext():
-                async with asyncio.timeout(within_s):
-                    while self._more:
-                        self._keep(await self._next(), max_size)
-        except TimeoutError:
-            # It has had its time, also for being drained.
-            self._more = False
-            raise _BodyTimeout(f"the body did not arrive within {within_s:.1f} s") from None
-
-    async def drain(self) -> None:
-        """Read on to the end and keep nothing: the client of a refused upload sees a refusal then, and no reset."""
-        self.release()
-        drained = 0
-        with contextlib.suppress(TimeoutError, _ClientGone):
-            async with asyncio.timeout(DRAIN_S):
-                while self._more and drained <= DRAIN_BYTES:
-                    drained += len(await self._next())
-
-    def release(self) -> None:
-        """Let go of all of it. Bytes count until here: when they have been handed over, the application has them."""
-        self._chunks.clear()
-        if self._admission:
-            self._admission.release(self._size)
-        self._size = 0
-
-    def replay(self, gone: asyncio.Event) -> Receive:
-        """A `receive` for the application: the body, each piece forgotten with its delivery, then the hang-up."""
-        ended = False
-
-        async def receive() -> Message:
-            nonlocal ended
-            if ended:
-                await gone.wait()
-                return {"type": "http.disconnect"}
-            chunk = self._chunks.popleft() if self._chunks else b""
-            ended = not self._chunks
-            return {"type": "http.request", "body": chunk, "more_body": not ended}
-
-        return receive
-
-    async def _next(self) -> bytes:
-        message = await self._receive()
-        if message["type"] == "http.disconnect":
-            raise _ClientGone
-        self._more = message.get("more_body", False)
-        chunk: bytes = message.get("body", b"")
-        return chunk
-
-    def _keep(self, chunk: bytes, max_size: int) -> None:
-        if self._size + len(chunk) > max_size:
-            raise _too_large(max_size)
-        if self._admission:
-            self._admission.hold(len(chunk), beside=self._size)
-        if chunk:
-            self._chunks.append(chunk)
-            self._size += len(chunk)
-
-
-def _too_large(max_size: int) -> _BodyTooLarge:
-    return _BodyTooLarge(f"the body is larger than {max_size} bytes")
 
 
 def _announced(headers: dict[str, str]) -> int:

@@ -9,8 +9,8 @@ from fastapi import APIRouter, Depends, FastAPI, Request
 from proto.base import Readiness
 from proto.retrieve import RetrieveRequest, RetrieveResponse
 from services.kit import app as kit
+from services.kit.admission import Admission
 from services.kit.batcher import Runs
-from services.kit.deadline import Admission
 from services.kit.telemetry import Metrics
 from services.retriever.collections.routes import router as collections
 from services.retriever.collections.service import CollectionService

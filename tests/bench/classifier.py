@@ -29,7 +29,7 @@ P95_MS, PER_SECOND = 15.0, 300.0
 async def served(settings: ClassifierSettings, questions: list[str]) -> tuple[float, list[float]]:
     """Questions a second, and the milliseconds of each call, with 64 callers at once."""
     times: list[float] = []
-    async with LifespanManager(create_app(settings), startup_timeout=120) as manager:
+    async with LifespanManager(create_app(settings), startup_timeout=300) as manager:
         transport = httpx.ASGITransport(manager.app)
         async with httpx.AsyncClient(transport=transport, base_url="http://classifier", timeout=60) as client:
             waiting = iter(questions)

@@ -31,10 +31,10 @@ from proto.collections import BM25, CreateCollection, Document, SearchRequest
 from services.cli.collections import CollectionClient, ingest_patiently
 from services.cli.progress import counting
 from services.retriever.collections.documents import point_id
+from services.retriever.collections.local import LocalStore
 from services.retriever.collections.schema import EncoderRecord, Schema
 from services.retriever.collections.search import Wanted
 from services.retriever.collections.sparse import CHUNK_LENGTH, passage_vector, query_vector
-from services.retriever.collections.store import LocalStore
 from tests.bench.ours import HttpPeer
 
 NAME = "bench"

@@ -83,7 +83,7 @@ async def whole_mesh(generator: str, folder: pathlib.Path) -> AsyncIterator[dict
     async with AsyncExitStack() as stack:
 
         async def started(app: Any) -> httpx.ASGITransport:
-            manager = await stack.enter_async_context(LifespanManager(app, startup_timeout=120, shutdown_timeout=30))
+            manager = await stack.enter_async_context(LifespanManager(app, startup_timeout=300, shutdown_timeout=120))
             return httpx.ASGITransport(manager.app, raise_app_exceptions=False)
 
         network = InProcess()

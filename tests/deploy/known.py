@@ -8,7 +8,7 @@ from services.cli.settings import CliSettings
 from services.gateway.settings import GatewaySettings
 from services.generator.settings import GeneratorSettings
 from services.kg.settings import KgSettings
-from services.kit.deadline import BODIES_BYTES
+from services.kit.admission import BODIES_BYTES
 from services.kit.settings import MeshUrls
 from services.reranker.settings import RerankerSettings
 from services.retriever.settings import RetrieverSettings

@@ -41,7 +41,7 @@ class Missing(importlib.abc.MetaPathFinder):
 
 async def main(service: str, missing: Missing) -> None:
     app = importlib.import_module(f"services.{service}.app").create_app(_settings(service))
-    async with LifespanManager(app, startup_timeout=120) as manager:
+    async with LifespanManager(app, startup_timeout=300) as manager:
         transport = httpx.ASGITransport(app=manager.app)
         async with httpx.AsyncClient(transport=transport, base_url="http://service") as client:
             path, body = ASK[service]

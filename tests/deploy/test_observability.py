@@ -160,7 +160,7 @@ def test_the_dashboards_queries_are_promql() -> None:
         input=document,
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=400,
         check=False,
     )
     assert result.returncode == 0, result.stdout + result.stderr

@@ -17,7 +17,7 @@ from tests.e2e.conftest import NAMES, RealMesh
 from tests.load import hang_up
 from tests.load.overload import demo_pages
 
-pytestmark = [pytest.mark.anyio, pytest.mark.e2e, pytest.mark.timeout(420)]
+pytestmark = [pytest.mark.anyio, pytest.mark.e2e]
 
 # Only a page says it: the knowledge graph would answer what it knows before the web.
 QUESTION = "How many people walked up the Paris tower in its first week, before the lifts ran?"

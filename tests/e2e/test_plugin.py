@@ -21,7 +21,7 @@ def in_vllm(*argv: str) -> str:
     limits = library_limits(GeneratorSettings().cpu_isa)
     env = {**os.environ, **limits, "PYTHONPATH": f"{PLUGIN}:{ROOT}", "VLLM_PLUGINS": "", "VLLM_LOGGING_LEVEL": "ERROR"}
     run = subprocess.run(  # noqa: S603 - our own arguments
-        (interpreter, "-W", "ignore", *argv), env=env, cwd=ROOT, capture_output=True, text=True, timeout=110
+        (interpreter, "-W", "ignore", *argv), env=env, cwd=ROOT, capture_output=True, text=True, timeout=400
     )
     assert run.returncode == 0, run.stderr[-2_000:]
     return run.stdout

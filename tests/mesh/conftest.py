@@ -119,7 +119,7 @@ async def running(to_generator: ToGenerator, tmp_path_factory: pytest.TempPathFa
             ),
         }
         managers = {
-            name: await stack.enter_async_context(LifespanManager(app, startup_timeout=60, shutdown_timeout=30))
+            name: await stack.enter_async_context(LifespanManager(app, startup_timeout=300, shutdown_timeout=120))
             for name, app in apps.items()
         }
         yield {name: manager.app for name, manager in managers.items()}

@@ -110,7 +110,7 @@ async def test_a_file_takes_effect_without_a_restart_and_a_broken_one_breaks_not
         assert "broken.json: not JSON" in ready.json()["detail"]
         assert (await answered(gateway))["kind"] == "answer"
         (folder / "fake.json").write_text(support(0.5).model_dump_json())
-        async with asyncio.timeout(30):
+        async with asyncio.timeout(240):
             while (await gateway.get("/services")).json()["confidence"]["whose"] != "own":
                 await asyncio.sleep(0.02)
         body = await answered(gateway)

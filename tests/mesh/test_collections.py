@@ -28,7 +28,7 @@ WINDMILL = {
 @pytest.fixture(scope="module")
 async def retriever(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Any]:
     app = create_app(RetrieverSettings(qdrant_path=tmp_path_factory.mktemp("collections"), page_workers=1, threads=1))
-    async with LifespanManager(app, startup_timeout=60, shutdown_timeout=30) as manager:
+    async with LifespanManager(app, startup_timeout=300, shutdown_timeout=120) as manager:
         transport = httpx.ASGITransport(manager.app)
         async with httpx.AsyncClient(transport=transport, base_url="http://retriever", timeout=60) as client:
             assert (await client.put("/collections/village", json={})).status_code == 201

@@ -80,7 +80,7 @@ async def test_a_service_that_comes_back_is_used_again(services: Services, gatew
     for _ in range(4):
         await gateway.post("/answer", json=QUESTION)
     services.faults["generator"].fault = ""
-    async with asyncio.timeout(8):
+    async with asyncio.timeout(240):
         while (await gateway.post("/answer", json=QUESTION)).json()["kind"] != "answer":
             await asyncio.sleep(0.2)
 
@@ -115,7 +115,7 @@ async def test_a_hang_up_stops_the_generator(services: Services, accept: str) ->
             await asyncio.sleep(0.01)
         asking.cancel()
         # How soon is measured by `make hang-up`: no more than 200 ms.
-        await asyncio.wait({asking}, timeout=20)
+        await asyncio.wait({asking}, timeout=240)
         assert services.generator.running == 0
         assert services.generator.cancelled == 1
 
@@ -203,7 +203,7 @@ async def test_a_graph_whose_store_does_not_answer_is_not_ready(
     look = StoreLook(engine)
 
     async def until(answers: bool) -> None:
-        async with asyncio.timeout(30):
+        async with asyncio.timeout(240):
             while look.answers() is not answers:
                 await asyncio.sleep(0.01)
 

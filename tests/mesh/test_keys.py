@@ -118,7 +118,7 @@ async def test_every_route_but_the_probes_asks_for_the_meshs_token(name: str) ->
 
 async def test_a_service_takes_calls_from_who_knows_the_meshs_token() -> None:
     asked = {"query": "lighthouse", "documents": ["a lighthouse", "a bakery"]}
-    async with LifespanManager(INSIDE["reranker"](), startup_timeout=60) as manager:
+    async with LifespanManager(INSIDE["reranker"](), startup_timeout=300) as manager:
         transport = httpx.ASGITransport(manager.app, raise_app_exceptions=False)
         async with httpx.AsyncClient(transport=transport, base_url="http://reranker") as client:
             assert (await client.post("/rerank", json=asked)).status_code == 401

@@ -55,7 +55,7 @@ async def retriever(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[A
         assert (info.documents, sum(counted)) == (5, 5)
         # The same again changes nothing.
         assert await index(mesh, "village", DOCUMENTS, counted.append) == info
-    async with LifespanManager(create_app(settings), startup_timeout=60, shutdown_timeout=30) as manager:
+    async with LifespanManager(create_app(settings), startup_timeout=300, shutdown_timeout=120) as manager:
         yield manager.app
 
 

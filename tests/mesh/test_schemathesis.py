@@ -36,7 +36,7 @@ CHECKS: list[Callable[..., Any]] = [
     status_code_conformance,
 ]
 # A question may take its whole budget of 30 seconds.
-PATIENCE_S = 60
+PATIENCE_S = 240
 fuzzed = settings(max_examples=12, deadline=None, derandomize=True, suppress_health_check=list(HealthCheck))
 
 

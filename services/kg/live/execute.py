@@ -6,7 +6,6 @@ from datetime import datetime
 
 from sqlalchemy import Engine
 
-from services.kg.dates import UnknownTime, Window, resolve_time
 from services.kg.entities import NameIndex
 from services.kg.errors import KgError
 from services.kg.execute import ASKER, Executor
@@ -18,6 +17,7 @@ from services.kg.live.fill import Wanted, fill, private_graph, requests_for
 from services.kg.outcome import Outcome
 from services.kit.budget import Budget
 from services.kit.client import ServiceClient
+from services.kit.text.times import Calendar, UnknownTime, Window, resolve_time
 
 # Each statement that goes on with an earlier one needs what that one found to be fetched first.
 MAX_ROUNDS = 3
@@ -89,7 +89,9 @@ class LiveExecutor:
                         for kind in parameter.entities:
                             names.setdefault(kind, []).extend(texts)
                     elif parameter.kind == "time":
-                        dates += [day for text in texts for day in _days(text, now, domain)]
+                        dates += [
+                            day for text in texts for day in _days(text, now, self._catalogue.domains[domain].calendar)
+                        ]
                     elif parameter.kind == "integer":
                         (ranks if parameter.name == "rank" else years).extend(_integers(texts))
                     else:
@@ -142,10 +144,10 @@ def _texts(value: Value, index: int, before: Sequence[Outcome]) -> list[str]:
     return [str(row[key]) for row in outcome.rows for key in keys[:2] if row.get(key) is not None]
 
 
-def _days(text: str, now: datetime, domain: str) -> list[str]:
+def _days(text: str, now: datetime, calendar: Calendar) -> list[str]:
     """The window as the API's dates: a day, a month, a year, or each day of a few."""
     try:
-        window: Window = resolve_time(text, now, domain=domain)
+        window: Window = resolve_time(text, now, calendar)
     except UnknownTime:
         return []
     if window.start is None:

@@ -23,11 +23,12 @@ from services.kit.lexical import stems
 from services.retriever.collections.encoding import Encoding
 from services.retriever.collections.errors import CollectionConflict, NoSuchCollection
 from services.retriever.collections.ingest import Ingestion
+from services.retriever.collections.local import LocalStore
 from services.retriever.collections.locks import Locks
 from services.retriever.collections.schema import EncoderRecord, Schema, ours, read
 from services.retriever.collections.search import Wanted, distinct, fused_response, lists_response
 from services.retriever.collections.sparse import query_vector
-from services.retriever.collections.store import LocalStore, ServerStore, Store
+from services.retriever.collections.store import ServerStore, Store
 from services.retriever.engine import Engine, precision_for
 from services.retriever.settings import RetrieverSettings
 

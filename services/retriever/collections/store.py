@@ -2,36 +2,27 @@
 
 import contextlib
 import re
-import sqlite3
 from abc import ABC, abstractmethod
-from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
-from pathlib import Path
+from collections.abc import AsyncIterator, Mapping, Sequence
 from typing import Any, Literal
 
-from qdrant_client import AsyncQdrantClient, QdrantClient, models
+from qdrant_client import AsyncQdrantClient, models
 from qdrant_client.common.client_exceptions import ResourceExhaustedResponse
 from qdrant_client.http.exceptions import ApiException, ResponseHandlingException, UnexpectedResponse
 
 from proto.collections import BM25, SearchRequest
-from services.kit.batcher import Batcher
 from services.kit.errors import Overloaded, Unavailable
 from services.kit.telemetry import log
 from services.retriever.collections.errors import NoSuchCollection
 from services.retriever.collections.payload import CHUNK, FIELDS
-from services.retriever.collections.postings import Postings
 from services.retriever.collections.schema import Schema
-from services.retriever.collections.search import Wanted, fuse, fused_request, list_requests, payload_keys
+from services.retriever.collections.search import Wanted, fused_request, list_requests
 
-Operation = Callable[[QdrantClient], Any]
 Payload = Mapping[str, Any]
 
-# Operations that may wait for the embedded store; the caller's deadline drops them from the queue by itself.
-MAX_QUEUED_OPERATIONS = 256
 NOT_FOUND, TOO_MANY_REQUESTS = 404, 429
-# Points read at a time, to build postings.
-SCROLLED = 10_000
-# How qdrant-client says it in local mode, by a ValueError, and a server, beside a 404 that any proxy could answer.
-_NONE_HERE, _NONE_THERE = re.compile("Collection (.+) not found"), re.compile(b"Collection .+ doesn't exist")
+# How a server says it, beside a 404 that any proxy could answer.
+_NONE_THERE = re.compile(b"Collection .+ doesn't exist")
 _INDEX_TYPES = {
     "keyword": models.PayloadSchemaType.KEYWORD,
     "integer": models.PayloadSchemaType.INTEGER,
@@ -163,212 +154,6 @@ class Store(ABC):
             return []
         found = await self.call("query_batch_points", collection_name=name, requests=list(requests))
         return [list(response.points) for response in found]
-
-
-class LocalStore(Store):
-    """qdrant-client's local mode: brute force over arrays in memory, kept in SQLite files below a folder.
-
-    Words are searched by postings of our own.
-
-    One thread does it all, since neither the arrays nor the files are made for more. The folder is opened when first
-    asked for: one process only may hold it, and another one's retriever must still be able to serve pages.
-
-    Args:
-        folder: where the files are; whoever can write there can run code here, since qdrant-client keeps pickles.
-    """
-
-    backend = "local"
-
-    def __init__(self, folder: Path) -> None:
-        self._folder = folder
-        self._client: QdrantClient | None = None
-        self._hurried: dict[str, sqlite3.Connection] = {}
-        # Of the collections that were searched by words.
-        self._postings: dict[str, Postings] = {}
-        self._batcher: Batcher[Operation, Any] = Batcher(
-            lambda operations: [self._run(operation) for operation in operations],
-            cost=lambda _: 1,
-            max_batch_cost=1,
-            max_queue_cost=MAX_QUEUED_OPERATIONS,
-        )
-
-    @contextlib.asynccontextmanager
-    async def running(self) -> AsyncIterator["LocalStore"]:
-        async with self._batcher.running():
-            try:
-                yield self
-            finally:
-                if self._client is not None:
-                    await self.call("close")
-                    self._client = None
-
-    async def call(self, method: str, **arguments: Any) -> Any:
-        return await self._submit(lambda client: getattr(client, method)(**arguments))
-
-    async def write(self, name: str, points: Sequence[models.PointStruct]) -> None:
-        await self._submit(lambda client: self._write(client, name, points))
-
-    async def remove(self, name: str, ids: Sequence[str]) -> None:
-        await self._submit(lambda client: self._remove(client, name, ids))
-
-    async def delete(self, name: str) -> bool:
-        return bool(await self._submit(lambda client: self._delete(client, name)))
-
-    async def lists(
-        self, name: str, request: SearchRequest, wanted: Sequence[Wanted]
-    ) -> list[list[models.ScoredPoint]]:
-        found: list[list[models.ScoredPoint]] = await self._submit(
-            lambda client: self._lists(client, name, request, wanted, payload_keys(request))
-        )
-        return found
-
-    async def fused(self, name: str, request: SearchRequest, wanted: Sequence[Wanted]) -> list[models.ScoredPoint]:
-        return list(await self._submit(lambda client: self._fused(client, name, request, wanted)))
-
-    async def _submit(self, operation: Operation) -> Any:
-        return (await self._batcher.submit(operation)).result
-
-    async def index_payload(self, name: str, schema: Schema) -> None:
-        """Nothing: local mode looks at every payload, and would warn of an index."""
-
-    # Below: in the store's thread
-
-    def _run(self, operation: Operation) -> Any:
-        if self._client is None:
-            self._client = self._open()
-        try:
-            result = operation(self._client)
-            self._hurry()
-        except OSError as error:
-            raise Unavailable(f"the collections' folder cannot be written: {error.strerror}") from error
-        except sqlite3.Error as error:
-            raise Unavailable(f"the disk took no more: {error}") from error
-        except ValueError as error:
-            if (missing := _NONE_HERE.fullmatch(str(error))) is None:
-                raise
-            raise NoSuchCollection(missing[1]) from error
-        return result
-
-    def _write(self, client: QdrantClient, name: str, points: Sequence[models.PointStruct]) -> None:
-        with self._rewritten(name) as postings:
-            if points:
-                client.upsert(name, list(points), wait=True)
-            if postings is not None:
-                for point in points:
-                    postings.put(str(point.id), _words(point))
-
-    def _delete(self, client: QdrantClient, name: str) -> bool:
-        self._postings.pop(name, None)
-        return client.collection_exists(name) and bool(client.delete_collection(name))
-
-    def _remove(self, client: QdrantClient, name: str, ids: Sequence[str]) -> None:
-        with self._rewritten(name) as postings:
-            if ids:
-                client.delete(name, models.PointIdsList(points=list(ids)), wait=True)
-            if postings is not None:
-                for point in ids:
-                    postings.drop(point)
-
-    @contextlib.contextmanager
-    def _rewritten(self, name: str) -> Iterator[Postings | None]:
-        """The postings of a collection, where it has any; lost with a write that fails, to be built anew.
-
-        They would miss a part for good, since the batch sent again skips what is there.
-        """
-        postings = self._postings.pop(name, None)
-        yield postings
-        if postings is not None:
-            self._postings[name] = postings
-
-    def _lists(
-        self,
-        client: QdrantClient,
-        name: str,
-        request: SearchRequest,
-        wanted: Sequence[Wanted],
-        keys: Sequence[str],
-    ) -> list[list[models.ScoredPoint]]:
-        # Postings know nothing of fields: under a filter Qdrant's own way is taken, which looks at every point anyway.
-        words = [] if request.filters else [item for item in wanted if isinstance(item.vector, models.SparseVector)]
-        others = [item for item in wanted if item not in words]
-        requests = [item.model_copy(update={"with_payload": list(keys)}) for item in list_requests(request, others)]
-        found = iter(client.query_batch_points(name, requests) if requests else [])
-        return [
-            self._by_words(client, name, item, request.candidates, keys) if item in words else list(next(found).points)
-            for item in wanted
-        ]
-
-    def _fused(
-        self, client: QdrantClient, name: str, request: SearchRequest, wanted: Sequence[Wanted]
-    ) -> list[models.ScoredPoint]:
-        best = fuse(self._lists(client, name, request, wanted, []))[: request.top_n]
-        payloads = _payloads(client, name, [str(point.id) for point in best], payload_keys(request))
-        return [point.model_copy(update={"payload": payloads[str(point.id)]}) for point in best]
-
-    def _by_words(
-        self, client: QdrantClient, name: str, wanted: Wanted, limit: int, keys: Sequence[str]
-    ) -> list[models.ScoredPoint]:
-        postings = self._postings.get(name)
-        if postings is None or postings.dead > len(postings):
-            postings = self._postings[name] = _index(client, name)
-        assert isinstance(wanted.vector, models.SparseVector)  # noqa: S101 - narrows the vector's type for mypy
-        found = postings.search(wanted.vector, limit)
-        payloads = _payloads(client, name, [point for point, _ in found] if keys else [], keys)
-        return [
-            models.ScoredPoint(id=point, version=0, score=score, payload=payloads.get(point)) for point, score in found
-        ]
-
-    def _open(self) -> QdrantClient:
-        try:
-            self._folder.mkdir(parents=True, exist_ok=True)
-            client = QdrantClient(path=str(self._folder))
-        except RuntimeError as error:
-            # The only one that opening raises: its lock file is held.
-            raise Unavailable(
-                "another process holds the collections' folder, and local mode allows one; stop it, give this one a "
-                "folder of its own (CRAGMESH_QDRANT_PATH), or run a Qdrant server (CRAGMESH_QDRANT_URL)"
-            ) from error
-        except OSError as error:
-            raise Unavailable(f"the collections' folder cannot be opened: {error.strerror}") from error
-        log.info("collections opened", collections=len(client.get_collections().collections))
-        return client
-
-    def _hurry(self) -> None:
-        """Have SQLite write ahead, without a flush to disk a point: 1,300 points a second instead of 80.
-
-        What a killed process has written stays; a power cut can cost the last seconds, in the order of writing, which
-        ingestion takes for an interruption. qdrant-client has no setting for it.
-        """
-        for name, collection in getattr(getattr(self._client, "_client", None), "collections", {}).items():
-            connection = getattr(collection.storage, "storage", None)
-            if connection is not None and self._hurried.get(name) is not connection:
-                connection.execute("PRAGMA journal_mode = WAL")
-                connection.execute("PRAGMA synchronous = NORMAL")
-                self._hurried[name] = connection
-
-
-def _index(client: QdrantClient, name: str) -> Postings:
-    postings = Postings()
-    offset = None
-    while True:
-        points, offset = client.scroll(name, limit=SCROLLED, offset=offset, with_payload=False, with_vectors=[BM25])
-        for point in points:
-            postings.put(str(point.id), _words(point))
-        if offset is None:
-            return postings
-
-
-def _words(point: models.PointStruct | models.Record) -> models.SparseVector:
-    vectors = point.vector
-    found = vectors.get(BM25) if isinstance(vectors, dict) else None
-    return found if isinstance(found, models.SparseVector) else models.SparseVector(indices=[], values=[])
-
-
-def _payloads(client: QdrantClient, name: str, ids: Sequence[str], keys: Sequence[str]) -> dict[str, Payload]:
-    if not ids:
-        return {}
-    found = client.retrieve(name, list(ids), with_payload=list(keys), with_vectors=False)
-    return {str(point.id): point.payload or {} for point in found}
 
 
 class ServerStore(Store):

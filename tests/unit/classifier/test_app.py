@@ -51,7 +51,7 @@ def says(**answers: str) -> Callable[[dict[str, Any]], str]:
 async def served(generator: FakeGenerator, **settings: Any) -> AsyncIterator[tuple[httpx.AsyncClient, Switchable]]:
     transport = Switchable(generator)
     app = create_app(ClassifierSettings(precision="fp32", **settings), transport=transport)
-    async with LifespanManager(app, startup_timeout=60) as manager:
+    async with LifespanManager(app, startup_timeout=300) as manager:
         inner = httpx.ASGITransport(manager.app, raise_app_exceptions=False)
         async with httpx.AsyncClient(transport=inner, base_url="http://classifier", timeout=30) as client:
             yield client, transport

@@ -77,7 +77,7 @@ class Mesh:
 
 async def ended(pid: int) -> None:
     """Wait for the end of a process that was killed: on a busy machine it takes its time."""
-    async with asyncio.timeout(30):
+    async with asyncio.timeout(240):
         while processes.find(pid):  # noqa: ASYNC110 - other processes send no events
             await asyncio.sleep(0.01)
 

@@ -56,7 +56,7 @@ def test_an_interrupted_start_stops_what_it_started(tmp_path: Path, number: sign
         records = [PidFile.model_validate_json(path.read_bytes()) for path in (tmp_path / "run").glob("*.json")]
         assert len(records) == 2
         up.send_signal(number)
-        _, rest = up.communicate(timeout=60)
+        _, rest = up.communicate(timeout=400)
     assert up.returncode == 130, rest
     assert "interrupted" in rest
     assert not any(processes.members(record.pid) for record in records)
@@ -65,13 +65,13 @@ def test_an_interrupted_start_stops_what_it_started(tmp_path: Path, number: sign
 def test_services_outlive_the_command_and_another_one_stops_them(tmp_path: Path) -> None:
     ports = (free_port(), free_port())
     with start(tmp_path, "at-once", "up", ports) as up:
-        _, said = up.communicate(timeout=60)
+        _, said = up.communicate(timeout=400)
     assert up.returncode == 0, said
     assert "The mesh is up" in said
     record = PidFile.model_validate_json((tmp_path / "run" / "slow.json").read_bytes())
     assert record.process()
     with start(tmp_path, "at-once", "down", ports) as down:
-        _, said = down.communicate(timeout=60)
+        _, said = down.communicate(timeout=400)
     assert down.returncode == 0, said
     assert "The mesh is down." in said
     assert not processes.members(record.pid)

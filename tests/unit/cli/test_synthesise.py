@@ -1,6 +1,7 @@
 """`cragmesh train synthesise`: one file for a seed, prompts as they are served, programs with their questions."""
 
 import gzip
+import hashlib
 import html
 import json
 import os
@@ -29,7 +30,7 @@ app = typer.Typer()
 app.command()(synthesise)
 EVALUATION = Path(os.environ.get("CRAGMESH_EVAL_DATA") or "/nonexistent")
 # Examples that are looked through for questions of the evaluation, by task: seed and count.
-LOOKED_THROUGH = {"answer": (41, 8_000), "kg-api": (0, 8_000)}
+LOOKED_THROUGH = {"answer": (41, 2_000), "kg-api": (0, 2_000)}
 
 
 def run(*arguments: str) -> Any:
@@ -194,15 +195,13 @@ def real() -> set[str]:
     return {plain(question) for question in real_questions()}
 
 
-# Takes a minute of one core, and long on a busy machine.
+# Takes long on a busy machine.
 @pytest.mark.timeout(600)
 @pytest.mark.skipif(not EVALUATION.is_dir(), reason="CRAGMESH_EVAL_DATA names no folder of real questions")
 @pytest.mark.parametrize("task", LOOKED_THROUGH)
 def test_no_evaluation_question_is_among_the_data(real: set[str], task: str) -> None:
     assert len(real) > 1_000
-    # Counted, so that none of them is printed.
-    both = len({plain(query) for query in made_up(task, *LOOKED_THROUGH[task])} & real)
-    assert both == 0
+    assert not {plain(query) for query in made_up(task, *LOOKED_THROUGH[task])} & real
 
 
 def made_up(task: str, seed: int, count: int) -> Iterator[str]:
@@ -213,7 +212,8 @@ def made_up(task: str, seed: int, count: int) -> Iterator[str]:
 
 
 def plain(question: str) -> str:
-    return " ".join(re.findall(r"\w+", question.lower()))
+    """A digest of a question's words: what a test prints when it fails, nobody can read."""
+    return hashlib.sha256(" ".join(re.findall(r"\w+", question.lower())).encode()).hexdigest()
 
 
 def real_questions() -> Iterator[str]:

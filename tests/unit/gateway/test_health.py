@@ -12,8 +12,8 @@ from services.gateway import health
 from services.gateway.health import Health, Services
 from services.gateway.mesh import Mesh
 from services.gateway.settings import GatewaySettings
+from services.kit.admission import Admission
 from services.kit.client import http_client
-from services.kit.deadline import Admission
 
 pytestmark = pytest.mark.anyio
 

@@ -6,13 +6,22 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from services.kg.dates import MAX_PHRASE_CHARS, UnknownTime, Window, parse_query_time, resolve_span, resolve_time
-
-NOON = datetime(2024, 3, 1, 12, tzinfo=UTC)
+from proto.base import parse_query_time
+from services.kg.domains import CATALOGUE
+from services.kit.text import times
+from services.kit.text.times import MAX_PHRASE_CHARS, UnknownTime, Window
 
 
 def at(text: str) -> datetime:
-    return parse_query_time(text, fallback=NOON)
+    return parse_query_time(text)
+
+
+def resolve_time(phrase: str, query_time: datetime, *, domain: str) -> Window:
+    return times.resolve_time(phrase, query_time, CATALOGUE.domains[domain].calendar)
+
+
+def resolve_span(first: str, second: str, query_time: datetime, *, domain: str) -> Window:
+    return times.resolve_span(first, second, query_time, CATALOGUE.domains[domain].calendar)
 
 
 WEDNESDAY = at("02/28/2024, 07:49:44 PT")
@@ -283,8 +292,6 @@ def test_the_calendars_ends_are_refused(query_time: datetime) -> None:
 
 
 def test_query_times() -> None:
-    assert parse_query_time(None, fallback=NOON) is NOON
-    assert parse_query_time("  ", fallback=NOON) is NOON
     assert at("02/28/2024, 08:12:36 PT") == datetime(2024, 2, 28, 16, 12, 36, tzinfo=UTC)
     assert at("2024-02-28T16:12:36Z") == datetime(2024, 2, 28, 16, 12, 36, tzinfo=UTC)
     with pytest.raises(ValueError, match="ISO 8601"):
@@ -302,7 +309,7 @@ WORDS = st.from_regex(
 @given(
     st.one_of(st.text(max_size=200), st.lists(WORDS, max_size=8).map(" ".join)),
     st.datetimes(min_value=datetime(1900, 1, 1), max_value=datetime(2100, 1, 1)),
-    st.sampled_from(["finance", "sports", "movie", "music", "open", ""]),
+    st.sampled_from(list(CATALOGUE.domains)),
 )
 def test_any_text_is_a_window_or_refused(text: str, query_time: datetime, domain: str) -> None:
     try:

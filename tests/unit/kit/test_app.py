@@ -105,7 +105,7 @@ async def test_a_server_without_connections_or_without_grace_leaves_at_once(
             client.send()
             await client.reply()
         server.should_exit = True
-        async with asyncio.timeout(60):
+        async with asyncio.timeout(240):
             await serving
         for client in kept:
             assert await client.is_closed()

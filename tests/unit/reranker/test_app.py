@@ -27,7 +27,7 @@ async def served(folder: Path) -> AsyncIterator[httpx.AsyncClient]:
     app = create_app(
         RerankerSettings(reranker_scorer="query-likelihood", reranker_model=str(model), precision="fp32", threads=1)
     )
-    async with LifespanManager(app, startup_timeout=60) as manager:
+    async with LifespanManager(app, startup_timeout=300) as manager:
         transport = httpx.ASGITransport(manager.app)
         async with httpx.AsyncClient(transport=transport, base_url="http://reranker", timeout=60) as client:
             yield client

@@ -28,7 +28,7 @@ REQUEST: dict[str, Any] = {"query": "who built the harbour tower?", "passages": 
 @asynccontextmanager
 async def served(**settings: Any) -> AsyncIterator[httpx.AsyncClient]:
     app = create_app(RerankerSettings(threads=1, **settings))
-    async with LifespanManager(app, startup_timeout=60) as manager:
+    async with LifespanManager(app, startup_timeout=300) as manager:
         transport = httpx.ASGITransport(manager.app, raise_app_exceptions=False)
         async with httpx.AsyncClient(transport=transport, base_url="http://reranker", timeout=60) as client:
             yield client

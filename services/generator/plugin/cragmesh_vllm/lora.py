@@ -19,7 +19,7 @@ Stack = tuple[torch.Tensor, ...]
 Product = Callable[[torch.Tensor], torch.Tensor]
 # Row counts that oneDNN keeps compiled, as vLLM does for its own layers.
 SHAPES = 32
-# Up to so many rows a product is over before a second thread has woken up.
+# Of two to so many rows torch's product is over before oneDNN's has begun; of one row it wakes a second thread.
 FEW_ROWS = 8
 
 
@@ -40,13 +40,13 @@ class Fused:
         version: of the tensor that holds B; another means that a slot was given to another adapter.
         a: A of all slices, shape (inputs, slices * rank).
         b: B of all slices on the diagonal, shape (slices * rank, outputs).
-        add: x, shape (tokens, inputs), to x @ a @ b by packed weights; None where the adapter leaves the layer alone.
+        shrink: x, shape (tokens, inputs), to x @ a by packed weights; None where the adapter leaves the layer alone.
     """
 
     version: int
     a: torch.Tensor
     b: torch.Tensor
-    add: Product | None
+    shrink: Product | None
 
 
 class PunicaWrapperRuns(PunicaWrapperCPU):  # type: ignore[misc]
@@ -109,15 +109,15 @@ class PunicaWrapperRuns(PunicaWrapperCPU):  # type: ignore[misc]
         y, x = y.view(-1, y.shape[-1]), x.view(-1, x.shape[-1])
         for run in runs:
             fused = self._fuse(run.slot, lefts, rights, output_slices)
-            if fused.add is None:
+            if fused.shrink is None:
                 continue
             rows = slice(run.start, run.end)
             # The vocabulary can be padded to different lengths here and there.
             width = min(y.shape[1], fused.b.shape[1])
-            if run.end - run.start <= FEW_ROWS:
-                y[rows, :width].addmm_(x[rows] @ fused.a, fused.b[:, :width], alpha=scale)
-            else:
-                y[rows, :width].add_(fused.add(x[rows])[:, :width], alpha=scale)
+            few = 1 < run.end - run.start <= FEW_ROWS
+            inner = x[rows] @ fused.a if few else fused.shrink(x[rows])
+            # In place, since y goes through memory once then: that is most of what the second product costs.
+            y[rows, :width].addmm_(inner, fused.b[:, :width], alpha=scale)
 
     def _fuse(self, slot: int, a: Stack, b: Stack, output_slices: tuple[int, ...]) -> Fused:
         key = (b[0].data_ptr(), slot)
@@ -147,8 +147,7 @@ def _fuse(slot: int, a: Stack, b: Stack, output_slices: tuple[int, ...]) -> Fuse
     right = torch.block_diag(*blocks)  # type: ignore[no-untyped-call]
     if not right.any():
         return Fused(b[0]._version, left, right, None)
-    shrink, expand = _product(left), _product(right)
-    return Fused(b[0]._version, left, right, lambda x: expand(shrink(x)))
+    return Fused(b[0]._version, left, right, _product(left))
 
 
 def _product(weight: torch.Tensor) -> Product:

@@ -7,8 +7,8 @@ from datetime import date, datetime, time, timedelta
 
 from sqlalchemy import ColumnElement, func, select
 
-from services.kg.dates import Window
 from services.kg.scope import Scope
+from services.kit.text.times import Window
 
 MARKET_OPENS = time(9, 30)
 MARKET_CLOSES = time(16, 0)

@@ -9,8 +9,8 @@ from zoneinfo import ZoneInfo
 
 from sqlalchemy import Table, and_, case, func, select
 
-from services.kg.dates import Window
 from services.kg.scope import Scope
+from services.kit.text.times import Window
 
 # Kick-offs are local to the league.
 ZONES = {

@@ -22,6 +22,7 @@ from services.kg.generate.rules.words import Words
 from services.kg.generate.spans import Spot, Spotter
 from services.kg.language.catalogue import Catalogue
 from services.kit.budget import Budget
+from services.kit.text.times import Calendar
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +54,8 @@ class RuleWriter:
         text = as_data(query)
         lexicon = lexicons(self.catalogue)[domain]
         spots = self.spotter.spot(text, self.spotter.kinds_of(domain)) if self.spotter is not None else []
-        question = understand(text, domain, query_time, spots, lexicon.words)
+        calendar = self.catalogue.domains[domain].calendar
+        question = understand(text, calendar, query_time, spots, lexicon.words)
         if question.says(lexicon.words.unknown):
             return "none"
         statements = read(lexicon, question)
@@ -65,14 +67,15 @@ class RuleWriter:
         return "\n".join(dict.fromkeys(statements)) or "none"
 
 
-def understand(text: str, domain: str, query_time: datetime, spots: Sequence[Spot], words: Words) -> Question:
+def understand(text: str, calendar: Calendar, query_time: datetime, spots: Sequence[Spot], words: Words) -> Question:
     """The question with its names; where one is of several kinds, of the kind that its words speak of.
 
     Args:
+        calendar: of the domain.
         spots: names as they were found.
         words: of the domain; its kinds say what decides.
     """
-    question = Question(text, domain, query_time, tuple(spots), words.editions)
+    question = Question(text, calendar, query_time, tuple(spots), words.editions)
     deciding = [kind for kind, own in words.kinds.items() if own.named]
     if not deciding:
         return question
@@ -86,7 +89,7 @@ def understand(text: str, domain: str, query_time: datetime, spots: Sequence[Spo
         usual = [kind for kind in words.kinds if kind in same and kind not in deciding]
         if spot.kind in (own or usual or same)[:1]:
             chosen.append(spot)
-    return Question(text, domain, query_time, tuple(chosen), words.editions)
+    return Question(text, calendar, query_time, tuple(chosen), words.editions)
 
 
 def _meant(question: Question, words: Words, kind: str) -> bool:

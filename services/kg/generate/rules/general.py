@@ -70,7 +70,7 @@ def _hops(
         head = before.head()
         places = before.tokens.find((*lexicon.plain(first.name, key.name), *lexicon.nouns(key.entity)))
         # What the question wants is no step on the way to it, but for "which of the neighbours".
-        places = [one for one in places if own_rows or one != head]
+        places = [one for one in places if own_rows or head is None or not one.overlaps(head)]
         if not places:
             continue
         before.take(*(places if own_rows else places[:1]))
@@ -206,7 +206,7 @@ class _Reader:
                 superlative,
                 keys,
                 aggregate="LEN" if counted else aggregate if not own else "",
-                rows=bool(nouns) and (head is None or head in nouns or not keys),
+                rows=bool(nouns) and (head is None or not keys or any(head.overlaps(one) for one in nouns)),
                 many=bool(conditions) or superlative is not None or not own,
             )
             if statement := self._statement(wanted):

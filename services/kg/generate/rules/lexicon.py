@@ -30,10 +30,13 @@ class Lexicon:
     domain: str
     words: Words
     _phrases: dict[tuple[str, str], tuple[str, ...]] = field(default_factory=dict)
+    _functions: dict[str, Function] = field(default_factory=dict)
     _plain: dict[tuple[str, str], tuple[str, ...]] = field(default_factory=dict)
 
     def function(self, name: str) -> Function:
-        return self.catalogue.function(name, self.domain)
+        if name not in self._functions:
+            self._functions[name] = self.catalogue.function(name, self.domain)
+        return self._functions[name]
 
     def key(self, function: str, name: str) -> KeyWords:
         return self.words.key(function, name)
@@ -67,6 +70,18 @@ class Lexicon:
         """What things of a kind are called."""
         own = self.words.kinds.get(kind)
         return (kind.replace("_", " "), *(own.words if own else ()))
+
+    @cached_property
+    def every_word(self) -> tuple[str, ...]:
+        """All nouns, and all that asks for any key or facet."""
+        domain = self.catalogue.domains[self.domain]
+        keyed = (
+            self.plain(function.name, key)
+            for function in domain.functions
+            for key in (*(one.name for one in function.keys), *function.facets)
+        )
+        nouns = (self.nouns(kind) for kind in domain.kinds)
+        return tuple(dict.fromkeys(phrase for phrases in (*nouns, *keyed) for phrase in phrases))
 
     @cached_property
     def fillers(self) -> frozenset[str]:

@@ -8,10 +8,10 @@ from datetime import datetime
 from functools import cached_property
 from itertools import pairwise
 
-from services.kg.dates import UnknownTime, resolve_time
 from services.kg.generate.rules.phrases import compiled
 from services.kg.generate.rules.words import Editions
 from services.kg.generate.spans import Spot, asking_words
+from services.kit.text.times import Calendar, UnknownTime, resolve_time
 
 _MONTH = (
     r"(?:jan(?:uary)?|feb(?:ruary)?|mar(?:ch)?|apr(?:il)?|may|june?|july?|aug(?:ust)?|sept?(?:ember)?|oct(?:ober)?|"
@@ -41,13 +41,13 @@ _TIMES = re.compile(
             rf"{_LAST} (?:\d+ |few )?(?:day|week|month|quarter|year)s?",
             rf"{_WEEKDAY}",
             r"next (?:week|month|time|game|match)",
-            rf"(?:in|during|for|of|over|throughout|year) {_YEAR}(?![\d-]| film)",
+            rf"(?:in|during|for|of|over|throughout|year) {_YEAR}(?![\d-])",
         )
     ),
     re.IGNORECASE,
 )
 # "the most recent day that the market was open for trading"
-_OPEN_DAY = re.compile(rf"(?:{_LAST}) day (?:that |when |on which )?(?:the )?(?:stock )?market was open", re.IGNORECASE)
+_OPEN_DAY = re.compile(rf"(?:{_LAST}) day (?:that |when |on which )?(?:the )?(?:\w+ )?market was open", re.IGNORECASE)
 _YEARS = re.compile(rf"(?<![\d-]){_YEAR}(?![\d-])")
 # The other side of "x or y": up to the sentence's joint, or the words behind.
 _OTHER_BEFORE = re.compile(
@@ -69,14 +69,14 @@ class Question:
 
     Args:
         text: on one line, in its own case.
-        domain: decides what times mean.
+        calendar: what times mean.
         query_time: when it was asked.
         spots: its names.
         editions: yearly events that it may number.
     """
 
     text: str
-    domain: str
+    calendar: Calendar
     query_time: datetime
     spots: tuple[Spot, ...] = field(default=())
     editions: Editions | None = None
@@ -154,7 +154,7 @@ class Question:
         for phrase in found:
             plain = re.sub(r"^(?:in|during|for|of|over|throughout|year) ", "", phrase.lower()).removeprefix("the ")
             try:
-                resolve_time(plain, self.query_time, domain=self.domain)
+                resolve_time(plain, self.query_time, self.calendar)
             except UnknownTime:
                 continue
             return plain
@@ -165,7 +165,7 @@ class Question:
         """Whether its time is of several days."""
         if not self.time:
             return False
-        window = resolve_time(self.time, self.query_time, domain=self.domain)
+        window = resolve_time(self.time, self.query_time, self.calendar)
         return window.kind == "window" and window.granularity not in ("instant", "day")
 
     def guess(self, after: tuple[str, ...] = (), strip: tuple[str, ...] = ()) -> str:

@@ -312,11 +312,8 @@ class Roles:
         return own.words if own and own.words else self._phrases(self.subject.name)
 
     def head(self) -> Range | None:
-        """What the question wants: the first noun or key of it."""
-        kinds = self.lexicon.catalogue.domains[self.lexicon.domain].kinds
-        nouns = (*self.nouns, *(noun for kind in kinds for noun in self.lexicon.nouns(kind)))
-        places = [*self.tokens.find(nouns), *(one.place for one in self.mentions if not one.counted)]
-        return min(places, key=lambda one: one.first, default=None)
+        """What the question wants: its first noun or key, of whatever function."""
+        return min(self.tokens.find(self.lexicon.every_word), key=lambda one: one.first, default=None)
 
     def apposed(self, place: Range, kind: str) -> bool:
         """Whether a noun for the kind stands beside a name: the city of X, X airport."""

@@ -23,6 +23,9 @@ class Range:
     first: int
     end: int
 
+    def overlaps(self, other: "Range") -> bool:
+        return self.first < other.end and other.first < self.end
+
     def near(self, other: "Range") -> int:
         """Words between the two; 0 where they touch."""
         return max(0, other.first - self.end, self.first - other.end)

@@ -17,7 +17,6 @@ from lab.evaluator.calibrate import (
     beside,
     best_threshold,
     best_thresholds,
-    draw,
     earned,
     fit,
     fit_all,
@@ -26,6 +25,7 @@ from lab.evaluator.calibrate import (
     table,
 )
 from lab.evaluator.judge.verdict import Outcome
+from lab.evaluator.reliability import draw
 from lab.evaluator.store import Judgement, Prediction
 from proto.answer import AnswerKind
 from services.kit.caution import COSTS

@@ -34,7 +34,7 @@ def start(folder: Path, url: str, *options: str) -> "subprocess.Popen[str]":
 
 def finish(folder: Path, url: str, *options: str, code: int = 0) -> str:
     process = start(folder, url, *options)
-    said, _ = process.communicate(timeout=100)
+    said, _ = process.communicate(timeout=400)
     assert process.returncode == code, said
     return said
 
@@ -65,7 +65,7 @@ def test_a_killed_run_goes_on_and_ends_as_if_nothing_had_happened(tmp_path: Path
     gateway.seconds = 0.04
     process = start(killed, gateway.url)
     written = killed / "run" / "predictions.jsonl"
-    until = time.monotonic() + 100
+    until = time.monotonic() + 400
     while not written.exists() or written.read_bytes().count(b"\n") < COUNT // 2:
         assert process.poll() is None
         assert time.monotonic() < until
@@ -94,12 +94,12 @@ def test_an_interrupted_run_says_how_to_go_on(tmp_path: Path, gateway: FakeGatew
     write_questions(tmp_path / "questions.jsonl", COUNT)
     gateway.seconds = 0.05
     process = start(tmp_path, gateway.url)
-    until = time.monotonic() + 100
+    until = time.monotonic() + 400
     while sum(gateway.asked.values()) < 20:
         assert time.monotonic() < until
         time.sleep(0.02)
     process.send_signal(signal.SIGINT)
-    said, _ = process.communicate(timeout=100)
+    said, _ = process.communicate(timeout=400)
     assert process.returncode == 130
     assert "goes on from here" in said
     assert 10 <= len(lines(tmp_path)) < COUNT

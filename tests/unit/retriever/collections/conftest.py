@@ -24,7 +24,7 @@ def settings(folder: Path, **options: Any) -> RetrieverSettings:
 @contextlib.asynccontextmanager
 async def running(settings: RetrieverSettings, store: Store | None = None) -> AsyncIterator[httpx.AsyncClient]:
     app = create_app(settings, store=store)
-    async with LifespanManager(app, startup_timeout=120, shutdown_timeout=30) as manager:
+    async with LifespanManager(app, startup_timeout=300, shutdown_timeout=120) as manager:
         transport = httpx.ASGITransport(manager.app, raise_app_exceptions=False)
         async with httpx.AsyncClient(transport=transport, base_url="http://retriever", timeout=60) as client:
             yield client

@@ -15,10 +15,10 @@ from services.kit.errors import DeadlineExceeded, Unavailable
 from services.kit.lexical import stems
 from services.retriever.collections.errors import NoSuchCollection
 from services.retriever.collections.ingest import WRITE_POINTS, Ingestion
+from services.retriever.collections.local import LocalStore
 from services.retriever.collections.schema import EncoderRecord, Schema
 from services.retriever.collections.search import Wanted
 from services.retriever.collections.sparse import query_vector
-from services.retriever.collections.store import LocalStore
 
 pytestmark = pytest.mark.anyio
 

@@ -9,8 +9,9 @@ from typing import Any
 import httpx
 import pytest
 
+from services.retriever.collections.local import LocalStore
 from services.retriever.collections.schema import KEY
-from services.retriever.collections.store import LocalStore, ServerStore
+from services.retriever.collections.store import ServerStore
 from tests.unit.retriever.collections.conftest import running, settings
 from tests.unit.retriever.collections.qdrant_server import QdrantServer
 

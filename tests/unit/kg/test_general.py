@@ -1,0 +1,114 @@
+"""Questions read by a catalogue alone: a domain drafted from CSV, loaded and asked."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from services.kg.definition.domain import read_catalogue
+from services.kg.domains import CATALOGUE
+from services.kg.draft import draft
+from services.kg.entities import NameIndex
+from services.kg.execute import Executor
+from services.kg.generate.rules import RuleWriter
+from services.kg.generate.rules.values import Values
+from services.kg.generate.spans import Spotter
+from services.kg.load import load
+from services.kg.store.engine import open_store
+from tests.unit.kg.library import write_all
+
+NOW = datetime(2026, 11, 22, tzinfo=UTC)
+
+
+@dataclass(frozen=True)
+class Asking:
+    writer: RuleWriter
+    executor: Executor
+
+    def program(self, question: str) -> str:
+        return self.writer.program(question, NOW, "library")
+
+    def values(self, question: str) -> list[Any]:
+        """The values that the program's statements show, statement by statement."""
+        outcomes = self.executor.execute(self.program(question), domain="library", query_time=NOW, seconds=5.0)
+        assert {one.status for one in outcomes} == {"ok"}, [one.message for one in outcomes]
+        return [
+            one.value if one.value is not None else [row.get(one.shown[-1]) for row in one.rows] for one in outcomes
+        ]
+
+
+@pytest.fixture(scope="module")
+def asking(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Asking]:
+    folder: Path = tmp_path_factory.mktemp("library")
+    draft("library", write_all(folder / "csv"), folder / "domains")
+    catalogue = read_catalogue(CATALOGUE, folder / "domains")
+    url = f"sqlite:///{folder / 'kg.sqlite'}"
+    writable = open_store(url, read_only=False)
+    load(folder / "csv", writable, catalogue=catalogue)
+    writable.dispose()
+    engine = open_store(url)
+    names = NameIndex(engine, catalogue)
+    yield Asking(
+        RuleWriter(catalogue, Spotter(engine, catalogue), Values(engine), names), Executor(engine, names, catalogue)
+    )
+    engine.dispose()
+
+
+@pytest.mark.parametrize(
+    ("question", "values"),
+    [
+        ("What is the genre of Short Cuts?", [["Novel"]]),
+        ("how heavy is The Long Way?", [[0.4]]),
+        ("Who is the author of By Night?", [["Cy Page"]]),
+        ("What are the genre and the price of Loose Leaves?", [[15]]),
+        ("When was Ada Quill born?", [["1815-12-10"]]),
+        ("What is the genre of Shrot Cuts?", [["Novel"]]),
+        ("How many books does Ada Quill have?", [[2]]),
+        ("How many books are there?", [6]),
+        ("Which books does Ada Quill have?", [["The Long Way", "Another Way"]]),
+        ("Which book is the most expensive?", [["Marbled Paper"]]),
+        ("What are the two cheapest books?", [["By Night", "Another Way"]]),
+        ("What is the second heaviest book?", [["Another Way"]]),
+        ("Which books have a price above 14?", [["Marbled Paper", "Loose Leaves"]]),
+        ("Which essay is the most expensive book?", [["Marbled Paper"]]),
+        ("Which books are from before 1900?", [["Another Way", "The Long Way"]]),
+        ("Which books are from between 1930 and 1980?", [["By Night", "Short Cuts"]]),
+        ("Which books are from 1999?", [["Marbled Paper"]]),
+        ("What is the oldest book?", [["The Long Way"]]),
+        ("What is the average price of the books?", [pytest.approx(13.79, abs=0.01)]),
+        ("Which is heavier, By Night or Marbled Paper?", [[0.2], [1.2]]),
+        ("What is the difference in price between By Night and Short Cuts?", [-5]),
+        ("What is the country of the author of By Night?", [["Cy Page"], ["Peru"]]),
+        ("Which authors are from Norway?", [["Ada Quill", "Bo Reed"]]),
+    ],
+)
+def test_questions_are_answered(asking: Asking, question: str, values: list[Any]) -> None:
+    found = asking.values(question)
+    assert [sorted(one) if isinstance(one, list) else one for one in found] == [
+        sorted(one) if isinstance(one, list) else one for one in values
+    ]
+
+
+@pytest.mark.parametrize(
+    "question",
+    [
+        "Who illustrated The Long Way?",
+        "What is the genre of Wuthering Heights?",
+        "How many pages does Short Cuts have?",
+        "Which book is the most famous?",
+        "What is the price of The Long Way in 1999?",
+        "Which books have more than 300 pages?",
+        "Who wrote the price of the author?",
+        "What is the genre of Norway?",
+        "",
+        "?",
+        '") drop table book',
+        "the the the",
+    ],
+)
+def test_what_is_not_understood_word_by_word_gets_no_answer(asking: Asking, question: str) -> None:
+    outcomes = asking.executor.execute(asking.program(question), domain="library", query_time=NOW, seconds=5.0)
+    assert all(not one.rows and one.value is None for one in outcomes), asking.program(question)
