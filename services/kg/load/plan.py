@@ -19,6 +19,8 @@ LISTED = frozenset({".jsonl", ".ndjson"})
 # A file may begin with bad records.
 SAMPLE_RECORDS = 20
 MAX_CHOICES = 10_000
+# Of a file, stored, that is read once for all passes.
+HELD_BYTES = 8 * 1024 * 1024
 
 Bad = Callable[[int, BadRow, object], None]
 Done = Callable[[str, int], None]
@@ -32,8 +34,8 @@ class Format:
     actions: Sequence[Action | RowAction]
     described: Sequence[Described] = ()
     _choices: dict[tuple[object, ...], Action | RowAction | None] = field(default_factory=dict)
-    # By the number of a line, in which pass it is, so that others need not read it.
-    _passes: bytearray = field(default_factory=bytearray)
+    # Records of later passes, where a file is small enough to read it once.
+    _held: list[tuple[Line, Record, Action | RowAction]] = field(default_factory=list)
 
     @property
     def domains(self) -> frozenset[str]:
@@ -54,19 +56,8 @@ class Format:
         """
         writer.occurrences.clear()
         filters = [one.through(writer, lambda: _rows(path)) for one in self.described if one.through]
-        orders = self.passes
-        first = order == orders[0]
-        choose = self._chooser()
-        mine = None if first else (self._passes, orders.index(order) + 1)
-        for line, record in read(path, bad if first else _silent, mine):
-            action = choose(record)
-            if first and action is not None:
-                self._note(line.number, orders.index(action.order) + 1)
-            if action is None:
-                if first and domain is None:
-                    bad(line.number, BadRow("", "is no record that a mapping describes"), record)
-                continue
-            if action.order != order or (domain is not None and domain != action.domain_of(record)):
+        for line, record, action in self._records(path, order, bad, bad if domain is None else _silent):
+            if domain is not None and domain != action.domain_of(record):
                 continue
             for through in filters:
                 record = through(dict(record))
@@ -76,10 +67,27 @@ class Format:
             except BadRow as error:
                 bad(line.number, error, record)
 
-    def _note(self, line: int, turn: int) -> None:
-        if line >= len(self._passes):
-            self._passes.extend(bytes(line - len(self._passes) + 1))
-        self._passes[line] = turn
+    def _records(
+        self, path: Path, order: int, bad: Bad, unknown: Bad
+    ) -> Iterator[tuple[Line, Record, Action | RowAction]]:
+        """Records of a pass with their actions; in the first one, told are lines that are none, and those without."""
+        first = order == self.passes[0]
+        held = path.stat().st_size <= HELD_BYTES
+        if held and not first:
+            yield from (one for one in self._held if one[2].order == order)
+            if order == self.passes[-1]:
+                self._held.clear()
+            return
+        choose = self._chooser()
+        for line, record in read(path, bad if first else _silent):
+            action = choose(record)
+            if action is None:
+                if first:
+                    unknown(line.number, BadRow("", "is no record that a mapping describes"), record)
+            elif action.order == order:
+                yield line, record, action
+            elif held:
+                self._held.append((line, record, action))
 
     def _chooser(self) -> Callable[[Record], Action | RowAction | None]:
         """The first action that fits a record; remembered by the values that decide."""
@@ -106,20 +114,13 @@ def _silent(line: int, error: BadRow, record: object) -> None:
     pass
 
 
-def read(path: Path, bad: Bad, mine: tuple[bytearray, int] | None = None) -> Iterator[tuple[Line, Record]]:
-    """Records of a file: rows of a CSV by their header, objects of JSON lines.
-
-    Args:
-        bad: told the lines that are none.
-        mine: by the number of a line, in which pass it is, and this pass: lines of others are left out.
-    """
+def read(path: Path, bad: Bad) -> Iterator[tuple[Line, Record]]:
+    """Records of a file: rows of a CSV by their header, objects of JSON lines. Told are those that are none."""
     kind = suffix(path)
     if kind in TABULAR:
         yield from records(path, csv.excel_tab if kind == ".tsv" else csv.excel)
         return
     for line in lines(path):
-        if mine is not None and (line.number >= len(mine[0]) or mine[0][line.number] != mine[1]):
-            continue
         try:
             record = json.loads(line.checked())
         except BadRow as error:
