@@ -18,6 +18,9 @@ TABULAR = frozenset({".csv", ".tsv", ".dict"})
 LISTED = frozenset({".jsonl", ".ndjson"})
 # A file may begin with bad records.
 SAMPLE_RECORDS = 20
+MAX_CHOICES = 10_000
+# Of a file, stored, that is read once for all passes.
+HELD_BYTES = 8 * 1024 * 1024
 
 Bad = Callable[[int, BadRow, object], None]
 Done = Callable[[str, int], None]
@@ -31,6 +34,8 @@ class Format:
     actions: Sequence[Action | RowAction]
     described: Sequence[Described] = ()
     _choices: dict[tuple[object, ...], Action | RowAction | None] = field(default_factory=dict)
+    # Records of later passes, where a file is small enough to read it once.
+    _held: list[tuple[Line, Record, Action | RowAction]] = field(default_factory=list)
 
     @property
     def domains(self) -> frozenset[str]:
@@ -51,15 +56,8 @@ class Format:
         """
         writer.occurrences.clear()
         filters = [one.through(writer, lambda: _rows(path)) for one in self.described if one.through]
-        first = order == self.passes[0]
-        choose = self._chooser()
-        for line, record in read(path, bad if first else _silent):
-            action = choose(record)
-            if action is None:
-                if first and domain is None:
-                    bad(line.number, BadRow("", "is no record that a mapping describes"), record)
-                continue
-            if action.order != order or (domain is not None and domain != action.domain_of(record)):
+        for line, record, action in self._records(path, order, bad, bad if domain is None else _silent):
+            if domain is not None and domain != action.domain_of(record):
                 continue
             for through in filters:
                 record = through(dict(record))
@@ -68,6 +66,28 @@ class Format:
                 done(action.domain_of(record), line.end)
             except BadRow as error:
                 bad(line.number, error, record)
+
+    def _records(
+        self, path: Path, order: int, bad: Bad, unknown: Bad
+    ) -> Iterator[tuple[Line, Record, Action | RowAction]]:
+        """Records of a pass with their actions; in the first one, told are lines that are none, and those without."""
+        first = order == self.passes[0]
+        held = path.stat().st_size <= HELD_BYTES
+        if held and not first:
+            yield from (one for one in self._held if one[2].order == order)
+            if order == self.passes[-1]:
+                self._held.clear()
+            return
+        choose = self._chooser()
+        for line, record in read(path, bad if first else _silent):
+            action = choose(record)
+            if action is None:
+                if first:
+                    unknown(line.number, BadRow("", "is no record that a mapping describes"), record)
+            elif action.order == order:
+                yield line, record, action
+            elif held:
+                self._held.append((line, record, action))
 
     def _chooser(self) -> Callable[[Record], Action | RowAction | None]:
         """The first action that fits a record; remembered by the values that decide."""
@@ -79,8 +99,10 @@ class Format:
             try:
                 return choices[values]
             except KeyError:
-                choices[values] = next((one for one in self.actions if one.fits(record)), None)
-                return choices[values]
+                found = next((one for one in self.actions if one.fits(record)), None)
+                if len(choices) < MAX_CHOICES:
+                    choices[values] = found
+                return found
             except TypeError:
                 # A list or an object, which cannot be remembered.
                 return next((one for one in self.actions if one.fits(record)), None)

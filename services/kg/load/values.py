@@ -4,6 +4,7 @@ import math
 import re
 from collections.abc import Mapping
 from datetime import date, timedelta
+from functools import lru_cache
 from typing import Any
 
 from services.kg.load.errors import BadRow
@@ -49,16 +50,25 @@ def day(value: object, field: str = "date") -> str | None:
     plain = text(value)
     if plain is None:
         return None
+    iso = _iso(plain)
+    if iso is None:
+        raise BadRow(field, f"{plain[:40]!r} is no date")
+    return iso
+
+
+@lru_cache(maxsize=65_536)
+def _iso(plain: str) -> str | None:
+    """The date of a text; null where it is none."""
     match = _COMPACT_DATE.fullmatch(plain) or _DATE.fullmatch(plain)
     if not match:
-        raise BadRow(field, f"{plain[:40]!r} is no date")
+        return None
     year, month, of_month = match.groups()
     # A day that is not known is written as 0 by some sources.
     parts = [int(part) for part in (year, month, of_month) if part is not None and int(part)]
     try:
         date(*[*parts, 1, 1][:3])
     except (ValueError, TypeError):
-        raise BadRow(field, f"{plain[:40]!r} is no date") from None
+        return None
     return "-".join([f"{parts[0]:04d}", *(f"{part:02d}" for part in parts[1:])])
 
 
@@ -82,6 +92,8 @@ def number(value: object, field: str = "value") -> float | None:
     Raises:
         BadRow: it is no number.
     """
+    if type(value) is float:
+        return value if math.isfinite(value) else None
     if isinstance(value, bool) or value is None:
         return None
     if not isinstance(value, (int, float)):

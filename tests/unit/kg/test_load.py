@@ -13,7 +13,7 @@ from typer.testing import CliRunner
 from services.cli.kg import app
 from services.kg.domains import CATALOGUE
 from services.kg.entities import NameIndex
-from services.kg.load import LoadError, LoadReport, UnknownFormat, load, run
+from services.kg.load import LoadError, LoadReport, UnknownFormat, load, plan, run
 from services.kg.load.errors import BadRow
 from services.kg.load.graph import Graph
 from services.kg.load.identity import slug
@@ -418,6 +418,25 @@ def test_a_domain_can_be_taken_alone(store: Engine, tmp_path: pathlib.Path) -> N
     path = put(tmp_path, "a.jsonl", [row("movie", "movie", "Heat"), row("open", "wiki", "Rome", summary="A city.")])
     report = load(path, store, domain="open")
     assert (report.tables["movie"], report.tables["open_entity"]) == (0, 1)
+
+
+@pytest.mark.parametrize("held", [0, 1 << 20])
+def test_a_file_is_read_once_or_once_a_pass_and_gives_the_same(
+    store: Engine, tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch, held: int
+) -> None:
+    monkeypatch.setattr(plan, "HELD_BYTES", held)
+    report = load_rows(
+        store,
+        tmp_path,
+        row("movie", "person", "Ann Bee", birthday="1974", movies=[{"title": "Heat", "release_date": "1995-12-15"}]),
+        "{",
+        row("movie", "movie", "Heat", release_date="1995-12-15"),
+        row("movie", "movie", "X", release_date="soon"),
+    )
+    assert [(one.line, one.field) for one in report.files[0].problems] == [(2, ""), (4, "attrs.release_date")]
+    assert (report.rows, report.tables["movie"], report.tables["movie_cast"]) == (2, 1, 1)
+    path = put(tmp_path, "b.jsonl", ["{", row("open", "wiki", "Rome", summary="A city."), row("movie", "movie", "A")])
+    assert load(path, store, domain="open").skipped == 1
 
 
 def test_what_cannot_be_loaded_says_why(store: Engine, tmp_path: pathlib.Path) -> None:
