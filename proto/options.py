@@ -5,9 +5,10 @@ from typing import Literal
 from pydantic import Field
 
 from proto.base import Contract
+from proto.kg import KgMode
 from proto.retrieve import ChunkerName, ExtractorName, RankingName
 
-KgOption = Literal["auto", "program", "function-calling", "rules", "off"]
+KgOption = Literal[KgMode, "off"]
 AssessmentOption = Literal["high", "medium", "low", "off"]
 
 MAX_CONTEXT_TOKENS = 32_000

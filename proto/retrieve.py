@@ -21,6 +21,9 @@ ChunkerName = Literal["passages", "parent-child", "sentence-groups", "tokens"]
 RankingName = Literal["default", "dense", "bm25", "hybrid", "rrf", "late-interaction", "fusion"]
 PassageKind = Literal["text", "table"]
 
+# Chunks that are embedded for a question; why so many, `services/retriever/ranking.py` says.
+PREFILTER = 200
+
 
 class Page(Contract):
     """One web page."""
@@ -42,7 +45,7 @@ class RetrieveRequest(Contract):
     tables: bool = Field(True, description="Whether tables become passages of their own, in Markdown.")
     page_fields: bool = Field(False, description="Whether a chunk is matched with its page's name and snippet.")
     prefilter: int = Field(
-        200, ge=10, le=5_000, description="Chunks that are embedded, chosen by BM25; never fewer than `recall_k`."
+        PREFILTER, ge=10, le=5_000, description="Chunks that are embedded, chosen by BM25; never fewer than `recall_k`."
     )
     recall_k: int = Field(50, ge=1, le=1_000, description="Chunks that matching keeps.")
     top_n: int = Field(10, ge=1, le=200, description="Passages to return.")

@@ -5,15 +5,18 @@ from typing import Annotated
 
 import typer
 
-from proto.answer import MAX_BUDGET_S, MIN_BUDGET_S
+from proto.answer import MAX_BUDGET_S
 from proto.options import Options
 from services.cli.ask import USAGE
 from services.cli.console import as_typed, fail, say
 from services.cli.eval import (
+    Budget,
+    Concurrency,
     Judge,
+    Sample,
+    Seed,
     Sources,
     Timed,
-    app,
     compare_runs,
     drive_shown,
     evaluator_settings,
@@ -25,22 +28,17 @@ from services.cli.services import root
 WHOLE = "whole"
 WITHOUT = "without-"
 
-__all__ = ["ablate", "app"]
 
-
-@app.command()
 def ablate(
     sources: Sources,
     folder: Annotated[Path, typer.Option("--out", "-o", help="A run a part goes below it; it goes on after a kill.")],
     strategy: Annotated[str, typer.Option(help="Whose parts; the gateway's default when not given.")] = "",
     part: Annotated[list[str] | None, typer.Option("--part", help="Leave this one out; each by default.")] = None,
     option: Knobs = None,
-    budget: Annotated[
-        float, typer.Option("--budget", min=MIN_BUDGET_S, max=MAX_BUDGET_S, help="Seconds for each answer.")
-    ] = MAX_BUDGET_S,
-    concurrency: Annotated[int, typer.Option("-c", min=1, max=256, help="Questions in flight at once.")] = 2,
-    sample: Annotated[int | None, typer.Option(min=1, help="A random sample of so many questions.")] = None,
-    seed: Annotated[int, typer.Option(help="Which sample.")] = 0,
+    budget: Budget = MAX_BUDGET_S,
+    concurrency: Concurrency = 2,
+    sample: Sample = None,
+    seed: Seed = 0,
     timed: Timed = False,
     judge: Judge = "rules",
 ) -> None:

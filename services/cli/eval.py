@@ -48,6 +48,10 @@ Sources = Annotated[
     list[Path],
     typer.Argument(help="Question files: JSONL, also .gz, .bz2 or a tar of them; CRAG's records, contexts or plain."),
 ]
+Budget = Annotated[float, typer.Option("--budget", min=MIN_BUDGET_S, max=MAX_BUDGET_S, help="Seconds for each answer.")]
+Concurrency = Annotated[int, typer.Option("-c", min=1, max=256, help="Questions in flight at once.")]
+Sample = Annotated[int | None, typer.Option(min=1, help="A random sample of so many questions.")]
+Seed = Annotated[int, typer.Option(help="Which sample.")]
 Timed = Annotated[bool, typer.Option("--timed", help="Only questions that have a query_time.")]
 
 
@@ -56,12 +60,10 @@ def run(
     sources: Sources,
     folder: Annotated[Path, typer.Option("--out", "-o", help="The run's folder; the same one goes on after a kill.")],
     strategy: Annotated[str, typer.Option(help="How to answer; the gateway's default when not given.")] = "",
-    budget: Annotated[
-        float, typer.Option("--budget", min=MIN_BUDGET_S, max=MAX_BUDGET_S, help="Seconds for each answer.")
-    ] = MAX_BUDGET_S,
-    concurrency: Annotated[int, typer.Option("-c", min=1, max=256, help="Questions in flight at once.")] = 2,
-    sample: Annotated[int | None, typer.Option(min=1, help="A random sample of so many questions.")] = None,
-    seed: Annotated[int, typer.Option(help="Which sample.")] = 0,
+    budget: Budget = MAX_BUDGET_S,
+    concurrency: Concurrency = 2,
+    sample: Sample = None,
+    seed: Seed = 0,
     limit: Annotated[int | None, typer.Option(min=1, help="The first so many questions.")] = None,
     timed: Timed = False,
     retry_failed: Annotated[bool, typer.Option("--retry-failed", help="Ask again what got no answer.")] = False,

@@ -7,7 +7,6 @@ import httpx
 import typer
 from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeRemainingColumn, TransferSpeedColumn
 
-from services.cli.ablate import app
 from services.cli.ask import PROBLEM, USAGE
 from services.cli.console import err, fail, say, write
 
@@ -18,10 +17,7 @@ if TYPE_CHECKING:
 LOG_EVERY = 0.05
 INTERRUPTED = 130
 
-__all__ = ["app", "fetch"]
 
-
-@app.command()
 def fetch(
     benchmark: Annotated[str, typer.Argument(help="`crag`.")] = "crag",
     folder: Annotated[Path, typer.Option("--to", help="Where the files go; a cut download goes on.")] = Path(

@@ -14,12 +14,14 @@ from proto.answer import MAX_BUDGET_S, MIN_BUDGET_S
 from services.cli import ask as asking
 from services.cli import client, processes, questions, render
 from services.cli import logs as logging
+from services.cli.ablate import ablate
 from services.cli.ask import PROBLEM, UNREACHABLE, USAGE
 from services.cli.board import Board
 from services.cli.calibrate import calibrate
 from services.cli.classifier import app as classifier
 from services.cli.console import err, fail, out, plain, say, write
-from services.cli.fetch import app as evaluation
+from services.cli.eval import app as evaluation
+from services.cli.fetch import fetch
 from services.cli.group import Commands
 from services.cli.index import collections, index
 from services.cli.kg import app as knowledge
@@ -49,6 +51,8 @@ app = typer.Typer(
     pretty_exceptions_show_locals=False,
 )
 
+evaluation.command()(ablate)
+evaluation.command()(fetch)
 app.add_typer(evaluation)
 app.add_typer(classifier)
 app.add_typer(knowledge)

@@ -13,6 +13,7 @@ from services.gateway.health import Health
 from services.gateway.mesh import Mesh
 from services.gateway.observe import observe
 from services.gateway.papers.strategy import Papers
+from services.gateway.run import Listener
 from services.gateway.settings import GatewaySettings
 from services.gateway.strategies import Strategy
 from services.kit import app as kit
@@ -66,10 +67,18 @@ def chosen(body: AnswerRequest, state: State) -> Strategy:
     return strategy
 
 
-async def answered(body: AnswerRequest, strategy: Strategy, state: State) -> AnswerResponse:
-    """The answer, within the request's budget, counted."""
+async def answered(
+    body: AnswerRequest, strategy: Strategy, state: State, listener: Listener = lambda _: None
+) -> AnswerResponse:
+    """The answer, within the request's budget, counted.
+
+    Args:
+        listener: told of every stage as it starts and ends.
+    """
     arrived = current_budget.get() or Budget(body.budget_s)
-    response = await answer(body, strategy, state["mesh"], state["settings"], state["metrics"], arrived=arrived)
+    response = await answer(
+        body, strategy, state["mesh"], state["settings"], state["metrics"], arrived=arrived, listener=listener
+    )
     observe(state["metrics"], response, arrived.within(body.budget_s))
     return response
 
@@ -79,21 +88,11 @@ async def events(body: AnswerRequest, strategy: Strategy, state: State) -> Async
 
     When the iterator is closed, as it is when a client hangs up, the answer's making is cancelled.
     """
-    arrived = current_budget.get() or Budget(body.budget_s)
     queue: asyncio.Queue[Event] = asyncio.Queue()
 
     async def produce() -> None:
         try:
-            response = await answer(
-                body,
-                strategy,
-                state["mesh"],
-                state["settings"],
-                state["metrics"],
-                arrived=arrived,
-                listener=queue.put_nowait,
-            )
-            observe(state["metrics"], response, arrived.within(body.budget_s))
+            response = await answered(body, strategy, state, queue.put_nowait)
         except Exception as error:
             log.error("stream failed", strategy=strategy.name, error=type(error).__name__, exc_info=error)
             fault = error if isinstance(error, MeshError) else MeshError(FAULT)

@@ -16,6 +16,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from proto.retrieve import PREFILTER
 from services.kit.encoder import Encoder, Floats, Ints, TokenStates
 from services.kit.late_interaction import maxsim
 from services.kit.lexical import Stems, bm25, stems
@@ -23,7 +24,6 @@ from services.retriever.corpus import SearchablePage
 
 Scores = NDArray[np.float32]
 
-PREFILTER = 200
 # Weight of BM25's share beside a cosine; anything from 0.1 to 0.5 does as well.
 LEXICAL = 0.25
 # Late interaction for the best only: 50 give no better context, and their token states are what pages cache.

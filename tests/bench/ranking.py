@@ -28,12 +28,13 @@ import numpy as np
 from numpy.typing import NDArray
 from tokenizers import Tokenizer
 
+from proto.retrieve import PREFILTER
 from services.kit.encoder import Encoder, bundled_model
 from services.kit.precision import choose_precision
 from services.retriever.chunk import Chunk, Chunking
 from services.retriever.corpus import SearchablePage
 from services.retriever.pages import PageOptions, ProcessedPage, process_page
-from services.retriever.ranking import PREFILTER, RANKINGS, Candidates, Scores, rank
+from services.retriever.ranking import RANKINGS, Candidates, Scores, rank
 
 BUDGETS = (500, 1_000)
 # Questions whose time is taken.

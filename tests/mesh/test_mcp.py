@@ -105,6 +105,8 @@ async def test_a_collection_is_searched_and_listed(client: Client, monkeypatch: 
         ("answer", {"question": "who?", "strategy": "none"}),
         ("search", {"query": "who?", "collection": "notes", "top_n": 21}),
         ("search", {"query": "who?", "collection": "no such collection!"}),
+        ("search", {"query": "who?", "collection": "../retrieve?"}),
+        ("answer", {"question": "who?", "collection": "../retrieve?"}),
         ("kg", {"question": "who?", "domain": "not a domain"}),
     ],
 )

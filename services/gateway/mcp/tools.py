@@ -1,5 +1,7 @@
 """What an agent may call and read. Imported when the first of them comes: the SDK costs a second and 25 MB."""
 
+import contextlib
+from collections.abc import Iterator
 from typing import Annotated, Any
 
 from mcp.server.mcpserver import MCPServer
@@ -9,7 +11,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from proto.answer import MAX_BUDGET_S, MIN_BUDGET_S, AnswerRequest, AnswerResponse
 from proto.base import MAX_QUERY_CHARS
-from proto.collections import Collections, SearchRequest
+from proto.collections import CollectionName, Collections, SearchRequest
 from proto.kg import KgRequest
 from services.gateway.asking import State, answered, chosen
 from services.kit.budget import Budget, current_budget
@@ -28,7 +30,7 @@ READS = ToolAnnotations(read_only_hint=True, open_world_hint=False)
 
 Text = Annotated[str, Field(min_length=1, max_length=MAX_QUERY_CHARS)]
 Seconds = Annotated[float, Field(ge=MIN_BUDGET_S, le=MAX_BUDGET_S)]
-CollectionOf = Annotated[str, Field(max_length=64, description="Name of a collection; see cragmesh://collections.")]
+Collection = Annotated[CollectionName, Field(description=f"Name of a collection; see {COLLECTIONS}.")]
 
 
 class _Result(BaseModel):
@@ -79,19 +81,15 @@ def build(state: State) -> MCPServer:
 
     @server.tool(description="Answer a factual question, short and with its sources.", annotations=READS)
     async def answer(
-        question: Text, collection: CollectionOf = "", strategy: str = "", budget_s: Seconds = MAX_BUDGET_S
+        question: Text, collection: Collection | None = None, strategy: str = "", budget_s: Seconds = MAX_BUDGET_S
     ) -> AnswerResult:
-        request = AnswerRequest(
-            query=question, collection=collection or None, strategy=strategy[:64], budget_s=budget_s
-        )
-        try:
+        with _failures():
+            request = AnswerRequest(query=question, collection=collection, strategy=strategy, budget_s=budget_s)
             return _told(await answered(request, chosen(request, state), state))
-        except MeshError as error:
-            raise ToolError(error.detail or error.title) from error
 
     @server.tool(description="Find passages of a collection, best first.", annotations=READS)
     async def search(
-        query: Text, collection: CollectionOf, top_n: Annotated[int, Field(ge=1, le=MAX_HITS)] = 5
+        query: Text, collection: Collection, top_n: Annotated[int, Field(ge=1, le=MAX_HITS)] = 5
     ) -> SearchResult:
         request = SearchRequest(queries=(query,), top_n=top_n)
         with _failures():
@@ -122,17 +120,17 @@ def build(state: State) -> MCPServer:
     return server
 
 
-class _failures:
-    """Turns a service's failure, or a value out of bounds, into words for the agent."""
-
-    def __enter__(self) -> None:
-        return None
-
-    def __exit__(self, _kind: object, error: BaseException | None, _trace: object) -> None:
-        if isinstance(error, ServiceFailure):
-            raise ToolError(str(error)) from error
-        if isinstance(error, ValueError):
-            raise ToolError("a value is outside its limits") from error
+@contextlib.contextmanager
+def _failures() -> Iterator[None]:
+    """Turn what failed, or a value out of bounds, into words for the agent."""
+    try:
+        yield
+    except MeshError as error:
+        raise ToolError(error.detail or error.title) from error
+    except ServiceFailure as error:
+        raise ToolError(str(error)) from error
+    except ValueError as error:
+        raise ToolError("a value is outside its limits") from error
 
 
 async def _collections(state: State) -> Collections:

@@ -5,7 +5,8 @@ Sampling parameters and limits of tokens are read over: an answer is one short l
 
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from fastapi.exceptions import RequestValidationError
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from proto.answer import MAX_BUDGET_S, MAX_TURNS, MIN_BUDGET_S, AnswerRequest, SearchResult, Turn
 from proto.base import MAX_PAGES, MAX_QUERY_CHARS, FieldError, Passage, QueryTime
@@ -119,6 +120,7 @@ def to_answer_request(request: ChatRequest, strategies: list[str], default: str)
     Raises:
         UnknownModel: the model's name stands for no strategy.
         InvalidRequest: something is asked for that the mesh has not, or there is no question.
+        RequestValidationError: `POST /answer` would refuse it.
     """
     strategy, collection = parse_model(request.model, strategies, default)
     _refuse_unserved(request)
@@ -130,17 +132,21 @@ def to_answer_request(request: ChatRequest, strategies: list[str], default: str)
         field = f"messages.{len(messages) - 1}.content"
         raise _refusal(field, "the question is too long", f"max_length={MAX_QUERY_CHARS}")
     turns = [turn for message in messages[:-1] if (turn := _turn(message)) is not None]
-    return AnswerRequest(
-        query=question,
-        turns=tuple(turns[-MAX_TURNS:]),
-        strategy=strategy,
-        collection=collection or None,
-        search_results=request.search_results,
-        evidence=request.evidence,
-        query_time=request.query_time,
-        budget_s=request.budget_s,
-        options=request.options,
-    )
+    try:
+        return AnswerRequest(
+            query=question,
+            turns=tuple(turns[-MAX_TURNS:]),
+            strategy=strategy,
+            collection=collection or None,
+            search_results=request.search_results,
+            evidence=request.evidence,
+            query_time=request.query_time,
+            budget_s=request.budget_s,
+            options=request.options,
+        )
+    except ValidationError as error:
+        # What `/answer` would refuse of it: the name of a collection, the size of all pages together.
+        raise RequestValidationError([{**item, "loc": ("body", *item["loc"])} for item in error.errors()]) from error
 
 
 def _turn(message: ChatMessage) -> Turn | None:

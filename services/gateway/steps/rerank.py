@@ -11,9 +11,9 @@ from services.kit.errors import BadReply, ServiceFailure
 
 
 async def rerank(context: Context, evidence: Sequence[Evidence], *, top_n: int, allow_s: float) -> list[Evidence]:
-    """The `top_n` most relevant passages, scored; in the retriever's order when the reranker fails."""
-    if not evidence:
-        return []
+    """The `top_n` most relevant passages, scored; in the retriever's order when the reranker fails or is left out."""
+    if not evidence or context.options.rerank is False:
+        return list(evidence[:top_n])
     texts = [_read(item) for item in evidence[:MAX_DOCUMENTS]]
     try:
         order = await _order(context, "rerank", texts, top_n=top_n, allow_s=allow_s)
@@ -33,11 +33,14 @@ def _read(item: Evidence) -> str:
 
 
 async def best_pages(context: Context, *, top_n: int, allow_s: float) -> list[int]:
-    """Indexes of the pages worth reading (db3, section 2.2): by their snippets when there are more than `top_n`."""
+    """Indexes of the pages worth reading (db3, section 2.2): by their snippets when there are more than `top_n`.
+
+    The first `top_n` where the reranker fails or is left out.
+    """
     results = context.question.search_results
     pages = list(range(len(results)))
-    if len(pages) <= top_n:
-        return pages
+    if len(pages) <= top_n or context.options.rerank is False:
+        return pages[:top_n]
     described = [index for index in pages if results[index].page_snippet or results[index].page_name]
     if not described:
         return pages[:top_n]

@@ -9,7 +9,7 @@ from proto.answer import SearchResult
 from proto.base import MAX_PASSAGE_CHARS
 from proto.collections import SearchRequest, SearchResponse
 from proto.options import Options
-from proto.retrieve import ChunkerName, ExtractorName, Page, RankingName, RetrieveRequest
+from proto.retrieve import PREFILTER, ChunkerName, ExtractorName, Page, RankingName, RetrieveRequest
 from services.gateway.context import Context
 from services.gateway.evidence import Evidence, from_hit, from_passage
 from services.gateway.mesh import Mesh
@@ -49,14 +49,13 @@ class Retrieval:
     chunk_chars: int = 0
     ranking: RankingName = "default"
     extractor: ExtractorName = "resiliparse"
-    prefilter: int = 200
+    prefilter: int = PREFILTER
     tables: bool = True
     page_fields: bool = False
 
     def heeding(self, options: Options) -> Self:
-        """The same with what a request sets."""
-        given = options.given & {*RETRIEVAL_OPTIONS, "rerank_k"}
-        return replace(self, **{name: getattr(options, name) for name in given})
+        """The same with what a request sets for `RetrieveRequest`."""
+        return replace(self, **{name: getattr(options, name) for name in options.given & RETRIEVAL_OPTIONS})
 
 
 async def retrieve(context: Context, pages: Sequence[int], retrieval: Retrieval, *, allow_s: float) -> list[Evidence]:
@@ -81,14 +80,9 @@ async def reranked(context: Context, retrieval: Retrieval) -> list[Evidence]:
     Of a collection, up to 20 passages more are reranked.
     """
     settings = context.settings
-    reranks = context.options.rerank is not False
-    top_n = retrieval.heeding(context.options).rerank_k
-    pages: Sequence[int] = range(min(PAGES, len(context.question.search_results)))
-    if reranks:
-        pages = await best_pages(context, top_n=PAGES, allow_s=context.before_generation(settings.rerank_cap_s))
+    pages = await best_pages(context, top_n=PAGES, allow_s=context.before_generation(settings.rerank_cap_s))
     found = await retrieve(context, pages, retrieval, allow_s=context.before_generation(settings.retrieve_cap_s))
-    if not reranks:
-        return found[:top_n]
+    top_n = context.options.rerank_k or retrieval.rerank_k
     return await rerank(context, found, top_n=top_n, allow_s=context.before_generation(settings.rerank_cap_s))
 
 

@@ -132,9 +132,7 @@ class ElectricSheep(Strategy):
 
     async def _web(self, context: Context) -> list[Evidence]:
         settings = self.settings
-        pages: Sequence[int] = range(min(PAGES, len(context.question.search_results)))
-        if context.options.rerank is not False:
-            pages = await best_pages(context, top_n=PAGES, allow_s=self._allowance(context, settings.rerank_cap_s))
+        pages = await best_pages(context, top_n=PAGES, allow_s=self._allowance(context, settings.rerank_cap_s))
         return await retrieve(context, pages, WEB, allow_s=self._allowance(context, settings.retrieve_cap_s))
 
     async def _facts(self, context: Context, mode: KgMode) -> list[Evidence]:
