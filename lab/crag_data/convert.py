@@ -3,7 +3,7 @@
 import gzip
 import json
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -14,8 +14,6 @@ from lab.crag_data.mock_files import Record, Unusable, reader_of
 from services.kg.domains import CATALOGUE
 from services.kg.load import FileReport, LoadError, LoadReport, Problem, load
 from services.kg.store.names import normalise
-
-Told = Callable[[str], None]
 
 
 @dataclass(slots=True)

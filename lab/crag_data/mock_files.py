@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from lab.crag_data.unpickle import Frame, read_pickle, read_pickle_file
+from services.kg.live.fill import record as call_record
 from services.kg.load.errors import LoadError
 from services.kg.load.files import lines
 from services.kg.load.files import records as rows_of_csv
@@ -45,10 +46,6 @@ def reader_of(path: Path) -> Reader | None:
     if path.name.endswith((".jsonl", ".jsonl.bz2", ".jsonl.gz")) and _is_pages(path):
         return _pages
     return None
-
-
-def _call(name: str, result: object, **args: object) -> Record:
-    return {"call": name, "args": args, "result": result}
 
 
 # -- JSON --------------------------------------------------------------------------------------------------------------
@@ -108,7 +105,7 @@ def _skip(buffer: str, place: int, signs: str) -> int:
 def _each_member(call: str) -> Reader:
     def read(path: Path) -> Iterator[Record | Unusable]:
         for key, value in members(path):
-            yield _call(call, value) if isinstance(value, dict) else Unusable(key, "is no JSON object")
+            yield call_record(call, value) if isinstance(value, dict) else Unusable(key, "is no JSON object")
 
     return read
 
@@ -134,7 +131,7 @@ def _pages(path: Path) -> Iterator[Record | Unusable]:
             yield Unusable(line.number, "is no title with its page")
             continue
         kept = {key: page[1].get(key) for key in ("summary_text", "summary_structured")}
-        yield _call("open/get_entity", kept, query=page[0])
+        yield call_record("open/get_entity", kept, query=page[0])
 
 
 # -- SQLite ------------------------------------------------------------------------------------------------------------
@@ -170,7 +167,7 @@ def _dictionary(call: str) -> Reader:
 
     def read(path: Path) -> Iterator[Record | Unusable]:
         for key, blob in _selected(path, "SELECT key, value FROM unnamed"):
-            yield _call(call, read_pickle(blob) if isinstance(blob, bytes) else blob, query=str(key))
+            yield call_record(call, read_pickle(blob) if isinstance(blob, bytes) else blob, query=str(key))
 
     return read
 
@@ -182,9 +179,9 @@ def _by_column(row: Mapping[str, Any], key: str = "0") -> dict[str, dict[str, An
 def _nba(path: Path) -> Iterator[Record | Unusable]:
     tables = _tables(path)
     for row in _selected(path, "SELECT * FROM game"):
-        yield _call("sports/nba/get_games_on_date", _by_column(dict(row)))
+        yield call_record("sports/nba/get_games_on_date", _by_column(dict(row)))
     for row in _selected(path, "SELECT * FROM play_by_play") if "play_by_play" in tables else ():
-        yield _call("sports/nba/get_play_by_play_data_by_game_ids", _by_column(dict(row)))
+        yield call_record("sports/nba/get_play_by_play_data_by_game_ids", _by_column(dict(row)))
 
 
 # -- pickles -----------------------------------------------------------------------------------------------------------
@@ -203,16 +200,16 @@ def _artists(path: Path) -> Iterator[Record | Unusable]:
         if not isinstance(stated, Mapping):
             yield Unusable(name, "is no dictionary")
             continue
-        yield _call("music/get_artist_birth_place", stated.get("country"), query=name)
-        yield _call("music/get_lifespan", [stated.get("birth_date"), stated.get("end_date")], query=name)
+        yield call_record("music/get_artist_birth_place", stated.get("country"), query=name)
+        yield call_record("music/get_lifespan", [stated.get("birth_date"), stated.get("end_date")], query=name)
         if stated.get("members"):
-            yield _call("music/get_members", list(stated["members"]), query=name)
+            yield call_record("music/get_members", list(stated["members"]), query=name)
 
 
 def _songs(path: Path) -> Iterator[Record | Unusable]:
     for title, stated in _entries(path):
         if isinstance(stated, Mapping):
-            yield _call("music/get_song", dict(stated), query=title)
+            yield call_record("music/get_song", dict(stated), query=title)
         else:
             yield Unusable(title, "is no dictionary")
 
@@ -220,7 +217,7 @@ def _songs(path: Path) -> Iterator[Record | Unusable]:
 def _works(path: Path) -> Iterator[Record | Unusable]:
     for name, titles in _entries(path):
         if isinstance(titles, (list, tuple, set)):
-            yield _call("music/get_artist_all_works", list(titles), query=name)
+            yield call_record("music/get_artist_all_works", list(titles), query=name)
         else:
             yield Unusable(name, "is no list")
 
@@ -239,7 +236,7 @@ def _charts(path: Path) -> Iterator[Record | Unusable]:
         for row in weeks if isinstance(weeks, (list, tuple)) else ():
             if isinstance(row, Mapping) and all(row.get(key) for key in ("Date", "Song", "Artist")):
                 day, song = str(row["Date"]), str(row["Song"])
-                record = _call("music/get_billboard_rank_date", [[song], [row["Artist"]]], rank=rank, date=day)
+                record = call_record("music/get_billboard_rank_date", [[song], [row["Artist"]]], rank=rank, date=day)
                 yield record | {"attributes": places.get((day, rank, song), {})}
             else:
                 yield Unusable(rank, "is no week of a chart")
@@ -270,12 +267,12 @@ def _soccer(path: Path) -> Iterator[Record | Unusable]:
     for row in _frame(path):
         if row.get("league") is not None:
             key = str(tuple(str(row.get(name)) for name in ("league", "season", "team")))
-            yield _call("sports/soccer/get_games_on_date", _by_column(row, key))
+            yield call_record("sports/soccer/get_games_on_date", _by_column(row, key))
 
 
 def _companies(path: Path) -> Iterator[Record | Unusable]:
     for _, row in rows_of_csv(path):
-        yield _call("finance/get_ticker_by_name", row.get("Symbol"), query=row.get("Name"))
+        yield call_record("finance/get_ticker_by_name", row.get("Symbol"), query=row.get("Name"))
 
 
 def _nothing(path: Path) -> Iterator[Record | Unusable]:

@@ -33,7 +33,7 @@ app.add_typer(own)
 
 Domain = Annotated[
     str,
-    typer.Option(help="movie, finance, music, sports, open or one of yours; by the question's names where left out."),
+    typer.Option(help="movie, finance, music, sports, open or one of yours: where functions are looked for first."),
 ]
 QueryTime = Annotated[str, typer.Option(help="When it is asked: `02/28/2024, 10:04:54 PT` or ISO 8601.")]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON and nothing else.")]

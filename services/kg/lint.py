@@ -9,15 +9,14 @@ from services.kg.definition.domain import read_domain, with_domain
 from services.kg.definition.folder import BrokenDomain, Content, Fault
 from services.kg.domains import CATALOGUE
 from services.kg.errors import KgError
-from services.kg.generate.examples import load_library
+from services.kg.generate.examples import Library, load_library
 from services.kg.generate.rules.lexicon import FILE as WORDS
 from services.kg.generate.rules.lexicon import Lexicon, read_words
 from services.kg.language.bind import Binder
 from services.kg.language.catalogue import NUMERIC, Catalogue, Domain, Function, Key
 from services.kg.language.parse import parse_each
 from services.kg.language.tree import Query
-from services.kg.load.errors import BadMapping
-from services.kg.load.schema import Sources
+from services.kg.load.schema import sources_of
 
 DOMAIN = "domain.yaml"
 TABLES = "tables.yaml"
@@ -41,15 +40,13 @@ def lint(folder: Path) -> list[Finding]:
     try:
         catalogue, domain = _read(folder)
         words = read_words(domain)
-        Sources(catalogue)
-        load_library(catalogue)
+        sources_of(catalogue)
+        library = load_library(catalogue)
     except BrokenDomain as error:
         return [Finding(fault, True) for fault in error.faults]
-    except BadMapping as error:
-        return [Finding(Fault(str(folder), 1, "", str(error)), True)]
     content = domain.folder.content(DOMAIN)
     lexicon = Lexicon(catalogue, domain.name, words)
-    faults = list(_examples(catalogue, domain))
+    faults = list(_examples(catalogue, domain, library))
     warnings = [*_kinds(domain, content), *_keys(domain, lexicon, content), *_tables(catalogue, domain)]
     return [Finding(one, True) for one in faults] or [Finding(one, False) for one in warnings]
 
@@ -65,11 +62,10 @@ def _read(folder: Path) -> tuple[Catalogue, Domain]:
     return every, domain
 
 
-def _examples(catalogue: Catalogue, domain: Domain) -> Iterator[Fault]:
+def _examples(catalogue: Catalogue, domain: Domain, library: Library) -> Iterator[Fault]:
     """Worked examples whose programs do not bind: a model would learn them."""
     if not domain.folder.has(EXAMPLES):
         return
-    library = load_library(catalogue)
     for number, example in enumerate(library.examples[domain.name], 1):
         binder = Binder(catalogue, domain.name)
         for parsed in parse_each(example.program):
@@ -127,7 +123,7 @@ def _tables(catalogue: Catalogue, domain: Domain) -> Iterator[Fault]:
     """Tables that no mapping fills; a CSV file of the same name and header still does."""
     filled = {
         action.table
-        for mapping in Sources(catalogue).mappings
+        for mapping in sources_of(catalogue).mappings
         if mapping.source.domain == domain.name
         for rule in mapping.source.all_rules()
         for action in rule.rows

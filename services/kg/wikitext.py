@@ -152,15 +152,26 @@ def plain_text(value: str) -> str:
     return re.sub(r"\s+([,;.)])", r"\1", text).replace(",;", ";").replace(",)", ")").strip(" ,;")
 
 
+@cache
+def _layout() -> re.Pattern[str]:
+    """Keys of an infobox that only lay it out."""
+    return re.compile("|".join(_data()["layout"].split()))
+
+
+@cache
+def _longest() -> int:
+    """Words of the longest name of a template."""
+    return max(len(name.split()) for name in _templates())
+
+
 def facts(infobox: Mapping[str, object]) -> Iterator[tuple[str, str]]:
     """Keys and plain values of an infobox, in its order, without what only lays it out (images, maps, colours)."""
-    layout = re.compile("|".join(_data()["layout"].split()))
     count = 0
     for raw_key, raw_value in infobox.items():
         if count >= MAX_KEYS:
             return
         key = re.sub(r"[^\w]+", "_", str(raw_key).strip().casefold()).strip("_")[:64]
-        if not key or not isinstance(raw_value, (str, int, float)) or layout.fullmatch(key):
+        if not key or not isinstance(raw_value, (str, int, float)) or _layout().fullmatch(key):
             continue
         value = plain_text(str(raw_value))
         if value:
@@ -222,7 +233,7 @@ def _name(text: str) -> str:
 def _without_pipes(body: str) -> str:
     words = body.split()
     templates = _templates()
-    for count in range(min(max(len(name.split()) for name in templates), len(words)), 0, -1):
+    for count in range(min(_longest(), len(words)), 0, -1):
         kind, render = templates.get(_name(" ".join(words[:count])), ("", None))
         if render is None:
             continue

@@ -1,4 +1,4 @@
-"""Identifiers made of what a source says, so that two sources that say the same meet; see `entities` for who is who."""
+"""Identifiers made of what a source says, so that two sources that say the same meet; see `registry` for who is who."""
 
 import hashlib
 import re

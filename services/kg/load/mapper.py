@@ -24,12 +24,13 @@ from services.kg.load.reading import (
     is_there,
     occurrence_of,
     place_of,
+    required,
     slug_of,
     text_of,
 )
 from services.kg.load.registry import KindTable, Mention
 from services.kg.load.transforms import Transform
-from services.kg.load.values import text, whole
+from services.kg.load.values import leniently, text, whole
 
 # What `values` calls a value when it is told no better.
 _CONVERTED = frozenset({"value", "date", "at"})
@@ -88,18 +89,6 @@ def _within_rule(*place: str | int) -> Iterator[None]:
         raise
 
 
-def _leniently(read: Callable[[Record], Any]) -> Callable[[Record], Any]:
-    """The same, null where the record is of another shape."""
-
-    def lenient(record: Record) -> Any:
-        try:
-            return read(record)
-        except BadRow:
-            return None
-
-    return lenient
-
-
 @dataclass(frozen=True, slots=True)
 class Compiler:
     """Makes actions of the rules of a domain.
@@ -125,7 +114,7 @@ class Compiler:
             Misplaced: it names a table, column, kind, transform, function or variable that is not there.
         """
         when = {name: value if isinstance(value, tuple) else (value,) for name, value in rule.when.items()}
-        deciding = [(name, _leniently(field_of_record(name))) for name in when]
+        deciding = [(name, leniently(field_of_record(name))) for name in when]
         lets: dict[str, Read] = {}
         for name, value in rule.let.items():
             with _within_rule("let", name):
@@ -278,21 +267,19 @@ class Compiler:
         return None
 
     def _table(self, part: Part, rule: Rule) -> Callable[[Scope], None]:
-        table = self.tables.get(part.table or "")
-        if table is None:
-            raise Misplaced(f"domain {self.domain} has no table {part.table!r}: {', '.join(self.tables)}")
+        table = self._named(part.table or "")
         element = From(fields=(".",))
         columns: dict[str, Read] = {}
         for name, value in part.columns.items():
             with _within_rule("columns", name):
                 columns[name] = self._typed(self._column(table, name), element if name in part.splits else value, rule)
         own = self._own(table, part, rule)
-        required = [one.name for one in table.c if not one.nullable and one.default is None]
-        missing = [name for name in required if name not in columns and not (own and own[0].title == name)]
+        needed = required(table)
+        missing = [name for name in needed if name not in columns and not (own and own[0].title == name)]
         if missing:
             raise Misplaced(f"table {table.name} needs {', '.join(missing)}")
-        places = {name: place_of(part.columns[name]) or name for name in required if name in part.columns}
-        absent = [(self._absent(name), names) for name, names in part.absent.items()]
+        places = {name: place_of(part.columns[name]) or name for name in needed if name in part.columns}
+        absent = [(self._named(name), names) for name, names in part.absent.items()]
         name, fill = table.name, part.fill
 
         def put(scope: Scope) -> None:
@@ -302,7 +289,7 @@ class Compiler:
                 kind, title = own
                 row[kind.title] = scope.writer.registry.name(kind, row[kind.id], title(scope))
                 doubtful = fill or (kind.identity.of and row[kind.title].islower())
-            for column in required:
+            for column in needed:
                 if row[column] is None:
                     raise BadRow(places.get(column, column), "is missing")
             if not any(holds(scope.writer.graph, other, {key: row[key] for key in keys}) for other, keys in absent):
@@ -310,7 +297,7 @@ class Compiler:
 
         return put
 
-    def _absent(self, name: str) -> Table:
+    def _named(self, name: str) -> Table:
         if name not in self.tables:
             raise Misplaced(f"domain {self.domain} has no table {name!r}: {', '.join(self.tables)}")
         return self.tables[name]

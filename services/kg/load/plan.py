@@ -4,6 +4,7 @@ import csv
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -170,12 +171,12 @@ def format_of(path: Path, rows: RowAction, mappings: Sequence[Described], given:
         return None
     taken = [one for one in mappings if not one.source.columns and any(_takes(one, record) for record in sample)]
     if any(rows.fits(record) for record in sample):
-        taken_rows: list[Action | RowAction] = [rows]
-        return Format("rows", taken_rows + [action for one in taken for action in one.actions], taken)
+        return Format("rows", [rows, *(action for one in taken for action in one.actions)], taken)
     if not taken:
         return None
     # Other records of the file may be of other mappings that read the same kind of files.
-    alike = [one for one in mappings if {one.name} & {other.name for other in taken}]
+    names = {one.name for one in taken}
+    alike = [one for one in mappings if one.name in names]
     return Format(taken[0].name, [rows, *(action for one in alike for action in one.actions)], alike)
 
 
@@ -194,9 +195,4 @@ def _rows(path: Path) -> Iterator[Record]:
 
 
 def _sample(path: Path) -> list[Mapping[str, Any]]:
-    sample: list[Mapping[str, Any]] = []
-    for _, record in read(path, _silent):
-        sample.append(record)
-        if len(sample) >= SAMPLE_RECORDS:
-            break
-    return sample
+    return list(islice(_rows(path), SAMPLE_RECORDS))

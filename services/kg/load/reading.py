@@ -13,7 +13,7 @@ from services.kg.load.graph import Graph, Row
 from services.kg.load.identity import slug
 from services.kg.load.mapping import Entity, From, Slug, Text, Value
 from services.kg.load.registry import Registry
-from services.kg.load.values import day, moment, number, text, truth, whole
+from services.kg.load.values import day, moment, name, number, text, truth, whole
 
 Record = Mapping[str, Any]
 Read = Callable[["Scope"], Any]
@@ -62,13 +62,12 @@ def converter(column: Column[Any]) -> Callable[[Any], Any]:
         return whole
     if isinstance(column.type, Float):
         return number
-    return text if column.nullable else _name
+    return text if column.nullable else name
 
 
-def _name(value: object) -> str | None:
-    if value is None or isinstance(value, (dict, list)):
-        return None
-    return str(value).replace("\x00", "").strip()[:20_000] or None
+def required(table: Table) -> list[str]:
+    """Columns that a row must bring."""
+    return [one.name for one in table.c if not one.nullable and one.default is None]
 
 
 def is_there(value: object) -> bool:

@@ -13,7 +13,7 @@ from typing import Any
 from sqlalchemy import Table
 
 from services.kg.load.errors import BadRow
-from services.kg.load.reading import Record, Writer, converter
+from services.kg.load.reading import Record, Writer, converter, required
 
 # That of entities in most mappings.
 ORDER = 30
@@ -25,7 +25,7 @@ class RowAction:
 
     Args:
         tables: by name.
-        domains: of each table, by its name.
+        domain_by_table: of each table, by its name.
         table: the table of all records, which then are rows without more.
     """
 
@@ -75,8 +75,7 @@ class RowAction:
             raise BadRow("table", f"{name[:40]!r} is no table: {', '.join(self.domain_by_table)}")
         if name not in self._columns:
             columns = {column.name: converter(column) for column in self.tables[name].c}
-            needed = [one.name for one in self.tables[name].c if not one.nullable and one.default is None]
-            self._columns[name] = columns, needed
+            self._columns[name] = columns, required(self.tables[name])
         columns, needed = self._columns[name]
         typed: dict[str, Any] = {}
         for column, value in row.items():

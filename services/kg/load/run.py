@@ -7,7 +7,7 @@ import os
 import shutil
 import time
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
@@ -146,7 +146,7 @@ def load(
     except BrokenDomain as error:
         raise BadMapping(str(error)) from None
     given = sources.describe(mapping) if mapping else None
-    with _writable(engine) as target, _opened(aside) as rejects:
+    with _writable(engine) as target, aside.open("w", encoding="utf-8") if aside else nullcontext() as rejects:
         task = _Load(catalogue, sources, given, domain, progress or _silent, rejects)
         with target.begin() as connection:
             METADATA.create_all(connection)
@@ -160,15 +160,6 @@ def load(
             }
     reports = list({step.name: step.report for step in steps}.values())
     return LoadReport(reports, unknown, tables, time.monotonic() - begin)
-
-
-@contextmanager
-def _opened(path: Path | None) -> Iterator[TextIO | None]:
-    if path is None:
-        yield None
-        return
-    with path.open("w", encoding="utf-8") as file:
-        yield file
 
 
 def _silent(step: str, done: int, total: int) -> None:

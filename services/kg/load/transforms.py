@@ -1,13 +1,13 @@
 """Transforms that a mapping names with `as`: each takes a value of the source and returns a plain one, or null."""
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from datetime import UTC, datetime
 from typing import Any
 
 from services.kg.load.errors import BadRow
 from services.kg.load.identity import slug
-from services.kg.load.values import beginning, day, following, moment, number, text, truth
+from services.kg.load.values import beginning, day, following, leniently, moment, number, text, truth
 
 Transform = Callable[[Any], Any]
 
@@ -31,39 +31,28 @@ def _epoch(value: object) -> str | None:
         return None
 
 
-def _perhaps_day(value: object) -> str | None:
-    try:
-        return day(value)
-    except BadRow:
-        return None
-
-
-def _perhaps_number(value: object) -> float | None:
-    try:
-        return number(value)
-    except BadRow:
-        return None
-
-
 def _plain(value: object) -> str | None:
     """A text; of an object or a truth value its JSON."""
     return text(json.dumps(value, ensure_ascii=False) if isinstance(value, (dict, list, bool)) else value)
 
 
-def _names(value: object) -> list[str]:
-    """Each name of a list once, in alphabetical order, where the source has none."""
-    return sorted({name for name in map(text, value if isinstance(value, (list, tuple, set)) else ()) if name})
+def _listed(value: object) -> Iterable[Any]:
+    return value if isinstance(value, (list, tuple, set)) else ()
 
 
 def _texts(value: object) -> list[str]:
     """Each text of a list once, in its order."""
-    return list(dict.fromkeys(one for one in map(text, value if isinstance(value, (list, tuple, set)) else ()) if one))
+    return list(dict.fromkeys(one for one in map(text, _listed(value)) if one))
+
+
+def _names(value: object) -> list[str]:
+    """Each name of a list once, in alphabetical order, where the source has none."""
+    return sorted(_texts(value))
 
 
 def _count(value: object) -> int | None:
     """How many different things a list has; null for none."""
-    listed = value if isinstance(value, (list, tuple, set)) else ()
-    return len({str(one) for one in listed if one is not None}) or None
+    return len({str(one) for one in _listed(value) if one is not None}) or None
 
 
 def _joined(value: object) -> str | None:
@@ -102,8 +91,8 @@ TRANSFORMS: Mapping[str, Transform] = {
     "positive": _positive,
     "truth": truth,
     # Of a value that is none: null in place of a bad row.
-    "perhaps_day": _perhaps_day,
-    "perhaps_number": _perhaps_number,
+    "perhaps_day": leniently(day),
+    "perhaps_number": leniently(number),
     "plain": _plain,
     # The first day of a day, month or year, and the first one after it.
     "beginning": lambda value: beginning(plain) if (plain := day(value)) else None,

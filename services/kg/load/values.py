@@ -2,12 +2,14 @@
 
 import math
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from datetime import date, timedelta
 from functools import lru_cache
-from typing import Any
+from typing import Any, TypeVar
 
 from services.kg.load.errors import BadRow
+
+T = TypeVar("T")
 
 _COMPACT_DATE = re.compile(r"(\d{4})(\d{2})(\d{2})")
 _DATE = re.compile(r"(\d{4})(?:-(\d{1,2})(?:-(\d{1,2}))?)?(?:[T ].*)?")
@@ -26,17 +28,35 @@ def text(value: object, *, limit: int = MAX_TEXT) -> str | None:
     return None if plain.casefold() in _NOTHING else plain[:limit]
 
 
+def name(value: object) -> str | None:
+    """A stripped text, or null for an empty one; "Null" is a name, and NAN a ticker."""
+    if value is None or isinstance(value, (dict, list)):
+        return None
+    return str(value).replace("\x00", "").strip()[:MAX_TEXT] or None
+
+
+def leniently(read: Callable[[Any], T]) -> Callable[[Any], T | None]:
+    """The same, null where it raises BadRow."""
+
+    def lenient(value: Any) -> T | None:
+        try:
+            return read(value)
+        except BadRow:
+            return None
+
+    return lenient
+
+
 def needed(row: Mapping[str, Any], field: str) -> str:
-    """A text that must be there; here "Null" is a name, and NAN a ticker.
+    """A name that must be there.
 
     Raises:
         BadRow: it is not.
     """
-    value = row.get(field)
-    plain = "" if value is None or isinstance(value, (dict, list)) else str(value).replace("\x00", "").strip()
-    if not plain:
+    plain = name(row.get(field))
+    if plain is None:
         raise BadRow(field, "is missing")
-    return plain[:MAX_TEXT]
+    return plain
 
 
 def day(value: object, field: str = "date") -> str | None:
@@ -129,12 +149,6 @@ def whole(value: object, field: str = "value") -> int | None:
     return result
 
 
-def positive(value: object, field: str = "value") -> int | None:
-    """A whole number where 0 means unknown, as in budgets and revenues."""
-    result = whole(value, field)
-    return result if result and result > 0 else None
-
-
 def truth(value: object, field: str = "value") -> bool:
     """True and false in words and numbers; "False" is false.
 
@@ -147,19 +161,6 @@ def truth(value: object, field: str = "value") -> bool:
     if plain in {"false", "0", "no", "none", "", "nominated", "nominee"}:
         return False
     raise BadRow(field, f"{plain[:40]!r} is neither true nor false")
-
-
-def items(value: object, field: str) -> list[Any]:
-    """A list, empty for null.
-
-    Raises:
-        BadRow: it is something else.
-    """
-    if value is None:
-        return []
-    if not isinstance(value, (list, tuple)):
-        raise BadRow(field, "is no list")
-    return list(value)
 
 
 def following(of_day: str) -> str:

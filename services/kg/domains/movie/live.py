@@ -33,12 +33,12 @@ async def fetch(live: Live) -> None:
 async def _films_of(live: Live, people: list[dict[str, Any]]) -> None:
     """The films of whoever is meant, which people refer to by identifier."""
     wanted: list[int] = []
+    surfaces = [
+        Surface(str(one["id"]), str(one["name"]), float(len(one.get("acted_movies") or ())))
+        for one in people
+        if one.get("id") is not None and text(one.get("name"))
+    ]
     for name in live.names("movie_person"):
-        surfaces = [
-            Surface(str(one["id"]), str(one["name"]), float(len(one.get("acted_movies") or ())))
-            for one in people
-            if one.get("id") is not None and text(one.get("name"))
-        ]
         chosen = await live.choose("movie_person", name, surfaces)
         for one in people:
             if str(one.get("id")) in chosen:

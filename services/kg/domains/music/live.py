@@ -4,13 +4,13 @@ from datetime import date, timedelta
 from typing import Final
 
 from services.kg.live.fill import Live, record, texts
-from services.kg.load.errors import BadRow
-from services.kg.load.values import text, whole
+from services.kg.load.values import leniently, text, whole
 from services.kit.concurrency import all_of
 
 GRAMMY_YEARS: Final = range(1957, 2020)
 CHART_DAYS = 7
 MAX_WORKS = 120
+_whole = leniently(whole)
 _CHART_ATTRIBUTES = ("rank_last_week", "top_position", "weeks_in_chart")
 
 
@@ -47,8 +47,7 @@ async def _artist(live: Live, name: str) -> None:
         live.report.truncated |= len(titles) > MAX_WORKS
         await all_of(_song(live, title, name) for title in titles[:MAX_WORKS])
     if live.uses("get_grammy_person"):
-        await live.fetch("music/grammy_get_award_count_by_artist", query=name)
-        await live.fetch("music/grammy_get_award_date_by_artist", query=name)
+        await all_of(live.fetch(f"music/grammy_get_award_{key}_by_artist", query=name) for key in ("count", "date"))
 
 
 async def _song(live: Live, title: str, by: str | None) -> None:
@@ -93,16 +92,9 @@ async def _chart(live: Live, rank: int) -> None:
     await all_of(live.fetch("music/get_billboard_rank_date", rank=rank, date=of_day) for of_day in _chart_days(live))
 
 
-def _rank(value: object) -> int | None:
-    try:
-        return whole(value)
-    except BadRow:
-        return None
-
-
 async def _charted(live: Live, title: str, of_day: str) -> None:
     call = "music/get_billboard_attributes"
-    rank = _rank(await live.call(call, date=of_day, attribute="rank", song_name=title))
+    rank = _whole(await live.call(call, date=of_day, attribute="rank", song_name=title))
     if rank is None:
         return
     values = await all_of(live.call(call, date=of_day, attribute=key, song_name=title) for key in _CHART_ATTRIBUTES)

@@ -10,5 +10,5 @@ async def fetch(live: Live) -> None:
 
 
 async def _entry(live: Live, name: str) -> None:
-    for title in await live.search("open", "open/search_entity_by_name", name):
-        await live.fetch("open/get_entity", query=title)
+    titles = await live.search("open", "open/search_entity_by_name", name)
+    await all_of(live.fetch("open/get_entity", query=title) for title in titles)

@@ -5,12 +5,12 @@ from functools import lru_cache
 from services.kg.definition.kinds import AliasesFile
 from services.kg.domains import CATALOGUE
 from services.kg.live.fill import Live
+from services.kg.load.surfaces import OTHER_NAME
 from services.kg.store.names import Surface
 from services.kit.concurrency import all_of
 
 MAX_GAMES = 20
 MAX_WINDOWS = 12
-OTHER_NAME = 0.9
 
 
 async def fetch(live: Live) -> None:
