@@ -5,7 +5,6 @@ model the adapter of the last slot in a batch that has another adapter too, so s
 """
 
 import json
-import sys
 from collections.abc import Sequence
 from itertools import accumulate
 from typing import Any
@@ -42,7 +41,6 @@ def main() -> None:
             for tensor in (*a, *b):
                 tensor[0] = torch.randn_like(tensor[0]) / inputs**0.5
             report("another adapter", dtype, wrappers, [1] * 9, True, a, b, slices)
-    sys.stdout.flush()
 
 
 def report(
@@ -71,7 +69,3 @@ def report(
         wrapper.add_lora_linear(out, x, a, b, 1.0, slices)
         found[type(wrapper).__name__] = float((out.double() - exact).abs().max())
     print(json.dumps({"batch": name, "dtype": str(dtype).removeprefix("torch."), "slices": len(slices)} | found))
-
-
-if __name__ == "__main__":
-    main()

@@ -3,6 +3,7 @@
 import json
 import os
 import subprocess
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -15,20 +16,32 @@ ROOT = Path(__file__).resolve().parents[2]
 
 pytestmark = pytest.mark.e2e
 
+InVllm = Callable[..., str]
 
-def in_vllm(*argv: str) -> str:
-    interpreter = str(GeneratorSettings().interpreter.absolute())
-    limits = library_limits(GeneratorSettings().cpu_isa)
+
+@pytest.fixture(scope="module")
+def in_vllm() -> Iterator[InVllm]:
+    """What a snippet prints in a process of its own that has imported vLLM."""
+    settings = GeneratorSettings()
+    limits = library_limits(settings.cpu_isa)
     env = {**os.environ, **limits, "PYTHONPATH": f"{PLUGIN}:{ROOT}", "VLLM_PLUGINS": "", "VLLM_LOGGING_LEVEL": "ERROR"}
-    run = subprocess.run(  # noqa: S603 - our own arguments
-        (interpreter, "-W", "ignore", *argv), env=env, cwd=ROOT, capture_output=True, text=True, timeout=400
-    )
-    assert run.returncode == 0, run.stderr[-2_000:]
-    return run.stdout
+    argv = (str(settings.interpreter.absolute()), "-W", "ignore", "-m", "tests.e2e.plugin_snippets")
+    with subprocess.Popen(argv, env=env, cwd=ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as server:  # noqa: S603 - our own arguments
+        assert server.stdin
+        assert server.stdout
+        requests, replies = server.stdin, server.stdout
+
+        def run(code: str, *argv: str) -> str:
+            print(json.dumps([code, *argv]), file=requests, flush=True)
+            status, printed = json.loads(replies.readline())
+            assert status == 0, printed
+            return str(printed)
+
+        yield run
 
 
-def test_adapters_add_what_vllms_own_wrapper_adds() -> None:
-    lines = in_vllm("-m", "tests.e2e.plugin_oracle").splitlines()
+def test_adapters_add_what_vllms_own_wrapper_adds(in_vllm: InVllm) -> None:
+    lines = in_vllm("from tests.e2e.plugin_oracle import main; main()").splitlines()
     cases = [json.loads(line) for line in lines if line.startswith("{")]
     assert len(cases) == 2 * 3 * 7
     for case in cases:
@@ -39,7 +52,7 @@ def test_adapters_add_what_vllms_own_wrapper_adds() -> None:
             assert ours <= 4 * theirs + 1e-5, case
 
 
-def test_an_adapter_of_a_smoothed_model_adds_what_it_adds_to_the_plain_one(tmp_path: Path) -> None:
+def test_an_adapter_of_a_smoothed_model_adds_what_it_adds_to_the_plain_one(in_vllm: InVllm, tmp_path: Path) -> None:
     smoothed = tmp_path / "smoothing.json"
     smoothed.write_text(json.dumps({"exponents": {"norm": [0, 3, -2, 1]}, "reads": {"layer.q_proj": "norm"}}))
     code = f"""
@@ -58,18 +71,18 @@ x, scales = torch.randn(5, 4), torch.exp2(torch.tensor([0.0, 3, -2, 1]))
 print(torch.allclose(x / scales @ loras["layer.q_proj"].lora_a.T, x @ a.T, atol=1e-5))
 print(torch.equal(loras["layer.o_proj"].lora_a, a), torch.equal(loras["layer.q_proj"].lora_b, b))
 """
-    assert in_vllm("-c", code).split() == ["True", "True", "True"]
+    assert in_vllm(code).split() == ["True", "True", "True"]
 
 
-def test_a_masked_cpu_is_older_for_vllm() -> None:
+def test_a_masked_cpu_is_older_for_vllm(in_vllm: InVllm) -> None:
     code = (
         "import os; os.environ['CRAGMESH_CPU_ISA'] = 'avx2'; import cragmesh_vllm.masked, torch;"
         "print(torch.cpu._is_avx512_supported(), torch.cpu._is_avx512_bf16_supported())"
     )
-    assert in_vllm("-c", code).split() == ["False", "False"]
+    assert in_vllm(code).split() == ["False", "False"]
 
 
-def test_vllms_parser_takes_the_launchers_arguments() -> None:
+def test_vllms_parser_takes_the_launchers_arguments(in_vllm: InVllm) -> None:
     made = command(GeneratorSettings())
     code = (
         "import sys; from vllm.entrypoints.launchers.cli_args import make_arg_parser, validate_parsed_serve_args;"
@@ -77,10 +90,10 @@ def test_vllms_parser_takes_the_launchers_arguments() -> None:
         "args = make_arg_parser(FlexibleArgumentParser()).parse_args(sys.argv[1:]); validate_parsed_serve_args(args);"
         "print(args.dtype, args.kv_cache_memory_bytes, args.enable_lora)"
     )
-    assert in_vllm("-c", code, *made.argv[3:]).split() == ["float32", str(512 * 1024**2), "True"]
+    assert in_vllm(code, *made.argv[3:]).split() == ["float32", str(512 * 1024**2), "True"]
 
 
-def test_a_large_vocabulary_in_int8_gives_the_products_of_its_weights() -> None:
+def test_a_large_vocabulary_in_int8_gives_the_products_of_its_weights(in_vllm: InVllm) -> None:
     code = (
         "import json, torch; from cragmesh_vllm.memory import int8_product; torch.manual_seed(5);"
         "w = torch.randn(9000, 96); w[3] = 0; x = torch.randn(2, 70, 96); x[..., 7] *= 20; p = int8_product(w);"
@@ -88,7 +101,7 @@ def test_a_large_vocabulary_in_int8_gives_the_products_of_its_weights() -> None:
         "print(json.dumps([[float((p(r) - r @ m.T).abs().max()) for m in (w, rounded)] for r in (x, x[0, :1])]))"
     )
     exact = computes_int8(instruction_set(GeneratorSettings().cpu_isa))
-    for to_weights, to_rounded in json.loads(in_vllm("-c", code).splitlines()[-1]):
+    for to_weights, to_rounded in json.loads(in_vllm(code).splitlines()[-1]):
         if not exact:
             # Why the launcher refuses int8 on such a CPU.
             assert to_rounded > 2
@@ -97,16 +110,16 @@ def test_a_large_vocabulary_in_int8_gives_the_products_of_its_weights() -> None:
         assert to_rounded < 0.05 < to_weights < 2
 
 
-def test_a_table_is_halved_only_where_nothing_is_lost() -> None:
+def test_a_table_is_halved_only_where_nothing_is_lost(in_vllm: InVllm) -> None:
     code = (
         "import torch; from cragmesh_vllm.memory import halved; t = torch.randn(5000, 8).bfloat16().float();"
         "same = halved(t); t2 = t.clone(); t2[4999, 7] = 1 / 3;"
         "print(same.dtype, torch.equal(same.float(), t), halved(t2) is t2)"
     )
-    assert in_vllm("-c", code).splitlines()[-1].split() == ["torch.bfloat16", "True", "True"]
+    assert in_vllm(code).splitlines()[-1].split() == ["torch.bfloat16", "True", "True"]
 
 
-def test_the_engine_is_a_copy_of_the_server_where_it_needs_no_openmp_of_its_own() -> None:
+def test_the_engine_is_a_copy_of_the_server_where_it_needs_no_openmp_of_its_own(in_vllm: InVllm) -> None:
     # The launcher has the first: without it the CPU backend puts the `uni` executor's worker into a process of its own.
     methods = {("0", "libgomp.so.1"): "fork", ("1", "libgomp.so.1"): "spawn", ("0", "none"): "spawn"}
     # A process for each, and one import for all.
@@ -125,10 +138,10 @@ for multiprocessing, openmp in {list(methods)!r}:
     print(os.environ["VLLM_WORKER_MULTIPROC_METHOD"], flush=True)
     os._exit(0)
 """
-    assert in_vllm("-c", code).split()[-len(methods) :] == list(methods.values())
+    assert in_vllm(code).split()[-len(methods) :] == list(methods.values())
 
 
-def test_the_engine_lets_go_of_the_servers_port_and_signals_alone() -> None:
+def test_the_engine_lets_go_of_the_servers_port_and_signals_alone(in_vllm: InVllm) -> None:
     code = """
 import os, signal, socket
 from cragmesh_vllm import register
@@ -148,4 +161,4 @@ number = port.getsockname()[1]
 port.close()
 print(socket.socket().connect_ex(("127.0.0.1", number)))
 """
-    assert in_vllm("-c", code).split()[-5:] == ["/dev/null", "-1", "there", "True", "111"]
+    assert in_vllm(code).split()[-5:] == ["/dev/null", "-1", "there", "True", "111"]
