@@ -36,15 +36,7 @@ from services.kg.store.names import (
 )
 from services.kg.store.names import name as name_table
 
-__all__ = [
-    "Candidate",
-    "NameIndex",
-    "Resolution",
-    "create_index",
-    "index_ddl",
-    "normalise",
-    "refresh",
-]
+__all__ = ["Candidate", "NameIndex", "Resolution", "create_index", "index_ddl", "normalise", "refresh"]
 
 How = Literal["exact", "alias", "tokens", "fuzzy"]
 Status = Literal["ok", "ambiguous", "no_entity"]

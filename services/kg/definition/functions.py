@@ -153,14 +153,7 @@ class Builder:
         elif part.like is not None:
             clause = clauses.like(part.like, squash=part.squash, or_unknown=part.or_unknown, drop=part.drop)
         return Parameter(
-            name,
-            part.type,
-            part.column or "",
-            part.kinds,
-            part.required,
-            part.series,
-            part.text_column or "",
-            clause,
+            name, part.type, part.column or "", part.kinds, part.required, part.series, part.text_column or "", clause
         )
 
 

@@ -175,13 +175,7 @@ class Binder:
                 bound.append(BoundProject(tuple(function.key(key) for key in facet.project)))
             aggregate = aggregate or (facet.aggregate if not any(isinstance(one, Project) for one in steps) else None)
         return BoundQuery(
-            source,
-            tuple(bound),
-            query.every,
-            aggregate,
-            query.head,
-            facet_name if facet is not None else "",
-            asked,
+            source, tuple(bound), query.every, aggregate, query.head, facet_name if facet is not None else "", asked
         )
 
     def _facet(self, asked: Function, call: BoundCall, facet: Facet) -> BoundCall:

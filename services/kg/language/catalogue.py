@@ -206,9 +206,7 @@ class Function:
         if found is None:
             known = (*(key.name for key in self.keys), *self.facets)
             raise UnknownName(
-                "key",
-                f'{self.name} has no "{name}"; it has {", ".join(known)}',
-                expected=nearest(name, known),
+                "key", f'{self.name} has no "{name}"; it has {", ".join(known)}', expected=nearest(name, known)
             )
         return found
 

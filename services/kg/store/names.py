@@ -108,9 +108,7 @@ RANKS = 64
 # Accents are the only marks that are dropped: those of Indic scripts and kana are letters.
 _ACCENTS = re.compile("[\u0300-\u036f]")
 # Letters that Unicode does not decompose.
-_LETTERS = str.maketrans(
-    {"ø": "o", "đ": "d", "ł": "l", "æ": "ae", "œ": "oe", "ð": "d", "þ": "th", "ı": "i", "ħ": "h"},
-)
+_LETTERS = str.maketrans({"ø": "o", "đ": "d", "ł": "l", "æ": "ae", "œ": "oe", "ð": "d", "þ": "th", "ı": "i", "ħ": "h"})
 _APOSTROPHES = re.compile("['’‘`´ʻʼ]")
 _ARTICLE = re.compile(r"^(?:the|an?)\s+(?=.*\w)")
 _LATE_ARTICLE = re.compile(r",\s*(?:the|an?)\s*$")
@@ -351,13 +349,7 @@ def _build(connection: Connection, kind: str, progress: Callable[[str, int, int]
         order = np.lexsort((two, one))
         constant = {"kind": kind} if table is name_squash else {}
         step = f"{kind} {table.name.removeprefix('name_')}"
-        _insert_columns(
-            connection,
-            table,
-            (one[order], two[order]),
-            partial(progress, step),
-            constant,
-        )
+        _insert_columns(connection, table, (one[order], two[order]), partial(progress, step), constant)
 
 
 def _popularity(weights: np.ndarray[Any, np.dtype[np.float64]]) -> np.ndarray[Any, np.dtype[np.int64]]:

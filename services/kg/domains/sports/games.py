@@ -59,9 +59,7 @@ def periods(scope: Scope) -> None:
     scope.summary = listed
     team_period = scope.tables["team_period"]
     stated = select(team_period).where(
-        team_period.c.team_id.in_(teams),
-        team_period.c.start == start.isoformat(),
-        team_period.c.end == end.isoformat(),
+        team_period.c.team_id.in_(teams), team_period.c.start == start.isoformat(), team_period.c.end == end.isoformat()
     )
     for row in scope.rows(stated.limit(1)):
         if row._mapping["games"] > listed.get("games", 0):
