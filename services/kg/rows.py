@@ -12,35 +12,23 @@ from services.kg.language.catalogue import Function, Key
 
 @dataclass
 class Rows:
-    """Rows as a SELECT in the making.
+    """Rows as a SELECT in the making."""
 
-    Args:
-        function: whose view they come from.
-        source: the view, or a subquery over it once a limit has been applied.
-        where: conditions.
-        order: columns to sort by, with whether descending.
-        limit: rows at most.
-        offset: rows left out before.
-        identity: column by which rows are counted: with one of a linked pair given, the entities of the other.
-        spoken: names by which later statements may call a key: a facet's name -> the key that it shows.
-        shown: keys that are projected.
-        default: keys that are shown when none is projected, where not the function's.
-        evidence: column and identifiers of each entity that was named.
-        hops: statements that these rows go on from, one after the other.
-    """
-
-    function: Function
-    source: FromClause
-    where: list[ColumnElement[bool]] = field(default_factory=list)
+    function: Function  # whose view they come from
+    source: FromClause  # the view, or a subquery over it once a limit has been applied
+    where: list[ColumnElement[bool]] = field(default_factory=list)  # conditions
+    # Columns to sort by, with whether descending.
     order: list[tuple[ColumnElement[Any], bool]] = field(default_factory=list)
-    limit: int | None = None
-    offset: int = 0
-    identity: str = ""
+    limit: int | None = None  # rows at most
+    offset: int = 0  # rows left out before
+    identity: str = ""  # column by which rows are counted: with one of a linked pair given, the entities of the other
+    # Names by which later statements may call a key: a facet's name -> the key that it shows.
     spoken: dict[str, str] = field(default_factory=dict)
-    shown: tuple[Key, ...] = ()
-    default: tuple[str, ...] = ()
+    shown: tuple[Key, ...] = ()  # keys that are projected
+    default: tuple[str, ...] = ()  # keys that are shown when none is projected, where not the function's
+    # Column and identifiers of each entity that was named.
     evidence: list[tuple[str, tuple[str, ...]]] = field(default_factory=list)
-    hops: int = 0
+    hops: int = 0  # statements that these rows go on from, one after the other
 
     @property
     def c(self) -> Any:

@@ -14,42 +14,26 @@ from services.kit.text.times import Window
 
 @dataclass
 class Scope:
-    """One call before it is run.
+    """One call before it is run."""
 
-    Args:
-        connection: to look at the data that a rule depends on, as a calendar with holidays.
-        function: the one that is called; a rule may put another of the same keys in its place by `replace`.
-        columns: of its view.
-        asked: names of the keys that are projected or aggregated; empty for the default ones.
-        entities: parameter -> identifiers that its names were resolved to.
-        windows: parameter -> the time that was asked for.
-        now: the query time in its own zone; `today` is its date.
-        where: conditions so far.
-        order: columns to sort by unless the program sorts, with whether descending.
-        limit: rows at most.
-        notes: what the reader must be told, in words.
-        status: of the statement, when it is not simply ok or empty.
-        instead_of: the function that was called, where a rule put this one in its place.
-        tables: of the function's domain.
-        summary: totals of the window for the reader; `stated` when the source gives them without their parts.
-    """
-
-    connection: Connection
-    function: Function
-    columns: Any
-    asked: frozenset[str]
-    entities: Mapping[str, tuple[str, ...]]
-    windows: Mapping[str, Window]
-    now: datetime
+    connection: Connection  # to look at the data that a rule depends on, as a calendar with holidays
+    function: Function  # the one that is called; a rule may put another of the same keys in its place by `replace`
+    columns: Any  # of its view
+    asked: frozenset[str]  # names of the keys that are projected or aggregated; empty for the default ones
+    entities: Mapping[str, tuple[str, ...]]  # parameter -> identifiers that its names were resolved to
+    windows: Mapping[str, Window]  # parameter -> the time that was asked for
+    now: datetime  # the query time in its own zone; `today` is its date
     today: date
-    where: list[ColumnElement[bool]] = field(default_factory=list)
+    where: list[ColumnElement[bool]] = field(default_factory=list)  # conditions so far
+    # Columns to sort by unless the program sorts, with whether descending.
     order: list[tuple[ColumnElement[Any], bool]] = field(default_factory=list)
-    limit: int | None = None
-    notes: list[str] = field(default_factory=list)
-    status: KgStatus | None = None
+    limit: int | None = None  # rows at most
+    notes: list[str] = field(default_factory=list)  # what the reader must be told, in words
+    status: KgStatus | None = None  # of the statement, when it is not simply ok or empty
     replacement: str = ""
-    instead_of: str = ""
-    tables: Mapping[str, Table] = field(default_factory=dict)
+    instead_of: str = ""  # the function that was called, where a rule put this one in its place
+    tables: Mapping[str, Table] = field(default_factory=dict)  # of the function's domain
+    # Totals of the window for the reader; `stated` when the source gives them without their parts.
     summary: dict[str, Any] = field(default_factory=dict)
     stated: bool = False
 

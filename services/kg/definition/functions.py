@@ -25,19 +25,12 @@ class BrokenPart(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class Builder:
-    """Makes the functions of one domain.
+    """Makes the functions of one domain."""
 
-    Args:
-        folder: the domain's.
-        sources: what its views may select from.
-        kinds: its kinds of names.
-        hook: finds a function of the folder's Python.
-    """
-
-    folder: Folder
-    sources: Sources
-    kinds: frozenset[str]
-    hook: Callable[[str], Callable[..., Any]]
+    folder: Folder  # the domain's
+    sources: Sources  # what its views may select from
+    kinds: frozenset[str]  # its kinds of names
+    hook: Callable[[str], Callable[..., Any]]  # finds a function of the folder's Python
 
     def function(self, name: str, part: FunctionPart) -> Function:
         """A function.

@@ -83,15 +83,10 @@ def _postgresql(element: _Text, compiler: Any, **options: Any) -> str:
 
 @dataclass(frozen=True)
 class Sources:
-    """What a domain's SQL may select from.
+    """What a domain's SQL may select from."""
 
-    Args:
-        tables: its own.
-        views: name -> SELECT, expanded where it is named.
-    """
-
-    tables: Mapping[str, Table]
-    views: Mapping[str, exp.Query]
+    tables: Mapping[str, Table]  # its own
+    views: Mapping[str, exp.Query]  # name -> SELECT, expanded where it is named
 
     @cached_property
     def schema(self) -> MappingSchema:

@@ -13,21 +13,13 @@ MAX_QUESTION_CHARS = 600
 
 @dataclass(frozen=True, slots=True)
 class Written:
-    """A program and what it cost.
+    """A program and what it cost."""
 
-    Args:
-        program: text in the regularized language, "none" when no function fits.
-        mode: name of the writer.
-        prompt_tokens: of the generator; 0 when it was not asked.
-        completion_tokens: likewise.
-        examples: questions of the worked examples that were shown.
-    """
-
-    program: str
-    mode: str
-    prompt_tokens: int = 0
-    completion_tokens: int = 0
-    examples: tuple[str, ...] = ()
+    program: str  # text in the regularized language, "none" when no function fits
+    mode: str  # name of the writer
+    prompt_tokens: int = 0  # of the generator; 0 when it was not asked
+    completion_tokens: int = 0  # likewise
+    examples: tuple[str, ...] = ()  # questions of the worked examples that were shown
 
 
 class Writer(Protocol):

@@ -32,17 +32,11 @@ YEARS = frozenset(("year", "until"))
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """What becomes of the literals of a statement.
+    """What becomes of the literals of a statement."""
 
-    Args:
-        name: of names of entities.
-        text: of other words that the question should have said, such as a league.
-        year: whether years, alone or in dates, may stay; False refuses the statement.
-    """
-
-    name: Rename
-    text: Callable[[str], str | None] = str
-    year: Callable[[str], bool] = bool
+    name: Rename  # of names of entities
+    text: Callable[[str], str | None] = str  # of other words that the question should have said, such as a league
+    year: Callable[[str], bool] = bool  # whether years, alone or in dates, may stay; False refuses the statement
 
 
 class Unnamed(Exception):

@@ -75,22 +75,15 @@ class BoundCall:
 
 @dataclass(frozen=True, slots=True)
 class BoundQuery:
-    """A query over one function.
+    """A query over one function."""
 
-    Args:
-        source: a call, or the earlier statement whose rows it goes on with.
-        steps: in order.
-        facet: the key of the original function that this stands for, as `best_new_artist`.
-        asked: the function that the program named.
-    """
-
-    source: BoundCall | Reference
-    steps: tuple[BoundStep, ...]
+    source: BoundCall | Reference  # a call, or the earlier statement whose rows it goes on with
+    steps: tuple[BoundStep, ...]  # in order
     every: bool
     aggregate: Aggregate | None
     head: int | None
-    facet: str = ""
-    asked: Function | None = None
+    facet: str = ""  # the key of the original function that this stands for, as `best_new_artist`
+    asked: Function | None = None  # the function that the program named
 
 
 @dataclass(frozen=True, slots=True)

@@ -27,18 +27,13 @@ from services.kit.text.times import Calendar
 
 @dataclass(frozen=True, slots=True)
 class RuleWriter:
-    """Writes programs without a model.
+    """Writes programs without a model."""
 
-    Args:
-        catalogue: what may be called.
-        spotter: finds the names; without one they are guessed from where the question's own words end.
-        values: knows the values of keys in the store, which are words of questions too.
-        names: finds names that are misspelt or said in part, in a domain that is read by its catalogue.
-    """
-
-    catalogue: Catalogue
+    catalogue: Catalogue  # what may be called
+    # Finds the names; without one they are guessed from where the question's own words end.
     spotter: Spotter | None = None
-    values: Values | None = None
+    values: Values | None = None  # knows the values of keys in the store, which are words of questions too
+    # Finds names that are misspelt or said in part, in a domain that is read by its catalogue.
     names: NameIndex | None = None
     name: str = "rules"
 

@@ -154,19 +154,12 @@ def _listed(names: Sequence[str]) -> str:
 
 @dataclass
 class _Reader:
-    """One function's readings of a question.
+    """One function's readings of a question."""
 
-    Args:
-        lexicon: of the domain.
-        roles: the words as the function takes them.
-        bound: parameter -> values that are given already.
-        hop: the names belong to the statement before.
-    """
-
-    lexicon: Lexicon
-    roles: Roles
-    bound: dict[str, list[str]] = field(default_factory=dict)
-    hop: bool = False
+    lexicon: Lexicon  # of the domain
+    roles: Roles  # the words as the function takes them
+    bound: dict[str, list[str]] = field(default_factory=dict)  # parameter -> values that are given already
+    hop: bool = False  # the names belong to the statement before
     cost: float = 0.0
 
     def readings(self) -> Iterable[Reading]:
@@ -357,25 +350,15 @@ class _Reader:
 
 @dataclass(frozen=True, slots=True)
 class _Wanted:
-    """What a question wants of one call.
+    """What a question wants of one call."""
 
-    Args:
-        names: by parameter.
-        conditions: on the rows.
-        superlative: which of them.
-        keys: that are asked for.
-        aggregate: LEN, SUM or AVG, or none.
-        rows: whether the rows' own names are asked for.
-        many: whether the call may be of several rows.
-    """
-
-    names: Mapping[str, Sequence[str]]
-    conditions: Sequence[str]
-    superlative: Superlative | None
-    keys: Sequence[str]
-    aggregate: str
-    rows: bool
-    many: bool
+    names: Mapping[str, Sequence[str]]  # by parameter
+    conditions: Sequence[str]  # on the rows
+    superlative: Superlative | None  # which of them
+    keys: Sequence[str]  # that are asked for
+    aggregate: str  # LEN, SUM or AVG, or none
+    rows: bool  # whether the rows' own names are asked for
+    many: bool  # whether the call may be of several rows
 
 
 def _all(conditions: Sequence[str]) -> str:

@@ -65,21 +65,13 @@ _OR = re.compile(r"\bor\b|\bvs\.?\b|\bversus\b|\bthan\b|\bcompared (?:to|with)\b
 
 @dataclass(frozen=True)
 class Question:
-    """A question with the names that were found in it.
+    """A question with the names that were found in it."""
 
-    Args:
-        text: on one line, in its own case.
-        calendar: what times mean.
-        query_time: when it was asked.
-        spots: its names.
-        editions: yearly events that it may number.
-    """
-
-    text: str
-    calendar: Calendar
-    query_time: datetime
-    spots: tuple[Spot, ...] = field(default=())
-    editions: Editions | None = None
+    text: str  # on one line, in its own case
+    calendar: Calendar  # what times mean
+    query_time: datetime  # when it was asked
+    spots: tuple[Spot, ...] = field(default=())  # its names
+    editions: Editions | None = None  # yearly events that it may number
 
     @cached_property
     def words(self) -> str:
