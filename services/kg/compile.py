@@ -59,12 +59,7 @@ class Findings:
 class Compiler:
     """Compiles the statements of one program in order; `done` are the rows of those before, None where one failed.
 
-    Args:
-        connection: to look names, calendars and keys up.
-        names: the index over the same store.
-        catalogue: the domains.
-        domain: where functions are looked for first.
-        now: the query time; what happens after it is hidden.
+    What happens after `now` is hidden; functions are looked for in `domain` first.
     """
 
     def __init__(

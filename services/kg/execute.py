@@ -25,13 +25,7 @@ NO_ROWS_STATED = "the source states that there are none"
 
 
 class Executor:
-    """Runs programs against a store.
-
-    Args:
-        engine: see `store.engine.open_store`.
-        names: the index over the same store.
-        catalogue: the domains.
-    """
+    """Runs programs against a store."""
 
     def __init__(self, engine: Engine, names: NameIndex, catalogue: Catalogue) -> None:
         self._engine = engine

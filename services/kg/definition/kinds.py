@@ -21,13 +21,6 @@ def kind_of(
 ) -> Kind:
     """A kind of names.
 
-    Args:
-        name: as functions call it.
-        part: what the file says of it.
-        folder: where its lists of words are.
-        sources: what its SQL may select from.
-        hook: finds a function of the folder's Python.
-
     Raises:
         BrokenSQL: a condition or a number cannot be selected.
         BrokenDomain: a list of words cannot be read.

@@ -123,10 +123,7 @@ def read_query(sql: str, sources: Sources) -> exp.Query:
 def select_of(query: exp.Query, sources: Sources, flags: Sequence[str] = ()) -> TextualSelect:
     """A query for SQLAlchemy, every column named and of a type.
 
-    Args:
-        query: of `read_query`.
-        sources: what it selects from.
-        flags: columns of true and false that shall be 1 and 0, to be compared and summed alike in both databases.
+    `flags` are columns of true and false that shall be 1 and 0, to be compared and summed alike in both databases.
 
     Raises:
         BrokenSQL: a column is not there, has no name, or a name twice.

@@ -44,9 +44,7 @@ class Vocabulary:
     def code(self, name: str, year: int | None = None) -> str:
         """The code of a source's name: that of the first pattern found in it, else a slug of the name.
 
-        Args:
-            name: as the source wrote it, in any case.
-            year: when; some names meant something else once.
+        Some names meant something else before a `year`.
         """
         text = " ".join(name.casefold().split())
         for pattern, code, until in self.names:

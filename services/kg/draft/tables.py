@@ -83,10 +83,7 @@ class CsvTable:
 def read_tables(paths: Sequence[Path], prefix: str = "", taken: Container[str] = ()) -> list[CsvTable]:
     """The tables of those files with their keys and joins.
 
-    Args:
-        paths: of CSV and TSV files.
-        prefix: stands before a name that is taken.
-        taken: names of tables and kinds that others have.
+    `prefix` stands before a name that is `taken` by a table or kind elsewhere.
 
     Raises:
         LoadError: a file cannot be read, is no CSV, has no rows, or is called as another.

@@ -33,12 +33,7 @@ class Writer(Protocol):
     ) -> Written:
         """The program of a question, whose names the question itself says.
 
-        Args:
-            query: the question, which may be hostile.
-            query_time: when it was asked.
-            domain: whose functions may be called.
-            budget: the time left for it.
-            feedback: what was wrong with the first try, statement by statement.
+        The question may be hostile; `feedback` is what was wrong with the first try, statement by statement.
 
         Raises:
             ServiceFailure: the generator gave no reply; only from writers that ask one.

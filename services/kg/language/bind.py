@@ -98,9 +98,7 @@ Bound = BoundQuery | BoundCombine
 class Binder:
     """Binds statements of one program in order, since `*` takes its keys from an earlier one.
 
-    Args:
-        catalogue: what there is.
-        domain: where a function is looked for first.
+    Functions are looked for in `domain` first.
     """
 
     def __init__(self, catalogue: Catalogue, domain: str) -> None:

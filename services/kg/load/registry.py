@@ -70,12 +70,7 @@ class Mention:
 
 
 class Registry:
-    """The entities that the graph has or that were put, by name.
-
-    Args:
-        graph: where new ones go.
-        kinds: by name.
-    """
+    """The entities that the graph has or that were put, by name."""
 
     def __init__(self, graph: Graph, kinds: Mapping[str, KindTable]) -> None:
         self.graph = graph

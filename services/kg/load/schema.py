@@ -92,9 +92,6 @@ class Schema:
 class Sources:
     """The schemas of all domains and the mappings in their folders.
 
-    Args:
-        catalogue: the domains.
-
     Raises:
         BrokenDomain: a file of `sources` is not valid.
     """

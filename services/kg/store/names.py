@@ -259,10 +259,7 @@ def refresh(
 ) -> None:
     """Build the index of those kinds anew from the table of names.
 
-    Args:
-        connection: an open transaction; whoever opened it commits.
-        kinds: which; others stay as they are.
-        progress: told the step ("movie postings"), rows done and rows in all.
+    Whoever opened the transaction commits; `progress` is told the step ("movie postings"), rows done and rows in all.
     """
     for kind in dict.fromkeys(kinds):
         _clear(connection, kind)

@@ -63,13 +63,7 @@ class RuleWriter:
 
 
 def understand(text: str, calendar: Calendar, query_time: datetime, spots: Sequence[Spot], words: Words) -> Question:
-    """The question with its names; where one is of several kinds, of the kind that its words speak of.
-
-    Args:
-        calendar: of the domain.
-        spots: names as they were found.
-        words: of the domain; its kinds say what decides.
-    """
+    """The question with its names; where one is of several kinds, of the kind that its words speak of."""
     question = Question(text, calendar, query_time, tuple(spots), words.editions)
     deciding = [kind for kind, own in words.kinds.items() if own.named]
     if not deciding:

@@ -33,13 +33,7 @@ class Reading:
 
 
 def general(lexicon: Lexicon, question: Question, values: Values | None = None) -> list[str]:
-    """The statements of the plainest reading that understands every word; none when no reading does.
-
-    Args:
-        lexicon: of the domain.
-        question: with its names.
-        values: knows the texts that `open` keys have in the store.
-    """
+    """The statements of the plainest reading that understands every word; none when no reading does."""
     domain = lexicon.catalogue.domains.get(lexicon.domain)
     functions = [one for one in domain.functions if not one.hidden] if domain else []
     tokens = Tokens(question, lexicon.fillers)

@@ -88,9 +88,7 @@ class Question:
     def captures(self, phrases: tuple[str, ...], names: Sequence[str] = ()) -> str:
         """What a phrase's `<text>` stands for, as the question spells it; empty when none fits.
 
-        Args:
-            phrases: the first that fits.
-            names: what is no part of it.
+        `names` are no part of it.
         """
         text = self.text
         for spot in self.spots:
@@ -163,9 +161,7 @@ class Question:
     def guess(self, after: tuple[str, ...] = (), strip: tuple[str, ...] = ()) -> str:
         """What is perhaps a name that the graph does not have: the longest run of words that ask nothing.
 
-        Args:
-            after: phrases that stand before the name.
-            strip: phrases at its end that are none of it.
+        It stands behind one of the phrases `after`; those of `strip` at its end are none of it.
         """
         text = self.text
         if after and (match := compiled(after).search(text)):

@@ -222,9 +222,7 @@ class Words(Part):
     def faults(self, known: Mapping[str, frozenset[str] | None], kinds: frozenset[str]) -> "list[tuple[Place, str]]":
         """Where the file speaks of a function, key or kind that the catalogue does not have: (path, reason).
 
-        Args:
-            known: function -> what words can ask of it; None where its entities may have any key.
-            kinds: the domain's kinds of names.
+        `known` is what words can ask of each function; None where its entities may have any key.
         """
         found: list[tuple[Place, str]] = []
         found += [(("kinds", one), f"there is no kind {one}") for one in self.kinds if one not in kinds]
