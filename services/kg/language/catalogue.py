@@ -6,6 +6,7 @@ combination of conditions, sorting and counting means the same for every functio
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
+from functools import cached_property, lru_cache
 from typing import Any, Literal, Protocol
 
 from rapidfuzz import fuzz, process
@@ -87,7 +88,7 @@ class Facet:
     aliases: tuple[str, ...] = ()  # other spellings
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, eq=False)
 class Function:
     """A view with its parameters."""
 
@@ -126,21 +127,30 @@ class Function:
     whole: bool = False  # a call without arguments means all rows; else it asks for too much
     hidden: bool = False  # not shown to the model: another function's facet says it shorter
 
+    @cached_property
+    def exact_keys(self) -> Mapping[str, Key]:
+        """The keys by their names alone."""
+        return {key.name: key for key in self.keys}
+
+    @cached_property
+    def _spelt(self) -> Mapping[str, Key]:
+        return {spelling(one): key for key in self.keys for one in (*key.aliases, key.name)}
+
+    @cached_property
+    def _facets(self) -> Mapping[str, Facet]:
+        spelt = [(spelling(one), facet) for name, facet in self.facets.items() for one in (name, *facet.aliases)]
+        return dict(reversed(spelt))
+
     def find_key(self, name: str) -> Key | None:
         """The key of this name or alias; None for a name that is nowhere near any."""
         wanted = spelling(name)
-        spellings = {spelling(one): key for key in self.keys for one in (*key.aliases, key.name)}
-        if wanted in spellings:
-            return spellings[wanted]
-        near = process.extractOne(wanted, spellings.keys(), scorer=fuzz.ratio, score_cutoff=NEAR)
-        return spellings[near[0]] if near else None
+        if wanted in self._spelt:
+            return self._spelt[wanted]
+        near = process.extractOne(wanted, self._spelt.keys(), scorer=fuzz.ratio, score_cutoff=NEAR)
+        return self._spelt[near[0]] if near else None
 
     def find_facet(self, name: str) -> Facet | None:
-        wanted = spelling(name)
-        for facet_name, facet in self.facets.items():
-            if wanted in {spelling(one) for one in (facet_name, *facet.aliases)}:
-                return facet
-        return None
+        return self._facets.get(spelling(name))
 
     def key(self, name: str) -> Key:
         """The key of this name.
@@ -303,6 +313,7 @@ class Catalogue:
         raise UnknownName("function", f"there is no function {name}", expected=near)
 
 
+@lru_cache(maxsize=65_536)
 def spelling(name: str) -> str:
     """What two spellings of one name have in common: `Release Date`, `release_date` and `releaseDate`."""
     return "".join(char for char in name.lower() if char.isalnum())

@@ -159,12 +159,15 @@ def normalise(text: str, *, keep_article: bool = False) -> str:
         folded = unicodedata.normalize("NFKD", folded)
         folded = unicodedata.normalize("NFKC", _ACCENTS.sub("", folded)).casefold().translate(_LETTERS)
     folded = folded.strip()
-    plain = _APOSTROPHES.sub("", folded)
+    # Most names have no signs: patterns cost more than a look for one.
+    signs = not (folded.isascii() and folded.replace(" ", "").isalnum())
+    plain = _APOSTROPHES.sub("", folded) if signs else folded
     if not keep_article:
         plain = _ARTICLE.sub("", _LATE_ARTICLE.sub("", plain))
-    plain = _BANG.sub("i", _DOLLAR.sub("s", plain))
-    plain = _ACRONYM.sub(lambda match: match[0].replace(".", "") + " ", plain)
-    plain = plain.replace("&", " and ").replace("+", " plus ")
+    if signs:
+        plain = _BANG.sub("i", _DOLLAR.sub("s", plain))
+        plain = _ACRONYM.sub(lambda match: match[0].replace(".", "") + " ", plain)
+        plain = plain.replace("&", " and ").replace("+", " plus ")
     if plain.isascii():
         plain = _ASCII_GAPS.sub(" ", plain).strip()
     else:
