@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from functools import cache
 from typing import Any
 
-from sqlalchemy import ColumnElement, FromClause, Select, TextualSelect, select
+from sqlalchemy import ColumnElement, FromClause, Select, TextualSelect, func, select
 
 from services.kg.language.catalogue import Function, Key
 
@@ -36,8 +36,29 @@ class Rows:
 
     def nest(self) -> None:
         """Freeze what was done so far, so that what follows applies to its result."""
-        inner = self.select([column for column in self.source.c])
+        inner = self.select(list(self.source.c))
         self.source, self.where, self.order, self.limit, self.offset = inner.subquery(), [], [], None, 0
+
+    def slice(self, start: int, rows: int) -> None:
+        """Keep so many rows from this one on."""
+        if self.limit is not None or self.offset:
+            self.nest()
+        self.offset, self.limit = start, rows
+
+    def group(self, keys: tuple[Key, ...]) -> None:
+        """Put one row in place of all with the same keys, with their count, the greatest first."""
+        columns = [self.c[key.name] for key in keys]
+        count = func.count().label("count")
+        inner = select(*columns, count).select_from(self.source).where(*self.where).group_by(*columns)
+        names = tuple(key.name for key in keys)
+        whole, counted = self.function, Key("count", "integer", ("len", "n"))
+        self.function = Function(
+            *(whole.name, whole.domain, whole.summary, (), whole.view, (*keys, counted)),
+            subject=names,
+            default=(*names, counted.name),
+        )
+        self.source, self.where, self.identity, self.limit, self.offset = inner.subquery(), [], "", None, 0
+        self.order, self.shown = [(self.c[counted.name], True)], (*keys, counted)
 
     def select(self, columns: Sequence[ColumnElement[Any]], *, ordered: bool = True) -> Select[Any]:
         """These columns of the rows; the order is left out where only the set matters."""
