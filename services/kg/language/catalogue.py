@@ -4,7 +4,7 @@ A function is a view, a SELECT whose columns are its keys, and its parameters ar
 combination of conditions, sorting and counting means the same for every function, and a new function is data.
 """
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
 from typing import Any, Literal, Protocol
@@ -14,7 +14,7 @@ from sqlalchemy import ColumnElement, Connection, Table, TextualSelect
 
 from services.kg.definition.folder import Folder
 from services.kg.errors import UnknownName
-from services.kg.language.tree import Aggregate, Operator
+from services.kg.language.tree import Aggregate, Operator, Project, Step
 from services.kit.text.times import Calendar
 
 KeyKind = Literal["text", "integer", "number", "money", "percent", "date", "flag"]
@@ -151,6 +151,11 @@ class Function:
 
     def find_facet(self, name: str) -> Facet | None:
         return self._facets.get(spelling(name))
+
+    def facet_of(self, steps: Sequence[Step]) -> Facet | None:
+        """The facet that the first step projects alone: of `get_person(x)["music"]` the works."""
+        project = steps[0] if steps else None
+        return self.find_facet(project.keys[0]) if isinstance(project, Project) and len(project.keys) == 1 else None
 
     def key(self, name: str) -> Key:
         """The key of this name.
