@@ -132,6 +132,11 @@ class Function:
         """The keys by their names alone."""
         return {key.name: key for key in self.keys}
 
+    @property
+    def projected(self) -> tuple[str, ...]:
+        """What a program may project: keys and facets."""
+        return tuple(dict.fromkeys((*self.exact_keys, *self.facets)))
+
     @cached_property
     def _spelt(self) -> Mapping[str, Key]:
         return {spelling(one): key for key in self.keys for one in (*key.aliases, key.name)}
@@ -268,6 +273,11 @@ class Domain:
     # graph need not know them.
     warm_up: str = ""
 
+    @property
+    def shown(self) -> tuple[Function, ...]:
+        """The functions that prompts show."""
+        return tuple(function for function in self.functions if not function.hidden)
+
 
 class Catalogue:
     """All domains, looked up as programs spell things; no two have a name, a kind or a table in common."""
@@ -295,15 +305,6 @@ class Catalogue:
     def functions(self) -> tuple[Function, ...]:
         return tuple(function for domain in self.domains.values() for function in domain.functions)
 
-    def names(self, domain: str = "") -> tuple[str, ...]:
-        return tuple(
-            dict.fromkeys(
-                function.name
-                for function in self.functions
-                if not function.hidden and (not domain or function.domain == domain)
-            )
-        )
-
     def function(self, name: str, domain: str) -> Function:
         """The function of this name, this domain's before another's.
 
@@ -314,7 +315,8 @@ class Catalogue:
         for area in (domain, *self.domains):
             if (found := self._functions.get((area, wanted))) is not None:
                 return found
-        near = nearest(name, self.names(domain) or self.names())
+        domains = [self.domains[domain]] if domain in self.domains else self.domains.values()
+        near = nearest(name, (function.name for one in domains for function in one.shown))
         raise UnknownName("function", f"there is no function {name}", expected=near)
 
 

@@ -35,7 +35,7 @@ class Reading:
 def general(lexicon: Lexicon, question: Question, values: Values | None = None) -> list[str]:
     """The statements of the plainest reading that understands every word; none when no reading does."""
     domain = lexicon.catalogue.domains.get(lexicon.domain)
-    functions = [one for one in domain.functions if not one.hidden] if domain else []
+    functions = domain.shown if domain else ()
     tokens = Tokens(question, lexicon.fillers)
     found: list[Reading] = []
     for function in functions:
@@ -223,7 +223,7 @@ class _Reader:
         """Whether another function has the same rows by themselves: neighbours are countries too."""
         function = self.roles.function
         kind = self.roles.subject.entity
-        functions = [one for one in self.lexicon.catalogue.domains[self.lexicon.domain].functions if not one.hidden]
+        functions = self.lexicon.catalogue.domains[self.lexicon.domain].shown
         same = [one for one in functions if kind and subject_of(one).entity == kind]
         own = [one for one in same if one.pair is None]
         return bool(kind) and function is not (own or same)[0]
