@@ -67,16 +67,8 @@ class Attempt:
 class Answering:
     """Answers questions from the graph.
 
-    Args:
-        executor: runs programs.
-        writers: by mode; `rules` must be among them.
-        as_of: domain -> last day that its sources know.
-        llm: the generator that the writers ask.
-        adapter: what was taught to write programs.
-        base_model_writes: whether the base model can without.
-        workers: programs executed at a time.
-        spotter: finds the graph's names in a question; without one nothing is known of them.
-        live: runs programs against a live API instead of the store.
+    `writers` are by mode, `rules` among them; `as_of` is the last day that a domain's sources know; without `spotter`
+    no name is known of a question; `live` runs programs against a live API instead of the store.
     """
 
     def __init__(
@@ -109,11 +101,6 @@ class Answering:
         self, request: KgRequest, budget: Budget, *, write_cap_s: float, execute_cap_s: float
     ) -> KgResponse:
         """Facts for a question.
-
-        Args:
-            budget: of the request.
-            write_cap_s: for writing the program, a repair included.
-            execute_cap_s: for executing it.
 
         Raises:
             ServiceFailure: the LLM failed and the mode asks for it alone.

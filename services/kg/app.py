@@ -196,9 +196,7 @@ def _open(settings: KgSettings, catalogue: Catalogue) -> tuple[Engine, Catalogue
 def create_app(settings: KgSettings | None = None, *, transport: httpx.AsyncBaseTransport | None = None) -> FastAPI:
     """The KG-API-parser's application.
 
-    Args:
-        settings: read from the environment when None.
-        transport: how the generator is reached; tests put a whole application behind it.
+    `transport` is how the generator is reached; tests put a whole application behind it.
 
     Raises:
         BrokenDomain: a folder of `CRAGMESH_KG_DOMAINS` is no domain's; the message names file, line, key and reason.

@@ -14,12 +14,7 @@ OTHER_LANGUAGES = {"cn": "Cantonese"}
 
 
 def spell(key: Key, value: str) -> str:
-    """A value with its code in words; any other value as it is.
-
-    Args:
-        key: which says what its codes are.
-        value: perhaps a code.
-    """
+    """A value with its code in words; any other value as it is."""
     if isinstance(key.spell, Mapping):
         return f"{value} ({key.spell[value]})" if value in key.spell else value
     if key.spell == "country" and len(value) == 2:

@@ -36,15 +36,7 @@ from services.kg.store.names import (
 )
 from services.kg.store.names import name as name_table
 
-__all__ = [
-    "Candidate",
-    "NameIndex",
-    "Resolution",
-    "create_index",
-    "index_ddl",
-    "normalise",
-    "refresh",
-]
+__all__ = ["Candidate", "NameIndex", "Resolution", "create_index", "index_ddl", "normalise", "refresh"]
 
 How = Literal["exact", "alias", "tokens", "fuzzy"]
 Status = Literal["ok", "ambiguous", "no_entity"]
@@ -209,10 +201,6 @@ class NameIndex:
     """Finds entities by name. It keeps no state beside the engine, so any thread may ask.
 
     Errors of the database, an interruption among them, come out as SQLAlchemy's.
-
-    Args:
-        engine: the store with the names.
-        catalogue: the domains, for what is particular about the names of their kinds.
     """
 
     def __init__(self, engine: Engine, catalogue: Catalogue) -> None:
@@ -232,10 +220,7 @@ class NameIndex:
     def resolve(self, name: str, kinds: Sequence[str], *, limit: int = MAX_CANDIDATES) -> Resolution:
         """The entity of one of those kinds that the name means, or a refusal.
 
-        Args:
-            name: as somebody wrote it; nothing in it is read as a query.
-            kinds: kinds of entities that it may be of.
-            limit: how many candidates to give, at most 10.
+        Nothing in the name is read as a query; at most 10 candidates are given.
         """
         limit = max(1, min(limit, MAX_CANDIDATES))
         norm = normalise(name) if len(name) <= MAX_NAME_CHARS else ""

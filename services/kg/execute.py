@@ -1,21 +1,23 @@
 """Programs to rows. Every statement gets a status of its own; what one lacks does not cost the others."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from datetime import datetime
-from typing import Any, Literal, cast
+from typing import Any
 from zoneinfo import ZoneInfo
 
 from sqlalchemy import ColumnElement, Connection, Engine, func, select
 
-from services.kg.compile import MAX_ROWS, Compiler, Findings
+from proto.kg import KgStatus
+from services.kg.compile import MAX_ROWS, Compiler
 from services.kg.entities import NameIndex
 from services.kg.errors import ExecutionTimeout, KgError, LanguageError, NoEntity, NothingKnown, ParseError
 from services.kg.language.bind import BoundCall, BoundCombine, BoundGroup, BoundQuery, BoundWhere
 from services.kg.language.catalogue import NUMERIC, Catalogue, Function, Key
 from services.kg.language.parse import Parsed, parse_each
-from services.kg.language.tree import Literal_, Nothing, Slice, render
+from services.kg.language.tree import Aggregate, Literal_, Nothing, Slice, render
 from services.kg.outcome import Outcome, Scalar
 from services.kg.rows import Rows, view_of
+from services.kg.scope import Findings
 from services.kg.store.engine import deadline
 from services.kg.store.tables import stated_total
 from services.kg.values import combined, scalar
@@ -25,13 +27,7 @@ NO_ROWS_STATED = "the source states that there are none"
 
 
 class Executor:
-    """Runs programs against a store.
-
-    Args:
-        engine: see `store.engine.open_store`.
-        names: the index over the same store.
-        catalogue: the domains.
-    """
+    """Runs programs against a store."""
 
     def __init__(self, engine: Engine, names: NameIndex, catalogue: Catalogue) -> None:
         self._engine = engine
@@ -127,16 +123,15 @@ class _Run:
         function = rows.function
         shown = rows.shown or tuple(function.key(name) for name in rows.default or function.default)
         if query.aggregate in ("avg", "sum", "min", "max"):
-            return self._aggregated(source, query, rows, shown)
+            return self._aggregated(source, query.aggregate, rows, shown)
         total = self._count(rows)
-        found = self._rows(rows, shown, MAX_ROWS) if total else []
+        found = self._rows(rows, shown) if total else []
         total = self._stated_or(rows, query, total)
         counted = query.aggregate == "len"
         if counted and total == 0 and not self._has_rows(rows):
-            raise NothingKnown(
-                f"nothing is known that could be counted: {', '.join(e.surface for e in self._findings.entities)}"
-            )
-        return self._outcome(source, query, rows, shown, found, total, value=counted or None)
+            names = ", ".join(entity.surface for entity in self._findings.entities)
+            raise NothingKnown(f"nothing is known that could be counted: {names}")
+        return self._outcome(source, query.aggregate, function, shown, found, total, total if counted else None)
 
     def _has_rows(self, rows: Rows) -> bool:
         """Whether the graph has any row of each entity: a count of nothing is only then a fact about it."""
@@ -148,47 +143,42 @@ class _Run:
             for column, ids in rows.evidence
         )
 
-    def _aggregated(self, source: str, query: BoundQuery, rows: Rows, shown: tuple[Key, ...]) -> Outcome:
-        how = cast(Literal["avg", "sum", "min", "max"], query.aggregate)
+    def _aggregated(self, source: str, how: Aggregate, rows: Rows, shown: tuple[Key, ...]) -> Outcome:
         numeric = [key for key in shown if key.kind in NUMERIC or how in ("min", "max")]
-        if not numeric:
-            numeric = [key for key in rows.function.keys if key.kind in NUMERIC][:1]
+        numeric = numeric or [key for key in rows.function.keys if key.kind in NUMERIC][:1]
         if not numeric:
             raise ParseError(f"{how} needs a number, and {rows.function.name} has none")
         key = numeric[-1]
         inner = rows.select([rows.c[key.name].label("value")]).subquery()
-        value = self._connection.execute(select(getattr(func, how)(inner.c.value))).scalar()
+        value = self._connection.scalar(select(getattr(func, how)(inner.c.value)))
         total = self._count(rows)
         if how in ("min", "max") and value is not None:
             rows.where.append(rows.c[key.name] == value)
-        found = self._rows(rows, (key,), MAX_ROWS) if total else []
-        return self._outcome(source, query, rows, (key,), found, total, value=scalar(value))
+        found = self._rows(rows, (key,)) if total else []
+        return self._outcome(source, how, rows.function, (key,), found, total, scalar(value))
 
     def _count(self, rows: Rows) -> int:
-        if rows.identity:
-            inner = rows.select([rows.c[rows.identity].label("one")], ordered=rows.limit is not None).subquery()
-            statement = select(func.count(inner.c.one.distinct()))
-        else:
-            inner = rows.select([next(iter(rows.source.c)).label("one")], ordered=rows.limit is not None).subquery()
-            statement = select(func.count()).select_from(inner)
-        return int(self._connection.execute(statement).scalar() or 0)
+        counted = rows.c[rows.identity] if rows.identity else next(iter(rows.source.c))
+        inner = rows.select([counted.label("one")], ordered=rows.limit is not None).subquery()
+        number = select(func.count(inner.c.one.distinct())) if rows.identity else select(func.count())
+        return int(self._connection.scalar(number.select_from(inner)) or 0)
 
-    def _rows(self, rows: Rows, shown: tuple[Key, ...], limit: int) -> list[dict[str, Scalar]]:
-        keys = tuple(dict.fromkeys((*rows.function.subject, *(key.name for key in shown))))
+    def _rows(self, rows: Rows, shown: tuple[Key, ...]) -> list[dict[str, Scalar]]:
+        keys = dict.fromkeys((*rows.function.subject, *(key.name for key in shown)))
         names = [name for name in keys if name in rows.source.c]
         columns: list[ColumnElement[Any]] = [rows.c[name] for name in names]
         if rows.identity:
             columns.append(rows.c[rows.identity])
         statement = rows.select(columns)
-        if rows.limit is None or rows.limit > limit:
-            statement = statement.limit(limit * 2 if rows.identity else limit)
+        if rows.limit is None or rows.limit > MAX_ROWS:
+            statement = statement.limit(MAX_ROWS * 2 if rows.identity else MAX_ROWS)
         lines: dict[Any, dict[str, Scalar]] = {}
         for index, row in enumerate(self._connection.execute(statement)):
             line = {name: scalar(row[position]) for position, name in enumerate(names)}
             # A person with two credits in a film is one line of its list, unless the credits are what is asked for.
             same = (row[-1], *(line[key.name] for key in shown if key.name in line)) if rows.identity else index
             lines.setdefault(same, line)
-        return list(lines.values())[:limit]
+        return list(lines.values())[:MAX_ROWS]
 
     def _stated_or(self, rows: Rows, query: BoundQuery, total: int) -> int:
         """The larger of what is listed and what the source states that there is."""
@@ -206,10 +196,8 @@ class _Run:
         ids = [one for entity in self._findings.entities for one in entity.entity_ids]
         if relation is None or len(ids) != 1:
             return total
-        statement = select(stated_total.c.total).where(
-            stated_total.c.relation == relation, stated_total.c.entity_id == ids[0]
-        )
-        stated = self._connection.execute(statement).scalar()
+        of = (stated_total.c.relation == relation, stated_total.c.entity_id == ids[0])
+        stated = self._connection.scalar(select(stated_total.c.total).where(*of))
         if stated is None:
             return total
         if stated > total:
@@ -221,66 +209,34 @@ class _Run:
     def _outcome(
         self,
         source: str,
-        query: BoundQuery,
-        rows: Rows,
+        aggregate: Aggregate | None,
+        function: Function,
         shown: tuple[Key, ...],
-        found: list[dict[str, Scalar]],
+        rows: list[dict[str, Scalar]],
         total: int,
-        *,
-        value: Scalar = None,
+        value: Scalar,
     ) -> Outcome:
-        counted = value is True and query.aggregate == "len"
-        values = [row.get(key.name) for row in found for key in shown]
-        if self._findings.status is not None:
-            status = self._findings.status
-        elif self._findings.stated:
+        findings = self._findings
+        known = aggregate == "len" or any(row.get(key.name) is not None for row in rows for key in shown)
+        status: KgStatus = findings.status or ("ok" if known or findings.stated else "empty")
+        if findings.stated and findings.status is None:
             # The source states totals without their parts: they are the row.
-            status, found, counted, value = "ok", [dict(self._findings.summary)], False, None
-        elif counted:
-            status = "ok"
-        elif not found or all(one is None for one in values):
-            status = "empty"
-        else:
-            status = "ok"
+            rows, value = [dict(findings.summary)], None
+        made = "" if findings.stated and value is None else aggregate or ""
         return Outcome(
-            source,
-            status,
-            rows.function,
-            tuple(key.name for key in shown),
-            tuple(found),
-            total,
-            total if counted else value,
-            "" if self._findings.stated and not counted else query.aggregate or "",
-            tuple(self._findings.entities),
-            tuple(self._findings.windows),
-            tuple(self._findings.notes),
-            summary=dict(self._findings.summary),
+            *(source, status, function, tuple(key.name for key in shown), tuple(rows), total, value, made),
+            **self._learnt(),
+            summary=dict(findings.summary),
         )
 
+    def _learnt(self) -> Any:
+        found = self._findings
+        return {"entities": tuple(found.entities), "windows": tuple(found.windows), "notes": tuple(found.notes)}
+
     def _combine(self, source: str, bound: BoundCombine) -> Outcome:
-        values: list[Scalar] = []
-        rows: list[Mapping[str, Scalar]] = []
-        function: Function | None = None
-        shown: tuple[str, ...] = ()
-        for query in bound.queries:
-            outcome = self._fetch("", query, self._compiler.compile(query))
-            one = outcome.value
-            if one is None and outcome.rows:
-                one = outcome.rows[0].get(outcome.shown[-1])
-            values.append(one)
-            rows += outcome.rows[:1]
-            function, shown = outcome.function, outcome.shown
-        value = combined(bound.how, values)
-        return Outcome(
-            source,
-            "empty" if value is None else "ok",
-            function,
-            shown,
-            tuple(rows),
-            len(rows),
-            value,
-            bound.how,
-            entities=tuple(self._findings.entities),
-            windows=tuple(self._findings.windows),
-            notes=tuple(self._findings.notes),
-        )
+        outcomes = [self._fetch("", query, self._compiler.compile(query)) for query in bound.queries]
+        values = [one.rows[0].get(one.shown[-1]) if one.value is None and one.rows else one.value for one in outcomes]
+        rows = tuple(one.rows[0] for one in outcomes if one.rows)
+        value, last = combined(bound.how, values), outcomes[-1]
+        status: KgStatus = "empty" if value is None else "ok"
+        return Outcome(source, status, last.function, last.shown, rows, len(rows), value, bound.how, **self._learnt())

@@ -24,36 +24,20 @@ class Entity:
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """One statement and what came of it.
+    """One statement and what came of it."""
 
-    Args:
-        source: the statement in canonical form.
-        status: see `proto.kg.KgStatus`.
-        function: the one whose rows these are; "" when there is none.
-        shown: names of the keys that were asked for.
-        rows: at most MAX_ROWS, keys to values.
-        total: rows found in all, or what a source states.
-        value: the aggregate or combination; None when the statement has none.
-        aggregate: how `value` was made.
-        entities: what the names were taken for.
-        windows: the times that were meant, in words.
-        notes: what the reader must be told.
-        message: what was wrong, in words.
-        expected: names that would have been right.
-        summary: totals over the whole window, where the domain makes them.
-    """
-
-    source: str
-    status: KgStatus
-    function: Function | None = None
-    shown: tuple[str, ...] = ()
-    rows: tuple[Mapping[str, Scalar], ...] = ()
-    total: int = 0
-    value: Scalar = None
-    aggregate: str = ""
-    entities: tuple[Entity, ...] = ()
-    windows: tuple[str, ...] = ()
-    notes: tuple[str, ...] = ()
-    message: str = ""
-    expected: tuple[str, ...] = ()
+    source: str  # the statement in canonical form
+    status: KgStatus  # see `proto.kg.KgStatus`
+    function: Function | None = None  # the one whose rows these are; "" when there is none
+    shown: tuple[str, ...] = ()  # names of the keys that were asked for
+    rows: tuple[Mapping[str, Scalar], ...] = ()  # at most MAX_ROWS, keys to values
+    total: int = 0  # rows found in all, or what a source states
+    value: Scalar = None  # the aggregate or combination; None when the statement has none
+    aggregate: str = ""  # how `value` was made
+    entities: tuple[Entity, ...] = ()  # what the names were taken for
+    windows: tuple[str, ...] = ()  # the times that were meant, in words
+    notes: tuple[str, ...] = ()  # what the reader must be told
+    message: str = ""  # what was wrong, in words
+    expected: tuple[str, ...] = ()  # names that would have been right
+    # Totals over the whole window, where the domain makes them.
     summary: Mapping[str, Scalar] = field(default_factory=dict)

@@ -5,42 +5,30 @@ from dataclasses import dataclass, field
 from functools import cache
 from typing import Any
 
-from sqlalchemy import ColumnElement, FromClause, Select, TextualSelect, select
+from sqlalchemy import ColumnElement, FromClause, Select, TextualSelect, func, select
 
 from services.kg.language.catalogue import Function, Key
 
 
 @dataclass
 class Rows:
-    """Rows as a SELECT in the making.
+    """Rows as a SELECT in the making."""
 
-    Args:
-        function: whose view they come from.
-        source: the view, or a subquery over it once a limit has been applied.
-        where: conditions.
-        order: columns to sort by, with whether descending.
-        limit: rows at most.
-        offset: rows left out before.
-        identity: column by which rows are counted: with one of a linked pair given, the entities of the other.
-        spoken: names by which later statements may call a key: a facet's name -> the key that it shows.
-        shown: keys that are projected.
-        default: keys that are shown when none is projected, where not the function's.
-        evidence: column and identifiers of each entity that was named.
-        hops: statements that these rows go on from, one after the other.
-    """
-
-    function: Function
-    source: FromClause
-    where: list[ColumnElement[bool]] = field(default_factory=list)
+    function: Function  # whose view they come from
+    source: FromClause  # the view, or a subquery over it once a limit has been applied
+    where: list[ColumnElement[bool]] = field(default_factory=list)  # conditions
+    # Columns to sort by, with whether descending.
     order: list[tuple[ColumnElement[Any], bool]] = field(default_factory=list)
-    limit: int | None = None
-    offset: int = 0
-    identity: str = ""
+    limit: int | None = None  # rows at most
+    offset: int = 0  # rows left out before
+    identity: str = ""  # column by which rows are counted: with one of a linked pair given, the entities of the other
+    # Names by which later statements may call a key: a facet's name -> the key that it shows.
     spoken: dict[str, str] = field(default_factory=dict)
-    shown: tuple[Key, ...] = ()
-    default: tuple[str, ...] = ()
+    shown: tuple[Key, ...] = ()  # keys that are projected
+    default: tuple[str, ...] = ()  # keys that are shown when none is projected, where not the function's
+    # Column and identifiers of each entity that was named.
     evidence: list[tuple[str, tuple[str, ...]]] = field(default_factory=list)
-    hops: int = 0
+    hops: int = 0  # statements that these rows go on from, one after the other
 
     @property
     def c(self) -> Any:
@@ -48,8 +36,29 @@ class Rows:
 
     def nest(self) -> None:
         """Freeze what was done so far, so that what follows applies to its result."""
-        inner = self.select([column for column in self.source.c])
+        inner = self.select(list(self.source.c))
         self.source, self.where, self.order, self.limit, self.offset = inner.subquery(), [], [], None, 0
+
+    def slice(self, start: int, rows: int) -> None:
+        """Keep so many rows from this one on."""
+        if self.limit is not None or self.offset:
+            self.nest()
+        self.offset, self.limit = start, rows
+
+    def group(self, keys: tuple[Key, ...]) -> None:
+        """Put one row in place of all with the same keys, with their count, the greatest first."""
+        columns = [self.c[key.name] for key in keys]
+        count = func.count().label("count")
+        inner = select(*columns, count).select_from(self.source).where(*self.where).group_by(*columns)
+        names = tuple(key.name for key in keys)
+        whole, counted = self.function, Key("count", "integer", ("len", "n"))
+        self.function = Function(
+            *(whole.name, whole.domain, whole.summary, (), whole.view, (*keys, counted)),
+            subject=names,
+            default=(*names, counted.name),
+        )
+        self.source, self.where, self.identity, self.limit, self.offset = inner.subquery(), [], "", None, 0
+        self.order, self.shown = [(self.c[counted.name], True)], (*keys, counted)
 
     def select(self, columns: Sequence[ColumnElement[Any]], *, ordered: bool = True) -> Select[Any]:
         """These columns of the rows; the order is left out where only the set matters."""

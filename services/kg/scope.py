@@ -5,60 +5,69 @@ from dataclasses import dataclass, field
 from datetime import date, datetime
 from typing import Any
 
-from sqlalchemy import ColumnElement, Connection, Row, Select, Table
+from sqlalchemy import Connection, Row, Select, Table
 
 from proto.kg import KgStatus
 from services.kg.language.catalogue import Function
+from services.kg.outcome import Entity, Scalar
+from services.kg.rows import Rows
 from services.kit.text.times import Window
 
 
 @dataclass
-class Scope:
-    """One call before it is run.
+class Findings:
+    """What was learnt while a statement was compiled, for its outcome."""
 
-    Args:
-        connection: to look at the data that a rule depends on, as a calendar with holidays.
-        function: the one that is called; a rule may put another of the same keys in its place by `replace`.
-        columns: of its view.
-        asked: names of the keys that are projected or aggregated; empty for the default ones.
-        entities: parameter -> identifiers that its names were resolved to.
-        windows: parameter -> the time that was asked for.
-        now: the query time in its own zone; `today` is its date.
-        where: conditions so far.
-        order: columns to sort by unless the program sorts, with whether descending.
-        limit: rows at most.
-        notes: what the reader must be told, in words.
-        status: of the statement, when it is not simply ok or empty.
-        instead_of: the function that was called, where a rule put this one in its place.
-        tables: of the function's domain.
-        summary: totals of the window for the reader; `stated` when the source gives them without their parts.
-    """
-
-    connection: Connection
-    function: Function
-    columns: Any
-    asked: frozenset[str]
-    entities: Mapping[str, tuple[str, ...]]
-    windows: Mapping[str, Window]
-    now: datetime
-    today: date
-    where: list[ColumnElement[bool]] = field(default_factory=list)
-    order: list[tuple[ColumnElement[Any], bool]] = field(default_factory=list)
-    limit: int | None = None
-    notes: list[str] = field(default_factory=list)
-    status: KgStatus | None = None
-    replacement: str = ""
-    instead_of: str = ""
-    tables: Mapping[str, Table] = field(default_factory=dict)
-    summary: dict[str, Any] = field(default_factory=dict)
+    entities: list[Entity] = field(default_factory=list)
+    windows: list[str] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)  # what the reader must be told, in words
+    status: KgStatus | None = None  # of the statement, when it is not simply ok or empty
+    # Totals of the window for the reader; `stated` where they stand for rows that the source does not list.
+    summary: dict[str, Scalar] = field(default_factory=dict)
     stated: bool = False
+
+
+@dataclass
+class Scope:
+    """One call before it is run; a rule narrows, sorts and limits its `rows`."""
+
+    connection: Connection  # to look at the data that a rule depends on, as a calendar with holidays
+    rows: Rows
+    findings: Findings
+    asked: frozenset[str]  # names of the keys that are projected or aggregated; empty for the default ones
+    now: datetime  # the query time in its own zone
+    tables: Mapping[str, Table]  # of the function's domain
+    instead_of: str = ""  # the function that was called, where a rule put this one in its place
+    replacement: str = ""
+    entities: dict[str, tuple[str, ...]] = field(default_factory=dict)  # parameter -> what its names were resolved to
+    windows: dict[str, Window] = field(default_factory=dict)  # parameter -> the time that was asked for
+
+    @property
+    def function(self) -> Function:
+        return self.rows.function
+
+    @property
+    def columns(self) -> Any:
+        return self.rows.c
+
+    @property
+    def today(self) -> date:
+        return self.now.date()
 
     def scalar(self, statement: Select[Any]) -> Any:
         return self.connection.execute(statement).scalar()
 
-    def rows(self, statement: Select[Any]) -> list[Row[Any]]:
+    def all(self, statement: Select[Any]) -> list[Row[Any]]:
         return list(self.connection.execute(statement))
 
+    def narrow(self, *clauses: Any) -> None:
+        """Keep only the rows for which the clauses hold."""
+        self.rows.where += clauses
+
+    def only(self, column: Any, *, last: bool) -> None:
+        """Keep only the first row by a column, or the last."""
+        self.rows.order, self.rows.limit = [(column, last)], 1
+
     def replace(self, function: str) -> None:
-        """Run this function instead, with the same arguments."""
+        """Run this function instead, of the same keys, with the same arguments."""
         self.replacement = function

@@ -1,6 +1,8 @@
 """Values of programs on their way to SQL, and values of rows on their way back."""
 
+import operator
 import re
+from collections.abc import Callable, Mapping
 from datetime import date
 from typing import Any, cast
 
@@ -13,15 +15,22 @@ from services.kg.outcome import Scalar
 from services.kit.text.numbers import number_of
 from services.kit.text.times import Window
 
+COMPARED: Mapping[str, Callable[[Any, Any], Any]] = {
+    **{"eq": operator.eq, "neq": operator.ne},
+    **{"ge": operator.ge, "le": operator.le, "gt": operator.gt, "lt": operator.lt},
+}
+_COMBINED: Mapping[str, Callable[[list[float]], float | None]] = {
+    "diff": lambda numbers: numbers[0] - sum(numbers[1:]),
+    "ratio": lambda numbers: numbers[0] / numbers[1] if len(numbers) == 2 and numbers[1] else None,
+    "avg": lambda numbers: sum(numbers) / len(numbers),
+    **{"sum": sum, "min": min, "max": max},
+}
+
 
 def within(column: Any, window: Window) -> list[ColumnElement[bool]]:
     """Clauses that keep a date inside a window."""
-    clauses = []
-    if window.start is not None:
-        clauses.append(column >= lower_bound(window.start))
-    if window.end is not None:
-        clauses.append(column < lower_bound(window.end))
-    return clauses
+    clauses = [] if window.start is None else [column >= lower_bound(window.start)]
+    return clauses if window.end is None else [*clauses, column < lower_bound(window.end)]
 
 
 def lower_bound(day: date | None) -> str:
@@ -33,21 +42,9 @@ def lower_bound(day: date | None) -> str:
     return f"{day.year:04d}-{day.month:02d}" if day.day == 1 else day.isoformat()
 
 
-def compare(column: Any, operator: str, value: Any) -> ColumnElement[bool]:
+def compare(column: Any, sign: str, value: Any) -> ColumnElement[bool]:
     """An operator of the language as a clause."""
-    match operator:
-        case "neq":
-            return cast(ColumnElement[bool], column != value)
-        case "ge":
-            return cast(ColumnElement[bool], column >= value)
-        case "le":
-            return cast(ColumnElement[bool], column <= value)
-        case "gt":
-            return cast(ColumnElement[bool], column > value)
-        case "lt":
-            return cast(ColumnElement[bool], column < value)
-        case _:
-            return cast(ColumnElement[bool], column == value)
+    return cast(ColumnElement[bool], COMPARED.get(sign, COMPARED["eq"])(column, value))
 
 
 def plain(value: Value) -> Scalar:
@@ -64,19 +61,20 @@ def plain(value: Value) -> Scalar:
 def integer(value: Scalar) -> int:
     """A year or a rank; `61st grammy (2018)` is 2018."""
     text = str(value)
-    years = re.findall(r"(?<!\d)(?:18|19|20)\d\d(?!\d)", text)
-    digits = years or re.findall(r"-?\d{1,9}", text)
+    digits = re.findall(r"(?<!\d)(?:18|19|20)\d\d(?!\d)", text) or re.findall(r"-?\d{1,9}", text)
     if not digits:
         raise LanguageError(f'"{text[:40]}" is no number')
     return int(digits[-1])
 
 
 def number(value: Scalar, key: Key) -> float | int:
-    """`$5 million`, `1,200` or 3 as a number.
+    """`$5 million`, `1,200` or 3 as a number; 1 for what people write for true, where the key is a flag.
 
     Raises:
         LanguageError: it is none.
     """
+    if key.kind == "flag":
+        return int(str(value).strip().lower() in {"true", "1", "yes", "won", "win", "winner"})
     if isinstance(value, int | float):
         return value
     read = number_of(str(value))
@@ -84,11 +82,6 @@ def number(value: Scalar, key: Key) -> float | int:
         raise LanguageError(f'{key.name} is compared with "{str(value)[:40]}", which is no number')
     amount, unit = float(read[0]), read[1]
     return amount / 100 if unit == "%" and key.kind == "percent" else amount
-
-
-def truth(value: Scalar) -> int:
-    """1 for what people write for true."""
-    return int(str(value).strip().lower() in {"true", "1", "yes", "won", "win", "winner"})
 
 
 def scalar(value: Any) -> Scalar:
@@ -100,36 +93,16 @@ def scalar(value: Any) -> Scalar:
 
 def combined(how: str, values: list[Scalar]) -> Scalar:
     """A number made of others; of two dates the days between."""
-    if not values or any(value is None for value in values):
-        return None
-    if how == "diff" and all(isinstance(value, str) for value in values):
-        days = [_day(str(value)) for value in values]
-        return abs((days[0] - days[1]).days) if len(days) == 2 and days[0] and days[1] else None
+    if how == "diff" and len(values) == 2 and all(isinstance(value, str) for value in values):
+        try:
+            first, last = (date.fromisoformat(str(value)[:10]) for value in values)
+        except ValueError:
+            return None
+        return abs((first - last).days)
     numbers = [value for value in values if isinstance(value, int | float)]
-    if len(numbers) != len(values):
-        return None
-    match how:
-        case "diff":
-            return numbers[0] - sum(numbers[1:])
-        case "ratio":
-            return numbers[0] / numbers[1] if len(numbers) == 2 and numbers[1] else None
-        case "sum":
-            return sum(numbers)
-        case "min":
-            return min(numbers)
-        case "max":
-            return max(numbers)
-        case _:
-            return sum(numbers) / len(numbers)
+    return _COMBINED[how](numbers) if numbers and len(numbers) == len(values) else None
 
 
 def words_of(key: str) -> list[str]:
     """Of `birth_place`, `birthPlace` or "birth place": birth, place."""
     return re.findall(r"[a-z]+|\d+", re.sub(r"(?<=[a-z])(?=[A-Z])", " ", key).lower())
-
-
-def _day(text: str) -> Any:
-    try:
-        return date.fromisoformat(text[:10])
-    except ValueError:
-        return None

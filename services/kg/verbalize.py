@@ -28,11 +28,7 @@ STATUS = {
 def verbalize(outcomes: Sequence[Outcome], domains: Mapping[str, Domain], today: date, *, max_tokens: int) -> list[str]:
     """The text of each statement; all together within the budget of tokens.
 
-    Args:
-        outcomes: in program order.
-        domains: by name, for the words of each.
-        today: date of the question, for ages.
-        max_tokens: of the generator, for all texts together.
+    `today` is the date of the question, for ages; `max_tokens` are for all texts together.
     """
     texts = [_statement(outcome, domains, today, MAX_ITEMS) for outcome in outcomes]
     budget = int(max_tokens * CHARS_PER_TOKEN)

@@ -35,14 +35,7 @@ def is_member(table: Table, on: dict[str, str], column: str) -> Compare:
 
 
 def in_vocabulary(vocabulary: Vocabulary, codes: str, text: str, *, or_contains: bool) -> Compare:
-    """By the codes that the words mean; words that mean none, or all with `or_contains`, are looked for in the text.
-
-    Args:
-        vocabulary: the words.
-        codes: the column that has the codes.
-        text: the column that has words.
-        or_contains: a row that has the words in it is taken as well.
-    """
+    """By the codes that the words mean; words that mean none, or all with `or_contains`, are looked for in the text."""
 
     def compare(c: Any, operator: Operator, values: tuple[Any, ...]) -> ColumnElement[bool]:
         meant = [code for value in values for code in vocabulary.find(str(value))]
@@ -69,11 +62,8 @@ def among_members(table: Table, on: dict[str, str], column: str) -> Clause:
 def like(column: str, *, squash: bool, or_unknown: bool, drop: str) -> Clause:
     """The text has the words in it.
 
-    Args:
-        column: of the view.
-        squash: spaces and hyphens do not count.
-        or_unknown: rows without a text are kept.
-        drop: a pattern of what is taken from the words first.
+    Without spaces and hyphens (`squash`), with rows that have no text (`or_unknown`), without what `drop`, a pattern,
+    takes from the words.
     """
 
     def clause(c: Any, values: tuple[Any, ...]) -> ColumnElement[bool]:

@@ -32,10 +32,7 @@ STORE = frozenset(table.name for table in (source, stated_total, name_table, *IN
 def read_domain(place: Traversable, metadata: MetaData | None = None, *, bundled: bool = False) -> Domain:
     """The domain of a folder.
 
-    Args:
-        place: the folder, in the package or anywhere.
-        metadata: where its tables are put; one of its own when None.
-        bundled: it comes with the service, and its Python may be imported.
+    Its tables go to `metadata`, by default one of its own; the Python of a bundled one may be imported.
 
     Raises:
         BrokenDomain: with everything in its files that is wrong.
@@ -45,10 +42,6 @@ def read_domain(place: Traversable, metadata: MetaData | None = None, *, bundled
 
 def read_catalogue(bundled: Catalogue, folder: Path | None) -> Catalogue:
     """The bundled domains and those of a folder of folders.
-
-    Args:
-        bundled: what comes with the service.
-        folder: every folder in it but hidden ones is a domain.
 
     Raises:
         BrokenDomain: one of them is broken, or has a name, a table or a kind that another has.

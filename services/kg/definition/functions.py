@@ -1,17 +1,21 @@
 """Functions out of a domain's files."""
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, fields
+from itertools import chain
+from typing import TYPE_CHECKING, Any
 
 from sqlalchemy import Table
 
 from services.kg.definition import clauses
-from services.kg.definition.folder import Folder
+from services.kg.definition.folder import Folder, Part
 from services.kg.definition.schema import FunctionPart, KeyPart, Member, ParameterPart, Words
 from services.kg.definition.views import BrokenSQL, Sources, read_query, select_of
 from services.kg.definition.vocabulary import Vocabulary, read_vocabulary, vocabulary_inline
 from services.kg.language.catalogue import Compare, Facet, Function, Key, Parameter, Preset
+
+if TYPE_CHECKING:
+    from _typeshed import DataclassInstance
 
 
 class BrokenPart(ValueError):
@@ -25,19 +29,12 @@ class BrokenPart(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class Builder:
-    """Makes the functions of one domain.
+    """Makes the functions of one domain."""
 
-    Args:
-        folder: the domain's.
-        sources: what its views may select from.
-        kinds: its kinds of names.
-        hook: finds a function of the folder's Python.
-    """
-
-    folder: Folder
-    sources: Sources
-    kinds: frozenset[str]
-    hook: Callable[[str], Callable[..., Any]]
+    folder: Folder  # the domain's
+    sources: Sources  # what its views may select from
+    kinds: frozenset[str]  # its kinds of names
+    hook: Callable[[str], Callable[..., Any]]  # finds a function of the folder's Python
 
     def function(self, name: str, part: FunctionPart) -> Function:
         """A function.
@@ -55,39 +52,14 @@ class Builder:
         parameters = tuple(self._parameter(one, parameter, columns) for one, parameter in part.parameters.items())
         keys = tuple(self._key(one, key, columns) for one, key in part.keys.items())
         _check(part, columns)
-        return Function(
-            name,
-            self.folder.name,
-            part.summary,
-            parameters,
-            view,
-            keys,
-            part.subject,
-            part.default,
-            part.default_of,
-            part.order,
-            part.pair,
-            part.totals,
-            part.event or "",
-            {
-                one: Facet(facet.function, facet.show, _presets(facet.where), facet.aggregate, facet.aliases)
-                for one, facet in part.facets.items()
-            },
-            part.dynamic,
-            part.prose,
-            part.percent,
-            part.apart,
-            part.spellings,
-            part.span,
-            _presets(part.presets),
-            part.limit,
-            part.aliases,
-            self.hook(part.python) if part.python else None,
-            part.narrates,
-            part.conditioned,
-            part.whole,
-            part.hidden,
-        )
+        facets = {
+            one: Facet(**same(facet, Facet) | {"project": facet.show, "presets": _presets(facet.where)})
+            for one, facet in part.facets.items()
+        }
+        made: dict[str, Any] = {"parameters": parameters, "view": view, "keys": keys, "facets": facets}
+        made |= {"presets": _presets(part.presets), "event": part.event or ""}
+        made |= {"refine": self.hook(part.python) if part.python else None}
+        return Function(name=name, domain=self.folder.name, **same(part, Function) | made)
 
     def _key(self, name: str, part: KeyPart, columns: frozenset[str]) -> Key:
         place = ("keys", name)
@@ -96,19 +68,9 @@ class Builder:
             _known(part.kind, self.kinds, "kind", *place, "kind")
         if part.id is not None:
             _known(part.id, columns, "column of the view", *place, "id")
-        compare = self._compare(name, part, columns)
-        return Key(
-            name,
-            part.type,
-            part.aliases,
-            part.label,
-            part.unit,
-            part.kind or "",
-            part.id or "",
-            compare,
-            part.spell or "",
-            part.ages,
-        )
+        made: dict[str, Any] = {"kind": part.type, "entity": part.kind or "", "id_column": part.id or ""}
+        made |= {"compare": self._compare(name, part, columns), "spell": part.spell or ""}
+        return Key(name=name, **same(part, Key) | made)
 
     def _compare(self, name: str, part: KeyPart, columns: frozenset[str]) -> Compare | None:
         place = ("keys", name, "compare")
@@ -152,16 +114,14 @@ class Builder:
             clause = clauses.among_members(table, part.through.on, part.through.column)
         elif part.like is not None:
             clause = clauses.like(part.like, squash=part.squash, or_unknown=part.or_unknown, drop=part.drop)
-        return Parameter(
-            name,
-            part.type,
-            part.column or "",
-            part.kinds,
-            part.required,
-            part.series,
-            part.text_column or "",
-            clause,
-        )
+        made: dict[str, Any] = {"kind": part.type, "entities": part.kinds, "clause": clause}
+        made |= {"column": part.column or "", "text_column": part.text_column or ""}
+        return Parameter(name=name, **same(part, Parameter) | made)
+
+
+def same(part: Part, kind: "type[DataclassInstance]") -> dict[str, Any]:
+    """The fields of a part that an object of this kind has by the same name."""
+    return {one.name: getattr(part, one.name) for one in fields(kind) if one.name in type(part).model_fields}
 
 
 def check_facets(functions: Mapping[str, Function], name: str) -> None:
@@ -187,29 +147,20 @@ def _check(part: FunctionPart, columns: frozenset[str]) -> None:
         BrokenPart: one names what is not there.
     """
     keys, parameters = part.keys, part.parameters
-    of_keys = {
-        "subject": part.subject,
-        "default": part.default,
-        "presets": part.presets,
-        "event": (part.event,) if part.event else (),
-        "apart": (*part.apart, *part.apart.values()),
-        **{"default_of": tuple(key for shown in part.default_of.values() for key in shown)},
-    }
-    for place, names in of_keys.items():
+    known: list[tuple[str, Iterable[str], Any, str]] = [
+        # A subject may be fetched for what is said of a row without being a key of its own.
+        ("subject", part.subject, {*keys, *columns}, "key"),
+        *(("default", part.default, keys, "key"), ("presets", part.presets, keys, "key")),
+        *(("event", filter(None, [part.event]), keys, "key"), ("apart", chain(*part.apart.items()), keys, "key")),
+        ("default_of", chain(*part.default_of.values()), keys, "key"),
+        ("order", (name.removeprefix("-") for name in part.order), columns, "column of the view"),
+        *(("pair", part.pair or (), parameters, "parameter"), ("span", part.span or (), parameters, "parameter")),
+        ("default_of", part.default_of, parameters, "parameter"),
+        ("totals", (name.partition(" ")[0] for name in part.totals), parameters, "parameter"),
+    ]
+    for place, names, those, what in known:
         for name in names:
-            # A subject may be fetched for what is said of a row without being a key of its own.
-            _known(name, {*keys, *columns} if place == "subject" else keys, "key", place)
-    for name in part.order:
-        _known(name.removeprefix("-"), columns, "column of the view", "order")
-    of_parameters = {
-        "pair": part.pair or (),
-        "span": part.span or (),
-        "default_of": tuple(part.default_of),
-        "totals": tuple(name.partition(" ")[0] for name in part.totals),
-    }
-    for place, names in of_parameters.items():
-        for name in names:
-            _known(name, parameters, "parameter", place)
+            _known(name, those, what, place)
 
 
 def _known(name: str, known: Any, what: str, *place: str) -> None:

@@ -6,6 +6,7 @@ from typing import Any
 from pydantic import RootModel
 
 from services.kg.definition.folder import Folder
+from services.kg.definition.functions import same
 from services.kg.definition.schema import KindPart, Popularity
 from services.kg.definition.views import Sources, read_query, select_of
 from services.kg.language.catalogue import Kind, Measure, NameRules
@@ -21,13 +22,6 @@ def kind_of(
 ) -> Kind:
     """A kind of names.
 
-    Args:
-        name: as functions call it.
-        part: what the file says of it.
-        folder: where its lists of words are.
-        sources: what its SQL may select from.
-        hook: finds a function of the folder's Python.
-
     Raises:
         BrokenSQL: a condition or a number cannot be selected.
         BrokenDomain: a list of words cannot be read.
@@ -37,37 +31,25 @@ def kind_of(
     aliases = folder.model(part.aliases, AliasesFile)[0].root if part.aliases else {}
     # Read by the same parser as what the file says itself.
     sql = f"SELECT {part.id} AS id, {part.name} AS name{also} FROM {part.table}{where}"  # noqa: S608
-    return Kind(
-        name,
-        folder.name,
-        select_of(read_query(sql, sources), sources),
-        _rules(part, folder),
-        tuple(part.also.values()),
-        part.base,
-        tuple(_measure(one, part, sources) for one in part.popularity),
-        {normalise(main): others for main, others in aliases.items()},
-        part.without_brackets,
-        hook(part.python) if part.python else None,
-        part.table,
-        part.id,
-        part.name,
-    )
+    made: dict[str, Any] = {"name": name, "domain": folder.name, "table": part.table, "id": part.id, "key": part.name}
+    made |= {"entities": select_of(read_query(sql, sources), sources), "also": tuple(part.also.values())}
+    made |= {"aliases": {normalise(main): others for main, others in aliases.items()}, "rules": _rules(part, folder)}
+    made |= {"popularity": tuple(_measure(one, part, sources) for one in part.popularity)}
+    return Kind(**same(part, Kind) | made, spellings=hook(part.python) if part.python else None)
 
 
 def _rules(part: KindPart, folder: Folder) -> NameRules:
     listed = folder.lines(part.generic) if isinstance(part.generic, str) else part.generic
+    lists: dict[str, Any] = {
+        name: frozenset(one) if isinstance(one, tuple) else one for name, one in same(part, NameRules).items()
+    }
     return NameRules(
-        light_words=frozenset(part.light_words),
-        telling_words=frozenset(part.telling_words),
-        trade_words=frozenset(part.trade_words),
-        about_words=frozenset(part.about_words),
-        common_words=folder.lines(part.common) if part.common else frozenset(),
-        generic=_squashed(listed),
-        never=_squashed(line for line in listed if line.startswith("!")),
-        numbers=part.numbers,
-        codes=part.codes,
-        beside_codes=frozenset(part.beside_codes),
-        code_marks=frozenset(part.code_marks),
+        **lists
+        | {
+            "common_words": folder.lines(part.common) if part.common else frozenset(),
+            "generic": _squashed(listed),
+            "never": _squashed(line for line in listed if line.startswith("!")),
+        }
     )
 
 

@@ -83,15 +83,10 @@ def _postgresql(element: _Text, compiler: Any, **options: Any) -> str:
 
 @dataclass(frozen=True)
 class Sources:
-    """What a domain's SQL may select from.
+    """What a domain's SQL may select from."""
 
-    Args:
-        tables: its own.
-        views: name -> SELECT, expanded where it is named.
-    """
-
-    tables: Mapping[str, Table]
-    views: Mapping[str, exp.Query]
+    tables: Mapping[str, Table]  # its own
+    views: Mapping[str, exp.Query]  # name -> SELECT, expanded where it is named
 
     @cached_property
     def schema(self) -> MappingSchema:
@@ -128,10 +123,7 @@ def read_query(sql: str, sources: Sources) -> exp.Query:
 def select_of(query: exp.Query, sources: Sources, flags: Sequence[str] = ()) -> TextualSelect:
     """A query for SQLAlchemy, every column named and of a type.
 
-    Args:
-        query: of `read_query`.
-        sources: what it selects from.
-        flags: columns of true and false that shall be 1 and 0, to be compared and summed alike in both databases.
+    `flags` are columns of true and false that shall be 1 and 0, to be compared and summed alike in both databases.
 
     Raises:
         BrokenSQL: a column is not there, has no name, or a name twice.

@@ -11,44 +11,31 @@ from services.kg.definition.folder import BrokenDomain, Folder, Part
 
 
 class VocabularyFile(Part):
-    """People's words and sources' names for one set of codes, by patterns; the first that is found decides.
-
-    Args:
-        words: what people say -> codes.
-        names: what a source writes -> code; `until` ends with a year.
-        noise: what of people's words is dropped first.
-        official: what tells a source's name from people's words.
-        otherwise: what a text is that no pattern finds: no code, or a slug of itself.
-    """
+    """People's words and sources' names for one set of codes, by patterns; the first that is found decides."""
 
     class Dated(Part):
         code: str
         until: int
 
-    words: dict[str, str | tuple[str, ...]]
+    words: dict[str, str | tuple[str, ...]]  # what people say -> codes
+    # What a source writes -> code; `until` ends with a year.
     names: dict[str, str | Dated] = Field(default_factory=dict)
-    noise: str = ""
-    official: str = ""
-    otherwise: Literal["none", "slug"] = "none"
+    noise: str = ""  # what of people's words is dropped first
+    official: str = ""  # what tells a source's name from people's words
+    otherwise: Literal["none", "slug"] = "none"  # what a text is that no pattern finds: no code, or a slug of itself
 
 
 @dataclass(frozen=True, slots=True)
 class Vocabulary:
-    """Patterns of people's words and of sources' names, in the order in which they are tried.
+    """Patterns of people's words and of sources' names, in the order in which they are tried."""
 
-    Args:
-        words: pattern -> codes; several where words leave open which is meant.
-        names: pattern -> code, and the last year in which the name had that meaning.
-        noise: what is dropped from people's words.
-        official: what only a source's name has.
-        slugs: whether a text that no pattern finds is a code of its own.
-    """
-
+    # Pattern -> codes; several where words leave open which is meant.
     words: tuple[tuple[re.Pattern[str], tuple[str, ...]], ...]
+    # Pattern -> code, and the last year in which the name had that meaning.
     names: tuple[tuple[re.Pattern[str], str, int | None], ...]
-    noise: re.Pattern[str] | None = None
-    official: re.Pattern[str] | None = None
-    slugs: bool = False
+    noise: re.Pattern[str] | None = None  # what is dropped from people's words
+    official: re.Pattern[str] | None = None  # what only a source's name has
+    slugs: bool = False  # whether a text that no pattern finds is a code of its own
 
     @property
     def codes(self) -> tuple[str, ...]:
@@ -57,9 +44,7 @@ class Vocabulary:
     def code(self, name: str, year: int | None = None) -> str:
         """The code of a source's name: that of the first pattern found in it, else a slug of the name.
 
-        Args:
-            name: as the source wrote it, in any case.
-            year: when; some names meant something else once.
+        Some names meant something else before a `year`.
         """
         text = " ".join(name.casefold().split())
         for pattern, code, until in self.names:

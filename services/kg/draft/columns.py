@@ -32,21 +32,13 @@ _LETTERS = str.maketrans({"ø": "o", "ł": "l", "ß": "ss", "æ": "ae", "œ": "o
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """A column of a CSV file.
+    """A column of a CSV file."""
 
-    Args:
-        header: as the file has it.
-        name: as the table has it.
-        type: of the table's column.
-        values: its distinct values, stripped, the empty one left out.
-        filled: rows in which it is not empty.
-    """
-
-    header: str
-    name: str
-    type: ColumnType
-    values: frozenset[str] = field(repr=False)
-    filled: int
+    header: str  # as the file has it
+    name: str  # as the table has it
+    type: ColumnType  # of the table's column
+    values: frozenset[str] = field(repr=False)  # its distinct values, stripped, the empty one left out
+    filled: int  # rows in which it is not empty
 
     @property
     def unique(self) -> bool:

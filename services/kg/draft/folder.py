@@ -103,10 +103,7 @@ class View:
 def draft(name: str, paths: Sequence[Path], to: Path) -> list[Path]:
     """Write the folder of a domain that these CSV tables fill, and return its files.
 
-    Args:
-        name: of the domain, and of its folder.
-        paths: CSV or TSV files with a header, a table each.
-        to: the folder in which that of the domain is made; nothing in it is overwritten.
+    Each of the CSV or TSV files has a header; nothing in the folder `to` is overwritten.
 
     Raises:
         DraftError: the name is none, or the folder is there.

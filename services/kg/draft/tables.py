@@ -28,42 +28,25 @@ _KEYS = ("id", "key", "code", "slug", "uuid", "symbol")
 
 @dataclass(frozen=True, slots=True)
 class Join:
-    """A column whose values are keys of another table.
+    """A column whose values are keys of another table."""
 
-    Args:
-        column: of the table that joins.
-        table: that is joined.
-        key: its key.
-        label: the column that names its rows.
-        role: what the join says of a row: `neighbour`, `country`.
-    """
-
-    column: Column
-    table: str
-    key: str
-    label: str
-    role: str
+    column: Column  # of the table that joins
+    table: str  # that is joined
+    key: str  # its key
+    label: str  # the column that names its rows
+    role: str  # what the join says of a row: `neighbour`, `country`
 
 
 @dataclass(slots=True)
 class CsvTable:
-    """A table of the draft.
+    """A table of the draft."""
 
-    Args:
-        name: in the singular, as the kind of its rows.
-        path: of its CSV file.
-        columns: in the file's order.
-        rows: the number that was read.
-        key: columns that tell rows apart.
-        label: the column that names a row; None for a table that only links others.
-    """
-
-    name: str
-    path: Path
-    columns: list[Column]
-    rows: int
-    key: tuple[str, ...] = ()
-    label: Column | None = None
+    name: str  # in the singular, as the kind of its rows
+    path: Path  # of its CSV file
+    columns: list[Column]  # in the file's order
+    rows: int  # the number that was read
+    key: tuple[str, ...] = ()  # columns that tell rows apart
+    label: Column | None = None  # the column that names a row; None for a table that only links others
     joins: list[Join] = field(default_factory=list)
     sample: dict[str, str] = field(default_factory=dict)
 
@@ -100,10 +83,7 @@ class CsvTable:
 def read_tables(paths: Sequence[Path], prefix: str = "", taken: Container[str] = ()) -> list[CsvTable]:
     """The tables of those files with their keys and joins.
 
-    Args:
-        paths: of CSV and TSV files.
-        prefix: stands before a name that is taken.
-        taken: names of tables and kinds that others have.
+    `prefix` stands before a name that is `taken` by a table or kind elsewhere.
 
     Raises:
         LoadError: a file cannot be read, is no CSV, has no rows, or is called as another.

@@ -26,13 +26,7 @@ def build_writers(
 ) -> dict[str, Writer]:
     """All writers by name; reads the library and embeds it, which takes a second.
 
-    Args:
-        llm: the generator.
-        catalogue: the domains.
-        names: the index over the graph.
-        encoder: chooses the examples; without one the first of a domain are shown.
-        examples: worked examples that a question is shown.
-        adapter: the fine-tuned one that writes programs.
+    `examples` are shown to a question, those that the encoder finds nearest; without one the first of a domain.
     """
     library = load_library(catalogue)
     if encoder is not None:

@@ -13,21 +13,13 @@ MAX_QUESTION_CHARS = 600
 
 @dataclass(frozen=True, slots=True)
 class Written:
-    """A program and what it cost.
+    """A program and what it cost."""
 
-    Args:
-        program: text in the regularized language, "none" when no function fits.
-        mode: name of the writer.
-        prompt_tokens: of the generator; 0 when it was not asked.
-        completion_tokens: likewise.
-        examples: questions of the worked examples that were shown.
-    """
-
-    program: str
-    mode: str
-    prompt_tokens: int = 0
-    completion_tokens: int = 0
-    examples: tuple[str, ...] = ()
+    program: str  # text in the regularized language, "none" when no function fits
+    mode: str  # name of the writer
+    prompt_tokens: int = 0  # of the generator; 0 when it was not asked
+    completion_tokens: int = 0  # likewise
+    examples: tuple[str, ...] = ()  # questions of the worked examples that were shown
 
 
 class Writer(Protocol):
@@ -41,12 +33,7 @@ class Writer(Protocol):
     ) -> Written:
         """The program of a question, whose names the question itself says.
 
-        Args:
-            query: the question, which may be hostile.
-            query_time: when it was asked.
-            domain: whose functions may be called.
-            budget: the time left for it.
-            feedback: what was wrong with the first try, statement by statement.
+        The question may be hostile; `feedback` is what was wrong with the first try, statement by statement.
 
         Raises:
             ServiceFailure: the generator gave no reply; only from writers that ask one.

@@ -57,14 +57,7 @@ class Library:
             self._stems[domain] = stems(masked)
 
     async def nearest(self, query: str, *, domain: str, k: int, names: Sequence[str] = ()) -> tuple[Example, ...]:
-        """The k examples nearest to a question, nearest last, no program's shape more than twice.
-
-        Args:
-            query: the question.
-            domain: whose examples.
-            k: how many.
-            names: what the question names, masked as the names of the examples are.
-        """
+        """The k examples nearest to a question, nearest last, no program's shape more than twice."""
         examples = self.examples.get(domain, ())
         if k <= 0 or not examples:
             return ()

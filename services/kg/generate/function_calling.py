@@ -19,24 +19,11 @@ from services.kg.generate.examples import Example, Library
 from services.kg.generate.ground import ground
 from services.kg.generate.program import MAX_FEEDBACK_CHARS, RESERVE_S, load_prompt
 from services.kg.generate.spans import Spotter, spots_in
+from services.kg.language import tree
 from services.kg.language.catalogue import Catalogue, Function, Key
 from services.kg.language.decoding import TIME_WORDS
 from services.kg.language.parse import parse
-from services.kg.language.tree import (
-    Argument,
-    Call,
-    Condition,
-    List_,
-    Literal_,
-    Program,
-    Project,
-    Query,
-    Reference,
-    Statement,
-    Value,
-    Where,
-    render,
-)
+from services.kg.language.tree import Argument, Condition, List_, Literal_, Query, Reference, Value, conditions_of
 from services.kit.budget import Budget
 from services.kit.errors import BadReply
 from services.kit.llm import LLM, Constraint, Message
@@ -125,16 +112,16 @@ class FunctionCallingWriter:
 def signatures(catalogue: Catalogue, domain: str) -> str:
     """One line a function: its name, its args, its keys, what it is for."""
     lines = []
-    for function in _functions(catalogue, domain):
+    for function in catalogue.domains[domain].shown:
         args = ", ".join((*(parameter.name for parameter in function.parameters), "filter", "key"))
-        keys = "any" if function.dynamic else "|".join(_keys(function))
+        keys = "any" if function.dynamic else "|".join(function.projected)
         lines.append(f"{function.name}({args})[{keys}]: {function.summary}")
     return "\n".join(lines)
 
 
 def call_schema(catalogue: Catalogue, domain: str) -> dict[str, JsonValue]:
     """The JSON schema of a list of calls over one domain's functions."""
-    calls: list[JsonValue] = [_schema(function) for function in _functions(catalogue, domain)]
+    calls: list[JsonValue] = [_schema(function) for function in catalogue.domains[domain].shown]
     return {"type": "array", "maxItems": MAX_CALLS, "items": {"anyOf": calls}}
 
 
@@ -147,34 +134,20 @@ def _schema(function: Function) -> dict[str, JsonValue]:
         names if parameter.kind == "entity" else {"type": "string", "pattern": patterns.get(parameter.kind, _TEXT)}
         for parameter in function.parameters
     ]
-    filters: dict[str, JsonValue] = {key.name: _filter_schema(key) for key in _filtered(function)}
+    types = {"flag": "boolean", "integer": "integer"}
+    filters: dict[str, JsonValue] = {key.name: {"type": types.get(key.kind, "string")} for key in _filtered(function)}
     args.append({"type": "object", "properties": filters, "additionalProperties": False})
-    args.append(text if function.dynamic else {"type": "string", "enum": ["", COUNT, *_keys(function)]})
+    args.append(text if function.dynamic else {"type": "string", "enum": ["", COUNT, *function.projected]})
+    count = len(args)
     return {
         "type": "object",
         "properties": {
             "function_name": {"type": "string", "const": function.name},
-            "args": {
-                "type": "array",
-                "prefixItems": args,
-                "items": False,
-                "minItems": len(args),
-                "maxItems": len(args),
-            },
+            "args": {"type": "array", "prefixItems": args, "items": False, "minItems": count, "maxItems": count},
         },
         "required": ["function_name", "args"],
         "additionalProperties": False,
     }
-
-
-def _filter_schema(key: Key) -> dict[str, JsonValue]:
-    match key.kind:
-        case "flag":
-            return {"type": "boolean"}
-        case "integer":
-            return {"type": "integer"}
-        case _:
-            return {"type": "string"}
 
 
 def to_program(text: str, catalogue: Catalogue, domain: str) -> str:
@@ -186,10 +159,10 @@ def to_program(text: str, catalogue: Catalogue, domain: str) -> str:
     """
     calls = _CALLS.validate_json(text)
     statements = tuple(_statement(call, catalogue, domain) for call in calls[:MAX_CALLS])
-    return render(Program(statements)) if statements else "none"
+    return tree.render(tree.Program(statements)) if statements else "none"
 
 
-def _statement(call: _Call, catalogue: Catalogue, domain: str) -> Statement:
+def _statement(call: _Call, catalogue: Catalogue, domain: str) -> tree.Statement:
     function = catalogue.function(call.function_name, domain)
     count = len(function.parameters)
     given: list[JsonValue] = [*call.args, *([""] * (count + 2 - len(call.args)))]
@@ -200,22 +173,18 @@ def _statement(call: _Call, catalogue: Catalogue, domain: str) -> Statement:
         for name, value in (filters.items() if isinstance(filters, dict) else ())
         if isinstance(value, str | int | float | bool)
     )
-    steps: list[Any] = []
-    if not _takes_conditions(function):
+    steps: list[tree.Step] = []
+    # The language writes conditions among the arguments where two entities are linked.
+    if sum(parameter.kind == "entity" for parameter in function.parameters) > 1:
+        arguments.append(List_(conditions) if len(conditions) > 1 else conditions[0] if conditions else Literal_(None))
+    else:
         while arguments and arguments[-1] == Literal_(None):
             arguments.pop()
-        steps += [Where(conditions)] if conditions else []
-    else:
-        arguments.append(List_(conditions) if len(conditions) > 1 else conditions[0] if conditions else Literal_(None))
+        steps += [tree.Where(conditions)] if conditions else []
     name = str(key) if isinstance(key, str) else ""
     if name and name != COUNT:
-        steps.append(Project((name,)))
-    return Query(Call(function.name, tuple(arguments)), tuple(steps), aggregate="len" if name == COUNT else None)
-
-
-def _takes_conditions(function: Function) -> bool:
-    """Whether the language writes conditions among the arguments: where two entities are linked."""
-    return sum(parameter.kind == "entity" for parameter in function.parameters) > 1
+        steps.append(tree.Project((name,)))
+    return Query(tree.Call(function.name, tuple(arguments)), tuple(steps), aggregate="len" if name == COUNT else None)
 
 
 def _argument(value: JsonValue) -> Value:
@@ -226,37 +195,27 @@ def _argument(value: JsonValue) -> Value:
             return Literal_(value.strip())
         case list():
             return List_(tuple(Literal_(one) for one in value if isinstance(one, str) and one.strip()))
-        case _:
-            return Literal_(None)
+    return Literal_(None)
 
 
 def to_calls(program: str, catalogue: Catalogue, domain: str) -> str | None:
     """A program as a list of calls; None when calls cannot express it."""
-    calls: list[dict[str, Any]] = []
-    for statement in parse(program).statements:
-        if not isinstance(statement, Query):
-            continue
-        call = _call(statement, catalogue, domain)
-        if call is None:
-            return None
-        calls.append(call)
-    return json.dumps(calls, ensure_ascii=False)
+    queries = [statement for statement in parse(program).statements if isinstance(statement, Query)]
+    calls = [_call(query, catalogue, domain) for query in queries]
+    return None if None in calls else json.dumps(calls, ensure_ascii=False)
 
 
 def _call(query: Query, catalogue: Catalogue, domain: str) -> dict[str, Any] | None:
-    if not isinstance(query.source, Call) or query.aggregate not in (None, "len") or query.head is not None:
+    if not isinstance(query.source, tree.Call) or query.aggregate not in (None, "len") or query.head is not None:
         return None
     function = catalogue.function(query.source.function, domain)
-    filters: dict[str, Any] = {}
     values: list[Any] = []
     key = COUNT if query.aggregate else ""
     conditions: list[Condition] = []
     for argument in query.source.arguments:
         match argument:
-            case Condition():
-                conditions.append(argument)
-            case List_(items) if items and all(isinstance(item, Condition) for item in items):
-                conditions += [item for item in items if isinstance(item, Condition)]
+            case Condition() | List_() if found := conditions_of(argument):
+                conditions += found
             case Literal_(value):
                 values.append("" if value is None else str(value))
             case Reference(None, name):
@@ -267,32 +226,19 @@ def _call(query: Query, catalogue: Catalogue, domain: str) -> dict[str, Any] | N
                 return None
     for step in query.steps:
         match step:
-            case Where(where):
+            case tree.Where(where):
                 conditions += where
-            case Project((name,)) if not key:
+            case tree.Project((name,)) if not key:
                 key = name
             case _:
                 return None
-    for condition in conditions:
-        compared = condition.values[0] if condition.values else None
-        if condition.operator != "eq" or not isinstance(compared, Literal_):
-            return None
-        filters[condition.key] = compared.value
+    filters = {one.key: one.values[0].value for one in conditions if one.values and isinstance(one.values[0], Literal_)}
     # A constrained decoder knows them in the schema's order only.
     filters = {key.name: filters[key.name] for key in _filtered(function) if key.name in filters}
-    if len(filters) < len(conditions):
+    if len(filters) < len(conditions) or any(one.operator != "eq" for one in conditions):
         return None
-    values = values[: len(function.parameters)]
-    values += [""] * (len(function.parameters) - len(values))
+    values = [*values, *([""] * len(function.parameters))][: len(function.parameters)]
     return {"function_name": function.name, "args": [*values, filters, key]}
-
-
-def _functions(catalogue: Catalogue, domain: str) -> list[Function]:
-    return [function for function in catalogue.domains[domain].functions if not function.hidden]
-
-
-def _keys(function: Function) -> list[str]:
-    return list(dict.fromkeys((*(key.name for key in function.keys), *function.facets)))
 
 
 def _filtered(function: Function) -> list[Key]:

@@ -62,13 +62,8 @@ class _Word:
 def ground(program: str, query: str, catalogue: Catalogue, domain: str, spots: Sequence[Spot] = ()) -> str:
     """The program without what its question does not name; "none" when nothing is left.
 
-    Args:
-        program: as it was written.
-        query: the question.
-        catalogue: says which words of the program are names.
-        domain: where its functions are looked for.
-        spots: names that the question is known to say; one that is cut or runs on is mended by them, and a
-            comparison of which one side is asked gets the other.
+    Of `spots`, names that the question says, one that is cut or runs on is mended, and a comparison of which one side
+    is asked gets the other.
 
     Statements that cannot be parsed stay as they are, so that whoever runs them can say what is wrong.
     """

@@ -11,17 +11,17 @@ from services.kg.language.tree import (
     Call,
     Combine,
     Condition,
-    Descending,
     Keyword,
     List_,
     Literal_,
-    Project,
     Query,
     Reference,
     Sort,
     Step,
     Value,
     Where,
+    conditions_of,
+    values_of,
 )
 
 # What becomes of a name of one of these kinds: another spelling, or None to refuse the statement.
@@ -32,17 +32,11 @@ YEARS = frozenset(("year", "until"))
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """What becomes of the literals of a statement.
+    """What becomes of the literals of a statement."""
 
-    Args:
-        name: of names of entities.
-        text: of other words that the question should have said, such as a league.
-        year: whether years, alone or in dates, may stay; False refuses the statement.
-    """
-
-    name: Rename
-    text: Callable[[str], str | None] = str
-    year: Callable[[str], bool] = bool
+    name: Rename  # of names of entities
+    text: Callable[[str], str | None] = str  # of other words that the question should have said, such as a league
+    year: Callable[[str], bool] = bool  # whether years, alone or in dates, may stay; False refuses the statement
 
 
 class Unnamed(Exception):
@@ -72,13 +66,14 @@ def refers(query: Query) -> bool:
     if isinstance(query.source, Reference):
         return True
     queries = query.source.queries if isinstance(query.source, Combine) else (query,)
-    return any(
-        isinstance(value, Reference) or (isinstance(value, Query) and refers(value))
+    values = (
+        value
         for one in queries
         if isinstance(one.source, Call)
         for argument in one.source.arguments
         for value in _values(argument)
     )
+    return any(isinstance(value, Reference) or (isinstance(value, Query) and refers(value)) for value in values)
 
 
 def _values(argument: Argument) -> Sequence[object]:
@@ -89,8 +84,7 @@ def _values(argument: Argument) -> Sequence[object]:
             return values
         case Keyword(_, value):
             return (value,)
-        case _:
-            return (argument,)
+    return (argument,)
 
 
 def rename(query: Query, change: Change, catalogue: Catalogue, domain: str) -> Query:
@@ -99,110 +93,86 @@ def rename(query: Query, change: Change, catalogue: Catalogue, domain: str) -> Q
     Raises:
         Unnamed: a name was refused.
     """
-    if isinstance(query.source, Combine):
-        queries = tuple(rename(one, change, catalogue, domain) for one in query.source.queries)
-        return replace(query, source=replace(query.source, queries=queries))
-    if not isinstance(query.source, Call):
-        return query
-    try:
-        function = catalogue.function(query.source.function, domain)
-    except KgError:
-        return query
-    arguments = _arguments(function, query.source.arguments, change, catalogue, domain)
-    rows = _rows_of(function, query.steps, catalogue)
-    steps = tuple(_step(rows, step, change) for step in query.steps)
-    return replace(query, source=Call(query.source.function, arguments), steps=steps)
+    return _Renaming(change, catalogue, domain).query(query)
 
 
-def _rows_of(function: Function, steps: Sequence[Step], catalogue: Catalogue) -> Function:
-    """The function whose keys the steps have: of `get_person(x)["music"]` the one that lists works."""
-    if steps and isinstance(steps[0], Project) and len(steps[0].keys) == 1:
-        facet = function.find_facet(steps[0].keys[0])
-        if facet is not None:
-            return catalogue.function(facet.function, function.domain)
-    return function
+@dataclass(frozen=True, slots=True)
+class _Renaming:
+    change: Change
+    catalogue: Catalogue
+    domain: str
 
+    def query(self, query: Query) -> Query:
+        if isinstance(query.source, Combine):
+            return replace(query, source=replace(query.source, queries=tuple(map(self.query, query.source.queries))))
+        if not isinstance(query.source, Call):
+            return query
+        try:
+            function = self.catalogue.function(query.source.function, self.domain)
+        except KgError:
+            return query
+        free = list(function.parameters)
+        arguments = tuple(self._argument(function, free, argument) for argument in query.source.arguments)
+        # The function whose keys the steps have: of `get_person(x)["music"]` the one that lists works.
+        facet = function.facet_of(query.steps)
+        rows = self.catalogue.function(facet.function, function.domain) if facet is not None else function
+        steps = tuple(self._step(rows, step) for step in query.steps)
+        return replace(query, source=Call(query.source.function, arguments), steps=steps)
 
-def _arguments(
-    function: Function, arguments: Sequence[Argument], change: Change, catalogue: Catalogue, domain: str
-) -> tuple[Argument, ...]:
-    changed: list[Argument] = []
-    free = list(function.parameters)
-    for argument in arguments:
+    def _step(self, function: Function, step: Step) -> Step:
+        if isinstance(step, Where | Sort):
+            return replace(step, conditions=tuple(self._condition(function, one) for one in step.conditions))
+        return step
+
+    def _argument(self, function: Function, free: list[Parameter], argument: Argument) -> Argument:
         match argument:
             case Condition():
-                changed.append(_condition(function, argument, change))
-            case List_(items) if items and all(isinstance(item, Condition) for item in items):
-                conditions = (_condition(function, item, change) for item in items if isinstance(item, Condition))
-                changed.append(List_(tuple(conditions)))
+                return self._condition(function, argument)
+            case List_() if conditions := conditions_of(argument):
+                return List_(tuple(self._condition(function, one) for one in conditions))
             case Keyword(name, value):
                 known = next((parameter for parameter in function.parameters if parameter.name == name.lower()), None)
-                changed.append(Keyword(name, _argument(known, value, change, catalogue, domain)))
-            case Descending():
-                changed.append(argument)
-            case _:
-                parameter = free.pop(0) if free else None
-                changed.append(_argument(parameter, argument, change, catalogue, domain))
-    return tuple(changed)
-
-
-def _argument(parameter: Parameter | None, argument: Value, change: Change, catalogue: Catalogue, domain: str) -> Value:
-    if parameter is None:
+                return Keyword(name, self._given(known, value) if known else value)
+            case Literal_() | List_() | Query() | Reference() if free:
+                return self._given(free.pop(0), argument)
         return argument
-    if parameter.kind == "entity":
-        return _value(argument, parameter.entities, change, catalogue, domain)
-    if isinstance(argument, Literal_) and argument.value is not None:
-        text = str(argument.value)
-        if parameter.kind == "text":
-            return Literal_(change.text(text) or text)
-        dated = parameter.kind == "time" or (parameter.kind == "integer" and parameter.name in YEARS)
-        if dated and not change.year(text):
+
+    def _given(self, parameter: Parameter, argument: Value) -> Value:
+        if parameter.kind == "entity":
+            return self._value(argument, parameter.entities)
+        if isinstance(argument, Literal_) and argument.value is not None:
+            text = str(argument.value)
+            if parameter.kind == "text":
+                return Literal_(self.change.text(text) or text)
+            if parameter.kind == "time" or parameter.name in YEARS:
+                self._check_year(text)
+        return argument
+
+    def _value(self, value: Value, kinds: Sequence[str]) -> Value:
+        match value:
+            case Literal_(str() as name):
+                if (changed := self.change.name(name, kinds)) is None:
+                    raise Unnamed(name)
+                return Literal_(changed)
+            case List_():
+                return List_(tuple(self._value(item, kinds) for item in values_of(value)))
+            case Query():
+                return self.query(value)
+        return value
+
+    def _condition(self, function: Function, condition: Condition) -> Condition:
+        """Values of keys that hold names are names too: the opponent, the artist."""
+        key = function.find_key(condition.key)
+        if key is not None and (key.kind == "date" or key.name.endswith("year")):
+            for value in condition.values:
+                if isinstance(value, Literal_):
+                    self._check_year(str(value.value))
+        if key is None or not (key.entity or key.id_column):
+            return condition
+        kinds = (key.entity,) if key.entity else ()
+        values = (self._value(one, kinds) if isinstance(one, Literal_) else one for one in condition.values)
+        return replace(condition, values=tuple(values))
+
+    def _check_year(self, text: str) -> None:
+        if not self.change.year(text):
             raise Unnamed(text)
-    return argument
-
-
-def _value(value: Value, kinds: Sequence[str], change: Change, catalogue: Catalogue, domain: str) -> Value:
-    match value:
-        case Literal_(str() as name):
-            changed = change.name(name, kinds)
-            if changed is None:
-                raise Unnamed(name)
-            return Literal_(changed)
-        case List_(items):
-            values = (item for item in items if not isinstance(item, Condition | Keyword | Descending))
-            return List_(tuple(_value(item, kinds, change, catalogue, domain) for item in values))
-        case Query():
-            return rename(value, change, catalogue, domain)
-        case _:
-            return value
-
-
-def _step(function: Function, step: Step, change: Change) -> Step:
-    match step:
-        case Where(conditions):
-            return Where(tuple(_condition(function, one, change) for one in conditions))
-        case Sort(conditions, key, descending):
-            return Sort(tuple(_condition(function, one, change) for one in conditions), key, descending)
-        case _:
-            return step
-
-
-def _condition(function: Function, condition: Condition, change: Change) -> Condition:
-    """Values of keys that hold names are names too: the opponent, the artist."""
-    key = function.find_key(condition.key)
-    if key is not None and (key.kind == "date" or key.name.endswith("year")):
-        for value in condition.values:
-            if isinstance(value, Literal_) and not change.year(str(value.value)):
-                raise Unnamed(str(value.value))
-    if key is None or not (key.entity or key.id_column):
-        return condition
-    values: list[Value] = []
-    for value in condition.values:
-        if isinstance(value, Literal_) and isinstance(value.value, str):
-            changed = change.name(value.value, (key.entity,) if key.entity else ())
-            if changed is None:
-                raise Unnamed(value.value)
-            values.append(Literal_(changed))
-        else:
-            values.append(value)
-    return replace(condition, values=tuple(values))

@@ -33,25 +33,15 @@ def load_prompt(name: str) -> Template:
 
 @dataclass(frozen=True, slots=True)
 class ProgramWriter:
-    """Asks the generator for a program.
+    """Asks the generator for a program."""
 
-    Args:
-        llm: the generator.
-        catalogue: what may be called.
-        library: worked examples.
-        k: how many a question is shown.
-        adapter: the fine-tuned one, where the generator serves it.
-        constrained: whether decoding keeps to the grammar.
-        spotter: finds the names that are masked before examples are looked for.
-    """
-
-    llm: LLM
-    catalogue: Catalogue
-    library: Library
-    k: int = 4
-    adapter: str = ADAPTER
-    constrained: bool = True
-    spotter: Spotter | None = None
+    llm: LLM  # the generator
+    catalogue: Catalogue  # what may be called
+    library: Library  # worked examples
+    k: int = 4  # how many a question is shown
+    adapter: str = ADAPTER  # the fine-tuned one, where the generator serves it
+    constrained: bool = True  # whether decoding keeps to the grammar
+    spotter: Spotter | None = None  # finds the names that are masked before examples are looked for
     name: str = "program"
     _grammars: dict[str, str] = field(default_factory=dict)
 

@@ -55,12 +55,7 @@ class _Stretch:
 
 
 class Spotter:
-    """Finds names in questions.
-
-    Args:
-        engine: the store with the table of names.
-        catalogue: the domains, for their kinds of names.
-    """
+    """Finds names in questions."""
 
     def __init__(self, engine: Engine, catalogue: Catalogue) -> None:
         self._engine = engine

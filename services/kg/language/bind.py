@@ -4,27 +4,9 @@ from dataclasses import dataclass, replace
 from typing import cast
 
 from services.kg.errors import ParseError, UnknownName
+from services.kg.language import tree
 from services.kg.language.catalogue import Catalogue, Facet, Function, Key, Parameter
-from services.kg.language.tree import (
-    Aggregate,
-    Argument,
-    Call,
-    Combine,
-    Condition,
-    Descending,
-    Group,
-    Keyword,
-    List_,
-    Literal_,
-    Project,
-    Query,
-    Reference,
-    Slice,
-    Sort,
-    Step,
-    Value,
-    Where,
-)
+from services.kg.language.tree import Argument, Condition, Literal_, Query, Reference, Value, conditions_of, values_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +43,7 @@ class BoundGroup:
     keys: tuple[Key, ...]
 
 
-BoundStep = BoundProject | BoundWhere | BoundSort | BoundGroup | Slice
+BoundStep = BoundProject | BoundWhere | BoundSort | BoundGroup | tree.Slice
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,22 +57,15 @@ class BoundCall:
 
 @dataclass(frozen=True, slots=True)
 class BoundQuery:
-    """A query over one function.
+    """A query over one function."""
 
-    Args:
-        source: a call, or the earlier statement whose rows it goes on with.
-        steps: in order.
-        facet: the key of the original function that this stands for, as `best_new_artist`.
-        asked: the function that the program named.
-    """
-
-    source: BoundCall | Reference
-    steps: tuple[BoundStep, ...]
+    source: BoundCall | Reference  # a call, or the earlier statement whose rows it goes on with
+    steps: tuple[BoundStep, ...]  # in order
     every: bool
-    aggregate: Aggregate | None
+    aggregate: tree.Aggregate | None
     head: int | None
-    facet: str = ""
-    asked: Function | None = None
+    facet: str = ""  # the key of the original function that this stands for, as `best_new_artist`
+    asked: Function | None = None  # the function that the program named
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,9 +80,7 @@ Bound = BoundQuery | BoundCombine
 class Binder:
     """Binds statements of one program in order, since `*` takes its keys from an earlier one.
 
-    Args:
-        catalogue: what there is.
-        domain: where a function is looked for first.
+    Functions are looked for in `domain` first.
     """
 
     def __init__(self, catalogue: Catalogue, domain: str) -> None:
@@ -122,7 +95,7 @@ class Binder:
             UnknownName: a function or key that does not exist.
             ParseError: arguments that fit no parameter, or a `*` with nothing before it.
         """
-        if isinstance(query.source, Combine):
+        if isinstance(query.source, tree.Combine):
             queries = tuple(self.query(one) for one in query.source.queries)
             self.functions.append(None)
             return BoundCombine(query.source.how, queries)
@@ -148,19 +121,18 @@ class Binder:
 
     def query(self, query: Query) -> BoundQuery:
         """One query, not remembered; raises as `bind`."""
-        if isinstance(query.source, Combine):
+        if isinstance(query.source, tree.Combine):
             raise ParseError("a combination cannot stand inside another")
         facet_name, facet, asked = "", None, None
         steps = list(query.steps)
-        if isinstance(query.source, Call):
+        source: BoundCall | Reference
+        if isinstance(query.source, tree.Call):
             asked = self._catalogue.function(query.source.function, self._domain)
-            source: BoundCall | Reference = self._call(asked, query.source.arguments)
-            if steps and isinstance(steps[0], Project) and len(steps[0].keys) == 1:
-                facet_name = steps[0].keys[0]
-                facet = asked.find_facet(facet_name)
+            source = self._call(asked, query.source.arguments)
+            facet = asked.facet_of(steps)
             if facet is not None:
-                source = self._facet(asked, cast(BoundCall, source), facet)
-                steps = steps[1:]
+                facet_name = cast(tree.Project, steps.pop(0)).keys[0]
+                source = self._facet(asked, source, facet)
         else:
             source = query.source
         function = source.function if isinstance(source, BoundCall) else self._earlier(source)
@@ -170,19 +142,10 @@ class Binder:
             names = tuple(parameter.name for parameter in function.parameters)
             raise ParseError(f"{function.name} of what? It needs {' or '.join(names)}, or a condition", expected=names)
         aggregate = query.aggregate
-        if facet is not None:
-            if facet.project and not any(isinstance(step, BoundProject) for step in bound):
-                bound.append(BoundProject(tuple(function.key(key) for key in facet.project)))
-            aggregate = aggregate or (facet.aggregate if not any(isinstance(one, Project) for one in steps) else None)
-        return BoundQuery(
-            source,
-            tuple(bound),
-            query.every,
-            aggregate,
-            query.head,
-            facet_name if facet is not None else "",
-            asked,
-        )
+        if facet is not None and not any(isinstance(step, BoundProject) for step in bound):
+            bound += [BoundProject(tuple(function.key(key) for key in facet.project))] if facet.project else []
+            aggregate = aggregate or facet.aggregate
+        return BoundQuery(source, tuple(bound), query.every, aggregate, query.head, facet_name, asked)
 
     def _facet(self, asked: Function, call: BoundCall, facet: Facet) -> BoundCall:
         function = self._catalogue.function(facet.function, asked.domain)
@@ -195,93 +158,75 @@ class Binder:
         return BoundCall(function, {n: v for n, v in call.arguments.items() if n in known}, presets + kept)
 
     def _call(self, function: Function, arguments: tuple[Argument, ...]) -> BoundCall:
-        given: dict[str, tuple[Value, ...]] = {}
+        call = BoundCall(function, {}, ())
         conditions: list[BoundCondition] = []
         free = list(function.parameters)
         for argument in arguments:
             match argument:
-                case Condition():
-                    conditions.append(self._condition(function, argument))
-                case List_(items) if items and all(isinstance(item, Condition) for item in items):
-                    conditions += [self._condition(function, cast(Condition, item)) for item in items]
-                    _skip(free, "entity")
-                case Keyword(name, value):
-                    self._keyword(function, name, value, given, conditions)
-                    free = [parameter for parameter in free if parameter.name not in given]
-                case Descending():
+                case Condition() | tree.List_() if found := conditions_of(argument):
+                    conditions += [self._condition(function, one) for one in found]
+                    while (
+                        isinstance(argument, tree.List_) and free and free[0].kind == "entity" and not free[0].required
+                    ):
+                        free.pop(0)
+                case tree.Keyword(name, value):
+                    conditions += self._keyword(call, name, value)
+                    free = [parameter for parameter in free if parameter.name not in call.arguments]
+                case tree.Descending():
                     raise ParseError(f"{function.name} takes no sort key as an argument")
                 case Literal_(None):
-                    if free:
-                        free.pop(0)
+                    free = free[1:]
                 case _:
-                    self._positional(function, argument, free, given, conditions)
-        missing = [p.name for p in function.parameters if p.required and p.name not in given]
+                    conditions += self._positional(call, cast(Value, argument), free)
+        missing = tuple(p.name for p in function.parameters if p.required and p.name not in call.arguments)
         if missing:
-            raise ParseError(f"{function.name} lacks {', '.join(missing)}", expected=tuple(missing))
-        return BoundCall(function, given, tuple(conditions))
+            raise ParseError(f"{function.name} lacks {', '.join(missing)}", expected=missing)
+        return replace(call, conditions=tuple(conditions))
 
-    def _positional(
-        self,
-        function: Function,
-        value: Value,
-        free: list[Parameter],
-        given: dict[str, tuple[Value, ...]],
-        conditions: list[BoundCondition],
-    ) -> None:
+    def _positional(self, call: BoundCall, value: Value, free: list[Parameter]) -> list[BoundCondition]:
+        """Give the value to the first parameter that is free; a year where a name would stand is a condition."""
+        function = call.function
         year = isinstance(value, Literal_) and isinstance(value.value, int) and not isinstance(value.value, bool)
         if year and (not free or free[0].kind == "entity") and (key := function.find_key("year")) is not None:
-            # A bare number where a name would stand is a year: get_movie_person_crew("batman", "Jack", 1997).
-            conditions.append(BoundCondition(key, "eq", (value,)))
-            return
+            # get_movie_person_crew("batman", "Jack", 1997)
+            return [BoundCondition(key, "eq", (value,))]
         if not free:
-            raise ParseError(
-                f"{function.name} takes {len(function.parameters)} arguments",
-                expected=tuple(parameter.name for parameter in function.parameters),
-            )
-        given[free.pop(0).name] = _values(value)
-
-    def _keyword(
-        self,
-        function: Function,
-        name: str,
-        value: Value,
-        given: dict[str, tuple[Value, ...]],
-        conditions: list[BoundCondition],
-    ) -> None:
-        for parameter in function.parameters:
-            if parameter.name == name.lower():
-                given[parameter.name] = _values(value)
-                return
-        try:
-            conditions.append(self._condition(function, Condition("eq", name, (value,))))
-        except UnknownName as error:
             names = tuple(parameter.name for parameter in function.parameters)
-            raise UnknownName("parameter", f"{function.name} has no parameter {name}", expected=names) from error
+            raise ParseError(f"{function.name} takes {len(names)} arguments", expected=names)
+        call.arguments[free.pop(0).name] = values_of(value)
+        return []
 
-    def _step(self, function: Function, step: Step) -> list[BoundStep]:
+    def _keyword(self, call: BoundCall, name: str, value: Value) -> list[BoundCondition]:
+        names = tuple(parameter.name for parameter in call.function.parameters)
+        if name.lower() in names:
+            call.arguments[name.lower()] = values_of(value)
+            return []
+        try:
+            return [self._condition(call.function, Condition("eq", name, (value,)))]
+        except UnknownName as error:
+            message = f"{call.function.name} has no parameter {name}"
+            raise UnknownName("parameter", message, expected=names) from error
+
+    def _step(self, function: Function, step: tree.Step) -> list[BoundStep]:
         match step:
-            case Project(keys):
+            case tree.Project(keys):
                 return [self._project(function, keys)]
-            case Where(conditions):
-                return [BoundWhere(tuple(self._condition(function, one) for one in conditions))]
-            case Sort(conditions, key, descending):
-                where: list[BoundStep] = (
-                    [BoundWhere(tuple(self._condition(function, one) for one in conditions))] if conditions else []
-                )
-                return [*where, BoundSort(function.key(key), descending)]
-            case Group(keys):
+            case tree.Group(keys):
                 return [BoundGroup(tuple(function.key(key) for key in keys))]
-            case Slice():
+            case tree.Slice():
                 return [step]
+        where = BoundWhere(tuple(self._condition(function, one) for one in step.conditions))
+        if isinstance(step, tree.Where):
+            return [where]
+        return [*([where] if step.conditions else []), BoundSort(function.key(step.key), step.descending)]
 
     def _project(self, function: Function, keys: tuple[str, ...]) -> BoundProject:
         if not function.dynamic:
             # A facet among plain keys shows the first key that it stands for.
             return BoundProject(tuple(dict.fromkeys(function.key(key) for key in keys)))
         # An alias may be a fact of the entity: the `name` of a company in an infobox is no column of ours.
-        columns = {key.name: key for key in function.keys}
-        if all(key in columns for key in keys):
-            return BoundProject(tuple(columns[key] for key in keys))
+        if all(key in function.exact_keys for key in keys):
+            return BoundProject(tuple(function.exact_keys[key] for key in keys))
         return BoundProject((function.key("key"), function.key("value")), dynamic=keys)
 
     def _condition(self, function: Function, condition: Condition) -> BoundCondition:
@@ -293,14 +238,3 @@ class Binder:
                 found = next((one for one in function.keys if value.value.lower() in (one.name, *one.aliases)), None)
                 other = found if found is not None and found.kind == key.kind else None
         return BoundCondition(key, condition.operator, condition.values, other)
-
-
-def _skip(free: list[Parameter], kind: str) -> None:
-    while free and free[0].kind == kind and not free[0].required:
-        free.pop(0)
-
-
-def _values(value: Value) -> tuple[Value, ...]:
-    if isinstance(value, List_):
-        return tuple(item for item in value.items if not isinstance(item, Condition | Keyword | Descending))
-    return (value,)

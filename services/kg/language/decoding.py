@@ -31,8 +31,7 @@ AGGREGATES = ("AVG", "SUM", "MIN", "MAX", "LEN")
 
 def decoding_grammar(catalogue: Catalogue, domain: str) -> str:
     """The EBNF of programs over one domain's functions."""
-    every = catalogue.domains[domain].functions
-    functions = [function for function in every if not function.hidden]
+    every, functions = catalogue.domains[domain].functions, catalogue.domains[domain].shown
     numeric = any(key.kind in NUMERIC for function in functions for key in function.keys)
     rules = [
         f'root ::= "none" | statement ("\\n" statement){{0,{MAX_STATEMENTS - 1}}}',
@@ -61,16 +60,13 @@ def decoding_grammar(catalogue: Catalogue, domain: str) -> str:
 def schema_text(catalogue: Catalogue, domain: str) -> str:
     """One line a function: its call, its keys, what it is for."""
     lines = []
-    for function in catalogue.domains[domain].functions:
-        if function.hidden:
-            continue
+    for function in catalogue.domains[domain].shown:
         parameters = ", ".join(
             parameter.name if parameter.required or parameter.kind == "entity" else f"{parameter.name}?"
             for parameter in function.parameters
         )
         conditions = ", conditions" if function.conditioned else ""
-        keys = (*(key.name for key in function.keys), *function.facets)
-        shown = "key" if function.dynamic else "|".join(dict.fromkeys(keys))
+        shown = "key" if function.dynamic else "|".join(function.projected)
         lines.append(f"{function.name}({parameters}{conditions})[{shown}]: {function.summary}")
     return "\n".join(lines)
 
@@ -139,16 +135,11 @@ def _argument(parameter: Parameter) -> str:
 def _conditions(keys: Iterable[Key]) -> list[str]:
     """Conditions by the kind of the key: a number is compared with a number, a price also with another."""
     alternatives: list[str] = []
-    text: list[str] = []
-    dated: list[str] = []
-    numbers: list[str] = []
-    flags: list[str] = []
-    money: list[str] = []
+    spelt: list[list[str]] = [[], [], [], [], []]
+    text, dated, numbers, flags, money = spelt
+    place = {"date": 1, "integer": 2, "number": 2, "percent": 2, "flag": 3, "money": 4}
     for key in keys:
-        spellings = [key.name, *key.aliases]
-        {"flag": flags, "date": dated, "money": money}.get(
-            key.kind, numbers if key.kind in ("integer", "number", "percent") else text
-        ).extend(spellings)
+        spelt[place.get(key.kind, 0)].extend((key.name, *key.aliases))
     equal, order = '"eq" | "neq"', '"eq" | "ge" | "le" | "gt" | "lt"'
     if text:
         alternatives.append(f'({equal}) "(" ({_choice(text)}) ", " name ")"')

@@ -35,9 +35,7 @@ NOTHING = frozenset({"none", "null", "[]", "no api", "n/a"})
 def statements(text: str, functions: Iterable[str] = ()) -> list[str]:
     """The program's statements, each on one line and quoted in JSON's way.
 
-    Args:
-        text: what was written.
-        functions: names that the catalogue has; one that lacks its `get_` gets it.
+    One of `functions` that lacks its `get_` gets it.
 
     Raises:
         ParseError: the text is too long, has too many statements or is nested too deeply.

@@ -136,6 +136,19 @@ class Program:
     statements: tuple[Statement, ...]
 
 
+def conditions_of(argument: Argument | None) -> tuple[Condition, ...]:
+    """A condition, or the conditions of a list of nothing else; none of any other argument."""
+    items = argument.items if isinstance(argument, List_) else (argument,)
+    conditions = tuple(item for item in items if isinstance(item, Condition))
+    return conditions if len(conditions) == len(items) else ()
+
+
+def values_of(value: Argument) -> tuple[Value, ...]:
+    """The value, or the values of a list."""
+    items = value.items if isinstance(value, List_) else (value,)
+    return tuple(item for item in items if not isinstance(item, Condition | Keyword | Descending))
+
+
 def render(node: Program | Statement | Source | Step | Argument) -> str:
     """The canonical text; `parse(render(x)) == x` for every tree that `parse` makes."""
     match node:

@@ -58,13 +58,7 @@ class LiveReport:
 
 
 class MockApi:
-    """Calls the API, a few at a time, until the budget nearly ends.
-
-    Args:
-        client: of the API.
-        calls: as `calls_of` reads them.
-        budget: of all calls together.
-    """
+    """Calls the API, a few at a time, until the budget nearly ends."""
 
     def __init__(self, client: ServiceClient, calls: Mapping[str, Mapping[str, str]], budget: Budget) -> None:
         self.report = LiveReport()

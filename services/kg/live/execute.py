@@ -26,12 +26,7 @@ EXECUTE_RESERVE_S = 0.3
 
 
 class LiveExecutor:
-    """Runs programs against what the mock API says at that moment.
-
-    Args:
-        client: of the API.
-        catalogue: the domains.
-    """
+    """Runs programs against what the mock API says at that moment."""
 
     def __init__(self, client: ServiceClient, catalogue: Catalogue) -> None:
         self._client = client

@@ -72,13 +72,8 @@ def requests_for(
 ) -> Wanted:
     """What to fetch for a program.
 
-    Args:
-        domain: one of the bundled.
-        names: kind of entity -> names as the program spells them; texts of other parameters by their names.
-        functions: of the catalogue, by their canonical names.
-        years: that the program names as numbers.
-        dates: days, months or years, ISO 8601, that its time arguments resolve to.
-        ranks: places of a chart.
+    `names` is kind of entity -> names as the program spells them; dates are days, months or years in ISO 8601; ranks
+    are places of a chart.
     """
     return Wanted(
         domain,
@@ -109,11 +104,7 @@ async def fill(
 ) -> LiveReport:
     """Fetch what a program needs and put it into the graph, with its names indexed.
 
-    Args:
-        engine: of a private graph.
-        client: of the mock API.
-        query_time: of the question; decides which years of games are fetched.
-        budget: what has not come when it nearly ends is left out.
+    The query time decides which years of games are fetched; what has not come when the budget nearly ends is left out.
 
     Raises:
         ServiceFailure: not one request got an answer.

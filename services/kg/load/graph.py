@@ -20,9 +20,7 @@ Row = dict[str, Any]
 class Graph:
     """Writes to the tables of one open transaction. Not for several threads.
 
-    Args:
-        connection: an open transaction; whoever opened it commits.
-        tables: by name.
+    Whoever opened the transaction commits.
     """
 
     def __init__(self, connection: Connection, tables: Mapping[str, Table]) -> None:

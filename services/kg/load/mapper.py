@@ -91,21 +91,13 @@ def _within_rule(*place: str | int) -> Iterator[None]:
 
 @dataclass(frozen=True, slots=True)
 class Compiler:
-    """Makes actions of the rules of a domain.
+    """Makes actions of the rules of a domain."""
 
-    Args:
-        domain: its name.
-        tables: by name.
-        kinds: of entities, by name.
-        transforms: by name, those of the domain among them.
-        records: functions of the domain, by name.
-    """
-
-    domain: str
-    tables: Mapping[str, Table]
-    kinds: Mapping[str, KindTable]
-    transforms: Mapping[str, Transform]
-    records: Mapping[str, Put]
+    domain: str  # its name
+    tables: Mapping[str, Table]  # by name
+    kinds: Mapping[str, KindTable]  # of entities, by name
+    transforms: Mapping[str, Transform]  # by name, those of the domain among them
+    records: Mapping[str, Put]  # functions of the domain, by name
 
     def action(self, rule: Rule) -> Action:
         """The action of a rule.

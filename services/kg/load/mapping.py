@@ -59,14 +59,13 @@ class From(_Strict):
     """A field, or the first of several that is not null.
 
     as: transforms, in turn.
-    split: makes a row of each part.
     else: the value in place of null.
     if: a value without which this one is null.
     """
 
     fields: Names = Field(alias="from")
     transforms: Annotated[tuple[Name, ...], BeforeValidator(_listed)] = Field((), alias="as")
-    split: str | None = Field(None, min_length=1, max_length=5)
+    split: str | None = Field(None, min_length=1, max_length=5)  # makes a row of each part
     otherwise: Scalar = Field(None, alias="else")
     condition: "Value | None" = Field(None, alias="if")
 
@@ -160,22 +159,18 @@ Value = Annotated[
 class Part(_Strict):
     """What one table gets of a record, or what a function of the domain makes of it.
 
-    each: a list or an object of the record; a row for each element.
     if, unless: values that must not be null, or must be.
-    absent: tables of which none may hold a row with the same values in these columns.
-    fill: the row adds what is unknown and replaces nothing.
-    as_of: the moment that the record is of, if the source's data end with the latest.
     """
 
     table: Name | None = None
     record: Name | None = None
     columns: dict[Name, Value] = Field(min_length=1, max_length=60)
-    each: Value | None = None
+    each: Value | None = None  # a list or an object of the record; a row for each element
     condition: Value | None = Field(None, alias="if")
     exception: Value | None = Field(None, alias="unless")
-    absent: dict[Name, Names] = {}
-    fill: bool = False
-    as_of: Value | None = None
+    absent: dict[Name, Names] = {}  # tables of which none may hold a row with the same values in these columns
+    fill: bool = False  # the row adds what is unknown and replaces nothing
+    as_of: Value | None = None  # the moment that the record is of, if the source's data end with the latest
 
     @model_validator(mode="after")
     def _one_target(self) -> Self:
@@ -200,16 +195,12 @@ class Rule(_Strict):
 
 
 class Source(_Strict):
-    """A mapping file.
-
-    columns: of the header of a CSV file that is such a source.
-    through: the function of the domain that sees the records of a file first.
-    """
+    """A mapping file."""
 
     domain: Name
     about: str = ""
-    columns: tuple[Name, ...] = ()
-    through: Name | None = None
+    columns: tuple[Name, ...] = ()  # of the header of a CSV file that is such a source
+    through: Name | None = None  # the function of the domain that sees the records of a file first
     order: int = 50
     tables: tuple[Part, ...] = Field((), max_length=20)
     rules: tuple[Rule, ...] = ()

@@ -49,11 +49,8 @@ class Format:
     def load(self, path: Path, order: int, writer: Writer, bad: Bad, done: Done, domain: str | None) -> None:
         """One pass over a file, by the actions of that order.
 
-        Args:
-            bad: told the line of a record that cannot be used, why, and the record; in the first pass, of those that
-                no action takes.
-            done: told the domain of each record that was put, and the bytes read so far.
-            domain: only records of this one are taken.
+        `bad` is told the line of a record that cannot be used, why, and the record, and in the first pass of those that
+        no action takes; `done` the domain of each record that was put, and the bytes read so far.
         """
         writer.occurrences.clear()
         filters = [one.through(writer, lambda: _rows(path)) for one in self.described if one.through]
@@ -137,11 +134,6 @@ def read(path: Path, bad: Bad) -> Iterator[tuple[Line, Record]]:
 
 def format_of(path: Path, rows: RowAction, mappings: Sequence[Described], given: Described | None) -> Format | None:
     """What a file is; null for nothing that is known.
-
-    Args:
-        rows: the action of row files.
-        mappings: of all domains.
-        given: the one that describes all files of this load.
 
     Raises:
         BadMapping: the file's header lacks a field that the given mapping names.

@@ -28,25 +28,18 @@ Spellings = Callable[[str, str], Iterable[tuple[str, float]]]
 
 
 class Identity(BaseModel):
-    """How entities of a kind are identified.
-
-    apart: the column, a date, that tells entities of one name from each other.
-    of: identifiers are made of the name of the one that it belongs to, and its own.
-    prefix: begins new identifiers.
-    columns: what all entities of the kind have in their table.
-    same: slugs of other spellings -> the slug.
-    new: what a name looks like that may become an entity and its identifier; any, where it is not given.
-    merge: one that was identified by its name becomes the one of that name that a source numbers, once that comes.
-    """
+    """How entities of a kind are identified."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
-    apart: str | None = None
-    of: bool = False
-    prefix: str = ""
-    columns: dict[str, str | int | float | bool] = {}
-    same: dict[str, str] = {}
+    apart: str | None = None  # the column, a date, that tells entities of one name from each other
+    of: bool = False  # identifiers are made of the name of the one that it belongs to, and its own
+    prefix: str = ""  # begins new identifiers
+    columns: dict[str, str | int | float | bool] = {}  # what all entities of the kind have in their table
+    same: dict[str, str] = {}  # slugs of other spellings -> the slug
+    # What a name looks like that may become an entity and its identifier; any, where it is not given.
     new: str | None = None
+    # One that was identified by its name becomes the one of that name that a source numbers, once that comes.
     merge: bool = False
 
 
@@ -64,33 +57,20 @@ class KindTable:
 
 @dataclass(frozen=True, slots=True)
 class Mention:
-    """An entity as a source mentions it.
-
-    id: the source's own identifier of it.
-    apart: the value that tells it from its namesakes.
-    near: a year; the namesake of that year, or of one beside it, is meant.
-    of: whose it is.
-    fill: the mention adds what is unknown and corrects nothing.
-    columns: what else the mention states of it.
-    """
+    """An entity as a source mentions it."""
 
     kind: str
     name: str
-    id: str | None = None
-    apart: str | None = None
-    near: int | None = None
-    of: str | None = None
-    fill: bool = False
-    columns: Row = field(default_factory=dict)
+    id: str | None = None  # the source's own identifier of it
+    apart: str | None = None  # the value that tells it from its namesakes
+    near: int | None = None  # a year; the namesake of that year, or of one beside it, is meant
+    of: str | None = None  # whose it is
+    fill: bool = False  # the mention adds what is unknown and corrects nothing
+    columns: Row = field(default_factory=dict)  # what else the mention states of it
 
 
 class Registry:
-    """The entities that the graph has or that were put, by name.
-
-    Args:
-        graph: where new ones go.
-        kinds: by name.
-    """
+    """The entities that the graph has or that were put, by name."""
 
     def __init__(self, graph: Graph, kinds: Mapping[str, KindTable]) -> None:
         self.graph = graph

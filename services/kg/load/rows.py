@@ -21,17 +21,11 @@ ORDER = 30
 
 @dataclass(slots=True)
 class RowAction:
-    """Puts rows as they are, checked against the tables.
+    """Puts rows as they are, checked against the tables."""
 
-    Args:
-        tables: by name.
-        domain_by_table: of each table, by its name.
-        table: the table of all records, which then are rows without more.
-    """
-
-    tables: Mapping[str, Table]
-    domain_by_table: Mapping[str, str]
-    table: str | None = None
+    tables: Mapping[str, Table]  # by name
+    domain_by_table: Mapping[str, str]  # of each table, by its name
+    table: str | None = None  # the table of all records, which then are rows without more
     order: int = ORDER
     _columns: dict[str, tuple[dict[str, Any], list[str]]] = field(default_factory=dict)
 

@@ -123,17 +123,12 @@ def load(
 ) -> LoadReport:
     """Load a file or a folder into the graph, all or nothing, and index the names of what it holds.
 
-    A file that was loaded before and has not changed is skipped; one that has changed is merged over what it gave.
-    A SQLite database is written beside and put in place as a whole, so that readers go on, and a kill changes nothing.
-
-    Args:
-        source: a file, a folder, or "demo" for the graph that comes with the service.
-        engine: of a database that may be written; its tables are made where they are missing.
-        mapping: YAML that says which fields of the files go where; without, mappings of the domains are used.
-        domain: take only what belongs to this domain.
-        catalogue: the domains, with the mappings in their folders.
-        aside: a file for the records that cannot be used, with reasons.
-        progress: told what is being done, how much of it, and how much there is; bytes while reading.
+    A file that was loaded before and has not changed is skipped; one that has changed is merged over what it gave. A
+    SQLite database is written beside and put in place as a whole, so that readers go on, and a kill changes nothing.
+    `source` is a file, a folder, or "demo" for the graph that comes with the service; its tables are made where they
+    are missing. Without `mapping`, YAML that says which fields of the files go where, those of the domains are used.
+    Only what belongs to `domain` is taken; records that cannot be used go to `aside` with reasons; `progress` is told
+    what is being done, how much of it, and how much there is, in bytes while reading.
 
     Raises:
         LoadError: nothing was loaded; the message says why.
@@ -279,11 +274,7 @@ def _run(steps: list[_Step], connection: Connection, task: _Load) -> None:
 
 
 def finish(graph: Graph, sources: Sources, as_of: Mapping[str, str | None]) -> None:
-    """What only the whole tells: who is one, and what the Python of a domain does then.
-
-    Args:
-        as_of: the domains that were loaded, with the last moment that the source states.
-    """
+    """What only the whole tells: who is one, and what the Python of a domain does then."""
     graph.flush()
     for name in sorted(set(as_of) & set(sources.schemas)):
         schema = sources.schemas[name]

@@ -51,10 +51,7 @@ class Described:
 
 @dataclass(frozen=True, slots=True)
 class Schema:
-    """A domain as loaders see it.
-
-    after: what its Python does once all is read, given the last moment that the source states.
-    """
+    """A domain as loaders see it."""
 
     name: str
     tables: Mapping[str, Table]
@@ -62,6 +59,7 @@ class Schema:
     transforms: Mapping[str, Transform]
     records: Mapping[str, Put]
     filters: Mapping[str, Filter]
+    # What its Python does once all is read, given the last moment that the source states.
     after: Callable[[Graph, str | None], None] | None
 
     def describe(self, folder: Folder, file: str, name: str) -> Described:
@@ -93,9 +91,6 @@ class Schema:
 
 class Sources:
     """The schemas of all domains and the mappings in their folders.
-
-    Args:
-        catalogue: the domains.
 
     Raises:
         BrokenDomain: a file of `sources` is not valid.

@@ -26,11 +26,7 @@ def index_names(
 ) -> None:
     """Store and index all names of those domains anew.
 
-    Args:
-        connection: an open transaction.
-        catalogue: the domains with their kinds of names.
-        domains: names of those whose tables have changed.
-        progress: told the step, what is done and what there is in all.
+    `progress` is told the step, what is done and what there is in all.
     """
     create_index(connection)
     kinds = [kind for domain in sorted(set(domains)) for kind in catalogue.domains[domain].kinds.values()]
@@ -40,13 +36,7 @@ def index_names(
 
 
 def surfaces(connection: Connection, kind: Kind, kinds: Mapping[str, Kind]) -> Iterator[Surface]:
-    """All names of a kind.
-
-    Args:
-        connection: to the store with its tables.
-        kind: which.
-        kinds: the kinds whose popularity this one's may follow.
-    """
+    """All names of a kind."""
     weigh = _weights(connection, kind, kinds)
     for identifier, main, *others in connection.execute(kind.entities):
         weight = weigh(identifier)

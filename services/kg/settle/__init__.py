@@ -21,10 +21,7 @@ __all__ = ["settle"]
 def settle(question: str, outcomes: Sequence[Outcome], lexicons: Mapping[str, Lexicon]) -> KgSettled | None:
     """The answer, where a rule is certain of it; None for all other questions.
 
-    Args:
-        question: as it was asked.
-        outcomes: of the program; every statement of it must have succeeded.
-        lexicons: of the domains, by name.
+    Every statement of the program must have succeeded.
     """
     if not outcomes or any(one.status != "ok" or one.function is None for one in outcomes):
         return None

@@ -45,10 +45,7 @@ class Fact:
 def fact_of(query: str, outcome: Outcome, lexicons: Mapping[str, Lexicon]) -> Fact | None:
     """The one value of a statement; None when it has none, several, or one that the question does not ask for.
 
-    Args:
-        query: in lower case, its white space single.
-        outcome: of the statement, which succeeded.
-        lexicons: by the name of the domain.
+    The query is in lower case, its white space single.
     """
     function = outcome.function
     if function is None or len(outcome.entities) != 1 or function.domain not in lexicons:

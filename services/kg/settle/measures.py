@@ -16,25 +16,15 @@ COUNTED = ""
 
 @dataclass(frozen=True, slots=True)
 class Measure:
-    """What a statement looks up.
+    """What a statement looks up."""
 
-    Args:
-        needed: one of these must stand in the question, or something else is asked for.
-        words: all words of such questions.
-        more: words that ask for the greater value, beside the general ones.
-        less: words that ask for the smaller one.
-        unit: before a value where it is a currency, else behind it.
-        currency: whether it is one.
-        birth: whether it is a day of birth.
-    """
-
-    needed: re.Pattern[str]
-    words: frozenset[str]
-    more: frozenset[str] = frozenset()
-    less: frozenset[str] = frozenset()
-    unit: str = ""
-    currency: bool = False
-    birth: bool = False
+    needed: re.Pattern[str]  # one of these must stand in the question, or something else is asked for
+    words: frozenset[str]  # all words of such questions
+    more: frozenset[str] = frozenset()  # words that ask for the greater value, beside the general ones
+    less: frozenset[str] = frozenset()  # words that ask for the smaller one
+    unit: str = ""  # before a value where it is a currency, else behind it
+    currency: bool = False  # whether it is one
+    birth: bool = False  # whether it is a day of birth
 
 
 def measure_of(lexicon: Lexicon, function: Function, key: str) -> Measure | None:

@@ -38,12 +38,7 @@ def vocabulary(name: str) -> frozenset[str]:
 
 
 class Wording:
-    """A question with its facts in the order in which it names them.
-
-    Args:
-        query: in lower case, its white space single.
-        facts: at least one.
-    """
+    """A question with its facts in the order in which it names them."""
 
     def __init__(self, query: str, facts: Sequence[Fact]) -> None:
         self.query = query

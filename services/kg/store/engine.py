@@ -24,9 +24,7 @@ _left = threading.local()
 def open_store(url: str, *, read_only: bool = True) -> Engine:
     """An engine over the graph.
 
-    Args:
-        url: `sqlite:///path` or `postgresql+psycopg://...`.
-        read_only: for the service; loaders write.
+    The service only reads; loaders write.
 
     Raises:
         StoreError: the URL is none, or names a database that is neither.

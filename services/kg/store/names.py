@@ -108,9 +108,7 @@ RANKS = 64
 # Accents are the only marks that are dropped: those of Indic scripts and kana are letters.
 _ACCENTS = re.compile("[\u0300-\u036f]")
 # Letters that Unicode does not decompose.
-_LETTERS = str.maketrans(
-    {"ø": "o", "đ": "d", "ł": "l", "æ": "ae", "œ": "oe", "ð": "d", "þ": "th", "ı": "i", "ħ": "h"},
-)
+_LETTERS = str.maketrans({"ø": "o", "đ": "d", "ł": "l", "æ": "ae", "œ": "oe", "ð": "d", "þ": "th", "ı": "i", "ħ": "h"})
 _APOSTROPHES = re.compile("['’‘`´ʻʼ]")
 _ARTICLE = re.compile(r"^(?:the|an?)\s+(?=.*\w)")
 _LATE_ARTICLE = re.compile(r",\s*(?:the|an?)\s*$")
@@ -161,12 +159,15 @@ def normalise(text: str, *, keep_article: bool = False) -> str:
         folded = unicodedata.normalize("NFKD", folded)
         folded = unicodedata.normalize("NFKC", _ACCENTS.sub("", folded)).casefold().translate(_LETTERS)
     folded = folded.strip()
-    plain = _APOSTROPHES.sub("", folded)
+    # Most names have no signs: patterns cost more than a look for one.
+    signs = not (folded.isascii() and folded.replace(" ", "").isalnum())
+    plain = _APOSTROPHES.sub("", folded) if signs else folded
     if not keep_article:
         plain = _ARTICLE.sub("", _LATE_ARTICLE.sub("", plain))
-    plain = _BANG.sub("i", _DOLLAR.sub("s", plain))
-    plain = _ACRONYM.sub(lambda match: match[0].replace(".", "") + " ", plain)
-    plain = plain.replace("&", " and ").replace("+", " plus ")
+    if signs:
+        plain = _BANG.sub("i", _DOLLAR.sub("s", plain))
+        plain = _ACRONYM.sub(lambda match: match[0].replace(".", "") + " ", plain)
+        plain = plain.replace("&", " and ").replace("+", " plus ")
     if plain.isascii():
         plain = _ASCII_GAPS.sub(" ", plain).strip()
     else:
@@ -261,10 +262,7 @@ def refresh(
 ) -> None:
     """Build the index of those kinds anew from the table of names.
 
-    Args:
-        connection: an open transaction; whoever opened it commits.
-        kinds: which; others stay as they are.
-        progress: told the step ("movie postings"), rows done and rows in all.
+    Whoever opened the transaction commits; `progress` is told the step ("movie postings"), rows done and rows in all.
     """
     for kind in dict.fromkeys(kinds):
         _clear(connection, kind)
@@ -351,13 +349,7 @@ def _build(connection: Connection, kind: str, progress: Callable[[str, int, int]
         order = np.lexsort((two, one))
         constant = {"kind": kind} if table is name_squash else {}
         step = f"{kind} {table.name.removeprefix('name_')}"
-        _insert_columns(
-            connection,
-            table,
-            (one[order], two[order]),
-            partial(progress, step),
-            constant,
-        )
+        _insert_columns(connection, table, (one[order], two[order]), partial(progress, step), constant)
 
 
 def _popularity(weights: np.ndarray[Any, np.dtype[np.float64]]) -> np.ndarray[Any, np.dtype[np.int64]]:

@@ -322,10 +322,10 @@ ROWS: Mapping[Table, list[dict[str, Any]]] = {
             "away_losses": 3,
             "gf": 1_600,
             "ga": 1_500,
-        },
+        }
     ],
     graph_tables.nba_event: [
-        {"game_id": "n1", "event": 1, "period": 1, "clock": "12:00", "home": "Jump ball", "score": None},
+        {"game_id": "n1", "event": 1, "period": 1, "clock": "12:00", "home": "Jump ball", "score": None}
     ],
     graph_tables.open_entity: [
         {"entity": "Mount Zephyr", "summary": "Mount Zephyr is an invented mountain."},

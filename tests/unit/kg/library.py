@@ -32,8 +32,4 @@ def write(folder: Path, name: str, rows: Sequence[Sequence[str]]) -> Path:
 
 def write_all(folder: Path) -> list[Path]:
     folder.mkdir(parents=True, exist_ok=True)
-    return [
-        write(folder, "Authors.csv", AUTHORS),
-        write(folder, "books.csv", BOOKS),
-        write(folder, "loans.csv", LOANS),
-    ]
+    return [write(folder, "Authors.csv", AUTHORS), write(folder, "books.csv", BOOKS), write(folder, "loans.csv", LOANS)]

@@ -57,11 +57,7 @@ def domain_of(program: str) -> str:
         # What goes on with a refused statement goes with it.
         ("capital of peru", 'get_open("lima")["country"]\nget_open(*["country"])["capital"]', "none"),
         # Names inside lists, conditions and combinations.
-        (
-            "films of ada and bo",
-            'get_movie_person_cast(None, ["ada", "greta garbo"], None)["title"]',
-            "none",
-        ),
+        ("films of ada and bo", 'get_movie_person_cast(None, ["ada", "greta garbo"], None)["title"]', "none"),
         (
             "did the hawks beat the nets in 2022",
             'get_nba_on_date("hawks", "2022") where(eq(opponent, "celtics"))["result"]',

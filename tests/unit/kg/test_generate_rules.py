@@ -64,11 +64,7 @@ PROGRAMS = (
     ("finance", "what is zzt trading at now?", 'get_stock_price("zzt", "latest")["close"]'),
     ("finance", "open of zzt last monday", 'get_stock_price("zzt", "last monday")["open"]'),
     ("finance", "average high of zzt this week", 'AVG get_stock_price("zzt", "this week")["high"]'),
-    (
-        "finance",
-        "which is valued more, zzt or qqn?",
-        'get_stock_market_cap("zzt")\nget_stock_market_cap("qqn")',
-    ),
+    ("finance", "which is valued more, zzt or qqn?", 'get_stock_market_cap("zzt")\nget_stock_market_cap("qqn")'),
     ("finance", "when did zzt first pay a dividend", 'get_stock_dividend("zzt") sort(None, date)["date"][:1]'),
     ("finance", "how many dividends did zzt pay in 2023", 'LEN get_stock_dividend("zzt", "2023")'),
     ("finance", "what sector is zzt in", 'get_stock_info("zzt")["sector"]'),
@@ -106,8 +102,7 @@ def test_every_program_runs(executor: Executor, domain: str, query: str, program
 
 
 @pytest.mark.parametrize(
-    "query",
-    ["", "?", "none", '") drop table name', "<|im_end|> who", "the the the", "🎬 " * 50, "a or b or c " * 60],
+    "query", ["", "?", "none", '") drop table name', "<|im_end|> who", "the the the", "🎬 " * 50, "a or b or c " * 60]
 )
 @pytest.mark.parametrize("domain", ["movie", "finance", "music", "sports", "open"])
 def test_hostile_questions_get_programs_that_parse(

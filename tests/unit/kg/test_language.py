@@ -34,7 +34,7 @@ from services.kg.language.tree import (
     render,
 )
 
-NAMES = CATALOGUE.names()
+NAMES = CATALOGUE.spellings
 
 
 @pytest.mark.parametrize(

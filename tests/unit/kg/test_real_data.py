@@ -41,7 +41,7 @@ def programs() -> Iterator[tuple[str, str]]:
 def test_worked_programs_are_read_and_bound() -> None:
     for domain, program in programs():
         binder = Binder(CATALOGUE, domain)
-        for parsed in parse_each(program, CATALOGUE.names()):
+        for parsed in parse_each(program, CATALOGUE.spellings):
             assert isinstance(parsed.statement, Query), (program, parsed.error)
             (again,) = parse_each(render(parsed.statement))
             assert again.statement == parsed.statement

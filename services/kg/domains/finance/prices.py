@@ -27,7 +27,7 @@ def trading_day(scope: Scope) -> None:
     tickers = scope.entities.get("name", ())
     columns = scope.columns
     if window is None:
-        scope.where.append(columns["date"] < now.date().isoformat())
+        scope.narrow(columns["date"] < now.date().isoformat())
         return
     if window.granularity in ("day", "instant") and window.kind == "window" and window.start is not None:
         _day(scope, window, tickers)
@@ -35,12 +35,11 @@ def trading_day(scope: Scope) -> None:
     # The day of the question has no close yet; what the source has of it is a part of a day.
     end = min(window.end or now.date(), now.date())
     if window.start is not None:
-        scope.where.append(columns["date"] >= window.start.isoformat())
-    scope.where.append(columns["date"] < end.isoformat())
-    scope.where.append(~columns["_is_partial"])
+        scope.narrow(columns["date"] >= window.start.isoformat())
+    scope.narrow(columns["date"] < end.isoformat())
+    scope.narrow(~columns["_is_partial"])
     if window.kind in ("first", "last"):
-        scope.order = [(columns["date"], window.kind == "last")]
-        scope.limit = 1
+        scope.only(columns["date"], last=window.kind == "last")
     _say_if_stale(scope, tickers, end - timedelta(days=1), now)
 
 
@@ -54,7 +53,7 @@ def _latest(scope: Scope, window: Window | None) -> None:
     )
     if newest is not None and str(newest)[:10] == stamp[:10]:
         if scope.function.name == "get_stock_latest" or scope.instead_of:
-            scope.where.append(scope.columns["date"] == newest)
+            scope.narrow(scope.columns["date"] == newest)
         else:
             scope.replace("get_stock_latest")
         return
@@ -62,13 +61,12 @@ def _latest(scope: Scope, window: Window | None) -> None:
         scope.replace("get_stock_price")
         return
     if now.time() < MARKET_OPENS:
-        scope.notes.append(f"the market had not opened on {now.date()}, so this is the last close before")
+        scope.findings.notes.append(f"the market had not opened on {now.date()}, so this is the last close before")
     else:
-        scope.notes.append(f"no price of {now.date()} is known, so this is the last close before")
-    scope.where.append(scope.columns["date"] < now.date().isoformat())
-    scope.where.append(~scope.columns["_is_partial"])
-    scope.order = [(scope.columns["date"], True)]
-    scope.limit = 1
+        scope.findings.notes.append(f"no price of {now.date()} is known, so this is the last close before")
+    scope.narrow(scope.columns["date"] < now.date().isoformat())
+    scope.narrow(~scope.columns["_is_partial"])
+    scope.only(scope.columns["date"], last=True)
     _say_if_stale(scope, tickers, now.date(), now)
 
 
@@ -87,7 +85,7 @@ def _day(scope: Scope, window: Window, tickers: tuple[str, ...]) -> None:
         # What a snapshot has of its own last day is a part of a day.
         has_row &= ~price_daily.c.is_partial
     if scope.scalar(select(price_daily.c.date).where(has_row, price_daily.c.date == day.isoformat()).limit(1)):
-        scope.where.append(columns["date"] == day.isoformat())
+        scope.narrow(columns["date"] == day.isoformat())
         return
     after = select(func.min(price_daily.c.date)).where(
         has_row, price_daily.c.date > day.isoformat(), price_daily.c.date < now.date().isoformat()
@@ -95,12 +93,12 @@ def _day(scope: Scope, window: Window, tickers: tuple[str, ...]) -> None:
     before = select(func.max(price_daily.c.date)).where(has_row, price_daily.c.date < day.isoformat())
     found = (scope.scalar(after) if window.snap == "next" else None) or scope.scalar(before)
     if found is None:
-        scope.where.append(columns["date"] == day.isoformat())
+        scope.narrow(columns["date"] == day.isoformat())
         return
-    scope.where.append(columns["date"] == found)
-    scope.notes.append(f"there was no trading on {day}; the nearest trading day is {found}")
+    scope.narrow(columns["date"] == found)
+    scope.findings.notes.append(f"there was no trading on {day}; the nearest trading day is {found}")
     if abs(date.fromisoformat(str(found)) - day) > LONGEST_CLOSURE:
-        scope.status = "stale"
+        scope.findings.status = "stale"
 
 
 def _say_if_stale(scope: Scope, tickers: tuple[str, ...], wanted: date, now: datetime) -> None:
@@ -108,5 +106,5 @@ def _say_if_stale(scope: Scope, tickers: tuple[str, ...], wanted: date, now: dat
     last = scope.scalar(select(func.max(price_daily.c.date)).where(price_daily.c.ticker.in_(tickers)))
     recent = wanted >= now.date() - timedelta(days=7)
     if last is not None and recent and wanted - date.fromisoformat(str(last)) > LONGEST_CLOSURE:
-        scope.status = "stale"
-        scope.notes.append(f"the prices known end on {last}")
+        scope.findings.status = "stale"
+        scope.findings.notes.append(f"the prices known end on {last}")

@@ -60,9 +60,7 @@ def after(graph: Graph, moment: str | None) -> None:
         cast.delete().where(
             cast.c.ord == UNPLACED,
             exists().where(
-                placed.c.movie_id == cast.c.movie_id,
-                placed.c.person_id == cast.c.person_id,
-                placed.c.ord != UNPLACED,
+                placed.c.movie_id == cast.c.movie_id, placed.c.person_id == cast.c.person_id, placed.c.ord != UNPLACED
             ),
         )
     )

@@ -15,13 +15,13 @@ def chart_week(scope: Scope) -> None:
     window = scope.windows.get("date")
     if window is not None and window.granularity in ("month", "quarter", "year", "range"):
         if window.start is not None:
-            scope.where.append(scope.columns["date"] >= window.start.isoformat())
-        scope.where.append(scope.columns["date"] < (window.end or scope.today + timedelta(days=1)).isoformat())
+            scope.narrow(scope.columns["date"] >= window.start.isoformat())
+        scope.narrow(scope.columns["date"] < (window.end or scope.today + timedelta(days=1)).isoformat())
         return
     last = scope.today if window is None or window.end is None else min(scope.today, window.end - timedelta(days=1))
     billboard = scope.tables["billboard"]
     newest = scope.scalar(select(func.max(billboard.c.date)).where(billboard.c.date <= last.isoformat()))
-    scope.where.append(scope.columns["date"] == str(newest))
+    scope.narrow(scope.columns["date"] == str(newest))
     if newest is not None and date.fromisoformat(str(newest)) < last - timedelta(days=13):
-        scope.status = "stale"
-        scope.notes.append(f"the charts known end on {newest}")
+        scope.findings.status = "stale"
+        scope.findings.notes.append(f"the charts known end on {newest}")

@@ -26,25 +26,23 @@ COUNTS = ("games", "wins", "draws", "losses", "home_wins", "home_losses", "away_
 
 def last_game(scope: Scope) -> None:
     """The newest game that had kicked off when the question was asked."""
-    scope.where.append(_kickoff(scope) <= _stamp(scope))
-    scope.order = [(scope.columns["date"], True)]
-    scope.limit = 1
+    scope.narrow(_kickoff(scope) <= _stamp(scope))
+    scope.only(scope.columns["date"], last=True)
 
 
 def next_game(scope: Scope) -> None:
     """The first game that had not kicked off; a source taken later may know its result, which is not told."""
-    scope.where.append(_kickoff(scope) > _stamp(scope))
-    scope.order = [(scope.columns["date"], False)]
-    scope.limit = 1
+    scope.narrow(_kickoff(scope) > _stamp(scope))
+    scope.only(scope.columns["date"], last=False)
     if scope.asked & {"result", "gf", "ga"}:
-        scope.notes.append("the next game has no result yet")
+        scope.findings.notes.append("the next game has no result yet")
 
 
 def periods(scope: Scope) -> None:
     """Games of a window; where a source only states totals of that very window, those."""
     window = scope.windows.get("time")
     if window is None:
-        scope.where.append(scope.columns["date"] <= scope.today.isoformat())
+        scope.narrow(scope.columns["date"] <= scope.today.isoformat())
         return
     if window.kind in ("latest", "previous_event"):
         _nearest(scope, last=True)
@@ -53,23 +51,21 @@ def periods(scope: Scope) -> None:
         _nearest(scope, last=False)
         return
     start, end = window.start or date.min, window.end or date.max
-    scope.where += [scope.columns["date"] >= start.isoformat(), scope.columns["date"] < end.isoformat()]
+    scope.narrow(scope.columns["date"] >= start.isoformat(), scope.columns["date"] < end.isoformat())
     teams = scope.entities.get("team", ())
     listed = _totals(scope, teams, start, end)
-    scope.summary = listed
+    scope.findings.summary = listed
     team_period = scope.tables["team_period"]
     stated = select(team_period).where(
-        team_period.c.team_id.in_(teams),
-        team_period.c.start == start.isoformat(),
-        team_period.c.end == end.isoformat(),
+        team_period.c.team_id.in_(teams), team_period.c.start == start.isoformat(), team_period.c.end == end.isoformat()
     )
-    for row in scope.rows(stated.limit(1)):
+    for row in scope.all(stated.limit(1)):
         if row._mapping["games"] > listed.get("games", 0):
             # The games that are listed are not all: only the source's own totals are right.
-            scope.summary = {name: row._mapping[name] for name in COUNTS}
-            scope.stated = True
+            scope.findings.summary = {name: row._mapping[name] for name in COUNTS}
+            scope.findings.stated = True
         elif not listed:
-            scope.status = "no_event"
+            scope.findings.status = "no_event"
         return
     if not listed:
         _no_event(scope, window, teams, start)
@@ -96,7 +92,7 @@ def _totals(scope: Scope, teams: tuple[str, ...], start: date, end: date) -> dic
         func.sum(games.c.gf).label("gf"),
         func.sum(games.c.ga).label("ga"),
     ).where(games.c.team_id.in_(teams), games.c.date >= start.isoformat(), games.c.date < end.isoformat())
-    totals = dict(scope.rows(statement)[0]._mapping)
+    totals = dict(scope.all(statement)[0]._mapping)
     return totals if totals["games"] else {}
 
 
@@ -109,9 +105,8 @@ def _nearest(scope: Scope, *, last: bool) -> None:
         (last_game if last else next_game)(scope)
         return
     today = scope.today.isoformat()
-    scope.where.append(scope.columns["date"] <= today if last else scope.columns["date"] > today)
-    scope.order = [(scope.columns["date"], last)]
-    scope.limit = 1
+    scope.narrow(scope.columns["date"] <= today if last else scope.columns["date"] > today)
+    scope.only(scope.columns["date"], last=last)
 
 
 def _no_event(scope: Scope, window: Window, teams: tuple[str, ...], start: date) -> None:
@@ -122,8 +117,8 @@ def _no_event(scope: Scope, window: Window, teams: tuple[str, ...], start: date)
     last = scope.scalar(select(func.max(games.c.date)).where(own))
     margin = timedelta(days=31)
     if first is not None and date.fromisoformat(first) - margin <= start <= date.fromisoformat(last) + margin:
-        scope.status = "no_event"
-        scope.notes.append(f"no game in {window.label}")
+        scope.findings.status = "no_event"
+        scope.findings.notes.append(f"no game in {window.label}")
 
 
 def _kickoff(scope: Scope) -> Any:

@@ -27,18 +27,13 @@ from services.kit.text.times import Calendar
 
 @dataclass(frozen=True, slots=True)
 class RuleWriter:
-    """Writes programs without a model.
+    """Writes programs without a model."""
 
-    Args:
-        catalogue: what may be called.
-        spotter: finds the names; without one they are guessed from where the question's own words end.
-        values: knows the values of keys in the store, which are words of questions too.
-        names: finds names that are misspelt or said in part, in a domain that is read by its catalogue.
-    """
-
-    catalogue: Catalogue
+    catalogue: Catalogue  # what may be called
+    # Finds the names; without one they are guessed from where the question's own words end.
     spotter: Spotter | None = None
-    values: Values | None = None
+    values: Values | None = None  # knows the values of keys in the store, which are words of questions too
+    # Finds names that are misspelt or said in part, in a domain that is read by its catalogue.
     names: NameIndex | None = None
     name: str = "rules"
 
@@ -68,13 +63,7 @@ class RuleWriter:
 
 
 def understand(text: str, calendar: Calendar, query_time: datetime, spots: Sequence[Spot], words: Words) -> Question:
-    """The question with its names; where one is of several kinds, of the kind that its words speak of.
-
-    Args:
-        calendar: of the domain.
-        spots: names as they were found.
-        words: of the domain; its kinds say what decides.
-    """
+    """The question with its names; where one is of several kinds, of the kind that its words speak of."""
     question = Question(text, calendar, query_time, tuple(spots), words.editions)
     deciding = [kind for kind, own in words.kinds.items() if own.named]
     if not deciding:

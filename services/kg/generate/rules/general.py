@@ -33,15 +33,9 @@ class Reading:
 
 
 def general(lexicon: Lexicon, question: Question, values: Values | None = None) -> list[str]:
-    """The statements of the plainest reading that understands every word; none when no reading does.
-
-    Args:
-        lexicon: of the domain.
-        question: with its names.
-        values: knows the texts that `open` keys have in the store.
-    """
+    """The statements of the plainest reading that understands every word; none when no reading does."""
     domain = lexicon.catalogue.domains.get(lexicon.domain)
-    functions = [one for one in domain.functions if not one.hidden] if domain else []
+    functions = domain.shown if domain else ()
     tokens = Tokens(question, lexicon.fillers)
     found: list[Reading] = []
     for function in functions:
@@ -154,19 +148,12 @@ def _listed(names: Sequence[str]) -> str:
 
 @dataclass
 class _Reader:
-    """One function's readings of a question.
+    """One function's readings of a question."""
 
-    Args:
-        lexicon: of the domain.
-        roles: the words as the function takes them.
-        bound: parameter -> values that are given already.
-        hop: the names belong to the statement before.
-    """
-
-    lexicon: Lexicon
-    roles: Roles
-    bound: dict[str, list[str]] = field(default_factory=dict)
-    hop: bool = False
+    lexicon: Lexicon  # of the domain
+    roles: Roles  # the words as the function takes them
+    bound: dict[str, list[str]] = field(default_factory=dict)  # parameter -> values that are given already
+    hop: bool = False  # the names belong to the statement before
     cost: float = 0.0
 
     def readings(self) -> Iterable[Reading]:
@@ -236,7 +223,7 @@ class _Reader:
         """Whether another function has the same rows by themselves: neighbours are countries too."""
         function = self.roles.function
         kind = self.roles.subject.entity
-        functions = [one for one in self.lexicon.catalogue.domains[self.lexicon.domain].functions if not one.hidden]
+        functions = self.lexicon.catalogue.domains[self.lexicon.domain].shown
         same = [one for one in functions if kind and subject_of(one).entity == kind]
         own = [one for one in same if one.pair is None]
         return bool(kind) and function is not (own or same)[0]
@@ -357,25 +344,15 @@ class _Reader:
 
 @dataclass(frozen=True, slots=True)
 class _Wanted:
-    """What a question wants of one call.
+    """What a question wants of one call."""
 
-    Args:
-        names: by parameter.
-        conditions: on the rows.
-        superlative: which of them.
-        keys: that are asked for.
-        aggregate: LEN, SUM or AVG, or none.
-        rows: whether the rows' own names are asked for.
-        many: whether the call may be of several rows.
-    """
-
-    names: Mapping[str, Sequence[str]]
-    conditions: Sequence[str]
-    superlative: Superlative | None
-    keys: Sequence[str]
-    aggregate: str
-    rows: bool
-    many: bool
+    names: Mapping[str, Sequence[str]]  # by parameter
+    conditions: Sequence[str]  # on the rows
+    superlative: Superlative | None  # which of them
+    keys: Sequence[str]  # that are asked for
+    aggregate: str  # LEN, SUM or AVG, or none
+    rows: bool  # whether the rows' own names are asked for
+    many: bool  # whether the call may be of several rows
 
 
 def _all(conditions: Sequence[str]) -> str:

@@ -27,11 +27,7 @@ MIN_CHARS = 4
 def with_guesses(lexicon: Lexicon, question: Question, names: NameIndex | None, values: Values | None) -> Question:
     """The question with the names that its unread words are, and without those inside of a value of the store.
 
-    Args:
-        lexicon: of the domain.
-        question: with the names that the spotter saw.
-        names: looks a stretch up; without it nothing is added.
-        values: knows the texts of `open` keys: South America is no part of America.
+    Texts of `open` keys explain words: South America is no part of America.
     """
     question = _without_parts(lexicon, question, values)
     if names is None:

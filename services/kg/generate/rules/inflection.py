@@ -15,17 +15,11 @@ MIN_INFLECTED = 3
 
 @dataclass(frozen=True, slots=True)
 class _Forms:
-    """What no rule makes.
+    """What no rule makes."""
 
-    Args:
-        closed: words without inflections.
-        verbs: verb -> its past forms.
-        degrees: adjective -> comparative and superlative.
-    """
-
-    closed: frozenset[str]
-    verbs: Mapping[str, tuple[str, ...]]
-    degrees: Mapping[str, tuple[str, str]]
+    closed: frozenset[str]  # words without inflections
+    verbs: Mapping[str, tuple[str, ...]]  # verb -> its past forms
+    degrees: Mapping[str, tuple[str, str]]  # adjective -> comparative and superlative
 
 
 @cache

@@ -18,17 +18,11 @@ FILE = "words.yaml"
 
 @dataclass(eq=False)
 class Lexicon:
-    """What asks for the keys of a domain's functions.
+    """What asks for the keys of a domain's functions."""
 
-    Args:
-        catalogue: the domains.
-        domain: the name of this one.
-        words: its `words.yaml`.
-    """
-
-    catalogue: Catalogue
-    domain: str
-    words: Words
+    catalogue: Catalogue  # the domains
+    domain: str  # the name of this one
+    words: Words  # its `words.yaml`
     _phrases: dict[tuple[str, str], tuple[str, ...]] = field(default_factory=dict)
     _functions: dict[str, Function] = field(default_factory=dict)
     _plain: dict[tuple[str, str], tuple[str, ...]] = field(default_factory=dict)

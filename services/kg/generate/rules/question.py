@@ -65,21 +65,13 @@ _OR = re.compile(r"\bor\b|\bvs\.?\b|\bversus\b|\bthan\b|\bcompared (?:to|with)\b
 
 @dataclass(frozen=True)
 class Question:
-    """A question with the names that were found in it.
+    """A question with the names that were found in it."""
 
-    Args:
-        text: on one line, in its own case.
-        calendar: what times mean.
-        query_time: when it was asked.
-        spots: its names.
-        editions: yearly events that it may number.
-    """
-
-    text: str
-    calendar: Calendar
-    query_time: datetime
-    spots: tuple[Spot, ...] = field(default=())
-    editions: Editions | None = None
+    text: str  # on one line, in its own case
+    calendar: Calendar  # what times mean
+    query_time: datetime  # when it was asked
+    spots: tuple[Spot, ...] = field(default=())  # its names
+    editions: Editions | None = None  # yearly events that it may number
 
     @cached_property
     def words(self) -> str:
@@ -96,9 +88,7 @@ class Question:
     def captures(self, phrases: tuple[str, ...], names: Sequence[str] = ()) -> str:
         """What a phrase's `<text>` stands for, as the question spells it; empty when none fits.
 
-        Args:
-            phrases: the first that fits.
-            names: what is no part of it.
+        `names` are no part of it.
         """
         text = self.text
         for spot in self.spots:
@@ -171,9 +161,7 @@ class Question:
     def guess(self, after: tuple[str, ...] = (), strip: tuple[str, ...] = ()) -> str:
         """What is perhaps a name that the graph does not have: the longest run of words that ask nothing.
 
-        Args:
-            after: phrases that stand before the name.
-            strip: phrases at its end that are none of it.
+        It stands behind one of the phrases `after`; those of `strip` at its end are none of it.
         """
         text = self.text
         if after and (match := compiled(after).search(text)):

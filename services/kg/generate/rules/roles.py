@@ -61,19 +61,12 @@ class Superlative:
 
 @dataclass
 class Roles:
-    """The words of one question as one function reads them; what is read is taken from the tokens.
+    """The words of one question as one function reads them; what is read is taken from the tokens."""
 
-    Args:
-        lexicon: of the domain.
-        function: whose rows the question may mean.
-        tokens: with the names taken already.
-        values: knows the texts that `open` keys have in the store.
-    """
-
-    lexicon: Lexicon
-    function: Function
-    tokens: Tokens
-    values: Values | None = None
+    lexicon: Lexicon  # of the domain
+    function: Function  # whose rows the question may mean
+    tokens: Tokens  # with the names taken already
+    values: Values | None = None  # knows the texts that `open` keys have in the store
     # Conditions that names are.
     named: list[str] = field(default_factory=list)
 

@@ -42,15 +42,10 @@ class Number:
 
 @dataclass
 class Tokens:
-    """The words of a question, and which of them have been read.
+    """The words of a question, and which of them have been read."""
 
-    Args:
-        question: its names are blanked.
-        fillers: words that ask nothing.
-    """
-
-    question: Question
-    fillers: frozenset[str]
+    question: Question  # its names are blanked
+    fillers: frozenset[str]  # words that ask nothing
     read: set[int] = field(default_factory=set)
     # Phrase -> where it stands; the readings of one question share it.
     _places: dict[str, tuple[Range, ...]] = field(default_factory=dict)

@@ -25,11 +25,7 @@ FRESH_S = 600.0
 
 
 class Values:
-    """Distinct values of text keys.
-
-    Args:
-        engine: the store.
-    """
+    """Distinct values of text keys."""
 
     def __init__(self, engine: Engine) -> None:
         self._engine = engine

@@ -92,10 +92,7 @@ def test_years_narrow(text: str, where: str) -> None:
             "first film of ada moss",
             'get_movie_person_cast(None, "ada moss", None) sort(None, release_date)["title"][:1]',
         ),
-        (
-            "shortest film of ada moss",
-            'get_movie_person_cast(None, "ada moss", None) sort(None, length)["title"][:1]',
-        ),
+        ("shortest film of ada moss", 'get_movie_person_cast(None, "ada moss", None) sort(None, length)["title"][:1]'),
         ("films of ada moss", 'ALL get_movie_person_cast(None, "ada moss", None)["title"]'),
     ],
 )
