@@ -7,8 +7,8 @@ import typer
 
 from proto.answer import MAX_BUDGET_S
 from proto.options import Options
-from services.cli.ask import USAGE
 from services.cli.console import as_typed, fail, say
+from services.cli.ending import USAGE
 from services.cli.eval import (
     Budget,
     Concurrency,
@@ -19,8 +19,8 @@ from services.cli.eval import (
     Timed,
     compare_runs,
     drive_shown,
+    evaluate,
     evaluator_settings,
-    run_to_end,
 )
 from services.cli.knobs import Knobs, parse_options
 from services.cli.services import root
@@ -74,7 +74,7 @@ def ablate(
             folders[variant] = folder / variant
         return folders
 
-    compare_runs(run_to_end(ask_all()), folder / "compare", judge, with_first=True)
+    compare_runs(evaluate(ask_all()), folder / "compare", judge, with_first=True)
 
 
 def variants(strategy: str, parts: dict[str, Options], wanted: list[str] | None, knobs: Options) -> dict[str, Options]:

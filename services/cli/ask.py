@@ -1,7 +1,6 @@
 """One question from the command line to the gateway and back."""
 
 import contextlib
-import json
 from collections.abc import Iterator
 from importlib import resources
 from pathlib import Path
@@ -14,9 +13,8 @@ from proto.answer import StageEvent
 from services.cli import client, explain, render
 from services.cli.client import GatewayProblem, GatewayUnreachable, OnStage
 from services.cli.console import err, out, say, write
+from services.cli.ending import ANSWERED, PROBLEM, UNREACHABLE
 from services.cli.questions import Question
-
-ANSWERED, PROBLEM, USAGE, UNREACHABLE = 0, 1, 2, 3
 
 DEMO = resources.files("services.cli") / "demo"
 REFRESH_PER_S = 8
@@ -74,8 +72,7 @@ async def ask(
 
 def demo_questions() -> tuple[DemoQuestion, ...]:
     """The questions of the demo; the first is the one that is asked by default."""
-    content = json.loads((DEMO / "questions.json").read_text(encoding="utf-8"))
-    return TypeAdapter(tuple[DemoQuestion, ...]).validate_python(content)
+    return TypeAdapter(tuple[DemoQuestion, ...]).validate_json((DEMO / "questions.json").read_bytes())
 
 
 def demo_pages() -> list[Path]:

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from rich.table import Table
 
-from services.cli.ask import PROBLEM, USAGE
 from services.cli.console import fail, out, say, write
+from services.cli.ending import PROBLEM, USAGE, ends
 from services.kit.caution import CALIBRATION_MINUTES, COSTS, Caution
 
 if TYPE_CHECKING:
@@ -77,9 +77,9 @@ def _made_up(
     from services.gateway.calibration import digest_of
 
     settings, urls = evaluation.evaluator_settings()
-    target = evaluation.run_to_end(made_up.target(settings, urls, folder))
+    target = evaluation.evaluate(made_up.target(settings, urls, folder))
     say(f"asking {target.generator} for up to {minutes:g} minutes; interrupted, the same command goes on")
-    evaluation.run_to_end(made_up.ask(target, urls, minutes=minutes, concurrency=concurrency))
+    evaluation.evaluate(made_up.ask(target, urls, minutes=minutes, concurrency=concurrency))
     file = to or made_up.confidence_dir(settings) / f"{target.generator}.json"
     written = _own([target.run], target.generator, file, [], report or target.folder / "report", [], ablate=ablate)
     if not written:
@@ -87,7 +87,7 @@ def _made_up(
     if to:
         say("put it into the gateway's CRAGMESH_CONFIDENCE_DIR: it takes effect without a restart")
         return
-    why_not = evaluation.run_to_end(made_up.in_effect(target, digest_of(written)))
+    why_not = evaluation.evaluate(made_up.in_effect(target, digest_of(written)))
     if why_not:
         fail(f"the gateway at {target.url} does not weigh answers by {file}: {why_not}", PROBLEM)
     say(f"in effect: {target.url} weighs the answers of {target.generator} by it", "green")
@@ -111,7 +111,7 @@ def _own(
     from lab.evaluator.reliability import draw
     from services.gateway.confidence import DOMAINS, RANKS, SIGNALS
 
-    try:
+    with ends(problem=(EvaluatorError, ValueError)):
         generator = generator or ("" if to or ablate else _only_model(folders))
         # A question of several runs has an answer in each, and a judgement of each.
         runs = [_judged(folder) for folder in folders]
@@ -129,8 +129,6 @@ def _own(
         both = fitting.halves(data)
         others = [(folder, fitting.beside(both, _judged(folder))) for folder in compared]
         elsewhere = [(folder, fitting.apply(fitted, fitting.table(_judged(folder)))) for folder in apply_to]
-    except (EvaluatorError, ValueError) as error:
-        fail(str(error), PROBLEM)
     draw(fitted, data, report)
     board = Table("fitted on", "reported on", "lines", "score", "right", "wrong", "all answers given")
     for name, half in zip((("one half", "the other"), ("the other", "the one")), both, strict=True):
@@ -144,13 +142,7 @@ def _own(
     if others:
         out.print(_beside(others))
     say(f"risk and coverage: {report / 'risk_coverage.png'}", "dim")
-    return _install(
-        fitted,
-        data,
-        folders,
-        generator,
-        to or FITTED / f"{generator.rpartition('/')[2]}.json",
-    )
+    return _install(fitted, data, folders, generator, to or FITTED / f"{generator.rpartition('/')[2]}.json")
 
 
 def _generic(folders: Sequence[Path], to: Path | None, report: Path, apply_to: Sequence[Path], *, ablate: bool) -> None:
@@ -160,7 +152,7 @@ def _generic(folders: Sequence[Path], to: Path | None, report: Path, apply_to: S
     from lab.evaluator.reliability import draw
     from services.gateway.confidence import GENERIC, GENERIC_SIGNALS
 
-    try:
+    with ends(problem=(EvaluatorError, ValueError)):
         runs: defaultdict[str, list[tuple[Prediction, Judgement]]] = defaultdict(list)
         for folder in folders:
             runs[_only_model([folder])] += _judged(folder)
@@ -173,8 +165,6 @@ def _generic(folders: Sequence[Path], to: Path | None, report: Path, apply_to: S
         elsewhere = [
             (folder, fitting.apply(fitted, fitting.table(generic.ranked(_judged(folder))))) for folder in apply_to
         ]
-    except (EvaluatorError, ValueError) as error:
-        fail(str(error), PROBLEM)
     draw(fitted, data, report)
     board = Table("fitted on", "reported on", "score", "right", "wrong", "all answers given")
     for name, reached in transferred.items():
@@ -204,11 +194,9 @@ def _install(
         "generator": generator,
     }
     content = json.dumps(heads, indent=1).encode() + b"\n"
-    try:
+    with ends(problem=(OSError, WriteFailed)):
         to.parent.mkdir(parents=True, exist_ok=True)
         write_whole(to, content)
-    except (OSError, WriteFailed) as error:
-        fail(str(error), PROBLEM)
     say(f"signals of the answer's head: {', '.join(fitted.answer['names']) or 'none, since all answers are alike'}")
     write(str(to))
     return content

@@ -6,8 +6,8 @@ from typing import Annotated, Any
 import typer
 from rich.table import Table
 
-from services.cli.ask import PROBLEM, USAGE
 from services.cli.console import err, fail, out, say, write
+from services.cli.ending import USAGE, ends
 
 app = typer.Typer(
     name="classifier",
@@ -40,15 +40,8 @@ def train(
     from services.classifier.svm import MODEL
 
     folder = to or MODEL.parent
-    try:
-        with err.status("training"):
-            card = fit(
-                folder, data=data or (), calibrate=calibrate or (), generator=generator, sample=sample, progress=say
-            )
-    except DataError as error:
-        fail(str(error), USAGE)
-    except ValueError as error:
-        fail(str(error), PROBLEM)
+    with ends(usage=(DataError,), problem=(ValueError,)), err.status("training"):
+        card = fit(folder, data=data or (), calibrate=calibrate or (), generator=generator, sample=sample, progress=say)
     table = Table("head", "accuracy", "macro-F1", "ECE", "threshold", title="validation, by templates kept back")
     for head, scores in card["validation"].items():
         numbers = (f"{scores[name]:.3f}" for name in ("accuracy", "macro_f1", "ece"))
@@ -70,10 +63,8 @@ def evaluate(
     root = evaluation.EvaluationSettings().eval_data
     if root is None:
         fail("CRAGMESH_EVAL_DATA is not set, so there are no questions; nothing was measured", USAGE)
-    try:
+    with ends(problem=(ModelError, ValueError)):
         report = evaluation.evaluate(root, to, generator=generator, sample=sample, say=say)
-    except (ModelError, ValueError) as error:
-        fail(str(error), PROBLEM)
     write(report.markdown())
 
 
@@ -89,10 +80,8 @@ def ask(
 
     if not question.strip():
         fail("ask what? Give a question", USAGE)
-    try:
+    with ends(problem=(ModelError,)):
         model = load_model(ClassifierSettings())
-    except ModelError as error:
-        fail(str(error), PROBLEM)
     labels = model.run([question.strip()])[0].labels
     if as_json:
         write(labels.classification().model_dump_json())

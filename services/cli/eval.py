@@ -1,20 +1,18 @@
 """`cragmesh eval`: ask a running mesh the questions of a file, judge the answers as CRAG does, report."""
 
-import asyncio
-import signal
-from collections.abc import Coroutine, Iterable, Mapping, Sequence
+from collections.abc import Coroutine, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal, NoReturn, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import httpx
 import typer
-from pydantic import ValidationError
 from rich.progress import Progress, TaskID
 from rich.text import Text
 
 from proto.answer import MAX_BUDGET_S, MIN_BUDGET_S
-from services.cli.ask import PROBLEM, UNREACHABLE, USAGE
 from services.cli.console import as_typed, err, fail, out, plain, say, write
+from services.cli.ending import PROBLEM, USAGE, Result, ends, run_to_end, settings_of
 from services.cli.knobs import Knobs, parse_options
 from services.cli.progress import counting
 from services.cli.services import root
@@ -25,11 +23,8 @@ from services.kit.settings import MeshUrls
 if TYPE_CHECKING:
     from lab.evaluator import drive, runs
     from lab.evaluator.data import Skip
-    from lab.evaluator.errors import EvaluatorError
     from lab.evaluator.settings import EvaluatorSettings
     from lab.evaluator.store import RunFolder
-
-Result = TypeVar("Result")
 
 MAX_NAMED_SKIPS = 5
 # What a shuffled gold answer may be taken for right at most.
@@ -96,7 +91,7 @@ def run(
         keep_contexts=keep_contexts,
         command=as_typed(settings.eval_data),
     )
-    progress = run_to_end(drive_shown(order, urls, tokenizer=tokenizer))
+    progress = evaluate(drive_shown(order, urls, tokenizer=tokenizer))
     if progress.failed:
         say(f"{progress.failed} questions got no answer and count as missing: --retry-failed asks them again", "yellow")
     _report(folder, "rules")
@@ -178,13 +173,14 @@ def judge(
 
     settings, _ = evaluator_settings()
     target = RunFolder(folder)
-    found = _caught(lambda: runs.read(target, _warn))
-    if judge == "rules":
-        _caught(lambda: runs.judge_by_rules(target, found.predictions))
-    else:
-        if not settings.judge_url:
+    with evaluating():
+        found = runs.read(target, _warn)
+        if judge == "rules":
+            runs.judge_by_rules(target, found.predictions)
+        elif settings.judge_url:
+            run_to_end(_ask_judge(target, found, settings, concurrency))
+        else:
             fail("where is the judge? Set CRAGMESH_JUDGE_URL to an OpenAI-compatible server", USAGE)
-        run_to_end(_ask_judge(target, found, settings, concurrency))
     _report(folder, judge)
 
 
@@ -219,8 +215,7 @@ def _report(folder: Path, judge: str) -> None:
     from lab.evaluator.store import RunFolder
 
     target = RunFolder(folder)
-
-    def make() -> list[Path]:
+    with evaluating():
         found = runs.read(target, _warn)
         judgements = runs.verdicts(target, found.predictions, judge)
         summary = summarize(
@@ -236,9 +231,7 @@ def _report(folder: Path, judge: str) -> None:
         _show(tables.SCORE_HEAD, [tables.scores_row("all", summary.overall)])
         for slices in summary.slices.values():
             _show(tables.SCORE_HEAD, [tables.scores_row(name, item) for name, item in slices.items()])
-        return written
-
-    for path in _caught(make):
+    for path in written:
         say(str(path), "dim")
 
 
@@ -264,8 +257,7 @@ def compare_runs(
     from lab.evaluator.store import RunFolder
 
     settings, _ = evaluator_settings()
-
-    def make() -> list[Path]:
+    with evaluating():
         judged = []
         for name, path in folders.items():
             target = RunFolder(path)
@@ -276,9 +268,7 @@ def compare_runs(
         written = files.write_comparison(comparison, folder, command=as_typed(settings.eval_data), texts=texts)
         for table in files.compared_tables(comparison):
             _show(table.head, table.rows)
-        return written
-
-    for path in _caught(make):
+    for path in written:
         say(str(path), "dim")
 
 
@@ -309,15 +299,12 @@ def features_(
     if folder is None:
         fail("give the folder of a run", USAGE)
     target = RunFolder(folder)
-
-    def make() -> Path:
+    with evaluating():
         found = runs.read(target, _warn)
         table = features.rows(found.predictions, runs.verdicts(target, found.predictions, judge))
         path = folder / ("features.jsonl" if as_jsonl else "features.csv")
         write_whole(path, (features.as_jsonl(table) if as_jsonl else features.as_csv(table)).encode())
-        return path
-
-    write(str(_caught(make)))
+    write(str(path))
 
 
 @app.command()
@@ -330,7 +317,8 @@ def check(
     from lab.evaluator.data import Source
     from lab.evaluator.selfcheck import self_check
 
-    found = _caught(lambda: self_check(Source(sources, timed_only=timed).items(), seed=seed))
+    with evaluating():
+        found = self_check(Source(sources, timed_only=timed).items(), seed=seed)
     rows = [
         ("questions", str(found.questions)),
         ("gold against itself", ", ".join(f"{count} {name}" for name, count in sorted(found.itself.items()))),
@@ -359,47 +347,28 @@ def evaluator_settings() -> "tuple[EvaluatorSettings, MeshUrls]":
     """What the environment says; wrong values end the command."""
     from lab.evaluator.settings import EvaluatorSettings
 
-    try:
-        return EvaluatorSettings(), MeshUrls()
-    except ValidationError as error:
-        wrong = "; ".join(f"CRAGMESH_{str(item['loc'][0]).upper()}: {item['msg']}" for item in error.errors())
-        fail(wrong, USAGE)
+    return settings_of(EvaluatorSettings), settings_of(MeshUrls)
 
 
 def _warn(message: str) -> None:
     say(message, "yellow")
 
 
-def _caught(work: Any) -> Any:
-    from lab.evaluator.errors import EvaluatorError
+@contextmanager
+def evaluating() -> Iterator[None]:
+    """Where the evaluator fails inside, the program ends in words."""
+    from lab.evaluator.errors import BadSource, EvaluatorError, Unreachable
 
-    try:
-        return work()
-    except EvaluatorError as error:
-        _stop(error)
+    with ends(
+        usage=(BadSource,),
+        unreachable=(Unreachable,),
+        problem=(EvaluatorError,),
+        again="the same command goes on from here",
+    ):
+        yield
 
 
-def run_to_end(work: Coroutine[Any, Any, Result]) -> Result:
+def evaluate(work: Coroutine[Any, Any, Result]) -> Result:
     """Run to the end, or until a signal cancels it and what was written is safe."""
-    from lab.evaluator.errors import EvaluatorError
-
-    async def main() -> Result:
-        task = asyncio.current_task()
-        for number in (signal.SIGTERM, signal.SIGHUP):
-            asyncio.get_running_loop().add_signal_handler(number, task.cancel if task else lambda: None)
-        return await work
-
-    try:
-        return asyncio.run(main())
-    except (KeyboardInterrupt, asyncio.CancelledError):
-        say("interrupted; the same command goes on from here", "yellow")
-        raise typer.Exit(130) from None
-    except EvaluatorError as error:
-        _stop(error)
-
-
-def _stop(error: "EvaluatorError") -> NoReturn:
-    from lab.evaluator.errors import BadSource, Unreachable
-
-    code = UNREACHABLE if isinstance(error, Unreachable) else USAGE if isinstance(error, BadSource) else PROBLEM
-    fail(str(error), code)
+    with evaluating():
+        return run_to_end(work)

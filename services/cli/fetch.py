@@ -7,15 +7,14 @@ import httpx
 import typer
 from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeRemainingColumn, TransferSpeedColumn
 
-from services.cli.ask import PROBLEM, USAGE
 from services.cli.console import err, fail, say, write
+from services.cli.ending import PROBLEM, USAGE, ends
 
 if TYPE_CHECKING:
     from lab.evaluator import fetch as fetching
 
 # Where no terminal shows the bar, a line each so large a share.
 LOG_EVERY = 0.05
-INTERRUPTED = 130
 
 
 def fetch(
@@ -40,10 +39,8 @@ def fetch(
     known = fetching.catalogues()
     if benchmark not in known:
         fail(f"no benchmark is named {benchmark!r}; there is {', '.join(sorted(known))}", USAGE)
-    try:
+    with ends(problem=(EvaluatorError,)):
         catalogue = fetching.load(known[benchmark])
-    except EvaluatorError as error:
-        fail(str(error), PROBLEM)
     names = wanted or ["questions"]
     if unknown := sorted(set(names) - catalogue.sets.keys()):
         fail(f"{benchmark} has no set {unknown[0]!r}; it has {', '.join(catalogue.sets)}", USAGE)
@@ -54,13 +51,8 @@ def fetch(
     for name in names:
         one = catalogue.sets[name]
         say(f"{name}: {one.summary}, {one.size / 1e9:.1f} GB", "dim")
-        try:
+        with ends(problem=(EvaluatorError,), again="the same command goes on from here"):
             paths = _fetch(one, folder, base or catalogue.base)
-        except EvaluatorError as error:
-            fail(str(error), PROBLEM)
-        except KeyboardInterrupt:
-            say("interrupted; the same command goes on from here", "yellow")
-            raise typer.Exit(INTERRUPTED) from None
         for path in paths:
             write(str(path))
 

@@ -5,6 +5,7 @@ import json
 import readline
 from collections.abc import Callable
 from pathlib import Path
+from typing import Self
 
 import httpx
 from pydantic import ValidationError
@@ -70,7 +71,10 @@ class KgClient:
         """What programs may call; raises as `ask`."""
         return KgCatalogue.model_validate_json(self._send("GET", "/kg/catalogue"))
 
-    def close(self) -> None:
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
         self._http.close()
 
     def _send(self, method: str, path: str, body: str | None = None) -> bytes:

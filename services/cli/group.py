@@ -4,8 +4,8 @@ from typing import Any
 
 from typer.core import TyperGroup
 
-from services.cli.ask import PROBLEM
 from services.cli.console import fail
+from services.cli.ending import PROBLEM
 
 
 class Commands(TyperGroup):

@@ -13,10 +13,10 @@ from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, T
 from rich.table import Table
 
 from proto.collections import MAX_BATCH_CHARS, MAX_BATCH_DOCUMENTS, CreateCollection, IngestResponse
-from services.cli.ask import PROBLEM, UNREACHABLE, USAGE
 from services.cli.collections import CollectionClient, RetrieverProblem, RetrieverUnreachable, ingest_patiently
 from services.cli.console import err, fail, out, plain, say, write
 from services.cli.corpus import Keys, Read, files_in, read
+from services.cli.ending import PROBLEM, UNREACHABLE, USAGE
 from services.cli.questions import BadInput
 from services.cli.services import root
 from services.kit.settings import KitSettings, MeshUrls

@@ -1,6 +1,7 @@
 """`cragmesh kg`: fill the knowledge graph, without a running mesh, and ask it through its service."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -10,8 +11,8 @@ from rich.table import Table
 
 from proto.kg import KgExecuteRequest, KgRequest, KgResponse
 from services.cli import graph
-from services.cli.ask import PROBLEM, UNREACHABLE, USAGE
 from services.cli.console import err, fail, out, plain, say, write
+from services.cli.ending import PROBLEM, USAGE, ends, settings_of, wrong
 from services.cli.kg_domain import app as own
 from services.cli.progress import counting
 from services.cli.services import root
@@ -20,7 +21,6 @@ from services.kit.settings import KitSettings, MeshUrls
 
 if TYPE_CHECKING:
     from services.kg.load import LoadReport
-    from services.kg.settings import KgSettings
 
 app = typer.Typer(
     name="kg",
@@ -67,9 +67,10 @@ def load(
     from services.kg.errors import StoreError
     from services.kg.load import BadMapping, LoadError, UnknownFormat
     from services.kg.load import load as load_graph
+    from services.kg.settings import KgSettings
     from services.kg.store.engine import open_store
 
-    settings = _settings()
+    settings = settings_of(KgSettings)
     try:
         catalogue = read_catalogue(CATALOGUE, settings.kg_domains)
         if domain and domain not in catalogue.domains:
@@ -133,48 +134,28 @@ def run(
 @app.command()
 def shell(domain: Domain = "", query_time: QueryTime = "") -> None:
     """Write programs and questions line by line, with completion and history."""
-    client = _client()
-    try:
+    with _client() as client:
         graph.shell(client, out, CliSettings().run_dir / "kg_history", domain=domain, query_time=query_time)
-    except graph.KgUnreachable as error:
-        fail(str(error), UNREACHABLE)
-    finally:
-        client.close()
 
 
 def _call(call: Callable[[graph.KgClient], KgResponse], *, as_json: bool) -> None:
-    client = _client()
-    try:
-        response = call(client)
-    except ValidationError as error:
-        first = error.errors()[0]
-        fail(f"{first['loc'][0]}: {first['msg']}", USAGE)
-    except graph.KgProblem as error:
-        fail(str(error), PROBLEM)
-    except graph.KgUnreachable as error:
-        fail(str(error), UNREACHABLE)
-    finally:
-        client.close()
+    with _client() as client:
+        try:
+            response = call(client)
+        except ValidationError as error:
+            fail(wrong(error), USAGE)
     if as_json:
         write(response.model_dump_json(indent=2))
     else:
         graph.show(out, response)
 
 
-def _client() -> graph.KgClient:
-    try:
-        return graph.KgClient(root("kg", MeshUrls()), token=KitSettings().mesh_token)
-    except ValidationError as error:
-        fail(f"settings: {error.errors()[0]['msg']}", USAGE)
-
-
-def _settings() -> "KgSettings":
-    from services.kg.settings import KgSettings
-
-    try:
-        return KgSettings()
-    except ValidationError as error:
-        fail(f"settings: {error.errors()[0]['msg']}", USAGE)
+@contextmanager
+def _client() -> Iterator[graph.KgClient]:
+    """The graph's service, whose failure ends the program."""
+    url, token = root("kg", settings_of(MeshUrls)), settings_of(KitSettings).mesh_token
+    with ends(problem=(graph.KgProblem,), unreachable=(graph.KgUnreachable,)), graph.KgClient(url, token=token) as kg:
+        yield kg
 
 
 def _show(report: "LoadReport") -> None:

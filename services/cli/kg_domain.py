@@ -5,8 +5,8 @@ from typing import Annotated
 
 import typer
 
-from services.cli.ask import PROBLEM, USAGE
 from services.cli.console import fail, say, write
+from services.cli.ending import PROBLEM, USAGE, ends
 
 app = typer.Typer(name="domain", help="Add a domain of your own to the graph.", no_args_is_help=True)
 
@@ -25,14 +25,11 @@ def new(
     """Draft the folder of a domain from tables: kinds, keys, types, units and joins are guessed, to be edited."""
     from services.kg.draft import DraftError, draft
     from services.kg.load import LoadError
+    from services.kg.settings import KgSettings
 
-    try:
-        folder = to or _configured() or DEFAULT_FOLDER
+    with ends(usage=(DraftError,), problem=(LoadError,)):
+        folder = to or KgSettings().kg_domains or DEFAULT_FOLDER
         written = draft(name, [first, *(more or ())], folder)
-    except DraftError as error:
-        fail(str(error), USAGE)
-    except LoadError as error:
-        fail(str(error), PROBLEM)
     for path in written:
         write(str(path))
     say(f"Look at the lines with `guess`, then: cragmesh kg domain check {folder / name}")
@@ -57,9 +54,3 @@ def check(
     say(f"{len(folders)} domain{'s' if len(folders) > 1 else ''}: {faults} faults, {len(findings) - faults} warnings")
     if faults:
         raise typer.Exit(PROBLEM)
-
-
-def _configured() -> Path | None:
-    from services.kg.settings import KgSettings
-
-    return KgSettings().kg_domains

@@ -7,8 +7,8 @@ import typer
 from pydantic import ValidationError
 
 from proto.options import Options
-from services.cli.ask import USAGE
 from services.cli.console import fail
+from services.cli.ending import USAGE, wrong
 from services.cli.search import parse_value
 
 Knobs = Annotated[
@@ -25,4 +25,4 @@ def parse_options(texts: Iterable[str]) -> Options:
     try:
         return Options.model_validate(given)
     except ValidationError as error:
-        fail("; ".join(f"--option {item['loc'][0]}: {item['msg']}" for item in error.errors()), USAGE)
+        fail(wrong(error, "--option "), USAGE)

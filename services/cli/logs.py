@@ -5,9 +5,20 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from services.cli.console import plain, write
-from services.cli.supervisor import tail
 
 POLL_S = 0.3
+TAIL_BYTES = 64 * 1024
+
+
+def tail(path: Path, lines: int) -> tuple[str, ...]:
+    """The last lines of a log; nothing when there is none."""
+    try:
+        with path.open("rb") as log:
+            log.seek(max(0, path.stat().st_size - TAIL_BYTES))
+            text = log.read().decode(errors="replace")
+    except FileNotFoundError:
+        return ()
+    return tuple(text.splitlines()[-lines:])
 
 
 def show(files: Sequence[Path], lines: int) -> None:

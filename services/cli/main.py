@@ -1,25 +1,22 @@
 """`cragmesh`: the command line of the mesh."""
 
-import asyncio
-import signal
-from collections.abc import Coroutine
+from collections.abc import Callable, Coroutine
 from pathlib import Path
-from typing import Annotated, Any, TypeVar
+from typing import Annotated, Any
 
 import typer
 from dotenv import load_dotenv
-from pydantic import ValidationError
 
 from proto.answer import MAX_BUDGET_S, MIN_BUDGET_S
 from services.cli import ask as asking
 from services.cli import client, processes, questions, render
 from services.cli import logs as logging
 from services.cli.ablate import ablate
-from services.cli.ask import PROBLEM, UNREACHABLE, USAGE
 from services.cli.board import Board
 from services.cli.calibrate import calibrate
 from services.cli.classifier import app as classifier
 from services.cli.console import err, fail, out, plain, say, write
+from services.cli.ending import PROBLEM, UNREACHABLE, USAGE, Result, ends, run_to_end, settings_of
 from services.cli.eval import app as evaluation
 from services.cli.fetch import fetch
 from services.cli.group import Commands
@@ -34,8 +31,6 @@ from services.cli.settings import CliSettings, project_root
 from services.cli.supervisor import MeshFailure, OnChange, Supervisor
 from services.cli.train import app as training
 from services.kit.settings import MeshUrls
-
-Result = TypeVar("Result")
 
 EXIT_CODES = (
     "Exit codes: 0 done (an answer, also `i don't know`), 1 a problem, 2 wrong usage, 3 the mesh is not reachable or "
@@ -146,44 +141,48 @@ def logs(
         _run(logging.follow(files))
 
 
-@app.command(epilog=EXIT_CODES)
-def ask(
-    question: Annotated[str, typer.Argument(help="The question; with --record, the record's own by default.")] = "",
-    page: Pages = None,
-    pages: Folder = None,
-    record: Record = None,
-    index: Index = 0,
-    collection: FromCollection = "",
-    strategy: Strategy = "",
-    budget: BudgetS = None,
-    query_time: QueryTime = "",
-    as_json: AsJson = False,
-) -> None:
-    """Ask a question, from pages on disk, a collection, or a CRAG record's own search results."""
-    prepared = _question(question, page, pages, record, index, collection, strategy, budget, query_time)
-    settings, urls = _settings()
-    code = _run(asking.ask(prepared, root("gateway", urls), api_key=settings.api_key, as_json=as_json))
-    raise typer.Exit(code)
+def _asks(*, traced: bool) -> Callable[..., None]:
+    """The command that asks a question, and shows the answer or, traced, how it came about."""
+
+    def ask(
+        question: Annotated[str, typer.Argument(help="The question; with --record, the record's own by default.")] = "",
+        page: Pages = None,
+        pages: Folder = None,
+        record: Record = None,
+        index: Index = 0,
+        collection: FromCollection = "",
+        strategy: Strategy = "",
+        budget: BudgetS = None,
+        query_time: QueryTime = "",
+        as_json: AsJson = False,
+    ) -> None:
+        if not question.strip() and record is None:
+            fail('ask what? Give a question, as in: cragmesh ask "how tall is the eiffel tower?"', USAGE)
+        if record is not None and (page or pages):
+            fail("a record brings its own pages: give --record, or --page and --pages", USAGE)
+        with ends(usage=(BadInput,)):
+            prepared = questions.question(
+                question.strip(),
+                pages=[*(page or ()), *(questions.pages_in(pages) if pages else ())],
+                record=questions.read_record(record, index) if record else None,
+                collection=collection,
+                query_time=query_time,
+                strategy=strategy,
+                budget_s=budget,
+            )
+        settings, urls = _settings()
+        url = root("gateway", urls)
+        raise typer.Exit(_run(asking.ask(prepared, url, api_key=settings.api_key, as_json=as_json, traced=traced)))
+
+    return ask
 
 
-@app.command(epilog=EXIT_CODES)
-def explain(
-    question: Annotated[str, typer.Argument(help="The question; with --record, the record's own by default.")] = "",
-    page: Pages = None,
-    pages: Folder = None,
-    record: Record = None,
-    index: Index = 0,
-    collection: FromCollection = "",
-    strategy: Strategy = "",
-    budget: BudgetS = None,
-    query_time: QueryTime = "",
-    as_json: AsJson = False,
-) -> None:
-    """Ask a question and show how the answer came about: the plan, prompts and replies, decisions, what was skipped."""
-    prepared = _question(question, page, pages, record, index, collection, strategy, budget, query_time)
-    settings, urls = _settings()
-    code = _run(asking.ask(prepared, root("gateway", urls), api_key=settings.api_key, as_json=as_json, traced=True))
-    raise typer.Exit(code)
+ASK = "Ask a question, from pages on disk, a collection, or a CRAG record's own search results."
+EXPLAIN = (
+    "Ask a question and show how the answer came about: the plan, prompts and replies, decisions, what was skipped."
+)
+app.command("ask", epilog=EXIT_CODES, help=ASK)(_asks(traced=False))
+app.command("explain", epilog=EXIT_CODES, help=EXPLAIN)(_asks(traced=True))
 
 
 @app.command(epilog=EXIT_CODES)
@@ -216,7 +215,7 @@ def contracts(
     # Imports every service's application, which takes seconds that no other command should wait for.
     from services.cli import contracts as generated
 
-    try:
+    with ends(problem=(generated.ContractError,)):
         if not check:
             for path in generated.export(project_root()):
                 write(str(path))
@@ -224,45 +223,10 @@ def contracts(
             for line in drift:
                 say(line)
             fail("the generated contracts have drifted: run `make contracts`", PROBLEM)
-    except generated.ContractError as error:
-        fail(str(error), PROBLEM)
-
-
-def _question(
-    question: str,
-    page: list[Path] | None,
-    pages: Path | None,
-    record: Path | None,
-    index: int,
-    collection: str,
-    strategy: str,
-    budget: float | None,
-    query_time: str,
-) -> questions.Question:
-    if not question.strip() and record is None:
-        fail('ask what? Give a question, as in: cragmesh ask "how tall is the eiffel tower?"', USAGE)
-    if record is not None and (page or pages):
-        fail("a record brings its own pages: give --record, or --page and --pages", USAGE)
-    try:
-        return questions.question(
-            question.strip(),
-            pages=[*(page or ()), *(questions.pages_in(pages) if pages else ())],
-            record=questions.read_record(record, index) if record else None,
-            collection=collection,
-            query_time=query_time,
-            strategy=strategy,
-            budget_s=budget,
-        )
-    except BadInput as error:
-        fail(str(error), USAGE)
 
 
 def _settings() -> tuple[CliSettings, MeshUrls]:
-    try:
-        return CliSettings(), MeshUrls()
-    except ValidationError as error:
-        wrong = "; ".join(f"CRAGMESH_{str(item['loc'][0]).upper()}: {item['msg']}" for item in error.errors())
-        fail(wrong, USAGE)
+    return settings_of(CliSettings), settings_of(MeshUrls)
 
 
 def _supervisor(settings: CliSettings, urls: MeshUrls, on_change: OnChange = lambda _name, _state: None) -> Supervisor:
@@ -282,19 +246,8 @@ def _needs_proc() -> None:
 
 
 def _run(work: Coroutine[Any, Any, Result]) -> Result:
-    """Run to the end, or until Ctrl-C, SIGTERM or a closed terminal cancels it and it has cleaned up."""
-
-    async def main() -> Result:
-        task = asyncio.current_task()
-        for number in (signal.SIGTERM, signal.SIGHUP):
-            asyncio.get_running_loop().add_signal_handler(number, task.cancel if task else lambda: None)
-        return await work
-
-    try:
-        return asyncio.run(main())
-    except (KeyboardInterrupt, asyncio.CancelledError):
-        say("interrupted", style="yellow")
-        raise typer.Exit(130) from None
+    with ends():
+        return run_to_end(work)
 
 
 def _run_mesh(work: Coroutine[Any, Any, Result]) -> Result:

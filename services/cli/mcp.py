@@ -3,8 +3,8 @@
 import asyncio
 from typing import TYPE_CHECKING, Any
 
-from services.cli.ask import UNREACHABLE
 from services.cli.console import fail
+from services.cli.ending import UNREACHABLE
 from services.cli.services import root
 from services.cli.settings import CliSettings
 from services.kit.settings import MeshUrls

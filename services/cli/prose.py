@@ -1,18 +1,14 @@
 """`cragmesh train prose`: passages, questions and answers that a model writes and then answers itself."""
 
 import asyncio
-import json
-import sys
-import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
-from rich.progress import TaskID
 
-from services.cli.ask import PROBLEM, UNREACHABLE
-from services.cli.console import err, fail, say, write
-from services.cli.progress import counting
+from services.cli.console import say, write
+from services.cli.ending import ends
+from services.cli.progress import Board, counting
 
 if TYPE_CHECKING:
     from lab.trainer.synthesise.reading import run as running
@@ -44,26 +40,25 @@ def prose(
     from services.kit.errors import ServiceFailure
 
     data = running.Files(to)
-    try:
+    again = "the same command goes on from what is written"
+    with ends(unreachable=(ServiceFailure,), problem=(TrainerError,), hint="is the generator up?", again=again):
         data.open()
         if data.items < count:
-            with _Board() as board:
-                asyncio.run(
-                    _write(data, url, seed=seed, goal=count, limit_s=minutes * 60, briefs=briefs, requests=requests,
-                           on_progress=board.show)
-                )  # fmt: skip
+            with Board(counting(), LOG_S, begin_s=LOG_S) as board:
+
+                def show(now: running.Progress) -> None:
+                    line: dict[str, object] = {"items": now.items, "goal": now.goal, "passages": now.briefs}
+                    line |= {"per_minute": round(now.per_minute, 1), "left_s": now.left_s and round(now.left_s)}
+                    what = f"{now.briefs} passages, {now.per_minute:.0f} a minute"
+                    board.update(line, completed=now.items, total=now.goal, description=what)
+
+                limits = {"seed": seed, "goal": count, "limit_s": minutes * 60, "briefs": briefs}
+                asyncio.run(_write(data, url, requests=requests, on_progress=show, **limits))
         content = running.report(data, f"cragmesh train prose --seed {seed} --count {count}")
         running.write_report(to.with_name(f"{to.stem}.report.json"), content)
         if sample:
             files.write(sample / "sample.jsonl", running.sample(to))
             running.write_report(sample / "manifest.json", content)
-    except ServiceFailure as error:
-        fail(f"{error}: is the generator up?", UNREACHABLE)
-    except TrainerError as error:
-        fail(str(error), PROBLEM)
-    except KeyboardInterrupt:
-        say("interrupted; the same command goes on from what is written", "yellow")
-        raise typer.Exit(130) from None
     for reason, number in data.rejected.most_common():
         say(f"{number:6}  {reason}", "dim")
     say(f"{data.items} items, {content['answerable']} of them with an answer, from {len(data.done)} briefs", "dim")
@@ -82,35 +77,3 @@ async def _write(data: "running.Files", url: str, *, requests: int, **options: o
         llm = model_at(url or str(urls.generator_url), http, model=urls.generator_model, api_key=urls.generator_api_key)
         await llm.models(allow_s=ALLOW_S)
         await running.write(Writer(llm, requests=requests), data, **options)  # type: ignore[arg-type]
-
-
-class _Board:
-    """A bar on a terminal, lines of JSON elsewhere."""
-
-    def __init__(self) -> None:
-        self._bar = counting()
-        self._task: TaskID | None = None
-        self._logged = time.monotonic()
-
-    def __enter__(self) -> "_Board":
-        self._bar.start()
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._bar.stop()
-
-    def show(self, now: "running.Progress") -> None:
-        if err.is_terminal:
-            if self._task is None:
-                self._task = self._bar.add_task("", total=now.goal)
-            self._bar.update(
-                self._task, completed=now.items, description=f"{now.briefs} passages, {now.per_minute:.0f} a minute"
-            )
-            return
-        if time.monotonic() - self._logged < LOG_S:
-            return
-        self._logged = time.monotonic()
-        line = {"items": now.items, "goal": now.goal, "passages": now.briefs, "per_minute": round(now.per_minute, 1)}
-        line |= {"left_s": round(now.left_s)} if now.left_s is not None else {}
-        sys.stderr.write(json.dumps(line) + "\n")
-        sys.stderr.flush()

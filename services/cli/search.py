@@ -7,8 +7,8 @@ from pydantic import ValidationError
 from rich.text import Text
 
 from proto.collections import Filter, SearchRequest, SearchResponse
-from services.cli.ask import USAGE
 from services.cli.console import fail, out, plain, write
+from services.cli.ending import USAGE, wrong
 from services.cli.index import Collection, connected
 
 SHOWN_CHARS = 400
@@ -35,8 +35,7 @@ def search(
             distinct=not copies,
         )
     except ValidationError as error:
-        first = error.errors()[0]
-        fail(f"{'.'.join(map(str, first['loc']))}: {first['msg']}", USAGE)
+        fail(wrong(error), USAGE)
     with connected() as client:
         response = client.search(collection, request)
     if as_json:

@@ -6,8 +6,10 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from urllib.parse import urlsplit
 
+import httpx
 from pydantic import ValidationError
 
+from proto.base import Readiness
 from services.generator.choice import size_of
 from services.generator.errors import GeneratorError
 from services.generator.launch import base_model, command
@@ -55,6 +57,27 @@ class Service:
     def port(self) -> int:
         parts = urlsplit(self.url)
         return parts.port or (443 if parts.scheme == "https" else 80)
+
+    async def probe(self, http: httpx.AsyncClient) -> tuple[bool, Readiness]:
+        """Whether it is ready, and what it says about itself."""
+        said = Readiness(ready=False, service=self.name)
+        try:
+            reply = await http.get(self.url + self.ready_path, headers=dict(self.headers))
+            if self.ready_path == "/readyz":
+                said = Readiness.model_validate_json(reply.content)
+            elif reply.is_success:
+                models = await http.get(f"{self.url}/v1/models", headers=dict(self.headers))
+                said = Readiness(ready=True, service=self.name, model=_first_model(models))
+        except (httpx.HTTPError, ValidationError):
+            return False, said
+        return reply.is_success, said
+
+
+def _first_model(reply: httpx.Response) -> str:
+    try:
+        return str(reply.json()["data"][0]["id"])
+    except (ValueError, LookupError, TypeError):
+        return ""
 
 
 def embedded(urls: MeshUrls) -> tuple[Service, ...]:

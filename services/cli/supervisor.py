@@ -18,8 +18,8 @@ from typing import Literal
 import httpx
 from pydantic import BaseModel, ConfigDict, ValidationError
 
-from proto.base import Readiness
 from services.cli import processes
+from services.cli.logs import tail
 from services.cli.services import Launch, NotPrepared, Service
 from services.kit.concurrency import all_of
 
@@ -32,7 +32,6 @@ ABORT_S = 3.0
 KILL_S = 5.0
 REAP_S = 2.0
 TAIL_LINES = 20
-TAIL_BYTES = 64 * 1024
 
 State = Literal["waiting", "starting", "ready", "already up", "external", "failed", "stopping", "stopped", "killed"]
 OnChange = Callable[[str, State], None]
@@ -208,7 +207,7 @@ class Supervisor:
 
     async def _check_external(self, service: Service, http: httpx.AsyncClient) -> None:
         until = time.monotonic() + EXTERNAL_S
-        while not (await _probe(service, http))[0]:
+        while not (await service.probe(http))[0]:
             if time.monotonic() > until:
                 self._on_change(service.name, "failed")
                 raise MeshFailure(
@@ -252,7 +251,7 @@ class Supervisor:
         limit_s = self._start_timeout_s or service.start_timeout_s
         began = time.monotonic()
         while True:
-            answered, _ = await _probe(service, http)
+            answered, _ = await service.probe(http)
             seconds = time.monotonic() - began
             # Asked after the probe: a stranger that took the port meanwhile may have answered it.
             if not self._running(service.name):
@@ -345,7 +344,7 @@ class Supervisor:
     # Looking
 
     async def _status(self, service: Service, http: httpx.AsyncClient) -> ServiceStatus:
-        ready, readiness = await _probe(service, http)
+        ready, readiness = await service.probe(http)
         record = self._read(service.name)
         process = record.process() if record else None
         group = record.members() if record else []
@@ -363,17 +362,6 @@ class Supervisor:
         )
 
 
-def tail(path: Path, lines: int) -> tuple[str, ...]:
-    """The last lines of a log; nothing when there is none."""
-    try:
-        with path.open("rb") as log:
-            log.seek(max(0, path.stat().st_size - TAIL_BYTES))
-            text = log.read().decode(errors="replace")
-    except FileNotFoundError:
-        return ()
-    return tuple(text.splitlines()[-lines:])
-
-
 def _explain(
     service: Service, ready: bool, process: processes.Process | None, group: Sequence[processes.Process]
 ) -> str:
@@ -388,28 +376,6 @@ def _explain(
 
 def _http() -> httpx.AsyncClient:
     return httpx.AsyncClient(timeout=PROBE_S, trust_env=False)
-
-
-async def _probe(service: Service, http: httpx.AsyncClient) -> tuple[bool, Readiness]:
-    """Whether a service is ready, and what it says about itself."""
-    nothing = Readiness(ready=False, service=service.name)
-    try:
-        reply = await http.get(service.url + service.ready_path, headers=dict(service.headers))
-        if service.ready_path == "/readyz":
-            nothing = Readiness.model_validate_json(reply.content)
-        elif reply.is_success:
-            models = await http.get(f"{service.url}/v1/models", headers=dict(service.headers))
-            nothing = Readiness(ready=True, service=service.name, model=_served_model(models))
-    except (httpx.HTTPError, ValidationError):
-        return False, nothing
-    return reply.is_success, nothing
-
-
-def _served_model(reply: httpx.Response) -> str:
-    try:
-        return str(reply.json()["data"][0]["id"])
-    except (ValueError, LookupError, TypeError):
-        return ""
 
 
 def _signal(session: int, group: Sequence[processes.Process], number: signal.Signals) -> None:

@@ -11,8 +11,8 @@ import typer
 from rich.progress import Progress
 from rich.table import Table
 
-from services.cli.ask import PROBLEM
-from services.cli.console import err, fail, out, write
+from services.cli.console import err, out, write
+from services.cli.ending import ends
 
 FOLDER = Path("out/train")
 UPDATE_EVERY = 100
@@ -42,19 +42,15 @@ def synthesise(
         raise typer.BadParameter("is for --task answer", param_hint="--prose")
     if prose and domain:
         raise typer.BadParameter("is of no domain", param_hint="--prose")
-    try:
+    with ends(problem=(BadDataset,)):
         made = examples(task, show or count, seed, domain=domain, prose=prose, prose_share=prose_share)
         if show:
             for example in made:
                 about = f"[{example.kind}, {example.question_type}]"
                 write(f"{example.messages[-1].content}\n=> {example.completion}   {about}\n")
             return
-    except BadDataset as error:
-        fail(str(error), PROBLEM)
     path = to or FOLDER / f"{task}.jsonl"
-    types: Counter[str] = Counter()
-    domains: Counter[str] = Counter()
-    sources: Counter[str] = Counter()
+    types, domains, sources = (Counter[str]() for _ in range(3))
     with Progress(console=err, transient=True) as progress:
         bar = progress.add_task(f"making up {task}", total=count)
 
@@ -67,17 +63,10 @@ def synthesise(
                     progress.update(bar, completed=number)
                 yield example
 
-        try:
+        with ends(problem=(BadDataset, WriteFailed)):
             kinds = dataset.write(path, counted())
-        except (BadDataset, WriteFailed) as error:
-            fail(str(error), PROBLEM)
     table = Table("what", "shares", title=f"{task}: {sum(kinds.values()):,} examples, seed {seed}")
-    for name, counts in (
-        ("kind", kinds),
-        ("question type", types),
-        ("domain", domains),
-        ("source", sources),
-    ):
+    for name, counts in (("kind", kinds), ("question type", types), ("domain", domains), ("source", sources)):
         table.add_row(name, ", ".join(f"{key} {number / count:.1%}" for key, number in counts.most_common()))
     out.print(table)
     write(str(path))
@@ -91,10 +80,8 @@ def questions(
     """Make up questions with contexts and pages for `cragmesh eval run`, to fit on a run when `adaptive` abstains."""
     from lab.evaluator.errors import WriteFailed
 
-    try:
+    with ends(problem=(WriteFailed,)):
         write_questions(to, count, seed)
-    except WriteFailed as error:
-        fail(str(error), PROBLEM)
     write(str(to))
 
 

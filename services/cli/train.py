@@ -1,22 +1,22 @@
 """`cragmesh train`: training data, labels from evaluation runs, and adapters of the generator's model."""
 
 import asyncio
-import json
 import os
-import sys
-import time
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from datetime import timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal, TypeVar
 
 import typer
 from pydantic import BaseModel, ValidationError
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextColumn, TimeElapsedColumn
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.text import Text
 
-from services.cli.ask import PROBLEM, UNREACHABLE, USAGE
 from services.cli.console import err, fail, plain, say, write
+from services.cli.ending import PROBLEM, USAGE, ends, wrong
+from services.cli.progress import Board
 from services.cli.prose import prose
 from services.cli.synthesise import questions, synthesise
 from services.gateway.settings import GatewaySettings
@@ -37,6 +37,7 @@ KEPT_SHAPES = {"ONEDNN_PRIMITIVE_CACHE_CAPACITY": "128", "LRU_CACHE_CAPACITY": "
 LOG_S = 10.0
 # Of a prompt for an answer, around its passages: instruction, question, fences.
 FRAME_TOKENS = 256
+AGAIN = "the same command with --resume goes on from the last checkpoint"
 
 app = typer.Typer(
     name="train",
@@ -59,13 +60,17 @@ def _set_libraries() -> None:
         os.environ.setdefault(name, value)
 
 
+def _options_of(kind: type[BaseModel], given: Mapping[str, object]) -> dict[str, object]:
+    """Of a command's options, those that a recipe has by the same name."""
+    return {name: value for name, value in given.items() if name in kind.model_fields}
+
+
 def _recipe(kind: type[AnyRecipe], given: Mapping[str, object]) -> AnyRecipe:
     """What was given of a recipe, its own defaults for the rest."""
     try:
         return kind.model_validate({key: value for key, value in given.items() if value is not None})
     except ValidationError as error:
-        wrong = (f"{'.'.join(map(str, item['loc'])) or 'settings'}: {item['msg']}" for item in error.errors())
-        fail("; ".join(wrong), USAGE)
+        fail(wrong(error), USAGE)
 
 
 def _served_lengths(recipe: "type[Recipe]") -> dict[str, int]:
@@ -107,6 +112,7 @@ def sft(
     four_bit: Annotated[bool, typer.Option("--four-bit", help="The base model in 4 bits; on CUDA alone.")] = False,
 ) -> None:
     """Teach an adapter (LoRA). A kill loses nothing but the steps since the last checkpoint: --resume goes on."""
+    given = locals()
     _set_libraries()
     # torch and transformers take seconds to import, which no other command should wait for.
     from lab.trainer import adapter as adapters
@@ -116,37 +122,21 @@ def sft(
     from lab.trainer.recipe import Recipe
     from lab.trainer.scorers import scorer_of
 
-    given = {
-        "epochs": epochs,
-        "learning_rate": learning_rate,
-        "rank": rank,
-        "alpha": alpha,
-        "dropout": dropout,
-        "accumulation": accumulation,
-        "max_batch_tokens": max_batch_tokens,
-        "max_prompt_tokens": max_prompt_tokens,
-        "validation_steps": validation_steps,
-        "score_examples": score_examples,
-        "patience": patience,
-        "checkpoint_steps": checkpoint_steps,
-        "seed": seed,
-        "threads": threads,
-        "time_limit_s": time_limit * 60 or None,
-    }
+    given = _options_of(Recipe, given) | {"time_limit_s": time_limit * 60 or None}
     if task == "answer":
         # What is served is learnt: an adapter that never read so long a context does not know what to do with it.
         given |= {key: value for key, value in _served_lengths(Recipe).items() if given[key] is None}
     recipe = _recipe(Recipe, given)
     path, name = _base(base, base_name)
     target = adapter or folder / "adapter"
-    try:
+    with ends(usage=(BadDataset, BadTarget), problem=(TrainerError,), again=AGAIN):
         # Hours before it is written.
         adapters.check_target(target, folder)
         examples = dataset.sample(dataset.read(data, task=task), limit, recipe.seed)
         say(f"{len(examples)} examples; reading {path}", "dim")
         loaded = model.load(path, name=name, threads=recipe.threads, four_bit=four_bit)
         say(f"{name} in {loaded.precision}", "dim")
-        with _Board() as board:
+        with _board() as show:
             result = training.train(
                 loaded,
                 examples,
@@ -155,16 +145,9 @@ def sft(
                 resume=resume,
                 start=start,
                 scorer=scorer_of(task),
-                on_progress=board.show,
+                on_progress=show,
             )
         adapters.write(target, result.learner, result.best, card.files(target.name, result))
-    except (BadDataset, BadTarget) as error:
-        fail(str(error), USAGE)
-    except TrainerError as error:
-        fail(str(error), PROBLEM)
-    except KeyboardInterrupt:
-        say("interrupted; the same command with --resume goes on from the last checkpoint", "yellow")
-        raise typer.Exit(130) from None
     say(card.summary(result), "dim")
     write(str(target))
 
@@ -198,27 +181,17 @@ def reader(
     threads: Annotated[int | None, typer.Option(help="Of the CPU.")] = None,
 ) -> None:
     """Teach the extractive reader. A kill loses nothing but the steps since the last checkpoint: --resume goes on."""
+    given = locals()
     _set_libraries()
     from lab.evaluator.settings import EvaluatorSettings
     from lab.trainer import dataset, labelling, pairs
     from lab.trainer import reader as teaching
     from lab.trainer.errors import BadDataset, BadTarget, TrainerError
 
-    given = {
-        "full": full,
-        "epochs": epochs,
-        "learning_rate": learning_rate,
-        "rank": rank,
-        "batch": batch,
-        "held_out": held_out,
-        "checkpoint_steps": checkpoint_steps,
-        "seed": seed,
-        "threads": threads,
-        "time_limit_s": minutes * 60 or None,
-    }
+    given = _options_of(teaching.Recipe, given) | {"time_limit_s": minutes * 60 or None}
     recipe = _recipe(teaching.Recipe, given)
     target = weights or folder / "weights"
-    try:
+    with ends(usage=(BadDataset, BadTarget), problem=(TrainerError,), again=AGAIN):
         teaching.check_target(target, folder)
         labelling.allowed(data or [], EvaluatorSettings().eval_data)
         read = dataset.sample(pairs.read(data or []), limit, seed)
@@ -227,15 +200,8 @@ def reader(
             f"{len(items)} pairs: " + ", ".join(f"{count} {kind}" for kind, count in pairs.sources(items).items()),
             "dim",
         )
-        with _Board() as board:
-            result = teaching.train(items, recipe, folder, target, resume=resume, on_progress=board.show)
-    except (BadDataset, BadTarget) as error:
-        fail(str(error), USAGE)
-    except TrainerError as error:
-        fail(str(error), PROBLEM)
-    except KeyboardInterrupt:
-        say("interrupted; the same command with --resume goes on from the last checkpoint", "yellow")
-        raise typer.Exit(130) from None
+        with _board() as show:
+            result = teaching.train(items, recipe, folder, target, resume=resume, on_progress=show)
     for line in teaching.report(result):
         say(line, "dim")
     write(str(target))
@@ -267,16 +233,12 @@ def labels(
     if task == "answer" and run is None:
         fail("labels of answers come from a run: give --run FOLDER", USAGE)
     tally: labelling.Tally = Counter()
-    try:
+    with ends(unreachable=(ServiceFailure,), problem=(EvaluatorError, TrainerError), hint="is the mesh up?"):
         labelling.allowed(sources, EvaluatorSettings().eval_data)
         if run is not None and task == "answer":
             kinds = dataset.write(to, labelling.from_run(run, sources, judge, tally))
         else:
             kinds = dataset.write(to, asyncio.run(_try_programs(sources, samples, tally)))
-    except ServiceFailure as error:
-        fail(f"{error}: is the mesh up?", UNREACHABLE)
-    except (EvaluatorError, TrainerError) as error:
-        fail(str(error), PROBLEM)
     for rule, count in tally.most_common():
         say(f"{count:6}  {rule}", "dim")
     say(", ".join(f"{count} {kind}" for kind, count in kinds.most_common()) or "no example", "dim")
@@ -317,68 +279,29 @@ def _base(folder: Path | None, name: str) -> tuple[Path, str]:
     return folder, name
 
 
-class _Board:
-    """A bar on a terminal, lines of JSON elsewhere."""
+@contextmanager
+def _board() -> "Iterator[Callable[[training.Progress], None]]":
+    """Shows how far a training is."""
+    fields = (TextColumn("{task.fields[loss]}"), TimeElapsedColumn(), TextColumn("{task.fields[left]}"))
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), *fields)
+    bar = Progress(*columns, console=err, disable=not err.is_terminal, transient=True)
+    with Board(bar, LOG_S) as board:
 
-    def __init__(self) -> None:
-        self._bar = Progress(
-            TextColumn("{task.description}"),
-            BarColumn(),
-            MofNCompleteColumn(),
-            TextColumn("{task.fields[found]}"),
-            TimeElapsedColumn(),
-            TextColumn("{task.fields[left]}"),
-            console=err,
-            disable=not err.is_terminal,
-            transient=True,
-        )
-        self._task: TaskID | None = None
-        self._logged = 0.0
+        def show(now: "training.Progress") -> None:
+            if now.note and err.is_terminal:
+                bar.console.print(Text(plain(now.note)), soft_wrap=True)
+                return
+            line: dict[str, object] = {"phase": now.phase, "done": now.done, "total": now.total}
+            loss = ""
+            if now.phase == "training":
+                line |= {"epoch": round(now.epoch, 3), "rate": now.rate, "tokens_per_s": round(now.tokens_per_s)}
+                line |= {"loss": round(now.loss, 4)} if now.loss == now.loss else {}
+                loss = f"epoch {now.epoch:.2f}, loss {now.loss:.3f}, {now.tokens_per_s:,.0f} tokens/s"
+            left = "" if now.left_s is None else f"{timedelta(seconds=round(now.left_s))} left"
+            line |= {"left_s": now.left_s and round(now.left_s), "note": now.note or None}
+            at_once = bool(now.note) or now.done >= now.total
+            board.update(
+                line, at_once=at_once, description=now.phase, completed=now.done, total=now.total, loss=loss, left=left
+            )
 
-    def __enter__(self) -> "_Board":
-        self._bar.start()
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._bar.stop()
-
-    def show(self, now: "training.Progress") -> None:
-        if not err.is_terminal:
-            self._log(now)
-            return
-        if now.note:
-            self._bar.console.print(Text(plain(now.note)), soft_wrap=True)
-            return
-        if self._task is None:
-            self._task = self._bar.add_task("", found="", left="")
-        found = ""
-        if now.phase == "training":
-            found = f"epoch {now.epoch:.2f}, loss {now.loss:.3f}, {now.tokens_per_s:,.0f} tokens/s"
-        self._bar.update(
-            self._task,
-            description=now.phase,
-            completed=now.done,
-            total=now.total,
-            found=found,
-            left=f"{_clock(now.left_s)} left" if now.left_s is not None else "",
-        )
-
-    def _log(self, now: "training.Progress") -> None:
-        moment = time.monotonic()
-        if not now.note and now.done < now.total and moment - self._logged < LOG_S:
-            return
-        self._logged = moment
-        line: dict[str, object] = {"phase": now.phase, "done": now.done, "total": now.total}
-        if now.phase == "training":
-            line |= {"epoch": round(now.epoch, 3), "rate": now.rate, "tokens_per_s": round(now.tokens_per_s)}
-            line |= {"loss": round(now.loss, 4)} if now.loss == now.loss else {}
-        line |= {"left_s": round(now.left_s)} if now.left_s is not None else {}
-        line |= {"note": now.note} if now.note else {}
-        sys.stderr.write(json.dumps(line) + "\n")
-        sys.stderr.flush()
-
-
-def _clock(seconds: float) -> str:
-    minutes, rest = divmod(round(seconds), 60)
-    hours, minutes = divmod(minutes, 60)
-    return f"{hours}:{minutes:02}:{rest:02}" if hours else f"{minutes}:{rest:02}"
+        yield show

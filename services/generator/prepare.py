@@ -19,14 +19,7 @@ from typing import TypeAlias
 
 from services.generator.choice import choose, embedded, serves_int8, size_of, smaller
 from services.generator.errors import GeneratorError
-from services.generator.files import (
-    CHUNK_BYTES,
-    locked,
-    problems,
-    read_manifest,
-    sha256,
-    write_manifest,
-)
+from services.generator.files import CHUNK_BYTES, locked, problems, read_manifest, sha256, write_manifest
 from services.generator.launch import INT8
 from services.generator.progress import Reporter, run
 from services.generator.settings import AUTO, GeneratorSettings
@@ -162,7 +155,7 @@ def prepare_from_hub(
         if not settings.hub:
             raise GeneratorError(f"{target} holds no model: put {name} there, or set CRAGMESH_GENERATOR_HUB=1")
         with _appearing(target, cache, name, source, reporter) as model:
-            (download or _hub(settings, reporter))(Path(name), model)
+            (download or _script(settings, reporter, "downloading", "hub", offline=False))(Path(name), model)
     return True
 
 
@@ -357,20 +350,15 @@ def _pip(settings: GeneratorSettings, reporter: Reporter) -> Download:
     return download
 
 
-def _script(settings: GeneratorSettings, reporter: Reporter, doing: str, script: str) -> Convert:
+def _script(
+    settings: GeneratorSettings, reporter: Reporter, doing: str, script: str, *, offline: bool = True
+) -> Convert:
     """A module of this package, run by vLLM's interpreter, which has torch and transformers."""
 
     def convert(source: Path, out: Path) -> None:
-        _run(settings, reporter, f"{doing} {source.name}", script, str(source), str(out))
+        _run(settings, reporter, f"{doing} {source.name}", script, str(source), str(out), offline=offline)
 
     return convert
-
-
-def _hub(settings: GeneratorSettings, reporter: Reporter) -> Convert:
-    def download(name: Path, out: Path) -> None:
-        _run(settings, reporter, f"downloading {name}", "hub", str(name), str(out), offline=False)
-
-    return download
 
 
 def _measure(settings: GeneratorSettings, reporter: Reporter) -> float:

@@ -11,8 +11,8 @@ import typer
 from pydantic import ValidationError
 from rich.table import Table
 
-from services.cli.ask import PROBLEM, UNREACHABLE, USAGE
 from services.cli.console import as_typed, err, fail, out, say, write
+from services.cli.ending import PROBLEM, UNREACHABLE, USAGE
 from services.cli.progress import counting
 
 if TYPE_CHECKING:

@@ -15,9 +15,10 @@ from proto.answer import AnswerKind, AnswerResponse, Candidate, Citation, StageE
 from proto.base import Degradation, FieldError, Problem, StageTiming
 from services.cli import ask as asking
 from services.cli import client, main, render
-from services.cli.ask import ANSWERED, PROBLEM, UNREACHABLE, USAGE, ask
+from services.cli.ask import ask
 from services.cli.client import GatewayUnreachable, events
 from services.cli.console import plain
+from services.cli.ending import ANSWERED, PROBLEM, UNREACHABLE, USAGE
 from services.cli.questions import Question, question
 
 pytestmark = pytest.mark.anyio

@@ -9,7 +9,8 @@ from rich.console import Console
 
 from proto.answer import AnswerResponse, Trace, TraceEvent, TraceMessage
 from services.cli import ask as asking
-from services.cli.ask import ANSWERED, ask
+from services.cli.ask import ask
+from services.cli.ending import ANSWERED
 from services.cli.explain import show_trace
 from services.cli.questions import Question
 

@@ -9,7 +9,7 @@ import httpx
 import pytest
 from typer.testing import CliRunner
 
-from services.cli.ask import PROBLEM, UNREACHABLE
+from services.cli.ending import PROBLEM, UNREACHABLE
 from services.cli.main import app
 from services.kit import client
 from tests.mesh.fakes import FakeGenerator

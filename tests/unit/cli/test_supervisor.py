@@ -9,8 +9,9 @@ import socket
 import pytest
 
 from services.cli import processes, supervisor
+from services.cli.logs import tail
 from services.cli.services import Launch, NotPrepared, Service
-from services.cli.supervisor import MeshFailure, PidFile, tail
+from services.cli.supervisor import MeshFailure, PidFile
 from tests.unit.cli.conftest import Fake, Mesh, ended
 
 pytestmark = pytest.mark.anyio

@@ -19,7 +19,7 @@ from lab.trainer.score import exact
 from lab.trainer.scorers import judged, scorer_of
 from proto.base import parse_query_time
 from services.cli import train
-from services.cli.ask import PROBLEM, USAGE
+from services.cli.ending import PROBLEM, USAGE
 from services.cli.main import app
 from services.gateway import prompts
 from services.gateway.evidence import Evidence
