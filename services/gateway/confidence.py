@@ -57,8 +57,6 @@ SIGNALS: dict[str, str] = {
     "score_best": "relevance of the best passage, by whoever ranked it last",
     "score_gap": "how far the second best is behind it",
     "said_unknown": "1 when the model abstains",
-    "pressed": "1 for an answer that the model gave when it was not to abstain, having abstained first",
-    "hesitation": "probability that the model gave to abstaining, where it abstained first",
     "said_invalid": "1 when the model calls the question invalid",
     "empty": "share of the passages that have an empty list, a missing value or a count of none",
     "no_record": "1 when a passage says that there is no such record, game or event",
@@ -72,8 +70,6 @@ SIGNALS: dict[str, str] = {
 SAMPLED = frozenset({"agreement", "abstain", "invalid"})
 CHECKED = frozenset({"check"})
 REMEMBERED = frozenset({"sources"})
-# A model that knows these may tell good answers from bad ones among those that were given on second thoughts.
-PRESSED = frozenset({"pressed", "hesitation"})
 LOGPROBS = ("logprob_mean", "logprob_min", "logprob_first")
 RANKS = frozenset(f"{name}_rank" for name in LOGPROBS)
 # Which domains are asked about, and how hard each is, differs between what is made up and what is asked.
@@ -244,7 +240,6 @@ class Seen:
         check: the model's own probability that the evidence says so.
         ranks: of the log-probabilities, by signal; none where there are no log-probabilities.
         reading: what the extractive reader found in the evidence.
-        hesitation: probability of the abstention that the model began with; 0 where it answered at once.
     """
 
     query: str
@@ -258,7 +253,6 @@ class Seen:
     check: float | None = None
     ranks: Mapping[str, float] = field(default_factory=dict)
     reading: ReadResponse | None = None
-    hesitation: float = 0.0
 
 
 def signals(seen: Seen) -> dict[str, float]:
@@ -289,8 +283,6 @@ def signals(seen: Seen) -> dict[str, float]:
         "score_gap": scores[0] - scores[1] if len(scores) > 1 else 0.0,
         "dynamic": seen.classification.dynamic_probability,
         "said_unknown": float(seen.kind == "unknown"),
-        "pressed": float(seen.kind == "answer" and seen.hesitation > 0),
-        "hesitation": seen.hesitation,
         "said_invalid": float(seen.kind == "invalid_question"),
         "empty": _mean(bool(_EMPTY.search(item.text)) for item in seen.evidence),
         "no_record": float(any(_NO_RECORD.search(item.text) for item in seen.evidence)),

@@ -31,7 +31,6 @@ class FakeGenerator:
         self.adapters: list[str] = []
         # Some servers know none, write one sample whatever `n` says, or have no tokenizer.
         self.logprobs = True
-        self.logprob = -0.1
         self.samples = True
         self.tokenizer = True
         self.app = Starlette(
@@ -65,9 +64,7 @@ class FakeGenerator:
         choice = {
             "message": {"role": "assistant", "content": "".join(said)},
             "finish_reason": "length" if len(said) < len(tokens(text)) else "stop",
-            "logprobs": {"content": [{"token": token, "logprob": self.logprob} for token in said]}
-            if self.logprobs
-            else None,
+            "logprobs": {"content": [{"token": token, "logprob": -0.1} for token in said]} if self.logprobs else None,
         }
         usage = {"prompt_tokens": prompt, "completion_tokens": len(said)}
         count = body.get("n", 1) if self.samples else 1

@@ -1,6 +1,5 @@
 """`adaptive` through the real mesh: what it weighs, when it calls a question false, and which calls it spares."""
 
-import math
 from typing import Any
 
 import httpx
@@ -8,7 +7,6 @@ import pytest
 
 from services.gateway import confidence
 from services.gateway.confidence import Confidence, Head
-from services.gateway.strategies import adaptive
 from services.kit.caution import COSTS
 from tests.mesh.conftest import Services
 
@@ -78,58 +76,6 @@ async def test_a_question_is_called_false_whatever_the_model_said(
     says(services, "i don't know")
     body = await ask(services, evidence=["There is no record of a harbour light."])
     assert body["kind"] == "invalid_question"
-
-
-@pytest.mark.parametrize(
-    ("signals", "logprob", "kind", "calls"),
-    [
-        (("pressed", "support"), -0.1, "answer", 2),
-        (("pressed", "support"), -0.01, "unknown", 1),
-        (("support",), -0.1, "unknown", 1),
-    ],
-    ids=["unsure", "sure", "nothing weighs it"],
-)
-async def test_an_unsure_abstention_is_asked_again_without_that_way_out(
-    services: Services,
-    monkeypatch: pytest.MonkeyPatch,
-    signals: tuple[str, ...],
-    logprob: float,
-    kind: str,
-    calls: int,
-) -> None:
-    one = dict.fromkeys(signals, 1.0).values()
-    weighed = Head(
-        names=signals,
-        means=tuple(0.5 for _ in one),
-        scales=tuple(one),
-        weights=tuple(4 * value for value in one),
-        intercept=0.0,
-        thresholds=dict.fromkeys(COSTS, 0.5),
-    )
-    fitted(monkeypatch, answer=weighed)
-    services.generator.logprob = logprob
-    services.generator.reply = lambda body: "Marta Lindqvist" if "structured_outputs" in body else "i don't know"
-    body = await ask(services)
-    assert (body["kind"], body["usage"]["llm_calls"]) == (kind, calls)
-    assert body["signals"]["pressed"] == float(kind == "answer")
-    assert body["signals"]["hesitation"] == pytest.approx(math.exp(logprob))
-
-
-@pytest.mark.parametrize(
-    ("line", "holds"),
-    [
-        ("Iceland", True),
-        ("in 1864", True),
-        ("9", True),
-        ("i don't know", False),
-        ("I’m not sure", False),
-        ("Invalid question", False),
-        (" i don't know", False),
-        ("", False),
-    ],
-)
-def test_what_an_answer_on_second_thoughts_may_begin_with(line: str, *, holds: bool) -> None:
-    assert adaptive.NO_ABSTENTION.holds(line) is holds
 
 
 async def test_calls_that_no_head_weighs_are_not_made(services: Services, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -43,10 +43,6 @@ WEB = Retrieval(recall_k=50, rerank_k=5, chunker="parent-child")
 SAMPLES = 3
 TEMPERATURE = 0.8
 SAMPLE_TOKENS = 32
-# An abstention that is surer than this is left alone.
-SURE = 0.95
-# A line that begins neither as "i don't know" does nor as "invalid question".
-NO_ABSTENTION = Constraint(regex=r"([^\sIi]|[Ii]([^\s'’n]|n[^v]))[^\n]{0,160}")
 # How often a rule over typed facts is right where it was tried (57 of 58).
 SETTLED = 0.98
 CHOICES: tuple[Literal["yes", "no"], ...] = ("yes", "no")
@@ -166,19 +162,17 @@ class Adaptive(Strategy):
         first, (reading, extracted) = await both(self._generated(context, shown), self._extracted(context, held))
         if first.completion is None:
             return extracted
-        completion, hesitation = await self._pressed(context, first, first.completion)
-        said = _normal(completion)[0]
+        said = _normal(first.completion)[0]
         seen = Seen(
             question.query,
             said.kind,
             said.answer,
-            completion.samples[0],
+            first.completion.samples[0],
             first.shown,
             classification,
             sources=tuple(replies),
-            ranks=_ranks(context.mesh, first.adapter, completion, said),
+            ranks=_ranks(context.mesh, first.adapter, first.completion, said),
             reading=reading,
-            hesitation=hesitation,
         )
         replies.append(said)
         draft = Draft(said.answer, said.kind, 0.0, _source(first.shown), tuple(first.shown))
@@ -252,39 +246,6 @@ class Adaptive(Strategy):
         )
         completion = await ask(context, request)
         return First(completion, messages, shown, settings.web_answer_adapter if has_adapter else "")
-
-    async def _pressed(self, context: Context, first: First, completion: Completion) -> tuple[Completion, float]:
-        """What the model answers where it must not abstain, if its abstention was not sure; and how sure that was.
-
-        It is asked only where the confidence can weigh such an answer, or every answer is wanted.
-        """
-        sample = completion.samples[0]
-        if _normal(completion)[0].kind != "unknown" or not first.shown or not sample.token_logprobs:
-            return completion, 0.0
-        hesitation = exp(sample.token_logprobs[0])
-        if hesitation > SURE or not self._weighs(context, first.adapter, confidence.PRESSED):
-            return completion, hesitation
-        request = Request(
-            "press",
-            first.messages,
-            max_tokens=SAMPLE_TOKENS,
-            min_tokens=MIN_ANSWER_TOKENS,
-            known_tokens=estimate(first.messages),
-            adapter=self.settings.web_answer_adapter,
-            constraint=NO_ABSTENTION,
-            logprobs=True,
-        )
-        pressed = await ask(context, request)
-        if pressed is None or _normal(pressed)[0].kind != "answer":
-            return completion, hesitation
-        return pressed, hesitation
-
-    def _weighs(self, context: Context, adapter: str, names: frozenset[str]) -> bool:
-        """Whether such signals of this adapter's answers are of use: to the confidence, or to fit one."""
-        if context.question.every_answer or not self.settings.abstain:
-            return True
-        model = context.mesh.calibration.choose(context.mesh.llm.model, adapter)
-        return model is not None and model.uses(names)
 
     async def _extracted(self, context: Context, held: Draft) -> tuple[ReadResponse | None, Draft]:
         """What the extractive reader finds, and the answer that it gives, or an abstention that shows it.
