@@ -1,5 +1,6 @@
 """What all tests share, and how the workers of `make test` share them."""
 
+import gc
 import os
 import signal
 from pathlib import Path
@@ -19,9 +20,13 @@ GROUPS = {
     "unit/lab/evaluator/test_run.py": "",
     "unit/lab/trainer/test_sft.py": "training",
     "deploy/test_load_limits.py": "",
+    "deploy/test_compose.py": "manifests",
+    "deploy/test_manifests.py": "manifests",
     "mesh/test_schemathesis.py": "schemathesis",
     "mesh/": "mesh",
+    "unit/lab/trainer/synthesise/test_": "synthesise",
     "unit/retriever/collections/": "collections",
+    "places/": "places",
 }
 
 # Read by the libraries that compute, when they are imported. A worker has one core: a second thread would wait for the
@@ -32,6 +37,9 @@ for variable in THREADS:
 
 # Whatever the default is: what is tested on a model is tested on the small one.
 os.environ["CRAGMESH_MODEL"] = "small"
+
+# Until all is imported and collected: searching it for garbage, of which there is none, takes a tenth of the time.
+gc.disable()
 
 # What was calibrated on this machine weighs no answer of a test.
 os.environ["CRAGMESH_CONFIDENCE_DIR"] = str(HERE / "no-confidences")
@@ -66,6 +74,12 @@ class ByGroup(LoadScopeScheduling):  # type: ignore[misc]
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> ByGroup:
     config.option.loadscopereorder = False
     return ByGroup(config, log)
+
+
+def pytest_collection_finish() -> None:
+    # What is there stays; only what tests leave is looked at.
+    gc.freeze()
+    gc.enable()
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.linear_model import LogisticRegressionCV
+from sklearn.linear_model import LogisticRegression, LogisticRegressionCV
 from sklearn.model_selection import StratifiedGroupKFold, StratifiedKFold
 from threadpoolctl import threadpool_limits
 
@@ -257,7 +257,7 @@ def _regress(names: Sequence[str], signals: Floats, right: Ints) -> dict[str, An
     model = LogisticRegressionCV(
         Cs=np.logspace(-3, 1, 9),
         cv=FOLDS,
-        scoring="neg_log_loss",
+        scoring=_log_likelihood,
         max_iter=2_000,
         l1_ratios=(0.0,),
         use_legacy_attributes=False,
@@ -269,6 +269,12 @@ def _regress(names: Sequence[str], signals: Floats, right: Ints) -> dict[str, An
         "weights": [round(float(value), 6) for value in np.ravel(model.coef_)],
         "intercept": round(float(np.ravel(model.intercept_)[0]), 6),
     }
+
+
+def _log_likelihood(model: LogisticRegression, signals: Floats, right: Ints) -> float:
+    """scikit-learn's `neg_log_loss` without its checks, which took two thirds of a fit."""
+    logits = signals @ np.ravel(model.coef_) + model.intercept_
+    return -float(np.logaddexp(0, np.where(right > 0, -logits, logits)).mean())
 
 
 def _constant(right: Ints) -> dict[str, Any]:

@@ -10,9 +10,9 @@ import pytest
 from services.cli import contracts
 
 ROOT = Path(__file__).parents[2]
-# Not an error of the request: a service that is not ready says what it waits for.
 # Contracts of somebody else.
 OPENAI = " /v1/"
+# Not an error of the request: a service that is not ready says what it waits for.
 READINESS = "GET /readyz 503"
 METHODS = {"get", "put", "post", "delete", "patch", "options", "head", "trace"}
 

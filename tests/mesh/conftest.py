@@ -78,12 +78,15 @@ class Services:
     generator: FakeGenerator
 
     @asynccontextmanager
+    async def gateway_app(self, **settings: Any) -> AsyncIterator[Any]:
+        given: dict[str, Any] = HOSTS | {"confidence_dir": NOWHERE} | settings
+        async with LifespanManager(create_gateway(GatewaySettings(**given), transport=Router(self.faults))) as manager:
+            yield manager.app
+
+    @asynccontextmanager
     async def gateway(self, **settings: Any) -> AsyncIterator[httpx.AsyncClient]:
-        app = create_gateway(
-            GatewaySettings(**(HOSTS | {"confidence_dir": NOWHERE} | settings)), transport=Router(self.faults)
-        )
-        async with LifespanManager(app) as manager:
-            transport = httpx.ASGITransport(manager.app, raise_app_exceptions=False)
+        async with self.gateway_app(**settings) as app:
+            transport = httpx.ASGITransport(app, raise_app_exceptions=False)
             async with httpx.AsyncClient(transport=transport, base_url="http://gateway", timeout=60) as client:
                 yield client
 
@@ -104,8 +107,15 @@ def to_generator() -> ToGenerator:
 
 
 @pytest.fixture(scope="session")
-async def running(to_generator: ToGenerator, tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[dict[str, Any]]:
-    graph = tmp_path_factory.mktemp("kg") / "demo.sqlite"
+def demo_graph(tmp_path_factory: pytest.TempPathFactory) -> str:
+    """The URL of a store that the first service over it fills with the demo graph."""
+    return f"sqlite:///{tmp_path_factory.mktemp('kg') / 'demo.sqlite'}"
+
+
+@pytest.fixture(scope="session")
+async def running(
+    to_generator: ToGenerator, demo_graph: str, tmp_path_factory: pytest.TempPathFactory
+) -> AsyncIterator[dict[str, Any]]:
     async with AsyncExitStack() as stack:
         apps = {
             "retriever": create_retriever(
@@ -114,7 +124,7 @@ async def running(to_generator: ToGenerator, tmp_path_factory: pytest.TempPathFa
             "reranker": create_reranker(RerankerSettings(threads=1)),
             "classifier": create_classifier(ClassifierSettings(threads=1)),
             "kg": create_kg(
-                KgSettings(kg_database=f"sqlite:///{graph}", generator_url=HttpUrl(HOSTS["generator_url"]), threads=1),
+                KgSettings(kg_database=demo_graph, generator_url=HttpUrl(HOSTS["generator_url"]), threads=1),
                 transport=to_generator,
             ),
         }

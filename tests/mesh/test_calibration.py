@@ -11,8 +11,10 @@ import pytest
 
 from lab.evaluator import calibrate as fitting
 from lab.evaluator.errors import BadRun
+from lab.evaluator.report import files
 from lab.evaluator.store import RunFolder
 from services.cli import calibrate, made_up
+from services.cli.synthesise import write_questions
 from services.gateway import calibration, confidence
 from services.gateway.calibration import STAGE, digest_of
 from services.gateway.confidence import Confidence, Head
@@ -163,12 +165,20 @@ def scripted(questions: list[dict[str, Any]]) -> Any:
     return reply
 
 
+@pytest.fixture(scope="module")
+def questions(tmp_path_factory: pytest.TempPathFactory) -> bytes:
+    """A file of made-up questions: it takes seconds."""
+    path = tmp_path_factory.mktemp("made-up") / made_up.QUESTIONS
+    write_questions(path, 90, made_up.SEED)
+    return path.read_bytes()
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("bare", [False, True])
 async def test_any_server_is_calibrated_by_what_it_has_and_then_weighed(
-    services: Services, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, bare: bool
+    services: Services, questions: bytes, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, bare: bool
 ) -> None:
-    monkeypatch.setattr(made_up, "MOST", 90)
+    monkeypatch.setattr(made_up, "write_questions", lambda path, *_: files.write(path.parent, {path.name: questions}))
     # A fit for each set of costly signals would take most of the time.
     monkeypatch.setattr(fitting, "COSTLY", {})
     generator = services.generator
@@ -220,9 +230,9 @@ async def test_any_server_is_calibrated_by_what_it_has_and_then_weighed(
 
 
 async def test_a_generator_that_changes_meanwhile_is_noticed(
-    services: Services, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    services: Services, questions: bytes, tmp_path: Path
 ) -> None:
-    monkeypatch.setattr(made_up, "MOST", 3)
+    (tmp_path / made_up.QUESTIONS).write_bytes(questions)
     async with services.gateway() as gateway:
         target = made_up.Target("http://gateway", "", "another", tmp_path)
         with pytest.raises(BadRun, match="another was asked, and now fake answers"):

@@ -7,15 +7,12 @@ from typing import Any
 
 import httpx2
 import pytest
-from asgi_lifespan import LifespanManager
 from mcp import Client, MCPError
 from mcp.client.streamable_http import streamable_http_client
 
 from proto.collections import CollectionInfo, Collections, SearchHit, SearchResponse
-from services.gateway.app import create_app
 from services.gateway.mesh import Mesh
-from services.gateway.settings import GatewaySettings
-from tests.mesh.conftest import HOSTS, NOWHERE, Router, Services
+from tests.mesh.conftest import Services
 
 pytestmark = pytest.mark.anyio
 
@@ -24,10 +21,8 @@ URL = "http://gateway/mcp"
 
 @asynccontextmanager
 async def http_to(services: Services, key: str = "", **settings: Any) -> AsyncIterator[httpx2.AsyncClient]:
-    given: dict[str, Any] = HOSTS | {"confidence_dir": NOWHERE, "classify_cap_s": 2, "page": False} | settings
-    app = create_app(GatewaySettings(**given), transport=Router(services.faults))
-    async with LifespanManager(app) as manager:
-        transport = httpx2.ASGITransport(manager.app, raise_app_exceptions=False)
+    async with services.gateway_app(classify_cap_s=2, page=False, **settings) as app:
+        transport = httpx2.ASGITransport(app, raise_app_exceptions=False)
         headers = {"authorization": f"Bearer {key}"} if key else {}
         async with httpx2.AsyncClient(transport=transport, headers=headers, timeout=60) as http:
             yield http

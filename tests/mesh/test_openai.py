@@ -7,13 +7,10 @@ from typing import Any
 import httpx2
 import openai
 import pytest
-from asgi_lifespan import LifespanManager
 from openai import AsyncOpenAI
 
 from proto.collections import SearchHit, SearchResponse
-from services.gateway.app import create_app
-from services.gateway.settings import GatewaySettings
-from tests.mesh.conftest import HOSTS, LIGHTHOUSE, NOWHERE, Router, Services
+from tests.mesh.conftest import LIGHTHOUSE, Services
 
 pytestmark = pytest.mark.anyio
 
@@ -24,10 +21,8 @@ PAGES = {"search_results": [LIGHTHOUSE | {"page_url": "https://example.org/light
 
 @asynccontextmanager
 async def connected(services: Services, **settings: Any) -> AsyncIterator[AsyncOpenAI]:
-    given: dict[str, Any] = HOSTS | {"confidence_dir": NOWHERE, "classify_cap_s": 2} | settings
-    app = create_app(GatewaySettings(**given), transport=Router(services.faults))
-    async with LifespanManager(app) as manager:
-        transport = httpx2.ASGITransport(manager.app, raise_app_exceptions=False)
+    async with services.gateway_app(classify_cap_s=2, **settings) as app:
+        transport = httpx2.ASGITransport(app, raise_app_exceptions=False)
         async with httpx2.AsyncClient(transport=transport, base_url="http://gateway/v1", timeout=60) as http:
             yield AsyncOpenAI(
                 api_key="sk-test", base_url="http://gateway/v1", http_client=http, max_retries=0, timeout=60

@@ -45,7 +45,7 @@ def mesh(services: Services, places: Any) -> Services:
 
 
 def from_facts(body: dict[str, Any]) -> str:
-    """A generator that says the first number of the facts, and nothing without facts."""
+    """A generator that knows the capital of Portugal from the facts alone."""
     shown = "\n".join(message["content"] for message in body["messages"])
     return "Lisbon" if "The capital of Portugal is Lisbon" in shown else "i don't know"
 
@@ -123,9 +123,9 @@ def test_a_broken_folder_stops_the_start_and_is_named(tmp_path: Path) -> None:
         create_app(KgSettings(kg_domains=tmp_path / "domains"))
 
 
-async def test_a_domain_that_is_not_loaded_harms_no_other(services: Services, tmp_path: Path) -> None:
+async def test_a_domain_that_is_not_loaded_harms_no_other(demo_graph: str) -> None:
     """The store was made before the folder: its domain is left out until it is loaded."""
-    app = create_app(KgSettings(kg_database=f"sqlite:///{tmp_path / 'kg.sqlite'}", kg_domains=DOMAINS, threads=1))
+    app = create_app(KgSettings(kg_database=demo_graph, kg_domains=DOMAINS, threads=1))
     async with LifespanManager(app, startup_timeout=60, shutdown_timeout=30) as manager:
         transport = httpx.ASGITransport(manager.app)
         async with httpx.AsyncClient(transport=transport, base_url="http://kg") as kg:

@@ -8,7 +8,7 @@ from playwright.sync_api import Browser, Page, expect
 
 from tests.page.conftest import HANG_UPS, ROOT, Opened
 
-pytestmark = [pytest.mark.page, pytest.mark.timeout(300), HANG_UPS]
+pytestmark = [pytest.mark.page, HANG_UPS]
 
 AXE = Path(__file__).parent / "vendor" / "axe.min.js"
 DEMO = ROOT / "services" / "cli" / "demo"

@@ -18,7 +18,7 @@ from tests.page.conftest import HANG_UPS, NOWHERE, Opened
 from tests.page.mesh import gateway
 from tests.serving import served
 
-pytestmark = [pytest.mark.page, pytest.mark.timeout(120), HANG_UPS]
+pytestmark = [pytest.mark.page, HANG_UPS]
 
 Keep = Callable[[Page, str], None]
 STARTED = StageEvent(stage="retrieve", status="started", left_ms=29_000)

@@ -29,7 +29,7 @@ from tests.page.conftest import HANG_UPS, MARKER, NOWHERE, Opened
 from tests.page.mesh import gateway, scripted
 from tests.serving import served
 
-pytestmark = [pytest.mark.page, pytest.mark.timeout(180), HANG_UPS]
+pytestmark = [pytest.mark.page, HANG_UPS]
 
 MARK = f"{MARKER}.push(1)"
 PAYLOADS = {

@@ -11,7 +11,7 @@ from playwright.sync_api import Page, Request, expect
 
 from tests.page.conftest import HANG_UPS, ROOT, Opened
 
-pytestmark = [pytest.mark.page, pytest.mark.timeout(300), HANG_UPS]
+pytestmark = [pytest.mark.page, HANG_UPS]
 
 DEMO = ROOT / "services" / "cli" / "demo"
 ANSWER_MS = 60_000

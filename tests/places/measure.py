@@ -1,6 +1,6 @@
 """How many of the questions the graph answers: `python -m tests.places.measure --half held-out`.
 
-By rules, or with `--generator URL` by a model under the grammar (`--mode program`, or `auto`: rules first).
+By rules, or with `--generator URL` by a model under the grammar.
 """
 
 import argparse
@@ -15,10 +15,7 @@ from pathlib import Path
 
 from services.kg.entities import NameIndex
 from services.kg.execute import Executor
-from services.kg.generate import Writer, build_writers
-from services.kg.generate.rules import RuleWriter
-from services.kg.generate.rules.values import Values
-from services.kg.generate.spans import Spotter
+from services.kg.generate import build_writers
 from services.kg.outcome import Outcome
 from services.kg.store.engine import open_store
 from services.kit.budget import Budget
@@ -47,37 +44,24 @@ class Result:
         return self.verdict == ("silent" if self.question.kind == "unknown" else "right")
 
 
-def by_rules(folder: Path, half: Half) -> list[Result]:
-    """What rules make of the questions over a graph that `fill` made."""
-    catalogue = places()
-    engine = open_store(f"sqlite:///{folder / 'kg.sqlite'}")
-    names = NameIndex(engine, catalogue)
-    writer = RuleWriter(catalogue, Spotter(engine, catalogue), Values(engine), names)
-    executor = Executor(engine, names, catalogue)
-    found: list[Result] = []
-    with open_tables(folder / "csv") as tables:
-        for question in questions(half):
-            begin = time.perf_counter()
-            program = writer.program(question.text, NOW, "places")
-            outcomes = executor.execute(program, domain="places", query_time=NOW, seconds=SECONDS)
-            verdict = judge(question, gold_rows(question, tables), outcomes)
-            found.append(Result(question, program, verdict, tuple(outcomes), time.perf_counter() - begin))
-    engine.dispose()
-    return found
+async def measure(folder: Path, half: Half, generator: str = "", *, seconds: float = SECONDS) -> list[Result]:
+    """What becomes of the questions over a graph that `fill` made.
 
-
-async def by_model(folder: Path, half: Half, generator: str, *, seconds: float) -> list[Result]:
-    """What a model under the grammar makes of them; `none` of a program that it does not write in time."""
+    Args:
+        generator: root of an OpenAI-compatible server whose model writes under the grammar; rules write without one.
+        seconds: for writing one program.
+    """
     catalogue = places()
     engine = open_store(f"sqlite:///{folder / 'kg.sqlite'}")
     names = NameIndex(engine, catalogue)
     executor = Executor(engine, names, catalogue)
-    encoder = Encoder()
-    encoder.load()
+    encoder = Encoder() if generator else None
+    if encoder is not None:
+        encoder.load()
     found: list[Result] = []
     async with http_client() as http:
-        llm = LLM(ServiceClient("generator", generator, http))
-        writer: Writer = build_writers(llm, catalogue, names, encoder, adapter="")["program"]
+        llm = LLM(ServiceClient("generator", generator or "http://nobody", http))
+        writer = build_writers(llm, catalogue, names, encoder, adapter="")["program" if generator else "rules"]
         with open_tables(folder / "csv") as tables:
             for question in questions(half):
                 begin = time.perf_counter()
@@ -116,11 +100,7 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as place:
         folder = Path(place)
         fill(folder)
-        if arguments.generator:
-            written = by_model(folder, arguments.half, arguments.generator, seconds=arguments.seconds)
-            results = asyncio.run(written)
-        else:
-            results = by_rules(folder, arguments.half)
+        results = asyncio.run(measure(folder, arguments.half, arguments.generator, seconds=arguments.seconds))
     report(results, shown=arguments.show)
 
 

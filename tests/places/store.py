@@ -2,6 +2,7 @@
 
 import csv
 from collections.abc import Container
+from functools import cache
 from pathlib import Path
 
 from services.kg.definition.domain import read_catalogue
@@ -14,6 +15,7 @@ from tests.places import tables
 DOMAINS = Path(__file__).with_name("domains")
 
 
+@cache
 def places() -> Catalogue:
     """The bundled domains and that of places."""
     return read_catalogue(CATALOGUE, DOMAINS)

@@ -7,15 +7,12 @@ from sqlite3 import Connection
 
 import pytest
 
-from tests.places import tables
 from tests.places.questions import gold_rows, open_tables, questions
 
 
 @pytest.fixture(scope="module")
-def connection(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Connection]:
-    folder: Path = tmp_path_factory.mktemp("csv")
-    tables.write(folder)
-    with closing(open_tables(folder)) as opened:
+def connection(places_folder: Path) -> Iterator[Connection]:
+    with closing(open_tables(places_folder / "csv")) as opened:
         yield opened
 
 

@@ -6,12 +6,14 @@ from dataclasses import dataclass, field
 from functools import cache
 from itertools import combinations, islice
 from pathlib import Path
-
-import inflect
+from typing import TYPE_CHECKING
 
 from services.kg.draft.columns import MAX_NAME, Column, identifier, read_columns
 from services.kg.load.errors import LoadError
 from services.kg.load.files import check, header, records, suffix
+
+if TYPE_CHECKING:
+    import inflect
 
 # Rows that are looked at; what lies behind is taken to be like them.
 MAX_ROWS = 200_000
@@ -177,7 +179,10 @@ def _shared(column: Column, table: CsvTable) -> float:
 
 
 @cache
-def _english() -> inflect.engine:
+def _english() -> "inflect.engine":
+    # Its import takes seconds, and who only asks drafts nothing.
+    import inflect
+
     return inflect.engine()
 
 

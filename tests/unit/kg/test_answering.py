@@ -40,7 +40,6 @@ class Scripted(Answering):
         self.asked: list[str] = []
         self._executor = cast(Any, SimpleNamespace(catalogue=CATALOGUE))
         self._found = found
-        self._executor = cast(Any, SimpleNamespace(catalogue=CATALOGUE))
         self._llm = cast(Any, Served(serves=serves))
         self._adapter = "kg-api"
         self._base_model_writes = base_model_writes

@@ -25,10 +25,7 @@ from tests.bench.kg_eval import Bench, Surfaces, load_questions
 from tests.unit.kg.graph import disposed
 
 FOLDER = Path(os.environ.get("CRAGMESH_EVAL_DATA") or "/nonexistent")
-pytestmark = [
-    pytest.mark.skipif(not FOLDER.is_dir(), reason="CRAGMESH_EVAL_DATA names no folder of real questions"),
-    pytest.mark.timeout(300),
-]
+pytestmark = pytest.mark.skipif(not FOLDER.is_dir(), reason="CRAGMESH_EVAL_DATA names no folder of real questions")
 
 
 def programs() -> Iterator[tuple[str, str]]:
