@@ -12,12 +12,12 @@ import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
-from importlib.resources import files
 from typing import Any, Literal
 
 from rapidfuzz.distance import OSA
 from sqlalchemy import Connection, Engine, Select, bindparam, exists, select
 
+from services.kg.definition.folder import PACKAGED
 from services.kg.language.catalogue import Catalogue, NameRules
 from services.kg.store.names import (
     MIN_FUZZY_CHARS,
@@ -523,6 +523,4 @@ def _is_generic(norm: str, rules: NameRules, *, even_exact: bool = False) -> boo
 @cache
 def _nameless() -> frozenset[str]:
     """What no entity of any kind is called, without spaces."""
-    text = (files("services.kg") / "data" / "generic_names.txt").read_text(encoding="utf-8")
-    lines = (line for line in text.splitlines() if line and not line.startswith("#"))
-    return frozenset(squashes(normalise(line))[0] for line in lines)
+    return frozenset(squashes(normalise(line))[0] for line in PACKAGED.lines("data/generic_names.txt"))
