@@ -5,7 +5,8 @@ from dataclasses import replace
 
 from rapidfuzz import fuzz
 
-from services.kg.entities import Candidate, NameIndex
+from services.kg.candidates import Candidate
+from services.kg.entities import NameIndex
 from services.kg.generate.rules.english import english
 from services.kg.generate.rules.lexicon import Lexicon
 from services.kg.generate.rules.question import Question
