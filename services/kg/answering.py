@@ -5,7 +5,7 @@ import json
 import time
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from datetime import datetime
 from typing import get_args
 
@@ -26,16 +26,8 @@ from services.kit.llm import LLM
 
 # Statuses from best to worst: a program is as good as its best statement.
 ORDER: tuple[KgStatus, ...] = (
-    "ok",
-    "stale",
-    "no_event",
-    "empty",
-    "unknown_key",
-    "ambiguous",
-    "no_entity",
-    "timeout",
-    "no_program",
-    "parse_error",
+    *("ok", "stale", "no_event", "empty", "unknown_key", "ambiguous", "no_entity", "timeout"),
+    *("no_program", "parse_error"),
 )
 RANK = {status: rank for rank, status in enumerate(ORDER)}
 # What facts answer a question, and what is known not to have been.
@@ -133,8 +125,9 @@ class Answering:
         Its label is one of the benchmark's five. A domain that somebody added is asked as well, and has the question
         where its rules answer it, or where it knows more of its names than the label's domain and neither answers.
         """
-        added = self._added()
-        if not added or self._spotter is None or request.domain in added:
+        domains = self._executor.catalogue.domains.values()
+        added = tuple(domain.name for domain in domains if not domain.bundled)
+        if not added or request.domain in added:
             return request, None
         tried: list[tuple[tuple[int, int], KgRequest, Attempt]] = []
         for domain in (*added, request.domain):
@@ -149,11 +142,6 @@ class Answering:
                 tried.append(((len(ORDER), -2 * known - (domain == request.domain)), placed, attempt))
         _, placed, attempt = min(tried, key=lambda one: one[0])
         return placed, attempt
-
-    def _added(self) -> tuple[str, ...]:
-        """Domains that do not come with the service."""
-        domains = self._executor.catalogue.domains.values()
-        return tuple(domain.name for domain in domains if not domain.bundled)
 
     async def _program(
         self, mode: str, request: KgRequest, now: datetime, budget: Budget, execute_cap_s: float
@@ -221,7 +209,8 @@ class Answering:
 
     async def _run(self, written: Written, domain: str, now: datetime, seconds: float) -> Attempt:
         began = time.monotonic()
-        if self._live is not None:
+        # What a live API serves are the bundled domains; another has its rows in the store.
+        if self._live is not None and self._executor.catalogue.domains[domain].bundled:
             outcomes = await self._live.execute(written.program, domain=domain, query_time=now, budget=Budget(seconds))
         else:
             outcomes = await asyncio.get_running_loop().run_in_executor(
@@ -274,6 +263,7 @@ def best_status(outcomes: Sequence[Outcome]) -> KgStatus:
 
 
 def _statement(outcome: Outcome, text: str) -> KgStatement:
+    entities = ({**asdict(one), "score": min(1.0, max(0.0, one.score))} for one in outcome.entities)
     return KgStatement(
         source=outcome.source,
         status=outcome.status,
@@ -281,17 +271,7 @@ def _statement(outcome: Outcome, text: str) -> KgStatement:
         rows_json=json.dumps([dict(row) for row in outcome.rows[:ROWS_IN_RESPONSE]], ensure_ascii=False),
         row_count=outcome.total,
         value_json="" if outcome.value is None else json.dumps(outcome.value, ensure_ascii=False),
-        entities=tuple(
-            KgEntity(
-                name=entity.name,
-                kind=entity.kind,
-                surface=entity.surface,
-                entity_ids=entity.entity_ids,
-                score=min(1.0, max(0.0, entity.score)),
-                how=entity.how,
-            )
-            for entity in outcome.entities
-        ),
+        entities=tuple(KgEntity(**entity) for entity in entities),
         windows=outcome.windows,
         notes=outcome.notes,
         error=outcome.message,

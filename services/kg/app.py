@@ -2,9 +2,9 @@
 
 import asyncio
 import time
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
-from typing import Annotated, TypedDict
+from typing import Annotated, Any, TypedDict
 
 import httpx
 from fastapi import APIRouter, Depends, FastAPI, Request
@@ -99,50 +99,40 @@ router = APIRouter()
 @router.post("/kg/query", summary="Facts for a question, with the program that fetched them.", tags=["kg"])
 async def post_query(body: KgRequest, state: Given) -> KgResponse:
     """Write a program for the question, run it, and say its facts in words."""
-    settings = state["settings"]
-    _check_domain(body.domain, state["catalogue"])
-    budget = current_budget.get() or Budget(settings.max_deadline_s)
-    try:
-        response = await state["answering"].answer(
-            body, budget, write_cap_s=settings.kg_write_cap_s, execute_cap_s=_execute_cap_s(settings)
-        )
-    except (ServiceFailure, TimeoutError) as error:
-        raise Unavailable(f"the program could not be written: {str(error) or 'timeout'}") from error
-    except StoreError as error:
-        raise Unavailable(str(error)) from error
-    _observe(state["metrics"], response)
-    return response
+    caps = {"write_cap_s": state["settings"].kg_write_cap_s, "execute_cap_s": _execute_cap_s(state["settings"])}
+    return await _facts(state, body.domain, lambda budget: state["answering"].answer(body, budget, **caps))
 
 
 @router.post("/kg/execute", summary="Facts of a program.", tags=["kg"])
 async def post_execute(body: KgExecuteRequest, state: Given) -> KgResponse:
     """Run a program in the regularized language; a statement that is wrong says so and does not cost the others."""
-    settings = state["settings"]
-    _check_domain(body.domain, state["catalogue"])
-    budget = current_budget.get() or Budget(settings.max_deadline_s)
+    cap_s = _execute_cap_s(state["settings"])
+    return await _facts(
+        state, body.domain, lambda budget: state["answering"].execute(body, budget, execute_cap_s=cap_s)
+    )
+
+
+async def _facts(state: State, domain: str, facts: Callable[[Budget], Awaitable[KgResponse]]) -> KgResponse:
+    if domain not in state["catalogue"].domains:
+        message = f"there is no domain {domain}: {', '.join(state['catalogue'].domains)}"
+        raise InvalidRequest(message, errors=(FieldError(field="domain", message=message),))
     try:
-        response = await state["answering"].execute(body, budget, execute_cap_s=_execute_cap_s(settings))
-    except ServiceFailure as error:
-        raise Unavailable(f"the live knowledge graph did not answer: {error}") from error
+        response = await facts(current_budget.get() or Budget(state["settings"].max_deadline_s))
+    except (ServiceFailure, TimeoutError) as error:
+        raise Unavailable(f"no program was written or run: {str(error) or 'timeout'}") from error
     except ParseError as error:
-        raise InvalidRequest(
-            "the program is refused", errors=(FieldError(field="program", message=str(error)),)
-        ) from error
+        fault = FieldError(field="program", message=str(error))
+        raise InvalidRequest("the program is refused", errors=(fault,)) from error
     except StoreError as error:
         raise Unavailable(str(error)) from error
-    _observe(state["metrics"], response)
+    state["metrics"].took("write", inference=response.write.elapsed_ms)
+    state["metrics"].took("execute", inference=response.execute.elapsed_ms)
     return response
 
 
 @router.get("/kg/catalogue", summary="Functions and keys that programs may use.", tags=["kg"])
 async def get_catalogue(state: Given) -> KgCatalogue:
     return KgCatalogue(functions=tuple(_function(function) for function in state["catalogue"].functions))
-
-
-def _check_domain(name: str, catalogue: Catalogue) -> None:
-    if name not in catalogue.domains:
-        message = f"there is no domain {name}: {', '.join(catalogue.domains)}"
-        raise InvalidRequest(message, errors=(FieldError(field="domain", message=message),))
 
 
 def _function(function: Function) -> KgFunction:
@@ -155,11 +145,6 @@ def _function(function: Function) -> KgFunction:
         facets=tuple(function.facets),
         aliases=function.aliases,
     )
-
-
-def _observe(metrics: Metrics, response: KgResponse) -> None:
-    metrics.took("write", inference=response.write.elapsed_ms)
-    metrics.took("execute", inference=response.execute.elapsed_ms)
 
 
 def _execute_cap_s(settings: KgSettings) -> float:
@@ -217,20 +202,10 @@ def create_app(settings: KgSettings | None = None, *, transport: httpx.AsyncBase
             names = NameIndex(engine, catalogue)
             executor = Executor(engine, names, catalogue)
             llm = generator(settings, http, breaker=settings.breaker())
-            writers = await asyncio.to_thread(
-                build_writers,
-                llm,
-                catalogue,
-                names,
-                encoder,
-                examples=settings.kg_examples,
-                adapter=settings.kg_adapter,
-            )
+            taught: dict[str, Any] = {"adapter": settings.kg_adapter, "examples": settings.kg_examples}
+            writers = await asyncio.to_thread(build_writers, llm, catalogue, names, encoder, **taught)
             answering = Answering(
-                executor,
-                writers,
-                as_of,
-                llm,
+                *(executor, writers, as_of, llm),
                 adapter=settings.kg_adapter,
                 base_model_writes=settings.kg_base_model_writes,
                 workers=settings.kg_workers,
@@ -243,14 +218,8 @@ def create_app(settings: KgSettings | None = None, *, transport: httpx.AsyncBase
             if settings.kg_live_url is None:
                 await _warm_up(answering, settings, catalogue)
             try:
-                yield State(
-                    answering=answering,
-                    store=store,
-                    settings=settings,
-                    metrics=metrics,
-                    detail=detail,
-                    catalogue=catalogue,
-                )
+                state: Any = {"answering": answering, "store": store, "settings": settings, "metrics": metrics}
+                yield state | {"detail": detail, "catalogue": catalogue}
             finally:
                 await store.close()
                 answering.close()

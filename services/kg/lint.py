@@ -12,6 +12,7 @@ from services.kg.errors import KgError
 from services.kg.generate.examples import Library, load_library
 from services.kg.generate.rules.lexicon import FILE as WORDS
 from services.kg.generate.rules.lexicon import Lexicon, read_words
+from services.kg.generate.rules.roles import subject_of
 from services.kg.language.bind import Binder
 from services.kg.language.catalogue import NUMERIC, Catalogue, Domain, Function, Key
 from services.kg.language.parse import parse_each
@@ -85,7 +86,7 @@ def _kinds(domain: Domain, content: Content) -> Iterator[Fault]:
         if kind not in taken:
             yield content.fault(("kinds", kind), "no function takes a name of this kind")
     for function in domain.functions:
-        subject = _subject(function)
+        subject = subject_of(function)
         if not subject.entity and not function.dynamic:
             path = ("functions", function.name, "keys", subject.name)
             yield content.fault(path, "it names the rows and is of no kind: no question can name one")
@@ -101,7 +102,7 @@ def _keys(domain: Domain, lexicon: Lexicon, content: Content) -> Iterator[Fault]
             own = lexicon.key(function.name, key.name)
             path = ("functions", function.name, "keys", key.name)
             spoken = own.words or own.more or own.less or own.values or key.aliases or key.label or key.entity
-            if key != _subject(function) and not spoken:
+            if key != subject_of(function) and not spoken:
                 yield content.fault(path, f'only "{key.words}" asks for it: {WORDS} may say what else people call it')
             for phrase in lexicon.plain(function.name, key.name):
                 other = said.setdefault(phrase, key.name)
@@ -132,7 +133,3 @@ def _tables(catalogue: Catalogue, domain: Domain) -> Iterator[Fault]:
     for table in domain.tables:
         if table not in filled:
             yield content.fault((table,), f"no file of sources/ fills it; a {table}.csv with its columns does")
-
-
-def _subject(function: Function) -> Key:
-    return next(key for key in function.keys if key.name == function.subject[0])

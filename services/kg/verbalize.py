@@ -11,6 +11,7 @@ from datetime import date
 from services.kg.codes import spell
 from services.kg.language.catalogue import Domain, Function, Key
 from services.kg.outcome import Outcome, Scalar
+from services.kit.text.dates import whole_years
 
 # Lines of one list; the total is always said.
 MAX_ITEMS = 10
@@ -195,7 +196,7 @@ def _age(birth: Scalar, when: Scalar | date) -> int | None:
         born, day = date.fromisoformat(str(birth)), date.fromisoformat(str(when)[:10])
     except ValueError:
         return None
-    years = day.year - born.year - ((day.month, day.day) < (born.month, born.day))
+    years = whole_years(born, day)
     return years if 0 <= years <= 150 else None
 
 
@@ -239,7 +240,7 @@ def _keys(outcome: Outcome) -> list[Key]:
 
 
 def _key(function: Function, name: str) -> Key:
-    return next((key for key in function.keys if key.name == name), Key(name))
+    return function.exact_keys.get(name) or Key(name)
 
 
 def _function(outcome: Outcome) -> Function:

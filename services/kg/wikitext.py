@@ -9,14 +9,13 @@ import html
 import re
 from collections.abc import Callable, Iterator, Mapping
 from functools import cache
-from importlib.resources import files
-from typing import Any
+from typing import Any, cast
 
 import mwparserfromhell
-import yaml
 from mwparserfromhell.nodes import Argument, Comment, ExternalLink, Node, Tag, Template, Wikilink
 from mwparserfromhell.wikicode import Wikicode
 
+from services.kg.definition.folder import PACKAGED
 from services.kit.text.dates import iso_date
 from services.kit.text.vocabulary import MONTH_NAMES
 
@@ -114,10 +113,7 @@ _RENDERS: Mapping[str, Render] = {
 
 @cache
 def _data() -> Mapping[str, Any]:
-    content: Mapping[str, Any] = yaml.safe_load(
-        files(__package__).joinpath("wikitext.yaml").read_text(encoding="utf-8")
-    )
-    return content
+    return cast(Mapping[str, Any], PACKAGED.content("wikitext.yaml").data)
 
 
 @cache

@@ -10,6 +10,7 @@ from lab.trainer.synthesise.phrases import Answer
 from services.kg.codes import spell
 from services.kg.language.catalogue import NUMERIC, Key
 from services.kg.outcome import Outcome, Scalar
+from services.kit.text.dates import whole_years
 
 # What a question asks to have listed, and an answer can say.
 MOST_VALUES = 10
@@ -149,7 +150,7 @@ def _years(outcomes: Sequence[Outcome]) -> str | None:
         born, day = (date.fromisoformat(str(_single(outcome))) for outcome in (outcomes[0], outcomes[-1]))
     except ValueError:
         return None
-    years = day.year - born.year - ((day.month, day.day) < (born.month, born.day))
+    years = whole_years(born, day)
     return str(years) if 0 <= years <= 110 else None
 
 

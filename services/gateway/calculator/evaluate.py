@@ -38,6 +38,7 @@ from services.gateway.calculator.tree import (
     render,
     spelled,
 )
+from services.kit.text.dates import whole_years
 from services.kit.text.writing import number_text
 
 PRECISION = 40
@@ -345,7 +346,7 @@ def _years(birth: Decimal, day: Decimal) -> int:
     first, last = date.fromordinal(int(birth)), date.fromordinal(int(day))
     if last < first:
         raise Undefined("the second day is before the first")
-    return last.year - first.year - ((last.month, last.day) < (first.month, first.day))
+    return whole_years(first, last)
 
 
 def _result(found: Quantity) -> tuple[Decimal | date, str, str]:

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
+from importlib.resources import files
 from importlib.resources.abc import Traversable
 from typing import TypeVar
 
@@ -141,3 +142,7 @@ class Folder:
             BrokenDomain: see `text`.
         """
         return frozenset(line for line in self.text(name).splitlines() if line and not line.startswith("#"))
+
+
+# What comes with the service beside its domains.
+PACKAGED = Folder(files("services.kg"))

@@ -5,10 +5,9 @@ import unicodedata
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import cache
-from importlib.resources import files
-from typing import Any, Literal
+from typing import Any, Literal, cast
 
-import yaml
+from services.kg.definition.folder import PACKAGED
 
 ColumnType = Literal["text", "date", "integer", "bigint", "number", "flag"]
 
@@ -116,8 +115,7 @@ def measures() -> dict[str, dict[str, list[str]]]:
 
 @cache
 def _table(name: str) -> dict[str, dict[str, Any]]:
-    text = (files("services.kg.draft") / name).read_text(encoding="utf-8")
-    return {str(word): known for word, known in yaml.safe_load(text).items()}
+    return cast(dict[str, dict[str, Any]], PACKAGED.content(f"draft/{name}").data)
 
 
 def identifier(text: str) -> str:

@@ -8,10 +8,10 @@ import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cache
-from importlib.resources import files
 
 from sqlalchemy import Engine, bindparam, func, select
 
+from services.kg.definition.folder import PACKAGED
 from services.kg.language.catalogue import Catalogue, NameRules
 from services.kg.store.names import name as name_table
 from services.kg.store.names import normalise
@@ -28,8 +28,7 @@ _TRIM = " ,.?!;:()[]{}'’‘`" + _QUOTES
 @cache
 def asking_words() -> frozenset[str]:
     """Words that ask; a stretch of nothing else names nobody, whatever films have been called."""
-    text = (files("services.kg.generate") / "asking_words.txt").read_text("utf-8")
-    return frozenset(line for line in text.splitlines() if line and not line.startswith("#"))
+    return PACKAGED.lines("generate/asking_words.txt")
 
 
 @dataclass(frozen=True, slots=True)

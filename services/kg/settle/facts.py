@@ -75,10 +75,10 @@ def projected(source: str) -> str:
 def _value(outcome: Outcome, function: Function, lexicon: Lexicon) -> tuple[Any, str]:
     """The value of a statement and the key or total that it is of."""
     key = projected(outcome.source)
-    totals = _totals(lexicon, function)
+    totals = lexicon.words.function(function.name).counted
     summed = outcome.rows[0] if len(outcome.rows) == 1 else {}
     if totals and set(summed) & set(totals):
-        total, column = _total_of(outcome, key, totals, lexicon.words.functions[function.name].sides)
+        total, column = _total_of(outcome, key, totals, lexicon.words.function(function.name).sides)
         return summed.get(column), total
     if outcome.value is not None:
         return outcome.value, _counted_key(outcome, function, key, lexicon)
@@ -95,20 +95,15 @@ def _value(outcome: Outcome, function: Function, lexicon: Lexicon) -> tuple[Any,
     return row.get(key), key
 
 
-def _totals(lexicon: Lexicon, function: Function) -> Mapping[str, Total]:
-    own = lexicon.words.functions.get(function.name)
-    return own.counted if own else {}
-
-
 def _counted_key(outcome: Outcome, function: Function, key: str, lexicon: Lexicon) -> str:
     """A count has no key; one of rows of a kind has that kind's."""
     if outcome.aggregate != "len":
         own = function.find_key(key) if key else None
         return own.name if own is not None else key
-    totals = _totals(lexicon, function)
+    totals = lexicon.words.function(function.name).counted
     if not totals:
         return COUNTED
-    return _total_of(outcome, "", totals, lexicon.words.functions[function.name].sides)[0]
+    return _total_of(outcome, "", totals, lexicon.words.function(function.name).sides)[0]
 
 
 def _total_of(
@@ -136,8 +131,7 @@ def _rows_as_meant(outcome: Outcome, function: Function, lexicon: Lexicon, query
             continue
         if (key.name in conditions) == (compiled(unless).search(query) is not None):
             return False
-    own = lexicon.words.functions.get(function.name)
-    once = own.once if own else ()
+    once = lexicon.words.function(function.name).once
     if outcome.aggregate != "len" or not once or not all(set(once) <= set(row) for row in outcome.rows):
         return True
     return len({tuple(row[name] for name in once) for row in outcome.rows}) == len(outcome.rows)

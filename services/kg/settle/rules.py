@@ -10,12 +10,13 @@ from services.kg.outcome import Outcome
 from services.kg.settle.facts import Fact, Value, place, projected
 from services.kg.settle.measures import Measure
 from services.kg.settle.wording import AMOUNT, AUXILIARY, BOUND, Wording
+from services.kit.text.dates import whole_years
+from services.kit.text.vocabulary import SCALES, SUFFIXES
 from services.kit.text.writing import number_text
 
 # Longer lists are no answers of one line.
 MAX_LIST = 40
 LATEST_AGE = 120
-_SCALES = {"thousand": 3, "k": 3, "million": 6, "m": 6, "billion": 9, "bn": 9, "trillion": 12}
 _ROWS_THAT_DIFFER = re.compile(r"where\((?P<sign>gt|lt)\((?P<key>\w+), \w+\)\)")
 
 
@@ -61,7 +62,7 @@ def _against_number(wording: Wording) -> KgSettled | None:
     bound = bounds[0]
     if bound["sign"] and bound["sign"] != fact.measure.unit:
         return None
-    limit = Decimal(bound["number"].replace(",", "")).scaleb(_SCALES.get(bound["scale"] or "", 0))
+    limit = Decimal(bound["number"].replace(",", "")).scaleb({**SCALES, **SUFFIXES}.get(bound["scale"] or "", 0))
     value = fact.value
     held = {
         "more than": value > limit,
@@ -101,7 +102,7 @@ def difference(wording: Wording) -> KgSettled | None:
         if years and years["unit"] == "days":
             return KgSettled(answer=f"{(last - first).days:,} days", rule="difference", inputs=inputs)
         # Of 19 years and 10 months some say 20.
-        whole = _years(first, last)
+        whole = whole_years(first, last)
         if whole != last.year - first.year:
             return None
         return KgSettled(answer=f"{whole} years", rule="difference", inputs=inputs)
@@ -122,7 +123,7 @@ def age(wording: Wording) -> KgSettled | None:
     birth, event = births[0].value, events[0].value
     if not isinstance(birth, date) or not isinstance(event, date) or event < birth:
         return None
-    years = _years(birth, event)
+    years = whole_years(birth, event)
     if years > LATEST_AGE:
         return None
     return KgSettled(answer=str(years), rule="age", inputs=_inputs(wording.facts))
@@ -189,10 +190,6 @@ def listed(query: str, outcomes: Sequence[Outcome]) -> KgSettled | None:
 
 def _rank(value: Value) -> Decimal:
     return Decimal(value.toordinal()) if isinstance(value, date) else value
-
-
-def _years(first: date, last: date) -> int:
-    return last.year - first.year - ((last.month, last.day) < (first.month, first.day))
 
 
 def _with_unit(value: Decimal, measure: Measure) -> str:

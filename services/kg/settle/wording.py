@@ -4,10 +4,9 @@ import re
 from collections.abc import Sequence
 from datetime import date
 from functools import cache
-from importlib.resources import files
+from typing import cast
 
-import yaml
-
+from services.kg.definition.folder import PACKAGED
 from services.kg.settle.facts import Fact
 
 NEGATED = re.compile(r"\b(?:not|never|neither|nor|except|without|excluding|besides|other than|\w+n't)\b")
@@ -33,8 +32,12 @@ _WORD = re.compile(r"[a-z0-9$%&/'.-]*[a-z0-9%]")
 @cache
 def vocabulary(name: str) -> frozenset[str]:
     """A list of `english.yaml`."""
-    lists = yaml.safe_load((files("services.kg.settle") / "english.yaml").read_text("utf-8"))
-    return frozenset(str(lists[name]).split())
+    return frozenset(_lists()[name].split())
+
+
+@cache
+def _lists() -> dict[str, str]:
+    return cast(dict[str, str], PACKAGED.content("settle/english.yaml").data)
 
 
 class Wording:

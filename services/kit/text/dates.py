@@ -107,6 +107,11 @@ def date_of(text: str) -> WrittenDate | None:
     return None
 
 
+def whole_years(first: date, last: date) -> int:
+    """The years that are over between two days: an age."""
+    return last.year - first.year - ((last.month, last.day) < (first.month, first.day))
+
+
 def iso_date(parts: Iterable[str]) -> str:
     """Year, month and day, or the first ones of them, as ISO 8601: ("1982", "September", "15") is 1982-09-15.
 

@@ -7,13 +7,16 @@ from typing import Any, cast
 
 import pytest
 
-from proto.kg import KgRequest, KgStatus
+from proto.kg import KgExecuteRequest, KgRequest, KgStatus
 from services.kg.answering import Answering, Attempt
+from services.kg.definition.domain import read_catalogue
 from services.kg.domains import CATALOGUE
 from services.kg.generate.base import Written
+from services.kg.language.catalogue import Catalogue
 from services.kg.outcome import Outcome
 from services.kit.budget import Budget
 from services.kit.errors import ServiceTimeout
+from tests.places.store import DOMAINS
 
 pytestmark = pytest.mark.anyio
 
@@ -38,7 +41,6 @@ class Scripted(Answering):
         self, found: dict[str, KgStatus], *, serves: bool, base_model_writes: bool = False, spotter: Any = None
     ) -> None:
         self.asked: list[str] = []
-        self._executor = cast(Any, SimpleNamespace(catalogue=CATALOGUE))
         self._found = found
         self._llm = cast(Any, Served(serves=serves))
         self._adapter = "kg-api"
@@ -107,3 +109,32 @@ async def test_no_model_is_asked_about_what_the_graph_does_not_know(query: str, 
     request = KgRequest(query=query, domain="movie")
     await answering.answer(request, Budget(5), write_cap_s=5, execute_cap_s=1)
     assert answering.asked == asked
+
+
+class Runs:
+    """Runs nothing, and remembers the domains of what it was asked to run."""
+
+    def __init__(self, catalogue: Catalogue) -> None:
+        self.catalogue = catalogue
+        self.domains: list[str] = []
+
+    def execute(self, _program: str, *, domain: str, **_: Any) -> list[Outcome]:
+        self.domains.append(domain)
+        return [Outcome("", "ok")]
+
+
+class RunsLive(Runs):
+    async def execute(self, _program: str, *, domain: str, **_: Any) -> list[Outcome]:  # type: ignore[override]
+        return super().execute("", domain=domain)
+
+
+async def test_a_domain_of_ones_own_runs_on_the_store_where_a_live_api_serves_the_bundled_ones() -> None:
+    catalogue = read_catalogue(CATALOGUE, DOMAINS)
+    store, live = Runs(catalogue), RunsLive(catalogue)
+    llm = cast(Any, Served(serves=False))
+    options: Any = {"adapter": "kg-api", "base_model_writes": False, "workers": 1}
+    answering = Answering(cast(Any, store), {}, {}, llm, live=cast(Any, live), **options)
+    for domain in ("movie", "places"):
+        request = KgExecuteRequest(program="none", domain=domain)
+        await answering.execute(request, Budget(5), execute_cap_s=1)
+    assert (store.domains, live.domains) == (["places"], ["movie"])

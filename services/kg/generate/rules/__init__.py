@@ -57,8 +57,9 @@ class RuleWriter:
         if not statements and not lexicon.words.guided:
             guessed = with_guesses(lexicon, question, self.names, self.values)
             statements = general(lexicon, guessed, self.values)
-            if not statements:
-                statements = general(lexicon, with_other_kinds(lexicon, guessed, self.names), self.values)
+            widened = guessed if statements else with_other_kinds(lexicon, guessed, self.names)
+            if widened.spots != guessed.spots:
+                statements = general(lexicon, widened, self.values)
         return "\n".join(dict.fromkeys(statements)) or "none"
 
 

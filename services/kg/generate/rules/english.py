@@ -1,12 +1,8 @@
 """Words of general English by what they ask for."""
 
-from collections.abc import Mapping
 from functools import cache
-from importlib.resources import files
 
-import yaml
-
-from services.kg.definition.folder import Part
+from services.kg.definition.folder import PACKAGED, Part
 from services.kg.generate.rules.words import Phrases
 
 
@@ -18,7 +14,6 @@ class English(Part):
     total: Phrases
     first: Phrases
     last: Phrases
-    now: Phrases
     together: Phrases
     several: Phrases
     every: Phrases
@@ -35,11 +30,8 @@ class English(Part):
     under: Phrases
     whole: Phrases
     fillers: str
-    scales: Mapping[str, int]
-    numbers: Mapping[str, int]
 
 
 @cache
 def english() -> English:
-    text = (files("services.kg.generate.rules") / "english.yaml").read_text("utf-8")
-    return English.model_validate(yaml.safe_load(text))
+    return PACKAGED.model("generate/rules/english.yaml", English)[0]

@@ -11,7 +11,7 @@ from itertools import pairwise
 
 from services.kg.generate.rules.english import english
 from services.kg.generate.rules.lexicon import Lexicon
-from services.kg.generate.rules.question import Question, quote
+from services.kg.generate.rules.question import Question, all_of, quote
 from services.kg.generate.rules.roles import BESIDE, NEAR, Mention, Roles, Superlative, subject_of, written
 from services.kg.generate.rules.tokens import Range, Tokens
 from services.kg.generate.rules.values import Values
@@ -34,8 +34,7 @@ class Reading:
 
 def general(lexicon: Lexicon, question: Question, values: Values | None = None) -> list[str]:
     """The statements of the plainest reading that understands every word; none when no reading does."""
-    domain = lexicon.catalogue.domains.get(lexicon.domain)
-    functions = domain.shown if domain else ()
+    functions = lexicon.own.shown
     tokens = Tokens(question, lexicon.fillers)
     found: list[Reading] = []
     for function in functions:
@@ -54,7 +53,8 @@ def _hops(
 ) -> Iterator[Reading]:
     """A fact of a fact: the names lead to a key of the first function, whose values the second goes on with."""
     for key in first.keys:
-        if not key.entity or not tokens.names():
+        parameter = next((one for one in second.parameters if key.entity in one.entities), None)
+        if parameter is None or not tokens.names():
             continue
         before = Roles(lexicon, first, tokens.copy(), values)
         names = _bind(before)
@@ -70,9 +70,6 @@ def _hops(
         before.take(*(places if own_rows else places[:1]))
         before.take_apposed(names)
         call = _call(first, names, [])
-        parameter = next((one for one in second.parameters if key.entity in one.entities), None)
-        if parameter is None:
-            continue
         after = Roles(lexicon, second, before.tokens, values)
         reader = _Reader(lexicon, after, bound={parameter.name: [f'*["{key.name}"]']}, hop=True)
         for reading in reader.readings():
@@ -134,16 +131,12 @@ def _bind(roles: Roles) -> dict[str, list[str]] | None:
 
 
 def _call(function: Function, names: Mapping[str, Sequence[str]], conditions: Sequence[str]) -> str:
-    arguments = [_listed(names.get(one.name, ())) for one in function.parameters]
+    given = [names.get(one.name, ()) for one in function.parameters]
+    arguments = [all_of([name if name.startswith("*[") else quote(name) for name in some]) for some in given]
     while arguments and arguments[-1] == "None":
         arguments.pop()
     narrowed = f" where({', '.join(conditions)})" if conditions else ""
     return f"{function.name}({', '.join(arguments) or 'None'}){narrowed}"
-
-
-def _listed(names: Sequence[str]) -> str:
-    texts = [one if one.startswith("*[") else quote(one) for one in names]
-    return "None" if not texts else texts[0] if len(texts) == 1 else f"[{', '.join(texts)}]"
 
 
 @dataclass
@@ -223,7 +216,7 @@ class _Reader:
         """Whether another function has the same rows by themselves: neighbours are countries too."""
         function = self.roles.function
         kind = self.roles.subject.entity
-        functions = self.lexicon.catalogue.domains[self.lexicon.domain].shown
+        functions = self.lexicon.own.shown
         same = [one for one in functions if kind and subject_of(one).entity == kind]
         own = [one for one in same if one.pair is None]
         return bool(kind) and function is not (own or same)[0]
@@ -313,7 +306,7 @@ class _Reader:
             plain = wanted.superlative is None and not wanted.conditions and len(keys) == 1
             return f'{counts}{_call(function, names, ())}["{facets[0]}"]' if plain else ""
         if (order := wanted.superlative) is not None:
-            sort = f"sort({_all(wanted.conditions)}, {'-' if order.descending else ''}{order.key})"
+            sort = f"sort({all_of(wanted.conditions)}, {'-' if order.descending else ''}{order.key})"
             rows = f"[{order.first or ''}:{order.first + order.rows}]"
             return f"{_call(function, names, ())} {sort}{_project(keys or function.subject[:1])}{rows}"
         call = _call(function, names, wanted.conditions)
@@ -353,12 +346,6 @@ class _Wanted:
     aggregate: str  # LEN, SUM or AVG, or none
     rows: bool  # whether the rows' own names are asked for
     many: bool  # whether the call may be of several rows
-
-
-def _all(conditions: Sequence[str]) -> str:
-    if not conditions:
-        return "None"
-    return conditions[0] if len(conditions) == 1 else f"[{', '.join(conditions)}]"
 
 
 def _project(keys: Sequence[str]) -> str:

@@ -5,7 +5,8 @@ from dataclasses import replace
 
 from rapidfuzz import fuzz
 
-from services.kg.entities import Candidate, NameIndex
+from services.kg.candidates import Candidate
+from services.kg.entities import NameIndex
 from services.kg.generate.rules.english import english
 from services.kg.generate.rules.lexicon import Lexicon
 from services.kg.generate.rules.question import Question
@@ -32,7 +33,7 @@ def with_guesses(lexicon: Lexicon, question: Question, names: NameIndex | None, 
     question = _without_parts(lexicon, question, values)
     if names is None:
         return question
-    kinds = tuple(lexicon.catalogue.domains[lexicon.domain].kinds)
+    kinds = tuple(lexicon.own.kinds)
     tokens = _tokens(lexicon, question, values)
     spots = list(question.spots)
     for place, of_kind in list(_stretches(lexicon, tokens))[:MOST_GUESSES]:
@@ -56,7 +57,7 @@ def with_other_kinds(lexicon: Lexicon, question: Question, names: NameIndex | No
     """The question with each of its names also as what it may be a slip for, of another kind."""
     if names is None:
         return question
-    kinds = lexicon.catalogue.domains[lexicon.domain].kinds
+    kinds = lexicon.own.kinds
     spots = list(question.spots)
     for spot in question.spots:
         known = {one.kind for one in question.spots if (one.start, one.end) == (spot.start, spot.end)}
@@ -94,7 +95,7 @@ def _is_value(lexicon: Lexicon, text: str, values: Values | None) -> bool:
     """Whether a text of some row, which is no name, is just this."""
     return values is not None and any(
         values.has(function, key.name, text)
-        for function in lexicon.catalogue.domains[lexicon.domain].functions
+        for function in lexicon.own.functions
         for key in function.keys
         if key.kind == "text" and (key.name not in function.subject)
     )
@@ -126,8 +127,8 @@ def _without_parts(lexicon: Lexicon, question: Question, values: Values | None) 
 
 def _keyed(lexicon: Lexicon) -> Iterator[tuple[tuple[str, ...], tuple[str, ...]]]:
     """Words and adjectives of each key and facet."""
-    for function in lexicon.catalogue.domains[lexicon.domain].functions:
-        for key in (*(one.name for one in function.keys), *function.facets):
+    for function in lexicon.own.functions:
+        for key in function.projected:
             yield lexicon.plain(function.name, key), lexicon.adjectives(function.name, key)
 
 
@@ -136,7 +137,7 @@ def _within(spot: Range, value: Range) -> bool:
 
 
 def _values(lexicon: Lexicon, values: Values | None) -> Iterator[tuple[str, ...]]:
-    for function in lexicon.catalogue.domains[lexicon.domain].functions:
+    for function in lexicon.own.functions:
         for key in function.keys:
             own = lexicon.key(function.name, key.name)
             yield from own.values.values()
@@ -153,18 +154,18 @@ def _tokens(lexicon: Lexicon, question: Question, values: Values | None) -> Toke
         *(words.difference, words.ratio, words.together, words.whole),
     )
     keyed = ((*phrases, *adjectives) for phrases, adjectives in _keyed(lexicon))
-    nouns = (lexicon.nouns(kind) for kind in lexicon.catalogue.domains[lexicon.domain].kinds)
+    nouns = (lexicon.nouns(kind) for kind in lexicon.own.kinds)
     for phrases in (*keyed, *nouns, *general, *_values(lexicon, values)):
         for place in tokens.find(phrases):
             tokens.take(place)
-    for number in tokens.numbers():
+    for number in tokens.numbers:
         tokens.take(number.place)
     return tokens
 
 
 def _stretches(lexicon: Lexicon, tokens: Tokens) -> Iterator[tuple[Range, tuple[str, ...]]]:
     """Words to look up, with the kinds that a noun beside them says; longer ones first."""
-    nouns = {kind: lexicon.nouns(kind) for kind in lexicon.catalogue.domains[lexicon.domain].kinds}
+    nouns = {kind: lexicon.nouns(kind) for kind in lexicon.own.kinds}
     everything = tokens.copy()
     everything.read.clear()
     places = {kind: everything.find(phrases) for kind, phrases in nouns.items()}

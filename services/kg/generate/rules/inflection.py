@@ -4,9 +4,9 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
-from importlib.resources import files
+from typing import Any
 
-import yaml
+from services.kg.definition.folder import PACKAGED
 
 _VOWELS = "aeiou"
 # Shorter words are no nouns or verbs that a domain speaks of.
@@ -24,8 +24,7 @@ class _Forms:
 
 @cache
 def _forms() -> _Forms:
-    text = (files("services.kg.generate.rules") / "inflection.yaml").read_text("utf-8")
-    data = yaml.safe_load(text)
+    data: Any = PACKAGED.content("generate/rules/inflection.yaml").data
     degrees = {one: (more, most) for one, forms in data["degrees"].items() for more, most in [forms.split()]}
     verbs = {verb: tuple(past.split()) for verb, past in data["verbs"].items()}
     return _Forms(frozenset(data["closed"].split()), verbs, degrees)

@@ -24,13 +24,14 @@ class Lexicon:
     domain: str  # the name of this one
     words: Words  # its `words.yaml`
     _phrases: dict[tuple[str, str], tuple[str, ...]] = field(default_factory=dict)
-    _functions: dict[str, Function] = field(default_factory=dict)
     _plain: dict[tuple[str, str], tuple[str, ...]] = field(default_factory=dict)
 
+    @property
+    def own(self) -> Domain:
+        return self.catalogue.domains[self.domain]
+
     def function(self, name: str) -> Function:
-        if name not in self._functions:
-            self._functions[name] = self.catalogue.function(name, self.domain)
-        return self._functions[name]
+        return self.catalogue.function(name, self.domain)
 
     def key(self, function: str, name: str) -> KeyWords:
         return self.words.key(function, name)
@@ -68,12 +69,8 @@ class Lexicon:
     @cached_property
     def every_word(self) -> tuple[str, ...]:
         """All nouns, and all that asks for any key or facet."""
-        domain = self.catalogue.domains[self.domain]
-        keyed = (
-            self.plain(function.name, key)
-            for function in domain.functions
-            for key in (*(one.name for one in function.keys), *function.facets)
-        )
+        domain = self.own
+        keyed = (self.plain(function.name, key) for function in domain.functions for key in function.projected)
         nouns = (self.nouns(kind) for kind in domain.kinds)
         return tuple(dict.fromkeys(phrase for phrases in (*nouns, *keyed) for phrase in phrases))
 
@@ -97,8 +94,7 @@ class Lexicon:
 
 def catalogue_words(function: Function, name: str) -> tuple[str, ...]:
     """The catalogue's words for a key or facet: its name, its label and its aliases."""
-    key = next((one for one in function.keys if one.name == name), None)
-    facet = function.facets.get(name)
+    key, facet = function.exact_keys.get(name), function.facets.get(name)
     aliases = key.aliases if key else facet.aliases if facet else ()
     label = (re.sub(r"\s*\(.*?\)", "", key.label),) if key and key.label else ()
     return tuple(dict.fromkeys(one.replace("_", " ").lower() for one in (name, *label, *aliases) if one))
@@ -133,10 +129,6 @@ def keys_of(domain: Domain, function: Function) -> frozenset[str] | None:
     """What words can ask of a function: its keys, facets and parameters; None where an entity may have any key."""
     if function.dynamic:
         return None
-    own = {key.name for key in function.keys} | set(function.facets) | {one.name for one in function.parameters}
     linked = {one.function for one in function.facets.values()}
-    return frozenset(own).union(*(_names(one) for one in domain.functions if one.name in linked))
-
-
-def _names(function: Function) -> set[str]:
-    return {key.name for key in function.keys}
+    others = (one.exact_keys for one in domain.functions if one.name in linked)
+    return frozenset((*function.projected, *(one.name for one in function.parameters))).union(*others)

@@ -199,4 +199,9 @@ def quote(name: str) -> str:
 
 def listed(names: Sequence[str]) -> str:
     """One name, or several that are meant together."""
-    return quote(names[0]) if len(names) == 1 else f"[{', '.join(map(quote, names[:3]))}]"
+    return all_of([*map(quote, names[:3])])
+
+
+def all_of(texts: Sequence[str]) -> str:
+    """An argument of none, one or several."""
+    return "None" if not texts else texts[0] if len(texts) == 1 else f"[{', '.join(texts)}]"

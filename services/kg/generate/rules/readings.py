@@ -6,9 +6,10 @@ from collections.abc import Mapping, Sequence
 from services.kg.generate.rules.english import english
 from services.kg.generate.rules.lexicon import Lexicon
 from services.kg.generate.rules.phrases import compiled
-from services.kg.generate.rules.question import Question, listed, quote
+from services.kg.generate.rules.question import Question, all_of, listed, quote
 from services.kg.generate.rules.words import NOTHING, Hop, Narrow, Reading, Show
 from services.kg.language.catalogue import Parameter
+from services.kit.text.vocabulary import SMALL, TENS
 
 # Three names in one call are the most that a program takes together.
 TOGETHER = 3
@@ -140,7 +141,7 @@ class _Writer:
         conditions = self._conditions()
         where = ""
         if self.function.conditioned and not self.reading.facet:
-            arguments.append(_all(conditions))
+            arguments.append(all_of(conditions))
         else:
             while arguments and arguments[-1] == "None":
                 arguments.pop()
@@ -214,7 +215,7 @@ class _Writer:
         years = sorted(set(self.question.years))
         if not years:
             return []
-        kind = next((one.kind for one in self.rows.keys if one.name == key), "integer")
+        kind = self.rows.exact_keys[key].kind if key in self.rows.exact_keys else "integer"
         ends = [quote(str(year)) if kind == "date" else str(year) for year in (years[0], years[-1])]
         if len(years) > 1:
             return [f"ge({key}, {ends[0]})", f"le({key}, {ends[1]})"]
@@ -346,7 +347,7 @@ def many(question: Question) -> int | None:
 
 
 def _number(text: str) -> int:
-    return int(text) if text.isdigit() else english().numbers[text]
+    return int(text) if text.isdigit() else {**SMALL, **TENS}[text]
 
 
 def _amounts(amount: str, count: int) -> bool:
@@ -361,9 +362,3 @@ def _amounts(amount: str, count: int) -> bool:
             return count > 0
         case _:
             return True
-
-
-def _all(conditions: Sequence[str]) -> str:
-    if not conditions:
-        return "None"
-    return conditions[0] if len(conditions) == 1 else f"[{', '.join(conditions)}]"

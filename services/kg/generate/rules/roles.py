@@ -8,6 +8,7 @@ from itertools import pairwise
 from services.kg.generate.rules.english import english
 from services.kg.generate.rules.inflection import degrees
 from services.kg.generate.rules.lexicon import Lexicon
+from services.kg.generate.rules.question import quote
 from services.kg.generate.rules.tokens import Number, Range, Tokens, apart, nearest
 from services.kg.generate.rules.values import Values
 from services.kg.generate.spans import Spot
@@ -22,7 +23,7 @@ _SIGNS = {"<": "lt", ">": "gt", "<=": "le", ">=": "ge"}
 
 def subject_of(function: Function) -> Key:
     """The key that names a row of a function."""
-    return next(key for key in function.keys if key.name == function.subject[0])
+    return function.exact_keys[function.subject[0]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,7 +94,7 @@ class Roles:
     def mentions(self) -> list[Mention]:
         """Keys and facets in the order of the question; of words that speak of several, the first of the function."""
         found: dict[Range, Mention] = {}
-        for key in (*(one.name for one in self.function.keys), *self.function.facets):
+        for key in self.function.projected:
             if key == self.subject.name:
                 continue
             for place in self.tokens.find_joined(self._phrases(key)):
@@ -103,7 +104,7 @@ class Roles:
         return [found[place] for place in apart(found)]
 
     def key(self, name: str) -> Key | None:
-        return next((key for key in self.function.keys if key.name == name), None)
+        return self.function.exact_keys.get(name)
 
     def numeric(self, mention: Mention) -> bool:
         key = self.key(mention.key)
@@ -139,7 +140,7 @@ class Roles:
             if spot is None or mention.place.near(place) > NEAR or not self.tokens.free(mention.place):
                 continue
             self.take(mention.place)
-            self.named.append(f"eq({mention.key}, {quoted(spot.text)})")
+            self.named.append(f"eq({mention.key}, {quote(spot.text)})")
             return True
         return False
 
@@ -147,7 +148,7 @@ class Roles:
 
     def thresholds(self) -> list[Threshold]:
         """Conditions on numbers: over, under, between, with the key that the unit, the adjective or a noun says."""
-        figures = [one for one in self.tokens.numbers() if not one.ordinal and self.tokens.free(one.place)]
+        figures = [one for one in self.tokens.numbers if not one.ordinal and self.tokens.free(one.place)]
         found: list[Threshold] = []
         for low, high in pairwise(figures):
             opening = [one for one in self.tokens.find(("between", "from")) if one.end == low.place.first]
@@ -274,7 +275,7 @@ class Roles:
 
     def _rank(self, place: Range) -> tuple[int, int, Range | None]:
         """First row, number of rows and their place in the question: second largest, three largest, top ten."""
-        for figure in self.tokens.numbers():
+        for figure in self.tokens.numbers:
             if figure.place.near(place) <= 1 and self.tokens.free(figure.place) and 0 < figure.value <= 100:
                 if figure.ordinal:
                     return int(figure.value) - 1, 1, figure.place
@@ -316,8 +317,7 @@ class Roles:
     @cached_property
     def own_words(self) -> tuple[str, ...]:
         """What is said of this function's rows and of no others of their kind."""
-        own = self.lexicon.words.functions.get(self.function.name)
-        return own.words if own and own.words else self._phrases(self.subject.name)
+        return self.lexicon.words.function(self.function.name).words or self._phrases(self.subject.name)
 
     def head(self) -> Range | None:
         """What the question wants: its first noun or key, of whatever function."""
@@ -374,8 +374,4 @@ def _condition(key: Key, value: str) -> str:
     sign, _, number = value.partition(" ")
     if sign in _SIGNS and key.kind in NUMERIC:
         return f"{_SIGNS[sign]}({key.name}, {number})"
-    return f"eq({key.name}, {quoted(value)})"
-
-
-def quoted(value: str) -> str:
-    return '"' + value.replace("\\", "\\\\").replace('"', '\\"') + '"'
+    return f"eq({key.name}, {quote(value)})"

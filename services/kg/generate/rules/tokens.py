@@ -1,9 +1,10 @@
 """A question as a row of words, each of which is read once: what a reading leaves over, it has not understood."""
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from decimal import Decimal
+from functools import cached_property
 
 from services.kg.generate.rules.phrases import compiled
 from services.kg.generate.rules.question import Question
@@ -50,12 +51,19 @@ class Tokens:
     # Phrase -> where it stands; the readings of one question share it.
     _places: dict[str, tuple[Range, ...]] = field(default_factory=dict)
 
-    def __post_init__(self) -> None:
-        self._text = self.question.words
-        self._spans = [match.span() for match in _WORD.finditer(self._text)]
+    @cached_property
+    def _text(self) -> str:
+        return self.question.words
+
+    @cached_property
+    def _spans(self) -> list[tuple[int, int]]:
+        return [match.span() for match in _WORD.finditer(self._text)]
 
     def copy(self) -> "Tokens":
-        return Tokens(self.question, self.fillers, set(self.read), self._places)
+        """The same words, to be read anew from here; what was found in them is shared."""
+        other = Tokens(self.question, self.fillers, set(self.read), self._places)
+        other.__dict__.update(_text=self._text, _spans=self._spans, numbers=self.numbers)
+        return other
 
     def word(self, index: int) -> str:
         start, end = self._spans[index]
@@ -102,15 +110,13 @@ class Tokens:
                 joined.append(place)
         return joined
 
-    def numbers(self) -> Iterator[Number]:
+    @cached_property
+    def numbers(self) -> tuple[Number, ...]:
         """Numbers in digits and words with their scales, and ordinals."""
-        for one in numbers(self._text):
-            place = self._range(one.start, one.end)
-            if place is not None:
-                yield Number(place, _plain(one.value), getattr(one, "ordinal", False))
-        for start, end, rank in ordinals(self._text):
-            if (place := self._range(start, end)) is not None:
-                yield Number(place, rank, True)
+        found = [(one.start, one.end, _plain(one.value), getattr(one, "ordinal", False)) for one in numbers(self._text)]
+        found += [(start, end, rank, True) for start, end, rank in ordinals(self._text)]
+        placed = [(self._range(start, end), value, ordinal) for start, end, value, ordinal in found]
+        return tuple(Number(place, value, ordinal) for place, value, ordinal in placed if place is not None)
 
     def names(self) -> list[Range]:
         """Where the question's names stand."""

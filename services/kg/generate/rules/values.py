@@ -8,11 +8,12 @@ from collections.abc import Sequence
 from threading import Lock
 from typing import Any
 
-from sqlalchemy import Engine, Select, func, select
+from sqlalchemy import ColumnElement, Engine, func, select
 from sqlalchemy.exc import SQLAlchemyError
 
 from services.kg.errors import KgError
 from services.kg.language.catalogue import Function
+from services.kg.rows import view_of
 from services.kg.store.engine import deadline
 
 MOST_VALUES = 300
@@ -29,43 +30,40 @@ class Values:
 
     def __init__(self, engine: Engine) -> None:
         self._engine = engine
-        self._known: dict[tuple[str, str, str], tuple[float, tuple[str, ...]]] = {}
+        self._known: dict[tuple[str, str, str, str | None], tuple[float, tuple[str, ...]]] = {}
         self._lock = Lock()
 
     def of(self, function: Function, key: str) -> Sequence[str]:
         """The key's values, longest first; none where they are many, long, or slow to find. Blocks for milliseconds."""
-        place = (function.domain, function.name, key)
-        with self._lock:
-            read_at, values = self._known.get(place, (0.0, ()))
-            if not read_at or time.monotonic() - read_at > FRESH_S:
-                values = self._read(function, key)
-                self._known[place] = (time.monotonic(), values)
-            return values
+        return self._fresh(function, key, None)
 
     def has(self, function: Function, key: str, text: str) -> bool:
         """Whether a row has this text, in any case. Blocks for milliseconds; False where that takes too long."""
-        place = (function.domain, f"{function.name} {key}", text.lower())
+        return bool(self._fresh(function, key, text.lower()))
+
+    def _fresh(self, function: Function, key: str, text: str | None) -> tuple[str, ...]:
+        place = (function.domain, function.name, key, text)
         with self._lock:
-            read_at, found = self._known.get(place, (0.0, ()))
+            read_at, values = self._known.get(place, (0.0, ()))
             if not read_at or time.monotonic() - read_at > FRESH_S:
-                column = function.view.subquery().c[key]
-                found = self._select(select(column).where(func.lower(column) == text.lower()).limit(1))
                 if len(self._known) >= MOST_KNOWN:
                     self._known.clear()
-                self._known[place] = (time.monotonic(), found)
-            return bool(found)
+                values = self._read(view_of(function.view).c[key], text)
+                self._known[place] = (time.monotonic(), values)
+            return values
 
-    def _select(self, statement: Select[Any]) -> tuple[str, ...]:
+    def _read(self, column: ColumnElement[Any], text: str | None) -> tuple[str, ...]:
+        if text is None:
+            statement = select(column).where(column.is_not(None)).distinct().limit(MOST_VALUES + 1)
+        else:
+            statement = select(column).where(func.lower(column) == text).limit(1)
         try:
             with deadline(LOOK_S), self._engine.connect() as connection:
-                return tuple(str(value) for value in connection.execute(statement).scalars())
+                found = tuple(str(value) for value in connection.execute(statement).scalars())
         except (KgError, SQLAlchemyError):
             return ()
-
-    def _read(self, function: Function, key: str) -> tuple[str, ...]:
-        column = function.view.subquery().c[key]
-        statement = select(column).where(column.is_not(None)).distinct().limit(MOST_VALUES + 1)
-        found = self._select(statement)
+        if text is not None:
+            return found
         if len(found) > MOST_VALUES or any(len(one) > LONGEST_VALUE for one in found):
             return ()
         return tuple(sorted((one for one in found if any(map(str.isalpha, one))), key=lambda one: (-len(one), one)))

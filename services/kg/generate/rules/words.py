@@ -216,8 +216,11 @@ class Words(Part):
 
     def key(self, function: str, name: str) -> KeyWords:
         """What asks for a key of a function; nothing more than its name where the file says nothing."""
-        own = self.functions.get(function)
-        return (own.keys.get(name) if own else None) or self.keys.get(name) or _PLAIN
+        return self.function(function).keys.get(name) or self.keys.get(name) or _PLAIN
+
+    def function(self, name: str) -> FunctionWords:
+        """What asks for a function; nothing where the file says nothing."""
+        return self.functions.get(name) or _NO_WORDS
 
     def faults(self, known: Mapping[str, frozenset[str] | None], kinds: frozenset[str]) -> "list[tuple[Place, str]]":
         """Where the file speaks of a function, key or kind that the catalogue does not have: (path, reason).
@@ -247,4 +250,4 @@ def _has(known: frozenset[str] | None, key: str) -> bool:
     return known is None or key in known
 
 
-_PLAIN = KeyWords()
+_PLAIN, _NO_WORDS = KeyWords(), FunctionWords()
