@@ -1,25 +1,19 @@
-"""Measure the classifier on real questions that it was not trained on, and write a report.
+"""Measure the classifier on real questions that it was not trained on, and write a report (`classifier evaluate`).
 
-    python -m lab.classifier.evaluate [--generator URL] [--sample 40] [--out out/classifier]
-
-The data are found through CRAGMESH_EVAL_DATA: CRAG questions with a domain, CRAG records with dynamism and type, and
+The data are those of CRAGMESH_EVAL_DATA: CRAG questions with a domain, CRAG records with dynamism and type, and
 the half of FreshQA that `train --calibrate` never reads. With a generator the LLM is measured too, on a sample, and so
 is `auto`: the SVM where its certainty clears the card's threshold, else the LLM.
 """
 
-import argparse
 import asyncio
 import hashlib
 import json
-import sys
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
 
 import numpy as np
-from pydantic import Field
-from pydantic_settings import BaseSettings, SettingsConfigDict
+from sklearn.metrics import f1_score
 
 from lab.classifier.measure import Scores, picture, score
 from lab.classifier.readers import held_back, normal, read
@@ -27,7 +21,6 @@ from services.classifier.app import Model, connect, load_model
 from services.classifier.examples import Example, read_questions
 from services.classifier.in_context import Choice, Consistency, InContext
 from services.classifier.settings import ClassifierSettings
-from services.classifier.svm import ModelError
 from services.classifier.taxonomy import DYNAMIC, HEADS, Prediction
 from services.kit.client import http_client
 from services.kit.errors import ServiceFailure
@@ -40,13 +33,6 @@ ASK_S = 60.0
 AT_ONCE = 2
 # In-context classifiers that are compared: how demonstrations are chosen, and how certainty is measured.
 VARIANTS: tuple[tuple[Choice, Consistency], ...] = (("nearest", "logprob"), ("nearest", "vote"), ("random", "logprob"))
-
-
-class EvaluationSettings(BaseSettings):
-    model_config = SettingsConfigDict(env_prefix="CRAGMESH_", frozen=True, extra="ignore")
-
-    # The folder of the evaluation data, which are no part of the project.
-    eval_data: Path | None = Field(None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,21 +55,12 @@ class Task:
 
     def sample(self, size: int) -> "Task":
         """A part of it, the same at every run."""
-        order = sorted(range(len(self.examples)), key=lambda i: hashlib.sha256(self._key(i)).digest())[:size]
-        return Task(
-            self.name,
-            self.head,
-            [self.examples[i] for i in order],
-            self.labels,
-            [self.truth[i] for i in order],
-            self.view,
-        )
+        keys = [hashlib.sha256(normal(example.question).encode()).digest() for example in self.examples]
+        order = sorted(range(len(keys)), key=keys.__getitem__)[:size]
+        return replace(self, examples=[self.examples[i] for i in order], truth=[self.truth[i] for i in order])
 
     def score(self, predictions: Sequence[Prediction]) -> Scores:
         return score(self.truth, np.array([self.view(prediction) for prediction in predictions]), self.labels)
-
-    def _key(self, index: int) -> bytes:
-        return normal(self.examples[index].question).encode()
 
 
 @dataclass(slots=True)
@@ -231,28 +208,19 @@ def _by_svm(model: Model, task: Task) -> list[Prediction]:
 
 def _false_premises(model: Model, examples: Sequence[Example]) -> list[str]:
     """F1 of false premises on FreshQA's held-back half, at a threshold chosen on the other half."""
-    probabilities = np.array(
-        [
-            item.labels.heads["question_type"].probabilities["false_premise"]
-            for item in model.run([example.question for example in examples])
-        ]
-    )
+    found = model.run([example.question for example in examples])
+    probabilities = np.array([item.labels.heads["question_type"].probabilities["false_premise"] for item in found])
     truth = np.array([example.question_type == "false_premise" for example in examples])
     back = np.array([held_back(example.question) for example in examples])
-    best = max(np.arange(0.02, 0.6, 0.02), key=lambda at: _f1(truth[~back], probabilities[~back] >= at))
+    best = max(np.arange(0.02, 0.6, 0.02), key=lambda at: f1_score(truth[~back], probabilities[~back] >= at))
     share = float(truth[back].mean())
     said = probabilities[back] >= best
     return [
         f"False premises on FreshQA held back ({int(back.sum())} questions, {share:.2f} of them false): "
-        f"F1 {_f1(truth[back], said):.3f} at a probability of {best:.2f} (chosen on the other half), "
-        f"{_f1(truth[back], probabilities[back] >= 0.5):.3f} at 0.5; "
+        f"F1 {f1_score(truth[back], said):.3f} at a probability of {best:.2f} (chosen on the other half), "
+        f"{f1_score(truth[back], probabilities[back] >= 0.5):.3f} at 0.5; "
         f"the majority class has 0.000, saying always `false` {2 * share / (1 + share):.3f}."
     ]
-
-
-def _f1(truth: Any, said: Any) -> float:
-    hits = float((truth & said).sum())
-    return 2 * hits / max(float(truth.sum() + said.sum()), 1.0)
 
 
 async def ask_all(
@@ -325,25 +293,3 @@ def _compare(
 
 def _slug(name: str) -> str:
     return "-".join("".join(character if character.isalnum() else " " for character in name.lower()).split())
-
-
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--generator", default="", help="root of an OpenAI-compatible server")
-    parser.add_argument("--sample", type=int, default=40, help="questions of a set that the LLM is asked")
-    parser.add_argument("--out", type=Path, default=Path("out/classifier"))
-    args = parser.parse_args()
-    root = EvaluationSettings().eval_data
-    if root is None:
-        print("eval-classifier: CRAGMESH_EVAL_DATA is not set, so there are no questions; nothing was measured")
-        return
-    try:
-        report = evaluate(root, args.out, generator=args.generator, sample=args.sample)
-    except (ModelError, ValueError) as error:
-        sys.exit(f"eval-classifier: {error}")
-    print(report.markdown())
-    print(f"written to {args.out}")
-
-
-if __name__ == "__main__":
-    main()

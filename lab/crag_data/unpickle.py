@@ -190,25 +190,24 @@ def _index(index: Any) -> dict[str, list[Any]]:
     return {str(state.get("name") or "index"): labels}
 
 
-def _values(data: Any) -> list[Any]:
+def _unwrapped(data: Any) -> Any:
+    """Of arrays of pandas the one of NumPy that they wrap: the first among their arguments and in their state."""
     while isinstance(data, Part):
-        # Arrays of pandas wrap one of NumPy: the first that is found in the arguments or the state.
         parts = [*data.arguments, *(data.state if isinstance(data.state, (tuple, list)) else [data.state])]
         parts += [value for part in parts if isinstance(part, dict) for value in part.values()]
         data = next(part for part in parts if isinstance(part, (Array, Part)) and not isinstance(part, Frame))
+    return data
+
+
+def _values(data: Any) -> list[Any]:
+    data = _unwrapped(data)
     if isinstance(data, Array):
         return data.values if len(data.shape) == 1 else data.rows()[0]
     return list(data)
 
 
 def _block_rows(values: Any) -> list[list[Any]]:
-    if isinstance(values, Array):
-        return values.rows()
-    inner = values
-    while isinstance(inner, Part):
-        parts = [*inner.arguments, *(inner.state if isinstance(inner.state, (tuple, list)) else [inner.state])]
-        parts += [value for part in parts if isinstance(part, dict) for value in part.values()]
-        inner = next(part for part in parts if isinstance(part, (Array, Part)))
+    inner = _unwrapped(values)
     return inner.rows() if isinstance(inner, Array) else [list(inner)]
 
 

@@ -11,7 +11,7 @@ import numpy as np
 from fastapi import APIRouter, Depends, FastAPI, Request
 from numpy.typing import NDArray
 
-from proto.base import Degradation, Readiness, StageTiming
+from proto.base import Degradation, Readiness
 from proto.classify import ClassifyRequest, ClassifyResponse
 from services.classifier import svm
 from services.classifier.examples import read_questions
@@ -91,11 +91,7 @@ async def post_classify(body: ClassifyRequest, state: Given) -> ClassifyResponse
         classification=above(labels, body.min_domain_certainty).classification(),
         mode=modes.pop() if len(modes) == 1 else ", ".join(f"{head} {said}" for head, said in labels.modes.items()),
         degraded=degraded,
-        timing=StageTiming(
-            elapsed_ms=batched.queue_ms + batched.inference_ms,
-            queue_ms=batched.queue_ms,
-            inference_ms=batched.inference_ms,
-        ),
+        timing=batched.timing,
     )
 
 

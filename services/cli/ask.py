@@ -14,6 +14,7 @@ from services.cli import client, explain, render
 from services.cli.client import GatewayProblem, GatewayUnreachable, OnStage
 from services.cli.console import err, out, say, write
 from services.cli.ending import ANSWERED, PROBLEM, UNREACHABLE
+from services.cli.ending import USAGE as USAGE
 from services.cli.questions import Question
 
 DEMO = resources.files("services.cli") / "demo"

@@ -58,9 +58,10 @@ def evaluate(
 ) -> None:
     """Measure on real questions; needs CRAGMESH_EVAL_DATA."""
     from lab.classifier import evaluate as evaluation
+    from lab.evaluator.settings import EvaluatorSettings
     from services.classifier.svm import ModelError
 
-    root = evaluation.EvaluationSettings().eval_data
+    root = EvaluatorSettings().eval_data
     if root is None:
         fail("CRAGMESH_EVAL_DATA is not set, so there are no questions; nothing was measured", USAGE)
     with ends(problem=(ModelError, ValueError)):

@@ -162,7 +162,7 @@ def _record(name: str, nbytes: int, line: bytes, keys: Keys, unnamed: Counter[st
     try:
         record = jsonl.object_of(line, name)
     except jsonl.BadLine as error:
-        return Read(name, nbytes, problem=str(error).removeprefix(f"{name}: "))
+        return Read(name, nbytes, problem=error.problem)
     text = record.get(keys.text)
     if not isinstance(text, str):
         return Read(name, nbytes, problem=f"has no text under {keys.text!r}")

@@ -13,6 +13,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from typing import Generic, TypeVar
 
+from proto.base import StageTiming
 from services.kit.breaker import Breaker
 from services.kit.budget import Budget, current_budget
 from services.kit.errors import DeadlineExceeded, InvalidRequest, Overloaded, Unavailable
@@ -63,6 +64,12 @@ class Batched(Generic[Result]):
     result: Result
     queue_ms: float
     inference_ms: float
+
+    @property
+    def timing(self) -> StageTiming:
+        """The same as a reply tells it."""
+        elapsed_ms = self.queue_ms + self.inference_ms
+        return StageTiming(elapsed_ms=elapsed_ms, queue_ms=self.queue_ms, inference_ms=self.inference_ms)
 
 
 @dataclass(slots=True, eq=False)

@@ -13,7 +13,16 @@ MIB = 1024 * 1024
 
 
 class BadLine(ValueError):
-    """A file, or a line of it, that cannot be used; the message begins with its place, `file:line`."""
+    """A file, or a line of it, that cannot be used.
+
+    Args:
+        place: `file:line`, or the file, with which the message begins.
+        problem: what is wrong with it.
+    """
+
+    def __init__(self, place: str, problem: str) -> None:
+        super().__init__(f"{place}: {problem}")
+        self.problem = problem
 
 
 def open_bytes(path: Path) -> IO[bytes]:
@@ -33,7 +42,7 @@ def bounded_lines(opened: IO[bytes], path: Path, *, max_bytes: int = MAX_LINE_BY
     while line := opened.readline(max_bytes + 1):
         number += 1
         if len(line) > max_bytes:
-            raise BadLine(f"{path}:{number}: the line is longer than {max(1, max_bytes // MIB)} MiB")
+            raise BadLine(f"{path}:{number}", f"the line is longer than {max(1, max_bytes // MIB)} MiB")
         if line.strip():
             yield number, line
 
@@ -51,7 +60,7 @@ def lines(path: Path, *, max_bytes: int = MAX_LINE_BYTES) -> Iterator[tuple[int,
                 yield number, line
     except (OSError, EOFError, zlib.error) as error:
         place = f"{path}:{number + 1}" if number else str(path)
-        raise BadLine(f"{place}: {getattr(error, 'strerror', None) or error}") from error
+        raise BadLine(place, getattr(error, "strerror", None) or str(error)) from error
 
 
 def object_of(line: bytes | str, place: str) -> dict[str, Any]:
@@ -63,9 +72,9 @@ def object_of(line: bytes | str, place: str) -> dict[str, Any]:
     try:
         record = json.loads(line)
     except (ValueError, RecursionError) as error:
-        raise BadLine(f"{place}: not JSON: {error}") from None
+        raise BadLine(place, f"not JSON: {error}") from None
     if not isinstance(record, dict):
-        raise BadLine(f"{place}: not a JSON object")
+        raise BadLine(place, "not a JSON object")
     return record
 
 

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from functools import cache
 from typing import Any, Literal, TypeVar
 
-from pydantic import BaseModel, ConfigDict, Field, JsonValue, TypeAdapter, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, JsonValue, ValidationError
 
 from services.kit.client import ServiceClient
 from services.kit.errors import BadReply, ServiceFailure, ServiceRejected, ServiceUnavailable
@@ -156,11 +156,6 @@ class _Detokenized(_Loose):
 
 _Reply = TypeVar("_Reply", bound=_Loose)
 
-_CHAT = TypeAdapter(_ChatReply)
-_MODELS = TypeAdapter(_Models)
-_TOKENIZED = TypeAdapter(_Tokenized)
-_DETOKENIZED = TypeAdapter(_Detokenized)
-
 
 class LLM:
     """A chat model behind an OpenAI-compatible server.
@@ -197,7 +192,7 @@ class LLM:
         Raises:
             ServiceFailure: the server gave no usable answer.
         """
-        reply = self._parse(_MODELS, await self.client.request("GET", "/v1/models", allow_s=allow_s))
+        reply = self._parse(_Models, await self.client.request("GET", "/v1/models", allow_s=allow_s))
         self._served, self._asked_at = frozenset(model.id for model in reply.data), time.monotonic()
         if not self._model:
             self._model = next((model.id for model in reply.data if model.parent is None), reply.data[0].id)
@@ -279,7 +274,7 @@ class LLM:
             content = await self._post(
                 "/v1/chat/completions", body, allow_s=max(0.001, allow_s - (time.monotonic() - began))
             )
-        reply = self._parse(_CHAT, content)
+        reply = self._parse(_ChatReply, content)
         if any(choice.finish_reason == ABORTED for choice in reply.choices):
             # The engine was told to stop: what it had written until then ends anywhere.
             raise ServiceUnavailable(self.client.name, "the reply was aborted")
@@ -306,7 +301,7 @@ class LLM:
             return text, len(tokens)
         body = {"model": self._model, "tokens": tokens[:max_tokens]}
         reply = await self._post("/detokenize", body, allow_s=allow_s)
-        kept = self._parse(_DETOKENIZED, reply).prompt
+        kept = self._parse(_Detokenized, reply).prompt
         # Half a character at the cut comes back as the replacement sign; the text itself is what must be shown.
         return text[: len(kept.rstrip("\ufffd"))] if text.startswith(kept[:200]) else kept, max_tokens
 
@@ -317,7 +312,7 @@ class LLM:
             await self.models(allow_s=allow_s)
         body = {"model": self._model, "prompt": text, "add_special_tokens": False}
         try:
-            return self._parse(_TOKENIZED, await self._post("/tokenize", body, allow_s=allow_s)).tokens
+            return self._parse(_Tokenized, await self._post("/tokenize", body, allow_s=allow_s)).tokens
         except ServiceRejected as error:
             if error.status not in (NOT_FOUND, METHOD_NOT_ALLOWED):
                 raise
@@ -327,9 +322,9 @@ class LLM:
     async def _post(self, path: str, body: dict[str, Any], *, allow_s: float) -> bytes:
         return await self.client.request("POST", path, json.dumps(body).encode(), allow_s=allow_s)
 
-    def _parse(self, adapter: TypeAdapter[_Reply], content: bytes) -> _Reply:
+    def _parse(self, kind: type[_Reply], content: bytes) -> _Reply:
         try:
-            return adapter.validate_json(content)
+            return kind.model_validate_json(content)
         except ValidationError as error:
             raise BadReply(self.client.name, f"{error.error_count()} errors in the reply") from error
 

@@ -4,6 +4,7 @@ import logging
 import re
 import secrets
 import sys
+from collections.abc import Sequence
 from contextvars import ContextVar
 from dataclasses import dataclass
 
@@ -65,63 +66,38 @@ class Metrics:
     """One registry a service, so that several services can live in one process."""
 
     def __init__(self, service: str) -> None:
-        self.registry = CollectorRegistry()
-        self.requests = Counter(
-            "cragmesh_requests", "Requests by route and status.", ["service", "route", "status"], registry=self.registry
-        )
-        self.latency = Histogram(
-            "cragmesh_request_seconds",
-            "Time to the end of the response.",
-            ["service", "route"],
-            buckets=_SECONDS,
-            registry=self.registry,
-        )
-        self.cut_short = Counter(
-            "cragmesh_requests_cut_short",
-            "Requests ended early: deadline, hang-up, refused.",
-            ["service", "cause"],
-            registry=self.registry,
-        )
-        self.stage = Histogram(
-            "cragmesh_stage_seconds",
-            "Time of a stage, queue and inference apart.",
-            ["service", "stage", "part"],
-            buckets=_SECONDS,
-            registry=self.registry,
-        )
-        self.degraded = Counter(
-            "cragmesh_degraded", "What was missing, and why.", ["service", "stage", "reason"], registry=self.registry
-        )
-        self.in_flight = Gauge("cragmesh_in_flight", "Requests being served.", ["service"], registry=self.registry)
-        self.answers = Counter(
-            "cragmesh_answers",
+        registry = self.registry = CollectorRegistry()
+
+        def counter(name: str, about: str, *labels: str) -> Counter:
+            return Counter(f"cragmesh_{name}", about, ["service", *labels], registry=registry)
+
+        def seconds(name: str, about: str, *labels: str, buckets: Sequence[float] = _SECONDS) -> Histogram:
+            names = ["service", *labels]
+            return Histogram(f"cragmesh_{name}_seconds", about, names, buckets=buckets, registry=registry)
+
+        self.requests = counter("requests", "Requests by route and status.", "route", "status")
+        self.latency = seconds("request", "Time to the end of the response.", "route")
+        self.cut_short = counter("requests_cut_short", "Requests ended early: deadline, hang-up, refused.", "cause")
+        self.stage = seconds("stage", "Time of a stage, queue and inference apart.", "stage", "part")
+        self.degraded = counter("degraded", "What was missing, and why.", "stage", "reason")
+        self.in_flight = Gauge("cragmesh_in_flight", "Requests being served.", ["service"], registry=registry)
+        self.answers = counter(
+            "answers",
             "Answers by strategy, kind (unknown is an abstention) and source.",
-            ["service", "strategy", "kind", "source"],
-            registry=self.registry,
+            "strategy",
+            "kind",
+            "source",
         )
-        self.degraded_answers = Counter(
-            "cragmesh_answers_degraded",
-            "Answers for which something was missing.",
-            ["service", "strategy"],
-            registry=self.registry,
-        )
-        self.budget_left = Histogram(
-            "cragmesh_budget_left_seconds",
+        self.degraded_answers = counter("answers_degraded", "Answers for which something was missing.", "strategy")
+        self.budget_left = seconds(
+            "budget_left",
             "Time that was left of the 30 seconds when an answer left; 0 is a budget missed.",
-            ["service", "strategy"],
+            "strategy",
             buckets=(0.0, *_SECONDS),
-            registry=self.registry,
         )
-        self.tokens = Counter(
-            "cragmesh_llm_tokens", "Tokens read and written by the LLM.", ["service", "kind"], registry=self.registry
-        )
-        self.cache = Counter(
-            "cragmesh_cache",
-            "Look-ups in a cache, by result: hit or miss.",
-            ["service", "cache", "result"],
-            registry=self.registry,
-        )
-        self.llm_calls = Counter("cragmesh_llm_calls", "Calls of the LLM.", ["service"], registry=self.registry)
+        self.tokens = counter("llm_tokens", "Tokens read and written by the LLM.", "kind")
+        self.cache = counter("cache", "Look-ups in a cache, by result: hit or miss.", "cache", "result")
+        self.llm_calls = counter("llm_calls", "Calls of the LLM.")
         self.service = service
         # There from the first scrape on, so that an autoscaler and a dashboard see nothing and not no data.
         self.in_flight.labels(service)

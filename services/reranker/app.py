@@ -9,7 +9,7 @@ from typing import Annotated, TypedDict
 
 from fastapi import APIRouter, Depends, FastAPI, Request
 
-from proto.base import Degradation, Readiness, StageTiming
+from proto.base import Degradation, Readiness
 from proto.read import ReadRequest, ReadResponse
 from proto.rerank import RerankRequest, RerankResponse, RerankResult
 from services.kit import app as kit
@@ -84,11 +84,7 @@ async def post_rerank(body: RerankRequest, state: Given) -> RerankResponse:
             )
             for index in order
         ),
-        timing=StageTiming(
-            elapsed_ms=batched.queue_ms + batched.inference_ms,
-            queue_ms=batched.queue_ms,
-            inference_ms=batched.inference_ms,
-        ),
+        timing=batched.timing,
         degraded=tuple(degraded),
     )
 
@@ -102,13 +98,8 @@ async def post_read(body: ReadRequest, state: Given) -> ReadResponse:
     budget = current_budget.get()
     question = Question(body, budget.deadline - RESERVE_S if budget else math.inf)
     batched = await reading.batcher.submit(question)
-    timing = StageTiming(
-        elapsed_ms=batched.queue_ms + batched.inference_ms,
-        queue_ms=batched.queue_ms,
-        inference_ms=batched.inference_ms,
-    )
     metrics.took("read", queue=batched.queue_ms, inference=batched.inference_ms)
-    response = answered(body, batched.result, reading.reader, timing)
+    response = answered(body, batched.result, reading.reader, batched.timing)
     if response.degraded:
         metrics.degraded.labels("reranker", "read", "timeout").inc()
     return response

@@ -140,7 +140,7 @@ injection: setup ## Ask under forty prompt injections; ARGS="--generator URL" or
 	$(BIN)/python -m tests.bench.injection $(ARGS)
 
 eval-classifier: setup ## Measure the classifier on real questions; needs CRAGMESH_EVAL_DATA.
-	$(BIN)/python -m lab.classifier.evaluate $(ARGS)
+	$(BIN)/cragmesh classifier evaluate $(ARGS)
 
 bench-classifier: setup ## Measure the classifier's speed on one core.
 	$(BIN)/python -m tests.bench.classifier $(ARGS)

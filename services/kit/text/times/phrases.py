@@ -19,6 +19,7 @@ from services.kit.text.vocabulary import (
     LOOSE_COUNTS,
     MONTH,
     MONTHS,
+    ORDINAL_ENDING,
     ORDINALS,
     SMALL,
     WEEKDAY,
@@ -32,7 +33,7 @@ _NTHS = {word: rank for word, rank in ORDINALS.items() if rank <= 5} | {"last": 
 _WEEKDAY = rf"(?P<weekday>{WEEKDAY})s?"
 _MONTH = rf"(?P<month>{MONTH})"
 _YEAR = r"(?P<year>\d{4})"
-_DAY = r"(?P<day>\d{1,2})(?:st|nd|rd|th)?"
+_DAY = rf"(?P<day>\d{{1,2}}){ORDINAL_ENDING}?"
 _LAST = r"(?:last|latest|most recent|recent|previous|past|prior|preceding|this past)"
 _NEXT = r"(?:next|upcoming|coming|following|this coming)"
 _THIS = r"(?:this|current)"
@@ -40,7 +41,7 @@ _OF = r"(?:(?:of|in|from|for|during) )?"
 _COUNT = rf"(?P<count>\d{{1,5}}|{alternatives(_COUNTS)})(?: of)?"
 _CALENDAR_UNIT = r"(?P<unit>week|month|quarter|year|decade)"
 _UNIT = r"(?P<unit>business day|day|week|month|quarter|year|decade)s?"
-_NTH = rf"(?P<nth>{alternatives(_NTHS)}|[1-5](?:st|nd|rd|th)?)"
+_NTH = rf"(?P<nth>{alternatives(_NTHS)}|[1-5]{ORDINAL_ENDING}?)"
 
 Parts = dict[str, str]
 Rule = Callable[[Parts, Clock], Period | None]
@@ -246,7 +247,7 @@ def _edge_day(found: Parts, clock: Clock) -> Period | None:
 @_rule(
     rf"q(?P<nth>[1-4])(?: {_OF}{_YEAR})?",
     rf"{_YEAR} ?-?q(?P<nth>[1-4])",
-    rf"(?P<nth>first|second|third|fourth|last|final|[1-4](?:st|nd|rd|th)?) quarter(?: {_OF}{_YEAR})?",
+    rf"(?P<nth>first|second|third|fourth|last|final|[1-4]{ORDINAL_ENDING}?) quarter(?: {_OF}{_YEAR})?",
     rf"quarter (?P<nth>[1-4])(?: {_OF}{_YEAR})?",
 )
 def _quarter(found: Parts, clock: Clock) -> Period:
@@ -309,14 +310,14 @@ def _year(found: Parts, _: Clock) -> Period | None:
     return periods.year_of(int(found["year"]))
 
 
-@_rule(rf"{_MONTH} {_DAY} ?(?:-|to|through|until|and) ?(?P<until>\d{{1,2}})(?:st|nd|rd|th)?(?: {_OF}{_YEAR})?")
+@_rule(rf"{_MONTH} {_DAY} ?(?:-|to|through|until|and) ?(?P<until>\d{{1,2}}){ORDINAL_ENDING}?(?: {_OF}{_YEAR})?")
 def _days_of_month(found: Parts, clock: Clock) -> Period | None:
     month, day = MONTHS[found["month"]], int(found["day"])
     year = int(found["year"]) if found["year"] else periods.yearless(clock, month, day)
     return periods.span(clock.day(date(year, month, day)), clock.day(date(year, month, int(found["until"]))), clock)
 
 
-@_rule(r"(?P<day>\d{1,2})(?:st|nd|rd|th)")
+@_rule(rf"(?P<day>\d{{1,2}}){ORDINAL_ENDING}")
 def _day_of_month(found: Parts, clock: Clock) -> Period | None:
     day = int(found["day"])
     month = clock.today if day <= clock.today.day else periods.add_months(clock.today.replace(day=1), -1)
@@ -332,7 +333,7 @@ def _decade(found: Parts, clock: Clock) -> Period | None:
     return periods.years_of(year, year + 9)
 
 
-@_rule(r"(?P<century>\d{1,2})(?:st|nd|rd|th) century")
+@_rule(rf"(?P<century>\d{{1,2}}){ORDINAL_ENDING} century")
 def _century(found: Parts, _: Clock) -> Period | None:
     first = (int(found["century"]) - 1) * 100 + 1
     return periods.years_of(first, first + 99)
