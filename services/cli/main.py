@@ -72,6 +72,7 @@ BudgetS = Annotated[
 Pages = Annotated[list[Path] | None, typer.Option(help="A page to answer from (.html, .htm, .txt); repeat it.")]
 Folder = Annotated[Path | None, typer.Option(help="A folder of pages to answer from.")]
 FromCollection = Annotated[str, typer.Option("--collection", "-c", help="A collection to answer from.")]
+Search = Annotated[bool, typer.Option("--search", help="Search the web for further pages; needs a searcher.")]
 Record = Annotated[Path | None, typer.Option(help="A file of CRAG records (.jsonl, .jsonl.gz, .jsonl.bz2).")]
 Index = Annotated[int, typer.Option(min=0, help="Which record of the file, from 0.")]
 QueryTime = Annotated[str, typer.Option(help="When it is asked: `02/28/2024, 10:04:54 PT` or ISO 8601.")]
@@ -154,13 +155,14 @@ def ask(
     record: Record = None,
     index: Index = 0,
     collection: FromCollection = "",
+    search: Search = False,
     strategy: Strategy = "",
     budget: BudgetS = None,
     query_time: QueryTime = "",
     as_json: AsJson = False,
 ) -> None:
-    """Ask a question, from pages on disk, a collection, or a CRAG record's own search results."""
-    prepared = _question(question, page, pages, record, index, collection, strategy, budget, query_time)
+    """Ask a question, from pages on disk, a collection, the web, or a CRAG record's own search results."""
+    prepared = _question(question, page, pages, record, index, collection, search, strategy, budget, query_time)
     settings, urls = _settings()
     code = _run(asking.ask(prepared, root("gateway", urls), api_key=settings.api_key, as_json=as_json))
     raise typer.Exit(code)
@@ -174,13 +176,14 @@ def explain(
     record: Record = None,
     index: Index = 0,
     collection: FromCollection = "",
+    search: Search = False,
     strategy: Strategy = "",
     budget: BudgetS = None,
     query_time: QueryTime = "",
     as_json: AsJson = False,
 ) -> None:
     """Ask a question and show how the answer came about: the plan, prompts and replies, decisions, what was skipped."""
-    prepared = _question(question, page, pages, record, index, collection, strategy, budget, query_time)
+    prepared = _question(question, page, pages, record, index, collection, search, strategy, budget, query_time)
     settings, urls = _settings()
     code = _run(asking.ask(prepared, root("gateway", urls), api_key=settings.api_key, as_json=as_json, traced=True))
     raise typer.Exit(code)
@@ -235,6 +238,7 @@ def _question(
     record: Path | None,
     index: int,
     collection: str,
+    search: bool,
     strategy: str,
     budget: float | None,
     query_time: str,
@@ -249,6 +253,7 @@ def _question(
             pages=[*(page or ()), *(questions.pages_in(pages) if pages else ())],
             record=questions.read_record(record, index) if record else None,
             collection=collection,
+            search=search,
             query_time=query_time,
             strategy=strategy,
             budget_s=budget,
