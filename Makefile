@@ -46,7 +46,7 @@ $(STAMP): .venv/pyvenv.cfg
 	@echo "==> installing pip and $(UV)"
 	@$(BIN)/python -m pip install --quiet --upgrade pip "$(UV)"
 	@echo "==> installing cragmesh"
-	@$(BIN)/python -m services.generator.installer --editable ".[gateway,retriever,reranker,classifier,kg,torch,evaluator,trainer,deploy,load,dev]"
+	@$(BIN)/python -m services.generator.installer --editable ".[gateway,retriever,reranker,classifier,kg,searcher,torch,evaluator,trainer,deploy,load,dev]"
 	@mkdir -p .setup && rm -f .setup/installed-* && touch $@
 
 generator: setup ## Make the generator's environment (vLLM) and its model, once: CRAGMESH_MODEL=auto|small|medium|large.

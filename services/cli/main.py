@@ -67,6 +67,7 @@ BudgetS = Annotated[
 Pages = Annotated[list[Path] | None, typer.Option(help="A page to answer from (.html, .htm, .txt); repeat it.")]
 Folder = Annotated[Path | None, typer.Option(help="A folder of pages to answer from.")]
 FromCollection = Annotated[str, typer.Option("--collection", "-c", help="A collection to answer from.")]
+Search = Annotated[bool, typer.Option("--search", help="Search the web for further pages; needs a searcher.")]
 Record = Annotated[Path | None, typer.Option(help="A file of CRAG records (.jsonl, .jsonl.gz, .jsonl.bz2).")]
 Index = Annotated[int, typer.Option(min=0, help="Which record of the file, from 0.")]
 QueryTime = Annotated[str, typer.Option(help="When it is asked: `02/28/2024, 10:04:54 PT` or ISO 8601.")]
@@ -151,6 +152,7 @@ def _asks(*, traced: bool) -> Callable[..., None]:
         record: Record = None,
         index: Index = 0,
         collection: FromCollection = "",
+        search: Search = False,
         strategy: Strategy = "",
         budget: BudgetS = None,
         query_time: QueryTime = "",
@@ -166,6 +168,7 @@ def _asks(*, traced: bool) -> Callable[..., None]:
                 pages=[*(page or ()), *(questions.pages_in(pages) if pages else ())],
                 record=questions.read_record(record, index) if record else None,
                 collection=collection,
+                search=search,
                 query_time=query_time,
                 strategy=strategy,
                 budget_s=budget,
@@ -177,7 +180,7 @@ def _asks(*, traced: bool) -> Callable[..., None]:
     return ask
 
 
-ASK = "Ask a question, from pages on disk, a collection, or a CRAG record's own search results."
+ASK = "Ask a question, from pages on disk, a collection, the web, or a CRAG record's own search results."
 EXPLAIN = (
     "Ask a question and show how the answer came about: the plan, prompts and replies, decisions, what was skipped."
 )

@@ -12,6 +12,7 @@ from pydantic import ValidationError
 from proto.answer import AnswerRequest
 from proto.base import MAX_PAGE_CHARS, MAX_PAGES
 from services.kit import jsonl
+from services.kit.documents import as_html, decoded
 
 PAGE_SUFFIXES = frozenset({".html", ".htm", ".txt"})
 # UTF-8 spends at most four bytes a character, so a larger file cannot fit and need not be read.
@@ -22,7 +23,6 @@ TITLE_WITHIN = 256 * 1024
 
 # Bounded, and held up by the next tag: a page of nothing but tags that are never closed takes no longer than another.
 _TITLE = re.compile(r"<title(?:\s[^<>]{0,500})?>([^<]{0,2000})", re.IGNORECASE)
-_CHARSET = re.compile(rb"""charset\s*=\s*["']?\s*([\w.:-]{1,40})""", re.IGNORECASE)
 
 
 class BadInput(Exception):
@@ -48,6 +48,7 @@ def question(
     pages: Sequence[Path] = (),
     record: dict[str, Any] | None = None,
     collection: str = "",
+    search: bool = False,
     query_time: str = "",
     strategy: str = "",
     budget_s: float | None = None,
@@ -68,6 +69,8 @@ def question(
         body["search_results"] = read_pages(pages)
     if collection:
         body["collection"] = collection
+    if search:
+        body["search"] = True
     if query_time:
         body["query_time"] = query_time
     if strategy:
@@ -144,7 +147,7 @@ def _page(path: Path) -> dict[str, str]:
     if not text.strip():
         raise BadInput(f"{path}: is empty")
     if path.suffix.lower() == ".txt":
-        text = _as_html(text)
+        text = as_html(text)
     return {"page_name": _title(text) or path.name, "page_url": f"file:{path.name}", "page_result": text}
 
 
@@ -154,15 +157,7 @@ def decode(content: bytes, path: Path) -> str:
     Raises:
         BadInput: it is no text.
     """
-    try:
-        text = content.decode("utf-8-sig")
-    except UnicodeDecodeError:
-        # One stray byte must not cost the page.
-        declared = _CHARSET.search(content[:4096])
-        try:
-            text = content.decode(declared[1].decode() if declared else "cp1252", "replace")
-        except (LookupError, UnicodeError):
-            text = content.decode("cp1252", "replace")
+    text = decoded(content)
     if "\0" in text:
         raise BadInput(f"{path}: is not text")
     return text
@@ -171,11 +166,6 @@ def decode(content: bytes, path: Path) -> str:
 def _title(text: str) -> str:
     match = _TITLE.search(text, 0, TITLE_WITHIN)
     return " ".join(html.unescape(match[1]).split())[:MAX_TITLE_CHARS] if match else ""
-
-
-def _as_html(text: str) -> str:
-    paragraphs = (html.escape(part) for part in re.split(r"\n\s*\n", text) if part.strip())
-    return "<html><body>" + "".join(f"<p>{part}</p>\n" for part in paragraphs) + "</body></html>"
 
 
 def _explain(location: tuple[int | str, ...], message: str) -> str:

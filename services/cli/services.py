@@ -16,6 +16,8 @@ from services.generator.launch import base_model, command
 from services.generator.settings import GeneratorSettings
 from services.kit.settings import MeshUrls
 
+# What the gateway is started after.
+MODELS = ("generator", "retriever", "reranker", "classifier", "kg")
 LOOPBACK = frozenset({"127.0.0.1", "localhost", "::1"})
 
 
@@ -81,14 +83,19 @@ def _first_model(reply: httpx.Response) -> str:
 
 
 def embedded(urls: MeshUrls) -> tuple[Service, ...]:
-    """All services, in the order in which they are shown. One whose URL is not on this machine is only checked."""
+    """All services, in the order in which they are shown. One whose URL is not on this machine is only checked.
+
+    A searcher is one of them where its URL is set.
+    """
+    searcher = (_ours("searcher", urls, start_timeout_s=60),) if urls.searcher_url else ()
     return (
         _generator(urls),
         _ours("retriever", urls, start_timeout_s=180),
         _ours("reranker", urls, start_timeout_s=180),
         _ours("classifier", urls, knows=("generator",), start_timeout_s=180),
         _ours("kg", urls, knows=("generator",), start_timeout_s=180),
-        _ours("gateway", urls, after=("generator", "retriever", "reranker", "classifier", "kg"), start_timeout_s=60),
+        *searcher,
+        _ours("gateway", urls, after=(*MODELS, *(service.name for service in searcher)), start_timeout_s=60),
     )
 
 

@@ -84,6 +84,7 @@ def _question(request: AnswerRequest) -> Question:
         query=request.query,
         query_time=request.query_time or datetime.now(UTC),
         search_results=request.search_results,
+        search=request.search,
         collection=request.collection or "",
         evidence=tuple(Evidence(text=text, page=index) for index, text in enumerate(request.evidence) if text.strip()),
         every_answer=request.every_answer,

@@ -116,9 +116,9 @@ class Health:
 
     async def _see(self) -> None:
         mesh = self._mesh
-        ours = (mesh.retriever, mesh.reranker, mesh.classifier, mesh.kg)
         try:
-            self._seen = tuple(await all_of([*(self._service(target) for target in ours), self._generator()]))
+            looks = [*(self._service(target) for target in mesh.services), self._generator()]
+            self._seen = tuple(await all_of(looks))
             self._looked = time.monotonic()
         finally:
             self._look = None

@@ -11,13 +11,14 @@ from proto.kg import KgExecuteRequest, KgRequest, KgResponse
 from proto.read import ReadRequest, ReadResponse
 from proto.rerank import RerankRequest, RerankResponse
 from proto.retrieve import RetrieveRequest, RetrieveResponse
+from proto.web import WebSearchRequest, WebSearchResponse
 from services.gateway.calibration import Calibration, ConfidenceHealth
 from services.gateway.pace import Pace
 from services.gateway.settings import GatewaySettings
 from services.kit.client import ServiceClient
 from services.kit.concurrency import all_of
 from services.kit.deadline import MESH_TOKEN_HEADER
-from services.kit.errors import BadReply
+from services.kit.errors import BadReply, ServiceUnavailable
 from services.kit.generator import generator
 from services.kit.llm import LLM
 
@@ -28,6 +29,7 @@ class Mesh:
 
     Attributes:
         reader: the reranker's service too, with a breaker of its own: passages are ranked while nobody reads them.
+        searcher: None where the mesh has none.
     """
 
     retriever: ServiceClient
@@ -35,6 +37,7 @@ class Mesh:
     reader: ServiceClient
     classifier: ServiceClient
     kg: ServiceClient
+    searcher: ServiceClient | None
     llm: LLM
     pace: Pace
     calibration: Calibration
@@ -53,10 +56,17 @@ class Mesh:
             reader=client("reader", settings.reranker_url),
             classifier=client("classifier", settings.classifier_url),
             kg=client("kg", settings.kg_url),
+            searcher=client("searcher", settings.searcher_url) if settings.searcher_url else None,
             llm=generator(settings, http, breaker=settings.breaker()),
             pace=Pace(1 / settings.prefill_tokens_per_s, 1 / settings.decode_tokens_per_s),
             calibration=Calibration(settings.confidence_dir),
         )
+
+    @property
+    def services(self) -> tuple[ServiceClient, ...]:
+        """Those of the mesh's own that there are, each once."""
+        ours = (self.retriever, self.reranker, self.classifier, self.kg)
+        return ours if self.searcher is None else (*ours, self.searcher)
 
     @property
     def generator(self) -> ServiceClient:
@@ -97,9 +107,19 @@ class Mesh:
     async def execute_kg(self, request: KgExecuteRequest, *, allow_s: float) -> KgResponse:
         return await self.kg.call("/kg/execute", request, KgResponse, allow_s=allow_s)
 
+    async def search_web(self, request: WebSearchRequest, *, allow_s: float) -> WebSearchResponse:
+        """Pages of the web.
+
+        Raises:
+            ServiceFailure: as all calls; `unavailable` where the mesh has no searcher.
+        """
+        if self.searcher is None:
+            raise ServiceUnavailable("searcher", "none is configured: CRAGMESH_SEARCHER_URL")
+        return await self.searcher.call("/search", request, WebSearchResponse, allow_s=allow_s)
+
     async def ready(self, *, allow_s: float) -> dict[str, bool]:
         """Readiness of each service, asked side by side and past the breakers."""
-        targets = {target: "/readyz" for target in (self.retriever, self.reranker, self.classifier, self.kg)}
+        targets = dict.fromkeys(self.services, "/readyz")
         targets[self.generator] = "/v1/models"
         ready = await all_of(target.answers(path, allow_s=allow_s) for target, path in targets.items())
         return {target.name: ok for target, ok in zip(targets, ready, strict=True)}

@@ -15,6 +15,7 @@ class Question:
 
     Attributes:
         search_results: pages to answer from.
+        search: whether the web is searched for further pages.
         collection: name of a collection to answer from as well; none when empty.
         options: knobs of the strategy that the caller sets.
         every_answer: whether an answer is given whatever its probability, with all its signals.
@@ -23,6 +24,7 @@ class Question:
     query: str
     query_time: datetime
     search_results: tuple[SearchResult, ...] = ()
+    search: bool = False
     collection: str = ""
     evidence: tuple[Evidence, ...] = ()
     every_answer: bool = False

@@ -56,6 +56,8 @@ class GatewaySettings(KitSettings, MeshUrls):
     # Caps of the stages, so that a stuck service leaves time for the answer.
     retrieve_cap_s: float = Field(12.0, gt=0, le=30)
     rerank_cap_s: float = Field(5.0, gt=0, le=30)
+    # Searching the web, where a question asks for it; pages that are late are read by their summaries.
+    search_cap_s: float = Field(8.0, gt=0, le=30)
     # The extractive reader reads beside the generator, in a tenth of a second on idle cores; 0 does without it.
     read_cap_s: float = Field(3.0, ge=0, le=30)
     # From which probability on the reader answers where the generator does not; what was fitted with its weights when

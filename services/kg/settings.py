@@ -1,11 +1,10 @@
 """Settings of the KG-API-parser."""
 
 from pathlib import Path
-from typing import Annotated
 
-from pydantic import BeforeValidator, Field, HttpUrl
+from pydantic import Field, HttpUrl
 
-from services.kit.settings import EncoderSettings, KitSettings, MeshUrls
+from services.kit.settings import EncoderSettings, KitSettings, MeshUrls, OrNone
 
 
 class KgSettings(KitSettings, MeshUrls, EncoderSettings):
@@ -14,7 +13,7 @@ class KgSettings(KitSettings, MeshUrls, EncoderSettings):
     # graph, so that a first start needs nothing.
     kg_database: str = Field("sqlite:///models/kg.sqlite", min_length=1, repr=False)
     # A folder of folders, each a domain of one's own: see docs/knowledge-graph.md. One that is broken stops the start.
-    kg_domains: Annotated[Path | None, BeforeValidator(lambda value: value or None)] = None
+    kg_domains: OrNone[Path] = None
     # Root of a running CRAG mock API: programs then run over what it says, not over the database, and rules, which need
     # the names of the database, write them less well.
     kg_live_url: HttpUrl | None = None

@@ -1,13 +1,17 @@
 """Settings that every service has. Environment variables carry the prefix `CRAGMESH_`."""
 
-from typing import Literal
+from typing import Annotated, Literal, TypeVar
 
-from pydantic import Field, HttpUrl
+from pydantic import BeforeValidator, Field, HttpUrl
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
 from services.kit.breaker import Breaker
 from services.kit.cpu import IsaLimit
 from services.kit.precision import Wanted
+
+T = TypeVar("T")
+# In the environment: an empty value is none.
+OrNone = Annotated[T | None, BeforeValidator(lambda value: value or None)]
 
 
 class KitSettings(BaseSettings):
@@ -49,6 +53,8 @@ class MeshUrls(BaseSettings):
     reranker_url: HttpUrl = HttpUrl("http://127.0.0.1:8002")
     classifier_url: HttpUrl = HttpUrl("http://127.0.0.1:8003")
     kg_url: HttpUrl = HttpUrl("http://127.0.0.1:8004")
+    # Pages of the web for questions that ask to be searched for; none when empty.
+    searcher_url: OrNone[HttpUrl] = None
     # Any OpenAI-compatible server; nothing in the mesh knows which engine is behind it.
     generator_url: HttpUrl = HttpUrl("http://127.0.0.1:8005")
     # The model's name at the generator; empty takes the first that it serves.

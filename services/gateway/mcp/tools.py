@@ -32,6 +32,8 @@ Text = Annotated[str, Field(min_length=1, max_length=MAX_QUERY_CHARS)]
 Seconds = Annotated[float, Field(ge=MIN_BUDGET_S, le=MAX_BUDGET_S)]
 Collection = Annotated[CollectionName, Field(description=f"Name of a collection; see {COLLECTIONS}.")]
 
+SearchWeb = Annotated[bool, Field(description="Whether pages of the web are searched for as well.")]
+
 
 class _Result(BaseModel):
     model_config = ConfigDict(frozen=True)
@@ -81,10 +83,16 @@ def build(state: State) -> MCPServer:
 
     @server.tool(description="Answer a factual question, short and with its sources.", annotations=READS)
     async def answer(
-        question: Text, collection: Collection | None = None, strategy: str = "", budget_s: Seconds = MAX_BUDGET_S
+        question: Text,
+        collection: Collection | None = None,
+        search_web: SearchWeb = False,
+        strategy: str = "",
+        budget_s: Seconds = MAX_BUDGET_S,
     ) -> AnswerResult:
         with _failures():
-            request = AnswerRequest(query=question, collection=collection, strategy=strategy, budget_s=budget_s)
+            request = AnswerRequest(
+                query=question, collection=collection, search=search_web, strategy=strategy, budget_s=budget_s
+            )
             return _told(await answered(request, chosen(request, state), state))
 
     @server.tool(description="Find passages of a collection, best first.", annotations=READS)

@@ -78,6 +78,7 @@ class ChatRequest(_Wire):
     web_search_options: Any = None
     response_format: Any = None
     search_results: Annotated[tuple[SearchResult, ...], Field(max_length=MAX_PAGES)] = ()
+    search: bool = False
     evidence: Annotated[tuple[Passage, ...], Field(max_length=MAX_PAGES)] = ()
     query_time: QueryTime | None = None
     budget_s: Annotated[float, Field(ge=MIN_BUDGET_S, le=MAX_BUDGET_S, allow_inf_nan=False)] = MAX_BUDGET_S
@@ -139,6 +140,7 @@ def to_answer_request(request: ChatRequest, strategies: list[str], default: str)
             strategy=strategy,
             collection=collection or None,
             search_results=request.search_results,
+            search=request.search,
             evidence=request.evidence,
             query_time=request.query_time,
             budget_s=request.budget_s,

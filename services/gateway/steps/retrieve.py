@@ -14,6 +14,7 @@ from services.gateway.context import Context
 from services.gateway.evidence import Evidence, from_hit, from_passage
 from services.gateway.mesh import Mesh
 from services.gateway.steps.rerank import best_pages, rerank
+from services.gateway.steps.search import searched
 from services.kit.concurrency import all_of
 from services.kit.errors import ServiceFailure, ServiceRejected
 
@@ -77,8 +78,10 @@ async def retrieve(context: Context, pages: Sequence[int], retrieval: Retrieval,
 async def reranked(context: Context, retrieval: Retrieval) -> list[Evidence]:
     """The best passages of the best pages: pages by their snippets, `recall_k` passages, `rerank_k` after reranking.
 
-    Of a collection, up to 20 passages more are reranked.
+    Of a collection, up to 20 passages more are reranked. Pages of the web are searched for first, where they are
+    wanted.
     """
+    context = await searched(context)
     settings = context.settings
     pages = await best_pages(context, top_n=PAGES, allow_s=context.before_generation(settings.rerank_cap_s))
     found = await retrieve(context, pages, retrieval, allow_s=context.before_generation(settings.retrieve_cap_s))

@@ -37,6 +37,7 @@ from services.gateway.steps.knowledge import knowledge
 from services.gateway.steps.reason import reason, references
 from services.gateway.steps.rerank import best_pages
 from services.gateway.steps.retrieve import PAGES, RETRIEVAL_OPTIONS, Retrieval, retrieve
+from services.gateway.steps.search import searched
 from services.gateway.strategies.base import Strategy
 from services.kit.concurrency import all_of
 from services.kit.llm import estimate_tokens
@@ -132,6 +133,7 @@ class ElectricSheep(Strategy):
 
     async def _web(self, context: Context) -> list[Evidence]:
         settings = self.settings
+        context = await searched(context)
         pages = await best_pages(context, top_n=PAGES, allow_s=self._allowance(context, settings.rerank_cap_s))
         return await retrieve(context, pages, WEB, allow_s=self._allowance(context, settings.retrieve_cap_s))
 

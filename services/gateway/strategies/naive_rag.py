@@ -2,10 +2,12 @@
 
 from services.gateway import prompts
 from services.gateway.context import Context
+from services.gateway.evidence import Evidence
 from services.gateway.run import Draft
 from services.gateway.settings import GatewaySettings
 from services.gateway.steps.generate import Generation, read_and_answer
 from services.gateway.steps.retrieve import RETRIEVAL_OPTIONS, Retrieval, retrieve
+from services.gateway.steps.search import searched
 from services.gateway.strategies.base import Strategy
 
 WEB = Retrieval(recall_k=5, chunker="tokens", ranking="dense", tables=False)
@@ -21,12 +23,12 @@ class NaiveRag(Strategy):
         self._prompt = prompts.load("basic")
 
     async def answer(self, context: Context) -> Draft:
-        settings, question = self.settings, context.question
-        evidence = question.evidence or await retrieve(
-            context,
-            range(len(question.search_results)),
-            WEB,
-            allow_s=context.before_generation(settings.retrieve_cap_s),
-        )
+        settings = self.settings
+        evidence = context.question.evidence or await self._web(context)
         generation = Generation(self._prompt, context.context_tokens, settings.max_answer_tokens)
         return await read_and_answer(context, generation, evidence)
+
+    async def _web(self, context: Context) -> list[Evidence]:
+        context = await searched(context)
+        pages = range(len(context.question.search_results))
+        return await retrieve(context, pages, WEB, allow_s=context.before_generation(self.settings.retrieve_cap_s))

@@ -1,0 +1,78 @@
+"""What has been fetched, for a while: a table of SQLite in memory or in a file, bounded in bytes and age."""
+
+import asyncio
+import sqlite3
+import time
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import TypeVar
+
+from services.kit.telemetry import log
+
+T = TypeVar("T")
+
+_TABLE = "CREATE TABLE IF NOT EXISTS entry (key TEXT PRIMARY KEY, value BLOB, stored REAL, size INTEGER)"
+_GET = "SELECT value FROM entry WHERE key = ? AND stored > ?"
+_PUT = "INSERT OR REPLACE INTO entry VALUES (?, ?, ?, ?)"
+_OLD = "DELETE FROM entry WHERE stored <= ?"
+# The oldest beyond what there is room for.
+_OVER = (
+    "DELETE FROM entry WHERE key IN (SELECT key FROM"
+    " (SELECT key, SUM(size) OVER (ORDER BY stored DESC, key) AS held FROM entry) WHERE held > ?)"
+)
+
+
+class Cache:
+    """Bytes by key; a database that fails is logged and missed, never an error.
+
+    Args:
+        file: memory when None.
+        max_bytes: of keys and values; 0 keeps nothing.
+        age_s: after which an entry is not used any more; 0 keeps nothing.
+    """
+
+    def __init__(
+        self, file: Path | None, *, max_bytes: int, age_s: float, clock: Callable[[], float] = time.time
+    ) -> None:
+        self._max_bytes = max_bytes
+        self._age_s = age_s
+        self._clock = clock
+        # SQLite is used from one thread, which is never the event loop's.
+        self._thread = ThreadPoolExecutor(1, thread_name_prefix="cache")
+        self._database = self._thread.submit(_open, file or ":memory:").result()
+
+    async def get(self, key: str) -> bytes | None:
+        def read() -> bytes | None:
+            row = self._database.execute(_GET, (key, self._clock() - self._age_s)).fetchone()
+            return row[0] if row else None
+
+        return await self._run(read)
+
+    async def put(self, key: str, value: bytes) -> None:
+        def write() -> None:
+            with self._database:
+                now, size = self._clock(), len(key) + len(value)
+                self._database.execute(_PUT, (key, value, now, size))
+                self._database.execute(_OLD, (now - self._age_s,))
+                self._database.execute(_OVER, (self._max_bytes,))
+
+        if self._max_bytes and self._age_s:
+            await self._run(write)
+
+    def close(self) -> None:
+        self._thread.submit(self._database.close).result()
+        self._thread.shutdown()
+
+    async def _run(self, work: Callable[[], T]) -> T | None:
+        try:
+            return await asyncio.get_running_loop().run_in_executor(self._thread, work)
+        except sqlite3.Error as error:
+            log.warning("the cache fails", error=str(error))
+            return None
+
+
+def _open(file: Path | str) -> sqlite3.Connection:
+    database = sqlite3.connect(file, check_same_thread=False)
+    database.execute(_TABLE)
+    return database

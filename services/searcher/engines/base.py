@@ -1,0 +1,80 @@
+"""What a search engine is: a request, and the hits of its reply."""
+
+import html
+import re
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from typing import Annotated, Any, ClassVar
+
+from pydantic import BaseModel, BeforeValidator, ConfigDict
+
+_TAG = re.compile(r"<[^<>]{0,200}>")
+
+
+def _plain(value: Any) -> str:
+    """Text without the marks of what matched; nothing of what is no text."""
+    return " ".join(html.unescape(_TAG.sub("", value)).split())[:20_000] if isinstance(value, str) else ""
+
+
+# Of a reply: whatever stands there, as text.
+Text = Annotated[str, BeforeValidator(_plain)]
+
+
+class Wire(BaseModel):
+    """A part of an engine's reply."""
+
+    model_config = ConfigDict(frozen=True, extra="ignore", hide_input_in_errors=True)
+
+
+class Hit(BaseModel):
+    """A page that an engine has found.
+
+    Args:
+        published: as the engine has it; empty where it does not say.
+    """
+
+    model_config = ConfigDict(frozen=True)
+
+    url: str
+    title: str = ""
+    snippet: str = ""
+    published: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """A request to an engine: its method, path with query, and JSON body."""
+
+    method: str
+    path: str
+    body: dict[str, Any] | None = None
+
+
+class Engine(ABC):
+    """One provider's API.
+
+    Args:
+        key: that the provider has given.
+        language: ISO 639-1, of the pages.
+        count: hits that are wanted.
+    """
+
+    root: ClassVar[str]
+    # Reached through the egress proxy; one that stands beside the mesh is not.
+    hosted: ClassVar[bool] = True
+
+    def __init__(self, *, key: str, language: str, count: int) -> None:
+        self.key = key
+        self.language = language
+        self.count = count
+
+    @property
+    def headers(self) -> dict[str, str]:
+        return {}
+
+    @abstractmethod
+    def call(self, query: str) -> Call: ...
+
+    @abstractmethod
+    def hits(self, reply: bytes) -> list[Hit]:
+        """Hits in the engine's order; ValidationError where the reply is not what its API promises."""

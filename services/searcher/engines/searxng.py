@@ -1,0 +1,33 @@
+"""SearXNG, one's own metasearch engine: https://docs.searxng.org/dev/search_api.html
+
+Its `settings.yml` must name `json` among `search.formats`; it answers 403 where it does not.
+"""
+
+from urllib.parse import urlencode
+
+from services.searcher.engines.base import Call, Engine, Hit, Text, Wire
+
+
+class _Result(Wire):
+    url: str
+    title: Text = ""
+    content: Text = ""
+    publishedDate: Text = ""
+
+
+class _Reply(Wire):
+    results: list[_Result]
+
+
+class SearXNG(Engine):
+    root = "http://127.0.0.1:8080"
+    hosted = False
+
+    def call(self, query: str) -> Call:
+        return Call("GET", f"/search?{urlencode({'q': query, 'format': 'json', 'language': self.language})}")
+
+    def hits(self, reply: bytes) -> list[Hit]:
+        return [
+            Hit(url=one.url, title=one.title, snippet=one.content, published=one.publishedDate)
+            for one in _Reply.model_validate_json(reply).results[: self.count]
+        ]

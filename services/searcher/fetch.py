@@ -1,0 +1,199 @@
+"""One page from the web: bounded in bytes, time, redirects and kind, and asked for only where its site lets us."""
+
+import asyncio
+import zlib
+from collections.abc import AsyncIterator
+from dataclasses import dataclass
+from email.message import Message
+
+import httpcore
+import httpx
+
+from services.searcher.addresses import PinnedBackend, Policy, Resolve
+from services.searcher.errors import Failed, TooSlow
+from services.searcher.robots import MAX_ROBOTS, Robots
+
+PAGES = frozenset({"text/html", "application/xhtml+xml", "text/plain"})
+CONNECTIONS = 64
+REDIRECTS = frozenset({301, 302, 303, 307, 308})
+# What gzip may add to bytes that cannot be made smaller.
+SLACK = 64 * 1024
+# With a gzip header.
+_GZIP = 16 + zlib.MAX_WBITS
+
+
+@dataclass(frozen=True, slots=True)
+class Page:
+    """What a site sent.
+
+    Args:
+        url: where it was in the end.
+        body: inflated.
+        kind: its media type, in lower case.
+        charset: as its header has it; may be empty, or no encoding's name.
+        cut: whether there was more of it.
+    """
+
+    url: str
+    body: bytes
+    kind: str
+    charset: str
+    last_modified: str
+    cut: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Bounds:
+    """Of one page: seconds for all that it takes, bytes when inflated, redirects."""
+
+    seconds: float
+    size: int
+    redirects: int
+
+
+@dataclass(frozen=True, slots=True)
+class _Want:
+    """What is asked for: bytes at most, media types (all when empty), and whether robots.txt is heeded."""
+
+    size: int
+    kinds: frozenset[str] = frozenset()
+    heeding: Robots | None = None
+
+
+class Fetcher:
+    """Fetches pages; `aclose` ends its connections.
+
+    Args:
+        resolve: a name to its addresses.
+        agent: who asks, for `User-Agent` and robots.txt.
+        robots: what sites let us read; asked for every page.
+        proxy: reaches the pages instead of us, and judges their addresses.
+    """
+
+    def __init__(
+        self, policy: Policy, resolve: Resolve, bounds: Bounds, *, agent: str, robots: Robots | None, proxy: str = ""
+    ) -> None:
+        self._policy = policy
+        self._bounds = bounds
+        self._robots = robots
+        self._headers = [
+            (b"user-agent", agent.encode("ascii")),
+            (b"accept", b"text/html, application/xhtml+xml, text/plain;q=0.8"),
+            (b"accept-encoding", b"gzip"),
+        ]
+        self._pool = _pool(proxy, PinnedBackend(policy, resolve))
+
+    async def aclose(self) -> None:
+        await self._pool.aclose()
+
+    async def page(self, url: str) -> Page:
+        """A page of HTML or text.
+
+        Raises:
+            NotFetched: it may not be asked for, is none, or takes too long; the message says why.
+        """
+        try:
+            async with asyncio.timeout(self._bounds.seconds):
+                return await self._follow(url, _Want(self._bounds.size, PAGES, self._robots))
+        except TimeoutError:
+            raise TooSlow(f"not there within {self._bounds.seconds:g} s") from None
+
+    async def _follow(self, url: str, want: _Want) -> Page:
+        for _ in range(self._bounds.redirects + 1):
+            target = self._policy.check(url)
+            if want.heeding:
+                await want.heeding.check(target, self._robots_txt)
+            found = await self._get(target, want)
+            if isinstance(found, Page):
+                return found
+            url = found
+        raise Failed(f"more than {self._bounds.redirects} redirects")
+
+    async def _robots_txt(self, url: httpx.URL) -> bytes | None:
+        try:
+            return (await self._follow(str(url), _Want(MAX_ROBOTS))).body
+        except _Absent:
+            return None
+
+    async def _get(self, url: httpx.URL, want: _Want) -> Page | str:
+        """A page, or where it has gone."""
+        address = httpcore.URL(scheme=url.raw_scheme, host=url.raw_host, port=url.port, target=url.raw_path)
+        try:
+            async with self._pool.stream("GET", address, headers=self._headers) as response:
+                headers = Message()
+                for name, value in response.headers:
+                    headers[name.decode("latin-1")] = value.decode("latin-1")
+                if response.status in REDIRECTS and headers["location"]:
+                    return _join(url, headers["location"])
+                _check(response.status, headers, want.kinds)
+                body, cut = await _read(response.aiter_stream(), want.size, headers.get("content-encoding", ""))
+        except (
+            httpcore.NetworkError,
+            httpcore.ProtocolError,
+            httpcore.ProxyError,
+            httpcore.TimeoutException,
+            httpcore.UnsupportedProtocol,
+        ) as error:
+            raise Failed(type(error).__name__) from error
+        return Page(
+            str(url),
+            body,
+            _kind(headers),
+            str(headers.get_param("charset", "")),
+            headers.get("last-modified", "")[:200],
+            cut,
+        )
+
+
+class _Absent(Failed):
+    """The site says that there is no such page."""
+
+
+def _pool(proxy: str, backend: httpcore.AsyncNetworkBackend) -> httpcore.AsyncConnectionPool:
+    context = httpx.create_ssl_context(trust_env=False)
+    if not proxy:
+        return httpcore.AsyncConnectionPool(context, max_connections=CONNECTIONS, network_backend=backend)
+    url = httpx.URL(proxy)
+    auth = (url.username, url.password) if url.userinfo else None
+    address = httpcore.URL(scheme=url.raw_scheme, host=url.raw_host, port=url.port, target=b"/")
+    return httpcore.AsyncHTTPProxy(address, proxy_auth=auth, ssl_context=context, max_connections=CONNECTIONS)
+
+
+def _join(url: httpx.URL, location: str) -> str:
+    try:
+        return str(url.join(location))
+    except httpx.InvalidURL as error:
+        raise Failed("a redirect to nowhere") from error
+
+
+def _check(status: int, headers: Message, kinds: frozenset[str]) -> None:
+    if 400 <= status < 500:
+        raise _Absent(f"HTTP {status}")
+    if status != httpx.codes.OK:
+        raise Failed(f"HTTP {status}")
+    if kinds and _kind(headers) not in kinds:
+        raise Failed(f"no page: {_kind(headers)[:100] or 'nothing'} by its type")
+
+
+def _kind(headers: Message) -> str:
+    return str(headers.get("content-type", "")).partition(";")[0].strip().lower()
+
+
+async def _read(stream: AsyncIterator[bytes], size: int, encoding: str) -> tuple[bytes, bool]:
+    """The first `size` bytes, inflated, and whether there were more; of what is sent no more is read either."""
+    name = encoding.strip().lower()
+    if name not in ("", "identity", "gzip", "x-gzip"):
+        raise Failed("an encoding that was not asked for")
+    inflate = zlib.decompressobj(_GZIP) if name.endswith("gzip") else None
+    body, sent = bytearray(), 0
+    async for chunk in stream:
+        sent += len(chunk)
+        # One byte more than is kept says that there is more.
+        room = size + 1 - len(body)
+        try:
+            body += inflate.decompress(chunk, room) if inflate else chunk[:room]
+        except zlib.error as error:
+            raise Failed("no gzip") from error
+        if len(body) > size or sent > size + SLACK or (inflate and inflate.eof):
+            break
+    return bytes(body[:size]), len(body) > size or sent > size + SLACK

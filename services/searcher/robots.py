@@ -1,0 +1,49 @@
+"""What a site's robots.txt lets us read (RFC 9309)."""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+
+import httpx
+from protego import Protego
+
+from services.searcher.cache import Cache
+from services.searcher.errors import Refused
+
+# RFC 9309, section 2.5, has crawlers read 500 KiB at least.
+MAX_ROBOTS = 512 * 1024
+Get = Callable[[httpx.URL], Awaitable[bytes | None]]
+
+
+class Robots:
+    """Asks each site once an age of the cache.
+
+    Args:
+        agent: our `User-Agent`, of which rules name a word.
+    """
+
+    def __init__(self, agent: str, cache: Cache) -> None:
+        self._agent = agent
+        self._cache = cache
+
+    async def check(self, url: httpx.URL, get: Get) -> None:
+        """Whether a page may be read; one of a site that cannot be asked may not (RFC 9309, section 2.3.1.4).
+
+        Args:
+            get: the site's robots.txt; None where it has none.
+
+        Raises:
+            Refused: it may not.
+            NotFetched: robots.txt is not to be had.
+        """
+        address = url.copy_with(raw_path=b"/robots.txt")
+        key = f"robots {address}"
+        text = await self._cache.get(key)
+        if text is None:
+            text = await get(address) or b""
+            await self._cache.put(key, text)
+        if text and not await asyncio.to_thread(_allowed, text, str(url), self._agent):
+            raise Refused("robots.txt says no")
+
+
+def _allowed(text: bytes, url: str, agent: str) -> bool:
+    return Protego.parse(text.decode("utf-8", "replace")).can_fetch(url, agent)

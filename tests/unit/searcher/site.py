@@ -1,0 +1,105 @@
+"""A web site that misbehaves as it is told: raw bytes over a real socket, and names that resolve as a test says."""
+
+import asyncio
+import contextlib
+from collections.abc import AsyncIterator, Awaitable, Callable
+from ipaddress import ip_network
+
+from services.searcher.addresses import Policy
+from services.searcher.cache import Cache
+from services.searcher.fetch import Bounds, Fetcher
+from services.searcher.robots import Robots
+
+# "Private" here, but for the one that a setting allows.
+HERE = "127.0.0.2"
+AGENT = "Testbot/1 (tests)"
+KIB = 1024
+Answer = bytes | Callable[[asyncio.StreamWriter], Awaitable[None]]
+
+
+def reply(body: bytes, *headers: str, status: str = "200 OK", kind: str = "text/html; charset=utf-8") -> bytes:
+    head = [f"HTTP/1.1 {status}", f"Content-Type: {kind}", f"Content-Length: {len(body)}", *headers]
+    return "\r\n".join(head).encode("latin-1") + b"\r\n\r\n" + body
+
+
+def moved(location: str) -> bytes:
+    return reply(b"", f"Location: {location}", status="302 Found")
+
+
+async def for_ever(writer: asyncio.StreamWriter, head: bytes, piece: bytes, pause_s: float = 0.0) -> None:
+    writer.write(head)
+    while True:
+        writer.write(piece)
+        await writer.drain()
+        await asyncio.sleep(pause_s)
+
+
+class Site:
+    """Pages by path; `asked` are the requests, each a dict of headers with the path under an empty name."""
+
+    def __init__(self) -> None:
+        self.pages: dict[str, Answer] = {}
+        self.asked: list[dict[str, str]] = []
+        self.addresses: list[str] = []
+        self.port = 0
+        self._tasks: set[asyncio.Task[None]] = set()
+
+    @contextlib.asynccontextmanager
+    async def served(self) -> AsyncIterator["Site"]:
+        server = await asyncio.start_server(self._take, "0.0.0.0", 0)  # noqa: S104 - all of loopback
+        self.port = server.sockets[0].getsockname()[1]
+        try:
+            yield self
+        finally:
+            server.close()
+            for task in self._tasks:
+                task.cancel()
+            await asyncio.gather(*self._tasks, return_exceptions=True)
+
+    @property
+    def paths(self) -> list[str]:
+        return [request[""] for request in self.asked if request[""] != "/robots.txt"]
+
+    def url(self, path: str, host: str = "site.test") -> str:
+        return f"http://{host}:{self.port}{path}"
+
+    def _take(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        self._tasks.add(asyncio.create_task(self._answer(reader, writer)))
+
+    async def _answer(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        with contextlib.closing(writer), contextlib.suppress(ConnectionError, asyncio.IncompleteReadError):
+            while True:
+                first, *lines = (await reader.readuntil(b"\r\n\r\n")).decode("latin-1").strip().split("\r\n")
+                headers = {name.lower(): value for name, _, value in (line.partition(": ") for line in lines)}
+                path = first.split(" ")[1]
+                self.asked.append(headers | {"": path})
+                self.addresses.append(writer.get_extra_info("sockname")[0])
+                page = self.pages.get(path, reply(b"", status="404 Not Found"))
+                if isinstance(page, bytes):
+                    writer.write(page)
+                    await writer.drain()
+                else:
+                    await page(writer)
+                    break
+
+
+@contextlib.asynccontextmanager
+async def fetching(
+    site: Site, *answers: list[str], seconds: float = 20.0, robots: bool = False, proxy: str = "", redirects: int = 3
+) -> AsyncIterator[Fetcher]:
+    """A fetcher for which every name is at `HERE`, or at each of the `answers` in turn, and the site's port is open."""
+    turns = [*answers] or [[HERE]]
+
+    async def resolve(_host: str, _port: int) -> list[str]:
+        return turns.pop(0) if len(turns) > 1 else turns[0]
+
+    policy = Policy(networks=[ip_network(f"{HERE}/32")], ports=[site.port])
+    cache = Cache(None, max_bytes=2**20, age_s=60)
+    bounds = Bounds(seconds, 64 * KIB, redirects)
+    heeded = Robots(AGENT, cache) if robots else None
+    fetcher = Fetcher(policy, resolve, bounds, agent=AGENT, robots=heeded, proxy=proxy)
+    try:
+        yield fetcher
+    finally:
+        await fetcher.aclose()
+        cache.close()

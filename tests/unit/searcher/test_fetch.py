@@ -1,0 +1,246 @@
+"""The fetcher under attack: whatever a site does costs its page, within the bounds, and nothing else."""
+
+import asyncio
+import gzip
+import time
+import zlib
+
+import pytest
+
+from services.searcher.errors import Failed, NotFetched, Refused, TooSlow
+from tests.unit.searcher.site import AGENT, HERE, KIB, Answer, Site, fetching, for_ever, moved, reply
+
+pytestmark = pytest.mark.anyio
+
+LIMIT = 64 * KIB
+HEAD = b"HTTP/1.1 200 OK\r\nContent-Type: text/html\r\n"
+PAGE = b"<h1>Harbour</h1>"
+
+
+async def outcome(site: Site, page: Answer, *, seconds: float = 20.0) -> NotFetched:
+    site.pages["/"] = page
+    async with fetching(site, seconds=seconds) as fetcher:
+        with pytest.raises(NotFetched) as caught:
+            await fetcher.page(site.url("/"))
+    return caught.value
+
+
+@pytest.mark.parametrize("squeeze", [False, True])
+async def test_a_page_comes_with_what_its_server_says_of_it(site: Site, squeeze: bool) -> None:
+    headers = ["Last-Modified: Sun, 01 Mar 2026 08:00:00 GMT"] + ["Content-Encoding: gzip"] * squeeze
+    site.pages["/a?b=c"] = reply(gzip.compress(PAGE) if squeeze else PAGE, *headers, kind="Text/HTML; Charset=UTF-8")
+    async with fetching(site) as fetcher:
+        page = await fetcher.page(site.url("/a?b=c#d"))
+    assert (page.body, page.kind, page.charset.lower(), page.cut) == (PAGE, "text/html", "utf-8", False)
+    assert (page.url, page.last_modified) == (site.url("/a?b=c"), "Sun, 01 Mar 2026 08:00:00 GMT")
+    (request,) = site.asked
+    assert (request["user-agent"], request["host"]) == (AGENT, f"site.test:{site.port}")
+    assert "cookie" not in request
+    assert "referer" not in request
+
+
+async def test_a_body_without_end_is_cut(site: Site) -> None:
+    site.pages["/"] = lambda writer: for_ever(writer, HEAD + b"\r\n", b"x" * KIB)
+    async with fetching(site) as fetcher:
+        page = await fetcher.page(site.url("/"))
+    assert (page.body, page.cut) == (b"x" * LIMIT, True)
+
+
+async def test_a_gzip_bomb_is_cut_before_it_goes_off(site: Site) -> None:
+    site.pages["/"] = reply(gzip.compress(b"x" * 40 * 2**20, 1), "Content-Encoding: gzip")
+    async with fetching(site) as fetcher:
+        page = await fetcher.page(site.url("/"))
+    assert (len(page.body), page.cut) == (LIMIT, True)
+
+
+async def test_a_gzip_of_nothing_without_end_is_cut_by_what_is_sent(site: Site) -> None:
+    squeezer = zlib.compressobj(wbits=31)
+    begin = squeezer.compress(PAGE) + squeezer.flush(zlib.Z_SYNC_FLUSH)
+    nothing = squeezer.flush(zlib.Z_FULL_FLUSH) * KIB
+    site.pages["/"] = lambda writer: for_ever(writer, HEAD + b"Content-Encoding: gzip\r\n\r\n" + begin, nothing)
+    async with fetching(site) as fetcher:
+        page = await fetcher.page(site.url("/"))
+    assert (page.body, page.cut) == (PAGE, True)
+
+
+@pytest.mark.parametrize(
+    ("head", "piece"),
+    [(HEAD + b"\r\n", b"x"), (HEAD, b"X-More: x\r\n"), (b"", b"H"), (b"", b"HTTP/1.1 103 Early Hints\r\n\r\n")],
+    ids=["body", "headers", "status", "hints"],
+)
+async def test_a_slow_drip_ends_in_time(site: Site, head: bytes, piece: bytes) -> None:
+    began = time.monotonic()
+    error = await outcome(site, lambda writer: for_ever(writer, head, piece, 0.05), seconds=0.4)
+    assert isinstance(error, TooSlow)
+    assert time.monotonic() - began < 10
+
+
+@pytest.mark.parametrize(
+    "page",
+    [
+        HEAD + b"X-Huge: " + b"x" * 200 * KIB + b"\r\n\r\n",
+        HEAD + b"X-Many: x\r\n" * 20_000 + b"\r\n",
+        b"SSH-2.0-OpenSSH_9.2p1\r\n" * 9,
+        b"HTTP/1.1 200 OK\r\nContent-Length: 7\r\nContent-Length: 9\r\n\r\n",
+        reply(PAGE, kind="application/pdf"),
+        reply(PAGE, kind="image/svg+xml"),
+        reply(PAGE, kind="text/html-not"),
+        reply(PAGE, kind=""),
+        b"HTTP/1.1 200 OK\r\nContent-Length: 1\r\n\r\nx",
+        reply(PAGE, "Content-Encoding: br"),
+        reply(PAGE, "Content-Encoding: gzip, gzip"),
+        reply(PAGE, "Content-Encoding: gzip"),
+        reply(PAGE, status="500 Oops"),
+        reply(PAGE, status="206 Partial"),
+        reply(PAGE, status="302 Found"),
+        moved("/"),
+        moved("http://[::1"),
+    ],
+    ids=[
+        "huge",
+        "many",
+        "ssh",
+        "lengths",
+        "pdf",
+        "svg",
+        "kind",
+        "empty",
+        "none",
+        "br",
+        "twice",
+        "plain",
+        "500",
+        "206",
+        "nowhere",
+        "loop",
+        "broken",
+    ],
+)
+async def test_what_is_no_page_is_none(site: Site, page: bytes) -> None:
+    async def sent(writer: asyncio.StreamWriter) -> None:
+        writer.write(page)
+        await writer.drain()
+
+    assert isinstance(await outcome(site, page if page.startswith(b"HTTP/1.1 302") else sent), Failed | Refused)
+
+
+@pytest.mark.parametrize(
+    "location",
+    [
+        "http://169.254.169.254/latest/meta-data/",
+        "http://[::ffff:a9fe:a9fe]/",
+        "http://2852039166/",
+        "http://127.0.0.1:{port}/secret",
+        "http://inside.test:{port}/secret",
+        "//user:pass@site.test:{port}/secret",
+        "http://site.test:22/",
+        "file:///etc/passwd",
+    ],
+)
+async def test_redirects_are_judged_as_addresses_are(site: Site, location: str) -> None:
+    site.pages["/secret"] = reply(PAGE)
+    site.pages["/"] = moved(location.format(port=site.port))
+    async with fetching(site, [HERE], ["127.0.0.1"]) as fetcher:
+        with pytest.raises(Refused):
+            await fetcher.page(site.url("/"))
+    assert site.paths == ["/"]
+
+
+async def test_a_few_redirects_are_followed(site: Site) -> None:
+    site.pages |= {"/": moved("/1"), "/1": moved(site.url("/2", "other.test")), "/2": reply(PAGE)}
+    async with fetching(site, redirects=2) as fetcher:
+        page = await fetcher.page(site.url("/"))
+    assert (page.body, page.url) == (PAGE, site.url("/2", "other.test"))
+
+
+@pytest.mark.parametrize("inside", ["127.0.0.1", "169.254.169.254", "::1", "10.0.0.1", "fe80::1%lo"])
+async def test_a_name_that_is_rebound_leads_nowhere_else(site: Site, inside: str) -> None:
+    site.pages["/"] = b"HTTP/1.0 200 OK\r\nContent-Type: text/html\r\nContent-Length: 1\r\nConnection: close\r\n\r\nx"
+    async with fetching(site, [HERE], [inside]) as fetcher:
+        await fetcher.page(site.url("/"))
+        with pytest.raises(Refused):
+            await fetcher.page(site.url("/"))
+        with pytest.raises(Refused):
+            await fetcher.page(site.url("/", "second.test"))
+    assert site.addresses == [HERE], "the connection went to the address that was judged"
+
+
+async def test_a_name_with_one_address_inside_is_refused(site: Site) -> None:
+    async with fetching(site, [HERE, "127.0.0.1"]) as fetcher:
+        with pytest.raises(Refused):
+            await fetcher.page(site.url("/"))
+    assert not site.asked
+
+
+async def test_the_next_address_is_tried_where_one_is_dead(site: Site) -> None:
+    site.pages["/"] = reply(PAGE)
+    async with fetching(site, ["127.0.0.2", "127.0.0.2"]) as fetcher:
+        assert (await fetcher.page(site.url("/"))).body == PAGE
+
+
+@pytest.mark.parametrize(
+    ("robots", "there"),
+    [
+        (reply(b"User-agent: *\nDisallow: /private", kind="text/plain"), True),
+        (reply(b"User-agent: *\nDisallow: /", kind="text/plain"), False),
+        (reply(b"User-agent: *\nAllow: /\n\nUser-agent: testbot\nDisallow: /*age$", kind="text/plain"), False),
+        (reply(b"User-agent: other\nDisallow: /", kind="text/plain"), True),
+        (reply(b"<h1>no such file</h1>", status="404 Not Found"), True),
+        (reply(b"", status="503 Unavailable"), False),
+        (moved("/rules"), False),
+        (moved("/robots.txt"), False),
+        (reply(b"\xff\xfe\x00" * 9, kind="image/png"), True),
+    ],
+    ids=["elsewhere", "all", "named", "other", "404", "503", "moved", "loop", "garbage"],
+)
+async def test_robots_txt_is_heeded(site: Site, robots: bytes, there: bool) -> None:
+    site.pages |= {"/robots.txt": robots, "/page": reply(PAGE), "/more": reply(PAGE)}
+    site.pages["/rules"] = reply(b"User-agent: *\nDisallow: /", kind="text/plain")
+    async with fetching(site, robots=True) as fetcher:
+        for path in ("/page", "/more") if there else ("/page",):
+            try:
+                assert (await fetcher.page(site.url(path))).body == PAGE
+                assert there
+            except NotFetched:
+                assert not there
+    asked = [request[""] for request in site.asked]
+    assert ("/page" in asked) is there
+    assert not there or asked.count("/robots.txt") == 1, "once a site"
+
+
+async def test_a_redirect_does_not_lead_around_robots_txt(site: Site) -> None:
+    site.pages |= {"/": moved("/private"), "/private": reply(PAGE)}
+    site.pages["/robots.txt"] = reply(b"User-agent: *\nDisallow: /private")
+    async with fetching(site, robots=True) as fetcher:
+        with pytest.raises(Refused):
+            await fetcher.page(site.url("/"))
+    assert "/private" not in site.paths
+
+
+async def test_behind_a_proxy_names_are_its_business_and_numbers_are_ours(site: Site) -> None:
+    proxy = Site()
+    proxy.pages[site.url("/a", "somewhere.test")] = reply(PAGE)
+    async with proxy.served(), fetching(site, [], proxy=f"http://me:secret@127.0.0.1:{proxy.port}/") as fetcher:
+        assert (await fetcher.page(site.url("/a", "somewhere.test"))).body == PAGE
+        for host in ("127.0.0.1", "2130706433", "[::1]"):
+            with pytest.raises(Refused):
+                await fetcher.page(site.url("/", host))
+    assert [request["proxy-authorization"] for request in proxy.asked] == ["Basic bWU6c2VjcmV0"]
+    assert not site.asked
+
+
+async def test_a_page_that_nobody_waits_for_any_more_lets_go_of_its_connection(site: Site) -> None:
+    reached = asyncio.Event()
+
+    async def silent(writer: asyncio.StreamWriter) -> None:
+        reached.set()
+        await writer.wait_closed()
+
+    site.pages["/"] = silent
+    async with fetching(site) as fetcher:
+        fetching_it = asyncio.create_task(fetcher.page(site.url("/")))
+        await reached.wait()
+        fetching_it.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await fetching_it
+        assert not fetcher._pool.connections
