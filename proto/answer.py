@@ -19,7 +19,7 @@ from proto.base import (
     StageTiming,
 )
 from proto.classify import Classification
-from proto.collections import CollectionName
+from proto.collections import MAX_COLLECTIONS, MAX_FILTERS, CollectionName, Filter
 from proto.kg import KgResponse
 from proto.options import Options
 from proto.read import MAX_SPAN_CHARS
@@ -75,6 +75,12 @@ class AnswerRequest(Contract):
     collection: CollectionName | None = Field(
         None, description="A collection to answer from, instead of or beside `search_results`."
     )
+    collections: tuple[CollectionName, ...] = Field(
+        (), max_length=MAX_COLLECTIONS, description="Further collections to answer from."
+    )
+    filters: tuple[Filter, ...] = Field(
+        (), max_length=MAX_FILTERS, description="What documents of the collections must be; all must hold."
+    )
     evidence: tuple[Passage, ...] = Field(
         (),
         max_length=MAX_PAGES,
@@ -106,6 +112,11 @@ class AnswerRequest(Contract):
         if sum(len(result.page_result) for result in self.search_results) > MAX_PAGES_CHARS:
             raise ValueError(f"search_results hold more than {MAX_PAGES_CHARS} characters of HTML in all")
         return self
+
+    @property
+    def all_collections(self) -> tuple[str, ...]:
+        """`collection` and `collections`, each once."""
+        return tuple(dict.fromkeys((*((self.collection,) if self.collection else ()), *self.collections)))
 
 
 class Citation(Contract):

@@ -1,15 +1,20 @@
 """Contract of the retriever's collections: a corpus of one's own, indexed once, searched by several encoders."""
 
-from typing import Annotated, Literal
+from typing import Annotated, Literal, TypeVar
 
-from pydantic import Field, StringConstraints, model_validator
+from pydantic import ConfigDict, Field, StringConstraints, model_validator
 
-from proto.base import MAX_PAGE_CHARS, Contract, Count, Degradation, Milliseconds, Query, StageTiming
+from proto.base import MAX_PAGE_CHARS, Contract, Count, Degradation, Milliseconds, Query, QueryTime, StageTiming
 
 MAX_BATCH_DOCUMENTS = 256
 MAX_BATCH_CHARS = 16 * 1024 * 1024
 MAX_QUERY_FORMS = 8
 MAX_FIELDS = 32
+# Of a request; those that a caller's key adds come on top.
+MAX_FILTERS = 32
+MAX_ALL_FILTERS = 2 * MAX_FILTERS
+MAX_VALUES = 256
+MAX_COLLECTIONS = 8
 
 CollectionName = Annotated[str, StringConstraints(pattern=r"^[a-z0-9][a-z0-9_-]{0,62}$")]
 EncoderName = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]{0,62}$")]
@@ -87,11 +92,53 @@ class IngestResponse(Contract):
     timing: StageTiming = Field(default_factory=StageTiming, description="The whole of it.")
 
 
+# An operator that nobody knows would be one that lets everything through.
+STRICT = ConfigDict(extra="forbid")
+Bound = Annotated[float, Field(allow_inf_nan=False)]
+
+
+class Range(Contract):
+    """An interval of numbers (`gt` ... `lte`) or of times in ISO 8601 (`since`, `until`); all bounds given hold."""
+
+    model_config = STRICT
+
+    gt: Bound | None = Field(None, description="More than.")
+    gte: Bound | None = Field(None, description="At least.")
+    lt: Bound | None = Field(None, description="Less than.")
+    lte: Bound | None = Field(None, description="At most.")
+    since: QueryTime | None = Field(None, description="At or after this time.")
+    until: QueryTime | None = Field(None, description="Before this time.")
+
+    @model_validator(mode="after")
+    def _bounded(self) -> "Range":
+        return _some(self, set())
+
+
 class Filter(Contract):
-    """Equality on one field."""
+    """A condition on one field of a document; of several operators all must hold."""
+
+    model_config = STRICT
 
     field: FieldName = Field(description="Its name.")
-    equals: FieldValue = Field(description="Its value.")
+    equals: FieldValue | None = Field(None, description="Its value.")
+    any_of: tuple[FieldValue, ...] = Field((), max_length=MAX_VALUES, description="It has one of these values.")
+    range: Range | None = Field(None, description="Its value lies in this interval.")
+    exists: bool | None = Field(None, description="Whether the document has the field at all.")
+
+    @model_validator(mode="after")
+    def _conditioned(self) -> "Filter":
+        return _some(self, {"field"})
+
+
+Stated = TypeVar("Stated", bound=Contract)
+
+
+def _some(message: Stated, besides: set[str]) -> Stated:
+    """The message; one that states nothing would hold for everything, and a misspelt operator is nothing."""
+    names = [name for name in type(message).model_fields if name not in besides]
+    if not any(getattr(message, name) not in (None, ()) for name in names):
+        raise ValueError(f"must state one of {', '.join(names)}")
+    return message
 
 
 class SearchRequest(Contract):
@@ -105,7 +152,7 @@ class SearchRequest(Contract):
     )
     candidates: int = Field(150, ge=1, le=1_000, description="Length of each list (encoder x query form).")
     top_n: int = Field(20, ge=1, le=1_000, description="Documents or chunks of the fused list.")
-    filters: tuple[Filter, ...] = Field((), max_length=MAX_FIELDS, description="All must hold.")
+    filters: tuple[Filter, ...] = Field((), max_length=MAX_ALL_FILTERS, description="All must hold.")
     lists: bool = Field(False, description="Whether each list is returned beside the fused one.")
     texts: bool = Field(True, description="Whether texts are returned.")
     distinct: bool = Field(

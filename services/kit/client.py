@@ -167,7 +167,7 @@ class ServiceClient:
         if status == httpx.codes.TOO_MANY_REQUESTS:
             raise ServiceOverloaded(self.name, "HTTP 429")
         if not 200 <= status < 300:
-            raise ServiceRejected(self.name, f"HTTP {status}", status=status)
+            raise ServiceRejected(self.name, f"HTTP {status}", status=status, body=content)
         return content
 
     async def _read(self, response: httpx.Response) -> bytes:

@@ -1,12 +1,9 @@
 """Errors of collections, beside those of the kit."""
 
-from services.kit.errors import MeshError
+from services.kit.errors import MeshError, NotFound
 
 
-class NoSuchCollection(MeshError):
-    status = 404
-    title = "Not found"
-
+class NoSuchCollection(NotFound):
     def __init__(self, name: str) -> None:
         super().__init__(f"there is no collection {name!r}")
 

@@ -17,6 +17,7 @@ from proto.collections import (
     SearchResponse,
 )
 from services.kit.app import PROBLEM_TYPE, SCHEMA_REF, state_of
+from services.kit.filters import Filters
 from services.kit.telemetry import Metrics
 from services.retriever.collections.service import CollectionService
 
@@ -44,13 +45,14 @@ router = APIRouter(prefix="/collections", tags=["collections"])
 
 
 @router.get("", summary="All collections.")
-async def get_collections(service: Service) -> Collections:
-    return await service.all()
+async def get_collections(service: Service, filters: Filters) -> Collections:
+    """Documents are counted as far as the filters let them through."""
+    return await service.all(filters)
 
 
 @router.get("/{name}", summary="One collection.", responses=_NOT_FOUND | _CONFLICT)
-async def get_collection(name: CollectionName, service: Service) -> CollectionInfo:
-    return await service.info(name)
+async def get_collection(name: CollectionName, service: Service, filters: Filters) -> CollectionInfo:
+    return await service.info(name, filters)
 
 
 @router.put(

@@ -13,6 +13,7 @@ from proto.collections import (
     Collections,
     CreateCollection,
     Document,
+    Filter,
     IngestResponse,
     SearchRequest,
     SearchResponse,
@@ -102,21 +103,21 @@ class CollectionService:
         await self._store.index_payload(name, existing)
         return await self._info(name, existing), False
 
-    async def info(self, name: str) -> CollectionInfo:
-        """One collection.
+    async def info(self, name: str, filters: Sequence[Filter] = ()) -> CollectionInfo:
+        """One collection, with the documents counted that the filters let through.
 
         Raises:
             NoSuchCollection: there is none of that name.
         """
-        return await self._info(name, await self._schema(name))
+        return await self._info(name, await self._schema(name), filters)
 
-    async def all(self) -> Collections:
-        """The collections that this service made, by name."""
+    async def all(self, filters: Sequence[Filter] = ()) -> Collections:
+        """The collections that this service made, by name, with the documents counted that the filters let through."""
         found = []
         for name in await self._store.names():
             # Others' collections on a shared server are none of ours, and one may be deleted meanwhile.
             with contextlib.suppress(CollectionConflict, NoSuchCollection):
-                found.append(await self.info(name))
+                found.append(await self.info(name, filters))
         return Collections(collections=tuple(found))
 
     async def delete(self, name: str) -> None:
@@ -202,13 +203,13 @@ class CollectionService:
     async def _schema(self, name: str) -> Schema:
         return read(name, await self._store.metadata(name))
 
-    async def _info(self, name: str, schema: Schema) -> CollectionInfo:
+    async def _info(self, name: str, schema: Schema, filters: Sequence[Filter] = ()) -> CollectionInfo:
         return CollectionInfo(
             name=name,
             encoders=tuple(schema.encoders),
             chunked=schema.chunked,
-            documents=await self._store.count(name, chunk=0),
-            points=await self._store.count(name),
+            documents=await self._store.count(name, filters, chunk=0),
+            points=await self._store.count(name, filters),
             backend=self._store.backend,
         )
 

@@ -10,13 +10,13 @@ from qdrant_client import AsyncQdrantClient, models
 from qdrant_client.common.client_exceptions import ResourceExhaustedResponse
 from qdrant_client.http.exceptions import ApiException, ResponseHandlingException, UnexpectedResponse
 
-from proto.collections import BM25, SearchRequest
+from proto.collections import BM25, Filter, SearchRequest
 from services.kit.errors import Overloaded, Unavailable
 from services.kit.telemetry import log
 from services.retriever.collections.errors import NoSuchCollection
 from services.retriever.collections.payload import CHUNK, FIELDS
 from services.retriever.collections.schema import Schema
-from services.retriever.collections.search import Wanted, fused_request, list_requests
+from services.retriever.collections.search import Wanted, condition, fused_request, list_requests
 
 Payload = Mapping[str, Any]
 
@@ -129,13 +129,11 @@ class Store(ABC):
             selector = models.PointIdsList(points=list(ids))
             await self.call("delete", collection_name=name, points_selector=selector, wait=True)
 
-    async def count(self, name: str, chunk: int | None = None) -> int:
-        """Points; those with this number alone when one is given."""
-        condition = None
-        if chunk is not None:
-            match = models.MatchValue(value=chunk)
-            condition = models.Filter(must=[models.FieldCondition(key=CHUNK, match=match)])
-        found = await self.call("count", collection_name=name, count_filter=condition, exact=True)
+    async def count(self, name: str, filters: Sequence[Filter] = (), chunk: int | None = None) -> int:
+        """Points that the filters let through; those with this number alone when one is given."""
+        numbered = [] if chunk is None else [models.FieldCondition(key=CHUNK, match=models.MatchValue(value=chunk))]
+        counted = condition(filters, *numbered)
+        found = await self.call("count", collection_name=name, count_filter=counted, exact=True)
         return int(found.count)
 
     async def lists(
