@@ -16,6 +16,7 @@ from proto.papers import PapersRequest, PapersResponse
 from services.gateway import access
 from services.gateway.asking import Event, Given, State, answered, chosen, events
 from services.gateway.collections import router as collections
+from services.gateway.documents import router as documents
 from services.gateway.health import Health, Services, answers_without
 from services.gateway.keys import KeyRing
 from services.gateway.mcp.door import PATH, McpDoor
@@ -139,6 +140,7 @@ def create_app(
     routes.include_router(router)
     routes.include_router(openai)
     routes.include_router(collections)
+    routes.include_router(documents)
     if settings.page:
         routes.include_router(page_routes(settings))
 
