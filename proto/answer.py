@@ -19,7 +19,7 @@ from proto.base import (
     StageTiming,
 )
 from proto.classify import Classification
-from proto.collections import CollectionName
+from proto.collections import MAX_COLLECTIONS, MAX_FILTERS, CollectionName, Filter
 from proto.kg import KgResponse
 from proto.options import Options
 from proto.read import MAX_SPAN_CHARS
@@ -80,6 +80,12 @@ class AnswerRequest(Contract):
         description="Whether pages of the web are searched for as well, behind `search_results`; the question then "
         "leaves the mesh.",
     )
+    collections: tuple[CollectionName, ...] = Field(
+        (), max_length=MAX_COLLECTIONS, description="Further collections to answer from."
+    )
+    filters: tuple[Filter, ...] = Field(
+        (), max_length=MAX_FILTERS, description="What documents of the collections must be; all must hold."
+    )
     evidence: tuple[Passage, ...] = Field(
         (),
         max_length=MAX_PAGES,
@@ -112,6 +118,11 @@ class AnswerRequest(Contract):
             raise ValueError(f"search_results hold more than {MAX_PAGES_CHARS} characters of HTML in all")
         return self
 
+    @property
+    def all_collections(self) -> tuple[str, ...]:
+        """`collection` and `collections`, each once."""
+        return tuple(dict.fromkeys((*((self.collection,) if self.collection else ()), *self.collections)))
+
 
 class Citation(Contract):
     """A passage that the answer rests on."""
@@ -127,6 +138,7 @@ class Citation(Contract):
     start: Count = Field(0, description="First character, in the page's extracted text.")
     end: Count = Field(0, description="One past the last character.")
     document: str = Field("", description="Id in the collection; empty for what is not from there.")
+    page_number: Count = Field(0, description="Page of the document, from 1; 0 where it has no pages.")
     source: CitationSource = Field(
         "web",
         description="A page or document, facts of the knowledge graph, stable records, a calculation, or the model's "

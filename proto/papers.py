@@ -4,13 +4,16 @@ from pydantic import Field
 
 from proto.answer import MAX_BUDGET_S, MIN_BUDGET_S, Usage
 from proto.base import Contract, Count, Degradation, Milliseconds, Query, StageTiming
-from proto.collections import CollectionName
+from proto.collections import MAX_FILTERS, CollectionName, Filter
 
 
 class PapersRequest(Contract):
     query: Query = Field(description="The question, or its title.")
     body: str = Field("", max_length=20_000, description="The question's text, HTML allowed.")
     collection: CollectionName = Field(description="The collection to search.")
+    filters: tuple[Filter, ...] = Field(
+        (), max_length=MAX_FILTERS, description="What documents must be; all must hold."
+    )
     top_n: int = Field(20, ge=1, le=200, description="Documents to return.")
     enhance: bool = Field(True, description="Whether the generator writes keywords and an answer to search with.")
     rescore: bool = Field(True, description="Whether candidates are scored again by the re-scoring model.")

@@ -176,7 +176,7 @@ def _type(annotation: Any, metadata: tuple[Any, ...]) -> _Type:
         return _type(args[0], (*args[1:], *metadata))
     if origin in (Union, types.UnionType):
         values = [arg for arg in args if arg is not types.NoneType]
-        if len(values) == len(args) == len(VALUES) and {_bare(arg) for arg in args} == VALUES:
+        if len(values) == len(VALUES) and {_bare(arg) for arg in values} == VALUES:
             return _Type(VALUE, "singular", ("a text, a number or a truth value.",))
         if len(values) != 1:
             raise ContractError("a union has no proto3 JSON form")

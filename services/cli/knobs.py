@@ -9,7 +9,7 @@ from pydantic import ValidationError
 from proto.options import Options
 from services.cli.console import fail
 from services.cli.ending import USAGE, wrong
-from services.cli.search import parse_value
+from services.kit.filters import parse_value
 
 Knobs = Annotated[
     list[str] | None,

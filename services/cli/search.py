@@ -6,10 +6,11 @@ import typer
 from pydantic import ValidationError
 from rich.text import Text
 
-from proto.collections import Filter, SearchRequest, SearchResponse
+from proto.collections import SearchRequest, SearchResponse
 from services.cli.console import fail, out, plain, write
 from services.cli.ending import USAGE, wrong
 from services.cli.index import Collection, connected
+from services.kit.filters import parse_filter
 
 SHOWN_CHARS = 400
 
@@ -20,7 +21,9 @@ def search(
     encoder: Annotated[
         list[str] | None, typer.Option(help="Search by this one alone, or `bm25`; repeat it. All when not given.")
     ] = None,
-    where: Annotated[list[str] | None, typer.Option(help="FIELD=VALUE that must hold; repeat it.")] = None,
+    where: Annotated[
+        list[str] | None, typer.Option(help="FIELD=VALUE that must hold, or a filter as JSON; repeat it.")
+    ] = None,
     top: Annotated[int, typer.Option("--top", "-n", min=1, max=1_000, help="How many to show.")] = 5,
     copies: Annotated[bool, typer.Option("--copies", help="Show a text under each document that holds it.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON and nothing else.")] = False,
@@ -31,36 +34,19 @@ def search(
             queries=(query,),
             encoders=tuple(encoder or ()),
             top_n=top,
-            filters=tuple(_filter(item) for item in where or []),
+            filters=tuple(map(parse_filter, where or ())),
             distinct=not copies,
         )
     except ValidationError as error:
         fail(wrong(error), USAGE)
+    except ValueError as error:
+        fail(f"--where {error}", USAGE)
     with connected() as client:
         response = client.search(collection, request)
     if as_json:
         write(response.model_dump_json(indent=2))
     else:
         _show(response)
-
-
-def _filter(item: str) -> Filter:
-    field, _, value = item.partition("=")
-    return Filter(field=field, equals=parse_value(value))
-
-
-def parse_value(text: str) -> str | int | float | bool:
-    """A value as it is meant: true or false, a number, or else a text; quotes make anything a text."""
-    if len(text) >= 2 and text[0] == text[-1] and text[0] in "\"'":
-        return text[1:-1]
-    if text.lower() in ("true", "false"):
-        return text.lower() == "true"
-    for kind in (int, float):
-        try:
-            return kind(text)
-        except ValueError:
-            continue
-    return text
 
 
 def _show(response: SearchResponse) -> None:

@@ -13,7 +13,10 @@ from starlette.routing import Route
 from proto.answer import MIN_BUDGET_S, AnswerRequest, AnswerResponse, StageEvent, Strategies, StrategyInfo
 from proto.base import Problem, Readiness
 from proto.papers import PapersRequest, PapersResponse
+from services.gateway import access
 from services.gateway.asking import Event, Given, State, answered, chosen, events
+from services.gateway.collections import router as collections
+from services.gateway.documents import router as documents
 from services.gateway.health import Health, Services, answers_without
 from services.gateway.keys import KeyRing
 from services.gateway.mcp.door import PATH, McpDoor
@@ -45,7 +48,7 @@ router = APIRouter()
     summary="Answer a question before its deadline.",
     tags=["answer"],
     response_model=AnswerResponse,
-    responses={200: {"content": {EVENT_STREAM: {"schema": {"type": "string"}}}}, **kit.documented(401)},
+    responses={200: {"content": {EVENT_STREAM: {"schema": {"type": "string"}}}}, **kit.documented(401, 403)},
 )
 async def post_answer(body: AnswerRequest, state: Given, accept: Annotated[str, Header()] = "") -> Any:
     """Answer from the pages (or the evidence) that come with the question.
@@ -70,7 +73,7 @@ async def _events(body: AnswerRequest, strategy: Strategy, state: State) -> Asyn
     "/papers",
     summary="The documents of a collection that answer a question, before its deadline.",
     tags=["answer"],
-    responses=kit.documented(401),
+    responses=kit.documented(401, 403),
 )
 async def post_papers(body: PapersRequest, state: Given) -> PapersResponse:
     """Rank by all encoders of the collection and several forms of the question; each score that made a rank is told."""
@@ -136,6 +139,8 @@ def create_app(
     routes = APIRouter()
     routes.include_router(router)
     routes.include_router(openai)
+    routes.include_router(collections)
+    routes.include_router(documents)
     if settings.page:
         routes.include_router(page_routes(settings))
 
@@ -180,5 +185,6 @@ def create_app(
         guard=KeyRing(key=settings.api_key, file=settings.api_keys_file, per_minute=settings.rate_per_minute),
         min_deadline_s=MIN_BUDGET_S,
     )
+    access.check(app.routes)
     app.add_middleware(OpenAIErrors)
     return app

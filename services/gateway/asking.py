@@ -6,7 +6,7 @@ from typing import Annotated, TypedDict
 
 from fastapi import Depends
 
-from proto.answer import AnswerRequest, AnswerResponse, StageEvent
+from proto.answer import MAX_BUDGET_S, AnswerRequest, AnswerResponse, StageEvent
 from proto.base import FieldError, Problem
 from services.gateway.answering import answer
 from services.gateway.health import Health
@@ -36,6 +36,11 @@ class State(TypedDict):
     metrics: Metrics
     papers: Papers
     health: Health
+
+
+def left() -> float:
+    """Seconds until the request's deadline."""
+    return (current_budget.get() or Budget(MAX_BUDGET_S)).left()
 
 
 Given = Annotated[State, Depends(kit.state_of)]

@@ -1,12 +1,14 @@
 """API keys: several, kept as SHA-256 only, changed without a restart, each with its own rate.
 
     python -m services.gateway.keys FILE add NAME [--per-minute N]     make a key, print it once
+        [--collection NAME ...] [--right ask|write|operate ...] [--where FIELD=VALUE ...]
     python -m services.gateway.keys FILE revoke NAME
     python -m services.gateway.keys FILE list
 
-A line of the file is a name, the digest in hexadecimal and, where the key has a rate of its own, requests a minute. A
-plain hash is enough for keys that we make ourselves: nobody guesses 256 random bits. To rotate a key, add one under
-another name, move the callers over, revoke the first.
+A line of the file is a name, the digest in hexadecimal and, where the key has a rate of its own, requests a minute;
+then, where it may do less or more than ask of all collections, its `Scope` as JSON. A plain hash is enough for keys
+that we make ourselves: nobody guesses 256 random bits. To rotate a key, add one under another name, move the callers
+over, revoke the first.
 """
 
 import argparse
@@ -19,12 +21,18 @@ import re
 import secrets
 import sys
 import time
-from collections.abc import Mapping
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import get_args
 
+from pydantic import ValidationError
+
+from services.gateway.access import ASKER, NOBODY, OWNER, Right, Scope, current_caller, current_scope, rule_for
 from services.kit.budget import Clock
-from services.kit.errors import RateLimited, Unauthorized
+from services.kit.errors import Forbidden, RateLimited, Unauthorized
+from services.kit.filters import parse_filter
 from services.kit.telemetry import log
 
 PREFIX = "cm_"
@@ -33,16 +41,29 @@ LOOK_S = 1.0
 # Requests that may come at once, as a share of a minute's; a page that asks five questions is no flood.
 BURST_SHARE = 1 / 6
 
-_LINE = re.compile(r"(?P<name>[A-Za-z0-9][\w.-]{0,63})[ \t]+(?P<digest>[0-9a-f]{64})(?:[ \t]+(?P<rate>[1-9]\d{0,6}))?")
+_LINE = re.compile(
+    r"(?P<name>[A-Za-z0-9][\w.-]{0,63})[ \t]+(?P<digest>[0-9a-f]{64})(?:[ \t]+(?P<rate>[1-9]\d{0,6}))?"
+    r"(?:[ \t]+(?P<scope>\{.*\}))?"
+)
 
 
 @dataclass(frozen=True, slots=True)
 class Key:
-    """A key without the key: its holder's name, its digest, and requests a minute (None: the gateway's own rate)."""
+    """A key without the key: its holder's name, its digest, requests a minute (None: the gateway's own rate), scope."""
 
     name: str
     digest: bytes
     per_minute: int | None = None
+    scope: Scope = ASKER
+
+    def line(self) -> str:
+        """The key's line in a file."""
+        return " ".join(filter(None, (self.name, self.digest.hex(), str(self.per_minute or ""), self.told))) + "\n"
+
+    @property
+    def told(self) -> str:
+        """Its scope as JSON; nothing where it is the usual one."""
+        return self.scope.model_dump_json(exclude_defaults=True) if self.scope != ASKER else ""
 
 
 class KeyFileError(ValueError):
@@ -65,12 +86,21 @@ def parse(text: str) -> tuple[Key, ...]:
             continue
         match = _LINE.fullmatch(line.strip())
         if match is None:
-            raise KeyFileError(f"line {number} is not: name, SHA-256 in hexadecimal, requests a minute if any")
+            raise KeyFileError(f"line {number} is not: name, SHA-256 in hexadecimal, requests a minute if any, scope")
         if match["name"] in keys:
             raise KeyFileError(f"line {number}: there are two keys named {match['name']}")
         rate = int(match["rate"]) if match["rate"] else None
-        keys[match["name"]] = Key(match["name"], bytes.fromhex(match["digest"]), rate)
+        try:
+            scope = Scope.model_validate_json(match["scope"] or "{}")
+        except ValidationError as error:
+            raise KeyFileError(f"line {number}: the scope: {_fault(error)}") from error
+        keys[match["name"]] = Key(match["name"], bytes.fromhex(match["digest"]), rate, scope)
     return tuple(keys.values())
+
+
+def _fault(error: ValidationError) -> str:
+    first = error.errors()[0]
+    return f"{'.'.join(map(str, first['loc']))}: {first['msg']}".removeprefix(": ")
 
 
 @dataclass(slots=True)
@@ -102,10 +132,10 @@ class Bucket:
 
 
 class KeyRing:
-    """Who may ask, and how often. Rates count in this process: several gateways give each key its rate several times.
+    """Who may do what, and how often. Rates count in this process: of several gateways, each gives a key its rate.
 
     Args:
-        key: a single key in plain text, for a mesh of one's own; its holder is named `default`.
+        key: a single key in plain text, for a mesh of one's own; its holder is named `default` and may do all.
         file: a file of keys; one that is configured and cannot be read lets nobody in.
         per_minute: requests a minute of a key that has no rate of its own; 0 is no limit.
     """
@@ -113,7 +143,7 @@ class KeyRing:
     def __init__(
         self, *, key: str = "", file: Path | None = None, per_minute: int = 0, clock: Clock = time.monotonic
     ) -> None:
-        self._fixed = (Key("default", digest(key)),) if key else ()
+        self._fixed = (Key("default", digest(key), scope=OWNER),) if key else ()
         self._file = file
         self._per_minute = per_minute
         self._clock = clock
@@ -128,15 +158,36 @@ class KeyRing:
         """Whether a key is needed at all."""
         return bool(self._fixed or self._file)
 
-    async def __call__(self, headers: Mapping[str, str]) -> str:
-        """The name of the key that a request brings; nothing where none is needed.
+    @asynccontextmanager
+    async def __call__(self, method: str, path: str, headers: Mapping[str, str]) -> AsyncIterator[str]:
+        """Serve a request under the scope of the key that it brings; gives the key's name, none where none is needed.
 
         Raises:
             Unauthorized: there is no key, or not one that we know.
+            Forbidden: it lacks the route's right.
             RateLimited: its holder asked too often; `Retry-After` says when to come again.
         """
-        if not self.asks:
-            return ""
+        rule = rule_for(method, path)
+        name, scope = ("", NOBODY) if rule.open else ("", OWNER)
+        if self.asks and not rule.open:
+            key = await self.identify(headers)
+            name, scope = key.name, key.scope
+            if rule.right and rule.right not in scope.rights:
+                raise Forbidden(f"this key may not {rule.right}")
+        scoped, named = current_scope.set(scope), current_caller.set(name)
+        try:
+            yield name
+        finally:
+            current_scope.reset(scoped)
+            current_caller.reset(named)
+
+    async def identify(self, headers: Mapping[str, str]) -> Key:
+        """The key that a request brings.
+
+        Raises:
+            Unauthorized: there is no key, or not one that we know.
+            RateLimited: its holder asked too often.
+        """
         await self._look()
         scheme, _, token = headers.get("authorization", "").partition(" ")
         presented = digest(token.strip())
@@ -148,7 +199,7 @@ class KeyRing:
         if found is None or scheme.lower() != "bearer":
             raise Unauthorized("send an API key of this gateway as a bearer token")
         self._take(found)
-        return found.name
+        return found
 
     def _take(self, key: Key) -> None:
         per_minute = key.per_minute or self._per_minute
@@ -188,9 +239,8 @@ class KeyRing:
 
 def write(file: Path, keys: tuple[Key, ...]) -> None:
     """Replace a file at once: a gateway that looks now sees the old keys or the new."""
-    lines = [f"{key.name} {key.digest.hex()}{f' {key.per_minute}' if key.per_minute else ''}\n" for key in keys]
     draft = file.with_name(f".{file.name}.{os.getpid()}")
-    draft.write_text("".join(lines), encoding="utf-8")
+    draft.write_text("".join(key.line() for key in keys), encoding="utf-8")
     # Digests only; and the gateway of a container is another user.
     draft.chmod(0o644)
     draft.replace(file)
@@ -203,6 +253,11 @@ def main() -> None:
     add = commands.add_parser("add", help="make a key and print it, once")
     add.add_argument("name")
     add.add_argument("--per-minute", type=int, default=None, help="its own rate, else the gateway's")
+    add.add_argument("--collection", action="append", help="one that it may name, else all; repeat it")
+    add.add_argument("--right", action="append", choices=get_args(Right), help="else ask; repeat it")
+    add.add_argument(
+        "--where", action="append", default=[], type=parse_filter, help="what documents must be; repeat it"
+    )
     commands.add_parser("revoke", help="let a key in no more").add_argument("name")
     commands.add_parser("list", help="names and rates")
     args = parser.parse_args()
@@ -210,7 +265,9 @@ def main() -> None:
         keys = parse(args.file.read_text(encoding="utf-8")) if args.file.exists() else ()
         if args.command == "add":
             secret = PREFIX + secrets.token_urlsafe(32)
-            write(args.file, parse(_text((*keys, Key(args.name, digest(secret), args.per_minute)))))
+            scope = Scope(collections=args.collection, rights=args.right or ["ask"], filters=args.where)
+            added = Key(args.name, digest(secret), args.per_minute, scope)
+            write(args.file, parse("".join(key.line() for key in (*keys, added))))
             print(secret)
         elif args.command == "revoke":
             if args.name not in {key.name for key in keys}:
@@ -218,13 +275,11 @@ def main() -> None:
             write(args.file, tuple(key for key in keys if key.name != args.name))
         else:
             for key in keys:
-                print(f"{key.name}\t{key.per_minute or 'default'}")
+                print("\t".join(filter(None, (key.name, str(key.per_minute or "default"), key.told))))
+    except ValidationError as error:
+        sys.exit(f"error: {_fault(error)}")
     except (KeyFileError, OSError) as error:
         sys.exit(f"error: {error}")
-
-
-def _text(keys: tuple[Key, ...]) -> str:
-    return "".join(f"{key.name} {key.digest.hex()} {key.per_minute or ''}\n" for key in keys)
 
 
 if __name__ == "__main__":

@@ -1,26 +1,73 @@
 """The services as the gateway sees them: typed calls, nothing else."""
 
+import contextlib
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from urllib.parse import quote, urlencode
 
 import httpx
 from pydantic import ValidationError
 
 from proto.classify import ClassifyRequest, ClassifyResponse
-from proto.collections import Collections, SearchRequest, SearchResponse
+from proto.collections import (
+    CollectionInfo,
+    Collections,
+    CreateCollection,
+    DocumentInfo,
+    Documents,
+    FileDescription,
+    Filter,
+    IngestRequest,
+    IngestResponse,
+    Listing,
+    MoveRequest,
+    MoveResponse,
+    SearchRequest,
+    SearchResponse,
+)
 from proto.kg import KgExecuteRequest, KgRequest, KgResponse
 from proto.read import ReadRequest, ReadResponse
 from proto.rerank import RerankRequest, RerankResponse
 from proto.retrieve import RetrieveRequest, RetrieveResponse
 from proto.web import WebSearchRequest, WebSearchResponse
+from services.gateway.access import current_scope, readable, restricted
 from services.gateway.calibration import Calibration, ConfidenceHealth
 from services.gateway.pace import Pace
 from services.gateway.settings import GatewaySettings
-from services.kit.client import ServiceClient
+from services.kit.client import Reply, ServiceClient
 from services.kit.concurrency import all_of
 from services.kit.deadline import MESH_TOKEN_HEADER
-from services.kit.errors import BadReply, ServiceUnavailable
+from services.kit.errors import BadReply, ServiceRejected, ServiceUnavailable
+from services.kit.filters import as_query
 from services.kit.generator import generator
 from services.kit.llm import LLM
+
+NOT_FOUND = 404
+# Of a caller's time, what stays for a file to arrive and for the reply.
+PUT_RESERVE_S = 5.0
+
+
+class NoCollection(ServiceRejected):
+    """There is no such collection, or document in it, or none that the caller may read: nobody can tell which."""
+
+    def __init__(self, name: str, document: str = "") -> None:
+        what = f"no document {document!r} in the collection {name!r}" if document else f"no collection {name!r}"
+        super().__init__("retriever", f"there is {what}", status=NOT_FOUND)
+
+
+@contextlib.contextmanager
+def _absent(name: str, document: str = "") -> Iterator[None]:
+    """Name what was asked for where the retriever has none: its own reply may name another."""
+    try:
+        yield
+    except ServiceRejected as failure:
+        if failure.status == NOT_FOUND:
+            raise NoCollection(name, document) from failure
+        raise
+
+
+def _document(name: str, id: str) -> str:
+    return f"/collections/{readable(name)}/documents/{quote(id, safe='')}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,16 +128,110 @@ class Mesh:
         return await self.retriever.call("/retrieve", request, RetrieveResponse, allow_s=allow_s)
 
     async def search(self, collection: str, request: SearchRequest, *, allow_s: float) -> SearchResponse:
-        path = f"/collections/{collection}/search"
-        return await self.retriever.call(path, request, SearchResponse, allow_s=allow_s)
+        """Search a collection as far as the caller may read it.
 
-    async def collections(self, *, allow_s: float) -> Collections:
-        """All collections of the retriever."""
-        body = await self.retriever.request("GET", "/collections", allow_s=allow_s)
+        Raises:
+            NoCollection: the caller may read none of that name.
+            ServiceFailure: the retriever gave no usable reply.
+        """
+        path = f"/collections/{readable(collection)}/search"
+        within = request.model_copy(update={"filters": restricted(request.filters)})
+        with _absent(collection):
+            return await self.retriever.call(path, within, SearchResponse, allow_s=allow_s)
+
+    async def collections(self, filters: Sequence[Filter] = (), *, allow_s: float) -> Collections:
+        """The collections that the caller may read, with the documents that it may read counted."""
+        names = current_scope.get().collections
+        if names is not None:
+            found = await all_of(self._info(name, filters, allow_s=allow_s) for name in sorted(names))
+            return Collections(collections=tuple(filter(None, found)))
+        path = f"/collections?{urlencode(as_query(restricted(filters)))}"
+        return self._read(await self.retriever.request("GET", path, allow_s=allow_s), Collections)
+
+    async def collection(self, name: str, filters: Sequence[Filter] = (), *, allow_s: float) -> CollectionInfo:
+        """One collection, with the documents that the caller may read counted.
+
+        Raises:
+            NoCollection: the caller may read none of that name.
+            ServiceFailure: the retriever gave no usable reply.
+        """
+        path = f"/collections/{readable(name)}?{urlencode(as_query(restricted(filters)))}"
+        with _absent(name):
+            return self._read(await self.retriever.request("GET", path, allow_s=allow_s), CollectionInfo)
+
+    async def create_collection(self, name: str, request: CreateCollection, *, allow_s: float) -> CollectionInfo:
+        """Make a collection that the caller may read.
+
+        Raises:
+            ServiceFailure: the retriever refused, or gave no usable reply.
+        """
+        body = request.model_dump_json().encode()
+        return self._read(
+            await self.retriever.request("PUT", f"/collections/{name}", body, allow_s=allow_s), CollectionInfo
+        )
+
+    async def delete_collection(self, name: str, *, allow_s: float) -> None:
+        """Delete a collection.
+
+        Raises:
+            NoCollection: the caller may read none of that name.
+            ServiceFailure: the retriever gave no usable reply.
+        """
+        with _absent(name):
+            await self.retriever.request("DELETE", f"/collections/{readable(name)}", allow_s=allow_s)
+
+    async def documents(self, name: str, listing: Listing, filters: Sequence[Filter], *, allow_s: float) -> Documents:
+        """A page of those documents of a collection that the caller may read; raises as `collection`."""
+        query = urlencode([*listing.model_dump().items(), *as_query(restricted(filters))])
+        with _absent(name):
+            path = f"/collections/{readable(name)}/documents?{query}"
+            return self._read(await self.retriever.request("GET", path, allow_s=allow_s), Documents)
+
+    async def document(self, name: str, id: str, filters: Sequence[Filter], *, allow_s: float) -> DocumentInfo:
+        """A document that the caller may read; raises as `collection`, for the document too."""
+        path = f"{_document(name, id)}?{urlencode(as_query(restricted(filters)))}"
+        with _absent(name, id):
+            return self._read(await self.retriever.request("GET", path, allow_s=allow_s), DocumentInfo)
+
+    async def put_document(
+        self, name: str, id: str, body: bytes, media_type: str, given: FileDescription, *, allow_s: float
+    ) -> DocumentInfo:
+        """Write a file as a document; raises as `collection`."""
+        # An answer that it waits is worth more than one that never comes.
+        waiting = given.model_copy(update={"wait_s": min(given.wait_s, max(0.0, allow_s - PUT_RESERVE_S))})
+        path = f"{_document(name, id)}?{urlencode(waiting.model_dump())}"
+        with _absent(name):
+            content = await self.retriever.request("PUT", path, body, allow_s=allow_s, media_type=media_type)
+        return self._read(content, DocumentInfo)
+
+    async def delete_document(self, name: str, id: str, *, allow_s: float) -> None:
+        """Delete a document; raises as `collection`, for the document too."""
+        with _absent(name, id):
+            await self.retriever.request("DELETE", _document(name, id), allow_s=allow_s)
+
+    async def ingest(self, name: str, request: IngestRequest, *, allow_s: float) -> IngestResponse:
+        """Write a batch of texts; raises as `collection`."""
+        with _absent(name):
+            path = f"/collections/{readable(name)}/documents"
+            return await self.retriever.call(path, request, IngestResponse, allow_s=allow_s)
+
+    async def move_documents(self, name: str, request: MoveRequest, *, allow_s: float) -> MoveResponse:
+        """Give documents other ids; raises as `collection`."""
+        with _absent(name):
+            path = f"/collections/{readable(name)}/moves"
+            return await self.retriever.call(path, request, MoveResponse, allow_s=allow_s)
+
+    async def _info(self, name: str, filters: Sequence[Filter], *, allow_s: float) -> CollectionInfo | None:
         try:
-            return Collections.model_validate_json(body)
+            return await self.collection(name, filters, allow_s=allow_s)
+        except NoCollection:
+            return None
+
+    def _read(self, body: bytes, reply: type[Reply]) -> Reply:
+        try:
+            return reply.model_validate_json(body)
         except ValidationError as error:
-            raise BadReply("retriever", "no list of collections") from error
+            raise BadReply("retriever", f"no {reply.__name__}") from error
 
     async def rerank(self, request: RerankRequest, *, allow_s: float) -> RerankResponse:
         return await self.reranker.call("/rerank", request, RerankResponse, allow_s=allow_s)

@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 
 from proto.answer import SearchResult
+from proto.collections import Filter
 from proto.options import Options
 from services.gateway.evidence import Evidence
 
@@ -16,7 +17,8 @@ class Question:
     Attributes:
         search_results: pages to answer from.
         search: whether the web is searched for further pages.
-        collection: name of a collection to answer from as well; none when empty.
+        collections: names of collections to answer from as well.
+        filters: what their documents must be.
         options: knobs of the strategy that the caller sets.
         every_answer: whether an answer is given whatever its probability, with all its signals.
     """
@@ -25,7 +27,8 @@ class Question:
     query_time: datetime
     search_results: tuple[SearchResult, ...] = ()
     search: bool = False
-    collection: str = ""
+    collections: tuple[str, ...] = ()
+    filters: tuple[Filter, ...] = ()
     evidence: tuple[Evidence, ...] = ()
     every_answer: bool = False
     options: Options = field(default_factory=Options)

@@ -18,7 +18,7 @@ from uvicorn.config import STARTUP_FAILURE
 
 from proto.base import FieldError, Problem, Readiness
 from services.kit.admission import Admission
-from services.kit.deadline import READING, DeadlineMiddleware, Guard, mesh_guard, problem_body
+from services.kit.deadline import DeadlineMiddleware, Guard, mesh_guard, problem_body
 from services.kit.errors import MeshError
 from services.kit.heap import trim
 from services.kit.settings import KitSettings
@@ -52,8 +52,12 @@ def documented(*statuses: int) -> dict[int | str, dict[str, Any]]:
 _TITLES = {
     400: "The request is not JSON, or a header is malformed.",
     401: "The API key is missing or not one of ours.",
+    403: "The API key lacks the right.",
+    404: "There is none of that name, or none that this key may read.",
+    409: "What is there was made otherwise; nothing was changed.",
     408: "The body did not arrive in time.",
     413: "The body is too large.",
+    415: "No format of that media type is read.",
     422: "A field is missing or outside its limits; `errors` names it.",
     429: "Too many requests in flight, or by this key; `Retry-After` says when to come again.",
     500: "The service failed; its log has the details.",
@@ -85,8 +89,7 @@ def create_app(
         ready: what `/readyz` answers; it may look, but not compute.
         metrics: where to count.
         admission: bounds what is taken on at a time; None takes all.
-        guard: who may do more than read; None lets in who knows the mesh's token, for reading too, and all where
-            there is none.
+        guard: who may call; None lets in who knows the mesh's token, and all where there is none.
         min_deadline_s: what a caller gets who asks for less; 0 where callers are services, which know what they have.
 
     The app adds `/healthz` (no I/O), `/readyz`, `/metrics`, `/openapi.json`, problem documents for all errors, and the
@@ -116,7 +119,6 @@ def create_app(
         max_body=settings.max_body_mib * 1024 * 1024,
         admission=admission,
         guard=guard or mesh_guard(settings.mesh_token),
-        unguarded=READING if guard else frozenset(),
     )
     _define_problem(app)
     return app

@@ -9,7 +9,7 @@ import contextlib
 import hmac
 import json
 import time
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping
 
 import structlog
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
@@ -23,8 +23,9 @@ from services.kit.tracing import request_span
 
 # Asked by orchestrators while the service is busy: they are answered by the loop alone, and need no budget.
 PROBES = frozenset({"/healthz", "/readyz", "/metrics"})
-# Lets a request in by its headers, before its body is read: the caller's name, or an Unauthorized or RateLimited.
-Guard = Callable[[Mapping[str, str]], Awaitable[str]]
+# Lets a request in by its method, path and headers, before its body is read: open while it is served, it gives the
+# caller's name, or raises Unauthorized, Forbidden or RateLimited.
+Guard = Callable[[str, str, Mapping[str, str]], contextlib.AbstractAsyncContextManager[str]]
 # What a body gets to arrive, however much time its request has: a client that only holds a socket open says nothing.
 UPLOAD_S = 10.0
 # What a request waits for a place: those of clients that have just left are free within it.
@@ -37,7 +38,7 @@ CANCEL_GRACE_S = 2.0
 # No status was sent: what nginx writes when its client has gone.
 HUNG_UP = 499
 MESH_TOKEN_HEADER = "x-mesh-token"  # noqa: S105 - a name, no secret
-# Reading changes nothing and asks no model: a caller's guard leaves it open, the mesh's own does not.
+# Reading changes nothing and asks no model.
 READING = frozenset({"GET", "HEAD", "OPTIONS"})
 # Said of every response that does not say otherwise itself, as the page does. Answers are the caller's alone, and no
 # browser has any business with JSON but to hand it to a script of the same origin.
@@ -59,10 +60,11 @@ def mesh_guard(token: str) -> Guard | None:
     if not token:
         return None
 
-    async def guard(headers: Mapping[str, str]) -> str:
+    @contextlib.asynccontextmanager
+    async def guard(_method: str, _path: str, headers: Mapping[str, str]) -> AsyncIterator[str]:
         if not hmac.compare_digest(headers.get(MESH_TOKEN_HEADER, "").encode(), token.encode()):
             raise Unauthorized("only services of this mesh may call it")
-        return ""
+        yield ""
 
     return guard
 
@@ -82,8 +84,7 @@ class DeadlineMiddleware:
         min_s: what `x-deadline-ms` can lower it to: 0 where callers know what they ask for.
         max_body: bytes of a request's body.
         admission: bounds what is taken on at a time, but for what only reads; None takes all.
-        guard: asked about every request that is not one of `unguarded`; None lets all in.
-        unguarded: methods that the guard is not asked about. Probes are always open.
+        guard: asked about every request but probes; None lets all in.
     """
 
     def __init__(
@@ -96,7 +97,6 @@ class DeadlineMiddleware:
         max_body: int,
         admission: Admission | None = None,
         guard: Guard | None = None,
-        unguarded: frozenset[str] = READING,
     ) -> None:
         self.app = app
         self.metrics = metrics
@@ -105,7 +105,6 @@ class DeadlineMiddleware:
         self.max_body = max_body
         self.admission = admission
         self.guard = guard
-        self.unguarded = unguarded
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http" or scope["path"] in PROBES:
@@ -148,19 +147,22 @@ class DeadlineMiddleware:
         # What only reads asks for no place, and its body, which would mean nothing, is never kept.
         reads = scope["method"] in READING
         admission = None if reads else self.admission
-        guard = self.guard if scope["method"] not in self.unguarded else None
         body = Body(receive, admission)
         try:
-            try:
-                caller = await guard(headers) if guard else ""
-                if not reads:
-                    await body.arrive(_announced(headers), self.max_body, min(UPLOAD_S, budget.left()))
-            except MeshError:
-                await body.drain()
-                raise
-            named = {"caller": caller} if caller else {}
-            with structlog.contextvars.bound_contextvars(**named):
-                await self._run(scope, body, receive, response, budget, admission)
+            async with contextlib.AsyncExitStack() as stack:
+                try:
+                    caller = ""
+                    if self.guard:
+                        entered = self.guard(scope["method"], scope["path"], headers)
+                        caller = await stack.enter_async_context(entered)
+                    if not reads:
+                        await body.arrive(_announced(headers), self.max_body, min(UPLOAD_S, budget.left()))
+                except MeshError:
+                    await body.drain()
+                    raise
+                named = {"caller": caller} if caller else {}
+                with structlog.contextvars.bound_contextvars(**named):
+                    await self._run(scope, body, receive, response, budget, admission)
         finally:
             body.release()
             current_budget.reset(token)

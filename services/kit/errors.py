@@ -2,6 +2,8 @@
 
 MeshError                    an error with an HTTP status, answered as a problem document
   ├── Unauthorized           401: the API key is missing or wrong
+  ├── Forbidden              403: the API key is good, and lacks the right
+  ├── NotFound               404: there is none of that name, or none that the caller may read
   ├── Overloaded             429: more work than the service takes; comes with `Retry-After`
   ├── RateLimited            429: one caller asks too often; comes with `Retry-After`
   ├── DeadlineExceeded       504: the caller's time ran out
@@ -47,6 +49,16 @@ class Unauthorized(MeshError):
 
     def __init__(self, detail: str) -> None:
         super().__init__(detail, headers={"www-authenticate": "Bearer"})
+
+
+class Forbidden(MeshError):
+    status = 403
+    title = "Forbidden"
+
+
+class NotFound(MeshError):
+    status = 404
+    title = "Not found"
 
 
 class Overloaded(MeshError):
@@ -110,9 +122,10 @@ class ServiceOverloaded(ServiceFailure):
 class ServiceRejected(ServiceFailure):
     reason = "error"
 
-    def __init__(self, service: str, detail: str = "", *, status: int = 500) -> None:
+    def __init__(self, service: str, detail: str = "", *, status: int = 500, body: bytes = b"") -> None:
         super().__init__(service, detail)
         self.status = status
+        self.body = body
 
 
 class BadReply(ServiceFailure):

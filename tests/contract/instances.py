@@ -9,7 +9,10 @@ from hypothesis import strategies as st
 from pydantic.fields import FieldInfo
 
 from proto.base import Contract
+from proto.collections import Filter, Range
 
+# Of their optional fields one must be there.
+STATED = (Filter, Range)
 # Long values show nothing that short ones do not; limits have their own tests.
 MOST = 12
 
@@ -25,7 +28,10 @@ def instances(model: type[Contract]) -> st.SearchStrategy[Contract]:
     """Valid instances of a message, with and without the fields that may be left out."""
     required = {name: _values(field) for name, field in model.model_fields.items() if field.is_required()}
     optional = {name: _values(field) for name, field in model.model_fields.items() if not field.is_required()}
-    return st.fixed_dictionaries(required, optional=optional).map(model.model_validate)
+    values = st.fixed_dictionaries(required, optional=optional)
+    if model in STATED:
+        values = values.filter(lambda given: any(given.get(name) not in (None, ()) for name in optional))
+    return values.map(model.model_validate)
 
 
 def _values(field: FieldInfo) -> st.SearchStrategy[Any]:

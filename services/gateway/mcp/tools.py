@@ -7,14 +7,13 @@ from typing import Annotated, Any
 from mcp.server.mcpserver import MCPServer
 from mcp.server.mcpserver.exceptions import ToolError
 from mcp_types import ToolAnnotations
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, TypeAdapter
 
 from proto.answer import MAX_BUDGET_S, MIN_BUDGET_S, AnswerRequest, AnswerResponse
 from proto.base import MAX_QUERY_CHARS
-from proto.collections import CollectionName, Collections, SearchRequest
+from proto.collections import MAX_COLLECTIONS, MAX_FILTERS, CollectionName, Filter, SearchRequest
 from proto.kg import KgRequest
-from services.gateway.asking import State, answered, chosen
-from services.kit.budget import Budget, current_budget
+from services.gateway.asking import State, answered, chosen, left
 from services.kit.errors import MeshError, ServiceFailure
 
 INSTRUCTIONS = (
@@ -31,6 +30,11 @@ READS = ToolAnnotations(read_only_hint=True, open_world_hint=False)
 Text = Annotated[str, Field(min_length=1, max_length=MAX_QUERY_CHARS)]
 Seconds = Annotated[float, Field(ge=MIN_BUDGET_S, le=MAX_BUDGET_S)]
 Collection = Annotated[CollectionName, Field(description=f"Name of a collection; see {COLLECTIONS}.")]
+Several = Annotated[tuple[CollectionName, ...], Field(max_length=MAX_COLLECTIONS, description="Further ones.")]
+Filters = Annotated[
+    tuple[Filter, ...], Field(max_length=MAX_FILTERS, description="What documents of the collections must be.")
+]
+_NAME = TypeAdapter[str](CollectionName)
 
 SearchWeb = Annotated[bool, Field(description="Whether pages of the web are searched for as well.")]
 
@@ -86,22 +90,33 @@ def build(state: State) -> MCPServer:
         question: Text,
         collection: Collection | None = None,
         search_web: SearchWeb = False,
+        collections: Several = (),
+        filters: Filters = (),
         strategy: str = "",
         budget_s: Seconds = MAX_BUDGET_S,
     ) -> AnswerResult:
         with _failures():
             request = AnswerRequest(
-                query=question, collection=collection, search=search_web, strategy=strategy, budget_s=budget_s
+                query=question,
+                search=search_web,
+                collection=collection,
+                collections=collections,
+                filters=filters,
+                strategy=strategy,
+                budget_s=budget_s,
             )
             return _told(await answered(request, chosen(request, state), state))
 
     @server.tool(description="Find passages of a collection, best first.", annotations=READS)
     async def search(
-        query: Text, collection: Collection, top_n: Annotated[int, Field(ge=1, le=MAX_HITS)] = 5
+        query: Text,
+        collection: Collection,
+        top_n: Annotated[int, Field(ge=1, le=MAX_HITS)] = 5,
+        filters: Filters = (),
     ) -> SearchResult:
-        request = SearchRequest(queries=(query,), top_n=top_n)
+        request = SearchRequest(queries=(query,), top_n=top_n, filters=filters)
         with _failures():
-            response = await state["mesh"].search(collection, request, allow_s=_left())
+            response = await state["mesh"].search(collection, request, allow_s=left())
         hits = (
             Hit(title=hit.title, text=hit.text, score=hit.score, document=hit.id, url=hit.url) for hit in response.hits
         )
@@ -111,19 +126,20 @@ def build(state: State) -> MCPServer:
     async def kg(question: Text, domain: str = "open") -> FactsResult:
         with _failures():
             request = KgRequest.model_validate({"query": question, "domain": domain})
-            response = await state["mesh"].query_kg(request, allow_s=_left())
+            response = await state["mesh"].query_kg(request, allow_s=left())
         return FactsResult(facts=response.text, program=response.program, status=response.status)
 
     @server.resource(COLLECTIONS, description="The collections that can be asked.", mime_type=JSON)
     async def collections() -> dict[str, Any]:
-        return (await _collections(state)).model_dump(mode="json")
+        with _failures():
+            listed = await state["mesh"].collections(allow_s=left())
+        return listed.model_dump(mode="json")
 
     @server.resource(f"{COLLECTIONS}/{{name}}", description="One of them: its size, its encoders.", mime_type=JSON)
     async def collection(name: str) -> dict[str, Any]:
-        for info in (await _collections(state)).collections:
-            if info.name == name:
-                return info.model_dump(mode="json")
-        raise ToolError(f"there is no collection {name!r}")
+        with _failures():
+            info = await state["mesh"].collection(_NAME.validate_python(name), allow_s=left())
+        return info.model_dump(mode="json")
 
     return server
 
@@ -139,15 +155,6 @@ def _failures() -> Iterator[None]:
         raise ToolError(str(error)) from error
     except ValueError as error:
         raise ToolError("a value is outside its limits") from error
-
-
-async def _collections(state: State) -> Collections:
-    with _failures():
-        return await state["mesh"].collections(allow_s=_left())
-
-
-def _left() -> float:
-    return (current_budget.get() or Budget(MAX_BUDGET_S)).left()
 
 
 def _told(response: AnswerResponse) -> AnswerResult:

@@ -11,7 +11,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 PREFIX = "/v1/"
 PROBLEM = b"application/problem+json"
-STATUSES = (400, 401, 404, 408, 413, 422, 429, 500, 503, 504)
+STATUSES = (400, 401, 403, 404, 408, 413, 422, 429, 500, 503, 504)
 TYPES = {
     HTTPStatus.UNAUTHORIZED: "authentication_error",
     HTTPStatus.FORBIDDEN: "permission_error",

@@ -10,6 +10,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from proto.answer import MAX_BUDGET_S, MAX_TURNS, MIN_BUDGET_S, AnswerRequest, SearchResult, Turn
 from proto.base import MAX_PAGES, MAX_QUERY_CHARS, FieldError, Passage, QueryTime
+from proto.collections import MAX_COLLECTIONS, MAX_FILTERS, CollectionName, Filter
 from proto.options import Options
 from services.kit.errors import InvalidRequest, MeshError
 
@@ -80,6 +81,8 @@ class ChatRequest(_Wire):
     search_results: Annotated[tuple[SearchResult, ...], Field(max_length=MAX_PAGES)] = ()
     search: bool = False
     evidence: Annotated[tuple[Passage, ...], Field(max_length=MAX_PAGES)] = ()
+    collections: Annotated[tuple[CollectionName, ...], Field(max_length=MAX_COLLECTIONS)] = ()
+    filters: Annotated[tuple[Filter, ...], Field(max_length=MAX_FILTERS)] = ()
     query_time: QueryTime | None = None
     budget_s: Annotated[float, Field(ge=MIN_BUDGET_S, le=MAX_BUDGET_S, allow_inf_nan=False)] = MAX_BUDGET_S
     options: Options = Field(default_factory=Options)
@@ -100,19 +103,19 @@ def model_name(strategy: str) -> str:
     return f"{OWNER}/{strategy}"
 
 
-def parse_model(model: str, strategies: list[str], default: str) -> tuple[str, str]:
-    """The strategy and the collection that a model's name stands for: `cragmesh/adaptive@notes`.
+def parse_model(model: str, strategies: list[str], default: str) -> tuple[str, tuple[str, ...]]:
+    """The strategy and the collections that a model's name stands for: `cragmesh/adaptive@notes,handbook`.
 
     Raises:
         UnknownModel: it stands for none.
     """
-    name, _, collection = model.partition("@")
+    name, _, collections = model.partition("@")
     owner, _, strategy = name.rpartition("/")
     if name == OWNER:
         strategy = default
     if owner not in ("", OWNER) or strategy not in strategies:
         raise UnknownModel(model, [model_name(one) for one in strategies])
-    return strategy, collection
+    return strategy, tuple(filter(None, collections.split(",")))
 
 
 def to_answer_request(request: ChatRequest, strategies: list[str], default: str) -> AnswerRequest:
@@ -123,7 +126,7 @@ def to_answer_request(request: ChatRequest, strategies: list[str], default: str)
         InvalidRequest: something is asked for that the mesh has not, or there is no question.
         RequestValidationError: `POST /answer` would refuse it.
     """
-    strategy, collection = parse_model(request.model, strategies, default)
+    strategy, collections = parse_model(request.model, strategies, default)
     _refuse_unserved(request)
     messages = request.messages
     question = messages[-1].text.strip() if messages[-1].role == "user" else ""
@@ -138,7 +141,8 @@ def to_answer_request(request: ChatRequest, strategies: list[str], default: str)
             query=question,
             turns=tuple(turns[-MAX_TURNS:]),
             strategy=strategy,
-            collection=collection or None,
+            collections=tuple(dict.fromkeys((*collections, *request.collections))),
+            filters=request.filters,
             search_results=request.search_results,
             search=request.search,
             evidence=request.evidence,

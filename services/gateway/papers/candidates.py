@@ -80,7 +80,12 @@ async def search(
     async with context.run.stage(stage_name) as stage:
         # Papers are ranked by their ids: two that say the same are two.
         request = SearchRequest(
-            queries=tuple(forms.values()), candidates=length, top_n=length, lists=True, distinct=False
+            queries=tuple(forms.values()),
+            candidates=length,
+            top_n=length,
+            filters=context.question.filters,
+            lists=True,
+            distinct=False,
         )
         response = await context.mesh.search(collection, request, allow_s=allow_s)
         stage.of(response.timing)

@@ -96,7 +96,7 @@ async def find_papers(
     """
     run = begin(arrived, request.budget_s, settings)
     text = question(request.query, request.body)
-    context = Context(Question(text, datetime.now(UTC)), run, mesh, settings)
+    context = Context(Question(text, datetime.now(UTC), filters=request.filters), run, mesh, settings)
     hunt = Hunt(request.collection, {QUESTION: text})
     async with in_time(run, mesh.pace, task="papers"):
         await gather(context, ours.prompts, hunt, enhanced=request.enhance, rescored=request.rescore)

@@ -7,16 +7,15 @@ from typing import Self
 
 from proto.answer import SearchResult
 from proto.base import MAX_PASSAGE_CHARS
-from proto.collections import SearchRequest, SearchResponse
+from proto.collections import SearchHit, SearchRequest
 from proto.options import Options
 from proto.retrieve import PREFILTER, ChunkerName, ExtractorName, Page, RankingName, RetrieveRequest
 from services.gateway.context import Context
 from services.gateway.evidence import Evidence, from_hit, from_passage
-from services.gateway.mesh import Mesh
 from services.gateway.steps.rerank import best_pages, rerank
 from services.gateway.steps.search import searched
 from services.kit.concurrency import all_of
-from services.kit.errors import ServiceFailure, ServiceRejected
+from services.kit.errors import ServiceFailure
 
 # db3, section 2.2: of more pages the snippets choose.
 PAGES = 5
@@ -24,8 +23,6 @@ PAGES = 5
 CANDIDATES = 150
 # Of a collection, what goes on to the reranker: of 50 it finds the answer no more often, in 2.5 times the time.
 POOL = 20
-NOT_FOUND = 404
-
 
 # The knobs of `Retrieval` and of `reranked` that a request may set.
 RETRIEVAL_OPTIONS = frozenset(("extractor", "chunker", "chunk_chars", "ranking", "prefilter", "recall_k", "tables"))
@@ -60,7 +57,7 @@ class Retrieval:
 
 
 async def retrieve(context: Context, pages: Sequence[int], retrieval: Retrieval, *, allow_s: float) -> list[Evidence]:
-    """Passages of the chosen pages and of the collection, best first; the pages' snippets when the retriever fails.
+    """Passages of the chosen pages and of the collections, best first; the pages' snippets when the retriever fails.
 
     Their scores do not compare, so they take turns.
 
@@ -69,9 +66,10 @@ async def retrieve(context: Context, pages: Sequence[int], retrieval: Retrieval,
     """
     retrieval = retrieval.heeding(context.options)
     of_pages = _of_pages(context, pages, retrieval, allow_s=allow_s)
-    if not context.question.collection:
+    if not context.question.collections:
         return await of_pages
-    turns = zip_longest(*await all_of((of_pages, _of_collection(context, top_n=retrieval.recall_k, allow_s=allow_s))))
+    of_collections = _of_collections(context, top_n=retrieval.recall_k, allow_s=allow_s)
+    turns = zip_longest(*await all_of((of_pages, of_collections)))
     return [item for turn in turns for item in turn if item is not None]
 
 
@@ -121,30 +119,35 @@ async def _of_pages(context: Context, pages: Sequence[int], retrieval: Retrieval
     return found or snippets(results, pages)
 
 
-async def _of_collection(context: Context, *, top_n: int, allow_s: float) -> list[Evidence]:
-    """Passages of the collection; each document counts as a page, behind those of the question."""
-    question = context.question
-    request = SearchRequest(queries=(question.query,), candidates=CANDIDATES, top_n=min(top_n, POOL))
+async def _of_collections(context: Context, *, top_n: int, allow_s: float) -> list[Evidence]:
+    """Passages of the collections, taken in turns; each document counts as a page, behind those of the question."""
+    question, run = context.question, context.run
+    request = SearchRequest(
+        queries=(question.query,), candidates=CANDIDATES, top_n=min(top_n, POOL), filters=question.filters
+    )
+
+    async def hits(name: str) -> list[tuple[str, SearchHit]] | ServiceFailure:
+        try:
+            response = await context.mesh.search(name, request, allow_s=allow_s)
+        except ServiceFailure as failure:
+            run.degrade(failure.service, failure.reason, failure.detail)
+            return failure
+        stage.of(response.timing)
+        return [(name, hit) for hit in response.hits]
+
     try:
-        async with context.run.stage("search") as stage:
-            response = await _search(context.mesh, question.collection, request, allow_s=allow_s)
-            stage.of(response.timing)
-            stage.detail = f"{len(response.hits)} passages of {question.collection}"
+        async with run.stage("search") as stage:
+            replies = await all_of(map(hits, question.collections))
+            found = [reply for reply in replies if not isinstance(reply, ServiceFailure)]
+            stage.detail = f"{sum(map(len, found))} passages of {', '.join(question.collections)}"
+            if not found:
+                raise next(reply for reply in replies if isinstance(reply, ServiceFailure))
     except ServiceFailure:
         return []
     first = len(question.search_results)
-    pages: dict[str, int] = {}
-    return [from_hit(hit, pages.setdefault(hit.id, first + len(pages))) for hit in response.hits]
-
-
-async def _search(mesh: Mesh, collection: str, request: SearchRequest, *, allow_s: float) -> SearchResponse:
-    try:
-        return await mesh.search(collection, request, allow_s=allow_s)
-    except ServiceRejected as failure:
-        if failure.status == NOT_FOUND:
-            detail = f"there is no collection {collection!r}"
-            raise ServiceRejected(failure.service, detail, status=failure.status) from failure
-        raise
+    pages: dict[tuple[str, str], int] = {}
+    kept = [item for turn in zip_longest(*found) for item in turn if item is not None][: request.top_n]
+    return [from_hit(hit, pages.setdefault((name, hit.id), first + len(pages))) for name, hit in kept]
 
 
 def snippets(results: Sequence[SearchResult], pages: Sequence[int]) -> list[Evidence]:

@@ -1,14 +1,21 @@
 """Errors of collections, beside those of the kit."""
 
-from services.kit.errors import MeshError
+from services.kit.errors import MeshError, NotFound
 
 
-class NoSuchCollection(MeshError):
-    status = 404
-    title = "Not found"
-
+class NoSuchCollection(NotFound):
     def __init__(self, name: str) -> None:
         super().__init__(f"there is no collection {name!r}")
+
+
+class NoSuchDocument(NotFound):
+    def __init__(self, collection: str, document: str) -> None:
+        super().__init__(f"the collection {collection!r} has no document {document!r}")
+
+
+class UnknownFormat(MeshError):
+    status = 415
+    title = "Unsupported media type"
 
 
 class CollectionConflict(MeshError):

@@ -1,13 +1,13 @@
 """Queries over a collection: a list for each encoder and BM25 and each form of the query, fused by reciprocal rank."""
 
 from collections import defaultdict
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable, Iterator, Sequence
 from dataclasses import dataclass
 
 from qdrant_client import models
 
-from proto.collections import Filter, RankedList, SearchHit, SearchRequest, SearchResponse
-from services.retriever.collections.payload import DOCUMENT, END, FIELDS, START, TEXT, TITLE, URL
+from proto.collections import FieldValue, Filter, RankedList, SearchHit, SearchRequest, SearchResponse
+from services.retriever.collections.payload import DOCUMENT, END, FIELDS, PAGE, START, TEXT, TITLE, URL
 
 # Reciprocal rank fusion's constant (Cormack et al., 2009); Qdrant's own default of 2 trusts first places far more.
 RRF_K = 60
@@ -56,23 +56,39 @@ def list_requests(request: SearchRequest, wanted: Sequence[Wanted]) -> list[mode
     ]
 
 
-def condition(filters: Sequence[Filter]) -> models.Filter | None:
-    """Qdrant's form of filters; None where there are none."""
-    if not filters:
-        return None
-    return models.Filter(must=[_equals(item) for item in filters])
+def condition(filters: Sequence[Filter], *others: models.Condition) -> models.Filter | None:
+    """Qdrant's form of filters, and of conditions that are so already; None where there are none."""
+    conditions = [*others, *(one for item in filters for one in _conditions(item))]
+    return models.Filter(must=conditions) if conditions else None
 
 
-def _equals(item: Filter) -> models.FieldCondition:
+def _conditions(item: Filter) -> Iterator[models.Condition]:
     key = f"{FIELDS}.{item.field}"
-    if isinstance(item.equals, float):
-        return models.FieldCondition(key=key, range=models.Range(gte=item.equals, lte=item.equals))
-    return models.FieldCondition(key=key, match=models.MatchValue(value=item.equals))
+    if item.equals is not None:
+        yield _equals(key, item.equals)
+    if item.any_of:
+        yield models.Filter(should=[_equals(key, value) for value in item.any_of])
+    if item.range is not None:
+        numbers = item.range.model_dump(include={"gt", "gte", "lt", "lte"}, exclude_none=True)
+        if numbers:
+            yield models.FieldCondition(key=key, range=models.Range(**numbers))
+        if item.range.since or item.range.until:
+            times = models.DatetimeRange(gte=item.range.since, lt=item.range.until)
+            yield models.FieldCondition(key=key, range=times)
+    if item.exists is not None:
+        absent = models.IsEmptyCondition(is_empty=models.PayloadField(key=key))
+        yield models.Filter(must_not=[absent]) if item.exists else absent
+
+
+def _equals(key: str, value: FieldValue) -> models.FieldCondition:
+    if isinstance(value, float):
+        return models.FieldCondition(key=key, range=models.Range(gte=value, lte=value))
+    return models.FieldCondition(key=key, match=models.MatchValue(value=value))
 
 
 def payload_keys(request: SearchRequest) -> list[str]:
     """What hits are made of, and told apart by."""
-    return [DOCUMENT, TITLE, URL, START, END, FIELDS, *([TEXT] if request.texts or request.distinct else [])]
+    return [DOCUMENT, TITLE, URL, START, END, PAGE, FIELDS, *([TEXT] if request.texts or request.distinct else [])]
 
 
 def fuse(lists: Sequence[Sequence[models.ScoredPoint]]) -> list[models.ScoredPoint]:
@@ -147,6 +163,7 @@ def _hit(point: models.ScoredPoint, request: SearchRequest) -> SearchHit:
         text=_text(point) if request.texts else "",
         start=payload.get(START, 0),
         end=payload.get(END, 0),
+        page_number=payload.get(PAGE, 0),
         fields=payload.get(FIELDS, {}),
         score=float(point.score),
     )

@@ -10,13 +10,13 @@ from qdrant_client import AsyncQdrantClient, models
 from qdrant_client.common.client_exceptions import ResourceExhaustedResponse
 from qdrant_client.http.exceptions import ApiException, ResponseHandlingException, UnexpectedResponse
 
-from proto.collections import BM25, SearchRequest
+from proto.collections import BM25, Filter, SearchRequest
 from services.kit.errors import Overloaded, Unavailable
 from services.kit.telemetry import log
 from services.retriever.collections.errors import NoSuchCollection
 from services.retriever.collections.payload import CHUNK, FIELDS
 from services.retriever.collections.schema import Schema
-from services.retriever.collections.search import Wanted, fused_request, list_requests
+from services.retriever.collections.search import Wanted, condition, fused_request, list_requests
 
 Payload = Mapping[str, Any]
 
@@ -113,6 +113,26 @@ class Store(ABC):
         )
         return {str(point.id): point.payload or {} for point in found}
 
+    async def points(self, name: str, ids: Sequence[str]) -> dict[str, models.Record]:
+        """Those points that there are, whole, by id."""
+        found = await self.call("retrieve", collection_name=name, ids=list(ids), with_payload=True, with_vectors=True)
+        return {str(point.id): point for point in found}
+
+    async def scroll(
+        self, name: str, condition: models.Filter | None, keys: Sequence[str], limit: int, after: str
+    ) -> tuple[list[Payload], str]:
+        """Some keys of the payloads of points that a filter leaves, and where the next begin; empty at the end."""
+        points, following = await self.call(
+            "scroll",
+            collection_name=name,
+            scroll_filter=condition,
+            limit=limit,
+            offset=after or None,
+            with_payload=list(keys),
+            with_vectors=False,
+        )
+        return [point.payload or {} for point in points], str(following or "")
+
     async def write(self, name: str, points: Sequence[models.PointStruct]) -> None:
         """Write points, replacing those of the same ids."""
         if points:
@@ -129,13 +149,11 @@ class Store(ABC):
             selector = models.PointIdsList(points=list(ids))
             await self.call("delete", collection_name=name, points_selector=selector, wait=True)
 
-    async def count(self, name: str, chunk: int | None = None) -> int:
-        """Points; those with this number alone when one is given."""
-        condition = None
-        if chunk is not None:
-            match = models.MatchValue(value=chunk)
-            condition = models.Filter(must=[models.FieldCondition(key=CHUNK, match=match)])
-        found = await self.call("count", collection_name=name, count_filter=condition, exact=True)
+    async def count(self, name: str, filters: Sequence[Filter] = (), chunk: int | None = None) -> int:
+        """Points that the filters let through; those with this number alone when one is given."""
+        numbered = [] if chunk is None else [models.FieldCondition(key=CHUNK, match=models.MatchValue(value=chunk))]
+        counted = condition(filters, *numbered)
+        found = await self.call("count", collection_name=name, count_filter=counted, exact=True)
         return int(found.count)
 
     async def lists(

@@ -6,8 +6,10 @@ from pathlib import Path
 
 import pytest
 
+from proto.collections import Filter
+from services.gateway.access import NOBODY, OWNER, Scope, current_scope
 from services.gateway.keys import LOOK_S, Bucket, Key, KeyFileError, KeyRing, digest, parse, write
-from services.kit.errors import RateLimited, Unauthorized
+from services.kit.errors import Forbidden, RateLimited, Unauthorized
 
 pytestmark = pytest.mark.anyio
 
@@ -37,34 +39,36 @@ def file(tmp_path: Path) -> Path:
 
 
 async def test_without_any_key_all_may_ask() -> None:
-    assert await KeyRing()({}) == ""
+    async with KeyRing()("POST", "/answer", {}) as name:
+        assert (name, current_scope.get()) == ("", OWNER)
+    assert current_scope.get() == NOBODY
 
 
 async def test_each_key_has_a_name_and_others_are_refused(file: Path, time: Time) -> None:
     ring = KeyRing(key="plain", file=file, clock=time)
-    assert await ring(bearer("plain")) == "default"
-    assert await ring(bearer("cm_alice")) == "alice"
-    assert await ring({"authorization": "bearer  cm_bob "}) == "bob"
+    assert (await ring.identify(bearer("plain"))).name == "default"
+    assert (await ring.identify(bearer("cm_alice"))).name == "alice"
+    assert (await ring.identify({"authorization": "bearer  cm_bob "})).name == "bob"
     for headers in ({}, bearer(""), bearer("cm_mallory"), bearer("cm_alic"), {"authorization": "Basic cm_alice"}):
         with pytest.raises(Unauthorized) as refused:
-            await ring(headers)
+            await ring.identify(headers)
         assert refused.value.headers == {"www-authenticate": "Bearer"}
         assert "cm_" not in str(refused.value)
 
 
 async def test_the_digest_itself_is_no_key(file: Path, time: Time) -> None:
     with pytest.raises(Unauthorized):
-        await KeyRing(file=file, clock=time)(bearer(digest("cm_alice").hex()))
+        await KeyRing(file=file, clock=time).identify(bearer(digest("cm_alice").hex()))
 
 
 async def test_keys_are_rotated_without_a_restart(file: Path, time: Time) -> None:
     ring = KeyRing(file=file, clock=time)
-    assert await ring(bearer("cm_alice")) == "alice"
+    assert (await ring.identify(bearer("cm_alice"))).name == "alice"
     write(file, (Key("alice-2", digest("cm_alice_2")),))
     time.now += LOOK_S
-    assert await ring(bearer("cm_alice_2")) == "alice-2"
+    assert (await ring.identify(bearer("cm_alice_2"))).name == "alice-2"
     with pytest.raises(Unauthorized):
-        await ring(bearer("cm_alice"))
+        await ring.identify(bearer("cm_alice"))
 
 
 def harm_it(file: Path, harm: str) -> None:
@@ -77,28 +81,28 @@ def harm_it(file: Path, harm: str) -> None:
 @pytest.mark.parametrize("harm", ["gone", "garbage", "binary"])
 async def test_a_file_that_cannot_be_read_lets_nobody_in(file: Path, time: Time, harm: str) -> None:
     ring = KeyRing(file=file, clock=time)
-    assert await ring(bearer("cm_alice")) == "alice"
+    assert (await ring.identify(bearer("cm_alice"))).name == "alice"
     harm_it(file, harm)
     time.now += LOOK_S
     with pytest.raises(Unauthorized):
-        await ring(bearer("cm_alice"))
+        await ring.identify(bearer("cm_alice"))
     write(file, (Key("alice", digest("cm_alice")),))
     time.now += LOOK_S
-    assert await ring(bearer("cm_alice")) == "alice"
+    assert (await ring.identify(bearer("cm_alice"))).name == "alice"
 
 
 async def test_a_key_is_held_to_its_own_rate(file: Path, time: Time) -> None:
     ring = KeyRing(file=file, per_minute=60, clock=time)
-    assert await ring(bearer("cm_bob")) == "bob"
+    assert (await ring.identify(bearer("cm_bob"))).name == "bob"
     with pytest.raises(RateLimited) as refused:
-        await ring(bearer("cm_bob"))
+        await ring.identify(bearer("cm_bob"))
     assert refused.value.headers == {"retry-after": "10"}
     for _ in range(10):
-        assert await ring(bearer("cm_alice")) == "alice"
+        assert (await ring.identify(bearer("cm_alice"))).name == "alice"
     with pytest.raises(RateLimited):
-        await ring(bearer("cm_alice"))
+        await ring.identify(bearer("cm_alice"))
     time.now += 10
-    assert await ring(bearer("cm_bob")) == "bob"
+    assert (await ring.identify(bearer("cm_bob"))).name == "bob"
 
 
 def test_ten_times_the_rate_gets_the_rate(time: Time) -> None:
@@ -119,6 +123,52 @@ def test_a_file_is_refused_by_line_and_without_its_content() -> None:
         parse(f"a {'0' * 64}\na {'1' * 64}\n")
 
 
+HR = Scope(collections=("staff", "notes"), filters=(Filter(field="team", equals="hr dept"),))
+
+
+def test_a_file_of_before_and_one_with_scopes_are_read() -> None:
+    digests = [character * 64 for character in "0123"]
+    scope = '{"collections": ["staff", "notes"], "filters": [{"field": "team", "equals": "hr dept"}]}'
+    keys = parse(f"a {digests[0]}\nb {digests[1]} 6\nc {digests[2]} {scope}\nd {digests[3]} 6 {scope}\n")
+    assert [key.scope for key in keys] == [Scope(), Scope(), HR, HR]
+    assert [key.per_minute for key in keys] == [None, 6, None, 6]
+    assert keys[0].scope.rights == {"ask"}, "a key that asked before neither writes nor operates now"
+    assert parse("".join(key.line() for key in keys)) == keys
+
+
+@pytest.mark.parametrize(
+    ("scope", "fault"),
+    [
+        ('{"colections": ["a"]}', "colections"),
+        ('{"rights": ["read"]}', "rights"),
+        ('{"collections": ["../a"]}', "collections.0"),
+        ('{"filters": [{"field": "team", "eq": "hr"}]}', "filters.0"),
+        ('{"filters": [{"field": "team"}]}', "must state one of"),
+        ('{"filters": [{"field": "a.b", "equals": 1}]}', "filters.0.field"),
+        ('{"rights": ["ask", "write"], "filters": [{"field": "team", "equals": "hr"}]}', "may only ask"),
+        ("{", "is not: name"),
+    ],
+)
+def test_a_scope_that_would_leave_open_what_it_means_to_close_is_refused(scope: str, fault: str) -> None:
+    with pytest.raises(KeyFileError, match=fault):
+        parse(f"a {'0' * 64} {scope}\n")
+
+
+async def test_a_key_is_held_to_its_rights_and_what_is_open_asks_for_none(file: Path, time: Time) -> None:
+    write(file, (Key("hr", digest("cm_hr"), scope=HR),))
+    ring = KeyRing(key="plain", file=file, clock=time)
+    async with ring("POST", "/answer", bearer("cm_hr")) as name:
+        assert (name, current_scope.get()) == ("hr", HR)
+    async with ring("DELETE", "/collections/staff", bearer("plain")):
+        assert current_scope.get() == OWNER
+    async with ring("GET", "/strategies", {}) as name:
+        assert (name, current_scope.get()) == ("", NOBODY)
+    for method, path in (("DELETE", "/collections/staff"), ("PUT", "/collections/staff/documents/1")):
+        with pytest.raises(Forbidden):
+            await ring(method, path, bearer("cm_hr")).__aenter__()
+    assert current_scope.get() == NOBODY
+
+
 def test_the_command_line_makes_and_revokes_keys(tmp_path: Path) -> None:
     file = tmp_path / "api_keys"
 
@@ -131,7 +181,11 @@ def test_the_command_line_makes_and_revokes_keys(tmp_path: Path) -> None:
     assert key not in file.read_text()
     assert parse(file.read_text()) == (Key("alice", digest(key), 30),)
     assert keys("add", "alice").returncode == 1
-    assert keys("list").stdout == "alice\t30\n"
+    assert "may only ask" in keys("add", "bob", "--right", "write", "--where", "team=hr").stderr
+    keys("add", "bob", "--collection", "staff", "--collection", "notes", "--where", "team=hr dept")
+    assert parse(file.read_text())[1].scope == HR
+    assert keys("list").stdout.splitlines()[0] == "alice\t30"
+    assert keys("revoke", "bob").returncode == 0
     assert keys("revoke", "bob").returncode == 1
     assert keys("revoke", "alice").returncode == 0
     assert file.read_text() == ""

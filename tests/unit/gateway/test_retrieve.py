@@ -11,6 +11,7 @@ from proto.rerank import RerankRequest, RerankResponse, RerankResult
 from proto.retrieve import RetrievedPassage, RetrieveRequest, RetrieveResponse
 from services.gateway.context import Context
 from services.gateway.evidence import Evidence
+from services.gateway.mesh import NoCollection
 from services.gateway.question import Question
 from services.gateway.run import Run
 from services.gateway.settings import GatewaySettings
@@ -57,7 +58,7 @@ def services() -> Services:
 
 @pytest.fixture
 def context(run: Run, services: Services) -> Context:
-    question = Question("who?", datetime.now(UTC), RESULTS, "village")
+    question = Question("who?", datetime.now(UTC), RESULTS, collections=("village",))
     return Context(question, run, services, GatewaySettings())  # type: ignore[arg-type]
 
 
@@ -73,7 +74,7 @@ async def test_they_take_turns_and_documents_count_as_further_pages(context: Con
 
 
 async def test_no_collection_is_not_searched(context: Context, services: Services) -> None:
-    alone = replace(context, question=replace(context.question, collection=""))
+    alone = replace(context, question=replace(context.question, collections=()))
     assert [item.text for item in await retrieved(alone)] == ["passage 0", "passage 1"]
     assert services.searched == []
 
@@ -88,7 +89,7 @@ async def test_of_a_collection_no_more_is_taken_than_reranking_pays_for(context:
 @pytest.mark.parametrize(
     ("failure", "detail"),
     [
-        (ServiceRejected("retriever", "HTTP 404", status=404), "there is no collection 'village'"),
+        (NoCollection("village"), "there is no collection 'village'"),
         (ServiceRejected("retriever", "HTTP 409", status=409), "HTTP 409"),
         (ServiceTimeout("retriever", "late"), "late"),
     ],

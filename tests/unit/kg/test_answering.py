@@ -2,7 +2,6 @@
 
 from collections.abc import Sequence
 from datetime import datetime
-from types import SimpleNamespace
 from typing import Any, cast
 
 import pytest

@@ -131,18 +131,26 @@ async def test_every_response_tells_browsers_to_keep_nothing_guess_nothing_and_r
     assert reply.headers["x-content-type-options"] == "nosniff"
 
 
-@pytest.mark.parametrize("unguarded", [READING, frozenset()])
-async def test_the_guard_is_asked_about_all_that_is_not_left_open(unguarded: frozenset[str]) -> None:
-    async def nobody(_: Mapping[str, str]) -> str:
-        raise Unauthorized("nobody")
+async def test_the_guard_is_asked_about_all_but_probes_and_is_open_while_a_request_is_served() -> None:
+    inside: list[str] = []
 
-    app = DeadlineMiddleware(
-        App(), metrics=Metrics("test"), max_s=5, max_body=10, guard=nobody, unguarded=frozenset(unguarded)
-    )
-    async with client(app) as http:
+    @asynccontextmanager
+    async def doorman(method: str, path: str, headers: Mapping[str, str]) -> AsyncIterator[str]:
+        if "authorization" not in headers:
+            raise Unauthorized("nobody")
+        inside.append(f"{method} {path}")
+        yield "somebody"
+        inside.clear()
+
+    async def app(scope: Scope, receive: Receive, send: Send) -> None:
+        assert inside == [f"{scope['method']} {scope['path']}"] or scope["path"] == "/readyz"
+        await App()(scope, receive, send)
+
+    async with client(DeadlineMiddleware(app, metrics=Metrics("test"), max_s=5, max_body=10, guard=doorman)) as http:
         for method in ("GET", "HEAD", "OPTIONS", "POST", "PUT", "PATCH", "DELETE"):
-            reply = await http.request(method, "/")
-            assert reply.status_code == (200 if method in unguarded else 401), method
+            assert (await http.request(method, "/a")).status_code == 401, method
+            assert (await http.request(method, "/a", headers={"authorization": "x"})).status_code == 200, method
+        assert inside == []
         assert (await http.get("/readyz")).status_code == 200
 
 

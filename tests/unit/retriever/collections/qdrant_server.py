@@ -4,7 +4,7 @@ written, searched and fused by Qdrant's own engine (Qdrant Edge), and qdrant-cli
 import json
 import re
 import shutil
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -203,19 +203,27 @@ def _nearest(query: Any, using: str | None) -> edge.Query:
 
 
 def _filter(wanted: models.Filter | None) -> edge.Filter | None:
-    if wanted is None:
-        return None
-    assert isinstance(wanted.must, Sequence)
-    assert not any((wanted.should, wanted.must_not, wanted.min_should))
-    return edge.Filter(must=[_condition(item) for item in wanted.must])
+    return wanted and _conditions(wanted)
 
 
-def _condition(wanted: Any) -> edge.FieldCondition:
+def _conditions(wanted: models.Filter) -> edge.Filter:
+    assert not wanted.min_should
+    parts = {name: getattr(wanted, name) for name in ("must", "should", "must_not")}
+    return edge.Filter(**{name: [_condition(item) for item in items] for name, items in parts.items() if items})
+
+
+def _condition(wanted: Any) -> Any:
+    if isinstance(wanted, models.Filter):
+        return _conditions(wanted)
+    if isinstance(wanted, models.IsEmptyCondition):
+        return edge.IsEmptyCondition(key=wanted.is_empty.key)
     assert isinstance(wanted, models.FieldCondition)
     if wanted.range is not None:
-        assert isinstance(wanted.range, models.Range)
-        assert wanted.range.gt is wanted.range.lt is None
-        return edge.FieldCondition(key=wanted.key, range=edge.RangeFloat(gte=wanted.range.gte, lte=wanted.range.lte))
+        bounds = wanted.range.model_dump(exclude_none=True)
+        kind = edge.RangeFloat if isinstance(wanted.range, models.Range) else edge.RangeDateTime
+        if kind is edge.RangeDateTime:
+            bounds = {name: time.isoformat() for name, time in bounds.items()}
+        return edge.FieldCondition(key=wanted.key, range=kind(**bounds))
     assert isinstance(wanted.match, models.MatchValue)
     # The binding takes a Python bool for an integer, NumPy's for what it is.
     value = wanted.match.value

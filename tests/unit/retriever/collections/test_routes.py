@@ -1,6 +1,7 @@
 """Collections through the retriever's HTTP: made, filled, searched, listed and deleted."""
 
 import asyncio
+import json
 from typing import Any
 
 import httpx
@@ -17,21 +18,21 @@ DOCUMENTS: list[dict[str, Any]] = [
         "url": "https://example.org/lighthouse",
         "text": "The tower on the northern mole was built between 1861 and 1864 from local granite. It was designed by "
         "Marta Lindqvist, who also drew the plans of the customs house.",
-        "fields": {"kind": "building", "year": 1864, "height": 43.5, "open": True},
+        "fields": {"kind": "building", "year": 1864, "height": 43.5, "open": True, "changed": "2024-01-31T10:00:00Z"},
     },
     {
         "id": "bakery",
         "title": "The old bakery",
         "text": "<html><body><p>It sells rye bread, cinnamon rolls and a plum cake that people travel for.</p></body>",
         "format": "html",
-        "fields": {"kind": "shop", "year": 1923, "height": 9.0, "open": False},
+        "fields": {"kind": "shop", "year": 1923, "height": 9.0, "open": False, "changed": "2024-02-14"},
     },
     {
         "id": "ferry",
         "text": "# Island ferry\n\nThe **ferry** crosses to the island *four times a day*.\n\n"
         "| day | crossings |\n|---|---|\n| Monday | 4 |\n| Sunday | 2 |\n",
         "format": "markdown",
-        "fields": {"kind": "boat", "year": 1990, "height": 12.0, "open": True},
+        "fields": {"kind": "boat", "year": 1990, "open": True, "changed": "2024-03-01"},
     },
 ]
 
@@ -85,19 +86,27 @@ async def test_markdown_is_read_as_what_it_says(retriever: httpx.AsyncClient, ha
 
 
 @pytest.mark.parametrize(
-    ("field", "equals", "documents"),
+    ("condition", "documents"),
     [
-        ("kind", "shop", {"bakery"}),
-        ("year", 1864, {"lighthouse"}),
-        ("height", 43.5, {"lighthouse"}),
-        ("height", 9.0, {"bakery"}),
-        ("open", True, {"lighthouse", "ferry"}),
-        ("kind", "castle", set()),
-        ("absent", 1, set()),
+        ({"field": "kind", "equals": "shop"}, {"bakery"}),
+        ({"field": "year", "equals": 1864}, {"lighthouse"}),
+        ({"field": "height", "equals": 43.5}, {"lighthouse"}),
+        ({"field": "height", "equals": 9.0}, {"bakery"}),
+        ({"field": "open", "equals": True}, {"lighthouse", "ferry"}),
+        ({"field": "kind", "equals": "castle"}, set()),
+        ({"field": "absent", "equals": 1}, set()),
+        ({"field": "kind", "any_of": ["shop", "castle"]}, {"bakery"}),
+        ({"field": "height", "any_of": [9.0, 43.5, "x", True]}, {"bakery", "lighthouse"}),
+        ({"field": "year", "range": {"gt": 1864}}, {"bakery", "ferry"}),
+        ({"field": "year", "range": {"gte": 1864, "lt": 1923}}, {"lighthouse"}),
+        ({"field": "changed", "range": {"since": "2024-02-01", "until": "2024-03-01T00:00:00Z"}}, {"bakery"}),
+        ({"field": "height", "exists": True}, {"bakery", "lighthouse"}),
+        ({"field": "height", "exists": False}, {"ferry"}),
+        ({"field": "year", "exists": True, "range": {"lte": 1900}}, {"lighthouse"}),
     ],
 )
 async def test_filters(
-    retriever: httpx.AsyncClient, harbour: str, field: str, equals: object, documents: set[str]
+    retriever: httpx.AsyncClient, harbour: str, condition: dict[str, object], documents: set[str]
 ) -> None:
     for lists in (False, True):
         found = await searched(
@@ -105,10 +114,23 @@ async def test_filters(
             harbour,
             "what is there?",
             "granite bread ferry",
-            filters=[{"field": field, "equals": equals}],
+            filters=[condition],
             lists=lists,
         )
         assert {hit["id"] for hit in found["hits"]} == documents
+    counted = await retriever.get(f"/collections/{harbour}", params={"filter": json.dumps(condition)})
+    assert counted.json()["documents"] == len(documents)
+
+
+@pytest.mark.parametrize(
+    "condition",
+    ["", "team", "a.b=1", "{}", '{"field": "kind"}', '{"field": "kind", "is": 1}', '{"field": "year", "range": {}}'],
+)
+async def test_a_filter_that_says_nothing_is_refused(
+    retriever: httpx.AsyncClient, harbour: str, condition: str
+) -> None:
+    reply = await retriever.get(f"/collections/{harbour}", params={"filter": condition})
+    assert (reply.status_code, reply.json()["errors"][0]["field"]) == (422, "filter")
 
 
 async def test_the_lists_and_their_fusion_agree_with_qdrants_own(retriever: httpx.AsyncClient, harbour: str) -> None:

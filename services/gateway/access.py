@@ -1,0 +1,147 @@
+"""Who may do what: the scope of a key, the right that each route asks for, and the caller of the request in hand.
+
+`Mesh` asks here before it names a collection to the retriever, so that no door can forget to. A collection that the
+caller may not read is asked for under a name that none has: the retriever itself says that there is none, by the same
+steps and as fast as for any that is absent.
+"""
+
+import secrets
+from collections.abc import Iterator, Sequence
+from contextvars import ContextVar
+from dataclasses import dataclass
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, model_validator
+from starlette.routing import compile_path
+
+from proto.base import FieldError
+from proto.collections import MAX_ALL_FILTERS, MAX_FILTERS, CollectionName, Filter
+from services.kit.deadline import PROBES, READING
+from services.kit.errors import InvalidRequest
+
+Right = Literal["ask", "write", "operate"]
+MAX_NAMES = 1_000
+
+# (method, route) to the right that it asks for; None is open to all, with a key or without.
+RULES: dict[tuple[str, str], Right | None] = {
+    **{("GET", probe): None for probe in PROBES},
+    ("GET", "/"): None,
+    ("GET", "/page/reports"): None,
+    ("GET", "/page/reports/{report}/{name}"): None,
+    ("GET", "/page/{name}"): None,
+    ("GET", "/openapi.json"): None,
+    ("GET", "/strategies"): None,
+    ("GET", "/services"): None,
+    ("GET", "/v1/models"): None,
+    ("GET", "/v1/models/{model:path}"): None,
+    ("POST", "/answer"): "ask",
+    ("POST", "/papers"): "ask",
+    ("POST", "/feedback"): "ask",
+    ("POST", "/v1/chat/completions"): "ask",
+    ("GET", "/mcp"): "ask",
+    ("POST", "/mcp"): "ask",
+    ("DELETE", "/mcp"): "ask",
+    ("GET", "/collections"): "ask",
+    ("GET", "/collections/{name}"): "ask",
+    ("POST", "/collections/{name}/search"): "ask",
+    ("PUT", "/collections/{name}"): "operate",
+    ("DELETE", "/collections/{name}"): "operate",
+    ("GET", "/collections/{name}/documents"): "ask",
+    ("POST", "/collections/{name}/documents"): "write",
+    ("GET", "/collections/{name}/documents/{id:path}"): "ask",
+    ("PUT", "/collections/{name}/documents/{id:path}"): "write",
+    ("DELETE", "/collections/{name}/documents/{id:path}"): "write",
+    ("POST", "/collections/{name}/moves"): "write",
+}
+_PATTERNS = [(method, compile_path(path)[0], right) for (method, path), right in RULES.items()]
+
+
+class Scope(BaseModel):
+    """What a key may do; a line of the key file has it as JSON. A key that may write may read what it wrote.
+
+    Attributes:
+        collections: those that it may name; all where it is None.
+        rights: `ask` (questions, searches, lists), `write` (documents), `operate` (collections as a whole).
+        filters: hold for every document that it reads, whatever a request says.
+    """
+
+    # A field that is misspelt would leave open what it was to close.
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    collections: Annotated[tuple[CollectionName, ...] | None, Field(max_length=MAX_NAMES)] = None
+    rights: frozenset[Right] = frozenset({"ask"})
+    filters: Annotated[tuple[Filter, ...], Field(max_length=MAX_FILTERS)] = ()
+
+    @model_validator(mode="after")
+    def _filtered_reads_only(self) -> "Scope":
+        if self.filters and self.rights - {"ask"}:
+            # Whose document an id is taken by would tell of documents that it may not read.
+            raise ValueError("a key with filters may only ask")
+        return self
+
+    def reads(self, collection: str) -> bool:
+        return self.collections is None or collection in self.collections
+
+
+ASKER = Scope()
+OWNER = Scope(rights=frozenset({"ask", "write", "operate"}))
+NOBODY = Scope(collections=(), rights=frozenset())
+# What no key says otherwise: whoever forgets to say who asks reaches no collection.
+current_scope: ContextVar[Scope] = ContextVar("current_scope", default=NOBODY)
+current_caller: ContextVar[str] = ContextVar("current_caller", default="")
+_ABSENT = f"0-{secrets.token_hex(16)}"
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """What a request asks for: nothing of a route that does not exist, which may be read, to find nothing."""
+
+    right: Right | None
+    open: bool
+
+
+def rule_for(method: str, path: str) -> Rule:
+    """The rule of the route that a request goes to."""
+    method = "GET" if method == "HEAD" else method
+    for allowed, pattern, right in _PATTERNS:
+        if allowed == method and pattern.match(path):
+            return Rule(right, open=right is None)
+    return Rule(None, open=method in READING)
+
+
+def readable(collection: str) -> str:
+    """The name to ask the retriever for: itself, or one that no collection has."""
+    return collection if current_scope.get().reads(collection) else _ABSENT
+
+
+def restricted(filters: Sequence[Filter]) -> tuple[Filter, ...]:
+    """A request's filters and those of the caller's key.
+
+    Raises:
+        InvalidRequest: they are too many together.
+    """
+    together = (*current_scope.get().filters, *filters)
+    if len(together) > MAX_ALL_FILTERS:
+        error = FieldError(field="filters", message="too many", limit=f"max_length={MAX_FILTERS}")
+        raise InvalidRequest("filters: too many", errors=(error,))
+    return together
+
+
+def served(routes: Sequence[Any]) -> Iterator[tuple[str, str]]:
+    """(method, path) of all that an application answers, what its documentation leaves out included."""
+    for route in routes:
+        # FastAPI keeps an included router as one route, which knows its own.
+        yield from served(getattr(getattr(route, "original_router", None), "routes", ()))
+        for method in getattr(route, "methods", None) or ():
+            yield method, str(getattr(route, "path", ""))
+
+
+def check(routes: Sequence[Any]) -> None:
+    """See that each route has a rule.
+
+    Raises:
+        ValueError: one has none, so that nobody has decided who may call it.
+    """
+    unruled = sorted({item for item in served(routes) if item[0] != "HEAD" and item not in RULES})
+    if unruled:
+        raise ValueError(f"no rule says who may call {', '.join(map(' '.join, unruled))}: see RULES of {__name__}")

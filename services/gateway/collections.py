@@ -1,0 +1,111 @@
+"""`/collections` at the gateway: what a caller may read of them, and their making and unmaking."""
+
+import contextlib
+from collections.abc import Iterator
+
+from fastapi import APIRouter, Response
+from pydantic import ValidationError
+from starlette.status import HTTP_204_NO_CONTENT
+
+from proto.base import Problem
+from proto.collections import (
+    CollectionInfo,
+    CollectionName,
+    Collections,
+    CreateCollection,
+    SearchRequest,
+    SearchResponse,
+)
+from services.gateway.access import current_scope
+from services.gateway.asking import Given, left
+from services.gateway.mesh import NoCollection
+from services.kit.app import documented
+from services.kit.errors import (
+    DeadlineExceeded,
+    Forbidden,
+    MeshError,
+    NotFound,
+    Overloaded,
+    ServiceFailure,
+    ServiceOverloaded,
+    ServiceRejected,
+    ServiceTimeout,
+    Unavailable,
+)
+from services.kit.filters import Filters
+
+router = APIRouter(prefix="/collections", tags=["collections"], responses=documented(401, 403))
+
+
+class Refused(MeshError):
+    """What the service behind said of a request, as it said it."""
+
+    def __init__(self, problem: Problem) -> None:
+        super().__init__(problem.detail, errors=problem.errors)
+        self.status, self.title = problem.status, problem.title  # type: ignore[misc]
+
+
+@contextlib.contextmanager
+def passed_on() -> Iterator[None]:
+    """Say in the gateway's name what came of a call to a service, for routes that do nothing without it.
+
+    Raises:
+        MeshError: the call failed; a refusal of the request keeps its status and its reasons, but for 404, which says
+            what the caller asked for.
+    """
+    try:
+        yield
+    except NoCollection as failure:
+        raise NotFound(failure.detail) from failure
+    except ServiceTimeout as failure:
+        raise DeadlineExceeded(str(failure)) from failure
+    except ServiceOverloaded as failure:
+        raise Overloaded(f"the {failure.service} has more to do than it takes") from failure
+    except ServiceFailure as failure:
+        if isinstance(failure, ServiceRejected) and 400 <= failure.status < 500:
+            with contextlib.suppress(ValidationError):
+                raise Refused(Problem.model_validate_json(failure.body)) from failure
+        raise Unavailable(str(failure)) from failure
+
+
+@router.get("", summary="The collections that the caller may read.")
+async def get_collections(state: Given, filters: Filters) -> Collections:
+    """Documents are counted as far as the filters, and those of the key, let them through."""
+    with passed_on():
+        return await state["mesh"].collections(filters, allow_s=left())
+
+
+@router.get("/{name}", summary="One collection.", responses=documented(404))
+async def get_collection(name: CollectionName, state: Given, filters: Filters) -> CollectionInfo:
+    with passed_on():
+        return await state["mesh"].collection(name, filters, allow_s=left())
+
+
+@router.post("/{name}/search", summary="The best chunks or documents for a query.", responses=documented(404, 409))
+async def search_collection(name: CollectionName, body: SearchRequest, state: Given) -> SearchResponse:
+    with passed_on():
+        return await state["mesh"].search(name, body, allow_s=left())
+
+
+@router.put(
+    "/{name}",
+    summary="Make a collection; the same again changes nothing.",
+    responses=documented(409),
+)
+async def put_collection(name: CollectionName, body: CreateCollection, state: Given) -> CollectionInfo:
+    if not current_scope.get().reads(name):
+        raise Forbidden("this key is for other collections")
+    with passed_on():
+        return await state["mesh"].create_collection(name, body, allow_s=left())
+
+
+@router.delete(
+    "/{name}",
+    summary="Delete a collection with all its documents.",
+    status_code=HTTP_204_NO_CONTENT,
+    response_class=Response,
+    responses=documented(404, 409),
+)
+async def delete_collection(name: CollectionName, state: Given) -> None:
+    with passed_on():
+        await state["mesh"].delete_collection(name, allow_s=left())

@@ -1,0 +1,68 @@
+"""Conditions on documents as people and addresses write them."""
+
+import json
+from collections.abc import Sequence
+from typing import Annotated
+
+from fastapi import Depends, Query
+from pydantic import ValidationError
+
+from proto.base import FieldError
+from proto.collections import MAX_ALL_FILTERS, FieldValue, Filter
+from services.kit.errors import InvalidRequest
+
+MAX_CHARS = 8_192
+
+
+def parse_filter(text: str) -> Filter:
+    """`FIELD=VALUE`, or a `Filter` as JSON.
+
+    Raises:
+        ValueError: it is neither.
+    """
+    if text.lstrip().startswith("{"):
+        return Filter.model_validate_json(text)
+    field, equals, value = text.partition("=")
+    if not equals:
+        raise ValueError("is neither FIELD=VALUE nor JSON")
+    return Filter(field=field, equals=parse_value(value))
+
+
+def parse_value(text: str) -> FieldValue:
+    """A value as it is meant: true or false, a number, or else a text; quotes make anything a text."""
+    if len(text) >= 2 and text[0] == text[-1] and text[0] in "\"'":
+        return text[1:-1]
+    if text.lower() in ("true", "false"):
+        return text.lower() == "true"
+    for kind in (int, float):
+        try:
+            return kind(text)
+        except ValueError:
+            continue
+    return text
+
+
+Condition = Annotated[str, Query(max_length=MAX_CHARS)]
+
+
+def query_filters(
+    filter: Annotated[
+        list[Condition],
+        Query(max_length=MAX_ALL_FILTERS, description="`FIELD=VALUE`, or a `Filter` as JSON; repeated, all must hold."),
+    ] = [],  # noqa: B006 - FastAPI copies it
+) -> tuple[Filter, ...]:
+    """The filters in an address."""
+    try:
+        return tuple(map(parse_filter, filter))
+    except ValueError as error:
+        message = str(error.errors()[0]["msg"] if isinstance(error, ValidationError) else error)
+        refused = FieldError(field="filter", message=message, limit="FIELD=VALUE, or a Filter as JSON")
+        raise InvalidRequest(f"filter: {message}", errors=(refused,)) from error
+
+
+Filters = Annotated[tuple[Filter, ...], Depends(query_filters)]
+
+
+def as_query(filters: Sequence[Filter]) -> list[tuple[str, str]]:
+    """Filters as `query_filters` reads them."""
+    return [("filter", json.dumps(item.model_dump(mode="json", exclude_defaults=True))) for item in filters]
