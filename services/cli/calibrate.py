@@ -251,10 +251,13 @@ def _beside(others: "Sequence[tuple[Path, Difference]]") -> Table:
 
 def _judged(folder: Path) -> "list[tuple[Prediction, Judgement]]":
     from lab.evaluator import runs
+    from lab.evaluator.feedback import PEOPLE
     from lab.evaluator.store import RunFolder
 
     found = runs.read(RunFolder(folder), lambda line: say(line, "yellow"))
-    verdicts = runs.verdicts(RunFolder(folder), found.predictions, "rules")
+    # A person knows better than a rule, which needs a gold answer.
+    judge = PEOPLE if RunFolder(folder).judgements_file(PEOPLE).exists() else "rules"
+    verdicts = runs.verdicts(RunFolder(folder), found.predictions, judge)
     return [(line, verdicts[line.id]) for line in found.predictions if line.id in verdicts]
 
 

@@ -27,6 +27,9 @@ PACKAGE = "cragmesh.v1"
 PROTO_DIR = Path("proto", *PACKAGE.split("."))
 OPENAPI_DIR = Path("proto", "openapi")
 LOCK = PROTO_DIR / "numbers.json"
+# The models themselves, for Python's client, which has nothing else of the mesh.
+CLIENT_DIR = Path("clients", "python", "cragmesh_client", "contracts")
+CLIENT_PACKAGE = "cragmesh_client.contracts"
 
 # Service to the factory of its application, called without arguments.
 APPS = {
@@ -90,7 +93,19 @@ def drift(root: Path, files: dict[Path, str]) -> list[str]:
 
 def render(root: Path) -> dict[Path, str]:
     """The text of every generated file by its path below `root`, where the field numbers in use are read."""
-    return render_protos(root) | {OPENAPI_DIR / f"{name}.json": render_openapi(name) for name in APPS}
+    openapi = {OPENAPI_DIR / f"{name}.json": render_openapi(name) for name in APPS}
+    return render_protos(root) | openapi | render_client()
+
+
+def render_client() -> dict[Path, str]:
+    """The modules of `proto` under the name of the client's package."""
+    sources = (Path(path) for path in proto.__path__)
+    modules = sorted(path for folder in sources for path in folder.glob("*.py"))
+    return {
+        CLIENT_DIR / path.name: f"# Generated from proto/{path.name} by `make contracts`: edits are lost.\n"
+        + path.read_text(encoding="utf-8").replace(f"from {proto.__name__}.", f"from {CLIENT_PACKAGE}.")
+        for path in modules
+    }
 
 
 def render_openapi(name: str) -> str:
@@ -132,7 +147,8 @@ def _json(value: object) -> str:
 
 def _stale(root: Path, files: dict[Path, str]) -> list[Path]:
     generated = {root / path for path in files}
-    found = [*(root / PROTO_DIR).glob("*.proto"), *(root / OPENAPI_DIR).glob("*.json")]
+    places = ((PROTO_DIR, "*.proto"), (OPENAPI_DIR, "*.json"), (CLIENT_DIR, "*.py"))
+    found = [path for folder, pattern in places for path in (root / folder).glob(pattern)]
     return sorted(path for path in found if path not in generated)
 
 

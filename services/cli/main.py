@@ -18,6 +18,7 @@ from services.cli.classifier import app as classifier
 from services.cli.console import err, fail, out, plain, say, write
 from services.cli.ending import PROBLEM, UNREACHABLE, USAGE, Result, ends, run_to_end, settings_of
 from services.cli.eval import app as evaluation
+from services.cli.export import export, feedback
 from services.cli.fetch import fetch
 from services.cli.group import Commands
 from services.cli.index import collections, index
@@ -48,10 +49,12 @@ app = typer.Typer(
 
 evaluation.command()(ablate)
 evaluation.command()(fetch)
+evaluation.command()(export)
 app.add_typer(evaluation)
 app.add_typer(classifier)
 app.add_typer(knowledge)
 app.add_typer(papers)
+app.add_typer(feedback)
 app.add_typer(training)
 app.command()(calibrate)
 app.command(name="index")(index)

@@ -94,7 +94,7 @@ def _question(request: AnswerRequest) -> Question:
 
 
 def _count(metrics: Metrics, run: Run, draft: Draft) -> None:
-    observe_stages(metrics, run.timings, run.degraded)
+    observe_stages(metrics, run)
     log.info(
         "answered",
         kind=draft.kind,

@@ -6,17 +6,19 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from typing import Annotated, Any
 
 import httpx
-from fastapi import APIRouter, FastAPI, Header, Request
+from fastapi import APIRouter, FastAPI, Header, Request, Response
 from fastapi.responses import StreamingResponse
 from starlette.routing import Route
 
 from proto.answer import MIN_BUDGET_S, AnswerRequest, AnswerResponse, StageEvent, Strategies, StrategyInfo
 from proto.base import Problem, Readiness
+from proto.feedback import FeedbackRequest
 from proto.papers import PapersRequest, PapersResponse
 from services.gateway import access
 from services.gateway.asking import Event, Given, State, answered, chosen, events
 from services.gateway.collections import router as collections
 from services.gateway.documents import router as documents
+from services.gateway.feedback import Feedback
 from services.gateway.health import Health, Services, answers_without
 from services.gateway.keys import KeyRing
 from services.gateway.mcp.door import PATH, McpDoor
@@ -79,6 +81,19 @@ async def post_papers(body: PapersRequest, state: Given) -> PapersResponse:
     """Rank by all encoders of the collection and several forms of the question; each score that made a rank is told."""
     arrived = current_budget.get() or Budget(body.budget_s)
     return await find_papers(body, state["papers"], state["mesh"], state["settings"], state["metrics"], arrived=arrived)
+
+
+@router.post(
+    "/feedback",
+    summary="Say whether an answer was right.",
+    tags=["answer"],
+    status_code=204,
+    response_class=Response,
+    responses=kit.documented(401, 403, 404),
+)
+async def post_feedback(body: FeedbackRequest, state: Given) -> None:
+    """Within an hour of the answer, by the key that asked; kept with question and answer where a folder is set."""
+    await state["feedback"].judge(access.current_caller.get(), body)
 
 
 @router.get("/strategies", summary="The strategies that a question may name.", tags=["answer"])
@@ -155,6 +170,9 @@ def create_app(
             mesh = Mesh.connect(settings, http)
             watching = asyncio.create_task(mesh.calibration.watch())
             stack.callback(watching.cancel)
+            feedback = Feedback(settings.feedback_dir, settings.feedback_days)
+            expiring = asyncio.create_task(feedback.expire())
+            stack.callback(expiring.cancel)
             health = Health(mesh, http, settings, admission)
             stack.push_async_callback(health.close)
             state = State(
@@ -164,6 +182,7 @@ def create_app(
                 metrics=metrics,
                 papers=papers,
                 health=health,
+                feedback=feedback,
             )
             if settings.mcp:
                 await stack.enter_async_context(door.open(state))

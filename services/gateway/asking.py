@@ -8,7 +8,9 @@ from fastapi import Depends
 
 from proto.answer import MAX_BUDGET_S, AnswerRequest, AnswerResponse, StageEvent
 from proto.base import FieldError, Problem
+from services.gateway.access import current_caller
 from services.gateway.answering import answer
+from services.gateway.feedback import Feedback
 from services.gateway.health import Health
 from services.gateway.mesh import Mesh
 from services.gateway.observe import observe
@@ -36,6 +38,7 @@ class State(TypedDict):
     metrics: Metrics
     papers: Papers
     health: Health
+    feedback: Feedback
 
 
 def left() -> float:
@@ -85,6 +88,8 @@ async def answered(
         body, strategy, state["mesh"], state["settings"], state["metrics"], arrived=arrived, listener=listener
     )
     observe(state["metrics"], response, arrived.within(body.budget_s))
+    generator = state["mesh"].weighing(state["settings"]).generator
+    state["feedback"].remember(current_caller.get(), body, response, generator)
     return response
 
 

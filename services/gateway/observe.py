@@ -1,13 +1,15 @@
 """What an answer tells the people who run the mesh: metrics by outcome, and a span for each stage."""
 
-from collections.abc import Iterable, Mapping
-
 from proto.answer import AnswerResponse, Usage
-from proto.base import Degradation, StageTiming
 from services.gateway import calibration
+from services.gateway.run import Generation, Run
 from services.kit.budget import Budget
 from services.kit.telemetry import Metrics, current_trace
-from services.kit.tracing import stage_spans
+from services.kit.tracing import Attribute, stage_spans
+
+# OpenTelemetry's semantic conventions for generative AI (in development, 2026); never a question, a text or a name.
+RETRIEVAL: dict[str, Attribute] = {"gen_ai.operation.name": "retrieval"}
+RETRIEVALS = ("retrieve", "search", "search_forms")
 
 
 def observe(metrics: Metrics, response: AnswerResponse, arrived: Budget) -> None:
@@ -22,31 +24,43 @@ def observe(metrics: Metrics, response: AnswerResponse, arrived: Budget) -> None
     if any(item.stage != calibration.STAGE for item in response.degraded):
         metrics.degraded_answers.labels(service, response.strategy).inc()
     metrics.budget_left.labels(service, response.strategy).observe(arrived.left())
-    observe_cost(metrics, response.usage, response.timings, arrived)
+    observe_cost(metrics, response.usage)
 
 
-def observe_stages(metrics: Metrics, timings: Mapping[str, StageTiming], degraded: Iterable[Degradation]) -> None:
-    """Count what the stages took, and what was missing."""
-    for stage, timing in timings.items():
+def observe_stages(metrics: Metrics, run: Run) -> None:
+    """Count what the stages took, and what was missing, and tell the trace of each."""
+    for stage, timing in run.timings.items():
         for part, milliseconds in (
             ("elapsed", timing.elapsed_ms),
             ("queue", timing.queue_ms),
             ("inference", timing.inference_ms),
         ):
             metrics.stage.labels(metrics.service, stage, part).observe(milliseconds / 1000)
-    for degradation in degraded:
+    for degradation in run.degraded:
         # A page's number is no label: pages are unbounded, stages are few.
         metrics.degraded.labels(metrics.service, degradation.stage.partition(":")[0], degradation.reason).inc()
 
+    elapsed_s = run.budget.elapsed_ms() / 1000
+    stage_spans(
+        current_trace.get(),
+        {name: (elapsed_s - timing.start_ms / 1000, timing.elapsed_ms / 1000) for name, timing in run.timings.items()},
+        {**dict.fromkeys(RETRIEVALS, RETRIEVAL), **{step: _chat(spent) for step, spent in run.generations.items()}},
+    )
 
-def observe_cost(metrics: Metrics, usage: Usage, timings: Mapping[str, StageTiming], arrived: Budget) -> None:
-    """Count what the generator was asked for, and tell the trace of each stage."""
+
+def _chat(spent: Generation) -> dict[str, Attribute]:
+    return {
+        "gen_ai.operation.name": "chat",
+        "gen_ai.provider.name": "openai",
+        "gen_ai.response.model": spent.model,
+        "gen_ai.usage.input_tokens": spent.prompt_tokens,
+        "gen_ai.usage.output_tokens": spent.completion_tokens,
+    }
+
+
+def observe_cost(metrics: Metrics, usage: Usage) -> None:
+    """Count what the generator was asked for."""
     service = metrics.service
     metrics.tokens.labels(service, "prompt").inc(usage.prompt_tokens)
     metrics.tokens.labels(service, "completion").inc(usage.completion_tokens)
     metrics.llm_calls.labels(service).inc(usage.llm_calls)
-    elapsed_s = arrived.elapsed_ms() / 1000
-    stage_spans(
-        current_trace.get(),
-        {name: (elapsed_s - timing.start_ms / 1000, timing.elapsed_ms / 1000) for name, timing in timings.items()},
-    )

@@ -53,6 +53,15 @@ class Stage:
 
 
 @dataclass(slots=True)
+class Generation:
+    """What the generator's completions of one step cost, and who wrote the last."""
+
+    model: str = ""
+    prompt_tokens: int = 0
+    completion_tokens: int = 0
+
+
+@dataclass(slots=True)
 class Run:
     """The time of one request and its account: what the caller is told of it, whenever it ends.
 
@@ -70,6 +79,7 @@ class Run:
         query: the question that is answered, once the turns before it are condensed.
         kg: what the knowledge graph was asked and said.
         signals: by which the answer was weighed.
+        generations: what each step asked of the generator.
     """
 
     budget: Budget
@@ -84,6 +94,7 @@ class Run:
     kg: KgResponse | None = None
     settled: bool = False
     signals: dict[str, float] = field(default_factory=dict)
+    generations: dict[str, Generation] = field(default_factory=dict)
     llm_calls: int = 0
     prompt_tokens: int = 0
     completion_tokens: int = 0
@@ -169,7 +180,12 @@ class Run:
         self.prompt_tokens += response.prompt_tokens
         self.completion_tokens += response.completion_tokens
 
-    def spent(self, completion: Completion) -> None:
+    def spent(self, step: str, completion: Completion) -> None:
+        """Count a completion."""
+        generation = self.generations.setdefault(step, Generation())
+        generation.model = completion.model
+        generation.prompt_tokens += completion.prompt_tokens
+        generation.completion_tokens += completion.completion_tokens
         self.llm_calls += 1
         self.prompt_tokens += completion.prompt_tokens
         self.completion_tokens += completion.completion_tokens

@@ -27,6 +27,10 @@ class GatewaySettings(KitSettings, MeshUrls):
     mcp: bool = True
     # The evaluator's reports that the page shows; when empty those of `out/eval` here, and those that are shipped.
     reports_dir: Path | None = None
+    # Where `POST /feedback` keeps what people say of answers, with question and answer; nothing is kept without it.
+    feedback_dir: Path | None = None
+    # How long that is kept.
+    feedback_days: int = Field(30, ge=1, le=3_650)
     # What a question of its own may take before the gateway is ready, so that the first caller is answered as fast as
     # the next; 0 asks none.
     warm_up_s: float = Field(10.0, ge=0, le=60)

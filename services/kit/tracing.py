@@ -8,6 +8,7 @@ import contextlib
 import time
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Protocol
 
 from services.kit.telemetry import TraceContext
@@ -132,9 +133,13 @@ def request_span(trace: TraceContext, name: str) -> Iterator[tuple[TraceContext,
         yield opened
 
 
-def stage_spans(trace: TraceContext | None, stages: Mapping[str, tuple[float, float]]) -> None:
-    """Spans of a request's stages, each (seconds ago that it began, seconds that it took)."""
+def stage_spans(
+    trace: TraceContext | None,
+    stages: Mapping[str, tuple[float, float]],
+    attributes: Mapping[str, Mapping[str, Attribute]] = MappingProxyType({}),
+) -> None:
+    """Spans of a request's stages, each (seconds ago that it began, seconds that it took), with their attributes."""
     if _tracing is None or trace is None:
         return
     for name, (began_s, seconds) in stages.items():
-        _tracing.stage(trace, name, began_s=began_s, seconds=seconds)
+        _tracing.stage(trace, name, began_s=began_s, seconds=seconds, **attributes.get(name, {}))

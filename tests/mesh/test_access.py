@@ -19,16 +19,19 @@ from services.gateway import access, app
 from services.gateway.access import OWNER, RULES, Scope
 from services.gateway.keys import Key, digest, write
 from services.gateway.settings import GatewaySettings
+from services.retriever.app import create_app as create_retriever
+from services.retriever.settings import RetrieverSettings
 from tests.mesh.conftest import HOSTS, NOWHERE, Router, Services
+from tests.mesh.fakes import FakeGenerator, Faulty
 
 pytestmark = [pytest.mark.anyio, pytest.mark.slow]
 
 SECRET = "The vault of the harbour office opens with the words pelican and marmalade."  # noqa: S105 - a test's
 TEXTS = {
-    ("notes", "hr-1", "hr"): "The harbour office pays its keepers on the last Friday of the month.",
     ("notes", "ops-1", "ops"): SECRET,
+    ("notes", "hr-1", "hr"): "The harbour office pays its keepers on the last Friday of the month.",
     ("notes", "none", ""): "The harbour office moved to the vault in 1931, says nobody's note about pelican.",
-    ("vault", "v-1", "hr"): SECRET,
+    ("safe", "v-1", "hr"): SECRET,
 }
 KEYS = {
     "owner": OWNER,
@@ -43,24 +46,39 @@ QUERY = "which words open the vault of the harbour office?"
 
 
 @pytest.fixture(scope="module")
-async def filled(running: dict[str, Any]) -> None:
-    """Two collections: `vault`, and `notes` with documents of two teams and of none."""
-    async with httpx.AsyncClient(transport=httpx.ASGITransport(running["retriever"]), base_url="http://r") as client:
-        for name in ("notes", "vault"):
-            assert (await client.put(f"/collections/{name}", json={})).status_code == 201
-        for (name, document, team), text in TEXTS.items():
-            fields = {"team": team} if team else {}
-            body = {"documents": [{"id": document, "title": f"{name} {document}", "text": text, "fields": fields}]}
-            assert (await client.post(f"/collections/{name}/documents", json=body)).json()["added"] == 1
+async def retriever(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Any]:
+    """Two collections: `safe`, and `notes` with documents of two teams and of none."""
+    made = create_retriever(
+        RetrieverSettings(qdrant_path=tmp_path_factory.mktemp("collections"), page_workers=1, threads=1)
+    )
+    async with LifespanManager(made, startup_timeout=300, shutdown_timeout=120) as manager:
+        transport = httpx.ASGITransport(manager.app)
+        async with httpx.AsyncClient(transport=transport, base_url="http://retriever", timeout=60) as client:
+            for name in ("notes", "safe"):
+                assert (await client.put(f"/collections/{name}", json={})).status_code == 201
+            for (name, document, team), text in TEXTS.items():
+                fields = {"team": team} if team else {}
+                body = {"documents": [{"id": document, "title": f"{name} {document}", "text": text, "fields": fields}]}
+                assert (await client.post(f"/collections/{name}/documents", json=body)).json()["added"] == 1
+        yield manager.app
 
 
 @pytest.fixture
-async def gateway(services: Services, filled: None, tmp_path: Path) -> AsyncIterator[httpx.AsyncClient]:
+def services(retriever: Any) -> Services:
+    """The retriever and a careless generator, that says what it is shown; nothing else is there."""
+    generator = FakeGenerator()
+    generator.reply = lambda body: next((text for text in TEXTS.values() if text in str(body["messages"])), "no")
+    faults = {name: Faulty(generator.app) for name in ("reranker", "classifier", "kg")}
+    for absent in faults.values():
+        absent.fault = "killed"
+    return Services(faults | {"retriever": Faulty(retriever), "generator": Faulty(generator.app)}, generator)
+
+
+@pytest.fixture
+async def gateway(services: Services, tmp_path: Path) -> AsyncIterator[httpx.AsyncClient]:
     file = tmp_path / "keys"
     write(file, tuple(Key(name, digest(f"cm_{name}"), scope=scope) for name, scope in KEYS.items()))
-    # What it is shown it says, as a careless model would.
-    services.generator.reply = lambda body: str(body["messages"])[-3_000:]
-    async with services.gateway(api_keys_file=file, abstain=False, classify_cap_s=2, kg_mode="rules") as client:
+    async with services.gateway(api_keys_file=file, abstain=False) as client:
         yield client
 
 
@@ -96,7 +114,8 @@ async def test_every_route_asks_for_the_right_of_its_rule(gateway: httpx.AsyncCl
     right = RULES[next(rule for rule in RULES if rule[0] == method and address(rule[1]) == address(path))]
     for key in ("", "wrong", *KEYS):
         # A body that no route takes, so that what is let in does nothing.
-        status = (await gateway.request(method, address(path), content=b"[", headers=bearer(key))).status_code
+        headers = bearer(key) | {"accept": "application/json"}
+        status = (await gateway.request(method, address(path), content=b"[", headers=headers)).status_code
         if right is None:
             assert status not in (401, 403), key
         elif key in ("", "wrong"):
@@ -135,12 +154,12 @@ async def through(gateway: httpx.AsyncClient, key: str, door: tuple[str, str, di
 @pytest.mark.parametrize("door", DOORS)
 async def test_what_a_key_may_not_read_does_not_leave(gateway: httpx.AsyncClient, door: str) -> None:
     """And with a key that may, it does: else the rest would show nothing."""
-    for key, collection in (("owner", "vault"), ("plain", "vault"), ("reader", "notes"), ("hr", "notes")):
+    for key, collection in (("owner", "safe"), ("plain", "safe"), ("reader", "notes"), ("hr", "notes")):
         reply = await through(gateway, key, asked(collection)[door])
         assert reply.status_code == 200, reply.text
         assert (SECRET in reply.text) is (key != "hr" and door != "info"), (key, reply.text)
     for key in ("reader", "hr", "writer", "nothing"):
-        assert SECRET not in (await through(gateway, key, asked("vault")[door])).text, key
+        assert SECRET not in (await through(gateway, key, asked("safe")[door])).text, key
 
 
 WIDER: list[dict[str, Any]] = [
@@ -158,7 +177,8 @@ WIDER: list[dict[str, Any]] = [
 async def test_no_filter_of_a_request_widens_the_keys(gateway: httpx.AsyncClient, door: str) -> None:
     for filters in WIDER:
         reply = await through(gateway, "hr", asked("notes", **filters)[door])
-        assert reply.status_code == 200, reply.text
+        # OpenAI's clients leave out what they do not say.
+        assert reply.status_code == (422 if filters["filters"] is None and "chat" in door else 200), reply.text
         assert not {SECRET, TEXTS["notes", "none", ""]} & set(
             re.findall(r"The harbour[^.]*\.|The vault[^.]*\.", reply.text)
         )
@@ -177,7 +197,9 @@ def told(reply: httpx.Response, name: str) -> Any:
     def plain(value: Any) -> Any:
         if isinstance(value, dict):
             different = {"request_id", "id", "created", "at_ms", "elapsed_ms", "start_ms", "queue_ms", "inference_ms"}
-            return {key: plain(item) for key, item in value.items() if key not in different}
+            said = {key: plain(item) for key, item in value.items() if key not in different}
+            # A trace speaks of seconds that are left.
+            return said | ({"detail": re.sub(r"[0-9.]+", "N", said["detail"])} if "step" in said else {})
         return [plain(item) for item in value] if isinstance(value, list) else value
 
     return reply.status_code, plain(body)
@@ -198,36 +220,36 @@ async def test_a_hidden_collection_is_as_absent_as_one_that_is_not_there(
 
     retriever.app = listening
     replies = []
-    for name in ("vault", "attic"):
+    for name in ("safe", "barn"):
         steps.append([])
         replies.append(told(await through(gateway, key, asked(name)[door]), name))
     assert replies[0] == replies[1]
     assert steps[0] == steps[1], "what takes other steps takes another time"
-    assert "vault" not in (await gateway.get("/metrics")).text
+    assert "safe" not in (await gateway.get("/metrics")).text
 
 
 async def test_lists_hold_what_the_key_may_read_and_count_no_more(gateway: httpx.AsyncClient) -> None:
     expected: dict[str, dict[str, int]] = {
-        "owner": {"notes": 3, "vault": 1},
-        "plain": {"notes": 3, "vault": 1},
+        "owner": {"notes": 3, "safe": 1},
+        "plain": {"notes": 3, "safe": 1},
         "reader": {"notes": 3},
         "hr": {"notes": 1},
     }
     for key, counts in expected.items():
         listed = (await gateway.get("/collections", headers=bearer(key))).json()["collections"]
-        found = {info["name"]: info["documents"] for info in listed if info["name"] in ("notes", "vault")}
+        found = {info["name"]: info["documents"] for info in listed if info["name"] in ("notes", "safe")}
         assert found == counts, key
     filtered = await gateway.get("/collections/notes", params={"filter": "team=ops"}, headers=bearer("hr"))
     assert filtered.json()["documents"] == 0
 
 
 async def test_several_collections_are_read_together_as_far_as_they_may_be(gateway: httpx.AsyncClient) -> None:
-    body = {"query": QUERY, "strategy": "naive-rag", "collections": ["notes", "vault"]}
+    body = {"query": QUERY, "strategy": "naive-rag", "collections": ["notes", "safe"]}
     both = (await post(gateway, "owner", "/answer", **body)).json()
     assert {one["document"] for one in both["citations"]} >= {"ops-1", "v-1"}
     mine = (await post(gateway, "reader", "/answer", **body)).json()
     assert {one["document"] for one in mine["citations"]} == {"hr-1", "ops-1", "none"}
-    assert {"stage": "retriever", "reason": "error", "detail": "there is no collection 'vault'"} in mine["degraded"]
+    assert {"stage": "retriever", "reason": "error", "detail": "there is no collection 'safe'"} in mine["degraded"]
     filtered = await post(gateway, "reader", "/answer", **body, filters=[{"field": "team", "exists": True}])
     assert {one["document"] for one in filtered.json()["citations"]} == {"hr-1", "ops-1"}
 
@@ -238,15 +260,14 @@ async def test_collections_are_made_and_dropped_by_whoever_may(gateway: httpx.As
         assert reply.status_code == status, key
     other = await gateway.put("/collections/shed", json={"chunked": False}, headers=bearer("owner"))
     assert (other.status_code, other.json()["title"]) == (409, "Conflict")
-    for name in ("vault", "attic"):
+    for name in ("safe", "barn"):
         gone = await gateway.delete(f"/collections/{name}", headers=bearer("operator"))
         assert (gone.status_code, gone.json()["detail"]) == (404, f"there is no collection {name!r}")
     assert (await gateway.delete("/collections/shed", headers=bearer("owner"))).status_code == 204
 
 
-async def test_agents_are_held_to_their_keys(services: Services, filled: None, tmp_path: Path) -> None:
+async def test_agents_are_held_to_their_keys(services: Services, tmp_path: Path) -> None:
     write(tmp_path / "keys", tuple(Key(name, digest(f"cm_{name}"), scope=scope) for name, scope in KEYS.items()))
-    services.generator.reply = lambda body: str(body["messages"])[-3_000:]
     given: dict[str, Any] = HOSTS | {"confidence_dir": NOWHERE, "api_keys_file": tmp_path / "keys", "abstain": False}
     async with LifespanManager(app.create_app(GatewaySettings(**given), transport=Router(services.faults))) as manager:
 
@@ -255,7 +276,7 @@ async def test_agents_are_held_to_their_keys(services: Services, filled: None, t
             http = httpx2.AsyncClient(transport=transport, headers=bearer(key), timeout=60)
             async with http, Client(streamable_http_client("http://gateway/mcp", http_client=http)) as client:
                 replies = {}
-                for name in ("vault", "attic", "notes"):
+                for name in ("safe", "barn", "notes"):
                     found = await client.call_tool("search", {"query": QUERY, "collection": name})
                     replies[f"search {name}"] = str(found.content)
                     wanted = {"question": QUERY, "collections": [name], "strategy": "naive-rag"}
@@ -267,11 +288,11 @@ async def test_agents_are_held_to_their_keys(services: Services, filled: None, t
 
         owner, hr = await told_to("owner"), await told_to("hr")
         assert {name for name, text in owner.items() if SECRET in text} >= {
-            "search vault",
+            "search safe",
             "search notes",
             "wider notes",
         }
         assert not {name for name, text in hr.items() if SECRET in text}
-        assert hr["search vault"].replace("vault", "attic") == hr["search attic"]
-        assert "vault" in owner["list"]
-        assert "vault" not in hr["list"]
+        assert hr["search safe"].replace("safe", "barn") == hr["search barn"]
+        assert "safe" in owner["list"]
+        assert "safe" not in hr["list"]

@@ -206,8 +206,8 @@ def _best(pool: Pool, count: int) -> Sequence[Candidate]:
 
 
 def _observe(metrics: Metrics, run: Run, response: PapersResponse, arrived: Budget) -> None:
-    observe_stages(metrics, run.timings, run.degraded)
-    observe_cost(metrics, response.usage, response.timings, arrived)
+    observe_stages(metrics, run)
+    observe_cost(metrics, response.usage)
     log.info(
         "ranked",
         papers=len(response.papers),

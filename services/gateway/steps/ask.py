@@ -94,7 +94,7 @@ async def ask(context: Context, request: Request, allowance: Allowance = ALL_OF_
         if entry:
             entry.failed(f"{failure.reason}: {failure.detail}", (time.monotonic() - began) * 1000)
         return None
-    run.spent(completion)
+    run.spent(step, completion)
     if completion.missing_adapter:
         run.decide(step, f"the generator has no adapter {completion.missing_adapter!r}: the base model replied")
     # Samples are written side by side, each token in the time of one.

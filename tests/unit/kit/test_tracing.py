@@ -56,7 +56,7 @@ def test_a_trace_that_the_caller_does_not_record_is_not_recorded_here(exporter: 
 
 def test_stages_are_below_their_request_with_their_own_times(exporter: InMemorySpanExporter) -> None:
     with request_span(TraceContext.from_headers({}), "gateway POST") as (trace, _):
-        stage_spans(trace, {"retrieve": (2.0, 0.5)})
+        stage_spans(trace, {"retrieve": (2.0, 0.5)}, {"retrieve": {"gen_ai.operation.name": "retrieval"}})
     spans = finished(exporter)
     stage, request = spans["retrieve"], spans["gateway POST"]
     assert stage.parent is not None

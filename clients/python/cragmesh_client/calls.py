@@ -1,0 +1,151 @@
+"""Requests and replies without the network: what both clients say alike."""
+
+import json
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, Generic, TypeVar
+
+import httpx
+from pydantic import TypeAdapter, ValidationError
+
+from cragmesh_client.contracts.answer import AnswerRequest, AnswerResponse, StageEvent, Strategies
+from cragmesh_client.contracts.base import Contract, Problem
+from cragmesh_client.contracts.collections import CollectionInfo, Collections, Filter, SearchRequest, SearchResponse
+from cragmesh_client.contracts.feedback import FeedbackRequest, Verdict
+from cragmesh_client.contracts.papers import PapersRequest, PapersResponse
+from cragmesh_client.errors import BadReply, ProblemError, problem_error
+
+# What a call may take beyond the budget of its question: connecting, and the way there and back.
+MARGIN_S = 5.0
+USUAL_S = 30.0
+# Statuses that are tried again where `Retry-After` says when.
+AGAIN = (429, 503)
+# A 503 may come from a proxy that does not say when.
+PAUSE_S = 1.0
+
+Reply = TypeVar("Reply")
+Event = StageEvent | AnswerResponse
+EVENTS: dict[str, type[Contract]] = {"stage": StageEvent, "answer": AnswerResponse, "problem": Problem}
+
+
+@dataclass(frozen=True)
+class Call(Generic[Reply]):
+    """A request, the type of its reply, and the seconds that all of it may take."""
+
+    method: str
+    path: str
+    reply: type[Reply]
+    body: Contract | None = None
+    params: tuple[tuple[str, str], ...] = ()
+    seconds: float = USUAL_S + MARGIN_S
+
+    def request(self) -> dict[str, Any]:
+        """The arguments of httpx."""
+        # What is not set is left out, so that an older gateway is not told of fields that it does not know.
+        content = None if self.body is None else self.body.model_dump_json(exclude_defaults=True)
+        headers = {"content-type": "application/json"} if content else {}
+        return {
+            "method": self.method,
+            "url": self.path,
+            "content": content,
+            "params": list(self.params),
+            "headers": headers,
+        }
+
+    def read(self, response: httpx.Response) -> Reply:
+        """The reply.
+
+        Raises:
+            ProblemError: it is a problem document.
+            BadReply: it is neither that nor what was expected.
+        """
+        if not response.is_success:
+            raise refusal(response)
+        try:
+            return TypeAdapter(self.reply).validate_json(response.content or b"null")
+        except ValidationError as error:
+            raise BadReply(f"{self.path}: {error.error_count()} errors in the reply") from error
+
+
+def refusal(response: httpx.Response) -> ProblemError | BadReply:
+    """The exception of a reply that is no success; its body must have been read."""
+    try:
+        problem = Problem.model_validate_json(response.content)
+    except ValidationError:
+        if response.status_code not in AGAIN:
+            return BadReply(f"HTTP {response.status_code}, and no problem document")
+        problem = Problem(title=response.reason_phrase or "Overloaded", status=response.status_code)
+    return problem_error(problem, retry_after_s(response))
+
+
+def retry_after_s(response: httpx.Response) -> float | None:
+    """Seconds to wait before the same again; None where that is of no use."""
+    if response.status_code not in AGAIN:
+        return None
+    value = response.headers.get("retry-after", "")
+    return float(value) if value.isdecimal() else PAUSE_S
+
+
+class Events:
+    """Reads server-sent events, line by line."""
+
+    def __init__(self) -> None:
+        self._name = ""
+
+    def read(self, line: str) -> Iterator[Event]:
+        """The event that a line completes, if any.
+
+        Raises:
+            ProblemError: the gateway failed on the way.
+            BadReply: it is no event of a gateway.
+        """
+        field, _, value = line.partition(": ")
+        if field == "event":
+            self._name = value
+        elif field == "data" and (kind := EVENTS.get(self._name)) is not None:
+            try:
+                event = kind.model_validate_json(value)
+            except ValidationError as error:
+                raise BadReply(f"{error.error_count()} errors in an event {self._name}") from error
+            if isinstance(event, Problem):
+                raise problem_error(event)
+            assert isinstance(event, Event)  # noqa: S101 - narrows the event's type
+            yield event
+
+
+def answer(query: str, fields: dict[str, Any]) -> Call[AnswerResponse]:
+    body = AnswerRequest.model_validate({"query": query, **fields})
+    return Call("POST", "/answer", AnswerResponse, body, seconds=body.budget_s + MARGIN_S)
+
+
+def papers(query: str, collection: str, fields: dict[str, Any]) -> Call[PapersResponse]:
+    body = PapersRequest.model_validate({"query": query, "collection": collection, **fields})
+    return Call("POST", "/papers", PapersResponse, body, seconds=body.budget_s + MARGIN_S)
+
+
+def search(collection: str, queries: str | Sequence[str], fields: dict[str, Any]) -> Call[SearchResponse]:
+    asked = (queries,) if isinstance(queries, str) else tuple(queries)
+    body = SearchRequest.model_validate({"queries": asked, **fields})
+    return Call("POST", f"/collections/{collection}/search", SearchResponse, body)
+
+
+def collections(filters: Sequence[Filter]) -> Call[Collections]:
+    return Call("GET", "/collections", Collections, params=_params(filters))
+
+
+def collection(name: str, filters: Sequence[Filter]) -> Call[CollectionInfo]:
+    return Call("GET", f"/collections/{name}", CollectionInfo, params=_params(filters))
+
+
+def strategies() -> Call[Strategies]:
+    return Call("GET", "/strategies", Strategies)
+
+
+def feedback(answered: AnswerResponse | str, verdict: Verdict, right_answer: str) -> Call[None]:
+    request_id = answered if isinstance(answered, str) else answered.request_id
+    body = FeedbackRequest(request_id=request_id, verdict=verdict, right_answer=right_answer)
+    return Call("POST", "/feedback", type(None), body)
+
+
+def _params(filters: Sequence[Filter]) -> tuple[tuple[str, str], ...]:
+    return tuple(("filter", json.dumps(item.model_dump(mode="json", exclude_defaults=True))) for item in filters)

@@ -1,0 +1,172 @@
+"""`cragmesh-client` against the real gateway: typed answers, stages, problems as exceptions, patience."""
+
+import ast
+import asyncio
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+from asgi_lifespan import LifespanManager
+from pydantic import ValidationError
+
+import cragmesh_client
+from cragmesh_client import AsyncClient, Client, Filter
+from services.gateway.app import create_app
+from services.gateway.keys import Key, digest, write
+from services.gateway.settings import GatewaySettings
+from tests.mesh.conftest import HOSTS, LIGHTHOUSE, NOWHERE, Router, Services
+from tests.mesh.fakes import FakeGenerator, Faulty
+
+pytestmark = pytest.mark.anyio
+
+QUERY = "Who designed the harbour lighthouse?"
+
+
+@pytest.fixture
+def services() -> Services:
+    """A generator, and a retriever that is not there: the client minds neither."""
+    generator = FakeGenerator()
+    generator.reply = lambda _: "Marta Lindqvist"
+    faults = {name: Faulty(generator.app) for name in ("retriever", "reranker", "classifier", "kg")}
+    for absent in faults.values():
+        absent.fault = "killed"
+    return Services(faults | {"generator": Faulty(generator.app)}, generator)
+
+
+@pytest.fixture
+async def transport(services: Services, tmp_path: Path) -> AsyncIterator[httpx.AsyncBaseTransport]:
+    write(tmp_path / "keys", (Key("alice", digest("cm_alice")), Key("slow", digest("cm_slow"), per_minute=6)))
+    given: dict[str, Any] = HOSTS | {"confidence_dir": NOWHERE, "api_keys_file": tmp_path / "keys"}
+    given |= {"feedback_dir": tmp_path / "feedback"}
+    async with LifespanManager(create_app(GatewaySettings(**given), transport=Router(services.faults))) as manager:
+        yield httpx.ASGITransport(manager.app, raise_app_exceptions=False)
+
+
+def client(transport: httpx.AsyncBaseTransport, key: str = "cm_alice", **options: Any) -> AsyncClient:
+    return AsyncClient("http://gateway", api_key=key, transport=transport, **options)
+
+
+async def test_an_answer_its_stages_and_a_verdict(transport: httpx.AsyncBaseTransport, tmp_path: Path) -> None:
+    async with client(transport) as mesh:
+        answer = await mesh.answer(QUERY, evidence=["Marta Lindqvist designed it."], strategy="naive-rag")
+        assert (answer.answer, answer.kind) == ("Marta Lindqvist", "answer")
+        events = [event async for event in mesh.stream(QUERY, search_results=[LIGHTHOUSE], strategy="closed-book")]
+        assert isinstance(events[-1], cragmesh_client.AnswerResponse)
+        assert events[-1].answer == "Marta Lindqvist"
+        assert {type(event) for event in events[:-1]} == {cragmesh_client.StageEvent}
+        await mesh.feedback(answer, "right")
+        assert {item.name for item in (await mesh.strategies()).strategies} >= {"adaptive", "naive-rag"}
+    assert QUERY in next((tmp_path / "feedback").iterdir()).read_text()
+
+
+async def test_what_is_refused_is_raised_by_its_kind(transport: httpx.AsyncBaseTransport) -> None:
+    async with client(transport) as mesh:
+        with pytest.raises(cragmesh_client.Invalid) as refused:
+            await mesh.answer(QUERY, strategy="none")
+        assert [error.field for error in refused.value.problem.errors] == ["strategy"]
+        with pytest.raises(cragmesh_client.Invalid):
+            _ = [event async for event in mesh.stream(QUERY, strategy="none")]
+        with pytest.raises(cragmesh_client.NotFound):
+            await mesh.feedback("no-such-answer", "wrong")
+        with pytest.raises(cragmesh_client.Overloaded):
+            await mesh.collection("notes", [Filter(field="team", equals="hr")])
+        with pytest.raises(ValidationError):
+            await mesh.answer("x" * 2_001)
+    async with client(transport, "cm_mallory") as mesh:
+        with pytest.raises(cragmesh_client.Unauthorized):
+            await mesh.answer(QUERY)
+
+
+async def test_a_stranger_and_nobody_are_told_apart() -> None:
+    for handler, error in (
+        (lambda _: httpx.Response(200, text="<html>"), cragmesh_client.BadReply),
+        (lambda _: httpx.Response(502, text="<html>"), cragmesh_client.BadReply),
+        (lambda request: (_ for _ in ()).throw(httpx.ConnectError("no", request=request)), cragmesh_client.Unreachable),
+    ):
+        async with client(httpx.MockTransport(handler)) as mesh:
+            with pytest.raises(error):
+                await mesh.answer(QUERY)
+            with pytest.raises((error, StopAsyncIteration)):
+                await anext(mesh.stream(QUERY))
+        with Client("http://gateway", transport=httpx.MockTransport(handler)) as sync, pytest.raises(error):
+            sync.answer(QUERY)
+
+
+ANSWER = {"answer": "Marta", "kind": "answer", "confidence": 1, "source": "web", "strategy": "adaptive"}
+SSE = 'event: stage\ndata: {"stage":"search","status":"started","left_ms":9}\n\nevent: answer\ndata: %s\n\n'
+
+
+class Busy:
+    """Says `Retry-After` to the first calls."""
+
+    def __init__(self, *pauses: str, status: int = 429) -> None:
+        self.pauses = list(pauses)
+        self.status = status
+        self.calls = 0
+
+    def __call__(self, request: httpx.Request) -> httpx.Response:
+        self.calls += 1
+        if self.pauses:
+            headers = {"retry-after": self.pauses.pop(0)}
+            problem = {"title": "Overloaded", "status": self.status}
+            return httpx.Response(self.status, json=problem, headers=headers)
+        if request.headers.get("accept") == "text/event-stream":
+            return httpx.Response(200, text=SSE % httpx.Response(200, json=ANSWER).text)
+        return httpx.Response(200, json=ANSWER)
+
+
+@pytest.fixture
+def pauses(monkeypatch: pytest.MonkeyPatch) -> list[float]:
+    waited: list[float] = []
+
+    async def sleep(seconds: float) -> None:
+        waited.append(seconds)
+
+    monkeypatch.setattr(asyncio, "sleep", sleep)
+    monkeypatch.setattr("cragmesh_client.client.time.sleep", waited.append)
+    return waited
+
+
+@pytest.mark.parametrize("status", [429, 503])
+async def test_it_comes_again_when_it_is_told_to(pauses: list[float], status: int) -> None:
+    for streamed in (False, True):
+        busy = Busy("2", "3", status=status)
+        with Client("http://gateway", transport=httpx.MockTransport(busy)) as mesh:
+            answer = list(mesh.stream(QUERY))[-1] if streamed else mesh.answer(QUERY)
+        assert isinstance(answer, cragmesh_client.AnswerResponse)
+        async with client(httpx.MockTransport(Busy("2", "3", status=status))) as other:
+            events = [event async for event in other.stream(QUERY)] if streamed else [await other.answer(QUERY)]
+        assert events[-1] == answer
+    assert pauses == [2, 3] * 4
+
+
+@pytest.mark.parametrize(("asked", "calls"), [(["1"] * 9, 4), (["60"], 1)])
+async def test_patience_ends_with_the_retries_and_with_the_calls_time(
+    pauses: list[float], asked: list[str], calls: int
+) -> None:
+    busy = Busy(*asked)
+    async with client(httpx.MockTransport(busy)) as mesh:
+        with pytest.raises(cragmesh_client.Overloaded) as refused:
+            await mesh.answer(QUERY)
+    assert (busy.calls, refused.value.retry_after_s) == (calls, float(asked[0]))
+
+
+async def test_a_key_over_its_rate_hears_when_to_come_again(transport: httpx.AsyncBaseTransport) -> None:
+    async with client(transport, "cm_slow", retries=0) as mesh:
+        await mesh.answer(QUERY, strategy="closed-book")
+        with pytest.raises(cragmesh_client.Overloaded) as refused:
+            await mesh.answer(QUERY, strategy="closed-book")
+    assert refused.value.retry_after_s
+    assert refused.value.retry_after_s >= 1
+
+
+def test_both_clients_have_the_same_methods_and_import_nothing_of_the_server() -> None:
+    sync, other = ({name for name in vars(one) if not name.startswith("_")} for one in (Client, AsyncClient))
+    assert sync == other
+    for file in Path(cragmesh_client.__path__[0]).rglob("*.py"):
+        for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.ImportFrom | ast.Import):
+                names = [node.module or ""] if isinstance(node, ast.ImportFrom) else [one.name for one in node.names]
+                assert not {name.split(".")[0] for name in names} & {"proto", "services", "lab", "tests"}, file
