@@ -86,13 +86,11 @@ async def reranked(context: Context, retrieval: Retrieval) -> list[Evidence]:
     return await rerank(context, found, top_n=top_n, allow_s=context.before_generation(settings.rerank_cap_s))
 
 
-async def _of_pages(context: Context, pages: Sequence[int], retrieval: Retrieval, *, allow_s: float) -> list[Evidence]:
-    if not pages:
-        return []
-    run, results = context.run, context.question.search_results
-    request = RetrieveRequest(
-        query=context.question.query,
-        pages=tuple(_page(results[index]) for index in pages),
+def pages_request(query: str, pages: Sequence[SearchResult], retrieval: Retrieval) -> RetrieveRequest:
+    """What the retriever is asked of pages."""
+    return RetrieveRequest(
+        query=query,
+        pages=tuple(map(_page, pages)),
         extractor=retrieval.extractor,
         chunker=retrieval.chunker,
         parent_chars=retrieval.chunk_chars,
@@ -103,6 +101,18 @@ async def _of_pages(context: Context, pages: Sequence[int], retrieval: Retrieval
         recall_k=retrieval.recall_k,
         top_n=retrieval.recall_k,
     )
+
+
+def collection_request(query: str, recall_k: int) -> SearchRequest:
+    """What the retriever is asked of a collection."""
+    return SearchRequest(queries=(query,), candidates=CANDIDATES, top_n=min(recall_k, POOL))
+
+
+async def _of_pages(context: Context, pages: Sequence[int], retrieval: Retrieval, *, allow_s: float) -> list[Evidence]:
+    if not pages:
+        return []
+    run, results = context.run, context.question.search_results
+    request = pages_request(context.question.query, [results[index] for index in pages], retrieval)
     try:
         async with run.stage("retrieve") as stage:
             response = await context.mesh.retrieve(request, allow_s=allow_s)
@@ -121,7 +131,7 @@ async def _of_pages(context: Context, pages: Sequence[int], retrieval: Retrieval
 async def _of_collection(context: Context, *, top_n: int, allow_s: float) -> list[Evidence]:
     """Passages of the collection; each document counts as a page, behind those of the question."""
     question = context.question
-    request = SearchRequest(queries=(question.query,), candidates=CANDIDATES, top_n=min(top_n, POOL))
+    request = collection_request(question.query, top_n)
     try:
         async with context.run.stage("search") as stage:
             response = await _search(context.mesh, question.collection, request, allow_s=allow_s)
