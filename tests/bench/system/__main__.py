@@ -37,7 +37,6 @@ from services.cli.services import root
 from services.gateway.mesh import Mesh
 from services.gateway.settings import GatewaySettings
 from services.kit.client import http_client
-from services.kit.errors import ServiceFailure
 from tests.bench.system import report, stages
 from tests.bench.system.sets import SETS, Prepared, prepare
 from tests.load.saturation import serving_peer
@@ -153,13 +152,9 @@ class Bench:
             finder = stages.Finder(Mesh.connect(self.settings, http), texts)
             with counting() as bar:
                 task = bar.add_task(f"looking where {folder.name} lost {prepared.name}", total=None)
-                try:
-                    return await stages.find(
-                        folder, found.predictions, judgements, items, finder, lambda: bar.advance(task)
-                    )
-                except ServiceFailure as failure:
-                    say(f"{folder.path}: where questions were lost is not all known: {failure}", "yellow")
-                    return stages.places(folder)
+                return await stages.find(
+                    folder, found.predictions, judgements, items, finder, lambda: bar.advance(task)
+                )
 
 
 def _items(prepared: Prepared) -> list[Item]:

@@ -13,9 +13,11 @@ from pydantic import BaseModel
 from lab.evaluator.data import Item
 from lab.evaluator.store import AppendLog, Judgement, Prediction, RunFolder, read_lines
 from proto.answer import SearchResult
+from services.cli.console import say
 from services.gateway.mesh import Mesh
 from services.gateway.steps.retrieve import Retrieval, collection_request, pages_request
 from services.gateway.strategies import adaptive, db3, electric_sheep, naive_rag, weknow
+from services.kit.errors import ServiceFailure
 from services.retriever.extract import ExtractionError
 from services.retriever.pages import PageOptions, process_page
 from tests.bench.ranking import normal, telling
@@ -146,10 +148,9 @@ async def find(
     finder: Finder,
     on_done: Callable[[], Any] = lambda: None,
 ) -> dict[str, Place]:
-    """The places of all questions that were not answered right, those known from an earlier time not looked for again.
+    """The places of the questions that were not answered right, those known from an earlier time not looked for again.
 
-    Raises:
-        ServiceFailure: the retriever did not say; what was found is kept.
+    Without those of which the retriever did not say in time what it keeps.
     """
     known = places(folder)
     gate = asyncio.Semaphore(AT_ONCE)
@@ -161,8 +162,12 @@ async def find(
     with AppendLog(folder.path / PLACES) as log:
 
         async def one(line: Prediction) -> None:
-            async with gate:
-                known[line.id] = await finder.place(items[line.id], line)
+            try:
+                async with gate:
+                    known[line.id] = await finder.place(items[line.id], line)
+            except ServiceFailure as failure:
+                say(f"{folder.path}: where {line.id} was lost: {failure}", "yellow")
+                return
             await asyncio.to_thread(log.append, Placed(id=line.id, place=known[line.id]))
             on_done()
 

@@ -11,6 +11,7 @@ import pytest
 from lab.evaluator.data import Item
 from lab.evaluator.store import Judgement, Prediction, RunFolder, Shown
 from services.gateway.mesh import Mesh
+from services.kit.errors import ServiceTimeout
 from tests.bench.system import report, stages
 from tests.bench.system.__main__ import names
 from tests.bench.system.sets import QuestionSet, prepare
@@ -57,8 +58,11 @@ class Retriever:
     def __init__(self, text: str) -> None:
         self.found = SimpleNamespace(passages=[SimpleNamespace(text=text)], hits=[SimpleNamespace(text=text)])
         self.calls: list[Any] = []
+        self.broken = False
 
     async def retrieve(self, request: Any, *, allow_s: float) -> Any:
+        if self.broken:
+            raise ServiceTimeout("retriever", "no answer")
         self.calls.append(request)
         return self.found
 
@@ -94,13 +98,14 @@ async def test_an_answer_is_looked_for_in_what_was_shown_then_kept_then_there(
     assert await finder.place(question, line) == place
 
 
-async def test_a_place_that_is_known_is_not_looked_for_again(tmp_path: Path) -> None:
+async def test_a_place_is_looked_for_until_it_is_known(tmp_path: Path) -> None:
     retriever = Retriever(THERE)
     finder, lines = stages.Finder(cast(Mesh, retriever)), [prediction(strategy="db3")]
     wrong = {"1": Judgement(id="1", outcome="wrong", by="rules")}
-    for _ in range(2):
+    for broken in (True, False, True):
+        retriever.broken = broken
         found = await stages.find(RunFolder(tmp_path), lines, wrong, {"1": item(search_results=[PAGE])}, finder)
-        assert found == {"1": "retrieved"}
+        assert found == ({"1": "retrieved"} if retriever.calls else {})
     assert len(retriever.calls) == 1
 
 
