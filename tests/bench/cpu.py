@@ -32,7 +32,7 @@ from services.kit.cpu import instruction_set
 from tests.bench.made_up import question
 from tests.load.restart import ready
 from tests.load.run import ROOT
-from tests.load.saturation import PEER, haystack
+from tests.load.saturation import PEER, serving_peer
 from tests.ports import free_ports
 
 LENGTHS = (180, 400, 960, 1_900)
@@ -134,13 +134,13 @@ async def generators(peers: dict[str, Measure], rounds: int, console: Console) -
 @asynccontextmanager
 async def haystack_on_llama(model: Path, threads: int) -> AsyncIterator[str]:
     """A Haystack pipeline over llama.cpp's server, both warm."""
-    port, peer = free_ports(2)
+    port, own = free_ports(2)
     options = ("--model", str(model), "--port", str(port), "--n_ctx", "4096", "--n_threads", str(threads))
     quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
     server = await asyncio.create_subprocess_exec(str(PEER), "-m", "llama_cpp.server", *options, cwd=ROOT, **quiet)
     try:
         await ready(f"http://127.0.0.1:{port}/v1/models", within_s=START_S)
-        async with haystack(peer, f"http://127.0.0.1:{port}") as url:
+        async with serving_peer("haystack", own, f"http://127.0.0.1:{port}") as url:
             yield url
     finally:
         server.kill()

@@ -1,6 +1,6 @@
 # What measures and teaches; included by the Makefile. `docs/measurements.md` has the table.
 
-.PHONY: bench bench-cpu bench-formats bench-first bench-ranking bench-records eval eval-answers eval-check eval-baseline eval-calculator train-data train-adapters fit-confidence calibrate train-reader bench-adapters bench-training eval-embedded eval-pages eval-reader eval-reading eval-corpus bench-index eval-papers eval-premise fuzz-calculator injection eval-classifier bench-classifier bench-names bench-kg eval-kg saturation hang-up overload load rolling-restart
+.PHONY: bench bench-cpu bench-formats bench-first bench-ranking bench-records eval eval-answers eval-check eval-baseline eval-calculator train-data train-adapters fit-confidence calibrate train-reader bench-adapters bench-training eval-embedded eval-pages eval-system eval-reader eval-reading eval-corpus bench-index eval-papers eval-premise fuzz-calculator injection eval-classifier bench-classifier bench-names bench-kg eval-kg saturation hang-up overload load rolling-restart
 
 # How many questions `make eval-reading` asks.
 QUESTIONS ?= 400
@@ -111,6 +111,12 @@ eval-pages: up ## FreshQA's questions over long Wikipedia pages, by the running 
 	@test -n "$(DATA)"
 	$(BIN)/python -W ignore -m tests.bench.wiki_pages --out $(EVAL_OUT)/freshqa-pages.jsonl
 	$(BIN)/cragmesh eval run $(EVAL_OUT)/freshqa-pages.jsonl --out $(EVAL_OUT)/freshqa-pages $(ARGS)
+
+# A graph of the evaluation's rows, whichever a running mesh has.
+eval-system: .venv-bench/pyvenv.cfg out/eval-kg.sqlite generator ## The whole system beside Haystack and LangChain: a question in, its answer out; ARGS="--limit 60 --judge llm".
+	$(BIN)/cragmesh down
+	CRAGMESH_KG_DATABASE=sqlite:///$(CURDIR)/out/eval-kg.sqlite $(BIN)/cragmesh up
+	$(BIN)/python -W ignore -m tests.bench.system --out $(EVAL_OUT)/system $(ARGS)
 
 eval-reader: setup ## The extractive reader on SQuAD's questions, each with its own paragraph; needs CRAGMESH_EVAL_DATA.
 	$(BIN)/python -W ignore -m tests.bench.reader $(ARGS)

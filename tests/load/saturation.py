@@ -114,15 +114,33 @@ def write(steps: Sequence[Step], out: Path) -> None:
 
 
 @contextlib.asynccontextmanager
-async def haystack(port: int, generator: str) -> AsyncIterator[str]:
-    """The peer's root; it is loaded and warm."""
-    command = (str(PEER), "-m", "tests.bench.haystack_server", "--port", str(port), "--generator", generator)
-    quiet = {"HAYSTACK_TELEMETRY_ENABLED": "False", "HF_HUB_OFFLINE": "1", "OMP_NUM_THREADS": str(THREADS)}
+async def serving_peer(
+    name: str, port: int, generator: str, *more: str, threads: int = THREADS, within_s: float = PEER_START_S
+) -> AsyncIterator[str]:
+    """The root of a peer of `tests.bench.peer_server`, loaded and warm.
+
+    Args:
+        more: further arguments, as the collections that it indexes first.
+    """
+    python = str(PEER if PEER.exists() else sys.executable)
+    command = (python, "-W", "ignore", "-m", "tests.bench.peer_server", "--peer", name, "--port", str(port))
+    quiet = {"HAYSTACK_TELEMETRY_ENABLED": "False", "HF_HUB_OFFLINE": "1", "OMP_NUM_THREADS": str(threads)}
+    options = ("--generator", generator, "--threads", str(threads), *more)
     process = await asyncio.create_subprocess_exec(
-        *command, "--threads", str(THREADS), cwd=ROOT, env=os.environ | quiet, stdout=subprocess.DEVNULL
+        *command, *options, cwd=ROOT, env=os.environ | quiet, stdout=subprocess.DEVNULL
     )
     try:
-        await ready(f"http://127.0.0.1:{port}/readyz", within_s=PEER_START_S)
+        started, ended = (
+            asyncio.create_task(ready(f"http://127.0.0.1:{port}/readyz", within_s=within_s)),
+            process.wait(),
+        )
+        await asyncio.wait((started, asyncio.create_task(ended)), return_when=asyncio.FIRST_COMPLETED)
+        if process.returncode is not None:
+            started.cancel()
+            raise RuntimeError(
+                f"{name} ended with {process.returncode} before it was ready: is {python} its environment?"
+            )
+        await started
         yield f"http://127.0.0.1:{port}"
     finally:
         if process.returncode is None:
@@ -152,7 +170,7 @@ async def main() -> int:
         if PEER.exists():
             print("haystack: starting", flush=True)
             port = free_ports(["haystack"])["haystack"]
-            peers["haystack"] = await stack.enter_async_context(haystack(port, urls["generator"]))
+            peers["haystack"] = await stack.enter_async_context(serving_peer("haystack", port, urls["generator"]))
         else:
             print("haystack: not measured, since there is no .venv-bench", flush=True)
         for users in args.users:

@@ -183,6 +183,12 @@ def new_figure(theme: Theme, *, height: float) -> tuple[Figure, Axes]:
     """An empty picture in the colours of a page; the height is in inches."""
     figure = Figure(figsize=(WIDTH, height), dpi=DPI, facecolor=theme.ground, layout="constrained")
     axes = figure.subplots()
+    dress(axes, theme)
+    return figure, axes
+
+
+def dress(axes: Axes, theme: Theme) -> None:
+    """Give a panel the colours of a page."""
     axes.set_facecolor(theme.ground)
     for side, spine in axes.spines.items():
         spine.set_visible(side == "bottom")
@@ -190,4 +196,3 @@ def new_figure(theme: Theme, *, height: float) -> tuple[Figure, Axes]:
     axes.tick_params(colors=theme.ink, labelsize=8.5, length=0)
     axes.grid(visible=True, color=theme.faint, linewidth=0.6)
     axes.set_axisbelow(True)
-    return figure, axes

@@ -7,7 +7,7 @@ from typing import Self
 
 from proto.answer import SearchResult
 from proto.base import MAX_PASSAGE_CHARS
-from proto.collections import SearchHit, SearchRequest
+from proto.collections import Filter, SearchHit, SearchRequest
 from proto.options import Options
 from proto.retrieve import PREFILTER, ChunkerName, ExtractorName, Page, RankingName, RetrieveRequest
 from services.gateway.context import Context
@@ -87,13 +87,11 @@ async def reranked(context: Context, retrieval: Retrieval) -> list[Evidence]:
     return await rerank(context, found, top_n=top_n, allow_s=context.before_generation(settings.rerank_cap_s))
 
 
-async def _of_pages(context: Context, pages: Sequence[int], retrieval: Retrieval, *, allow_s: float) -> list[Evidence]:
-    if not pages:
-        return []
-    run, results = context.run, context.question.search_results
-    request = RetrieveRequest(
-        query=context.question.query,
-        pages=tuple(_page(results[index]) for index in pages),
+def pages_request(query: str, pages: Sequence[SearchResult], retrieval: Retrieval) -> RetrieveRequest:
+    """What the retriever is asked of pages."""
+    return RetrieveRequest(
+        query=query,
+        pages=tuple(map(_page, pages)),
         extractor=retrieval.extractor,
         chunker=retrieval.chunker,
         parent_chars=retrieval.chunk_chars,
@@ -104,6 +102,18 @@ async def _of_pages(context: Context, pages: Sequence[int], retrieval: Retrieval
         recall_k=retrieval.recall_k,
         top_n=retrieval.recall_k,
     )
+
+
+def collection_request(query: str, recall_k: int, filters: tuple[Filter, ...] = ()) -> SearchRequest:
+    """What the retriever is asked of a collection."""
+    return SearchRequest(queries=(query,), candidates=CANDIDATES, top_n=min(recall_k, POOL), filters=filters)
+
+
+async def _of_pages(context: Context, pages: Sequence[int], retrieval: Retrieval, *, allow_s: float) -> list[Evidence]:
+    if not pages:
+        return []
+    run, results = context.run, context.question.search_results
+    request = pages_request(context.question.query, [results[index] for index in pages], retrieval)
     try:
         async with run.stage("retrieve") as stage:
             response = await context.mesh.retrieve(request, allow_s=allow_s)
@@ -122,9 +132,7 @@ async def _of_pages(context: Context, pages: Sequence[int], retrieval: Retrieval
 async def _of_collections(context: Context, *, top_n: int, allow_s: float) -> list[Evidence]:
     """Passages of the collections, taken in turns; each document counts as a page, behind those of the question."""
     question, run = context.question, context.run
-    request = SearchRequest(
-        queries=(question.query,), candidates=CANDIDATES, top_n=min(top_n, POOL), filters=question.filters
-    )
+    request = collection_request(question.query, top_n, question.filters)
 
     async def hits(name: str) -> list[tuple[str, SearchHit]] | ServiceFailure:
         try:

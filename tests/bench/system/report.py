@@ -1,0 +1,249 @@
+"""The report of `make eval-system`: scores, seconds, paired differences and lost questions, as tables and pictures."""
+
+import json
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from matplotlib import colormaps
+from matplotlib.colors import to_hex
+from matplotlib.figure import Figure
+from matplotlib.patches import Patch
+
+from lab.evaluator.report import files, markdown, pictures
+from lab.evaluator.report.pictures import Theme
+from lab.evaluator.report.tables import Table, signed
+from lab.evaluator.score import OUTCOMES, Difference, Scores, difference, scores
+from tests.bench.system.stages import STAGES
+
+OURS = "adaptive"
+COLUMNS = 3
+
+
+@dataclass(frozen=True, slots=True)
+class Outcomes:
+    """What a system made of a set.
+
+    Args:
+        outcomes: right, missing or wrong, by question.
+        seconds: of each answered question.
+        lost: stages, one for each question that was lost.
+        kinds: of each question's label: answer, idk or invalid.
+    """
+
+    outcomes: Mapping[str, str]
+    seconds: Sequence[float]
+    lost: Sequence[str]
+    kinds: Mapping[str, str]
+
+    @property
+    def scores(self) -> Scores:
+        return scores([self.outcomes[name] for name in sorted(self.outcomes)])
+
+    def percentile(self, level: float) -> float:
+        return float(np.percentile(self.seconds, level)) if self.seconds else 0.0
+
+
+# Set to system to what came of it.
+Results = Mapping[str, Mapping[str, Outcomes]]
+
+
+def ahead(one: Outcomes, other: Outcomes) -> Difference | None:
+    """The first less the second over the questions that both have; None where there are none."""
+    common = sorted(set(one.outcomes) & set(other.outcomes))
+    if not common:
+        return None
+    return difference([other.outcomes[name] for name in common], [one.outcomes[name] for name in common])
+
+
+def tables(results: Results) -> list[Table]:
+    """A table a set, then where its questions were lost, and all sets beside each other."""
+    found = [_overview(results)]
+    for name, systems in results.items():
+        rows = tuple(_row(system, item, systems.get(OURS)) for system, item in systems.items())
+        head = ("", "questions", "score", "right", "wrong", "missing", "s, median", "s, p95", f"{OURS} less this")
+        found.append(Table(name, head, rows, _kinds(systems)))
+        found.append(_lost(name, systems))
+    return found
+
+
+def _overview(results: Results) -> Table:
+    systems = list(dict.fromkeys(system for found in results.values() for system in found))
+    rows = tuple(
+        (
+            system,
+            *(f"{found[system].scores.score.value:+.3f}" if system in found else "-" for found in results.values()),
+        )
+        for system in systems
+    )
+    return Table("CRAG score by set", ("", *results), rows)
+
+
+def _row(system: str, item: Outcomes, ours: Outcomes | None) -> tuple[str, ...]:
+    said = item.scores
+    less = ahead(ours, item) if ours and system != OURS else None
+    return (
+        system,
+        str(said.questions),
+        signed(said.score),
+        *(f"{estimate.value:.1%}" for estimate in (said.accuracy, said.hallucination, said.missing_rate)),
+        f"{item.percentile(50):.2f}",
+        f"{item.percentile(95):.2f}",
+        signed(less.score) if less else "",
+    )
+
+
+def _kinds(systems: Mapping[str, Outcomes]) -> str:
+    kinds = Counter(kind for item in list(systems.values())[:1] for kind in item.kinds.values())
+    words = {"answer": "with an answer", "idk": "without one in the sources", "invalid": "with a false premise"}
+    return ", ".join(f"{kinds[kind]} {said}" for kind, said in words.items() if kinds[kind]) + "."
+
+
+def _lost(name: str, systems: Mapping[str, Outcomes]) -> Table:
+    used = [stage for stage in STAGES if any(stage in item.lost for item in systems.values())]
+    rows = tuple((system, *(str(item.lost.count(stage)) for stage in used)) for system, item in systems.items())
+    return Table(f"{name}: where questions were lost", ("", *used), rows)
+
+
+def write(results: Results, folder: Path, *, facts: Sequence[tuple[str, str]]) -> list[Path]:
+    """`report.md`, `summary.json` and pictures, light and dark.
+
+    Raises:
+        WriteFailed: the disk took no more.
+    """
+    drawn = {
+        f"{name}{'-dark' if theme is pictures.DARK else ''}.png": pictures.png(draw(results, theme))
+        for name, draw in PICTURES.items()
+        for theme in pictures.THEMES
+    }
+    text = markdown.write("The whole system beside its peers", facts, tables(results), list(drawn))
+    numbers = json.dumps(as_json(results), indent=1) + "\n"
+    return files.write(folder, {"report.md": text.encode(), "summary.json": numbers.encode()} | drawn)
+
+
+def as_json(results: Results) -> dict[str, Any]:
+    """The numbers, by set and system."""
+    return {
+        name: {
+            system: {
+                "scores": asdict(item.scores),
+                "median_s": item.percentile(50),
+                "p95_s": item.percentile(95),
+                "lost": dict(Counter(item.lost)),
+                "ours_less_this": asdict(less) if (less := _less(systems, system)) else None,
+            }
+            for system, item in systems.items()
+        }
+        for name, systems in results.items()
+    }
+
+
+def _less(systems: Mapping[str, Outcomes], system: str) -> Difference | None:
+    return ahead(systems[OURS], systems[system]) if OURS in systems and system != OURS else None
+
+
+def _panels(results: Results, theme: Theme, *, row_inches: float) -> tuple[Figure, list[Any]]:
+    """An empty picture with a panel a set."""
+    figure, first = pictures.new_figure(theme, height=1.0)
+    first.remove()
+    columns = min(COLUMNS, len(results))
+    rows = -(-len(results) // columns)
+    most = max(map(len, results.values()))
+    figure.set_size_inches(pictures.WIDTH * 1.4, rows * (0.9 + row_inches * most))
+    panels = figure.subplots(rows, columns, squeeze=False)
+    for axes in panels.flat[len(results) :]:
+        axes.set_visible(False)
+    for axes, name in zip(panels.flat, results, strict=False):
+        pictures.dress(axes, theme)
+        axes.set_title(name, loc="left", fontsize=10, color=theme.ink)
+        axes.set_yticks(range(len(results[name])), list(results[name]), fontsize=8)
+        axes.set_ylim(len(results[name]) - 0.5, -0.5)
+    return figure, list(panels.flat[: len(results)])
+
+
+def outcomes(results: Results, theme: Theme) -> Figure:
+    """Right, missing and wrong of each system, and its score with its interval as a point."""
+    figure, panels = _panels(results, theme, row_inches=0.3)
+    colours = dict(zip(OUTCOMES, (theme.right, theme.missing, theme.wrong), strict=True))
+    for axes, systems in zip(panels, results.values(), strict=True):
+        for place, item in enumerate(systems.values()):
+            said, left = item.scores, 0.0
+            for outcome, estimate in zip(OUTCOMES, (said.accuracy, said.missing_rate, said.hallucination), strict=True):
+                axes.barh(place, estimate.value, left=left, color=colours[outcome], height=0.72)
+                left += estimate.value
+            axes.text(1.02, place, f"{said.score.value:+.2f}", va="center", fontsize=8, color=theme.ink)
+        axes.set_xlim(0, 1)
+        axes.grid(visible=False)
+        axes.xaxis.set_major_formatter(lambda value, _: f"{value:.0%}")
+    _legend(figure, theme, colours)
+    return figure
+
+
+def gains(results: Results, theme: Theme) -> Figure:
+    """What our system scores more than each other one, paired, with 95 % intervals."""
+    figure, panels = _panels(results, theme, row_inches=0.3)
+    for axes, systems in zip(panels, results.values(), strict=True):
+        for place, system in enumerate(systems):
+            if less := _less(systems, system):
+                value = less.score
+                width = [[value.value - value.low], [value.high - value.value]]
+                axes.errorbar(value.value, place, xerr=width, fmt="o", color=theme.line, elinewidth=1.6, capsize=3)
+        axes.axvline(0, color=theme.ink, linewidth=0.8)
+    figure.suptitle(f"Score of {OURS} less each system's, 95 % interval", fontsize=10.5, color=theme.ink)
+    return figure
+
+
+def seconds(results: Results, theme: Theme) -> Figure:
+    """Median seconds, with a line to the 95th percentile."""
+    figure, panels = _panels(results, theme, row_inches=0.3)
+    for axes, systems in zip(panels, results.values(), strict=True):
+        for place, item in enumerate(systems.values()):
+            middle, high = item.percentile(50), item.percentile(95)
+            axes.plot([middle, high], [place, place], color=theme.line, linewidth=1.6)
+            axes.plot(middle, place, "o", color=theme.line)
+        axes.set_xlim(left=0)
+    figure.suptitle("Seconds a question: median, and to the 95th percentile", fontsize=10.5, color=theme.ink)
+    return figure
+
+
+def lost(results: Results, theme: Theme) -> Figure:
+    """Questions that were lost, by stage."""
+    figure, panels = _panels(results, theme, row_inches=0.3)
+    colours = {stage: to_hex(colormaps["tab10"](place)) for place, stage in enumerate(STAGES)}
+    used: dict[str, str] = {}
+    for axes, systems in zip(panels, results.values(), strict=True):
+        for place, item in enumerate(systems.values()):
+            left = 0.0
+            for stage in STAGES:
+                part = item.lost.count(stage) / max(1, len(item.outcomes))
+                if part:
+                    axes.barh(place, part, left=left, color=colours[stage], height=0.72)
+                    used[stage] = colours[stage]
+                left += part
+        axes.set_xlim(0, 1)
+        axes.grid(visible=False)
+        axes.xaxis.set_major_formatter(lambda value, _: f"{value:.0%}")
+    _legend(figure, theme, {stage: used[stage] for stage in STAGES if stage in used})
+    return figure
+
+
+def _legend(figure: Figure, theme: Theme, colours: Mapping[str, str]) -> None:
+    figure.legend(
+        handles=[Patch(color=colour, label=name) for name, colour in colours.items()],
+        loc="outside lower center",
+        ncols=min(5, max(1, len(colours))),
+        frameon=False,
+        fontsize=8.5,
+        labelcolor=theme.ink,
+    )
+
+
+PICTURES: Mapping[str, Callable[[Results, Theme], Figure]] = {
+    "outcomes": outcomes,
+    "gains": gains,
+    "seconds": seconds,
+    "lost": lost,
+}
