@@ -5,8 +5,8 @@ from typing import Annotated, Literal
 
 import typer
 
-from services.cli.ask import PROBLEM, USAGE
 from services.cli.console import fail, say, write
+from services.cli.ending import PROBLEM, USAGE
 
 feedback = typer.Typer(name="feedback", help="What people said of answers.", no_args_is_help=True)
 
