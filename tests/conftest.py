@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import structlog
 from hypothesis import settings
 from xdist.scheduler import LoadScopeScheduling
 
@@ -46,6 +47,14 @@ os.environ["CRAGMESH_CONFIDENCE_DIR"] = str(HERE / "no-confidences")
 
 # A scripted generator counts what it is asked; the tests that warm a gateway say so.
 os.environ.setdefault("CRAGMESH_WARM_UP_S", "0")
+
+# A traceback of a logged error in colours, with every variable, takes seconds of computing.
+structlog.configure(
+    processors=[
+        *structlog.get_config()["processors"][:-1],
+        structlog.dev.ConsoleRenderer(exception_formatter=structlog.dev.plain_traceback),
+    ]
+)
 
 # Whether an example is slow is for the benches to say: a busy machine must not fail a test.
 settings.register_profile("untimed", deadline=None)

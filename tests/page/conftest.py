@@ -117,11 +117,11 @@ def keep() -> Callable[[Page, str], None]:
 @pytest.fixture(scope="package")
 def quiet() -> Iterator[None]:
     """Servers in this process log nothing: what they say is no warning of a test."""
-    before = logging.getLogger().level
+    before, configured = logging.getLogger().level, structlog.get_config()
     logging.getLogger().setLevel(logging.ERROR)
     structlog.configure(wrapper_class=structlog.make_filtering_bound_logger(logging.ERROR))
     yield
-    structlog.reset_defaults()
+    structlog.configure(**configured)
     logging.getLogger().setLevel(before)
 
 

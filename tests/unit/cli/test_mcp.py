@@ -1,26 +1,19 @@
 """`cragmesh mcp` as an agent starts it: a process on stdio that forwards to a gateway on this machine."""
 
 import asyncio
-import os
 import socket
 import subprocess
 import sys
 from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 import uvicorn
 from mcp import Client, StdioServerParameters, stdio_client
 from mcp.server.mcpserver import MCPServer
 
+from tests.unit.lab.evaluator.conftest import environment
+
 pytestmark = pytest.mark.anyio
-
-ROOT = Path(__file__).parents[3]
-
-
-def environment(url: str) -> dict[str, str]:
-    kept = {key: value for key, value in os.environ.items() if not key.startswith("CRAGMESH_")}
-    return kept | {"CRAGMESH_GATEWAY_URL": url, "PYTHONPATH": str(ROOT)}
 
 
 @pytest.fixture

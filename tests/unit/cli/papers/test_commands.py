@@ -41,11 +41,11 @@ def benchmark(tmp_path: Path) -> Path:
 @pytest.fixture(autouse=True)
 def logging_is_left_as_it_was() -> Iterator[None]:
     root = logging.getLogger()
-    handlers, level = root.handlers[:], root.level
+    handlers, level, configured = root.handlers[:], root.level, structlog.get_config()
     yield
     root.handlers[:] = handlers
     root.setLevel(level)
-    structlog.reset_defaults()
+    structlog.configure(**configured)
 
 
 @pytest.fixture(autouse=True)

@@ -2,17 +2,22 @@
 
 import hashlib
 import json
+import os
 import threading
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator
+from contextlib import chdir
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
+from unittest.mock import patch
 
 import pytest
+from typer.testing import CliRunner
 
 from lab.evaluator.store import Prediction, RunFolder, RunInfo
+from services.cli.main import app
 
 Body = dict[str, Any]
 # Status, headers, JSON.
@@ -99,6 +104,22 @@ class FakeGateway:
         self._server.shutdown()
         self._server.server_close()
         self._thread.join()
+
+
+def environment(url: str) -> dict[str, str]:
+    """Of a command that asks this gateway, and has no setting of whoever runs the tests."""
+    kept = {key: value for key, value in os.environ.items() if not key.startswith("CRAGMESH_")}
+    root = str(Path(__file__).parents[4])
+    return kept | {"CRAGMESH_GATEWAY_URL": url, "PYTHONPATH": root, "COLUMNS": "200", "OMP_NUM_THREADS": "1"}
+
+
+def evaluate(folder: Path, url: str, *words: str, code: int = 0) -> str:
+    """What `cragmesh eval` prints, run in this process as if typed in a folder; it ends without a traceback."""
+    with chdir(folder), patch.dict(os.environ, environment(url), clear=True):
+        result = CliRunner().invoke(app, ["eval", *words])
+    assert result.exit_code == code, result.output
+    assert isinstance(result.exception, SystemExit | None), result.exception
+    return result.output
 
 
 @pytest.fixture

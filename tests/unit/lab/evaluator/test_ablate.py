@@ -1,13 +1,11 @@
 """An ablation as a user runs it: one run a part, paired with the whole strategy."""
 
 import json
-import subprocess
 from pathlib import Path
 
 import pytest
 
-from tests.unit.lab.evaluator.conftest import Body, FakeGateway, Reply, answered, write_questions
-from tests.unit.lab.evaluator.test_run import COMMAND, environment
+from tests.unit.lab.evaluator.conftest import Body, FakeGateway, Reply, answered, evaluate, write_questions
 
 COUNT = 12
 PARTS: dict[str, Body] = {"kg": {"kg": "off"}, "rerank": {"rerank": False}}
@@ -25,18 +23,7 @@ def rows(table: str) -> list[str]:
 
 
 def ablate(folder: Path, url: str, *options: str, code: int = 0) -> str:
-    words = [*COMMAND, "ablate", "questions.jsonl", "--out", "parts", *options]
-    done = subprocess.run(  # noqa: S603 - this very interpreter
-        words,
-        cwd=folder,
-        env=environment(url),
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
-        check=False,
-    )
-    assert done.returncode == code, done.stdout
-    return done.stdout
+    return evaluate(folder, url, "ablate", "questions.jsonl", "--out", "parts", *options, code=code)
 
 
 @pytest.fixture

@@ -61,11 +61,12 @@ def test_generators_are_pooled_by_what_means_the_same_for_all() -> None:
 
 def test_what_is_fitted_on_others_earns_on_a_generator_of_another_scale() -> None:
     runs = {"one": run(0), "two": run(1, level=-3.0, spread=0.2), "three": run(2, level=-30.0, spread=5.0)}
-    for earned in transfer(runs, SHARED).values():
+    shared = transfer(runs, SHARED)
+    for earned in shared.values():
         assert earned.score > earned.ungated + 0.15
         assert earned.score == pytest.approx(earned.right - earned.wrong)
     raw = transfer(runs, {"support", "logprob_mean"})
-    assert raw["three"].score < transfer(runs, SHARED)["three"].score
+    assert raw["three"].score < shared["three"].score
 
 
 def test_the_signals_that_tell_are_missed_most_and_those_that_do_not_are_not() -> None:
