@@ -13,6 +13,7 @@ from services.cli import graph
 from services.cli.ask import PROBLEM, UNREACHABLE, USAGE
 from services.cli.console import err, fail, out, plain, say, write
 from services.cli.kg_domain import app as own
+from services.cli.kg_domain import kg_settings
 from services.cli.progress import counting
 from services.cli.services import root
 from services.cli.settings import CliSettings
@@ -20,7 +21,6 @@ from services.kit.settings import KitSettings, MeshUrls
 
 if TYPE_CHECKING:
     from services.kg.load import LoadReport
-    from services.kg.settings import KgSettings
 
 app = typer.Typer(
     name="kg",
@@ -69,7 +69,7 @@ def load(
     from services.kg.load import load as load_graph
     from services.kg.store.engine import open_store
 
-    settings = _settings()
+    settings = kg_settings()
     try:
         catalogue = read_catalogue(CATALOGUE, settings.kg_domains)
         if domain and domain not in catalogue.domains:
@@ -164,15 +164,6 @@ def _call(call: Callable[[graph.KgClient], KgResponse], *, as_json: bool) -> Non
 def _client() -> graph.KgClient:
     try:
         return graph.KgClient(root("kg", MeshUrls()), token=KitSettings().mesh_token)
-    except ValidationError as error:
-        fail(f"settings: {error.errors()[0]['msg']}", USAGE)
-
-
-def _settings() -> "KgSettings":
-    from services.kg.settings import KgSettings
-
-    try:
-        return KgSettings()
     except ValidationError as error:
         fail(f"settings: {error.errors()[0]['msg']}", USAGE)
 

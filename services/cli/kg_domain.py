@@ -1,12 +1,16 @@
 """`cragmesh kg domain`: draft a domain of one's own from CSV files, and say what is wrong with its folder."""
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
+from pydantic import ValidationError
 
 from services.cli.ask import PROBLEM, USAGE
 from services.cli.console import fail, say, write
+
+if TYPE_CHECKING:
+    from services.kg.settings import KgSettings
 
 app = typer.Typer(name="domain", help="Add a domain of your own to the graph.", no_args_is_help=True)
 
@@ -27,7 +31,7 @@ def new(
     from services.kg.load import LoadError
 
     try:
-        folder = to or _configured() or DEFAULT_FOLDER
+        folder = to or kg_settings().kg_domains or DEFAULT_FOLDER
         written = draft(name, [first, *(more or ())], folder)
     except DraftError as error:
         fail(str(error), USAGE)
@@ -59,7 +63,11 @@ def check(
         raise typer.Exit(PROBLEM)
 
 
-def _configured() -> Path | None:
+def kg_settings() -> "KgSettings":
+    """The settings of the graph's service; a wrong one ends the command."""
     from services.kg.settings import KgSettings
 
-    return KgSettings().kg_domains
+    try:
+        return KgSettings()
+    except ValidationError as error:
+        fail(f"settings: {error.errors()[0]['msg']}", USAGE)
