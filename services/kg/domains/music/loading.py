@@ -57,7 +57,7 @@ def grammy(writer: Writer, stated: Row) -> None:
         # A source that names nobody leaves the work to one that does.
         "work_id": work(writer, nominee, by[0]) if by and not for_people else None,
     }
-    writer.graph.put("grammy", row, fill=stated.get("fill") is True)
+    writer.graph.put("grammy", row, fill=stated["fill"])
     names = credited(nominee) if for_people else []
     names += credited(artist) if artist else []
     names += [(name, " " not in name) for name in workers(others)] if others else []
