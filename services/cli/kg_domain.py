@@ -27,7 +27,7 @@ def new(
     ] = None,
 ) -> None:
     """Draft the folder of a domain from tables: kinds, keys, types, units and joins are guessed, to be edited."""
-    from services.kg.draft import DraftError, draft
+    from lab.draft import DraftError, draft
     from services.kg.load import LoadError
 
     try:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import inflect
 
-from services.kg.draft.columns import MAX_NAME, Column, identifier, read_columns
+from lab.draft.columns import MAX_NAME, Column, identifier, read_columns
 from services.kg.load.errors import LoadError
 from services.kg.load.files import check, header, records, suffix
 
