@@ -6,7 +6,7 @@ from typing import Any
 
 from services.kg.definition.vocabulary import read_vocabulary
 from services.kg.domains import CATALOGUE
-from services.kg.load.credits import IN_BRACKETS, credited, performers, workers
+from services.kg.domains.credits import IN_BRACKETS, credited, performers, workers
 from services.kg.load.errors import BadRow
 from services.kg.load.graph import Row
 from services.kg.load.identity import slug
