@@ -1,1 +1,1 @@
-"""What measures and teaches; it imports services, and no service imports it."""
+"""What measures, teaches and drafts; it imports services, and no service imports it."""

@@ -6,7 +6,10 @@ from typing import Annotated
 import typer
 
 from services.cli.console import fail, say, write
-from services.cli.ending import PROBLEM, USAGE, ends
+from services.cli.ending import PROBLEM, USAGE, ends, settings_of
+
+if TYPE_CHECKING:
+    pass
 
 app = typer.Typer(name="domain", help="Add a domain of your own to the graph.", no_args_is_help=True)
 
@@ -23,12 +26,12 @@ def new(
     ] = None,
 ) -> None:
     """Draft the folder of a domain from tables: kinds, keys, types, units and joins are guessed, to be edited."""
-    from services.kg.draft import DraftError, draft
+    from lab.draft import DraftError, draft
     from services.kg.load import LoadError
     from services.kg.settings import KgSettings
 
     with ends(usage=(DraftError,), problem=(LoadError,)):
-        folder = to or KgSettings().kg_domains or DEFAULT_FOLDER
+        folder = to or settings_of(KgSettings).kg_domains or DEFAULT_FOLDER
         written = draft(name, [first, *(more or ())], folder)
     for path in written:
         write(str(path))

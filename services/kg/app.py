@@ -211,7 +211,7 @@ def create_app(settings: KgSettings | None = None, *, transport: httpx.AsyncBase
                 workers=settings.kg_workers,
                 # A live API's names are its own.
                 spotter=None if settings.kg_live_url else Spotter(engine, catalogue),
-                live=_live(settings, http, catalogue),
+                live=await asyncio.to_thread(_live, settings, http, catalogue),
             )
             store = StoreLook(engine)
             # A live API is not ours to be asked for nothing.

@@ -27,8 +27,10 @@ _TRIM = " ,.?!;:()[]{}'’‘`" + _QUOTES
 
 @cache
 def asking_words() -> frozenset[str]:
-    """Words that ask; a stretch of nothing else names nobody, whatever films have been called."""
-    return PACKAGED.lines("generate/asking_words.txt")
+    """Words that ask, in general and of each bundled domain; a stretch of nothing else names nobody."""
+    domains = (f"domains/{one.name}/asking_words.txt" for one in (PACKAGED.place / "domains").iterdir())
+    lists = (PACKAGED.lines(file) for file in domains if PACKAGED.has(file))
+    return PACKAGED.lines("generate/asking_words.txt").union(*lists)
 
 
 @dataclass(frozen=True, slots=True)

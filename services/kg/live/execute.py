@@ -13,7 +13,7 @@ from services.kg.language.bind import Binder, BoundCall, BoundCombine, BoundCond
 from services.kg.language.catalogue import Catalogue
 from services.kg.language.parse import Parsed, parse_each
 from services.kg.language.tree import Literal_, Query, Reference, Value
-from services.kg.live.fill import Wanted, fill, private_graph, requests_for
+from services.kg.live.fill import Wanted, fill, prepare, private_graph, requests_for
 from services.kg.outcome import Outcome
 from services.kit.budget import Budget
 from services.kit.client import ServiceClient
@@ -29,6 +29,7 @@ class LiveExecutor:
     """Runs programs against what the mock API says at that moment."""
 
     def __init__(self, client: ServiceClient, catalogue: Catalogue) -> None:
+        prepare()
         self._client = client
         self._catalogue = catalogue
 

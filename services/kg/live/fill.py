@@ -118,6 +118,13 @@ async def fill(
     return api.report
 
 
+def prepare() -> None:
+    """Read what fillings need of the domains' folders, once; takes a second."""
+    for name in {call.partition("/")[0] for call in _calls()}:
+        import_module(f"services.kg.domains.{name}.live")
+        _actions(name)
+
+
 @lru_cache(maxsize=1)
 def _calls() -> dict[str, dict[str, str]]:
     return calls_of(CATALOGUE)

@@ -4,16 +4,19 @@ import bz2
 import csv
 import gzip
 import hashlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, Any, cast
 
 from services.kg.load.errors import BadRow, LoadError
 
 MAX_LINE_BYTES = 64 * 1024 * 1024
 READ_BYTES = 1024 * 1024
+_UNREADABLE = "\ufffd"
 _LFS = b"version https://git-lfs"
+# Tables by the endings of their names.
+TABULAR: Mapping[str, type[csv.Dialect]] = {".csv": csv.excel, ".dict": csv.excel, ".tsv": csv.excel_tab}
 _COMPRESSED: dict[str, Callable[..., Any]] = {".gz": gzip.open, ".bz2": bz2.open}
 
 
@@ -31,7 +34,7 @@ class Line:
         Raises:
             BadRow: it is no UTF-8, or too long.
         """
-        if "\ufffd" in self.text and len(self.text) == 1:
+        if self.text == _UNREADABLE:
             raise BadRow("", "is no UTF-8, or longer than 64 MiB")
         return self.text
 
@@ -66,6 +69,11 @@ def digest(path: Path) -> str:
     return total.hexdigest()
 
 
+def _opened(raw: IO[bytes], path: Path) -> IO[bytes]:
+    opener = _COMPRESSED.get(path.suffix.lower())
+    return cast(IO[bytes], opener(raw, "rb")) if opener else raw
+
+
 def lines(path: Path) -> Iterator[Line]:
     """Lines that are not blank, with their numbers from 1.
 
@@ -73,59 +81,56 @@ def lines(path: Path) -> Iterator[Line]:
         LoadError: the compression is broken.
     """
     with path.open("rb") as raw:
-        opener = _COMPRESSED.get(path.suffix.lower())
-        file: IO[bytes] = opener(raw, "rb") if opener else raw
+        file = _opened(raw, path)
         number = 0
         try:
             while chunk := file.readline(MAX_LINE_BYTES + 1):
                 number += 1
-                if len(chunk) > MAX_LINE_BYTES:
-                    while chunk and not chunk.endswith(b"\n"):
-                        chunk = file.readline(READ_BYTES)
-                    yield Line(number, "\ufffd", raw.tell())
-                    continue
                 try:
                     plain = chunk.decode("utf-8-sig" if number == 1 else "utf-8").strip()
                 except UnicodeDecodeError:
-                    yield Line(number, "\ufffd", raw.tell())
-                    continue
+                    plain = _UNREADABLE
+                if len(chunk) > MAX_LINE_BYTES:
+                    plain = _UNREADABLE
+                    while chunk and not chunk.endswith(b"\n"):
+                        chunk = file.readline(READ_BYTES)
                 if plain:
                     yield Line(number, plain, raw.tell())
         except (OSError, EOFError) as error:
             raise LoadError(f"{path} is broken: {error}") from None
 
 
-def records(path: Path, dialect: type[csv.Dialect] = csv.excel) -> Iterator[tuple[Line, dict[str, str]]]:
-    """Rows of a CSV file by their header, each with the line that it ends on and no text of its own.
+def records(path: Path) -> Iterator[tuple[Line, dict[str, str]]]:
+    """Rows of a CSV or TSV file by their header, each with the line that it ends on and no text of its own.
 
     Raises:
         LoadError: the file has no header, or is no CSV.
     """
-    ends = {"end": 0}
+    end = 0
 
     def texts() -> Iterator[str]:
+        nonlocal end
         with path.open("rb") as raw:
-            opener = _COMPRESSED.get(path.suffix.lower())
-            file: IO[bytes] = opener(raw, "rb") if opener else raw
-            first = True
+            file = _opened(raw, path)
+            encoding = "utf-8-sig"
             while chunk := file.readline(MAX_LINE_BYTES):
-                ends["end"] = raw.tell()
-                yield chunk.decode("utf-8-sig" if first else "utf-8", errors="replace")
-                first = False
+                end = raw.tell()
+                yield chunk.decode(encoding, errors="replace")
+                encoding = "utf-8"
 
-    reader = csv.DictReader(texts(), dialect=dialect, restkey="", restval="")
+    reader = csv.DictReader(texts(), dialect=TABULAR[suffix(path)], restkey="", restval="")
     try:
         for row in reader:
-            yield Line(reader.line_num, "", ends["end"]), {str(key): str(value) for key, value in row.items()}
+            yield Line(reader.line_num, "", end), {str(key): str(value) for key, value in row.items()}
     except (csv.Error, OSError, EOFError) as error:
         raise LoadError(f"{path} is no CSV: {error}") from None
 
 
-def header(path: Path, delimiter: str = ",") -> list[str]:
-    """Column names of a CSV file, empty if the first line is none."""
+def header(path: Path) -> list[str]:
+    """Column names of a CSV or TSV file, empty if the first line is none."""
     for line in lines(path):
         try:
-            return next(csv.reader([line.text], delimiter=delimiter), [])
+            return next(csv.reader([line.text], dialect=TABULAR[suffix(path)]), [])
         except csv.Error:
             return []
     return []

@@ -124,30 +124,34 @@ class Compiler:
                 constant = value.value
                 return lambda scope: constant
             case Slug():
-                return slug_of(value, [self._known(field_of(name), name, rule) for name in value.slug])
+                return slug_of(value, self._fields(value.slug, rule))
             case Text():
-                return text_of(value, [self._known(field_of(name), name, rule) for name in value.fields])
+                return text_of(value, self._fields(value.fields, rule))
             case Occurrence():
-                return occurrence_of([self._known(field_of(name), name, rule) for name in value.occurrence])
+                return occurrence_of(self._fields(value.occurrence, rule))
             case Entity():
                 return self._entity(value, rule)
             case From():
                 return self._from(value, rule)
         raise TypeError(type(value).__name__)
 
-    def _known(self, read: Read, name: str, rule: Rule) -> Read:
-        if name.startswith("$") and name != "$place" and name[1:] not in rule.let:
-            raise Misplaced(f"there is no {name}: `let` names {', '.join(rule.let) or 'nothing'}")
-        return read
+    def _fields(self, names: Sequence[str], rule: Rule) -> list[Read]:
+        for name in names:
+            if name.startswith("$") and name != "$place" and name[1:] not in rule.let:
+                raise Misplaced(f"there is no {name}: `let` names {', '.join(rule.let) or 'nothing'}")
+        return [field_of(name) for name in names]
+
+    def _perhaps(self, value: Value | None, rule: Rule) -> Read | None:
+        return self.value(value, rule) if value else None
 
     def _from(self, value: From, rule: Rule) -> Read:
-        reads = [self._known(field_of(name), name, rule) for name in value.fields]
+        reads = self._fields(value.fields, rule)
         transforms: list[Transform] = []
         for name in value.transforms:
             if name not in self.transforms:
                 raise Misplaced(f"there is no transform {name!r}: {', '.join(self.transforms)}")
             transforms.append(self.transforms[name])
-        condition = self.value(value.condition, rule) if value.condition else None
+        condition = self._perhaps(value.condition, rule)
         name, otherwise = value.fields[0], value.otherwise
         if len(reads) == 1 and not transforms and not condition and otherwise is None:
             return reads[0]
@@ -175,8 +179,7 @@ class Compiler:
         given = self._typed(table.c[kind.id], value.id, rule) if value.id else None
         apart_column = kind.identity.apart
         apart = self._typed(table.c[apart_column], value.apart, rule) if value.apart and apart_column else None
-        near = self.value(value.near, rule) if value.near else None
-        of = self.value(value.of, rule) if value.of else None
+        near, of = self._perhaps(value.near, rule), self._perhaps(value.of, rule)
         columns = {key: self._typed(self._column(table, key), one, rule) for key, one in value.columns.items()}
         find = value.find is not None
 
@@ -222,10 +225,8 @@ class Compiler:
 
     def _part(self, part: Part, rule: Rule) -> Callable[[Scope], None]:
         put = self._table(part, rule) if part.table else self._record(part, rule)
-        condition = self.value(part.condition, rule) if part.condition else None
-        exception = self.value(part.exception, rule) if part.exception else None
-        as_of = self.value(part.as_of, rule) if part.as_of else None
-        each = self.value(part.each, rule) if part.each else None
+        condition, exception = self._perhaps(part.condition, rule), self._perhaps(part.exception, rule)
+        as_of, each = self._perhaps(part.as_of, rule), self._perhaps(part.each, rule)
         place = place_of(part.each) if part.each else ""
         state = place_of(part.as_of) if part.as_of else ""
         split = self._split(part, rule)
@@ -310,4 +311,5 @@ class Compiler:
             raise Misplaced(f"domain {self.domain} has no record {part.record!r}: {', '.join(self.records)}")
         function = self.records[part.record or ""]
         columns = {name: self.value(value, rule) for name, value in part.columns.items()}
-        return lambda scope: function(scope.writer, {name: read(scope) for name, read in columns.items()})
+        fill = {"fill": part.fill}
+        return lambda scope: function(scope.writer, {name: read(scope) for name, read in columns.items()} | fill)

@@ -1,6 +1,5 @@
 """Which files of a source are loaded, and how: each is recognised by what is in it."""
 
-import csv
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -9,13 +8,12 @@ from pathlib import Path
 from typing import Any
 
 from services.kg.load.errors import BadMapping, BadRow
-from services.kg.load.files import Line, header, lines, records, suffix
+from services.kg.load.files import TABULAR, Line, header, lines, records, suffix
 from services.kg.load.mapper import Action
 from services.kg.load.reading import Record, Writer
 from services.kg.load.rows import RowAction
 from services.kg.load.schema import Described
 
-TABULAR = frozenset({".csv", ".tsv", ".dict"})
 LISTED = frozenset({".jsonl", ".ndjson"})
 # A file may begin with bad records.
 SAMPLE_RECORDS = 20
@@ -114,9 +112,8 @@ def _silent(line: int, error: BadRow, record: object) -> None:
 
 def read(path: Path, bad: Bad) -> Iterator[tuple[Line, Record]]:
     """Records of a file: rows of a CSV by their header, objects of JSON lines. Told are those that are none."""
-    kind = suffix(path)
-    if kind in TABULAR:
-        yield from records(path, csv.excel_tab if kind == ".tsv" else csv.excel)
+    if suffix(path) in TABULAR:
+        yield from records(path)
         return
     for line in lines(path):
         try:
@@ -140,7 +137,7 @@ def format_of(path: Path, rows: RowAction, mappings: Sequence[Described], given:
     """
     kind = suffix(path)
     if kind in TABULAR:
-        columns = header(path, "\t" if kind == ".tsv" else ",")
+        columns = header(path)
         if given is not None:
             missing = sorted(given.fields - set(columns))
             if missing:

@@ -4,7 +4,7 @@ import pytest
 
 from services.kg.definition.vocabulary import read_vocabulary
 from services.kg.domains import CATALOGUE
-from services.kg.load.credits import nominees, performers, workers
+from services.kg.domains.credits import nominees, performers, workers
 
 OSCARS = read_vocabulary(CATALOGUE.domains["movie"].folder, "categories.yaml")
 GRAMMYS = read_vocabulary(CATALOGUE.domains["music"].folder, "categories.yaml")

@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
+from lab.draft import draft
 from services.kg.definition.domain import read_catalogue
 from services.kg.domains import CATALOGUE
-from services.kg.draft import draft
 from services.kg.entities import NameIndex
 from services.kg.execute import Executor
 from services.kg.generate.rules import RuleWriter

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from services.kg.wikitext import MAX_CHARS, facts, plain_text
+from services.kg.domains.open.wikitext import MAX_CHARS, facts, plain_text
 
 
 @pytest.mark.parametrize(

@@ -4,7 +4,7 @@ from sqlalchemy import Connection, exists, select, update
 
 from services.kg.definition.vocabulary import read_vocabulary
 from services.kg.domains import CATALOGUE
-from services.kg.load.credits import nominees
+from services.kg.domains.credits import nominees
 from services.kg.load.graph import Graph, Row
 from services.kg.load.identity import slug
 from services.kg.load.mapper import Put

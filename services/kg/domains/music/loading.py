@@ -6,7 +6,7 @@ from typing import Any
 
 from services.kg.definition.vocabulary import read_vocabulary
 from services.kg.domains import CATALOGUE
-from services.kg.load.credits import IN_BRACKETS, credited, performers, workers
+from services.kg.domains.credits import IN_BRACKETS, credited, performers, workers
 from services.kg.load.errors import BadRow
 from services.kg.load.graph import Row
 from services.kg.load.identity import slug
@@ -57,7 +57,7 @@ def grammy(writer: Writer, stated: Row) -> None:
         # A source that names nobody leaves the work to one that does.
         "work_id": work(writer, nominee, by[0]) if by and not for_people else None,
     }
-    writer.graph.put("grammy", row, fill=stated.get("fill") is True)
+    writer.graph.put("grammy", row, fill=stated["fill"])
     names = credited(nominee) if for_people else []
     names += credited(artist) if artist else []
     names += [(name, " " not in name) for name in workers(others)] if others else []

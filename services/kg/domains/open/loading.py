@@ -2,10 +2,10 @@
 
 from collections.abc import Mapping
 
+from services.kg.domains.open.wikitext import facts, plain_text
 from services.kg.load.errors import BadRow
 from services.kg.load.transforms import Transform
 from services.kg.load.values import text
-from services.kg.wikitext import facts, plain_text
 
 
 def _infobox(value: object) -> list[dict[str, str]]:

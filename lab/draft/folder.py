@@ -10,12 +10,12 @@ from typing import Any
 from jinja2 import Environment
 from sqlalchemy.dialects import sqlite
 
+from lab.draft.columns import MAX_NAME, Column, identifier
+from lab.draft.tables import CsvTable, Join, plural, read_tables
 from services.kg.definition.domain import STORE
 from services.kg.domains import CATALOGUE
-from services.kg.draft.columns import MAX_NAME, Column, identifier
-from services.kg.draft.tables import CsvTable, Join, plural, read_tables
 
-TEMPLATES = files("services.kg.draft") / "templates"
+TEMPLATES = files("lab.draft") / "templates"
 # Keys that a statement shows where a question names none, beside the name.
 SHOWN = 4
 _QUOTE = sqlite.dialect().identifier_preparer.quote

@@ -5,9 +5,10 @@ import unicodedata
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import cache
+from importlib.resources import files
 from typing import Any, Literal, cast
 
-from services.kg.definition.folder import PACKAGED
+from services.kg.definition.folder import Folder
 
 ColumnType = Literal["text", "date", "integer", "bigint", "number", "flag"]
 
@@ -115,7 +116,7 @@ def measures() -> dict[str, dict[str, list[str]]]:
 
 @cache
 def _table(name: str) -> dict[str, dict[str, Any]]:
-    return cast(dict[str, dict[str, Any]], PACKAGED.content(f"draft/{name}").data)
+    return cast(dict[str, dict[str, Any]], Folder(files("lab.draft")).content(name).data)
 
 
 def identifier(text: str) -> str:

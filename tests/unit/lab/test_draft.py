@@ -6,10 +6,13 @@ from typing import Any
 
 import pytest
 import yaml
+from typer.testing import CliRunner
 
-from services.kg.draft import DraftError, draft
-from services.kg.draft.columns import guess_type, identifier, read_columns
-from services.kg.draft.tables import CsvTable, plural, read_tables, singular
+from lab.draft import DraftError, draft
+from lab.draft.columns import guess_type, identifier, read_columns
+from lab.draft.tables import CsvTable, plural, read_tables, singular
+from services.cli.ask import USAGE
+from services.cli.kg_domain import app
 from services.kg.lint import lint
 from services.kg.load.errors import LoadError
 from tests.unit.kg.library import BOOKS, write, write_all
@@ -180,3 +183,9 @@ def test_a_name_that_the_graph_has_gets_the_domains_before_it(tmp_path: Path) ->
 
 def test_a_draft_is_a_domain_without_faults(drafted: Path) -> None:
     assert [str(one) for one in lint(drafted) if one.fault] == []
+
+
+def test_a_wrong_setting_ends_the_command_with_its_reason(monkeypatch: pytest.MonkeyPatch, files: list[Path]) -> None:
+    monkeypatch.setenv("CRAGMESH_KG_WORKERS", "none")
+    done = CliRunner().invoke(app, ["new", "library", "--from", str(files[0])])
+    assert (done.exit_code, "settings: " in done.stderr) == (USAGE, True)

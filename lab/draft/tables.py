@@ -1,6 +1,5 @@
 """Tables of CSV files, and how they belong together: keys, names, and columns that hold another table's keys."""
 
-import csv
 from collections.abc import Container, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
@@ -8,7 +7,7 @@ from itertools import combinations, islice
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from services.kg.draft.columns import MAX_NAME, Column, identifier, read_columns
+from lab.draft.columns import MAX_NAME, Column, identifier, read_columns
 from services.kg.load.errors import LoadError
 from services.kg.load.files import check, header, records, suffix
 
@@ -108,9 +107,8 @@ def _read(path: Path) -> CsvTable:
     check(path)
     if suffix(path) not in (".csv", ".tsv"):
         raise LoadError(f"{path} is no .csv or .tsv file")
-    headers = header(path) if suffix(path) == ".csv" else next(iter(header(path)), "").split("\t")
-    dialect = csv.excel if suffix(path) == ".csv" else csv.excel_tab
-    rows = [[row.get(one, "") for one in headers] for _, row in islice(records(path, dialect), MAX_ROWS)]
+    headers = header(path)
+    rows = [[row.get(one, "") for one in headers] for _, row in islice(records(path), MAX_ROWS)]
     name = singular(identifier(path.name.partition(".")[0]))
     columns = read_columns(headers, rows)
     if not name or not columns:

@@ -113,7 +113,7 @@ _RENDERS: Mapping[str, Render] = {
 
 @cache
 def _data() -> Mapping[str, Any]:
-    return cast(Mapping[str, Any], PACKAGED.content("wikitext.yaml").data)
+    return cast(Mapping[str, Any], PACKAGED.content("domains/open/wikitext.yaml").data)
 
 
 @cache
