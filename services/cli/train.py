@@ -25,8 +25,8 @@ from services.generator.launch import base_model
 from services.generator.settings import GeneratorSettings
 
 if TYPE_CHECKING:
-    from lab.trainer import sft as training
     from lab.trainer.dataset import Example
+    from lab.trainer.progress import Progress as RunProgress
     from lab.trainer.recipe import Recipe
 
 AnyRecipe = TypeVar("AnyRecipe", bound=BaseModel)
@@ -280,14 +280,14 @@ def _base(folder: Path | None, name: str) -> tuple[Path, str]:
 
 
 @contextmanager
-def _board() -> "Iterator[Callable[[training.Progress], None]]":
+def _board() -> "Iterator[Callable[[RunProgress], None]]":
     """Shows how far a training is."""
     fields = (TextColumn("{task.fields[loss]}"), TimeElapsedColumn(), TextColumn("{task.fields[left]}"))
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), *fields)
     bar = Progress(*columns, console=err, disable=not err.is_terminal, transient=True)
     with Board(bar, LOG_S) as board:
 
-        def show(now: "training.Progress") -> None:
+        def show(now: "RunProgress") -> None:
             if now.note and err.is_terminal:
                 bar.console.print(Text(plain(now.note)), soft_wrap=True)
                 return

@@ -21,7 +21,7 @@ class Record:
         support: what the passages must hold for the answer to be right; empty where the answer is computed.
         titles: of the passages, one for each; empty where they have none.
         group: what keeps records on one side of a split; empty where the query does.
-        program: of the KG language, for `kg-api`; the answer and the passages are then empty.
+        program: of the KG language, where one gave the facts.
     """
 
     query: str
