@@ -22,7 +22,8 @@ from lab.trainer.plan import Data, Step, plan, prepare
 from lab.trainer.progress import OnProgress, Progress
 from lab.trainer.recipe import Recipe
 from lab.trainer.schedule import progress, rate
-from lab.trainer.score import SCORERS, Scorer, Scores
+from lab.trainer.score import Scorer, Scores
+from lab.trainer.scorers import scorer_of
 
 CHECKPOINTS = "checkpoints"
 # The end's measurement may take so much longer than the first, which shared the machine with nothing else of ours.
@@ -109,7 +110,7 @@ def train(
         plan(data, recipe),
         folder / CHECKPOINTS,
         fixed(base, data, recipe, start),
-        scorer or SCORERS[tasks.pop()],
+        scorer or scorer_of(tasks.pop()),
         on_progress,
         began,
     )

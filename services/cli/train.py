@@ -120,7 +120,6 @@ def sft(
     from lab.trainer import sft as training
     from lab.trainer.errors import BadDataset, BadTarget, TrainerError
     from lab.trainer.recipe import Recipe
-    from lab.trainer.scorers import scorer_of
 
     given = _options_of(Recipe, given) | {"time_limit_s": time_limit * 60 or None}
     if task == "answer":
@@ -144,7 +143,6 @@ def sft(
                 folder,
                 resume=resume,
                 start=start,
-                scorer=scorer_of(task),
                 on_progress=show,
             )
         adapters.write(target, result.learner, result.best, card.files(target.name, result))

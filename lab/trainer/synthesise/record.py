@@ -4,12 +4,14 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Literal
 
-Kind = Literal["answer", "unknown", "invalid_question"]
+from lab.trainer.dataset import Kind
+from services.gateway.normalize import INVALID, UNKNOWN
+
+__all__ = ["INVALID", "UNKNOWN", "Kind", "QuestionType", "Record", "answered", "invalid", "unknown"]
+
 QuestionType = Literal[
     "simple", "simple_w_condition", "set", "comparison", "aggregation", "multi-hop", "post-processing", "false_premise"
 ]
-UNKNOWN = "i don't know"
-INVALID = "invalid question"
 
 
 @dataclass(frozen=True, slots=True)
