@@ -8,7 +8,6 @@ import pytest
 from rich.console import Console
 
 from proto.answer import AnswerResponse, Trace, TraceEvent, TraceMessage
-from services.cli import ask as asking
 from services.cli.ask import ask
 from services.cli.ending import ANSWERED
 from services.cli.explain import show_trace
@@ -92,6 +91,6 @@ async def test_the_trace_is_asked_for(capsys: pytest.CaptureFixture[str], traced
 
     question = Question({"query": "who?"}, budget_s=5)
     code: Any = await ask(question, "http://gateway", traced=traced, transport=httpx.MockTransport(handle))
-    assert code == asking.ANSWERED == ANSWERED
+    assert code == ANSWERED
     assert (b'"trace": true' in seen[0]) is traced
     assert ("premise not false" in capsys.readouterr().out) is traced
