@@ -14,7 +14,7 @@ import re
 import tarfile
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import IO, Any, cast
 
@@ -121,7 +121,7 @@ class Source:
                         if item is None:
                             continue
                         seen[item.id] += 1
-                        yield item if seen[item.id] == 1 else _renamed(item, seen[item.id])
+                        yield item if seen[item.id] == 1 else replace(item, id=f"{item.id}#{seen[item.id]}")
             except (OSError, EOFError, tarfile.TarError) as error:
                 where = f", after {last}" if last else ""
                 raise BadSource(f"{path}: {getattr(error, 'strerror', None) or error}{where}") from error
@@ -153,7 +153,7 @@ def parse(line: bytes, place: str) -> Item:
     try:
         record = jsonl.object_of(line, place)
     except jsonl.BadLine as error:
-        raise _Unusable(str(error).removeprefix(f"{place}: ")) from None
+        raise _Unusable(error.problem) from None
     query = _text(record, "query", "question", "input")
     if not query:
         raise _Unusable("no query")
@@ -233,22 +233,6 @@ def _text(record: dict[str, Any], *keys: str) -> str:
 
 def _name(query: str, query_time: str, gold: tuple[str, ...]) -> str:
     return hashlib.sha256(json.dumps([query, query_time, gold]).encode()).hexdigest()[:16]
-
-
-def _renamed(item: Item, time: int) -> Item:
-    return Item(
-        id=f"{item.id}#{time}",
-        query=item.query,
-        gold=item.gold,
-        label_kind=item.label_kind,
-        body=item.body,
-        place=item.place,
-        query_time=item.query_time,
-        domain=item.domain,
-        question_type=item.question_type,
-        dynamism=item.dynamism,
-        popularity=item.popularity,
-    )
 
 
 def parts_of(path: Path) -> list[Path]:

@@ -83,7 +83,7 @@ def load(item: Traversable) -> Catalogue:
 
 def is_right(path: Path, file: SourceFile) -> bool:
     """Whether a file is there, whole and as its digest says; reads all of it."""
-    return path.is_file() and path.stat().st_size == file.size and _digest(path).hexdigest() == file.sha256
+    return path.is_file() and path.stat().st_size == file.size and _digest(path) == file.sha256
 
 
 def missing(wanted: SourceSet, folder: Path) -> list[str]:
@@ -143,8 +143,7 @@ def _fetch_one(file: SourceFile, folder: Path, http: httpx.Client, base: str, on
         return target
     partial = target.with_name(target.name + PARTIAL)
     _download(f"{base.rstrip('/')}/{file.path}", file, partial, http, on_bytes)
-    if not is_right(partial, file):
-        found = (_digest(partial)).hexdigest()
+    if (found := _digest(partial)) != file.sha256:
         partial.unlink()
         raise BadSource(f"{file.name}: SHA-256 {found} came, {file.sha256} is pinned; it is thrown away")
     partial.rename(target)
@@ -183,9 +182,9 @@ def _write(reply: httpx.Response, out: IO[bytes], most: int, name: str, on_bytes
         on_bytes(len(chunk))
 
 
-def _digest(path: Path) -> "hashlib._Hash":
+def _digest(path: Path) -> str:
     with path.open("rb") as stream:
-        return hashlib.file_digest(stream, "sha256")
+        return hashlib.file_digest(stream, "sha256").hexdigest()
 
 
 def _join(parts: Sequence[Path], joined: Path) -> None:

@@ -20,6 +20,7 @@ from pydantic import BaseModel, ConfigDict, Field, JsonValue, ValidationError
 from lab.evaluator.errors import BadRun, WriteFailed
 from proto.answer import CitationSource
 from proto.classify import Classification
+from services.kit import files
 
 SYNC_LINES = 16
 SYNC_S = 5.0
@@ -211,16 +212,9 @@ def write_whole(path: Path, content: bytes) -> None:
     Raises:
         WriteFailed: the disk took no more; the old file stays.
     """
-    beside = path.with_name(f".{path.name}.{os.getpid()}")
     try:
-        with beside.open("wb") as out:
-            out.write(content)
-            out.flush()
-            os.fsync(out.fileno())
-        beside.replace(path)
+        files.write_whole(path, content)
     except OSError as error:
-        with contextlib.suppress(OSError):
-            beside.unlink(missing_ok=True)
         raise WriteFailed(f"{path}: {error.strerror}") from error
 
 

@@ -12,6 +12,8 @@ from typing import Literal, Self, TypeVar
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
 from lab.trainer.errors import BadDataset, WriteFailed
+from services.kit import jsonl
+from services.kit.llm import Message
 
 Item = TypeVar("Item")
 Task = Literal["answer", "kg-api"]
@@ -29,6 +31,11 @@ class Turn(BaseModel):
 
     role: Literal["system", "user", "assistant"]
     content: str = Field(max_length=1_000_000)
+
+
+def turns(messages: Iterable[Message]) -> list[Turn]:
+    """A prompt's messages, to be kept."""
+    return [Turn(role=message.role, content=message.content) for message in messages]
 
 
 class Example(BaseModel):
@@ -105,23 +112,16 @@ def read(paths: Sequence[Path], *, task: Task | None = None) -> list[Example]:
     for path in paths:
         seen: set[str] = set()
         try:
-            with path.open("rb") as file:
-                number = 0
-                while line := file.readline(MAX_LINE_BYTES + 1):
-                    number += 1
-                    place = f"{path}:{number}"
-                    if len(line) > MAX_LINE_BYTES:
-                        raise BadDataset(f"{place}: line: longer than {MAX_LINE_BYTES // 2**20} MiB")
-                    if not line.strip():
-                        continue
-                    example = parse(line, place)
-                    if example.id in seen:
-                        raise BadDataset(f"{place}: id: {example.id!r} comes twice in this file")
-                    seen.add(example.id)
-                    if task is None or example.task == task:
-                        examples.append(example)
-        except OSError as error:
-            raise BadDataset(f"{path}: {error.strerror or error}") from error
+            for number, line in jsonl.lines(path, max_bytes=MAX_LINE_BYTES):
+                place = f"{path}:{number}"
+                example = parse(line, place)
+                if example.id in seen:
+                    raise BadDataset(f"{place}: id: {example.id!r} comes twice in this file")
+                seen.add(example.id)
+                if task is None or example.task == task:
+                    examples.append(example)
+        except jsonl.BadLine as error:
+            raise BadDataset(str(error)) from error
     if not examples:
         wanted = f" of the task {task!r}" if task else ""
         raise BadDataset(f"{', '.join(map(str, paths))}: no example{wanted}")

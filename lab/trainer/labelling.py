@@ -11,7 +11,7 @@ from typing import Any
 from lab.evaluator import runs
 from lab.evaluator.data import Item, Source
 from lab.evaluator.store import Prediction, RunFolder
-from lab.trainer.dataset import Example, Turn
+from lab.trainer.dataset import Example, turns
 from lab.trainer.errors import BadLabels
 from lab.trainer.labels import Judged, best_program, label
 from proto.base import parse_query_time
@@ -25,7 +25,7 @@ from services.kg.generate.program import MAX_TOKENS, ProgramWriter, taught_messa
 from services.kg.language.decoding import decoding_grammar
 from services.kit.client import ServiceClient
 from services.kit.errors import ServiceRejected
-from services.kit.llm import LLM, Constraint, Message
+from services.kit.llm import LLM, Constraint
 
 SAMPLE_S, EXECUTE_S = 60.0, 10.0
 # Programs of one temperature repeat each other below it, and leave the question above it.
@@ -90,7 +90,7 @@ def from_run(folder: Path, sources: Sequence[Path], judge: str, tally: Tally) ->
         yield Example(
             id=f"{target.name}:{item.id}"[:200],
             task="answer",
-            messages=_turns(chat(prompt, item.query, _moment(item), evidence)),
+            messages=turns(chat(prompt, item.query, _moment(item), evidence)),
             completion=made.completion,
             domain=item.domain[:32],
             kind=made.kind,
@@ -156,7 +156,7 @@ async def from_trying(
                 Example(
                     id=f"tried:{item.id}"[:200],
                     task="kg-api",
-                    messages=_turns(
+                    messages=turns(
                         taught_messages(item.query, query_time=_moment(item), domain=CATALOGUE.domains[domain])
                     ),
                     completion=found.program,
@@ -209,7 +209,3 @@ def _executor(trying: Trying, item: Item, domain: str) -> Any:
 
 def _moment(item: Item) -> datetime:
     return parse_query_time(item.query_time) if item.query_time else datetime.now(UTC)
-
-
-def _turns(messages: Sequence[Message]) -> list[Turn]:
-    return [Turn(role=message.role, content=message.content) for message in messages]

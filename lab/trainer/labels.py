@@ -11,7 +11,7 @@ from typing import Literal
 from lab.trainer.dataset import Kind
 from lab.trainer.errors import BadLabels
 from lab.trainer.relevance import holds
-from lab.trainer.score import INVALID, UNKNOWN
+from services.gateway.normalize import INVALID, UNKNOWN
 
 Rule = Literal["false premise", "nothing to find", "right", "wrong but in the context", "wrong and not in the context"]
 

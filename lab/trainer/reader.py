@@ -8,106 +8,33 @@ import json
 import math
 import random
 import time
-import warnings
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import safetensors.torch
 import torch
-from peft import LoraConfig, get_peft_model
-from pydantic import BaseModel, ConfigDict, Field, JsonValue
-from torch import Tensor
-from torch.nn.functional import cross_entropy, pad
-from transformers import BertModel
+from pydantic import JsonValue
 
 from lab.trainer import checkpoint, files, pairs
 from lab.trainer.checkpoint import Checkpoint, Point, State, Stop, without_denormals
 from lab.trainer.errors import BadCheckpoint, BadDataset, Diverged
-from lab.trainer.lora import quicken
 from lab.trainer.model import number_format
 from lab.trainer.pairs import Pair
+from lab.trainer.progress import OnProgress, Progress
+from lab.trainer.reader_measure import BESIDE, measured
+from lab.trainer.reader_model import Example, Model, Recipe, batches, encode, loss
 from lab.trainer.schedule import progress, rate
-from lab.trainer.score import answer_words, token_f1
-from lab.trainer.sft import OnProgress, Progress
 from services.kit.encoder import bundled_model, fingerprint
-from services.kit.precision import Precision, choose_precision
-from services.kit.reader import (
-    CARD,
-    END,
-    IMPOSSIBLE,
-    MAX_SPAN_TOKENS,
-    NOTHING,
-    START,
-    WEIGHTS,
-    Card,
-    Layout,
-    Reader,
-    Text,
-    Tokens,
-    Window,
-    padded,
-    reading,
-    shares,
-)
+from services.kit.reader import CARD, WEIGHTS, Card, Layout
+
+__all__ = ["Recipe", "Result", "check_target", "report", "train"]
 
 CHECKPOINTS = "checkpoints"
-ADAPTER = "default"
-# Every linear layer of the encoder; the pooler is not read.
-TARGETS = ("query", "key", "value", "dense")
-# Windows whose order is by length within, and by chance among each other.
-POOLED_BATCHES = 32
 SPEED_STEPS = 20
-# Passages of a measured question: its own and others of its kind, as a prompt has them.
-BESIDE = 4
-TEMPERATURES = tuple(round(0.5 + 0.1 * step, 1) for step in range(36))
 # The last part of a run with a time limit: measuring what was learnt.
 MEASURE_SHARE = 0.1
-
-
-class Recipe(BaseModel):
-    """Settings of one run."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-    rank: int = Field(16, ge=1, le=256)
-    alpha: int = Field(32, ge=1, le=1_024)
-    full: bool = False
-    learning_rate: float = Field(1e-3, gt=0, le=1)
-    # The head begins at nothing and learns faster than what it reads.
-    head_rate: float = Field(3e-3, gt=0, le=1)
-    warm_up: float = Field(0.05, ge=0, lt=1)
-    max_grad_norm: float = Field(1.0, gt=0, le=100)
-    batch: int = Field(16, ge=1, le=4_096)
-    epochs: float = Field(1.0, gt=0, le=100)
-    max_tokens: int = Field(256, ge=64, le=384)
-    overlap: int = Field(64, ge=0, le=128)
-    # Of the answerable questions, so many are asked of another passage too.
-    distractors: float = Field(0.4, ge=0, le=1)
-    # A title is what only some callers know.
-    titles: float = Field(0.7, ge=0, le=1)
-    held_out_share: float = Field(0.05, gt=0, le=0.5)
-    held_out: int = Field(1_000, ge=2, le=100_000)
-    checkpoint_steps: int = Field(200, ge=1)
-    seed: int = Field(0, ge=0)
-    threads: int = Field(0, ge=0, le=1_024)
-    time_limit_s: float = Field(0.0, ge=0)
-
-    def fixed(self) -> dict[str, object]:
-        """What must be the same for a run to go on."""
-        return self.model_dump(mode="json", exclude={"checkpoint_steps", "threads", "time_limit_s"})
-
-
-@dataclass(frozen=True, slots=True)
-class Example:
-    """A window, and the place of the answer among its tokens; None where it is not in there."""
-
-    window: Window
-    opens: Tensor
-    closes: Tensor
-    span: tuple[int, int] | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,160 +45,6 @@ class Result:
     card: Card
     steps: int
     stopped: Stop
-
-
-class Model(torch.nn.Module):
-    """The encoder with its adapter, in the number format that trains fastest here, and the head in fp32."""
-
-    def __init__(self, folder: Path, recipe: Recipe, dtype: torch.dtype) -> None:
-        super().__init__()
-        torch.manual_seed(recipe.seed)
-        encoder: Any = BertModel.from_pretrained(
-            folder,
-            # Made-up data does not run out: nothing has to be forgotten on purpose, and a resumed run draws no masks.
-            hidden_dropout_prob=0.0,
-            attention_probs_dropout_prob=0.0,
-        )
-        # Nobody reads it; left out at once, transformers would report its weights as unexpected.
-        encoder.pooler = None
-        self.full = recipe.full
-        self.scale = recipe.alpha / recipe.rank
-        self.rank = recipe.rank
-        if recipe.full:
-            self.encoder = encoder.to(torch.float32)
-            for name, parameter in encoder.named_parameters():
-                parameter.requires_grad = (
-                    name.startswith("encoder.") and name.endswith(".weight") and parameter.ndim == 2
-                )
-            self.before = {name: one.detach().clone() for name, one in encoder.named_parameters() if one.requires_grad}
-        else:
-            config = LoraConfig(r=recipe.rank, lora_alpha=recipe.alpha, target_modules=list(TARGETS), lora_dropout=0.0)
-            with warnings.catch_warnings():
-                # peft asks transformers by a name that the latter has since changed.
-                warnings.filterwarnings("ignore", message=".*is_gradient_checkpointing", category=FutureWarning)
-                self.encoder = get_peft_model(encoder.to(dtype), config, autocast_adapter_dtype=True)
-            quicken(self.encoder, 0.0)
-        width = encoder.config.hidden_size
-        self.head = torch.nn.Linear(width, 3)
-        torch.nn.init.zeros_(self.head.weight)
-        torch.nn.init.zeros_(self.head.bias)
-
-    def forward(self, windows: Sequence[Window]) -> Tensor:
-        """The head's values, shape (windows, longest, 3)."""
-        ids, mask, types = (torch.from_numpy(part).to(self.head.weight.device) for part in padded(windows))
-        states = self.encoder(input_ids=ids, attention_mask=mask, token_type_ids=types).last_hidden_state
-        values: Tensor = self.head(states.float())
-        return values
-
-    def trained(self) -> dict[str, torch.nn.Parameter]:
-        """What is learnt, by name."""
-        return {name: one for name, one in self.named_parameters() if one.requires_grad}
-
-    def tensors(self) -> dict[str, Tensor]:
-        """The weights as `Reader` reads them."""
-        found = {f"head.{name}": one.detach().clone() for name, one in self.head.named_parameters()}
-        if self.full:
-            now = dict(self.encoder.named_parameters())
-            for name, before in self.before.items():
-                change = now[name].detach().cpu() - before
-                left, values, right = torch.linalg.svd(change, full_matrices=False)
-                root = values[: self.rank].sqrt()
-                plain = name.removesuffix(".weight")
-                found[f"{plain}.a"] = (root[:, None] * right[: self.rank]).half()
-                found[f"{plain}.b"] = (left[:, : self.rank] * root).half()
-            return {name: one.contiguous() for name, one in found.items()}
-        for name, one in self.encoder.named_parameters():
-            plain = name.removeprefix("base_model.model.")
-            if plain.endswith(f".lora_A.{ADAPTER}.weight"):
-                found[f"{plain.removesuffix(f'.lora_A.{ADAPTER}.weight')}.a"] = one.detach().half()
-            elif plain.endswith(f".lora_B.{ADAPTER}.weight"):
-                found[f"{plain.removesuffix(f'.lora_B.{ADAPTER}.weight')}.b"] = (one.detach() * self.scale).half()
-        return {name: one.contiguous() for name, one in found.items()}
-
-
-def encode(layout: Layout, items: Sequence[Pair], recipe: Recipe) -> list[Example]:
-    """One window of each pair: with the answer in it, or any where the passage does not say.
-
-    An answer that is too long for a span is left out.
-    """
-    texts = layout.tokens([text for pair in items for text in (pair.question, pair.title, pair.passage)])
-    chooser = random.Random(f"windows:{recipe.seed}")  # noqa: S311 - repeatable is the point
-    nothing = layout.tokens([""])[0]
-    found: list[Example] = []
-    for index, pair in enumerate(items):
-        question, title, passage = texts[3 * index : 3 * index + 3]
-        windows = layout.windows(question, title if chooser.random() < recipe.titles else nothing, passage)
-        place = _place(passage, pair) if pair.answer else None
-        if not windows or (pair.answer and place is None):
-            continue
-        if place is not None:
-            holding = [one for one in windows if _inside(one, place)]
-            if not holding:
-                continue
-            window = chooser.choice(holding)
-            inside = window.first - window.at
-            found.append(_example(window, passage, (place[0] + inside, place[1] + inside)))
-        else:
-            found.append(_example(chooser.choice(windows), passage, None))
-    return found
-
-
-def _place(passage: Tokens, pair: Pair) -> tuple[int, int] | None:
-    """First and last token of the answer, whole words; None where it has no token or too many."""
-    end = pair.start + len(pair.answer)
-    over = np.flatnonzero((passage.ends > pair.start) & (passage.starts < end))
-    if not len(over):
-        return None
-    first, last = int(over[0]), int(over[-1])
-    while first > 0 and not passage.opens[first]:
-        first -= 1
-    while last < len(passage) - 1 and not passage.closes[last]:
-        last += 1
-    return (first, last) if last - first < MAX_SPAN_TOKENS else None
-
-
-def _inside(window: Window, place: tuple[int, int]) -> bool:
-    return window.at <= place[0] and place[1] < window.at + len(window) - window.first - 1
-
-
-def _example(window: Window, passage: Tokens, span: tuple[int, int] | None) -> Example:
-    tokens = slice(window.at, window.at + len(window) - window.first - 1)
-    sides = (window.first, 1)
-    flags = [pad(torch.from_numpy(one[tokens]), sides) for one in (passage.opens, passage.closes)]
-    return Example(window, flags[0], flags[1], span)
-
-
-def loss(model: Model, batch: Sequence[Example]) -> Tensor:
-    """Mean over the examples of the surprise, in nats, at the span or at "does not say", among all of both."""
-    values = model([example.window for example in batch])
-    longest = values.shape[1]
-    opens, closes = (
-        torch.stack([pad(flags, (0, longest - len(flags))) for flags in side])
-        for side in ([example.opens for example in batch], [example.closes for example in batch])
-    )
-    opens, closes = opens.to(values.device), closes.to(values.device)
-    begin = values[:, :, START].masked_fill(~opens, IMPOSSIBLE)
-    end = pad(values[:, :, END].masked_fill(~closes, IMPOSSIBLE), (0, MAX_SPAN_TOKENS - 1), value=IMPOSSIBLE)
-    spans = begin[:, :, None] + end.unfold(1, MAX_SPAN_TOKENS, 1)
-    every = torch.cat([values[:, :1, NOTHING], spans.flatten(1)], dim=1)
-    targets = [
-        0 if example.span is None else 1 + example.span[0] * MAX_SPAN_TOKENS + example.span[1] - example.span[0]
-        for example in batch
-    ]
-    return cross_entropy(every, torch.tensor(targets, device=every.device))
-
-
-def batches(examples: Sequence[Example], size: int, *, seed: int, epoch: int) -> list[list[Example]]:
-    """Batches of about equal length in a random order, the same for a seed and an epoch."""
-    chooser = random.Random(f"{seed}:{epoch}")  # noqa: S311 - repeatable is the point
-    order = list(range(len(examples)))
-    chooser.shuffle(order)
-    found: list[list[Example]] = []
-    for start in range(0, len(order), size * POOLED_BATCHES):
-        pool = sorted(order[start : start + size * POOLED_BATCHES], key=lambda index: len(examples[index].window))
-        found += [[examples[index] for index in pool[at : at + size]] for at in range(0, len(pool), size)]
-    chooser.shuffle(found)
-    return found
 
 
 def train(
@@ -537,145 +310,3 @@ class _Run:
         self.step, self.tokens = last.state.step, last.state.tokens
         self.spent_before_s, self.begun_s = last.state.spent_s, last.state.begun_s
         self.history = list(last.state.history)
-
-
-def measured(
-    folder: Path,
-    held_out: Sequence[Pair],
-    card: Card,
-    base: Path,
-    *,
-    threads: int = 0,
-    on_progress: OnProgress = lambda _: None,
-) -> Card:
-    """The card with temperature and threshold fitted on one half of the pairs, and what they give on the other.
-
-    Measured as it is served: by ONNX Runtime, in the number format that this CPU gets.
-    """
-    precision = choose_precision("auto", device="cpu", threads=threads)
-    half = len(held_out) // 2
-    sets = _sets(held_out)
-    reader = _Scored(folder, precision, base, on_progress, 2 * len(held_out))
-    own = [reader.values(pair.question, [pair]) for pair in held_out]
-    beside = [reader.values(pair.question, passages) for pair, passages in zip(held_out, sets, strict=True)]
-    fit = [*zip(held_out[:half], own[:half], strict=True)]
-    temperature = min(TEMPERATURES, key=lambda one: _surprise(fit, one))
-    replies = [_reply(values, temperature) for values in beside]
-    threshold = _threshold(held_out[:half], replies[:half])
-    single = [_reply(values, temperature) for values in own]
-    found = {
-        **_scores(held_out[half:], single[half:], threshold, "own"),
-        **_scores(held_out[half:], replies[half:], threshold, "beside"),
-        "surprise": _surprise([*zip(held_out[half:], own[half:], strict=True)], temperature),
-        "pairs": float(len(held_out) - half),
-    }
-    return card.model_copy(
-        update={
-            "temperature": temperature,
-            "threshold": threshold,
-            "held_out": {name: round(value, 4) for name, value in found.items()},
-        }
-    )
-
-
-Values = list[tuple[Tokens, list[tuple[Window, np.ndarray]], str]]
-
-
-class _Scored:
-    """A reader's raw values, from which any temperature's probabilities follow."""
-
-    def __init__(self, folder: Path, precision: Precision, base: Path, on_progress: OnProgress, total: int) -> None:
-        self._reader = Reader(folder, precision, base)
-        self._on_progress, self._total, self._done = on_progress, total, 0
-
-    def values(self, question: str, passages: Sequence[Pair]) -> Values:
-        self._done += 1
-        self._on_progress(Progress("measuring", self._done, self._total))
-        texts = [Text(pair.passage, pair.title) for pair in passages]
-        return [
-            (tokens, found, text.text)
-            for text, (tokens, found) in zip(texts, self._reader.values(question, texts), strict=True)
-        ]
-
-
-def _sets(held_out: Sequence[Pair]) -> list[list[Pair]]:
-    """For each pair its passage among others of its kind that do not hold its answer."""
-    chooser = random.Random(0)  # noqa: S311 - repeatable is the point
-    sets = []
-    for pair in held_out:
-        near = [
-            other
-            for other in chooser.sample(held_out, min(len(held_out), 8 * BESIDE))
-            if other.kind == pair.kind
-            and other.passage != pair.passage
-            and not (pair.answer and pair.answer.lower() in other.passage.lower())
-        ]
-        passages = [pair, *near[:BESIDE]]
-        chooser.shuffle(passages)
-        sets.append(passages)
-    return sets
-
-
-@dataclass(frozen=True, slots=True)
-class Reply:
-    """The best span of several passages; its probability, and that of none."""
-
-    text: str
-    probability: float
-    nothing: float
-
-
-def _reply(values: Values, temperature: float) -> Reply:
-    readings = [reading(tokens, found, 1, temperature) for tokens, found, _ in values]
-    probabilities, nothing = shares(readings)
-    best = max(range(len(values)), key=lambda index: max(probabilities[index], default=0.0))
-    if not readings[best].spans:
-        return Reply("", 0.0, nothing)
-    span = readings[best].spans[0]
-    return Reply(values[best][2][span.start : span.end], probabilities[best][0], nothing)
-
-
-def _surprise(items: Sequence[tuple[Pair, Values]], temperature: float) -> float:
-    """Mean surprise, in nats, at whether the passage says it: of "does not say", or of a span over the answer."""
-    total = 0.0
-    for pair, values in items:
-        tokens, found, _ = values[0]
-        one = reading(tokens, found, 5, temperature)
-        probabilities, nothing = shares([one])
-        end = pair.start + len(pair.answer)
-        near = [
-            p for span, p in zip(one.spans, probabilities[0], strict=True) if span.start < end and span.end > pair.start
-        ]
-        total -= math.log(max(1e-6, sum(near) if pair.answer else nothing))
-    return total / max(1, len(items))
-
-
-def _threshold(held_out: Sequence[Pair], replies: Sequence[Reply]) -> float:
-    """The least probability from which on answers gain most, a wrong one costing what a right one earns."""
-    order = sorted(zip(replies, held_out, strict=True), key=lambda item: -item[0].probability)
-    gain, best, line = 0, 0, 1.0
-    for reply, pair in order:
-        gain += 1 if pair.answer and token_f1(reply.text, pair.answer) >= 0.5 else -1
-        if gain > best:
-            best, line = gain, reply.probability
-    return round(min(0.9, max(0.3, line)), 4)
-
-
-def _scores(held_out: Sequence[Pair], replies: Sequence[Reply], threshold: float, prefix: str) -> dict[str, float]:
-    answerable = [(pair, reply) for pair, reply in zip(held_out, replies, strict=True) if pair.answer]
-    silent = [reply.probability < threshold for reply in replies]
-    rights = [silence != bool(pair.answer) for pair, silence in zip(held_out, silent, strict=True)]
-    given = [(pair, reply) for pair, reply, one in zip(held_out, replies, silent, strict=True) if not one]
-    right = sum(bool(pair.answer) and token_f1(reply.text, pair.answer) >= 0.5 for pair, reply in given)
-    count = max(1, len(held_out))
-    return {
-        f"{prefix}_exact": _mean([answer_words(reply.text) == answer_words(pair.answer) for pair, reply in answerable]),
-        f"{prefix}_f1": _mean([token_f1(reply.text, pair.answer) for pair, reply in answerable]),
-        f"{prefix}_says": _mean(rights),
-        f"{prefix}_right": right / count,
-        f"{prefix}_wrong": (len(given) - right) / count,
-    }
-
-
-def _mean(values: Sequence[float]) -> float:
-    return sum(values) / len(values) if values else 0.0

@@ -6,14 +6,14 @@ from collections.abc import Sequence
 from lab.evaluator.judge import rules
 from lab.evaluator.judge.verdict import Case
 from lab.trainer.dataset import Example, Task
-from lab.trainer.score import Scorer, Scores, crag_scores, exact
+from lab.trainer.score import Scorer, Scores, exact
 from services.gateway.normalize import normalize
 
 LABEL_KINDS = {"answer": "answer", "unknown": "idk", "invalid_question": "invalid"}
 
 
 def judged(examples: Sequence[Example], replies: Sequence[str]) -> Scores:
-    """CRAG's score with the gateway's reading of replies and the evaluator's judge `rules`."""
+    """CRAG's score by the gateway's reading of replies and the evaluator's judge `rules`: right +1, wrong -1."""
     counts: Counter[str] = Counter()
     by_kind: Counter[tuple[str, bool]] = Counter()
     for example, reply in zip(examples, replies, strict=True):
@@ -22,7 +22,12 @@ def judged(examples: Sequence[Example], replies: Sequence[str]) -> Scores:
         counts[verdict.outcome] += 1
         as_taught = verdict.outcome == ("missing" if example.kind == "unknown" else "right")
         by_kind[example.kind, as_taught] += 1
-    return crag_scores(counts, by_kind)
+    total = max(1, counts.total())
+    scores = {outcome: counts[outcome] / total for outcome in ("right", "missing", "wrong")}
+    for kind in LABEL_KINDS:
+        if asked := by_kind[kind, True] + by_kind[kind, False]:
+            scores[f"as taught: {kind}"] = by_kind[kind, True] / asked
+    return {"score": (counts["right"] - counts["wrong"]) / total} | scores
 
 
 def scorer_of(task: Task) -> Scorer:

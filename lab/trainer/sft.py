@@ -1,29 +1,29 @@
 """Supervised fine-tuning of one adapter: steps, measurements, checkpoints, and going on after a kill."""
 
 import math
-import random
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Literal
 
 import torch
 from pydantic import JsonValue
 from torch import Tensor
 
-from lab.trainer import adapter, checkpoint, dataset
+from lab.trainer import adapter, checkpoint
 from lab.trainer.attention import sharing
-from lab.trainer.batches import collate, common_prefix, epoch_batches
+from lab.trainer.batches import collate
 from lab.trainer.checkpoint import Checkpoint, Point, State, Stop, without_denormals
 from lab.trainer.dataset import Example
-from lab.trainer.encode import Encoded, encode
 from lab.trainer.errors import BadDataset, Diverged
 from lab.trainer.measure import batch_loss, replies, validation_loss
 from lab.trainer.model import Base, Learner, adapt, set_weights, weights
+from lab.trainer.plan import Data, Step, plan, prepare
+from lab.trainer.progress import OnProgress, Progress
 from lab.trainer.recipe import Recipe
 from lab.trainer.schedule import progress, rate
-from lab.trainer.score import SCORERS, Scorer, Scores
+from lab.trainer.score import Scorer, Scores
+from lab.trainer.scorers import scorer_of
 
 CHECKPOINTS = "checkpoints"
 # The end's measurement may take so much longer than the first, which shared the machine with nothing else of ours.
@@ -32,47 +32,6 @@ MEASURE_MARGIN = 1.3
 SPEED_STEPS = 20
 # Steps in a row whose gradients overflow in fp16 while its scale is found; it starts at 65,536 and halves.
 MAX_OVERFLOWS = 20
-
-Phase = Literal["encoding", "measuring", "training"]
-
-
-@dataclass(frozen=True, slots=True)
-class Progress:
-    """What a run tells while it goes on.
-
-    Attributes:
-        done: of `total`: prompts, examples or steps, by the phase.
-        loss: of the last step, per example, in nats.
-        tokens_per_s: computed in training lately, padding included.
-        left_s: until the end of the run, None before it is known.
-        note: what has just been found; to be shown as a line of its own.
-    """
-
-    phase: Phase
-    done: int
-    total: int
-    epoch: float = 0.0
-    loss: float = math.nan
-    rate: float = 0.0
-    tokens_per_s: float = 0.0
-    left_s: float | None = None
-    note: str = ""
-
-
-OnProgress = Callable[[Progress], None]
-
-
-@dataclass(frozen=True, slots=True)
-class Data:
-    """What is learnt and what measures, as tokens; and what was left out for its length."""
-
-    train: list[Encoded]
-    validation: list[Encoded]
-    scored: list[Encoded]
-    long_prompts: int
-    long_completions: int
-    prefix: int
-    sha256: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,65 +60,6 @@ class Result:
         """The adapter that is kept, measured."""
         measured = (point for point in self.state.history if point.score is not None)
         return next(point for point in measured if point.step == self.state.best_step)
-
-
-@dataclass(frozen=True, slots=True)
-class Step:
-    """The batches of one step, and how many epochs are done after it."""
-
-    batches: list[list[Encoded]]
-    epoch: float
-    ends_epoch: bool
-
-
-def prepare(examples: Sequence[Example], base: Base, recipe: Recipe, on_progress: OnProgress = lambda _: None) -> Data:
-    """Split and tokenize.
-
-    Raises:
-        BadDataset: nothing is left to learn from or to measure by.
-        BadModel: the tokenizer has no chat template.
-    """
-    done = 0
-
-    def advance(count: int) -> None:
-        nonlocal done
-        done += count
-        on_progress(Progress("encoding", done, len(examples)))
-
-    parts = dataset.split(examples, share=recipe.validation_share, seed=recipe.seed)
-    limits = {"max_prompt_tokens": recipe.max_prompt_tokens, "max_completion_tokens": recipe.max_completion_tokens}
-    train = encode(parts.train, base.tokenizer, **limits, on_progress=advance)
-    kept_back = encode(parts.validation, base.tokenizer, **limits, on_progress=advance)
-    if not train.kept or not kept_back.kept:
-        raise BadDataset(
-            f"of {len(examples)} examples {len(train.kept)} are left to learn from and {len(kept_back.kept)} to "
-            "measure by: give more examples of more groups, or longer limits"
-        )
-    chooser = random.Random(recipe.seed)  # noqa: S311 - repeatable is the point
-    validation = chooser.sample(kept_back.kept, min(len(kept_back.kept), recipe.validation_examples))
-    return Data(
-        train=train.kept,
-        validation=validation,
-        scored=validation[: recipe.score_examples],
-        long_prompts=train.long_prompts + kept_back.long_prompts,
-        long_completions=train.long_completions + kept_back.long_completions,
-        prefix=common_prefix([*train.kept, *validation]),
-        sha256=dataset.fingerprint(examples),
-    )
-
-
-def plan(data: Data, recipe: Recipe) -> list[Step]:
-    """All steps of a run, the same for the same data and recipe."""
-    steps: list[Step] = []
-    for epoch in range(math.ceil(recipe.epochs)):
-        batches = epoch_batches(
-            data.train, max_tokens=recipe.max_batch_tokens, prefix=data.prefix, seed=recipe.seed, epoch=epoch
-        )
-        groups = [batches[start : start + recipe.accumulation] for start in range(0, len(batches), recipe.accumulation)]
-        count = max(1, round(len(groups) * min(1.0, recipe.epochs - epoch)))
-        for index, group in enumerate(groups[:count], 1):
-            steps.append(Step(group, epoch + index / len(groups), ends_epoch=index == count))
-    return steps
 
 
 def fixed(base: Base, data: Data, recipe: Recipe, start: Path | None) -> dict[str, JsonValue]:
@@ -210,7 +110,7 @@ def train(
         plan(data, recipe),
         folder / CHECKPOINTS,
         fixed(base, data, recipe, start),
-        scorer or SCORERS[tasks.pop()],
+        scorer or scorer_of(tasks.pop()),
         on_progress,
         began,
     )

@@ -175,10 +175,16 @@ def _facts(response: AnswerResponse) -> Text:
     return Text(" · ".join(facts), style="dim")
 
 
-def _citations(citations: Sequence[Citation], answer: str) -> Table:
-    table = Table(title="it rests on", title_justify="left", box=None, show_header=False, pad_edge=False)
+def _listing(title: str) -> Table:
+    """A table without lines, of marks and what they stand before."""
+    table = Table(title=title, title_justify="left", box=None, show_header=False, pad_edge=False)
     table.add_column(justify="right", style="dim")
     table.add_column(overflow="fold")
+    return table
+
+
+def _citations(citations: Sequence[Citation], answer: str) -> Table:
+    table = _listing("it rests on")
     for number, citation in enumerate(citations, 1):
         name = plain(citation.page_name) or f"page {citation.page}"
         where = Text.assemble(
@@ -190,12 +196,8 @@ def _citations(citations: Sequence[Citation], answer: str) -> Table:
 
 def _candidates(response: AnswerResponse) -> Table:
     """What passages say that was not sure enough to be the answer."""
-    title = "not sure enough to answer; this passage says"
-    if len(response.candidates) > 1:
-        title = "not sure enough to answer; these passages say"
-    table = Table(title=title, title_justify="left", box=None, show_header=False, pad_edge=False)
-    table.add_column(justify="right", style="dim")
-    table.add_column(overflow="fold")
+    who = "these passages say" if len(response.candidates) > 1 else "this passage says"
+    table = _listing(f"not sure enough to answer; {who}")
     for candidate in response.candidates:
         known = candidate.citation < len(response.citations)
         name = plain(response.citations[candidate.citation].page_name) if known else ""

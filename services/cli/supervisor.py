@@ -22,6 +22,7 @@ from services.cli import processes
 from services.cli.logs import tail
 from services.cli.services import Launch, NotPrepared, Service
 from services.kit.concurrency import all_of
+from services.kit.files import write_whole
 
 POLL_S = 0.2
 PROBE_S = 2.0
@@ -326,10 +327,7 @@ class Supervisor:
         return self._run_dir / f"{name}.json"
 
     def _write(self, record: PidFile) -> None:
-        path = self._pid_path(record.service)
-        draft = path.with_suffix(".tmp")
-        draft.write_text(record.model_dump_json())
-        draft.replace(path)
+        write_whole(self._pid_path(record.service), record.model_dump_json().encode())
 
     def _read(self, name: str) -> PidFile | None:
         try:

@@ -127,7 +127,7 @@ def _records(count: int, seed: int, domain: str, prose: Path | None, share: floa
 
 
 def _answers(records: Iterator[Any], seed: int) -> Iterator[Any]:
-    from lab.trainer.dataset import Example, Turn
+    from lab.trainer.dataset import Example, turns
     from services.gateway import prompts
     from services.gateway.evidence import Evidence
     from services.gateway.steps.generate import TAUGHT_PROMPT, chat
@@ -141,7 +141,7 @@ def _answers(records: Iterator[Any], seed: int) -> Iterator[Any]:
         yield Example(
             id=f"answer-{seed}-{number:06d}",
             task="answer",
-            messages=[Turn(role=message.role, content=message.content) for message in messages],
+            messages=turns(messages),
             completion=record.answer,
             domain=record.domain,
             kind=record.kind,
@@ -153,7 +153,7 @@ def _answers(records: Iterator[Any], seed: int) -> Iterator[Any]:
 
 
 def _programs(count: int, seed: int, domain: str) -> Iterator[Any]:
-    from lab.trainer.dataset import Example, Turn
+    from lab.trainer.dataset import Example, turns
     from lab.trainer.synthesise import programs
     from lab.trainer.synthesise.engine import every_domain
     from services.kg.generate.program import taught_messages
@@ -164,7 +164,7 @@ def _programs(count: int, seed: int, domain: str) -> Iterator[Any]:
         yield Example(
             id=f"kg-api-{seed}-{number:06d}",
             task="kg-api",
-            messages=[Turn(role=message.role, content=message.content) for message in messages],
+            messages=turns(messages),
             completion=made.program,
             domain=made.domain,
             kind="unknown" if made.program == programs.NONE else "answer",

@@ -25,8 +25,8 @@ from services.generator.launch import base_model
 from services.generator.settings import GeneratorSettings
 
 if TYPE_CHECKING:
-    from lab.trainer import sft as training
     from lab.trainer.dataset import Example
+    from lab.trainer.progress import Progress as RunProgress
     from lab.trainer.recipe import Recipe
 
 AnyRecipe = TypeVar("AnyRecipe", bound=BaseModel)
@@ -120,7 +120,6 @@ def sft(
     from lab.trainer import sft as training
     from lab.trainer.errors import BadDataset, BadTarget, TrainerError
     from lab.trainer.recipe import Recipe
-    from lab.trainer.scorers import scorer_of
 
     given = _options_of(Recipe, given) | {"time_limit_s": time_limit * 60 or None}
     if task == "answer":
@@ -144,7 +143,6 @@ def sft(
                 folder,
                 resume=resume,
                 start=start,
-                scorer=scorer_of(task),
                 on_progress=show,
             )
         adapters.write(target, result.learner, result.best, card.files(target.name, result))
@@ -280,14 +278,14 @@ def _base(folder: Path | None, name: str) -> tuple[Path, str]:
 
 
 @contextmanager
-def _board() -> "Iterator[Callable[[training.Progress], None]]":
+def _board() -> "Iterator[Callable[[RunProgress], None]]":
     """Shows how far a training is."""
     fields = (TextColumn("{task.fields[loss]}"), TimeElapsedColumn(), TextColumn("{task.fields[left]}"))
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), *fields)
     bar = Progress(*columns, console=err, disable=not err.is_terminal, transient=True)
     with Board(bar, LOG_S) as board:
 
-        def show(now: "training.Progress") -> None:
+        def show(now: "RunProgress") -> None:
             if now.note and err.is_terminal:
                 bar.console.print(Text(plain(now.note)), soft_wrap=True)
                 return

@@ -73,7 +73,7 @@ class _Models(BaseModel):
 
 @dataclass(frozen=True, slots=True)
 class _Reply:
-    """What came back; no status where nothing did, and then why."""
+    """The probe's result: an HTTP status, or the error that prevented one."""
 
     status: int | None
     body: bytes = b""

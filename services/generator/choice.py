@@ -15,10 +15,10 @@ from typing import TypeAlias
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from services.generator.errors import GeneratorError
-from services.generator.files import write_atomically
 from services.generator.settings import AUTO, GeneratorSettings
 from services.generator.sizes import SIZES, Size
 from services.kit.cpu import Isa, computes_int8, instruction_set
+from services.kit.files import write_whole
 
 CHOICE = "embedded.json"
 MEMINFO, CGROUP = Path("/proc/meminfo"), Path("/sys/fs/cgroup")
@@ -138,7 +138,7 @@ def smaller(settings: GeneratorSettings, choice: Choice, problem: str) -> Choice
 
 def _write(settings: GeneratorSettings, choice: Choice) -> Choice:
     settings.models_dir.mkdir(parents=True, exist_ok=True)
-    write_atomically(settings.models_dir / CHOICE, choice.model_dump_json(indent=2) + "\n")
+    write_whole(settings.models_dir / CHOICE, choice.model_dump_json(indent=2).encode() + b"\n")
     return choice
 
 

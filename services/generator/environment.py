@@ -9,10 +9,11 @@ import sys
 from pathlib import Path
 
 from services.generator.errors import GeneratorError
-from services.generator.files import locked, write_atomically
+from services.generator.files import locked
 from services.generator.installer import by_pip, by_uv
 from services.generator.launch import SERVER
 from services.generator.progress import Reporter, run
+from services.kit.files import write_whole
 
 PIP = "pip==26.3"
 TORCH = "torch==2.13.0"
@@ -59,7 +60,7 @@ def create(folder: Path, reporter: Reporter) -> bool:
         # What the import compiles is kept, whatever is set for this program: the server would compile it at each start.
         kept = {key: value for key, value in os.environ.items() if key != "PYTHONDONTWRITEBYTECODE"}
         run(reporter, "importing vLLM", (_python(folder), "-W", "ignore", "-c", f"import {modules}"), env=kept)
-        write_atomically(folder / STAMP, fingerprint() + "\n")
+        write_whole(folder / STAMP, fingerprint().encode() + b"\n")
     reporter.log(f"{folder} is ready")
     return True
 

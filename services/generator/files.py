@@ -1,4 +1,4 @@
-"""Files that are whole or absent: locks, atomic writes, checksums, and the manifest of a prepared model."""
+"""Locks, checksums, and the manifest of a prepared model."""
 
 from __future__ import annotations
 
@@ -10,6 +10,8 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from services.kit.files import write_whole
 
 MANIFEST = "manifest.json"
 CHUNK_BYTES = 1 << 20
@@ -53,16 +55,6 @@ def locked(path: Path, waiting: Callable[[], None] = lambda: None) -> Iterator[N
         yield
 
 
-def write_atomically(path: Path, text: str) -> None:
-    """Replace a file's text; a reader sees the old or the new one, never a part."""
-    partial = path.with_name(f".{path.name}.partial")
-    with partial.open("w", encoding="utf-8") as file:
-        file.write(text)
-        file.flush()
-        os.fsync(file.fileno())
-    partial.replace(path)
-
-
 def sha256(path: Path, advance: Callable[[int], None] = lambda _: None) -> str:
     """A file's checksum in hexadecimal; `advance` is told of the bytes read since it was last called."""
     digest = hashlib.sha256()
@@ -83,7 +75,7 @@ def write_manifest(
         if path.is_file() and path.name != MANIFEST
     )
     manifest = Manifest(source=source, source_sha256=source_sha256, files=files)
-    write_atomically(folder / MANIFEST, manifest.model_dump_json(indent=2) + "\n")
+    write_whole(folder / MANIFEST, manifest.model_dump_json(indent=2).encode() + b"\n")
     return manifest
 
 

@@ -378,19 +378,16 @@ def _run(
     settings: GeneratorSettings, reporter: Reporter, doing: str, script: str, *arguments: str, offline: bool = True
 ) -> str:
     argv = (str(_interpreter(settings)), "-W", "ignore", "-m", f"services.generator.{script}", *arguments)
-    env = (
-        os.environ
-        | library_limits(settings.cpu_isa)
-        | {
-            # The files have all that is needed; nothing else may be asked of a hub.
-            "HF_HUB_OFFLINE": str(int(offline)),
-            "PYTHONUNBUFFERED": "1",
-            "OMP_NUM_THREADS": str(settings.threads),
-            # No plugin is needed to multiply.
-            "VLLM_PLUGINS": "",
-            "VLLM_LOGGING_LEVEL": "ERROR",
-        }
-    )
+    env = os.environ | library_limits(settings.cpu_isa)
+    env |= {
+        # The files have all that is needed; nothing else may be asked of a hub.
+        "HF_HUB_OFFLINE": str(int(offline)),
+        "PYTHONUNBUFFERED": "1",
+        "OMP_NUM_THREADS": str(settings.threads),
+        # No plugin is needed to multiply.
+        "VLLM_PLUGINS": "",
+        "VLLM_LOGGING_LEVEL": "ERROR",
+    }
     return run(reporter, doing, argv, env=env, cwd=Path(__file__).resolve().parents[2])
 
 

@@ -55,5 +55,5 @@ class Breaker:
         self._probing = False
 
     def abandoned(self) -> None:
-        """The call told nothing of the service's work: its caller left, or gave it too little time, or none to do."""
+        """Not counted: the caller cancelled, or allowed less time than a call needs."""
         self._probing = False

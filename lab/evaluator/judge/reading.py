@@ -94,7 +94,7 @@ def attached(reading: Reading) -> Reading:
 
 
 def parts_with_numbers(reading: Reading, required: Sequence[Quantity]) -> list[list[Word]]:
-    """As `_parts`, with the required numbers that stand right behind or before a word."""
+    """As `parts`, with the required numbers that stand right behind or before a word."""
     starts = {item.start for item in required}
     whole = attached(reading)
     kept = [

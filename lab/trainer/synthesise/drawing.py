@@ -8,7 +8,7 @@ from functools import cache
 from typing import Any
 
 from lab.trainer.synthesise.names import Names
-from lab.trainer.synthesise.phrases import Fact, Phrasebook, Recipe
+from lab.trainer.synthesise.phrases import Phrasebook, Recipe
 from lab.trainer.synthesise.times import Day, drawn_time
 from lab.trainer.synthesise.voice import Voice
 
@@ -107,8 +107,9 @@ class Drawing:
         self._count += 1
         return f"{prefix}{self._count}"
 
-    def fact(self, of: Fact) -> Any:
-        return self.draw(of.value, {})
+    def matching(self, table: str, where: Mapping[str, Any]) -> list[Thing]:
+        """Rows of a table that have these values."""
+        return [one for one in self.rows[table] if all(one.values[key] == value for key, value in where.items())]
 
 
 def fill(template: str, slots: Slots) -> Any:
@@ -186,10 +187,6 @@ def _pick(d: Drawing, recipe: Recipe, slots: Slots) -> Any:
     return d.draw(d.pick(recipe["pick"]), slots)
 
 
-def _weighted(d: Drawing, recipe: Recipe, slots: Slots) -> Any:
-    return d.voice.weighted(recipe["weighted"])
-
-
 def _either(d: Drawing, recipe: Recipe, slots: Slots) -> Any:
     share, one, other = recipe["either"]
     return d.draw(one if d.voice.chance(share) else other, slots)
@@ -210,9 +207,7 @@ def _numeric(d: Drawing, recipe: Recipe, slots: Slots) -> float | None:
 
 
 def _row(d: Drawing, recipe: Recipe, slots: Slots) -> Thing:
-    things, where = d.rows[recipe["row"]], recipe.get("where", {})
-    if where:
-        things = [one for one in things if all(one.values[key] == value for key, value in where.items())]
+    things = d.matching(recipe["row"], recipe.get("where", {}))
     return d.voice.pick(things[: recipe["among"]] if "among" in recipe else things)
 
 
@@ -238,7 +233,6 @@ RECIPES: dict[str, Callable[[Drawing, Recipe, Slots], Any]] = {
     "id": lambda d, recipe, slots: d.identifier(recipe["id"]),
     "name": lambda d, recipe, slots: d.called(str(fill(recipe["name"], slots))),
     "words": lambda d, recipe, slots: d.names.called(d.pick((recipe["words"],))),
-    "near": lambda d, recipe, slots: d.names.near(str(fill(recipe["near"], slots))),
     "int": _int,
     "real": _real,
     "power": _power,
@@ -252,7 +246,6 @@ RECIPES: dict[str, Callable[[Drawing, Recipe, Slots], Any]] = {
     "written": _written,
     "chance": lambda d, recipe, slots: d.voice.chance(recipe["chance"]),
     "pick": _pick,
-    "weighted": _weighted,
     "either": _either,
     "if": _if,
     "text": _text,
@@ -262,7 +255,7 @@ RECIPES: dict[str, Callable[[Drawing, Recipe, Slots], Any]] = {
     "some": _some,
     "time": _time,
     "ordinal": _ordinal,
-    "fact": lambda d, recipe, slots: d.fact(slots[recipe["fact"]].fact),
+    "fact": lambda d, recipe, slots: d.draw(slots[recipe["fact"]].fact.value, {}),
 }
 
 

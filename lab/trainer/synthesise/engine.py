@@ -13,7 +13,7 @@ from sqlalchemy.exc import SQLAlchemyError
 from lab.trainer.errors import BadDataset
 from lab.trainer.synthesise import phrases
 from lab.trainer.synthesise.drawing import Slots, Thing, chosen
-from lab.trainer.synthesise.graph import Graph, Statement, stored, values
+from lab.trainer.synthesise.graph import Graph, Statement, shown, stored
 from lab.trainer.synthesise.names import Names
 from lab.trainer.synthesise.phrases import Answer, Pattern, Phrasebook, Variant
 from lab.trainer.synthesise.record import Kind, QuestionType
@@ -56,7 +56,6 @@ class Made:
     """A question with its program, and what executing that returned.
 
     Args:
-        pattern: `domain.pattern`, and the variant behind a colon.
         kind: `answer`; `invalid_question` where the premise is false; `unknown` where no program answers it.
         program: "none" where no program answers it.
         answer: empty for another kind than `answer`.
@@ -66,15 +65,22 @@ class Made:
 
     query: str
     when: datetime
-    domain: str
-    pattern: str
     question_type: QuestionType
-    kind: Kind
     program: str
-    answer: str
-    statements: tuple[Statement, ...]
     slots: Slots
     way: "Way"
+    kind: Kind = "unknown"
+    answer: str = ""
+    statements: tuple[Statement, ...] = ()
+
+    @property
+    def domain(self) -> str:
+        return self.way.domain
+
+    @property
+    def pattern(self) -> str:
+        """`domain.pattern`, and the variant behind a colon."""
+        return f"{self.way.domain}.{self.way.name}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -185,19 +191,7 @@ class Engine:
             query = self.asked(variant, drawn)
         except (AttributeError, IndexError, KeyError, ValueError, SQLAlchemyError) as error:
             raise BadDataset(f"{way.domain}: {way.name}: {type(error).__name__}: {error}") from error
-        made = Made(
-            query=query,
-            when=when,
-            domain=way.domain,
-            pattern=f"{way.domain}.{way.name}",
-            question_type=variant.type or "simple",
-            kind="unknown",
-            program=program,
-            answer="",
-            statements=(),
-            slots=drawn,
-            way=way,
-        )
+        made = Made(query, when, variant.type or "simple", program, drawn, way)
         if way.section == "beyond":
             return made
         executed = self._executed(made)
@@ -338,10 +332,11 @@ def _means(statements: Sequence[Statement], made: Made) -> bool:
 def _holds(statements: Sequence[Statement], made: Made) -> bool:
     """Whether the facts hold what the drawn row has under the key that is asked for, where it has that."""
     key = str(made.slots.get("key", ""))
-    shown = [str(value).casefold() for value in values(list(statements))]
+    values = [value for one in statements for value in (one.outcome.value, *shown(one.outcome)) if value is not None]
+    told = [str(value).casefold() for value in values]
     for thing in made.slots.values():
         if isinstance(thing, Thing) and thing.values.get(key) is not None:
             value = str(thing.values[key]).casefold()
-            if not any(value == one or (len(value) > 3 and value in one) for one in shown):
+            if not any(value == one or (len(value) > 3 and value in one) for one in told):
                 return False
     return True

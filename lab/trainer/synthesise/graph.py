@@ -2,7 +2,7 @@
 
 import re
 import tempfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -14,7 +14,7 @@ from lab.trainer.synthesise.drawing import Slots, Thing, fill
 from lab.trainer.synthesise.world import World
 from services.kg.entities import NameIndex
 from services.kg.execute import ASKER, Executor
-from services.kg.outcome import Outcome
+from services.kg.outcome import Outcome, Scalar
 from services.kg.store.engine import open_store
 from services.kg.verbalize import verbalize
 
@@ -85,11 +85,7 @@ def stored(world: World) -> Iterator[Graph]:
             engine.dispose()
 
 
-def values(statements: Mapping[int, Statement] | list[Statement]) -> list[object]:
-    """All values that statements show: of the keys asked for, and what was computed."""
-    shown: list[object] = []
-    for statement in statements if isinstance(statements, list) else statements.values():
-        outcome = statement.outcome
-        shown.append(outcome.value)
-        shown += [row.get(key) for row in outcome.rows for key in outcome.shown]
-    return [value for value in shown if value is not None]
+def shown(outcome: Outcome) -> list[Scalar]:
+    """The values of the keys that a statement asks for."""
+    found = [row.get(key) for row in outcome.rows for key in outcome.shown]
+    return [value for value in found if value is not None]

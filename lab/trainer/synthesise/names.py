@@ -1,6 +1,6 @@
 """Names of people, works, companies and places that do not exist, put together from syllables and common words."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from importlib.resources import files
 from string import Formatter
@@ -171,35 +171,25 @@ class Names:
         return v.pick(forms)
 
 
-class _Words(Mapping[str, str]):
+class _Words(dict[str, str]):
     """Words by chance for a template's slots, a new one each time."""
 
     def __init__(self, names: Names) -> None:
+        super().__init__()
         self._names = names
 
-    def __getitem__(self, slot: str) -> str:
-        kind = slot.lower()
+    def __missing__(self, slot: str) -> str:
+        names, kind = self._names, slot.lower()
+        if kind in ("coined", "person", "place", "song", "ticker"):
+            return str(getattr(names, kind)())
         match kind:
-            case "coined":
-                return self._names.coined()
             case "lower":
-                return self._names.coined().lower()
-            case "person":
-                return self._names.person()
-            case "place":
-                return self._names.place()
+                return names.coined().lower()
+            case "company":
+                return names.company().words
             case "year":
-                return str(self._names.year())
-            case "ticker":
-                return self._names.ticker()
+                return str(names.year())
             case _ if kind in _KINDS:
-                word = self._names.word(kind)
+                word = names.word(kind)
                 return word.capitalize() if slot[0].isupper() else word
-            case _:
-                raise ValueError(f"names: there are no words for {{{slot}}}")
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(_KINDS)
-
-    def __len__(self) -> int:
-        return len(_KINDS)
+        raise ValueError(f"names: there are no words for {{{slot}}}")

@@ -10,7 +10,7 @@ from typing import Any
 from lab.trainer.pairs import Pair, read
 from lab.trainer.synthesise import answers
 from lab.trainer.synthesise.names import Names
-from lab.trainer.synthesise.reading.articles import SAMPLE, article, cut, swapped, telling, way
+from lab.trainer.synthesise.reading.articles import SAMPLE, article, cut, original, swapped, telling, way
 from lab.trainer.synthesise.record import UNKNOWN, Record
 from lab.trainer.synthesise.voice import Voice
 
@@ -74,7 +74,7 @@ def prose(rng: random.Random) -> Iterator[dict[str, Any]]:
     answers_of = {line.id: line.answer for line in lines}
     rng.shuffle(asked)
     for line, told in asked:
-        answer = answers_of.get(line.id.replace(f"-{way(line)}", "-q"), "")
+        answer = answers_of.get(original(line), "")
         same = [other.passage for other in telling(line, list(whole.values()), answer)]
         strangers = [
             passage

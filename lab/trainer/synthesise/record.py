@@ -4,12 +4,14 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Literal
 
-Kind = Literal["answer", "unknown", "invalid_question"]
+from lab.trainer.dataset import Kind
+from services.gateway.normalize import INVALID, UNKNOWN
+
+__all__ = ["INVALID", "UNKNOWN", "Kind", "QuestionType", "Record", "answered", "invalid", "unknown"]
+
 QuestionType = Literal[
     "simple", "simple_w_condition", "set", "comparison", "aggregation", "multi-hop", "post-processing", "false_premise"
 ]
-UNKNOWN = "i don't know"
-INVALID = "invalid question"
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,7 +23,7 @@ class Record:
         support: what the passages must hold for the answer to be right; empty where the answer is computed.
         titles: of the passages, one for each; empty where they have none.
         group: what keeps records on one side of a split; empty where the query does.
-        program: of the KG language, for `kg-api`; the answer and the passages are then empty.
+        program: of the KG language, where one gave the facts.
     """
 
     query: str

@@ -5,7 +5,7 @@ from datetime import date
 from typing import Any
 
 from lab.trainer.synthesise.drawing import Slots, fill
-from lab.trainer.synthesise.graph import Statement
+from lab.trainer.synthesise.graph import Statement, shown
 from lab.trainer.synthesise.phrases import Answer
 from services.kg.codes import spell
 from services.kg.language.catalogue import NUMERIC, Key
@@ -16,8 +16,6 @@ from services.kit.text.dates import whole_years
 MOST_VALUES = 10
 # A smaller ratio is rounded away.
 LEAST = 0.01
-# Facts of a snapshot that are shares of a whole are written in per cent.
-_PERCENT = ("margin", "yield", "growth", "payout")
 
 
 def settle(how: Answer, statements: Sequence[Statement], slots: Slots) -> str | None:
@@ -37,7 +35,7 @@ def settle(how: Answer, statements: Sequence[Statement], slots: Slots) -> str | 
         wanted = str(fill(how.has, slots)).casefold()
         if last.total > len(last.rows):
             return None
-        return "yes" if any(wanted == str(value).casefold() for value in _shown(last)) else "no"
+        return "yes" if any(wanted == str(value).casefold() for value in shown(last)) else "no"
     if how.say:
         return how.say.get(str(_single(last)))
     if how.years:
@@ -51,11 +49,11 @@ def refuted(how: Answer, statements: Sequence[Statement], slots: Slots) -> bool:
     if how.refuted == "no rows":
         return last.status == "no_event" or (last.status == "ok" and last.value == 0)
     wanted = str(fill(how.refuted, slots)).casefold()
-    shown = [str(value).casefold() for value in _shown(last)]
-    return last.status == "ok" and bool(shown) and not any(wanted in value or value in wanted for value in shown)
+    told = [str(value).casefold() for value in shown(last)]
+    return last.status == "ok" and bool(told) and not any(wanted in value or value in wanted for value in told)
 
 
-def written(key: Key, value: Scalar) -> tuple[str, ...]:
+def _written(key: Key, value: Scalar) -> tuple[str, ...]:
     """A value as people write it, and as evidence may have it."""
     if isinstance(value, bool) or key.kind == "flag":
         return ("yes" if value else "no",)
@@ -70,7 +68,7 @@ def written(key: Key, value: Scalar) -> tuple[str, ...]:
     return (f"{number} {key.unit}", number, str(value)) if key.unit else (number, str(value))
 
 
-def shown_key(outcome: Outcome, name: str) -> Key:
+def _key(outcome: Outcome, name: str) -> Key:
     keys = outcome.function.keys if outcome.function else ()
     return next((key for key in keys if key.name == name), Key(name))
 
@@ -94,37 +92,33 @@ def _leading_number(value: Scalar) -> Scalar:
     return int(head) if head.isdigit() else value
 
 
-def _shown(outcome: Outcome) -> list[Scalar]:
-    found = [row.get(key) for row in outcome.rows for key in outcome.shown]
-    return [value for value in found if value is not None]
-
-
 def _values(outcome: Outcome, text: str, only: str) -> str | None:
     if outcome.aggregate and outcome.value is not None:
-        key = shown_key(outcome, outcome.shown[-1]) if outcome.shown else Key("")
+        key = _key(outcome, outcome.shown[-1]) if outcome.shown else Key("")
         if outcome.aggregate in ("len", "ratio") or (outcome.aggregate == "diff" and key.kind not in NUMERIC):
             key = Key("number", "number")
         # "By how much more": the question says that the first is the larger.
         if isinstance(outcome.value, int | float) and (outcome.value < 0 or 0 < outcome.value < LEAST):
             return None
-        return _as_in(text, written(key, outcome.value))
+        return _as_in(text, _written(key, outcome.value))
     if outcome.total > len(outcome.rows) or len(outcome.rows) > MOST_VALUES:
         return None
     parts: list[str] = []
     for row in outcome.rows:
         if outcome.function is not None and outcome.function.dynamic:
-            parts.append(_as_in(text, _dynamic(row)))
+            parts.append(_as_in(text, _dynamic(row, outcome.function.percent)))
             continue
-        keys = [shown_key(outcome, name) for name in ((only,) if only else outcome.shown)]
-        parts += [_as_in(text, written(key, row[key.name])) for key in keys if row.get(key.name) is not None]
+        keys = [_key(outcome, name) for name in ((only,) if only else outcome.shown)]
+        parts += [_as_in(text, _written(key, row[key.name])) for key in keys if row.get(key.name) is not None]
     return ", ".join(dict.fromkeys(parts)) or None
 
 
-def _dynamic(row: Any) -> tuple[str, ...]:
+def _dynamic(row: Any, percent: Sequence[str]) -> tuple[str, ...]:
+    """A fact's value; `percent` are words in keys of shares, which are written in per cent."""
     number = row.get("number")
     if not isinstance(number, int | float):
         return (str(row["value"]),)
-    if any(word in str(row["key"]).lower() for word in _PERCENT):
+    if any(word in str(row["key"]).lower() for word in percent):
         return (f"{_number(round(number * 100, 3))}%", _number(number))
     return (_number(number), str(number))
 

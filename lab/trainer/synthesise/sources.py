@@ -29,10 +29,7 @@ def items(drawing: Drawing, spec: Any, slots: Slots) -> Iterator[Any]:
 
 
 def _rows(d: Drawing, spec: Mapping[str, Any], slots: Slots) -> Iterator[Thing]:
-    """Rows of a table that have these values."""
-    for one in d.rows[spec["rows"]]:
-        if all(one.values[key] == value for key, value in spec["where"].items()):
-            yield one
+    yield from d.matching(spec["rows"], spec["where"])
 
 
 def _some(d: Drawing, spec: Mapping[str, Any], slots: Slots) -> Iterator[Any]:
@@ -42,13 +39,8 @@ def _some(d: Drawing, spec: Mapping[str, Any], slots: Slots) -> Iterator[Any]:
         yield d.settled(one)
 
 
-def _years(d: Drawing, spec: Mapping[str, Any], slots: Slots) -> Iterator[int]:
-    first, last = spec["years"]
-    yield from range(first, last + 1)
-
-
 def _range(d: Drawing, spec: Mapping[str, Any], slots: Slots) -> Iterator[int]:
-    first, last = spec["range"]
+    first, last = spec.get("years") or spec["range"]
     yield from range(first, last + 1)
 
 
@@ -92,7 +84,7 @@ def _prices(d: Drawing, spec: Mapping[str, Any], slots: Slots) -> Iterator[Thing
 def _games(d: Drawing, spec: Mapping[str, Any], slots: Slots) -> Iterator[Thing]:
     """Rounds in which all teams of a kind play, each game from both sides; those ahead have no result."""
     v = d.voice
-    teams = list(_rows(d, {"rows": spec["games"], "where": spec["where"]}, slots))
+    teams = d.matching(spec["games"], spec["where"])
     every, ahead = spec["every"], spec.get("ahead", 0)
     number = 0
     for turn in range(spec["rounds"]):
@@ -142,7 +134,7 @@ def _facts(d: Drawing, spec: Mapping[str, Any], slots: Slots) -> Iterator[Thing]
 SOURCES: dict[str, Source] = {
     "rows": _rows,
     "some": _some,
-    "years": _years,
+    "years": _range,
     "range": _range,
     "weeks": _weeks,
     "quarters": _quarters,

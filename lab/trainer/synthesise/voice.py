@@ -1,21 +1,23 @@
 """Words by chance: alternatives in brackets, ways to ask, slips of the finger, dates and numbers as sources do."""
 
-import calendar
 import random
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from datetime import date, datetime, timedelta
+from datetime import date, datetime, time, timedelta
 from typing import TypeVar
-from zoneinfo import ZoneInfo
+
+from services.kit.text.times.calendar import PACIFIC
+from services.kit.text.vocabulary import MONTH_NAMES
+from services.kit.text.vocabulary import WEEKDAY_NAMES as WEEKDAYS
+
+__all__ = ["MONTHS", "PACIFIC", "WEEKDAYS", "Voice"]
 
 T = TypeVar("T")
 
-PACIFIC = ZoneInfo("America/Los_Angeles")
 # Shares of questions that people type without a mark at the end, capitalised, or with a slip of a finger.
 UNMARKED, CAPITALISED, MISTYPED = 0.2, 0.06, 0.04
-MONTHS = tuple(calendar.month_name)[1:]
-WEEKDAYS = tuple(name.lower() for name in calendar.day_name)
+MONTHS = tuple(map(str.capitalize, MONTH_NAMES))
 _ALTERNATIVES = re.compile(r"\[([^\[\]]*)\]")
 # A noun phrase becomes a question in one of these frames.
 FRAMES = (
@@ -39,33 +41,9 @@ FRAMES = (
 )
 # A whole question becomes an indirect one in these, where it begins with a question word.
 LEADS = (
-    "",
-    "",
-    "",
-    "",
-    "",
-    "",
-    "do you know ",
-    "can you tell me ",
-    "i was wondering ",
-    "quick question, ",
-    "hey, ",
-    "tell me ",
-    "please tell me ",
-    "i'm curious, ",
-    "could you please tell me ",
-)
-
-
-@dataclass(frozen=True, slots=True)
-class Style:
-    """How one source writes, drawn once for an example so that it is the same throughout.
-
-    Args:
-        score: whether words of an attribute's name are joined by underscores.
-    """
-
-    score: bool = True
+    *[""] * 6, "do you know ", "can you tell me ", "i was wondering ", "quick question, ", "hey, ", "tell me ",
+    "please tell me ", "i'm curious, ", "could you please tell me ",
+)  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,14 +103,11 @@ class Voice:
         words[at] = swapped if self.chance(0.5) else word[:cut] + word[cut + 1 :]
         return " ".join(words)
 
-    def style(self) -> Style:
-        return Style(self.chance(0.65))
-
     def moment(self) -> datetime:
         """When a question is asked."""
         day = date(2022, 6, 1) + timedelta(days=self.between(0, 1400))
-        return datetime(
-            day.year, day.month, day.day, self.between(0, 23), self.between(0, 59), self.between(0, 59), tzinfo=PACIFIC
+        return datetime.combine(
+            day, time(self.between(0, 23), self.between(0, 59), self.between(0, 59), tzinfo=PACIFIC)
         )
 
     def day(self, first: int = 1950, last: int = 2023) -> date:
@@ -145,8 +120,3 @@ class Voice:
 
 
 _ASKING = frozenset({"what", "who", "when", "where", "which", "how"})
-
-
-def named(words: str, style: Style) -> str:
-    """An attribute's name as the source writes it: `release date` or `release_date`."""
-    return words.replace(" ", "_") if style.score else words

@@ -1,16 +1,12 @@
 """Questions answered from web pages: long passages in which one sentence or one row matters, or none does."""
 
-from collections.abc import Callable, Mapping, Sequence
-from importlib.resources import files
-from typing import Any
-
-import yaml
+from collections.abc import Sequence
 
 from lab.trainer.synthesise import prose
 from lab.trainer.synthesise.names import Names
-from lab.trainer.synthesise.prose import Fact, year_between
+from lab.trainer.synthesise.prose import Fact
 from lab.trainer.synthesise.record import Record, answered, invalid, unknown
-from lab.trainer.synthesise.voice import MONTHS, Voice
+from lab.trainer.synthesise.voice import Voice
 
 DOMAIN = "open"
 # Of one passage, like the parent chunks that the gateway shows, shortened for the time that reading takes in training.
@@ -20,40 +16,8 @@ PASSAGES = (1, 3)
 ROWS, COLUMNS = (4, 9), (2, 4)
 
 
-def _value(recipe: Mapping[str, Any]) -> Callable[[Voice, Names], str]:
-    """What may stand for a fact: words by chance, a year, a day, or a number with what stands before and behind it."""
-    match recipe:
-        case {"words": words}:
-            return lambda v, n: n.called(words)
-        case {"year": [low, high]}:
-            return year_between(low, high)
-        case {"day": [low, high]}:
-            return lambda v, n: _day(v, low, high)
-        case {"number": [low, high]}:
-            before, unit = recipe.get("before", ""), recipe.get("unit", "")
-            return lambda v, n: f"{before}{v.between(low, high):,}{unit}"
-        case _:
-            raise ValueError(f"pages.yaml: {recipe} is no value")
-
-
-def _day(v: Voice, low: int, high: int) -> str:
-    day = v.between(1, 28)
-    month, year = MONTHS[v.between(0, 11)], v.between(low, high)
-    return f"{day} {month} {year}" if v.chance(0.5) else f"{month} {day}, {year}"
-
-
-def _facts(kind: Mapping[str, Any]) -> tuple[Fact, ...]:
-    return tuple(
-        Fact(tuple(one["sentences"]), tuple(one["nouns"]), tuple(one["whole"]), _value(one["value"]), key)
-        for key, one in kind["facts"].items()
-    )
-
-
-_PAGES = yaml.load((files(__package__) / "pages.yaml").read_text(encoding="utf-8"), Loader=yaml.CSafeLoader)
 # The words of a question are often not those of the page: so for each fact both are written apart.
-STORIES: dict[str, tuple[tuple[str, ...], tuple[Fact, ...]]] = {
-    name: (tuple(kind["leads"]), _facts(kind)) for name, kind in _PAGES["kinds"].items()
-}
+STORIES, _PAGES = prose.read("pages.yaml")
 KINDS = {**prose.KINDS, **STORIES}
 
 

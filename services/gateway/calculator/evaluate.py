@@ -4,22 +4,14 @@ Units come from the inputs: what is added must be of one, and a quotient of like
 inputs do not settle is left open rather than guessed.
 """
 
+import decimal
+import functools
 import itertools
+import operator
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import date, timedelta
-from decimal import (
-    ROUND_FLOOR,
-    ROUND_HALF_UP,
-    Context,
-    Decimal,
-    DivisionUndefined,
-    InvalidOperation,
-    Overflow,
-)
-from decimal import (
-    DivisionByZero as DecimalDivisionByZero,
-)
+from decimal import ROUND_FLOOR, ROUND_HALF_UP, Context, Decimal, DivisionUndefined, InvalidOperation, Overflow
 from typing import Literal
 
 from services.gateway.calculator.errors import DivisionByZero, TooLarge, Undefined, UnitMismatch
@@ -106,7 +98,7 @@ def evaluate(expression: Expression) -> Calculation:
         if isinstance(expression, Compare):
             return _compared(expression, shown, inputs)
         found = _Evaluator().quantity(expression)
-    except (DecimalDivisionByZero, DivisionUndefined):
+    except (decimal.DivisionByZero, DivisionUndefined):
         raise DivisionByZero("a division by zero") from None
     except Overflow:
         raise TooLarge("a number is too large") from None
@@ -122,8 +114,8 @@ def _compared(expression: Compare, shown: str, inputs: tuple[str, ...]) -> Calcu
     for left, right in itertools.pairwise(operands):
         evaluator.shared([left, right])
     held = all(
-        COMPARED[operator](left.value, right.value)
-        for operator, (left, right) in zip(expression.operators, itertools.pairwise(operands), strict=True)
+        COMPARED[sign](left.value, right.value)
+        for sign, (left, right) in zip(expression.operators, itertools.pairwise(operands), strict=True)
     )
     words = [
         _result(operand)[2] for node, operand in zip(expression.operands, operands, strict=True) if _is_computed(node)
@@ -137,26 +129,16 @@ def _is_computed(node: Node) -> bool:
 
 
 COMPARED: dict[Comparison, Callable[[Decimal, Decimal], bool]] = {
-    "<": lambda left, right: left < right,
-    "<=": lambda left, right: left <= right,
-    ">": lambda left, right: left > right,
-    ">=": lambda left, right: left >= right,
-    "==": lambda left, right: left == right,
-    "!=": lambda left, right: left != right,
-}
+    "<": operator.lt, "<=": operator.le, ">": operator.gt, ">=": operator.ge, "==": operator.eq, "!=": operator.ne,
+}  # fmt: skip
 
 
 class _Evaluator:
     """Visits every node once; nothing in it takes longer for a larger number."""
 
     def __init__(self) -> None:
-        self._context = Context(
-            prec=PRECISION,
-            Emin=-999,
-            Emax=999,
-            rounding=ROUND_HALF_UP,
-            traps=[DecimalDivisionByZero, InvalidOperation, Overflow],
-        )
+        traps = [decimal.DivisionByZero, InvalidOperation, Overflow]
+        self._context = Context(prec=PRECISION, Emin=-999, Emax=999, rounding=ROUND_HALF_UP, traps=traps)
 
     def quantity(self, node: Node) -> Quantity:
         match node:
@@ -212,10 +194,9 @@ class _Evaluator:
         if "date" in (left.unit, right.unit):
             return self._with_days(node, left, right)
         match node.operator:
-            case "+":
-                return Quantity(context.add(a, b), self.shared([left, right]))
-            case "-":
-                return Quantity(context.subtract(a, b), self.shared([left, right]))
+            case "+" | "-":
+                value = context.add(a, b) if node.operator == "+" else context.subtract(a, b)
+                return Quantity(value, self.shared([left, right]))
             case "*":
                 return Quantity(context.multiply(a, b), _of_product(left, right))
             case "/":
@@ -267,10 +248,8 @@ class _Evaluator:
                 return Quantity(abs(values[0]), self._measure(arguments))
             case "round":
                 return self._rounded(arguments)
-            case "min":
-                return Quantity(min(values), self.shared(arguments))
-            case "max":
-                return Quantity(max(values), self.shared(arguments))
+            case "min" | "max":
+                return Quantity(min(values) if node.function == "min" else max(values), self.shared(arguments))
             case "sum":
                 return Quantity(self._sum(values), self._measure(arguments))
             case "mean":
@@ -297,10 +276,7 @@ class _Evaluator:
         return unit
 
     def _sum(self, values: Sequence[Decimal]) -> Decimal:
-        total = Decimal(0)
-        for value in values:
-            total = self._context.add(total, value)
-        return total
+        return functools.reduce(self._context.add, values, Decimal(0))
 
     def _rounded(self, arguments: Sequence[Quantity]) -> Quantity:
         unit = self._measure(arguments[:1])

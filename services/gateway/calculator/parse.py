@@ -40,18 +40,9 @@ MAX_ARGUMENTS = 40
 
 # Least and most arguments.
 FUNCTIONS = {
-    "abs": (1, 1),
-    "round": (1, 2),
-    "min": (1, MAX_ARGUMENTS),
-    "max": (1, MAX_ARGUMENTS),
-    "sum": (1, MAX_ARGUMENTS),
-    "mean": (1, MAX_ARGUMENTS),
-    "median": (1, MAX_ARGUMENTS),
-    "pct_change": (2, 2),
-    "days": (1, 1),
-    "days_between": (2, 2),
-    "years_between": (2, 2),
-}
+    "abs": (1, 1), "round": (1, 2), **dict.fromkeys(("min", "max", "sum", "mean", "median"), (1, MAX_ARGUMENTS)),
+    "pct_change": (2, 2), "days": (1, 1), "days_between": (2, 2), "years_between": (2, 2),
+}  # fmt: skip
 DAYS_OF = frozenset({"days", "days_between", "years_between"})
 SCALES: dict[str, Scale] = {
     **dict.fromkeys(("k", "thousand"), 3),

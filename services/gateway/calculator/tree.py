@@ -23,14 +23,8 @@ Scale = Literal[0, 3, 6, 9, 12]
 
 SUM, PRODUCT, SIGN, POWER, ATOM = range(5)
 LEVEL: dict[Operator, int] = {
-    "+": SUM,
-    "-": SUM,
-    "*": PRODUCT,
-    "/": PRODUCT,
-    "//": PRODUCT,
-    "%": PRODUCT,
-    "**": POWER,
-}
+    "+": SUM, "-": SUM, "*": PRODUCT, "/": PRODUCT, "//": PRODUCT, "%": PRODUCT, "**": POWER,
+}  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)

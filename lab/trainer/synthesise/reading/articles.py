@@ -16,14 +16,14 @@ Line = TypeVar("Line", "Item", Pair)
 SAMPLE = files("lab.trainer") / "data" / "prose" / "sample.jsonl"
 
 
-def brief(pair: Pair) -> str:
+def brief(line: "Item | Pair") -> str:
     """The brief that a line was written from."""
-    return pair.id.rpartition("-")[0]
+    return line.id.rpartition("-")[0]
 
 
-def article(pair: Pair) -> str:
+def article(line: "Item | Pair") -> str:
     """The article that a line's passage belongs to."""
-    seed, _, index = brief(pair).partition("-")
+    seed, _, index = brief(line).partition("-")
     return f"{seed}-{briefs.article(int(index))}"
 
 
@@ -47,9 +47,14 @@ def telling(pair: Pair, others: Sequence[Pair], answer: str = "") -> list[Pair]:
     ]
 
 
-def way(pair: Pair) -> str:
+def way(line: "Item | Pair") -> str:
     """How the question came about: `q`, `open`, `swap` or `cut`."""
-    return pair.id.rpartition("-")[2].rstrip("0123456789")
+    return line.id.rpartition("-")[2].rstrip("0123456789")
+
+
+def original(line: Pair) -> str:
+    """The id of the answered line that a twin was made of; a line's own where it is none."""
+    return line.id.replace(f"-{way(line)}", "-q")
 
 
 def cut(line: Line) -> Line | None:

@@ -17,7 +17,6 @@ PARTS = 3
 # Facts that a passage shall tell, and facts that only the questions without an answer know: the first is of the
 # article's next passage, the second of none.
 MIN_FACTS, MAX_FACTS = 4, 5
-OPEN_FACTS = 2
 # Of an article's passages so many are of the article's own kind of text, the others of any.
 OWN_KIND = 0.75
 MIN_WORDS, MAX_WORDS = 60, 220
@@ -79,17 +78,8 @@ class Brief:
 QUESTIONS = 6
 # How the second of them begins; the first asks for a reason, which a model seldom does by itself.
 WAYS = (
-    "How",
-    "How",
-    "What kind of",
-    "What happened",
-    "Which",
-    "Under what",
-    "For what",
-    "How long",
-    "How many",
-    "Where",
-)
+    "How", "How", "What kind of", "What happened", "Which", "Under what", "For what", "How long", "How many", "Where",
+)  # fmt: skip
 
 
 def article(index: int) -> int:
@@ -153,36 +143,24 @@ class _Values(dict[str, str]):
     def __missing__(self, kind: str) -> str:
         v, n = self._voice, self._names
         match kind:
-            case "person":
-                return n.person()
-            case "place":
-                return n.place()
-            case "coined":
-                return n.coined()
+            case "person" | "place" | "coined":
+                return str(getattr(n, kind)())
             case "org":
                 return v.pick((n.company().words, f"the {n.coined()} {v.pick(_ORGANISATIONS)}"))
             case "thing":
                 return n.noun().capitalize()
-            case "object":
-                return v.pick(_WORDS["objects"])
+            case "object" | "cause" | "job" | "material":
+                return v.pick(_WORDS[f"{kind}s"])
             case "adjective":
                 return n.adjective().capitalize()
-            case "year":
-                return str(v.between(1780, 2024))
-            case "future":
-                return str(v.between(2025, 2039))
+            case _ if kind in _BETWEEN:
+                return str(v.between(*_BETWEEN[kind]))
             case "month":
                 return v.pick(MONTHS)
             case "date":
                 return f"{v.between(1, 28)} {v.pick(MONTHS)} {v.between(1850, 2024)}"
             case "clock":
                 return v.say(f"{v.between(1, 12)}[:15|:30|:45|] [a.m.|p.m.]")
-            case "age":
-                return str(v.between(18, 99))
-            case "digit":
-                return str(v.between(1, 9))
-            case "small":
-                return str(v.between(2, 30))
             case "number":
                 return f"{v.pick((v.between(31, 999), v.between(10, 99) * 100, v.between(1_000, 90_000))):,}"
             case "money":
@@ -190,27 +168,14 @@ class _Values(dict[str, str]):
                 return amount + " " + v.pick(_CURRENCIES)
             case "price":
                 return f"{v.between(2, 900)} {v.pick(_CURRENCIES)}"
-            case "cause":
-                return v.pick(_WORDS["causes"])
-            case "job":
-                return v.pick(_WORDS["jobs"])
-            case "material":
-                return v.pick(_WORDS["materials"])
         raise KeyError(kind)
 
 
+_BETWEEN = {"year": (1780, 2024), "future": (2025, 2039), "age": (18, 99), "digit": (1, 9), "small": (2, 30)}
 _CURRENCIES = ("euros", "dollars", "francs", "crowns", "pounds", "marks")
 _ORGANISATIONS = (
-    "University",
-    "Museum",
-    "Society",
-    "Foundation",
-    "Institute",
-    "Council",
-    "Hospital",
-    "Archive",
-    "Bank",
-)
+    "University", "Museum", "Society", "Foundation", "Institute", "Council", "Hospital", "Archive", "Bank",
+)  # fmt: skip
 
 
 def indices(done: frozenset[int]) -> Iterator[int]:

@@ -11,7 +11,7 @@ from lab.trainer.errors import BadDataset
 from lab.trainer.pairs import Pair, read
 from lab.trainer.synthesise import answers
 from lab.trainer.synthesise.reading import filters
-from lab.trainer.synthesise.reading.articles import SAMPLE, article, brief, telling, way
+from lab.trainer.synthesise.reading.articles import SAMPLE, article, brief, original, telling, way
 from lab.trainer.synthesise.record import UNKNOWN, Record
 from lab.trainer.synthesise.voice import Voice
 from services.kit.lexical import K1, B, stems
@@ -152,7 +152,7 @@ class _Shelf:
             pool = list(range(len(self._passages)))
         else:
             near, pool = [], np.flatnonzero(scores == 0).tolist()
-        said = self._answers.get(pair.id.replace(f"-{way(pair)}", "-q"), "").lower()
+        said = self._answers.get(original(pair), "").lower()
         near_by = [other for other in telling(pair, self._articles[article(pair)], said) if voice.chance(SAME_ARTICLE)][
             :count
         ]

@@ -14,7 +14,8 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from lab.trainer import files
 from lab.trainer.errors import BadDataset, TrainerError
-from lab.trainer.synthesise.reading.briefs import Brief, article, draw, indices
+from lab.trainer.synthesise.reading import articles
+from lab.trainer.synthesise.reading.briefs import Brief, draw, indices
 from lab.trainer.synthesise.reading.writer import BRIEF, Item, Written
 from services.kit.errors import BadReply, ServiceFailure
 
@@ -94,7 +95,7 @@ class Files:
             self.path.parent.mkdir(parents=True, exist_ok=True)
             for number, line in enumerate(_whole_lines(self.path), 1):
                 try:
-                    self.done.add(Item.model_validate_json(line).id.rpartition("-")[0])
+                    self.done.add(articles.brief(Item.model_validate_json(line)))
                 except ValidationError:
                     raise BadDataset(f"{self.path}:{number}: is no item of prose") from None
                 self.items += 1
@@ -194,7 +195,7 @@ async def write(
 def report(data: Files, command: str) -> dict[str, object]:
     """What the data holds and how it came about, with its digest."""
     items = [Item.model_validate_json(line) for line in _whole_lines(data.path)]
-    ways = Counter(item.id.rpartition("-")[2].rstrip("0123456789") for item in items)
+    ways = Counter(map(articles.way, items))
     return {
         "command": command,
         "models": sorted(data.models),
@@ -202,7 +203,7 @@ def report(data: Files, command: str) -> dict[str, object]:
         "lines": len(items),
         "answerable": sum(bool(item.answer) for item in items),
         "briefs": len(data.done),
-        "passages": len({item.id.rpartition("-")[0] for item in items}),
+        "passages": len(set(map(articles.brief, items))),
         "ways": dict(ways.most_common()),
         "kinds": dict(Counter(item.kind for item in items).most_common()),
         "first_words": dict(Counter(item.question.split()[0].lower() for item in items).most_common(20)),
@@ -212,11 +213,10 @@ def report(data: Files, command: str) -> dict[str, object]:
 
 
 def sample(path: Path, lines: int = SAMPLE_LINES) -> bytes:
-    """Lines of the data in the file's order: whole articles, chosen by their digests, until there are so many."""
+    """The first lines of the data, in the file's order, of whole articles that their digests choose."""
     found: dict[bytes, list[tuple[int, bytes]]] = {}
     for number, line in enumerate(_whole_lines(path)):
-        seed, _, index = Item.model_validate_json(line).id.rpartition("-")[0].partition("-")
-        digest = hashlib.sha256(f"{seed}-{article(int(index))}".encode()).digest()
+        digest = hashlib.sha256(articles.article(Item.model_validate_json(line)).encode()).digest()
         found.setdefault(digest, []).append((number, line))
     chosen = [line for digest in sorted(found) for line in found[digest]][:lines]
     return b"".join(line for _, line in sorted(chosen))

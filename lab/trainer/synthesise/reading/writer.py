@@ -246,7 +246,7 @@ class Writer:
         same: a question about something else always, and one whose sentence was taken out unless a reply is `cut`, the
         answer that stood there. Where only the model says that the passage does not tell it, it must say so once.
         """
-        way = item.id.rsplit("-", 1)[1].rstrip("0123456789")
+        way = articles.way(item)
         if way == "swap":
             return item
         replies = []

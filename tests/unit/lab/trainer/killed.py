@@ -6,6 +6,7 @@ from pathlib import Path
 
 from lab.trainer import sft
 from lab.trainer.model import load
+from lab.trainer.progress import Progress
 from tests.unit.lab.trainer.tiny import NAME, examples, recipe
 
 COUNT = 240
@@ -16,7 +17,7 @@ LAST = 11
 def main(model: Path, folder: Path) -> None:
     """Train as the test does that resumes it; every step is told, so that the test knows when to kill."""
 
-    def tell(now: sft.Progress) -> None:
+    def tell(now: Progress) -> None:
         if now.phase == "training":
             sys.stdout.write(f"{now.done}\n")
             sys.stdout.flush()

@@ -10,7 +10,7 @@ import pytest
 from lab.evaluator import runs
 from lab.evaluator.store import Prediction, RunFolder, RunInfo, Shown
 from lab.trainer.labelling import from_run
-from lab.trainer.score import UNKNOWN
+from services.gateway.normalize import UNKNOWN
 
 QUERY = "who built the old bakery?"
 

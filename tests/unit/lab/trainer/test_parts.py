@@ -15,7 +15,8 @@ from lab.trainer.errors import BadCheckpoint, WriteFailed
 from lab.trainer.model import Base
 from lab.trainer.recipe import Recipe
 from lab.trainer.schedule import progress, rate
-from lab.trainer.score import crag, exact, normalized
+from lab.trainer.score import exact, normalized
+from lab.trainer.scorers import judged
 from tests.unit.lab.trainer.tiny import examples, recipe
 
 
@@ -53,7 +54,7 @@ def test_crags_score_of_replies() -> None:
         example("invalid question", "invalid_question"),
     ]
     said = ["the kuro tanaka.", "1,234.5", "I don't know.", "I do not know", "blue", "Invalid question.", "red"]
-    scores = crag(asked, said)
+    scores = judged(asked, said)
     assert scores["right"] == pytest.approx(3 / 7)
     assert scores["missing"] == pytest.approx(2 / 7)
     assert scores["wrong"] == pytest.approx(2 / 7)
@@ -64,7 +65,7 @@ def test_crags_score_of_replies() -> None:
 
 
 def test_saying_nothing_is_an_abstention() -> None:
-    assert crag([example("red", "answer")], [" "])["missing"] == 1
+    assert judged([example("red", "answer")], [" "])["missing"] == 1
 
 
 @pytest.mark.parametrize(

@@ -10,9 +10,10 @@ import torch
 from lab.trainer import checkpoint, reader
 from lab.trainer.errors import BadCheckpoint, BadDataset, BadTarget
 from lab.trainer.pairs import Pair
-from lab.trainer.reader import Model, Recipe, Result, encode, loss, train
+from lab.trainer.progress import Progress
+from lab.trainer.reader import Recipe, Result, train
+from lab.trainer.reader_model import Model, encode, loss
 from lab.trainer.score import token_f1
-from lab.trainer.sft import Progress
 from services.kit.encoder import fingerprint
 from services.kit.precision import choose_precision
 from services.kit.reader import MAX_SPAN_TOKENS, Card, Layout, Reader, Text

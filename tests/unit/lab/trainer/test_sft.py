@@ -15,8 +15,9 @@ from lab.trainer.dataset import Example
 from lab.trainer.errors import BadCheckpoint, BadDataset, BadModel, Diverged, WriteFailed
 from lab.trainer.measure import replies
 from lab.trainer.model import Base, adapt, load, set_weights, weights
+from lab.trainer.progress import Progress
 from lab.trainer.score import Scores
-from lab.trainer.sft import Progress, Result
+from lab.trainer.sft import Result
 from tests.unit.lab.trainer import killed
 from tests.unit.lab.trainer.tiny import NAME, examples, recipe, save_model
 

@@ -1,0 +1,87 @@
+"""What a run of fine-tuning learns from and measures by, as tokens, and the steps that it takes."""
+
+import math
+import random
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from lab.trainer import dataset
+from lab.trainer.batches import common_prefix, epoch_batches
+from lab.trainer.dataset import Example
+from lab.trainer.encode import Encoded, encode
+from lab.trainer.errors import BadDataset
+from lab.trainer.model import Base
+from lab.trainer.progress import OnProgress, Progress
+from lab.trainer.recipe import Recipe
+
+
+@dataclass(frozen=True, slots=True)
+class Data:
+    """What is learnt and what measures, as tokens; and what was left out for its length."""
+
+    train: list[Encoded]
+    validation: list[Encoded]
+    scored: list[Encoded]
+    long_prompts: int
+    long_completions: int
+    prefix: int
+    sha256: str
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """The batches of one step, and how many epochs are done after it."""
+
+    batches: list[list[Encoded]]
+    epoch: float
+    ends_epoch: bool
+
+
+def prepare(examples: Sequence[Example], base: Base, recipe: Recipe, on_progress: OnProgress = lambda _: None) -> Data:
+    """Split and tokenize.
+
+    Raises:
+        BadDataset: nothing is left to learn from or to measure by.
+        BadModel: the tokenizer has no chat template.
+    """
+    done = 0
+
+    def advance(count: int) -> None:
+        nonlocal done
+        done += count
+        on_progress(Progress("encoding", done, len(examples)))
+
+    parts = dataset.split(examples, share=recipe.validation_share, seed=recipe.seed)
+    limits = {"max_prompt_tokens": recipe.max_prompt_tokens, "max_completion_tokens": recipe.max_completion_tokens}
+    train = encode(parts.train, base.tokenizer, **limits, on_progress=advance)
+    kept_back = encode(parts.validation, base.tokenizer, **limits, on_progress=advance)
+    if not train.kept or not kept_back.kept:
+        raise BadDataset(
+            f"of {len(examples)} examples {len(train.kept)} are left to learn from and {len(kept_back.kept)} to "
+            "measure by: give more examples of more groups, or longer limits"
+        )
+    chooser = random.Random(recipe.seed)  # noqa: S311 - repeatable is the point
+    validation = chooser.sample(kept_back.kept, min(len(kept_back.kept), recipe.validation_examples))
+    return Data(
+        train=train.kept,
+        validation=validation,
+        scored=validation[: recipe.score_examples],
+        long_prompts=train.long_prompts + kept_back.long_prompts,
+        long_completions=train.long_completions + kept_back.long_completions,
+        prefix=common_prefix([*train.kept, *validation]),
+        sha256=dataset.fingerprint(examples),
+    )
+
+
+def plan(data: Data, recipe: Recipe) -> list[Step]:
+    """All steps of a run, the same for the same data and recipe."""
+    steps: list[Step] = []
+    for epoch in range(math.ceil(recipe.epochs)):
+        batches = epoch_batches(
+            data.train, max_tokens=recipe.max_batch_tokens, prefix=data.prefix, seed=recipe.seed, epoch=epoch
+        )
+        groups = [batches[start : start + recipe.accumulation] for start in range(0, len(batches), recipe.accumulation)]
+        count = max(1, round(len(groups) * min(1.0, recipe.epochs - epoch)))
+        for index, group in enumerate(groups[:count], 1):
+            steps.append(Step(group, epoch + index / len(groups), ends_epoch=index == count))
+    return steps

@@ -1,0 +1,161 @@
+"""What a taught reader is worth on pairs that were kept back, as it is served, and what is fitted on them."""
+
+import math
+import random
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from lab.trainer.pairs import Pair
+from lab.trainer.progress import OnProgress, Progress
+from lab.trainer.score import answer_words, token_f1
+from services.kit.precision import Precision, choose_precision
+from services.kit.reader import Card, Reader, Text, Tokens, Window, reading, shares
+
+# Passages of a measured question: its own and others of its kind, as a prompt has them.
+BESIDE = 4
+TEMPERATURES = tuple(round(0.5 + 0.1 * step, 1) for step in range(36))
+
+
+def measured(
+    folder: Path,
+    held_out: Sequence[Pair],
+    card: Card,
+    base: Path,
+    *,
+    threads: int = 0,
+    on_progress: OnProgress = lambda _: None,
+) -> Card:
+    """The card with temperature and threshold fitted on one half of the pairs, and what they give on the other.
+
+    Measured as it is served: by ONNX Runtime, in the number format that this CPU gets.
+    """
+    precision = choose_precision("auto", device="cpu", threads=threads)
+    half = len(held_out) // 2
+    sets = _sets(held_out)
+    reader = _Scored(folder, precision, base, on_progress, 2 * len(held_out))
+    own = [reader.values(pair.question, [pair]) for pair in held_out]
+    beside = [reader.values(pair.question, passages) for pair, passages in zip(held_out, sets, strict=True)]
+    fit = [*zip(held_out[:half], own[:half], strict=True)]
+    temperature = min(TEMPERATURES, key=lambda one: _surprise(fit, one))
+    replies = [_reply(values, temperature) for values in beside]
+    threshold = _threshold(held_out[:half], replies[:half])
+    single = [_reply(values, temperature) for values in own]
+    found = {
+        **_scores(held_out[half:], single[half:], threshold, "own"),
+        **_scores(held_out[half:], replies[half:], threshold, "beside"),
+        "surprise": _surprise([*zip(held_out[half:], own[half:], strict=True)], temperature),
+        "pairs": float(len(held_out) - half),
+    }
+    return card.model_copy(
+        update={
+            "temperature": temperature,
+            "threshold": threshold,
+            "held_out": {name: round(value, 4) for name, value in found.items()},
+        }
+    )
+
+
+Values = list[tuple[Tokens, list[tuple[Window, np.ndarray]], str]]
+
+
+class _Scored:
+    """A reader's raw values, from which any temperature's probabilities follow."""
+
+    def __init__(self, folder: Path, precision: Precision, base: Path, on_progress: OnProgress, total: int) -> None:
+        self._reader = Reader(folder, precision, base)
+        self._on_progress, self._total, self._done = on_progress, total, 0
+
+    def values(self, question: str, passages: Sequence[Pair]) -> Values:
+        self._done += 1
+        self._on_progress(Progress("measuring", self._done, self._total))
+        texts = [Text(pair.passage, pair.title) for pair in passages]
+        return [
+            (tokens, found, text.text)
+            for text, (tokens, found) in zip(texts, self._reader.values(question, texts), strict=True)
+        ]
+
+
+def _sets(held_out: Sequence[Pair]) -> list[list[Pair]]:
+    """For each pair its passage among others of its kind that do not hold its answer."""
+    chooser = random.Random(0)  # noqa: S311 - repeatable is the point
+    sets = []
+    for pair in held_out:
+        near = [
+            other
+            for other in chooser.sample(held_out, min(len(held_out), 8 * BESIDE))
+            if other.kind == pair.kind
+            and other.passage != pair.passage
+            and not (pair.answer and pair.answer.lower() in other.passage.lower())
+        ]
+        passages = [pair, *near[:BESIDE]]
+        chooser.shuffle(passages)
+        sets.append(passages)
+    return sets
+
+
+@dataclass(frozen=True, slots=True)
+class Reply:
+    """The best span of several passages; its probability, and that of none."""
+
+    text: str
+    probability: float
+    nothing: float
+
+
+def _reply(values: Values, temperature: float) -> Reply:
+    readings = [reading(tokens, found, 1, temperature) for tokens, found, _ in values]
+    probabilities, nothing = shares(readings)
+    best = max(range(len(values)), key=lambda index: max(probabilities[index], default=0.0))
+    if not readings[best].spans:
+        return Reply("", 0.0, nothing)
+    span = readings[best].spans[0]
+    return Reply(values[best][2][span.start : span.end], probabilities[best][0], nothing)
+
+
+def _surprise(items: Sequence[tuple[Pair, Values]], temperature: float) -> float:
+    """Mean surprise, in nats, at whether the passage says it: of "does not say", or of a span over the answer."""
+    total = 0.0
+    for pair, values in items:
+        tokens, found, _ = values[0]
+        one = reading(tokens, found, 5, temperature)
+        probabilities, nothing = shares([one])
+        end = pair.start + len(pair.answer)
+        near = [
+            p for span, p in zip(one.spans, probabilities[0], strict=True) if span.start < end and span.end > pair.start
+        ]
+        total -= math.log(max(1e-6, sum(near) if pair.answer else nothing))
+    return total / max(1, len(items))
+
+
+def _threshold(held_out: Sequence[Pair], replies: Sequence[Reply]) -> float:
+    """The least probability from which on answers gain most, a wrong one costing what a right one earns."""
+    order = sorted(zip(replies, held_out, strict=True), key=lambda item: -item[0].probability)
+    gain, best, line = 0, 0, 1.0
+    for reply, pair in order:
+        gain += 1 if pair.answer and token_f1(reply.text, pair.answer) >= 0.5 else -1
+        if gain > best:
+            best, line = gain, reply.probability
+    return round(min(0.9, max(0.3, line)), 4)
+
+
+def _scores(held_out: Sequence[Pair], replies: Sequence[Reply], threshold: float, prefix: str) -> dict[str, float]:
+    answerable = [(pair, reply) for pair, reply in zip(held_out, replies, strict=True) if pair.answer]
+    silent = [reply.probability < threshold for reply in replies]
+    rights = [silence != bool(pair.answer) for pair, silence in zip(held_out, silent, strict=True)]
+    given = [(pair, reply) for pair, reply, one in zip(held_out, replies, silent, strict=True) if not one]
+    right = sum(bool(pair.answer) and token_f1(reply.text, pair.answer) >= 0.5 for pair, reply in given)
+    count = max(1, len(held_out))
+    return {
+        f"{prefix}_exact": _mean([answer_words(reply.text) == answer_words(pair.answer) for pair, reply in answerable]),
+        f"{prefix}_f1": _mean([token_f1(reply.text, pair.answer) for pair, reply in answerable]),
+        f"{prefix}_says": _mean(rights),
+        f"{prefix}_right": right / count,
+        f"{prefix}_wrong": (len(given) - right) / count,
+    }
+
+
+def _mean(values: Sequence[float]) -> float:
+    return sum(values) / len(values) if values else 0.0
