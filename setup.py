@@ -1,7 +1,7 @@
 """Which packages an installation has; all else is in pyproject.toml.
 
-A wheel installs one name, `cragmesh`: the launcher, with the code below it (`services/cli/launcher`). A checkout that is
-installed to be edited has the code's folders on the path as they are.
+A wheel installs one name, `cragmesh`: the launcher, with the code below it (`services/cli/launcher`). A checkout that
+is installed to be edited has the folders of the code on the path as they are.
 """
 
 import sys

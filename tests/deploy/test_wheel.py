@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from services.cli import launcher
 from tests.deploy.conftest import ROOT
 
 OTHERS = "somebody else's"
@@ -67,3 +68,10 @@ def test_the_command_and_its_children_find_the_code(site: Path, tmp_path: Path) 
         "subprocess.run([sys.executable, '-P', '-c', 'import proto.base; print(proto.base.__file__)'], check=True)"
     )
     assert str(site / "cragmesh" / "code") in python(site, "-c", child)
+
+
+def test_a_checkout_beside_anothers_proto_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    launcher.enter()
+    monkeypatch.setattr(launcher, "find_spec", lambda _: None)
+    with pytest.raises(SystemExit, match="another package"):
+        launcher.enter()

@@ -6,6 +6,7 @@ never sees ours; a process of the mesh looks for them in that folder first, and 
 
 import os
 import sys
+from importlib.util import find_spec
 from pathlib import Path
 
 # A checkout has none: its root is on the path.
@@ -17,6 +18,8 @@ def enter() -> None:
     if CODE.is_dir():
         sys.path.insert(0, str(CODE))
         os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, (str(CODE), os.environ.get("PYTHONPATH"))))
+    elif find_spec("proto.base") is None:
+        sys.exit("another package of this environment is named `proto`: install Cragmesh as a wheel, or elsewhere")
 
 
 def main() -> None:
