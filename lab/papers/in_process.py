@@ -9,7 +9,6 @@ from fastapi import FastAPI
 from pydantic import HttpUrl
 from starlette.types import Receive, Send
 
-from services.gateway.access import OWNER, current_scope
 from services.gateway.mesh import Mesh
 from services.gateway.settings import GatewaySettings
 from services.kit.client import http_client
@@ -44,8 +43,6 @@ async def mesh_of(
             states[name] = state or {}
         transports = {name: httpx.ASGITransport(_with_state(app, states[name])) for name, app in apps.items()}
         urls = {f"{name}_url": HttpUrl(f"http://{name}") for name in apps}
-        # Nobody asks it but this process.
-        current_scope.set(OWNER)
         http = await stack.enter_async_context(http_client(Hosts(transports)))
         yield Mesh.connect(settings.model_copy(update=urls), http), states
 

@@ -8,9 +8,6 @@ import typer
 from services.cli.console import fail, say, write
 from services.cli.ending import PROBLEM, USAGE, ends, settings_of
 
-if TYPE_CHECKING:
-    pass
-
 app = typer.Typer(name="domain", help="Add a domain of your own to the graph.", no_args_is_help=True)
 
 DEFAULT_FOLDER = Path("domains")

@@ -6,13 +6,13 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from typing import Annotated, Any
 
 import httpx
-from fastapi import APIRouter, FastAPI, Header, Request, Response
+from fastapi import APIRouter, FastAPI, Header, Request
 from fastapi.responses import StreamingResponse
 from starlette.routing import Route
 
 from proto.answer import MIN_BUDGET_S, AnswerRequest, AnswerResponse, StageEvent, Strategies, StrategyInfo
 from proto.base import Problem, Readiness
-from proto.feedback import FeedbackRequest
+from proto.feedback import FeedbackRequest, FeedbackResponse
 from proto.papers import PapersRequest, PapersResponse
 from services.gateway import access
 from services.gateway.asking import Event, Given, State, answered, chosen, events
@@ -87,13 +87,12 @@ async def post_papers(body: PapersRequest, state: Given) -> PapersResponse:
     "/feedback",
     summary="Say whether an answer was right.",
     tags=["answer"],
-    status_code=204,
-    response_class=Response,
     responses=kit.documented(401, 403, 404),
 )
-async def post_feedback(body: FeedbackRequest, state: Given) -> None:
+async def post_feedback(body: FeedbackRequest, state: Given) -> FeedbackResponse:
     """Within an hour of the answer, by the key that asked; kept with question and answer where a folder is set."""
     await state["feedback"].judge(access.current_caller.get(), body)
+    return FeedbackResponse(kept_days=state["settings"].feedback_days)
 
 
 @router.get("/strategies", summary="The strategies that a question may name.", tags=["answer"])

@@ -152,6 +152,7 @@ def test_what_proto3_cannot_say_is_refused_by_name(
 
 def test_check_names_what_export_would_change(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setattr(contracts, "APPS", {})
+    monkeypatch.setattr(contracts, "render_client", dict)
     monkeypatch.setattr(contracts, "contract_models", lambda: {"base": [StageTiming]})
     base, odd = (tmp_path / contracts.PROTO_DIR / f"{name}.proto" for name in ("base", "odd"))
     assert contracts.check(tmp_path) == [f"{base.relative_to(tmp_path)}: missing", f"{contracts.LOCK}: missing"]

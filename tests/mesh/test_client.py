@@ -56,7 +56,7 @@ async def test_an_answer_its_stages_and_a_verdict(transport: httpx.AsyncBaseTran
         assert isinstance(events[-1], cragmesh_client.AnswerResponse)
         assert events[-1].answer == "Marta Lindqvist"
         assert {type(event) for event in events[:-1]} == {cragmesh_client.StageEvent}
-        await mesh.feedback(answer, "right")
+        assert (await mesh.feedback(answer, "right")).kept_days == 30
         assert {item.name for item in (await mesh.strategies()).strategies} >= {"adaptive", "naive-rag"}
     assert QUERY in next((tmp_path / "feedback").iterdir()).read_text()
 

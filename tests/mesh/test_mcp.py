@@ -11,7 +11,7 @@ from mcp import Client, MCPError
 from mcp.client.streamable_http import streamable_http_client
 
 from proto.collections import CollectionInfo, Collections, SearchHit, SearchResponse
-from services.gateway.mesh import Mesh
+from services.gateway.mesh import Mesh, NoCollection
 from tests.mesh.conftest import Services
 
 pytestmark = pytest.mark.anyio
@@ -72,14 +72,21 @@ async def test_a_collection_is_searched_and_listed(client: Client, monkeypatch: 
         hit = SearchHit(id="d1", title=collection, text=f"about {request.queries[0]}", score=0.5)
         return SearchResponse(hits=(hit,) * request.top_n)
 
+    notes = CollectionInfo(name="notes", chunked=True, documents=2, points=9, backend="local")
+
     async def collections(_mesh: Mesh, *, allow_s: float) -> Collections:
         assert allow_s > 0
-        return Collections(
-            collections=(CollectionInfo(name="notes", chunked=True, documents=2, points=9, backend="local"),)
-        )
+        return Collections(collections=(notes,))
+
+    async def collection(_mesh: Mesh, name: str, *, allow_s: float) -> CollectionInfo:
+        assert allow_s > 0
+        if name != "notes":
+            raise NoCollection(name)
+        return notes
 
     monkeypatch.setattr(Mesh, "search", search)
     monkeypatch.setattr(Mesh, "collections", collections)
+    monkeypatch.setattr(Mesh, "collection", collection)
     result = await client.call_tool("search", {"query": "lighthouses", "collection": "notes", "top_n": 2})
     assert result.structured_content
     assert [hit["text"] for hit in result.structured_content["hits"]] == ["about lighthouses"] * 2

@@ -11,7 +11,7 @@ from pydantic import TypeAdapter, ValidationError
 from cragmesh_client.contracts.answer import AnswerRequest, AnswerResponse, StageEvent, Strategies
 from cragmesh_client.contracts.base import Contract, Problem
 from cragmesh_client.contracts.collections import CollectionInfo, Collections, Filter, SearchRequest, SearchResponse
-from cragmesh_client.contracts.feedback import FeedbackRequest, Verdict
+from cragmesh_client.contracts.feedback import FeedbackRequest, FeedbackResponse, Verdict
 from cragmesh_client.contracts.papers import PapersRequest, PapersResponse
 from cragmesh_client.errors import BadReply, ProblemError, problem_error
 
@@ -62,7 +62,7 @@ class Call(Generic[Reply]):
         if not response.is_success:
             raise refusal(response)
         try:
-            return TypeAdapter(self.reply).validate_json(response.content or b"null")
+            return TypeAdapter(self.reply).validate_json(response.content)
         except ValidationError as error:
             raise BadReply(f"{self.path}: {error.error_count()} errors in the reply") from error
 
@@ -141,10 +141,10 @@ def strategies() -> Call[Strategies]:
     return Call("GET", "/strategies", Strategies)
 
 
-def feedback(answered: AnswerResponse | str, verdict: Verdict, right_answer: str) -> Call[None]:
+def feedback(answered: AnswerResponse | str, verdict: Verdict, right_answer: str) -> Call[FeedbackResponse]:
     request_id = answered if isinstance(answered, str) else answered.request_id
     body = FeedbackRequest(request_id=request_id, verdict=verdict, right_answer=right_answer)
-    return Call("POST", "/feedback", type(None), body)
+    return Call("POST", "/feedback", FeedbackResponse, body)
 
 
 def _params(filters: Sequence[Filter]) -> tuple[tuple[str, str], ...]:

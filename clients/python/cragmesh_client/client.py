@@ -15,7 +15,7 @@ from cragmesh_client import calls
 from cragmesh_client.calls import Call, Event, Events, Reply
 from cragmesh_client.contracts.answer import AnswerResponse, Strategies
 from cragmesh_client.contracts.collections import CollectionInfo, Collections, Filter, SearchResponse
-from cragmesh_client.contracts.feedback import Verdict
+from cragmesh_client.contracts.feedback import FeedbackResponse, Verdict
 from cragmesh_client.contracts.papers import PapersResponse
 from cragmesh_client.errors import Unreachable
 
@@ -123,9 +123,9 @@ class Client:
         """The strategies that a question may name."""
         return self.send(calls.strategies())
 
-    def feedback(self, answered: AnswerResponse | str, verdict: Verdict, right_answer: str = "") -> None:
+    def feedback(self, answered: AnswerResponse | str, verdict: Verdict, right_answer: str = "") -> FeedbackResponse:
         """Say whether an answer, or the one of this request id, was right."""
-        self.send(calls.feedback(answered, verdict, right_answer))
+        return self.send(calls.feedback(answered, verdict, right_answer))
 
     def send(self, call: Call[Reply]) -> Reply:
         """The reply to any call.
@@ -205,8 +205,10 @@ class AsyncClient:
     async def strategies(self) -> Strategies:
         return await self.send(calls.strategies())
 
-    async def feedback(self, answered: AnswerResponse | str, verdict: Verdict, right_answer: str = "") -> None:
-        await self.send(calls.feedback(answered, verdict, right_answer))
+    async def feedback(
+        self, answered: AnswerResponse | str, verdict: Verdict, right_answer: str = ""
+    ) -> FeedbackResponse:
+        return await self.send(calls.feedback(answered, verdict, right_answer))
 
     async def send(self, call: Call[Reply]) -> Reply:
         patience = Patience(call, self._retries)
