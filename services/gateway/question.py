@@ -24,9 +24,9 @@ class Question:
     query: str
     query_time: datetime
     search_results: tuple[SearchResult, ...] = ()
-    search: bool = False
     collection: str = ""
     evidence: tuple[Evidence, ...] = ()
+    search: bool = False
     every_answer: bool = False
     options: Options = field(default_factory=Options)
 

@@ -20,9 +20,6 @@ class _Reply(Wire):
 
 
 class SearXNG(Engine):
-    root = "http://127.0.0.1:8080"
-    hosted = False
-
     def call(self, query: str) -> Call:
         return Call("GET", f"/search?{urlencode({'q': query, 'format': 'json', 'language': self.language})}")
 
