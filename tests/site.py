@@ -12,6 +12,9 @@ def reply(body: bytes, *headers: str, status: str = "200 OK", kind: str = "text/
     return "\r\n".join(head).encode("latin-1") + b"\r\n\r\n" + body
 
 
+NOT_FOUND = reply(b"", status="404 Not Found")
+
+
 def moved(location: str) -> bytes:
     return reply(b"", f"Location: {location}", status="302 Found")
 
@@ -64,7 +67,7 @@ class Site:
                 path = first.split(" ")[1]
                 self.asked.append(headers | {"": path})
                 self.addresses.append(writer.get_extra_info("sockname")[0])
-                page = self.pages.get(path, reply(b"", status="404 Not Found"))
+                page = self.pages.get(path) or self.pages.get(path.partition("?")[0], NOT_FOUND)
                 if isinstance(page, bytes):
                     writer.write(page)
                     await writer.drain()

@@ -76,4 +76,9 @@ class Engine(ABC):
 
     @abstractmethod
     def hits(self, reply: bytes) -> list[Hit]:
-        """Hits in the engine's order; ValidationError where the reply is not what its API promises."""
+        """Hits in the engine's order.
+
+        Raises:
+            ValidationError: the reply is not what its API promises.
+            ServiceFailure: it says that it could not search.
+        """
