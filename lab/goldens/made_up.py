@@ -17,7 +17,7 @@ from lab.trainer.synthesise.engine import Engine
 from lab.trainer.synthesise.voice import Voice
 from services.kg.domains import CATALOGUE
 
-SERVICES = ("classifier", "gateway", "kg", "reranker", "retriever")
+SERVICES = ("classifier", "gateway", "kg", "reranker", "retriever", "searcher")
 SEED = 0
 COUNT = 300
 

@@ -26,10 +26,10 @@ class Question:
     query: str
     query_time: datetime
     search_results: tuple[SearchResult, ...] = ()
-    search: bool = False
     collections: tuple[str, ...] = ()
     filters: tuple[Filter, ...] = ()
     evidence: tuple[Evidence, ...] = ()
+    search: bool = False
     every_answer: bool = False
     options: Options = field(default_factory=Options)
 

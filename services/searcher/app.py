@@ -126,12 +126,12 @@ async def _searcher(
     stack.push_async_callback(fetcher.aclose)
     kind = ENGINES[settings.search_engine]
     engine = kind(key=settings.search_api_key, language=settings.search_language, count=HITS)
-    if proxy and kind.hosted and transport is None:
+    if proxy and kind.root and transport is None:
         transport = httpx.AsyncHTTPTransport(proxy=proxy)
     http = await stack.enter_async_context(http_client(transport))
     client = ServiceClient(
         ENGINE,
-        str(settings.search_engine_url or kind.root),
+        kind.root or str(settings.searxng_url),
         http,
         breaker=settings.breaker(),
         headers={"user-agent": agent, **engine.headers},

@@ -28,8 +28,8 @@ class SearcherSettings(KitSettings):
     # Searches at a time; one more waits a quarter of a second, and is then told to come again.
     searcher_max_in_flight: int = Field(8, ge=1, le=1_000)
     search_engine: EngineName = "searxng"
-    # Its root: SearXNG's, with `json` among its formats, or another than the provider's own.
-    search_engine_url: OrNone[HttpUrl] = None
+    # Where one's own SearXNG is, with `json` among its formats; the others are where their providers have them.
+    searxng_url: HttpUrl = HttpUrl("http://127.0.0.1:8080")
     # Brave's or Tavily's.
     search_api_key: str = Field("", repr=False)
     # Of what the engine finds, as its API has it: en, de ...

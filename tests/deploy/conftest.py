@@ -10,8 +10,8 @@ import pytest
 import yaml
 
 ROOT = Path(__file__).resolve().parents[2]
-KUSTOMIZATIONS = ("overlays/cpu", "overlays/t4", "monitoring", "jobs")
-OVERLAYS = ("overlays/cpu", "overlays/t4")
+OVERLAYS = ("overlays/cpu", "overlays/t4", "overlays/search")
+KUSTOMIZATIONS = (*OVERLAYS, "monitoring", "jobs")
 Manifest = dict[str, Any]
 
 

@@ -1,5 +1,6 @@
 """What each service's settings read from the environment, and what else a deployment may name."""
 
+from pydantic import HttpUrl
 from pydantic_settings import BaseSettings
 
 from lab.evaluator.settings import EvaluatorSettings
@@ -12,6 +13,7 @@ from services.kit.admission import BODIES_BYTES
 from services.kit.settings import MeshUrls
 from services.reranker.settings import RerankerSettings
 from services.retriever.settings import RetrieverSettings
+from services.searcher.settings import SearcherSettings
 
 SETTINGS: dict[str, tuple[type[BaseSettings], ...]] = {
     "gateway": (GatewaySettings,),
@@ -19,11 +21,16 @@ SETTINGS: dict[str, tuple[type[BaseSettings], ...]] = {
     "reranker": (RerankerSettings,),
     "classifier": (ClassifierSettings,),
     "kg": (KgSettings,),
+    "searcher": (SearcherSettings,),
     "generator": (GeneratorSettings,),
     "evaluator": (EvaluatorSettings, MeshUrls),
     "calibrator": (EvaluatorSettings, MeshUrls),
     "cli": (CliSettings, MeshUrls),
 }
+
+
+# The mesh with all that may be part of it.
+EVERY = MeshUrls(searcher_url=HttpUrl("http://127.0.0.1:8006"))
 
 
 def variable(settings: type[BaseSettings], name: str) -> str:

@@ -10,9 +10,10 @@ from pydantic_core import PydanticUndefined
 from services.cli.services import embedded
 from services.kit.settings import MeshUrls
 from tests.deploy.conftest import ROOT, Manifest, container, of_kind, pods, run, tool
-from tests.deploy.known import all_names, bodies_mib, defaults, names, secrets
+from tests.deploy.known import EVERY, all_names, bodies_mib, defaults, names, secrets
 
 SERVICES = ("gateway", "retriever", "reranker", "classifier", "kg", "generator")
+OURS = (*SERVICES, "searcher")
 # What ends when its work is done.
 JOBS = ("calibrate",)
 # Read by Compose itself, or by what is not a service of ours.
@@ -27,6 +28,7 @@ COMPOSE_ONLY = {
     "CRAGMESH_PUBLISH",
     "CRAGMESH_PYTHON_IMAGE",
     "CRAGMESH_QDRANT_IMAGE",
+    "CRAGMESH_SEARXNG_IMAGE",
     "CRAGMESH_TAG",
     "CRAGMESH_TORCH_CUDA_INDEX_URL",
     "CRAGMESH_TORCH_INDEX_URL",
@@ -36,7 +38,7 @@ COMPOSE_ONLY = {
 # Settings that `.env.example` does not show, and why.
 NOT_SHOWN = {
     **dict.fromkeys(
-        (f"CRAGMESH_{name}_PORT" for name in ("RETRIEVER", "RERANKER", "CLASSIFIER", "KG", "GENERATOR")),
+        (f"CRAGMESH_{name}_PORT" for name in ("RETRIEVER", "RERANKER", "CLASSIFIER", "KG", "GENERATOR", "SEARCHER")),
         "named in one line with the gateway's",
     ),
     "CRAGMESH_HOST": "containers listen to all, and a machine of one's own to nobody else",
@@ -87,7 +89,7 @@ def test_every_container_of_ours_has_no_rights_and_bounds(compose: Manifest) -> 
         assert service["restart"] == ("no" if name in JOBS else "unless-stopped"), name
         assert {"cpus", "memory"} <= service["deploy"]["resources"]["limits"].keys(), name
         assert ("healthcheck" in service) is (name not in JOBS), name
-        if name in (*SERVICES, *JOBS):
+        if name in (*OURS, *JOBS):
             assert service["user"] == "10001:10001", name
             assert service["read_only"] is True, name
         else:
@@ -99,6 +101,7 @@ def test_only_the_gateway_and_the_dashboards_are_published_and_on_loopback(compo
     assert published.keys() == {"gateway", "prometheus", "grafana"}
     for ports in published.values():
         assert all(port.startswith("${CRAGMESH_PUBLISH:-127.0.0.1}:") for port in ports)
+    assert compose["services"]["searcher"]["networks"] == ["mesh", "outside"], "it alone has a way out"
     inside = {name for name, service in compose["services"].items() if service["networks"] == ["mesh"]}
     assert inside == {*SERVICES[1:], *JOBS, "qdrant"}
     assert compose["networks"]["mesh"]["internal"] == "${CRAGMESH_MESH_INTERNAL:-true}"
@@ -117,7 +120,7 @@ def test_what_outlives_a_container_is_on_a_volume_that_may_be_written(
 
 
 def test_start_periods_are_those_of_the_command_line(compose: Manifest) -> None:
-    for service in embedded(MeshUrls()):
+    for service in embedded(EVERY):
         check = compose["services"][service.name]["healthcheck"]
         assert seconds(check["start_period"]) == service.start_timeout_s, service.name
         path = "/health" if service.name == "generator" else "/readyz"
@@ -133,14 +136,14 @@ def test_the_gateway_starts_when_the_others_are_healthy(compose: Manifest) -> No
 def test_secrets_reach_only_who_reads_them(compose: Manifest) -> None:
     found = secrets() | {name for name in COMPOSE_ONLY if name.endswith("PASSWORD")}
     assert len(found) > 5
-    for name in SERVICES:
+    for name in OURS:
         # What is not named comes with the file.
         assert compose["services"][name]["env_file"] == [{"path": ".env", "required": False}]
         given = environment(compose["services"][name])
         assert {secret for secret in found if given.get(secret) != ""} == found & names(name), name
         for secret in found & names(name):
             assert given[secret].startswith(f"${{{secret}:-"), f"{name}: {secret}"
-    for name in compose["services"].keys() - set(SERVICES):
+    for name in compose["services"].keys() - set(OURS):
         assert "env_file" not in compose["services"][name], name
 
 
@@ -201,6 +204,8 @@ def test_env_example_names_what_exists_and_shows_true_defaults() -> None:
             plain = (f"{default:g}",)
         elif default is None:
             plain = ("",)
+        elif isinstance(default, tuple):
+            plain = (",".join(map(str, default)),)
         elif isinstance(default, Path) and default.is_relative_to(ROOT):
             plain = (default.relative_to(ROOT),)
         assert shown in {str(value).rstrip("/") for value in plain}, f"{name}: {default!r}"

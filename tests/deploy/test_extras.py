@@ -84,7 +84,7 @@ def installed(service: str) -> set[str]:
 SMALL = ("retriever", "reranker", "classifier", "kg")
 
 
-@pytest.mark.parametrize("service", ["gateway", *SMALL])
+@pytest.mark.parametrize("service", ["gateway", "searcher", *SMALL])
 def test_the_extra_brings_all_that_the_service_imports(service: str) -> None:
     brought = installed(service)
     owners = packages_distributions()
@@ -117,7 +117,7 @@ def test_only_the_images_of_jobs_hold_the_lab() -> None:
         assert (ROOT / "lab" / job / "__init__.py").is_file()
 
 
-@pytest.mark.parametrize("service", SMALL)
+@pytest.mark.parametrize("service", ["searcher", *SMALL])
 def test_a_service_brings_no_torch(service: str) -> None:
     heavy = {"torch", "transformers", "sentence-transformers", "pandas", "matplotlib", "scikit-learn", "scipy"}
     assert not installed(service) & heavy

@@ -1,6 +1,7 @@
 """Kubernetes: each overlay as kustomize renders it, against the strict schema and against what we ask of every pod."""
 
 import re
+from ipaddress import ip_address, ip_network
 from typing import Any
 
 import kubernetes_validate
@@ -9,10 +10,9 @@ import yaml
 
 from services.cli.services import embedded
 from services.generator.settings import GeneratorSettings
-from services.kit.settings import MeshUrls
 from services.kit.telemetry import Metrics
 from tests.deploy.conftest import KUSTOMIZATIONS, OVERLAYS, ROOT, Manifest, container, of_kind, pods, run, tool
-from tests.deploy.known import SETTINGS, bodies_mib, names
+from tests.deploy.known import EVERY, SETTINGS, bodies_mib, names
 from tests.deploy.rules import FILE, rule
 
 # The oldest that has the sleep action of preStop without a gate, and the newest that the schemas know.
@@ -21,6 +21,11 @@ SERVICES = ("gateway", "retriever", "reranker", "classifier", "kg", "generator")
 # Defined by the Prometheus operator, whose schemas are not Kubernetes' own.
 CUSTOM = {"PrometheusRule", "ServiceMonitor"}
 Rendered = dict[str, list[Manifest]]
+
+
+def services_of(name: str) -> tuple[str, ...]:
+    """The services that an overlay deploys, the gateway first and the generator last."""
+    return (*SERVICES[:-1], "searcher", SERVICES[-1]) if name == "overlays/search" else SERVICES
 
 
 @pytest.mark.parametrize("version", VERSIONS)
@@ -42,7 +47,7 @@ def test_the_validator_sees_a_mistake(rendered: Rendered) -> None:
         kubernetes_validate.validate(wrong, VERSIONS[-1], strict=True)
 
 
-@pytest.mark.parametrize("name", ["overlays/cpu", "overlays/t4", "jobs"])
+@pytest.mark.parametrize("name", [*OVERLAYS, "jobs"])
 def test_every_pod_has_no_rights_and_bounded_resources(rendered: Rendered, name: str) -> None:
     found = pods(rendered[name])
     assert found
@@ -89,7 +94,9 @@ def secrets(pod: Manifest) -> dict[str, tuple[str, str]]:
 @pytest.mark.parametrize("name", OVERLAYS)
 def test_all_who_talk_to_each_other_know_the_same_secrets(rendered: Rendered, name: str) -> None:
     known = {workload: secrets(pod) for workload, pod in pods(rendered[name]).items()}
-    assert {workload for workload, found in known.items() if "CRAGMESH_MESH_TOKEN" in found} == set(SERVICES[:-1])
+    assert {workload for workload, found in known.items() if "CRAGMESH_MESH_TOKEN" in found} == set(
+        services_of(name)[:-1]
+    )
     with_key = {workload for workload, found in known.items() if "CRAGMESH_GENERATOR_API_KEY" in found}
     assert with_key == {"gateway", "classifier", "kg", "generator"}
     for variable in ("CRAGMESH_MESH_TOKEN", "CRAGMESH_GENERATOR_API_KEY"):
@@ -106,8 +113,8 @@ def test_nothing_lets_adapters_be_loaded_from_outside(rendered: Rendered, name: 
 
 @pytest.mark.parametrize("name", OVERLAYS)
 def test_probes_give_each_service_its_start_and_its_patience(rendered: Rendered, name: str) -> None:
-    starts = {service.name: service.start_timeout_s for service in embedded(MeshUrls())}
-    for service in SERVICES:
+    starts = {service.name: service.start_timeout_s for service in embedded(EVERY)}
+    for service in services_of(name):
         app = container(pods(rendered[name])[service])
         paths = {kind: app[f"{kind}Probe"]["httpGet"]["path"] for kind in ("startup", "readiness", "liveness")}
         ours = {"startup": "/healthz", "readiness": "/readyz", "liveness": "/healthz"}
@@ -125,7 +132,7 @@ def test_a_pod_may_finish_what_it_has_begun(rendered: Rendered, name: str) -> No
     (mesh,) = (item for item in rendered[name] if item["kind"] == "ConfigMap")
     drain = int(mesh["data"]["CRAGMESH_GRACEFUL_SHUTDOWN_S"])
     assert drain >= 30, "the longest request"
-    for service in SERVICES:
+    for service in services_of(name):
         pod = pods(rendered[name])[service]
         pause = container(pod)["lifecycle"]["preStop"]["sleep"]["seconds"]
         assert pod["spec"]["terminationGracePeriodSeconds"] > pause + drain, service
@@ -151,7 +158,7 @@ def test_every_variable_is_one_that_its_service_reads(rendered: Rendered, name: 
 def test_each_service_is_found_under_the_address_that_the_mesh_uses(rendered: Rendered, name: str) -> None:
     (mesh,) = (item for item in rendered[name] if item["kind"] == "ConfigMap")
     services = of_kind(rendered[name], "Service")
-    for service in SERVICES[1:]:
+    for service in services_of(name)[1:]:
         (port,) = services[service]["spec"]["ports"]
         assert mesh["data"][f"CRAGMESH_{service.upper()}_URL"] == f"http://{service}:{port['port']}"
         (listening,) = container(pods(rendered[name])[service])["ports"]
@@ -245,7 +252,7 @@ def _peers(peers: list[Manifest] | None, other: Manifest | None) -> bool:
     if peers is None:
         return True
     return other is not None and any(
-        "namespaceSelector" not in peer
+        not {"namespaceSelector", "ipBlock"} & peer.keys()
         and peer["podSelector"]["matchLabels"].items() <= other["metadata"]["labels"].items()
         for peer in peers
     )
@@ -270,11 +277,45 @@ def test_only_who_must_talks_to_whom(rendered: Rendered, name: str) -> None:
     # The gateway's port is open to all, but no service may send there.
     assert edges == {
         ("outside", "gateway"),
-        *(("gateway", service) for service in SERVICES[1:]),
+        *(("gateway", service) for service in services_of(name)[1:]),
         ("classifier", "generator"),
         ("kg", "generator"),
         ("retriever", "qdrant"),
     }
+
+
+@pytest.mark.parametrize("name", OVERLAYS)
+def test_only_the_searcher_reaches_the_web_and_no_address_inside(rendered: Rendered, name: str) -> None:
+    blocks: dict[str, list[Manifest]] = {}
+    for policy in of_kind(rendered[name], "NetworkPolicy").values():
+        for allowance in policy["spec"].get("egress", []):
+            anywhere = "to" not in allowance and {entry["port"] for entry in allowance["ports"]} != {5432}
+            assert not anywhere, policy["metadata"]["name"]
+            found = [peer["ipBlock"] for peer in allowance.get("to", []) if "ipBlock" in peer]
+            if found:
+                (app,) = policy["spec"]["podSelector"]["matchLabels"].values()
+                blocks[app] = found
+                assert {entry["port"] for entry in allowance["ports"]} == {80, 443}
+    assert blocks.keys() == ({"searcher"} if name == "overlays/search" else set())
+    for app in blocks:
+        open_to = {address for address in (*INSIDE, *OUTSIDE) if passes(blocks[app], address)}
+        assert open_to == set(OUTSIDE)
+
+
+INSIDE = """
+    10.1.2.3 172.16.0.1 192.168.1.1 100.64.0.1 127.0.0.1 169.254.169.254 168.63.129.16 0.0.0.0 224.0.0.1 255.255.255.255
+    ::1 fe80::1 fd00:ec2::254 64:ff9b::7f00:1 2002:7f00:1:: ff02::1
+""".split()  # noqa: SIM905 - as a table
+OUTSIDE = ("8.8.8.8", "93.184.216.34", "2606:4700:4700::1111")
+
+
+def passes(blocks: list[Manifest], address: str) -> bool:
+    """Whether an IP address lies in one of a policy's blocks."""
+    judged = ip_address(address)
+    return any(
+        judged in ip_network(block["cidr"]) and not any(judged in ip_network(part) for part in block["except"])
+        for block in blocks
+    )
 
 
 def test_the_t4_overlay_gives_four_cards_to_three_services(rendered: Rendered) -> None:
@@ -292,7 +333,7 @@ def test_the_t4_overlay_gives_four_cards_to_three_services(rendered: Rendered) -
 
 def test_every_service_is_watched(rendered: Rendered) -> None:
     monitors = of_kind(rendered["monitoring"], "ServiceMonitor")
-    for name, service in of_kind(rendered["overlays/cpu"], "Service").items():
+    for name, service in of_kind(rendered["overlays/search"], "Service").items():
         spec = monitors[name]["spec"]
         assert spec["selector"]["matchLabels"].items() <= service["metadata"]["labels"].items()
         assert [end["port"] for end in spec["endpoints"]] == [service["spec"]["ports"][0]["name"]]

@@ -22,7 +22,7 @@ from tests.ports import free_port
 
 FOLDER = ROOT / "deploy" / "observability"
 # May be away: it runs only where collections are kept on a server.
-OPTIONAL_JOBS = {"qdrant"}
+OPTIONAL_JOBS = {"qdrant", "searcher"}
 # Of vLLM 0.32, read from a running engine.
 VLLM = {
     "vllm:generation_tokens_total",

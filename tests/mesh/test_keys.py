@@ -23,6 +23,8 @@ from services.reranker.app import create_app as create_reranker
 from services.reranker.settings import RerankerSettings
 from services.retriever.app import create_app as create_retriever
 from services.retriever.settings import RetrieverSettings
+from services.searcher.app import create_app as create_searcher
+from services.searcher.settings import SearcherSettings
 from tests.mesh.conftest import LIGHTHOUSE, Services
 
 pytestmark = [pytest.mark.anyio, pytest.mark.slow]
@@ -86,6 +88,7 @@ INSIDE: dict[str, Callable[[], FastAPI]] = {
     "reranker": lambda: create_reranker(RerankerSettings(mesh_token=TOKEN, threads=1)),
     "classifier": lambda: create_classifier(ClassifierSettings(mesh_token=TOKEN, threads=1)),
     "kg": lambda: create_kg(KgSettings(mesh_token=TOKEN, threads=1)),
+    "searcher": lambda: create_searcher(SearcherSettings(mesh_token=TOKEN)),
 }
 
 

@@ -25,6 +25,8 @@ from services.reranker.app import create_app as create_reranker
 from services.reranker.settings import RerankerSettings
 from services.retriever.app import create_app as create_retriever
 from services.retriever.settings import RetrieverSettings
+from services.searcher.app import create_app as create_searcher
+from services.searcher.settings import SearcherSettings
 from tests.mesh.fakes import FakeGenerator
 from tests.serving import served
 
@@ -43,11 +45,14 @@ fuzzed = settings(max_examples=12, deadline=None, derandomize=True, suppress_hea
 @pytest.fixture(scope="module")
 def urls(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, str]]:
     retriever = RetrieverSettings(qdrant_path=tmp_path_factory.mktemp("collections"), threads=1)
+    # Nobody is there.
+    searcher = SearcherSettings.model_validate({"searxng_url": "http://127.0.0.1:9"})
     with ExitStack() as stack:
         urls = {
             "retriever": stack.enter_context(served(create_retriever(retriever))),
             "reranker": stack.enter_context(served(create_reranker(RerankerSettings(threads=1)))),
             "classifier": stack.enter_context(served(create_classifier(ClassifierSettings(threads=1)))),
+            "searcher": stack.enter_context(served(create_searcher(searcher))),
             "generator": stack.enter_context(served(FakeGenerator().app)),
         }
         named = {f"{name}_url": url for name, url in urls.items()}
@@ -90,3 +95,9 @@ def test_reranker(case: Case[Any], urls: dict[str, str]) -> None:
 @fuzzed
 def test_classifier(case: Case[Any], urls: dict[str, str]) -> None:
     case.call_and_validate(base_url=urls["classifier"], checks=CHECKS, timeout=PATIENCE_S)
+
+
+@schema_of("searcher").parametrize()
+@fuzzed
+def test_searcher(case: Case[Any], urls: dict[str, str]) -> None:
+    case.call_and_validate(base_url=urls["searcher"], checks=CHECKS, timeout=PATIENCE_S)

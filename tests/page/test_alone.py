@@ -105,6 +105,21 @@ def test_which_services_are_down_is_said(alone: str, opened: Opened, keep: Keep)
     keep(page, "down")
 
 
+def test_the_web_can_be_searched_where_there_is_a_searcher(alone: str, quiet: None, opened: Opened) -> None:
+    page = opened(alone)
+    page.get_by_role("button", name="Options").click()
+    expect(page.get_by_label("Strategy")).to_be_visible()
+    expect(page.get_by_label("Search the web too")).to_be_hidden()
+    with served(gateway(NOWHERE | {"searcher_url": "http://127.0.0.1:9"})) as url:
+        page = opened(url)
+        expect(page.locator("#down")).to_contain_text("searcher is down")
+        page.get_by_role("button", name="Options").click()
+        page.get_by_label("Search the web too").check()
+        with page.expect_request("**/answer") as asked:
+            ask(page)
+        assert asked.value.post_data_json["search"] is True
+
+
 def test_an_answer_without_services_is_honest_and_says_why(alone: str, opened: Opened) -> None:
     page = opened(alone)
     page.get_by_role("button", name="In which year was K2 first climbed?").click()

@@ -59,9 +59,8 @@ class Engine(ABC):
         count: hits that are wanted.
     """
 
-    root: ClassVar[str]
-    # Reached through the egress proxy; one that stands beside the mesh is not.
-    hosted: ClassVar[bool] = True
+    # Where it is, reached through the egress proxy; empty for one that stands beside the mesh.
+    root: ClassVar[str] = ""
 
     def __init__(self, *, key: str, language: str, count: int) -> None:
         self.key = key
@@ -77,4 +76,9 @@ class Engine(ABC):
 
     @abstractmethod
     def hits(self, reply: bytes) -> list[Hit]:
-        """Hits in the engine's order; ValidationError where the reply is not what its API promises."""
+        """Hits in the engine's order.
+
+        Raises:
+            ValidationError: the reply is not what its API promises.
+            ServiceFailure: it says that it could not search.
+        """

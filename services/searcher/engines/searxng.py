@@ -5,6 +5,7 @@ Its `settings.yml` must name `json` among `search.formats`; it answers 403 where
 
 from urllib.parse import urlencode
 
+from services.kit.errors import ServiceUnavailable
 from services.searcher.engines.base import Call, Engine, Hit, Text, Wire
 
 
@@ -17,17 +18,19 @@ class _Result(Wire):
 
 class _Reply(Wire):
     results: list[_Result]
+    # Of those that SearXNG asks: each with its reason.
+    unresponsive_engines: tuple[tuple[Text, Text], ...] = ()
 
 
 class SearXNG(Engine):
-    root = "http://127.0.0.1:8080"
-    hosted = False
-
     def call(self, query: str) -> Call:
         return Call("GET", f"/search?{urlencode({'q': query, 'format': 'json', 'language': self.language})}")
 
     def hits(self, reply: bytes) -> list[Hit]:
+        said = _Reply.model_validate_json(reply)
+        if silent := "" if said.results else "; ".join(": ".join(pair) for pair in said.unresponsive_engines):
+            raise ServiceUnavailable("search_engine", f"SearXNG hears nothing from {silent}")
         return [
             Hit(url=one.url, title=one.title, snippet=one.content, published=one.publishedDate)
-            for one in _Reply.model_validate_json(reply).results[: self.count]
+            for one in said.results[: self.count]
         ]

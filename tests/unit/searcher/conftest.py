@@ -4,7 +4,7 @@ from collections.abc import AsyncIterator
 
 import pytest
 
-from tests.unit.searcher.site import Site
+from tests.site import Site
 
 
 @pytest.fixture

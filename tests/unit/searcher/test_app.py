@@ -12,7 +12,8 @@ from asgi_lifespan import LifespanManager
 
 from services.searcher.app import create_app
 from services.searcher.settings import SearcherSettings
-from tests.unit.searcher.site import HERE, Site, for_ever, moved, reply
+from tests.site import Site, for_ever, moved, reply
+from tests.unit.searcher.fetching import HERE
 
 pytestmark = pytest.mark.anyio
 

@@ -8,6 +8,7 @@ from urllib.parse import parse_qs, urlsplit
 import pytest
 from pydantic import ValidationError
 
+from services.kit.errors import ServiceUnavailable
 from services.searcher.engines import ENGINES
 from services.searcher.queries import queries
 from services.searcher.settings import EngineName
@@ -54,6 +55,12 @@ def test_searxng_is_asked_for_json() -> None:
     assert urlsplit(call.path).path == "/search"
     assert parse_qs(urlsplit(call.path).query) == {"q": ["who & what?"], "format": ["json"], "language": ["de"]}
     assert (call.method, call.body) == ("GET", None)
+
+
+def test_a_searxng_that_nobody_answers_is_no_empty_result() -> None:
+    reply = json.dumps({"results": [], "unresponsive_engines": [["duckduckgo", "CAPTCHA"], ["brave", "timeout"]]})
+    with pytest.raises(ServiceUnavailable, match="hears nothing from duckduckgo: CAPTCHA; brave: timeout"):
+        ENGINES["searxng"](key="", language="de", count=20).hits(reply.encode())
 
 
 def test_brave_has_its_token_and_limits() -> None:

@@ -8,7 +8,8 @@ import zlib
 import pytest
 
 from services.searcher.errors import Failed, NotFetched, Refused, TooSlow
-from tests.unit.searcher.site import AGENT, HERE, KIB, Answer, Site, fetching, for_ever, moved, reply
+from tests.site import Answer, Site, for_ever, moved, reply
+from tests.unit.searcher.fetching import AGENT, HERE, KIB, fetching
 
 pytestmark = pytest.mark.anyio
 
@@ -96,25 +97,6 @@ async def test_a_slow_drip_ends_in_time(site: Site, head: bytes, piece: bytes) -
         moved("/"),
         moved("http://[::1"),
     ],
-    ids=[
-        "huge",
-        "many",
-        "ssh",
-        "lengths",
-        "pdf",
-        "svg",
-        "kind",
-        "empty",
-        "none",
-        "br",
-        "twice",
-        "plain",
-        "500",
-        "206",
-        "nowhere",
-        "loop",
-        "broken",
-    ],
 )
 async def test_what_is_no_page_is_none(site: Site, page: bytes) -> None:
     async def sent(writer: asyncio.StreamWriter) -> None:
@@ -191,7 +173,6 @@ async def test_the_next_address_is_tried_where_one_is_dead(site: Site) -> None:
         (moved("/robots.txt"), False),
         (reply(b"\xff\xfe\x00" * 9, kind="image/png"), True),
     ],
-    ids=["elsewhere", "all", "named", "other", "404", "503", "moved", "loop", "garbage"],
 )
 async def test_robots_txt_is_heeded(site: Site, robots: bytes, there: bool) -> None:
     site.pages |= {"/robots.txt": robots, "/page": reply(PAGE), "/more": reply(PAGE)}

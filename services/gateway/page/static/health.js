@@ -9,6 +9,7 @@ const WITHOUT = {
   reranker: "passages keep the retriever’s order",
   classifier: "questions are taken as open and of unknown kind",
   kg: "the knowledge graph is not asked",
+  searcher: "the web is not searched",
   generator: "nearly every answer will be “i don’t know”",
 };
 const BREAKERS = { open: "open: left alone for a moment", "half-open": "half-open: the next call decides", closed: "closed" };
@@ -23,6 +24,8 @@ export async function look() {
     fill($("services"), h("li", { class: "service" }, h("h2", { text: "gateway" }), badge("bad", "cannot be reached")));
     return;
   }
+  // A mesh without a searcher has no switch for it.
+  $("search-field").hidden = !services.some((/** @type {any} */ service) => service.name === "searcher");
   const down = services.filter((/** @type {any} */ service) => !service.ready && service.name !== "gateway");
   warn(down.length ? down.map((/** @type {any} */ service) => h("span", { class: "down" }, badge(service.reachable ? "degraded" : "bad", `${service.name} is ${service.reachable ? "not ready" : "down"}`), ` ${WITHOUT[service.name] ?? ""}`)) : []);
   fill($("services"), services.map(card));

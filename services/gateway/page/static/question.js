@@ -98,6 +98,7 @@ export function question() {
   if (pages.length) body.search_results = pages;
   if ($("query-time").value.trim()) body.query_time = $("query-time").value.trim();
   if ($("collection").value.trim()) body.collection = $("collection").value.trim();
+  if ($("search").checked && !$("search-field").hidden) body.search = true;
   if (interaction) body.interaction_id = interaction;
   if (!comparing && $("strategy").value) body.strategy = $("strategy").value;
   return { body, pages: [...pages], budgetMs: budget * 1000 };

@@ -1,25 +1,18 @@
-"""A web site that misbehaves as it is told: raw bytes over a real socket, and names that resolve as a test says."""
+"""A web site that misbehaves as it is told: raw bytes over a real socket."""
 
 import asyncio
 import contextlib
 from collections.abc import AsyncIterator, Awaitable, Callable
-from ipaddress import ip_network
 
-from services.searcher.addresses import Policy
-from services.searcher.cache import Cache
-from services.searcher.fetch import Bounds, Fetcher
-from services.searcher.robots import Robots
-
-# "Private" here, but for the one that a setting allows.
-HERE = "127.0.0.2"
-AGENT = "Testbot/1 (tests)"
-KIB = 1024
 Answer = bytes | Callable[[asyncio.StreamWriter], Awaitable[None]]
 
 
 def reply(body: bytes, *headers: str, status: str = "200 OK", kind: str = "text/html; charset=utf-8") -> bytes:
     head = [f"HTTP/1.1 {status}", f"Content-Type: {kind}", f"Content-Length: {len(body)}", *headers]
     return "\r\n".join(head).encode("latin-1") + b"\r\n\r\n" + body
+
+
+NOT_FOUND = reply(b"", status="404 Not Found")
 
 
 def moved(location: str) -> bytes:
@@ -74,32 +67,10 @@ class Site:
                 path = first.split(" ")[1]
                 self.asked.append(headers | {"": path})
                 self.addresses.append(writer.get_extra_info("sockname")[0])
-                page = self.pages.get(path, reply(b"", status="404 Not Found"))
+                page = self.pages.get(path) or self.pages.get(path.partition("?")[0], NOT_FOUND)
                 if isinstance(page, bytes):
                     writer.write(page)
                     await writer.drain()
                 else:
                     await page(writer)
                     break
-
-
-@contextlib.asynccontextmanager
-async def fetching(
-    site: Site, *answers: list[str], seconds: float = 20.0, robots: bool = False, proxy: str = "", redirects: int = 3
-) -> AsyncIterator[Fetcher]:
-    """A fetcher for which every name is at `HERE`, or at each of the `answers` in turn, and the site's port is open."""
-    turns = [*answers] or [[HERE]]
-
-    async def resolve(_host: str, _port: int) -> list[str]:
-        return turns.pop(0) if len(turns) > 1 else turns[0]
-
-    policy = Policy(networks=[ip_network(f"{HERE}/32")], ports=[site.port])
-    cache = Cache(None, max_bytes=2**20, age_s=60)
-    bounds = Bounds(seconds, 64 * KIB, redirects)
-    heeded = Robots(AGENT, cache) if robots else None
-    fetcher = Fetcher(policy, resolve, bounds, agent=AGENT, robots=heeded, proxy=proxy)
-    try:
-        yield fetcher
-    finally:
-        await fetcher.aclose()
-        cache.close()
