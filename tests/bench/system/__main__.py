@@ -107,8 +107,8 @@ class Bench:
         model = ["--model", self.settings.generator_model] if self.settings.generator_model else []
         async with serving_peer(
             system, free_port(), url, *more, *model, threads=self.options.threads, within_s=PEER_START_S
-        ) as root:
-            yield root
+        ) as address:
+            yield address
 
     async def judged(self, prepared: Prepared, system: str) -> report.Outcomes | None:
         """What came of a run as far as it is, None where there is none; what a model has to judge is judged first."""
