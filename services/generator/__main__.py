@@ -50,7 +50,9 @@ def prepare(
 
 @app.command()
 def serve(
-    profile: Annotated[str | None, typer.Option(help="cpu or t4; the settings' if not given.")] = None,
+    profile: Annotated[
+        str | None, typer.Option(help="cpu, t4, t4-70b or a file's path; the settings' if not given.")
+    ] = None,
     host: Annotated[str | None, typer.Option(help="The address to listen on.")] = None,
     port: Annotated[int | None, typer.Option(help="The port to listen on.")] = None,
 ) -> None:

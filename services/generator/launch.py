@@ -70,13 +70,21 @@ class Precision:
     reason: str
 
 
+def profile_file(name: str, folder: Path = PROFILES) -> Path:
+    """Where a profile is: a name's in the folder, a path's where it says."""
+    return Path(name).absolute() if "/" in name else folder / f"{name}.yaml"
+
+
 def read_profile(name: str, folder: Path = PROFILES) -> Arguments:
     """vLLM's arguments in a profile, by their long names without dashes in front.
+
+    Args:
+        name: of a file in the folder, or a path.
 
     Raises:
         GeneratorError: there is no such profile, or it is no map of plain values and maps of those.
     """
-    path = folder / f"{name}.yaml"
+    path = profile_file(name, folder)
     if not path.is_file():
         known = ", ".join(sorted(file.stem for file in folder.glob("*.yaml")))
         raise GeneratorError(f"there is no profile {name!r}; there are: {known}")
@@ -212,7 +220,7 @@ def command(settings: GeneratorSettings, profile: str | None = None) -> Command:
 
     Args:
         settings: paths and overrides.
-        profile: its name; None takes the settings'.
+        profile: its name or path; None takes the settings'.
 
     Raises:
         GeneratorError: the profile, the interpreter or the model is missing.
@@ -228,7 +236,7 @@ def command(settings: GeneratorSettings, profile: str | None = None) -> Command:
     (model, choice), precision = _base(settings, arguments), choose_precision(settings, arguments)
     served = str(arguments.get("served-model-name", model.rpartition("/")[2]))
     server = MASKED_SERVER if settings.cpu_isa else SERVER
-    argv = [str(interpreter), "-m", server, "--config", str(PROFILES / f"{name}.yaml")]
+    argv = [str(interpreter), "-m", server, "--config", str(profile_file(name))]
     # Later arguments win over the file's, so a profile stays as it is reviewed.
     weights = _model(settings, model + INT8 if precision.name == "int8" else model)
     argv += ["--model", weights, "--served-model-name", served, "--dtype", precision.dtype]

@@ -39,8 +39,8 @@ class GeneratorSettings(BaseSettings):
         env_prefix="CRAGMESH_GENERATOR_", frozen=True, extra="ignore", populate_by_name=True
     )
 
-    # Which of `profiles/*.yaml`: the hardware decides.
-    profile: str = Field("cpu", pattern=r"^[a-z0-9][a-z0-9-]{0,31}$")
+    # Which of `profiles/*.yaml`, or the path of one's own, with a slash in it: the hardware decides.
+    profile: str = Field("cpu", pattern=r"^([a-z0-9][a-z0-9-]{0,31}|.{0,4000}/[^/]{1,250})$")
     # The embedded model, of a profile that names none: small, medium or large; `auto`, the largest that fits the memory
     # and reads in time, as `prepare` finds out; or a hub's name. All that run or ask it read this one variable.
     embedded: str = Field(

@@ -8,6 +8,7 @@ import pytest
 from pydantic_core import PydanticUndefined
 
 from services.cli.services import embedded
+from services.generator.launch import read_profile
 from services.kit.settings import MeshUrls
 from tests.deploy.conftest import ROOT, Manifest, container, of_kind, pods, run, tool
 from tests.deploy.known import EVERY, all_names, bodies_mib, defaults, names, secrets
@@ -230,10 +231,8 @@ def test_compose_and_kubernetes_agree(
         for key, value in environment(compose_gpu["services"][name]).items():
             assert interpolated(value) == {key: mesh["data"][key]}, key
     generator = {entry["name"]: entry.get("value") for entry in container(pods(cards)["generator"])["env"]}
-    assert (
-        compose_gpu["services"]["generator"]["environment"]["CRAGMESH_GENERATOR_PROFILE"]
-        == (generator["CRAGMESH_GENERATOR_PROFILE"])
-    )
+    profile = interpolated(compose_gpu["services"]["generator"]["environment"]["CRAGMESH_GENERATOR_PROFILE"])
+    assert set(profile.values()) == {generator["CRAGMESH_GENERATOR_PROFILE"]}
 
 
 def test_in_production_the_language_model_writes_programs_and_labels(rendered: dict[str, list[Manifest]]) -> None:
@@ -251,3 +250,14 @@ def test_the_four_cards_are_given_out_once(compose_gpu: Manifest) -> None:
             given += device["device_ids"]
     assert sorted(given) == ["0", "1", "2", "3"]
     assert names("generator") >= set(environment(compose_gpu["services"]["generator"]))
+
+
+def test_the_table_of_production_models_is_what_the_t4_files_set(rendered: dict[str, list[Manifest]]) -> None:
+    rows = re.findall(r"^\| (\w+) \| \d+ \|.*\| ([^|]+) \|$", (ROOT / "README.md").read_text(), re.MULTILINE)
+    shown = dict(rows)
+    (mesh,) = of_kind(rendered["overlays/t4"], "ConfigMap").values()
+    for name, key in (("retriever", "CRAGMESH_ENCODER_MODEL"), ("reranker", "CRAGMESH_RERANKER_MODEL")):
+        assert shown[name].rpartition("/")[2] == mesh["data"][key].rpartition("/")[2]
+    for name, key in (("classifier", "CRAGMESH_CLASSIFIER_MODE"), ("kg", "CRAGMESH_KG_BASE_MODEL_WRITES")):
+        assert f"`{key}={mesh['data'][key]}`" in shown[name]
+    assert str(read_profile("t4")["served-model-name"]).endswith(shown["generator"])

@@ -103,12 +103,12 @@ class Bench:
         more = ["--device", self.options.peer_device]
         if prepared.documents:
             more += ["--collection", f"{prepared.collection}={prepared.documents}"]
-        url = str(self.settings.generator_url)
+        url = root("generator", self.settings)
         model = ["--model", self.settings.generator_model] if self.settings.generator_model else []
         async with serving_peer(
             system, free_port(), url, *more, *model, threads=self.options.threads, within_s=PEER_START_S
-        ) as root:
-            yield root
+        ) as address:
+            yield address
 
     async def judged(self, prepared: Prepared, system: str) -> report.Outcomes | None:
         """What came of a run as far as it is, None where there is none; what a model has to judge is judged first."""
@@ -135,7 +135,7 @@ class Bench:
             return await runs.judge_by_model(
                 folder,
                 found.predictions,
-                url=self.evaluator.judge_url or str(self.settings.generator_url),
+                url=self.evaluator.judge_url or root("generator", self.settings),
                 model=self.evaluator.judge_model,
                 api_key=self.evaluator.judge_api_key,
                 allow_s=self.evaluator.judge_timeout_s,
@@ -170,7 +170,7 @@ def _documents(prepared: Prepared) -> Iterator[Document]:
 def index(prepared: Prepared, settings: GatewaySettings) -> None:
     """Put a set's documents into its collection; those that are there already cost nothing."""
     documents = list(_documents(prepared))
-    client = CollectionClient(str(settings.retriever_url), token=settings.mesh_token)
+    client = CollectionClient(root("retriever", settings), token=settings.mesh_token)
     try:
         client.create(prepared.collection, CreateCollection())
         with counting() as bar:

@@ -1,20 +1,27 @@
 """`make eval-system`: where questions are lost, and what is reported of them."""
 
 import argparse
+import contextlib
 import json
+import time
+from collections.abc import AsyncIterator
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, cast
 
 import pytest
+from pydantic import HttpUrl
 
 from lab.evaluator.data import Item
-from lab.evaluator.store import Judgement, Prediction, RunFolder, Shown
+from lab.evaluator.drive import Progress
+from lab.evaluator.settings import EvaluatorSettings
+from lab.evaluator.store import Judgement, Prediction, RunFolder, RunInfo, Shown
 from services.gateway.mesh import Mesh
+from services.gateway.settings import GatewaySettings
 from services.kit.errors import ServiceTimeout
 from tests.bench.system import report, stages
-from tests.bench.system.__main__ import names
-from tests.bench.system.sets import QuestionSet, prepare
+from tests.bench.system.__main__ import Bench, arguments, names
+from tests.bench.system.sets import Prepared, QuestionSet, prepare
 
 pytestmark = pytest.mark.anyio
 
@@ -114,7 +121,11 @@ def outcomes(*said: str, lost: tuple[str, ...] = (), seconds: tuple[float, ...] 
     return report.Outcomes(dict(zip(ids, said, strict=True)), seconds, lost, dict.fromkeys(ids, "answer"))
 
 
-def test_a_report_pairs_ours_with_each_other_over_the_questions_that_both_have(tmp_path: Path) -> None:
+def test_a_report_pairs_ours_with_each_other_over_the_questions_that_both_have(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # Eight pictures, which nobody looks at here.
+    monkeypatch.setattr("lab.evaluator.report.pictures.DPI", 20)
     ours = outcomes("right", "right", "missing")
     other = outcomes("right", "wrong", lost=("not ranked",), seconds=(2.0,))
     results = {"freshqa": {"haystack": other, "adaptive": ours}, "squad": {"naive-rag": outcomes("wrong", seconds=())}}
@@ -148,3 +159,34 @@ def test_names_are_given_by_commas_and_known() -> None:
     assert names("db3, adaptive", ("adaptive", "db3")) == ["db3", "adaptive"]
     with pytest.raises(argparse.ArgumentTypeError, match="'db4'; there are adaptive, db3"):
         names("db4", ("adaptive", "db3"))
+
+
+async def test_each_system_has_its_runs_where_they_go_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    orders: list[Any] = []
+    started: list[tuple[str, ...]] = []
+
+    @contextlib.asynccontextmanager
+    async def peer(name: str, _port: int, generator: str, *more: str, **_: Any) -> AsyncIterator[str]:
+        started.append((name, generator, *more))
+        yield "http://peer"
+
+    async def drive(order: Any, *_: Any, **__: Any) -> Progress:
+        orders.append(order)
+        order.folder.begin(RunInfo(settings={"sample": 3}, finished=True))
+        return Progress()
+
+    monkeypatch.setattr("tests.bench.system.__main__.serving_peer", peer)
+    monkeypatch.setattr("tests.bench.system.__main__.drive_shown", drive)
+    settings = GatewaySettings(gateway_url=HttpUrl("http://gateway"), generator_url=HttpUrl("http://generator"))
+    options = arguments(["--out", str(tmp_path), "--limit", "3"])
+    bench = Bench(options, settings, EvaluatorSettings(), time.monotonic() + 60)
+    prepared = Prepared("made-up", tmp_path / "questions", tmp_path / "documents")
+    for _ in range(2):
+        assert [await bench.ask(prepared, system) for system in ("db3", "langchain")] == [True, True]
+    assert [(order.gateway_url, order.strategy, order.selection.sample) for order in orders] == [
+        ("http://gateway", "db3", 3),
+        ("http://peer", "langchain", 3),
+    ]
+    assert started == [
+        ("langchain", "http://generator", "--device", "cpu", "--collection", f"eval-made-up={tmp_path / 'documents'}")
+    ]

@@ -345,8 +345,19 @@ def test_a_missing_environment_names_the_command_that_makes_it(tmp_path: Path) -
 
 
 def test_an_unknown_profile_is_answered_with_those_that_exist(tmp_path: Path) -> None:
-    with pytest.raises(GeneratorError, match="cpu, t4"):
+    with pytest.raises(GeneratorError, match="cpu, t4, t4-70b"):
         command(settings(tmp_path), "tpu")
+
+
+def test_a_profile_of_ones_own_is_a_file_anywhere(tmp_path: Path) -> None:
+    with_model(tmp_path)
+    file = tmp_path / "own" / "two-cards.yml"
+    file.parent.mkdir()
+    file.write_text((PROFILES / "cpu.yaml").read_text())
+    found = command(settings(tmp_path, profile=str(file)))
+    assert found.argv[found.argv.index("--config") + 1] == str(file)
+    with pytest.raises(GeneratorError, match="there is no profile"):
+        command(settings(tmp_path, profile=str(tmp_path / "none.yml")))
 
 
 @pytest.mark.parametrize(

@@ -46,7 +46,7 @@ def test_the_variables_of_the_mesh_are_not_the_launchers(monkeypatch: pytest.Mon
         ("KV_CACHE_GIB", "0"),
         ("KV_CACHE_GIB", "257"),
         ("PRECISION", "int4"),
-        ("PROFILE", "../cpu"),
+        ("PROFILE", "CPU"),
         ("PROFILE", ""),
         ("LOG_LEVEL", "LOUD"),
         ("RUNTIME_ADAPTERS", "perhaps"),

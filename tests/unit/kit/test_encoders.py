@@ -35,7 +35,7 @@ def test_the_published_encoders_ship() -> None:
         "bge-base-en-v1.5",
         "bge-large-en-v1.5",
         "bge-m3",
-        "gte-large-en",
+        "gte-large",
         "sentence-t5-large",
         "SFR-Embedding-Mistral",
         "Linq-Embed-Mistral",
