@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from pydantic.fields import FieldInfo
 
 from proto.base import Contract
-from proto.collections import Filter, Range
+from proto.collections import FileDescription, Filter, Range
 
 # Of their optional fields one must be there.
 STATED = (Filter, Range)
@@ -28,6 +28,8 @@ def instances(model: type[Contract]) -> st.SearchStrategy[Contract]:
     """Valid instances of a message, with and without the fields that may be left out."""
     required = {name: _values(field) for name, field in model.model_fields.items() if field.is_required()}
     optional = {name: _values(field) for name, field in model.model_fields.items() if not field.is_required()}
+    if model is FileDescription:
+        optional["fields"] = st.sampled_from(("{}", '{"team": "ops", "year": 1864}'))
     values = st.fixed_dictionaries(required, optional=optional)
     if model in STATED:
         values = values.filter(lambda given: any(given.get(name) not in (None, ()) for name in optional))

@@ -6,6 +6,8 @@ from pydantic import Field
 from cragmesh_client.contracts.answer import SearchResult
 from cragmesh_client.contracts.base import Contract, Count, Degradation, Query, QueryTime, StageTiming
 
+# Path to what a generated client calls it, and its messages.
+ROUTES = {"/search": ("Search", "WebSearchRequest", "WebSearchResponse")}
 MAX_RESULTS = 10
 
 
