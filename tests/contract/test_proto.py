@@ -67,7 +67,7 @@ def test_every_module_of_contracts_is_exported() -> None:
 
 
 @pytest.mark.parametrize("model", MODELS, ids=lambda model: model.__name__)
-@settings(max_examples=40, derandomize=True, database=None, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=20, derandomize=True, database=None, deadline=None, suppress_health_check=list(HealthCheck))
 @given(data=st.data())
 def test_proto3_json_is_the_wire_json(messages: Messages, model: type[Contract], data: st.DataObject) -> None:
     sent = data.draw(instances(model))

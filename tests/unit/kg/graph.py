@@ -6,7 +6,7 @@ from datetime import datetime
 from typing import Any
 from zoneinfo import ZoneInfo
 
-from sqlalchemy import Engine, Table, insert
+from sqlalchemy import Engine, Table, insert, select
 
 from services.kg.store import names, tables
 from services.kg.store.base import METADATA
@@ -373,3 +373,15 @@ def disposed(engine: Engine) -> Iterator[Engine]:
         yield engine
     finally:
         engine.dispose()
+
+
+def rows_of(engine: Engine, table: Table, **where: Any) -> list[dict[str, Any]]:
+    """The rows of a table whose columns hold these values."""
+    statement = select(table).where(*(table.c[key] == value for key, value in where.items()))
+    with engine.connect() as connection:
+        return [dict(found._mapping) for found in connection.execute(statement)]
+
+
+def row(domain: str, kind: str, entity: str, **attrs: Any) -> dict[str, Any]:
+    """A line of a file of rows to load."""
+    return {"domain": domain, "kind": kind, "entity": entity, "attrs": attrs}

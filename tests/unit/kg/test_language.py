@@ -169,7 +169,7 @@ statements = st.one_of(
 )
 
 
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=200, deadline=None)
 @given(st.lists(statements, min_size=1, max_size=3).map(lambda items: Program(tuple(items))))
 def test_parsing_is_the_inverse_of_printing(program: Program) -> None:
     printed = render(program)

@@ -11,7 +11,7 @@ import httpx
 import pytest
 from fastapi import FastAPI, HTTPException, Request
 from pydantic import ConfigDict, create_model
-from sqlalchemy import Engine, Table, select
+from sqlalchemy import Engine
 
 from services.kg.domains import CATALOGUE
 from services.kg.entities import NameIndex
@@ -25,6 +25,7 @@ from services.kg.verbalize import verbalize
 from services.kit.budget import Budget
 from services.kit.client import ServiceClient, http_client
 from services.kit.errors import ServiceFailure
+from tests.unit.kg.graph import rows_of
 from tests.unit.kg.tables import (
     artist,
     band_member,
@@ -187,12 +188,6 @@ def filling(graph: Engine) -> Filling:
         return await fill(graph, client, wanted, query_time=NOW, budget=Budget(seconds))
 
     return run
-
-
-def rows_of(engine: Engine, table: Table, **where: Any) -> list[dict[str, Any]]:
-    statement = select(table).where(*(table.c[key] == value for key, value in where.items()))
-    with engine.connect() as connection:
-        return [dict(found._mapping) for found in connection.execute(statement)]
 
 
 async def test_films_and_the_films_of_the_person_that_is_meant(graph: Engine, filling: Filling) -> None:

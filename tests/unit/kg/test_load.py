@@ -20,6 +20,7 @@ from services.kg.load.identity import slug
 from services.kg.load.values import day, following, number, whole
 from services.kg.store.base import METADATA
 from services.kg.store.tables import source, stated_total
+from tests.unit.kg.graph import row, rows_of
 from tests.unit.kg.tables import (
     artist,
     artist_work,
@@ -70,10 +71,6 @@ def put(folder: pathlib.Path, name: str, rows: Sequence[Any]) -> pathlib.Path:
     return path
 
 
-def row(domain: str, kind: str, entity: str, **attrs: Any) -> dict[str, Any]:
-    return {"domain": domain, "kind": kind, "entity": entity, "attrs": attrs}
-
-
 def dump(engine: Engine, *tables: Table) -> dict[str, list[tuple[Any, ...]]]:
     with engine.connect() as connection:
         return {
@@ -81,12 +78,6 @@ def dump(engine: Engine, *tables: Table) -> dict[str, list[tuple[Any, ...]]]:
             for table in tables
             or [one for one in METADATA.sorted_tables if one is not source and "name" not in one.name]
         }
-
-
-def rows_of(engine: Engine, table: Table, **where: Any) -> list[dict[str, Any]]:
-    statement = select(table).where(*(table.c[key] == value for key, value in where.items()))
-    with engine.connect() as connection:
-        return [dict(found._mapping) for found in connection.execute(statement)]
 
 
 def load_rows(engine: Engine, folder: pathlib.Path, *rows: Any) -> LoadReport:

@@ -13,10 +13,7 @@ from lab.crag_data import convert, load_folder
 from lab.crag_data.__main__ import app
 from services.kg.domains import CATALOGUE
 from services.kg.store.tables import stated_total
-
-
-def row(domain: str, kind: str, entity: str, **attrs: Any) -> dict[str, Any]:
-    return {"domain": domain, "kind": kind, "entity": entity, "attrs": attrs}
+from tests.unit.kg.graph import row
 
 
 def written(folder: pathlib.Path, *rows: dict[str, Any]) -> pathlib.Path:

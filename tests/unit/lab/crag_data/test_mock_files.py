@@ -11,12 +11,13 @@ from typing import Any
 
 import numpy as np
 import pytest
-from sqlalchemy import Engine, Table, create_engine, select
+from sqlalchemy import Engine, create_engine
 
 from lab.crag_data import load_folder
 from lab.crag_data.mock_files import members
 from services.kg.load import LoadError
 from services.kg.store.tables import source, stated_total
+from tests.unit.kg.graph import rows_of
 from tests.unit.kg.tables import (
     artist,
     artist_work,
@@ -56,12 +57,6 @@ def folder(tmp_path: pathlib.Path) -> pathlib.Path:
     path = tmp_path / "cragkg"
     path.mkdir()
     return path
-
-
-def rows_of(engine: Engine, table: Table, **where: Any) -> list[dict[str, Any]]:
-    statement = select(table).where(*(table.c[key] == value for key, value in where.items()))
-    with engine.connect() as connection:
-        return [dict(found._mapping) for found in connection.execute(statement)]
 
 
 def dictionary(path: pathlib.Path, values: Mapping[str, Any]) -> None:

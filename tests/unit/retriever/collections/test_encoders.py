@@ -33,36 +33,33 @@ async def test_each_encoder_has_its_own_vectors(tmp_path: Path) -> None:
         assert [item["encoder"] for item in one["lists"]] == ["tiny"]
 
 
-@pytest.mark.parametrize(
-    ("dimension", "seed", "more", "words"),
-    [
-        (16, 1, "", "32 dimensions"),
-        (32, 2, "", "built with another tiny"),
-        (32, 1, ", passage_instruction: 'passage: '", "built with another tiny"),
-    ],
-)
-async def test_another_model_of_that_name_is_a_conflict(
-    tmp_path: Path, dimension: int, seed: int, more: str, words: str
-) -> None:
+async def test_another_model_of_that_name_is_a_conflict(tmp_path: Path) -> None:
     before = defined(tmp_path / "before.yaml", tiny_model(tmp_path / "first"))
     async with running(settings(tmp_path / "collections", encoders_file=before)) as client:
         await client.put("/collections/built", json={"encoders": ["tiny"]})
         await client.post("/collections/built/documents", json=DOCUMENTS)
-    second = tiny_model(tmp_path / "second", dimension=dimension, seed=seed)
-    after = defined(tmp_path / "after.yaml", second, more)
-    async with running(settings(tmp_path / "collections", encoders_file=after)) as client:
-        for path, body in (("search", {"queries": ["walruses"]}), ("documents", {"documents": [{"text": "More."}]})):
-            reply = await client.post(f"/collections/built/{path}", json=body)
-            assert reply.status_code == 409
-            assert words in reply.json()["detail"]
-        again = await client.put("/collections/built", json={"encoders": ["tiny"]})
-        assert again.status_code == 409
-        assert "nothing was changed" in again.json()["detail"]
-        # Its words are no model's, and a list of them needs none.
-        words_only = await client.post(
-            "/collections/built/search", json={"queries": ["walruses"], "encoders": ["bm25"]}
-        )
-        assert [hit["id"] for hit in words_only.json()["hits"]] == ["walrus"]
+    for dimension, seed, more, words in (
+        (16, 1, "", "32 dimensions"),
+        (32, 2, "", "built with another tiny"),
+        (32, 1, ", passage_instruction: 'passage: '", "built with another tiny"),
+    ):
+        second = tiny_model(tmp_path / f"second-{dimension}-{seed}", dimension=dimension, seed=seed)
+        after = defined(tmp_path / "after.yaml", second, more)
+        async with running(settings(tmp_path / "collections", encoders_file=after)) as client:
+            for path, body in (
+                ("search", {"queries": ["walruses"]}),
+                ("documents", {"documents": [{"text": "More."}]}),
+            ):
+                reply = await client.post(f"/collections/built/{path}", json=body)
+                assert reply.status_code == 409
+                assert words in reply.json()["detail"]
+            again = await client.put("/collections/built", json={"encoders": ["tiny"]})
+            assert again.status_code == 409
+            assert "nothing was changed" in again.json()["detail"]
+            # Its words are no model's, and a list of them needs none.
+            body = {"queries": ["walruses"], "encoders": ["bm25"]}
+            words_only = await client.post("/collections/built/search", json=body)
+            assert [hit["id"] for hit in words_only.json()["hits"]] == ["walrus"]
     async with running(settings(tmp_path / "collections")) as client:
         reply = await client.post("/collections/built/search", json={"queries": ["walruses"]})
         assert reply.status_code == 409

@@ -29,9 +29,9 @@ def evidence(engine: Engine) -> Evidence:
 
 
 def test_the_same_seed_makes_the_same_records_and_another_makes_others(records: list[Record]) -> None:
-    assert list(answers.generate(60, SEED)) == records[:60]
-    others = {record.query for record in answers.generate(60, SEED + 1)}
-    assert len(others & {record.query for record in records[:60]}) < 5
+    assert list(answers.generate(25, SEED)) == records[:25]
+    others = {record.query for record in answers.generate(25, SEED + 1)}
+    assert len(others & {record.query for record in records[:25]}) < 3
 
 
 def test_no_question_comes_twice(records: list[Record]) -> None:
