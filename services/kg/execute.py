@@ -124,8 +124,7 @@ class _Run:
         shown = rows.shown or tuple(function.key(name) for name in rows.default or function.default)
         if query.aggregate in ("avg", "sum", "min", "max"):
             return self._aggregated(source, query.aggregate, rows, shown)
-        total = self._count(rows)
-        found = self._rows(rows, shown) if total else []
+        found, total = self._rows(rows, shown)
         total = self._stated_or(rows, query, total)
         counted = query.aggregate == "len"
         if counted and total == 0 and not self._has_rows(rows):
@@ -154,7 +153,7 @@ class _Run:
         total = self._count(rows)
         if how in ("min", "max") and value is not None:
             rows.where.append(rows.c[key.name] == value)
-        found = self._rows(rows, (key,)) if total else []
+        found = self._rows(rows, (key,))[0] if total else []
         return self._outcome(source, how, rows.function, (key,), found, total, scalar(value))
 
     def _count(self, rows: Rows) -> int:
@@ -163,22 +162,27 @@ class _Run:
         number = select(func.count(inner.c.one.distinct())) if rows.identity else select(func.count())
         return int(self._connection.scalar(number.select_from(inner)) or 0)
 
-    def _rows(self, rows: Rows, shown: tuple[Key, ...]) -> list[dict[str, Scalar]]:
+    def _rows(self, rows: Rows, shown: tuple[Key, ...]) -> tuple[list[dict[str, Scalar]], int]:
+        """The first rows, and how many there are in all; only where more may follow the database counts them."""
         keys = dict.fromkeys((*rows.function.subject, *(key.name for key in shown)))
         names = [name for name in keys if name in rows.source.c]
         columns: list[ColumnElement[Any]] = [rows.c[name] for name in names]
         if rows.identity:
             columns.append(rows.c[rows.identity])
-        statement = rows.select(columns)
+        statement, most = rows.select(columns), MAX_ROWS * 2 if rows.identity else MAX_ROWS
         if rows.limit is None or rows.limit > MAX_ROWS:
-            statement = statement.limit(MAX_ROWS * 2 if rows.identity else MAX_ROWS)
+            statement = statement.limit(most)
+        found = self._connection.execute(statement).all()
+        total = len({row[-1] for row in found} - {None}) if rows.identity else len(found)
+        if len(found) >= most:
+            total = self._count(rows)
         lines: dict[Any, dict[str, Scalar]] = {}
-        for index, row in enumerate(self._connection.execute(statement)):
+        for index, row in enumerate(found if total else ()):
             line = {name: scalar(row[position]) for position, name in enumerate(names)}
             # A person with two credits in a film is one line of its list, unless the credits are what is asked for.
             same = (row[-1], *(line[key.name] for key in shown if key.name in line)) if rows.identity else index
             lines.setdefault(same, line)
-        return list(lines.values())[:MAX_ROWS]
+        return list(lines.values())[:MAX_ROWS], total
 
     def _stated_or(self, rows: Rows, query: BoundQuery, total: int) -> int:
         """The larger of what is listed and what the source states that there is."""

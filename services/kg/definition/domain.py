@@ -13,12 +13,11 @@ from sqlalchemy import MetaData
 from services.kg.definition.folder import BrokenDomain, Content, Fault, Folder
 from services.kg.definition.functions import BrokenPart, Builder, check_facets
 from services.kg.definition.kinds import kind_of
-from services.kg.definition.schema import DomainFile, FunctionPart, TextsPart
+from services.kg.definition.schema import DomainFile
 from services.kg.definition.tables import read_tables
-from services.kg.definition.texts import OF_STATEMENT, BrokenText, statement_context, template
+from services.kg.definition.texts import BrokenText, Texts, template
 from services.kg.definition.views import BrokenSQL, Sources, read_query
 from services.kg.language.catalogue import Catalogue, Domain, Function, Kind
-from services.kg.outcome import Outcome
 from services.kg.store.names import INDEX_TABLES
 from services.kg.store.names import name as name_table
 from services.kg.store.tables import source, stated_total
@@ -110,23 +109,12 @@ class _Reading:
         for one in functions if len(functions) == len(file.functions) else ():
             with self._part(content, "functions", one):
                 check_facets(functions, one)
-        texts = _Texts(self, file, content)
+        texts = Texts(file, lambda text, names, *path: self._template(content, text, names, *path))
         calendar = self._calendar()
         if self.faults:
             raise BrokenDomain(name, sorted(set(self.faults), key=lambda fault: (fault.file, fault.line)))
-        return Domain(
-            name,
-            file.summary,
-            tuple(functions.values()),
-            kinds,
-            tables,
-            texts,
-            self.folder,
-            calendar,
-            file.timed,
-            self.bundled,
-            file.warm_up,
-        )
+        own = (tuple(functions.values()), kinds, tables, texts, self.folder, calendar)
+        return Domain(name, file.summary, *own, file.timed, self.bundled, file.warm_up)
 
     def hook(self, name: str) -> Callable[..., Any]:
         """A function of the folder's Python, `module.function`.
@@ -180,64 +168,9 @@ class _Reading:
             self.faults.append(content.fault((), str(error)))
             return Calendar()
 
-    def template(self, content: Content, text: str, names: frozenset[str], *path: str) -> Template | None:
+    def _template(self, content: Content, text: str, names: frozenset[str], *path: str) -> Template | None:
         if not text:
             return None
         with self._part(content, *path):
             return template(text, names)
         return None
-
-
-class _Texts:
-    """The sentences of a domain."""
-
-    def __init__(self, reading: _Reading, file: DomainFile, content: Content) -> None:
-        every = frozenset().union(*(_named(part) for part in file.functions.values()))
-        self._rows = {
-            name: reading.template(content, part.row, _named(part), "functions", name, "row")
-            or reading.template(content, file.texts.row, every, "texts", "row")
-            for name, part in file.functions.items()
-        }
-        self._leads = {
-            name: reading.template(content, part.rows, OF_STATEMENT, "functions", name, "rows")
-            or reading.template(content, file.texts.rows, OF_STATEMENT, "texts", "rows")
-            for name, part in file.functions.items()
-        }
-        self._subjects = {name: part.subject[0] for name, part in file.functions.items()}
-        texts: TextsPart = file.texts
-        self._owner = reading.template(content, texts.owner, every, "texts", "owner")
-        self._missing = reading.template(content, texts.missing, OF_STATEMENT, "texts", "missing")
-        self._totals = reading.template(content, texts.totals, frozenset({"n", "has"}), "texts", "totals")
-        self._owner_names = texts.owner_names
-
-    def row(self, function: str, row: Mapping[str, Any]) -> str:
-        made = self._rows.get(function)
-        return made.render(row) if made is not None else str(row.get(self._subjects.get(function, ""), ""))
-
-    def rows(self, outcome: Outcome) -> str:
-        made = self._leads.get(outcome.function.name) if outcome.function is not None else None
-        context = statement_context(outcome, self.names(outcome))
-        return made.render(context) if made is not None else " and ".join(context["names"])
-
-    def owner(self, row: Mapping[str, Any]) -> str:
-        return self._owner.render(row) if self._owner is not None else ""
-
-    def missing(self, outcome: Outcome) -> str:
-        return self._missing.render(statement_context(outcome, self.names(outcome))) if self._missing else ""
-
-    def totals(self, summary: Mapping[str, Any]) -> str:
-        if self._totals is None:
-            return ", ".join(f"{name.replace('_', ' ')} {value}" for name, value in summary.items())
-        numbers = {name: int(value or 0) for name, value in summary.items()}
-        has = {name: value is not None for name, value in summary.items()}
-        return self._totals.render(n=numbers, has=has)
-
-    def names(self, outcome: Outcome) -> list[str]:
-        owners = [self.owner(row) for row in outcome.rows] if self._owner_names else []
-        return list(dict.fromkeys(one for one in owners if one)) or list(
-            dict.fromkeys(entity.surface for entity in outcome.entities)
-        )
-
-
-def _named(part: FunctionPart) -> frozenset[str]:
-    return frozenset({*part.keys, *part.subject})

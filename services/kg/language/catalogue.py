@@ -7,7 +7,7 @@ combination of conditions, sorting and counting means the same for every functio
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
-from typing import Any, Literal, Protocol
+from typing import TYPE_CHECKING, Any, Literal
 
 from rapidfuzz import fuzz, process
 from sqlalchemy import ColumnElement, Connection, Table, TextualSelect
@@ -16,6 +16,9 @@ from services.kg.definition.folder import Folder
 from services.kg.errors import UnknownName
 from services.kg.language.tree import Aggregate, Operator, Project, Step
 from services.kit.text.times import Calendar
+
+if TYPE_CHECKING:
+    from services.kg.definition.texts import Texts
 
 KeyKind = Literal["text", "integer", "number", "money", "percent", "date", "flag"]
 ParameterKind = Literal["entity", "time", "integer", "text"]
@@ -227,34 +230,6 @@ class Kind:
     key: str = ""  # the column of the main name there
 
 
-class Wording(Protocol):
-    """How a domain reads. Outcomes are `services.kg.outcome.Outcome`s."""
-
-    def row(self, function: str, row: Mapping[str, Any]) -> str:
-        """A row's subject in words: 'the film "Alien" (1979)'."""
-        ...
-
-    def rows(self, outcome: Any) -> str:
-        """What a statement's rows are in words: 'films in which Sigourney Weaver acted'."""
-        ...
-
-    def names(self, outcome: Any) -> list[str]:
-        """Whom a statement is about, once each."""
-        ...
-
-    def owner(self, row: Mapping[str, Any]) -> str:
-        """Whose a row is, for facts of any name; "" where the row does not say."""
-        ...
-
-    def missing(self, outcome: Any) -> str:
-        """A known absence: "Arsenal had no game in May 2024."."""
-        ...
-
-    def totals(self, summary: Mapping[str, Any]) -> str:
-        """Totals of a window."""
-        ...
-
-
 @dataclass(frozen=True, slots=True)
 class Domain:
     """One area of the graph."""
@@ -264,7 +239,7 @@ class Domain:
     functions: tuple[Function, ...]  # what can be asked
     kinds: Mapping[str, Kind]  # of names, by name
     tables: Mapping[str, Table]  # its own, by name
-    wording: Wording  # how it reads
+    wording: "Texts"  # how it reads
     folder: Folder  # its files
     calendar: Calendar  # how its records lie in time
     timed: bool = False  # questions lean on the date, which prompts then have

@@ -68,32 +68,28 @@ class LiveExecutor:
         binder = Binder(self._catalogue, domain)
         names: dict[str, list[str]] = {}
         functions: set[str] = set()
-        years: list[int] = []
-        dates: list[str] = []
-        ranks: list[int] = []
+        # Texts of parameters by their kinds, but for names; ranks are of their own.
+        given: dict[str, list[str]] = {"time": [], "integer": [], "rank": []}
+        calendar = self._catalogue.domains[domain].calendar
         for index, one in enumerate(parsed):
             for query in _queries(binder, one):
-                if query.asked is not None:
-                    functions.add(query.asked.name)
+                functions |= {query.asked.name} if query.asked is not None else set()
                 if not isinstance(query.source, BoundCall):
                     continue
                 functions.add(query.source.function.name)
                 for parameter in query.source.function.parameters:
                     values = query.source.arguments.get(parameter.name, ())
                     texts = [text for value in values for text in _texts(value, index, before)]
-                    if parameter.kind == "entity":
-                        for kind in parameter.entities:
-                            names.setdefault(kind, []).extend(texts)
-                    elif parameter.kind == "time":
-                        dates += [
-                            day for text in texts for day in _days(text, now, self._catalogue.domains[domain].calendar)
-                        ]
-                    elif parameter.kind == "integer":
-                        (ranks if parameter.name == "rank" else years).extend(_integers(texts))
-                    else:
-                        names.setdefault(parameter.name, []).extend(texts)
-                years += [year for condition in _conditions(query) for year in _years(condition)]
-        return requests_for(domain, names, functions, years=years, dates=dates, ranks=ranks)
+                    if parameter.kind in given:
+                        given["rank" if parameter.name == "rank" else parameter.kind] += texts
+                    for kind in parameter.entities or ([parameter.name] if parameter.kind == "text" else []):
+                        names.setdefault(kind, []).extend(texts)
+                for condition in _conditions(query):
+                    literals = [value for value in condition.values if isinstance(value, Literal_)]
+                    given["integer"] += [str(one.value) for one in literals if condition.key.name == "year"]
+        days = [day for text in given["time"] for day in _days(text, now, calendar)]
+        years, ranks = _integers(given["integer"]), _integers(given["rank"])
+        return requests_for(domain, names, functions, years=years, dates=days, ranks=ranks)
 
 
 def _queries(binder: Binder, parsed: Parsed) -> list[BoundQuery]:
@@ -114,12 +110,6 @@ def _conditions(query: BoundQuery) -> Iterator[BoundCondition]:
     for step in query.steps:
         if isinstance(step, BoundWhere):
             yield from step.conditions
-
-
-def _years(condition: BoundCondition) -> list[int]:
-    if condition.key.name != "year":
-        return []
-    return _integers([str(value.value) for value in condition.values if isinstance(value, Literal_)])
 
 
 def _integers(texts: Sequence[str]) -> list[int]:
@@ -148,13 +138,8 @@ def _days(text: str, now: datetime, calendar: Calendar) -> list[str]:
         return []
     if window.start is None:
         return []
-    match window.granularity:
-        case "year":
-            return [f"{window.start.year:04d}"]
-        case "month":
-            return [f"{window.start:%Y-%m}"]
-        case "day" | "instant":
-            return [window.start.isoformat()]
-        case _:
-            last = window.end or now.date()
-            return sorted({f"{window.start:%Y-%m}", f"{last:%Y-%m}"})
+    if window.granularity in ("day", "instant"):
+        return [window.start.isoformat()]
+    if window.granularity in ("year", "month"):
+        return [window.start.isoformat()[: 4 if window.granularity == "year" else 7]]
+    return sorted({f"{window.start:%Y-%m}", f"{window.end or now.date():%Y-%m}"})

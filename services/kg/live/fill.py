@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from functools import lru_cache
 from importlib import import_module
-from typing import Any
+from typing import Any, TypeVar
 
 from sqlalchemy import Engine, StaticPool, create_engine
 
@@ -47,6 +47,7 @@ MAX_YEARS = 12
 MAPPING = "crag"
 
 Record = dict[str, Any]
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,17 +76,13 @@ def requests_for(
     `names` is kind of entity -> names as the program spells them; dates are days, months or years in ISO 8601; ranks
     are places of a chart.
     """
-    return Wanted(
-        domain,
-        {
-            kind: tuple(dict.fromkeys(one.strip() for one in some if one.strip()))[:MAX_NAMES]
-            for kind, some in names.items()
-        },
-        frozenset(functions),
-        tuple(dict.fromkeys(years))[:MAX_YEARS],
-        tuple(dict.fromkeys(dates))[:MAX_YEARS],
-        tuple(dict.fromkeys(ranks))[:MAX_YEARS],
-    )
+    stripped = {kind: (one.strip() for one in some) for kind, some in names.items()}
+    several = {kind: tuple(dict.fromkeys(filter(None, some)))[:MAX_NAMES] for kind, some in stripped.items()}
+    return Wanted(domain, several, frozenset(functions), _first(years), _first(dates), _first(ranks))
+
+
+def _first(values: Iterable[T]) -> tuple[T, ...]:
+    return tuple(dict.fromkeys(values))[:MAX_YEARS]
 
 
 @contextmanager

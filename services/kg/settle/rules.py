@@ -1,7 +1,8 @@
 """The rules: each returns the answer that follows, or None where it is not certain of one."""
 
+import operator
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import date
 from decimal import Decimal
 
@@ -14,6 +15,12 @@ from services.kit.text.dates import whole_years
 from services.kit.text.vocabulary import SCALES, SUFFIXES
 from services.kit.text.writing import number_text
 
+# Words before a bound: how a value that is meant compares with it.
+BOUNDS: Mapping[str, Callable[[Decimal, Decimal], bool]] = {
+    **dict.fromkeys(("more than", "over", "above"), operator.gt),
+    **dict.fromkeys(("less than", "fewer than", "under", "below"), operator.lt),
+    **{"at least": operator.ge, "at most": operator.le, "exactly": operator.eq},
+}
 # Longer lists are no answers of one line.
 MAX_LIST = 40
 LATEST_AGE = 120
@@ -63,19 +70,7 @@ def _against_number(wording: Wording) -> KgSettled | None:
     if bound["sign"] and bound["sign"] != fact.measure.unit:
         return None
     limit = Decimal(bound["number"].replace(",", "")).scaleb({**SCALES, **SUFFIXES}.get(bound["scale"] or "", 0))
-    value = fact.value
-    held = {
-        "more than": value > limit,
-        "over": value > limit,
-        "above": value > limit,
-        "at least": value >= limit,
-        "less than": value < limit,
-        "fewer than": value < limit,
-        "under": value < limit,
-        "below": value < limit,
-        "at most": value <= limit,
-        "exactly": value == limit,
-    }[bound["word"]]
+    held = BOUNDS[bound["word"]](fact.value, limit)
     inputs = (*_inputs(wording.facts), bound[0])
     return KgSettled(answer="yes" if held else "no", rule="yes or no", inputs=inputs)
 
@@ -193,15 +188,11 @@ def _rank(value: Value) -> Decimal:
 
 
 def _with_unit(value: Decimal, measure: Measure) -> str:
-    sign = measure.unit
     if measure.currency and abs(value) >= 1:
-        return (
-            f"{sign}{value:,.0f}"
-            if abs(value) >= 1_000 and value == value.to_integral_value()
-            else f"{sign}{value:,.2f}"
-        )
+        cents = 0 if abs(value) >= 1_000 and value == value.to_integral_value() else 2
+        return f"{measure.unit}{value:,.{cents}f}"
     text = number_text(value)
-    return f"{sign}{text}" if measure.currency else f"{text} {sign}".rstrip()
+    return f"{measure.unit}{text}" if measure.currency else f"{text} {measure.unit}".rstrip()
 
 
 def _inputs(facts: Iterable[Fact]) -> tuple[str, ...]:

@@ -3,7 +3,8 @@
 import json
 import os
 import pathlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from typing import Any
 
 import pytest
@@ -80,17 +81,24 @@ def dump(engine: Engine, *tables: Table) -> dict[str, list[tuple[Any, ...]]]:
         }
 
 
-def load_rows(engine: Engine, folder: pathlib.Path, *rows: Any) -> LoadReport:
+Loads = Callable[..., LoadReport]
+
+
+@pytest.fixture
+def load_rows(store: Engine, tmp_path: pathlib.Path) -> Loads:
+    """Loads rows, each an argument, into the store."""
+    return partial(load_into, store, tmp_path)
+
+
+def load_into(engine: Engine, folder: pathlib.Path, *rows: Any) -> LoadReport:
     return load(put(folder / "source", "some.jsonl", rows), engine)
 
 
 # -- merging -----------------------------------------------------------------------------------------------------------
 
 
-def test_rows_of_one_film_in_any_case_and_order_become_one(store: Engine, tmp_path: pathlib.Path) -> None:
+def test_rows_of_one_film_in_any_case_and_order_become_one(store: Engine, load_rows: Loads) -> None:
     load_rows(
-        store,
-        tmp_path,
         row("movie", "movie_attr", "the long road", revenue=12),
         row("movie", "movie_attr", "the long road", original_language="fr"),
         row("movie", "movie", "The Long Road", release_date="2004-05-06", budget=0, revenue=0, rating=0.0, n_cast=40),
@@ -113,10 +121,8 @@ def test_rows_of_one_film_in_any_case_and_order_become_one(store: Engine, tmp_pa
     ]
 
 
-def test_films_of_one_title_and_different_dates_stay_apart(store: Engine, tmp_path: pathlib.Path) -> None:
+def test_films_of_one_title_and_different_dates_stay_apart(store: Engine, load_rows: Loads) -> None:
     load_rows(
-        store,
-        tmp_path,
         row("movie", "movie", "Frozen", release_date="2010-02-05"),
         row("movie", "movie", "Frozen", release_date="2013-11-27", revenue=1),
         row(
@@ -130,11 +136,9 @@ def test_films_of_one_title_and_different_dates_stay_apart(store: Engine, tmp_pa
     assert rows_of(store, oscar)[0]["movie_id"] == "frozen-2013-11-27"
 
 
-def test_a_cast_is_placed_and_an_unplaced_credit_gives_way(store: Engine, tmp_path: pathlib.Path) -> None:
+def test_a_cast_is_placed_and_an_unplaced_credit_gives_way(store: Engine, load_rows: Loads) -> None:
     film = {"title": "Heat", "release_date": "1995-12-15"}
     load_rows(
-        store,
-        tmp_path,
         row("movie", "person", "Al Pacino", birthday="1940-04-25", movies=[film]),
         row("movie", "person", "Ann Other", movies=[film]),
         row(
@@ -156,10 +160,8 @@ def test_a_cast_is_placed_and_an_unplaced_credit_gives_way(store: Engine, tmp_pa
     assert rows_of(store, movie_person, person_id="al-pacino")[0]["birthday"] == "1940-04-25"
 
 
-def test_identifiers_keep_people_of_one_name_apart(store: Engine, tmp_path: pathlib.Path) -> None:
+def test_identifiers_keep_people_of_one_name_apart(store: Engine, load_rows: Loads) -> None:
     load_rows(
-        store,
-        tmp_path,
         row("movie", "person", "Steve McQueen", id="steve-1930", birthday="1930-03-24"),
         row("movie", "person", "Steve McQueen", id="steve-1969", birthday="1969-10-09"),
     )
@@ -170,10 +172,8 @@ def test_identifiers_keep_people_of_one_name_apart(store: Engine, tmp_path: path
     }
 
 
-def test_companies_are_found_by_name(store: Engine, tmp_path: pathlib.Path) -> None:
+def test_companies_are_found_by_name(store: Engine, load_rows: Loads) -> None:
     report = load_rows(
-        store,
-        tmp_path,
         row(
             "finance", "company", "acme rail corp. common stock", ticker="ACMR", facts={"marketCap": 1.5e9, "eps": None}
         ),
@@ -202,10 +202,8 @@ def test_companies_are_found_by_name(store: Engine, tmp_path: pathlib.Path) -> N
     assert rows_of(store, source)[0]["as_of"] == "2024-02-28T10:49:00"
 
 
-def test_music_rows_meet_by_normal_name(store: Engine, tmp_path: pathlib.Path) -> None:
+def test_music_rows_meet_by_normal_name(store: Engine, load_rows: Loads) -> None:
     load_rows(
-        store,
-        tmp_path,
         row("music", "work", "Halo", artist="Beyoncé", release_date="2008", country="XW"),
         row("music", "work", "Halo", artist="Beyonce"),
         row("music", "artist", "beyonce", begin="1981-09-04", end=None),
@@ -235,10 +233,8 @@ def test_music_rows_meet_by_normal_name(store: Engine, tmp_path: pathlib.Path) -
     assert rows_of(store, artist_work, work_id="beyonce/halo") == [{"artist_id": "beyonce", "work_id": "beyonce/halo"}]
 
 
-def test_sports_rows_become_games_and_totals(store: Engine, tmp_path: pathlib.Path) -> None:
+def test_sports_rows_become_games_and_totals(store: Engine, load_rows: Loads) -> None:
     load_rows(
-        store,
-        tmp_path,
         row("sports", "soccer_match", "Kestrel", date="2024-03-17", opponent="Vale", venue="Home", result="win",
             gf=2, ga=0, league="CRG-First", season="2324", time="18:30:00"),
         row("sports", "soccer_match", "Kestrel", date="2024-03-30", opponent="Bay", venue="Away", result=None,
@@ -267,25 +263,23 @@ def test_sports_rows_become_games_and_totals(store: Engine, tmp_path: pathlib.Pa
     assert rows_of(store, source)[0]["as_of"] == "2024-03-17"
 
 
-def test_pages_lose_their_markup(store: Engine, tmp_path: pathlib.Path) -> None:
+def test_pages_lose_their_markup(store: Engine, load_rows: Loads) -> None:
     load_rows(
-        store,
-        tmp_path,
         row(
             "open",
             "wiki",
             "Honolulu",
             summary="A '''city'''.",
             infobox={"Elevation": "{{convert|19|ft|m}}", "image": "x"},
-        ),
+        )
     )
     assert rows_of(store, open_entity) == [{"entity": "Honolulu", "summary": "A city."}]
     assert rows_of(store, open_fact) == [{"entity": "Honolulu", "key": "elevation", "value": "19 ft", "ord": 0}]
 
 
-def test_names_of_other_scripts_signs_and_quotes_are_kept(store: Engine, tmp_path: pathlib.Path) -> None:
+def test_names_of_other_scripts_signs_and_quotes_are_kept(store: Engine, load_rows: Loads) -> None:
     titles = ["千と千尋の神隠し", "+", "÷", "Robert'); DROP TABLE movie;--", 'Say "Hi"', "100% \\ Wolf", "Null"]
-    load_rows(store, tmp_path, *(row("movie", "movie", title, release_date="2001-01-01") for title in titles))
+    load_rows(*(row("movie", "movie", title, release_date="2001-01-01") for title in titles))
     assert {one["title"] for one in rows_of(store, movie)} == set(titles)
     assert len({slug(title) for title in titles}) == len(titles)
     assert NameIndex(store, CATALOGUE).resolve("Robert'); DROP TABLE movie;--", ["movie"]).status == "ok"
@@ -294,7 +288,7 @@ def test_names_of_other_scripts_signs_and_quotes_are_kept(store: Engine, tmp_pat
 # -- all or nothing ----------------------------------------------------------------------------------------------------
 
 
-def test_loading_twice_changes_nothing_and_reads_nothing(store: Engine, tmp_path: pathlib.Path) -> None:
+def test_loading_twice_changes_nothing_and_reads_nothing(store: Engine, load_rows: Loads) -> None:
     rows = [
         row("movie", "movie", "Heat", release_date="1995-12-15", cast=[{"name": "Al Pacino"}]),
         row("music", "grammy", "Hello", year=2016, category="Song Of The Year", artist="Adele"),
@@ -309,32 +303,32 @@ def test_loading_twice_changes_nothing_and_reads_nothing(store: Engine, tmp_path
             home_beat=["Utah Jazz"],
         ),
     ]
-    first = load_rows(store, tmp_path, *rows)
+    first = load_rows(*rows)
     before = dump(store)
-    again = load_rows(store, tmp_path, *rows)
+    again = load_rows(*rows)
     assert (first.unchanged, again.unchanged) == (False, True)
     assert again.rows == 0
     assert dump(store) == before
 
     with store.begin() as connection:
         connection.execute(source.delete())
-    forced = load_rows(store, tmp_path, *rows)
+    forced = load_rows(*rows)
     assert forced.rows == first.rows
     assert dump(store) == before
 
 
-def test_a_changed_file_is_merged_over_what_it_gave(store: Engine, tmp_path: pathlib.Path) -> None:
-    load_rows(store, tmp_path, row("movie", "movie", "Heat", release_date="1995-12-15", revenue=1, budget=7))
-    report = load_rows(store, tmp_path, row("movie", "movie", "Heat", release_date="1995-12-15", revenue=2))
+def test_a_changed_file_is_merged_over_what_it_gave(store: Engine, load_rows: Loads) -> None:
+    load_rows(row("movie", "movie", "Heat", release_date="1995-12-15", revenue=1, budget=7))
+    report = load_rows(row("movie", "movie", "Heat", release_date="1995-12-15", revenue=2))
     assert not report.unchanged
     assert [(one["revenue"], one["budget"]) for one in rows_of(store, movie)] == [(2, 7)]
     assert len(rows_of(store, source)) == 1
 
 
 def test_a_failure_in_the_middle_leaves_the_old_state(
-    store: Engine, tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch
+    store: Engine, tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch, load_rows: Loads
 ) -> None:
-    load_rows(store, tmp_path, row("movie", "movie", "Heat", release_date="1995-12-15"))
+    load_rows(row("movie", "movie", "Heat", release_date="1995-12-15"))
     before = dump(store)
 
     def fail(*_: object) -> None:
@@ -342,17 +336,17 @@ def test_a_failure_in_the_middle_leaves_the_old_state(
 
     monkeypatch.setattr(run, "index_names", fail)
     with pytest.raises(RuntimeError, match="power"):
-        load_rows(store, tmp_path, row("movie", "movie", "Ronin", release_date="1998-09-25"))
+        load_rows(row("movie", "movie", "Ronin", release_date="1998-09-25"))
     assert dump(store) == before
     assert not [path.name for path in tmp_path.iterdir() if "loading" in path.name or "lock" in path.name]
 
 
 def test_what_a_killed_load_left_does_no_harm(tmp_path: pathlib.Path) -> None:
     engine = create_engine(f"sqlite:///{tmp_path / 'kg.sqlite'}")
-    load_rows(engine, tmp_path, row("movie", "movie", "Heat"))
+    load_into(engine, tmp_path, row("movie", "movie", "Heat"))
     for left in ("kg.sqlite.loading", "kg.sqlite.loading-journal", "kg.sqlite.lock"):
         (tmp_path / left).write_bytes(b"half a page")
-    load_rows(engine, tmp_path, row("movie", "movie", "Ronin"))
+    load_into(engine, tmp_path, row("movie", "movie", "Ronin"))
     assert {one["title"] for one in rows_of(engine, movie)} == {"Heat", "Ronin"}
     assert {path.name for path in tmp_path.iterdir()} == {"kg.sqlite", "source"}
     engine.dispose()
@@ -361,16 +355,14 @@ def test_what_a_killed_load_left_does_no_harm(tmp_path: pathlib.Path) -> None:
 def test_two_loads_of_one_database_do_not_mix(tmp_path: pathlib.Path) -> None:
     engine = create_engine(f"sqlite:///{tmp_path / 'kg.sqlite'}")
     with run._alone(tmp_path / "kg.sqlite"), pytest.raises(LoadError, match="another load"):
-        load_rows(engine, tmp_path, row("movie", "movie", "Heat"))
-    load_rows(engine, tmp_path, row("movie", "movie", "Heat"))
+        load_into(engine, tmp_path, row("movie", "movie", "Heat"))
+    load_into(engine, tmp_path, row("movie", "movie", "Heat"))
     assert len(rows_of(engine, movie)) == 1
     engine.dispose()
 
 
-def test_bad_rows_are_told_counted_and_left_out(store: Engine, tmp_path: pathlib.Path) -> None:
+def test_bad_rows_are_told_counted_and_left_out(store: Engine, load_rows: Loads) -> None:
     report = load_rows(
-        store,
-        tmp_path,
         row("movie", "movie", "Heat", release_date="1995-12-15"),
         "no json",
         "[1, 2]",
@@ -413,12 +405,10 @@ def test_a_domain_can_be_taken_alone(store: Engine, tmp_path: pathlib.Path) -> N
 
 @pytest.mark.parametrize("held", [0, 1 << 20])
 def test_a_file_is_read_once_or_once_a_pass_and_gives_the_same(
-    store: Engine, tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch, held: int
+    store: Engine, tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch, held: int, load_rows: Loads
 ) -> None:
     monkeypatch.setattr(plan, "HELD_BYTES", held)
     report = load_rows(
-        store,
-        tmp_path,
         row("movie", "person", "Ann Bee", birthday="1974", movies=[{"title": "Heat", "release_date": "1995-12-15"}]),
         "{",
         row("movie", "movie", "Heat", release_date="1995-12-15"),

@@ -268,13 +268,10 @@ class _Writer:
             if not order.when or question.says(order.when):
                 least = order.least if order.least is not None else question.says(english().least)
                 return order.key, not least, many(question) or order.top
-        if reading.first:
-            if question.says(english().last) and not question.says(english().first[:1]):
-                return reading.first, True, many(question) or 1
-            if question.says(english().first):
-                return reading.first, False, many(question) or 1
-            if question.says(english().last):
-                return reading.first, True, many(question) or 1
+        words = english()
+        last = question.says(words.last) and not question.says(words.first[:1])
+        if reading.first and (last or question.says(words.first)):
+            return reading.first, last, many(question) or 1
         return None
 
     def _aggregate(self, shown: str) -> str:
@@ -351,14 +348,4 @@ def _number(text: str) -> int:
 
 
 def _amounts(amount: str, count: int) -> bool:
-    match amount:
-        case "none":
-            return count == 0
-        case "one":
-            return count == 1
-        case "several":
-            return count > 1
-        case "some":
-            return count > 0
-        case _:
-            return True
+    return {"none": count == 0, "one": count == 1, "several": count > 1, "some": count > 0}.get(amount, True)
