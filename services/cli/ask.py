@@ -11,10 +11,10 @@ from rich.live import Live
 
 from proto.answer import StageEvent
 from services.cli import client, explain, render
-from services.cli.client import GatewayProblem, GatewayUnreachable, OnStage
+from services.cli.caller import Refused, Unreachable
+from services.cli.client import OnStage
 from services.cli.console import err, out, say, write
 from services.cli.ending import ANSWERED, PROBLEM, UNREACHABLE
-from services.cli.ending import USAGE as USAGE
 from services.cli.questions import Question
 
 DEMO = resources.files("services.cli") / "demo"
@@ -54,12 +54,12 @@ async def ask(
         async with client.http_client(api_key, transport) as http:
             with _progress(question.budget_s, quiet=as_json) as on_stage:
                 response = await client.ask(http, url, body, budget_s=question.budget_s, on_stage=on_stage)
-    except GatewayProblem as failure:
+    except Refused as failure:
         if as_json:
             write(failure.problem.model_dump_json(indent=2))
         render.show_problem(err, failure.problem)
         return PROBLEM
-    except GatewayUnreachable as failure:
+    except Unreachable as failure:
         say(_unreachable(url, str(failure)), style="red")
         return UNREACHABLE
     if as_json:

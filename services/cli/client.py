@@ -10,24 +10,13 @@ from pydantic import ValidationError
 
 from proto.answer import AnswerResponse, StageEvent
 from proto.base import Problem
+from services.cli.caller import Refused, Unreachable
 
 # The gateway answers within the budget; what it needs beyond that is the upload of the pages.
 GRACE_S = 15.0
 CONNECT_S = 3.0
 
 OnStage = Callable[[StageEvent], None]
-
-
-class GatewayUnreachable(Exception):
-    """No gateway answered: it is not up, or the connection broke."""
-
-
-class GatewayProblem(Exception):
-    """The gateway answered with a problem document."""
-
-    def __init__(self, problem: Problem) -> None:
-        super().__init__(problem.detail or problem.title)
-        self.problem = problem
 
 
 async def ask(
@@ -42,8 +31,8 @@ async def ask(
         on_stage: told of every stage as it starts and ends.
 
     Raises:
-        GatewayProblem: the gateway refused the question or failed.
-        GatewayUnreachable: there is no gateway, or it went away.
+        Refused: the gateway refused the question or failed.
+        Unreachable: there is no gateway, or it went away.
     """
     try:
         async with (
@@ -57,15 +46,13 @@ async def ask(
         ):
             return await _read(reply, on_stage)
     except TimeoutError:
-        raise GatewayUnreachable(f"no answer within {budget_s + GRACE_S:.0f} s") from None
+        raise Unreachable(f"no answer within {budget_s + GRACE_S:.0f} s") from None
     except (httpx.ConnectError, httpx.ConnectTimeout) as error:
-        raise GatewayUnreachable("") from error
+        raise Unreachable("") from error
     except httpx.HTTPError as error:
-        raise GatewayUnreachable(f"the connection broke ({type(error).__name__})") from error
+        raise Unreachable(f"the connection broke ({type(error).__name__})") from error
     except ValidationError as error:
-        raise GatewayUnreachable(
-            f"what answers there is no Cragmesh gateway of this version ({error.title})"
-        ) from error
+        raise Unreachable(f"what answers there is no Cragmesh gateway of this version ({error.title})") from error
 
 
 async def confidence_lack(url: str, api_key: str = "", transport: httpx.AsyncBaseTransport | None = None) -> str:
@@ -104,8 +91,8 @@ async def _read(reply: httpx.Response, on_stage: OnStage) -> AnswerResponse:
             elif event == "answer":
                 return AnswerResponse.model_validate_json(data)
             elif event == "problem":
-                raise GatewayProblem(Problem.model_validate_json(data))
-        raise GatewayUnreachable("the connection ended before the answer")
+                raise Refused(Problem.model_validate_json(data))
+        raise Unreachable("the connection ended before the answer")
     content = await reply.aread()
     if reply.is_success:
         return AnswerResponse.model_validate_json(content)
@@ -113,7 +100,7 @@ async def _read(reply: httpx.Response, on_stage: OnStage) -> AnswerResponse:
         problem = Problem.model_validate_json(content)
     except ValidationError:
         problem = Problem(title=reply.reason_phrase or "Error", status=max(400, reply.status_code))
-    raise GatewayProblem(problem)
+    raise Refused(problem)
 
 
 async def events(chunks: AsyncIterator[bytes]) -> AsyncIterator[tuple[str, str]]:

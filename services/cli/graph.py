@@ -5,9 +5,7 @@ import json
 import readline
 from collections.abc import Callable
 from pathlib import Path
-from typing import Self
 
-import httpx
 from pydantic import ValidationError
 from rich.console import Console
 from rich.markup import escape
@@ -15,10 +13,9 @@ from rich.syntax import Syntax
 from rich.table import Table
 from rich.text import Text
 
-from proto.base import Problem
 from proto.kg import KgCatalogue, KgExecuteRequest, KgFunction, KgRequest, KgResponse, KgStatement
+from services.cli.caller import Caller, Refused, Unreachable
 from services.cli.console import plain
-from services.kit.deadline import MESH_TOKEN_HEADER
 
 CALL_S = 40.0
 ROWS_SHOWN = 10
@@ -33,65 +30,23 @@ HELP = """A line is a program in the regularized language, and is run. Tab compl
   .quit          leave; so does Ctrl-D"""
 
 
-class KgUnreachable(Exception):
-    """The service is not up, or the connection broke."""
+class KgClient(Caller):
+    """The KG-API-parser."""
 
-
-class KgProblem(Exception):
-    """The service refused the request."""
-
-    def __init__(self, problem: Problem) -> None:
-        details = "; ".join(f"{error.field}: {error.message}" for error in problem.errors)
-        super().__init__(details or problem.detail or problem.title)
-        self.problem = problem
-
-
-class KgClient:
-    """The KG-API-parser at `url`; `token` is the mesh's, where its services ask for one."""
-
-    def __init__(self, url: str, *, token: str = "", transport: httpx.BaseTransport | None = None) -> None:
-        headers = {MESH_TOKEN_HEADER: token} if token else {}
-        self._http = httpx.Client(base_url=url, headers=headers, timeout=CALL_S, transport=transport, trust_env=False)
-        self.url = url
+    def __init__(self, url: str, *, token: str = "") -> None:
+        super().__init__("KG-API-parser", url, CALL_S, token=token)
 
     def ask(self, request: KgRequest) -> KgResponse:
-        """Facts for a question.
-
-        Raises:
-            KgUnreachable: no service answered.
-            KgProblem: it refused.
-        """
-        return KgResponse.model_validate_json(self._send("POST", "/kg/query", request.model_dump_json()))
+        """Facts for a question."""
+        return self.call("POST", "/kg/query", KgResponse, request)
 
     def run(self, request: KgExecuteRequest) -> KgResponse:
-        """Facts of a program; raises as `ask`."""
-        return KgResponse.model_validate_json(self._send("POST", "/kg/execute", request.model_dump_json()))
+        """Facts of a program."""
+        return self.call("POST", "/kg/execute", KgResponse, request)
 
     def catalogue(self) -> KgCatalogue:
-        """What programs may call; raises as `ask`."""
-        return KgCatalogue.model_validate_json(self._send("GET", "/kg/catalogue"))
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._http.close()
-
-    def _send(self, method: str, path: str, body: str | None = None) -> bytes:
-        try:
-            reply = self._http.request(
-                method, path, content=body, headers={"content-type": "application/json"} if body else None
-            )
-        except httpx.HTTPError as error:
-            raise KgUnreachable(
-                f"The KG-API-parser at {self.url} is not up ({type(error).__name__}): start the mesh with `cragmesh up`"
-            ) from error
-        if reply.is_success:
-            return reply.content
-        try:
-            raise KgProblem(Problem.model_validate_json(reply.content))
-        except ValidationError:
-            raise KgUnreachable(f"{self.url} answered {reply.status_code} and no problem document") from None
+        """What programs may call."""
+        return self.call("GET", "/kg/catalogue", KgCatalogue)
 
 
 def show(console: Console, response: KgResponse) -> None:
@@ -158,7 +113,7 @@ def shell(client: KgClient, console: Console, history: Path, *, domain: str, que
     """Read programs and questions until the end of input.
 
     Raises:
-        KgUnreachable: there is no service at all.
+        Unreachable: there is no service at all.
     """
     functions = client.catalogue().functions
     if not domain:
@@ -206,5 +161,5 @@ def _answer(client: KgClient, console: Console, line: str, domain: str, query_ti
             show(console, client.run(KgExecuteRequest.model_validate({"program": line, **context})))
     except ValidationError as error:
         console.print(Text(f"{error.errors()[0]['loc'][0]}: {error.errors()[0]['msg']}", style="red"))
-    except (KgProblem, KgUnreachable) as error:
+    except (Refused, Unreachable) as error:
         console.print(Text(plain(str(error)), style="red"))

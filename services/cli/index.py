@@ -13,11 +13,9 @@ from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, T
 from rich.table import Table
 
 from proto.collections import MAX_BATCH_CHARS, MAX_BATCH_DOCUMENTS, CreateCollection, IngestResponse
+from services.cli.caller import GATEWAY_TIMEOUT, Refused, Unreachable
 from services.cli.collections import (
-    GATEWAY_TIMEOUT,
     CollectionClient,
-    RetrieverProblem,
-    RetrieverUnreachable,
     ingest_patiently,
     put_patiently,
 )
@@ -121,10 +119,10 @@ def index(
             _follow(client, collection, what, read(files, path, keys, source), tally)
         else:
             _ingest(client, collection, items, sum(file.stat().st_size for file in files), tally)
-    except RetrieverProblem as error:
+    except Refused as error:
         _report(tally, began)
         fail(str(error), PROBLEM)
-    except RetrieverUnreachable as error:
+    except Unreachable as error:
         _report(tally, began)
         fail(f"{error}; what was written stays: the same command goes on", UNREACHABLE)
     finally:
@@ -160,9 +158,9 @@ def connected(gateway: str = "") -> Iterator[CollectionClient]:
     client = connect(gateway)
     try:
         yield client
-    except RetrieverProblem as error:
+    except Refused as error:
         fail(str(error), PROBLEM)
-    except RetrieverUnreachable as error:
+    except Unreachable as error:
         fail(str(error), UNREACHABLE)
     finally:
         client.close()
@@ -222,7 +220,7 @@ def _put(client: CollectionClient, name: str, item: Read, tally: Tally) -> None:
         return
     try:
         info = put_patiently(client, name, item.upload)
-    except RetrieverProblem as error:
+    except Refused as error:
         if error.problem.status in (GATEWAY_TIMEOUT, UNPROCESSABLE, TOO_LARGE):
             tally.skip(item.name, str(error))
             return
@@ -245,7 +243,7 @@ def _folder(path: Path) -> Path:
 def _plan(client: CollectionClient, name: str, items: Iterable[Read], source: str) -> Plan:
     try:
         there = held(client, name, source)
-    except RetrieverProblem as error:
+    except Refused as error:
         if error.problem.status != NOT_FOUND:
             raise
         there = {}

@@ -11,6 +11,7 @@ from rich.table import Table
 
 from proto.kg import KgExecuteRequest, KgRequest, KgResponse
 from services.cli import graph
+from services.cli.caller import Refused, Unreachable
 from services.cli.console import err, fail, out, plain, say, write
 from services.cli.ending import PROBLEM, USAGE, ends, settings_of, wrong
 from services.cli.kg_domain import app as own
@@ -154,7 +155,7 @@ def _call(call: Callable[[graph.KgClient], KgResponse], *, as_json: bool) -> Non
 def _client() -> Iterator[graph.KgClient]:
     """The graph's service, whose failure ends the program."""
     url, token = root("kg", settings_of(MeshUrls)), settings_of(KitSettings).mesh_token
-    with ends(problem=(graph.KgProblem,), unreachable=(graph.KgUnreachable,)), graph.KgClient(url, token=token) as kg:
+    with ends(problem=(Refused,), unreachable=(Unreachable,)), graph.KgClient(url, token=token) as kg:
         yield kg
 
 

@@ -16,7 +16,8 @@ from proto.base import Degradation, FieldError, Problem, StageTiming
 from services.cli import ask as asking
 from services.cli import client, main, render
 from services.cli.ask import ask
-from services.cli.client import GatewayUnreachable, events
+from services.cli.caller import Unreachable
+from services.cli.client import events
 from services.cli.console import plain
 from services.cli.ending import ANSWERED, PROBLEM, UNREACHABLE, USAGE
 from services.cli.questions import Question, question
@@ -183,7 +184,7 @@ async def test_a_silent_gateway_is_given_up(monkeypatch: pytest.MonkeyPatch) -> 
     monkeypatch.setattr(client, "GRACE_S", 0.05)
     transport = httpx.MockTransport(lambda _: httpx.Response(200, content=silence(), headers=SSE))
     async with client.http_client(transport=transport) as http:
-        with pytest.raises(GatewayUnreachable, match="no answer within"):
+        with pytest.raises(Unreachable, match="no answer within"):
             await client.ask(http, URL, QUESTION.body, budget_s=0.05, on_stage=lambda _: None)
 
 

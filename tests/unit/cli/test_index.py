@@ -12,7 +12,8 @@ from typer.testing import CliRunner
 
 from proto.collections import MAX_BATCH_DOCUMENTS, CollectionInfo, Document, FieldValue, IngestResponse
 from services.cli import index as indexing
-from services.cli.collections import CollectionClient, RetrieverProblem, RetrieverUnreachable, ingest_patiently
+from services.cli.caller import Refused, Unreachable
+from services.cli.collections import CollectionClient, ingest_patiently
 from services.cli.corpus import Keys, Read, field_name, files_in, read, source_of
 from services.cli.main import app
 from services.cli.questions import BadInput
@@ -302,14 +303,14 @@ def test_a_busy_retriever_is_asked_again_but_not_for_ever(retriever: Retriever, 
     ingest_patiently(retriever.client, "corpus", [Document(text="One.")], pause=pauses.append)
     assert pauses == [1, 2, 4]
     left[0] = 1_000
-    with pytest.raises(RetrieverProblem):
+    with pytest.raises(Refused):
         ingest_patiently(retriever.client, "corpus", [Document(text="One.")], pause=pauses.append)
 
 
 @pytest.mark.parametrize("status", [200, 502])
 def test_what_is_no_retriever_is_named(retriever: Retriever, status: int) -> None:
     retriever.answers = lambda _: httpx.Response(status, text="<html>")
-    with pytest.raises(RetrieverUnreachable):
+    with pytest.raises(Unreachable):
         retriever.client.all()
 
 
