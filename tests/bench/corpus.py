@@ -27,10 +27,10 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
+from lab.evaluator.report.pictures import png
 from proto.collections import BM25, CreateCollection, Document, SearchRequest, SearchResponse
 from services.cli.progress import counting
 from services.gateway.steps.retrieve import CANDIDATES, POOL
@@ -337,7 +337,7 @@ def main() -> None:
     summary = {name: {"facts": facts[name], "systems": shares[name]} for name in results}
     (args.out / "summary.json").write_text(json.dumps(summary, indent=2) + "\n")
     (args.out / "report.md").write_text(text := report(shares, facts))
-    FigureCanvasAgg(picture(shares)).print_png(args.out / "hits.png")
+    (args.out / "hits.png").write_bytes(png(picture(shares)))
     print(text)
 
 

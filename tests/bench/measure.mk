@@ -117,6 +117,7 @@ eval-system: .venv-bench/pyvenv.cfg out/eval-kg.sqlite generator ## The whole sy
 	$(BIN)/cragmesh down
 	CRAGMESH_KG_DATABASE=sqlite:///$(CURDIR)/out/eval-kg.sqlite $(BIN)/cragmesh up
 	$(BIN)/python -W ignore -m tests.bench.system --out $(EVAL_OUT)/system $(ARGS)
+	$(BIN)/cragmesh down
 
 eval-reader: setup ## The extractive reader on SQuAD's questions, each with its own paragraph; needs CRAGMESH_EVAL_DATA.
 	$(BIN)/python -W ignore -m tests.bench.reader $(ARGS)

@@ -161,7 +161,7 @@ def cut(tokenizer: Tokenizer, text: str, tokens: int) -> str:
     return text if len(offsets) <= tokens else text[: offsets[tokens - 1][1]]
 
 
-def share(values: Sequence[float] | NDArray[np.float64]) -> str:
+def share(values: Sequence[float] | NDArray[np.float64 | np.bool_]) -> str:
     array = np.asarray(values, np.float64)
     return f"{array.mean():.3f} ±{array.std() / math.sqrt(len(array)):.3f}"
 
