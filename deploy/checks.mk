@@ -1,10 +1,15 @@
 # What is checked before a release, beyond `make test`; included by the Makefile.
 
-.PHONY: test-isa test-page test-search size audit k8s-check compose-check compose-test wheels
+.PHONY: test-clients test-isa test-page test-search size audit k8s-check compose-check compose-test wheels
 
 test-isa: export CRAGMESH_MODEL = small
 test-isa: setup generator ## Run the mesh's tests as older CPUs would, each that this one can play.
 	$(BIN)/python -m tests.isa $(ARGS)
+
+test-clients: setup ## LangChain's and Haystack's clients ask the gateway's /v1, from an environment of their own.
+	@test -x .venv-clients/bin/python || $(PYTHON) -m venv .venv-clients
+	@.venv-clients/bin/python -m pip install --quiet --disable-pip-version-check -r tests/clients/requirements.txt
+	$(BIN)/python -m pytest -rs tests/clients
 
 # Everything over a scripted generator first; what can be asked of any mesh then of the embedded one, or of the one that
 # CRAGMESH_GATEWAY_URL names.

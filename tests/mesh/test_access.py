@@ -162,6 +162,16 @@ async def test_what_a_key_may_not_read_does_not_leave(gateway: httpx.AsyncClient
         assert SECRET not in (await through(gateway, key, asked("safe")[door])).text, key
 
 
+async def test_streams_keep_to_it_as_well(gateway: httpx.AsyncClient) -> None:
+    for door in ("answer", "chat"):
+        for key in ("owner", "hr"):
+            method, path, body = asked("notes", stream=True)[door]
+            headers = bearer(key) | ({"accept": "text/event-stream"} if door == "answer" else {})
+            reply = await gateway.request(method, path, json=body, headers=headers)
+            assert reply.headers["content-type"].startswith("text/event-stream")
+            assert (SECRET in reply.text) is (key == "owner"), (door, key)
+
+
 WIDER: list[dict[str, Any]] = [
     {"filters": [{"field": "team", "equals": "ops"}]},
     {"filters": [{"field": "team", "any_of": ["hr", "ops"]}]},
