@@ -150,7 +150,7 @@ class _Absent(Failed):
 
 
 def _pool(proxy: str, backend: httpcore.AsyncNetworkBackend) -> httpcore.AsyncConnectionPool:
-    context = httpx.create_ssl_context(trust_env=False)
+    context = httpx.create_ssl_context()
     if not proxy:
         return httpcore.AsyncConnectionPool(context, max_connections=CONNECTIONS, network_backend=backend)
     url = httpx.URL(proxy)
