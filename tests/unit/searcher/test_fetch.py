@@ -43,6 +43,14 @@ async def test_a_page_comes_with_what_its_server_says_of_it(site: Site, squeeze:
     assert "referer" not in request
 
 
+@pytest.mark.parametrize("kind", ["text/html;charset*0;charset*=;x", "text/html; charset=", "text/html;" + ";" * 9_000])
+async def test_a_media_type_that_breaks_parsers_costs_nothing(site: Site, kind: str) -> None:
+    site.pages["/"] = reply(PAGE, kind=kind)
+    async with fetching(site) as fetcher:
+        page = await fetcher.page(site.url("/"))
+    assert (page.kind, page.body) == ("text/html", PAGE)
+
+
 async def test_a_body_without_end_is_cut(site: Site) -> None:
     site.pages["/"] = lambda writer: for_ever(writer, HEAD + b"\r\n", b"x" * KIB)
     async with fetching(site) as fetcher:
