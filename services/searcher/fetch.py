@@ -161,7 +161,7 @@ def _pool(proxy: str, backend: httpcore.AsyncNetworkBackend) -> httpcore.AsyncCo
 def _join(url: httpx.URL, location: str) -> str:
     try:
         return str(url.join(location))
-    except httpx.InvalidURL as error:
+    except (httpx.InvalidURL, ValueError) as error:
         raise Failed("a redirect to nowhere") from error
 
 
