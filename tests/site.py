@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+import ssl
 from collections.abc import AsyncIterator, Awaitable, Callable
 
 Answer = bytes | Callable[[asyncio.StreamWriter], Awaitable[None]]
@@ -38,8 +39,8 @@ class Site:
         self._tasks: set[asyncio.Task[None]] = set()
 
     @contextlib.asynccontextmanager
-    async def served(self) -> AsyncIterator["Site"]:
-        server = await asyncio.start_server(self._take, "0.0.0.0", 0)  # noqa: S104 - all of loopback
+    async def served(self, tls: ssl.SSLContext | None = None) -> AsyncIterator["Site"]:
+        server = await asyncio.start_server(self._take, "0.0.0.0", 0, ssl=tls)  # noqa: S104 - all of loopback
         self.port = server.sockets[0].getsockname()[1]
         try:
             yield self

@@ -74,23 +74,6 @@ class CollectionClient(Caller):
     def move(self, name: str, moves: Sequence[Move]) -> MoveResponse:
         return self.call("POST", f"/collections/{name}/moves", MoveResponse, MoveRequest(moves=tuple(moves)))
 
-    def put(self, name: str, upload: Upload, title: str = "") -> DocumentInfo:
-        given = FileDescription(title=title, url=upload.url, source=upload.source, wait_s=PUT_WAIT_S)
-        path = f"/collections/{name}/documents/{quote(upload.id, safe='')}?{urlencode(given.model_dump())}"
-        return self._read(self._sent("PUT", path, upload.path.read_bytes(), upload.media_type), DocumentInfo)
-
-    def document(self, name: str, id: str) -> DocumentInfo:
-        return self._send("GET", f"/collections/{name}/documents/{quote(id, safe='')}", DocumentInfo)
-
-    def documents(self, name: str, listing: Listing) -> Documents:
-        return self._send("GET", f"/collections/{name}/documents?{urlencode(listing.model_dump())}", Documents)
-
-    def delete_document(self, name: str, id: str) -> None:
-        self._reply("DELETE", f"/collections/{name}/documents/{quote(id, safe='')}", None)
-
-    def move(self, name: str, moves: Sequence[Move]) -> MoveResponse:
-        return self._send("POST", f"/collections/{name}/moves", MoveResponse, MoveRequest(moves=tuple(moves)))
-
     def search(self, name: str, request: SearchRequest) -> SearchResponse:
         return self.call("POST", f"/collections/{name}/search", SearchResponse, request)
 

@@ -22,7 +22,7 @@ def decoded(content: bytes, charset: str = "") -> str:
     Args:
         charset: what its server says; passed over where there is no such encoding.
     """
-    for name, errors in ((charset, "replace"), ("utf-8-sig", "strict"), (_declared(content), "replace")):
+    for name, errors in ((charset, "replace"), ("utf-8-sig", "strict"), (declared(content), "replace")):
         # One stray byte must not cost the page.
         if _ENCODING.fullmatch(name.removesuffix("-sig")):
             with contextlib.suppress(LookupError, UnicodeError):
@@ -30,7 +30,8 @@ def decoded(content: bytes, charset: str = "") -> str:
     return content.decode("cp1252", "replace")
 
 
-def _declared(content: bytes) -> str:
+def declared(content: bytes) -> str:
+    """The encoding that a document's beginning, or a media type, names; empty where it names none."""
     match = _CHARSET.search(content[:DECLARED_WITHIN])
     return match[1].decode("ascii", "replace") if match else ""
 

@@ -114,7 +114,7 @@ class Policy:
         """
         try:
             url = httpx.URL(address) if len(address) <= MAX_URL_CHARS else None
-        except httpx.InvalidURL:
+        except (httpx.InvalidURL, ValueError):
             url = None
         host = url.raw_host.decode("ascii").lower().rstrip(".") if url else ""
         if url is None or not _HOST.fullmatch(host):

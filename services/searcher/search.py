@@ -17,11 +17,11 @@ from services.kit.client import ServiceClient
 from services.kit.concurrency import all_of
 from services.kit.documents import as_html, decoded
 from services.kit.errors import BadReply, ServiceFailure
-from services.kit.telemetry import Metrics
+from services.kit.telemetry import Metrics, log
 from services.searcher.addresses import Policy
 from services.searcher.cache import Cache
 from services.searcher.engines.base import Engine, Hit
-from services.searcher.errors import NotFetched, Refused, TooSlow
+from services.searcher.errors import Failed, NotFetched, Refused, TooSlow
 from services.searcher.fetch import Fetcher, Page
 from services.searcher.queries import queries
 
@@ -177,7 +177,11 @@ def _read(engine: Engine, reply: bytes) -> list[Hit]:
 def _outcome(hit: Hit, task: "asyncio.Task[Found]") -> tuple[Found, NotFetched | None]:
     """What a task has found, or what the engine says of the page; and why there is no more."""
     error = TooSlow("not there when the time was up") if task.cancelled() else task.exception()
-    if isinstance(error, NotFetched):
+    if error is not None and not isinstance(error, NotFetched):
+        # Whatever a site has found in us costs its page.
+        log.error("a page failed", error=type(error).__name__, exc_info=error)
+        error = Failed("by a fault of ours")
+    if error is not None:
         return Found(result=SearchResult(**_of(hit), page_url=hit.url[:MAX_URL_CHARS])), error
     found = task.result()
     return found, Refused("cut off where it is longer than we read") if found.cut else None

@@ -1,6 +1,8 @@
 """Compose: the schema, what every container is denied, and that it says the same as Kubernetes and `.env.example`."""
 
 import re
+import sys
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
@@ -261,3 +263,60 @@ def test_the_table_of_production_models_is_what_the_t4_files_set(rendered: dict[
     for name, key in (("classifier", "CRAGMESH_CLASSIFIER_MODE"), ("kg", "CRAGMESH_KG_BASE_MODEL_WRITES")):
         assert f"`{key}={mesh['data'][key]}`" in shown[name]
     assert str(read_profile("t4")["served-model-name"]).endswith(shown["generator"])
+
+
+def test_what_the_gpu_generator_compiles_lies_where_it_may_be_loaded(compose: Manifest, compose_gpu: Manifest) -> None:
+    generator = compose_gpu["services"]["generator"]
+    mounted = dict(mount.split(":") for mount in (*compose["x-service"]["tmpfs"], *generator["tmpfs"]))
+    loadable = [folder for folder, options in mounted.items() if "exec" in options.split(",")]
+    caches = {
+        name: value for name, value in generator["environment"].items() if name.endswith(("_DIR", "_ROOT", "_PATH"))
+    }
+    assert {"TRITON_CACHE_DIR", "TORCHINDUCTOR_CACHE_DIR", "VLLM_CACHE_ROOT"} <= caches.keys()
+    for name, value in caches.items():
+        assert any(value.startswith(f"{folder}/") for folder in loadable), name
+
+
+@pytest.mark.parametrize(("options", "loads"), [("exec", True), ("noexec", False)])
+def test_a_library_is_compiled_loaded_and_called_on_a_tmpfs_that_may_execute(
+    tmp_path: Path, options: str, loads: bool
+) -> None:
+    """What Triton does on a card's first call, on a mount with the option that decides: Docker's own is `noexec`."""
+    gcc = tool("gcc")
+    (tmp_path / "kernel.c").write_text("int answer(void) { return 42; }")
+    folder = tmp_path / "cache"
+    folder.mkdir()
+    library = folder / "kernel.so"
+    call = f"import ctypes; print(ctypes.CDLL({str(library)!r}).answer())"
+    script = (
+        f"mount -t tmpfs -o {options},nosuid,nodev,size=16m tmpfs {folder} || exit 77\n"
+        f'{gcc} -shared -fPIC -o {library} {tmp_path / "kernel.c"} && {sys.executable} -c "{call}"'
+    )
+    result = run(tool("unshare"), "--mount", "sh", "-c", script)
+    if result.returncode in (1, 77) and "ermi" in result.stderr and "failed to map" not in result.stderr:
+        pytest.skip("this machine lets nobody mount")
+    assert (result.stdout.strip() == "42") is loads, result.stderr
+
+
+def test_grafana_has_no_password_that_everybody_knows(compose: Manifest) -> None:
+    grafana = compose["services"]["grafana"]
+    assert grafana["environment"]["GF_SECURITY_ADMIN_PASSWORD"] == "${CRAGMESH_GRAFANA_PASSWORD:-}"  # noqa: S105
+    shell, flag, script = grafana["entrypoint"]
+    told = script.replace("$$", "$").replace("exec /run.sh", "printenv GF_SECURITY_ADMIN_PASSWORD")
+    unset = {run("env", "GF_SECURITY_ADMIN_PASSWORD=", shell, flag, told).stdout.strip() for _ in range(2)}
+    assert len(unset) == 2
+    assert min(map(len, unset)) >= 32
+    assert run("env", "GF_SECURITY_ADMIN_PASSWORD=mine", shell, flag, told).stdout.strip() == "mine"
+
+
+def test_qdrants_server_and_client_are_within_one_minor_version(
+    compose: Manifest, rendered: dict[str, list[Manifest]]
+) -> None:
+    """Further apart, they promise each other nothing."""
+    served = {compose["services"]["qdrant"]["image"].partition(":-")[2].rstrip("}")}
+    served |= {container(pods(rendered[name])["qdrant"])["image"] for name in ("overlays/cpu", "overlays/t4")}
+    (image,) = served
+    server = [int(part) for part in re.findall(r":v(\d+)\.(\d+)\.", image)[0]]
+    client = [int(part) for part in version("qdrant-client").split(".")[:2]]
+    assert server[0] == client[0]
+    assert abs(server[1] - client[1]) <= 1

@@ -162,5 +162,6 @@ def test_too_many_pages_or_none(tmp_path: Path) -> None:
 
 def test_a_collection_stands_beside_pages_or_alone() -> None:
     assert question("Who?", collection="village").body == {"query": "Who?", "collection": "village"}
+    assert question("Who?", search=True).body == {"query": "Who?", "search": True}
     with pytest.raises(BadInput, match="collection"):
         question("Who?", collection="../kg")

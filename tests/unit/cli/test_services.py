@@ -44,6 +44,16 @@ def test_a_local_url_moves_the_port(monkeypatch: pytest.MonkeyPatch) -> None:
     assert service.url == "http://localhost:9001"
 
 
+def test_a_searcher_is_started_where_its_url_is_set(monkeypatch: pytest.MonkeyPatch) -> None:
+    services = table(monkeypatch, CRAGMESH_SEARCHER_URL="http://127.0.0.1:8006")
+    assert services["searcher"].port == 8006
+    assert services["searcher"].launch
+    gateway = services["gateway"].launch
+    assert gateway
+    assert gateway().env["CRAGMESH_SEARCHER_URL"] == "http://127.0.0.1:8006"
+    assert "searcher" not in table(monkeypatch, CRAGMESH_SEARCHER_URL="")
+
+
 def test_a_port_alone_moves_a_service_and_its_callers(monkeypatch: pytest.MonkeyPatch) -> None:
     services = table(monkeypatch, CRAGMESH_GENERATOR_PORT="9005", CRAGMESH_RERANKER_PORT="9002")
     assert (services["generator"].port, services["reranker"].port) == (9005, 9002)

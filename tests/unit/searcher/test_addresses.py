@@ -1,11 +1,16 @@
 """What may be reached: no address inside, however it is written, and no URL with a trick in it."""
 
+import contextlib
 from ipaddress import ip_network
 
+import httpx
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from services.searcher.addresses import Policy, reachable
-from services.searcher.errors import Refused
+from services.searcher.errors import NotFetched, Refused
+from services.searcher.fetch import _join
 
 INSIDE = """
     127.0.0.1 127.255.255.254 10.1.2.3 172.16.0.1 172.31.255.255 192.168.1.1 100.64.0.1 100.127.255.254
@@ -85,6 +90,49 @@ def test_numbers_that_resolvers_take_for_addresses_are_refused(number: str) -> N
 def test_urls_with_a_trick_are_refused(url: str) -> None:
     with pytest.raises(Refused):
         Policy().check(url)
+
+
+PIECES = st.sampled_from(
+    [
+        "http",
+        "https:",
+        "//",
+        "/",
+        "\\",
+        "@",
+        "[",
+        "]",
+        "::1",
+        "%",
+        "%25",
+        "xn--",
+        "é",
+        "①",
+        "。",
+        "..",
+        "?",
+        "#",
+        " ",
+        "\x00",
+        "\n",
+        "�",
+        "2130706433",
+        "127.0.0.1",
+        ":80",
+        ":99999",
+        "_",
+        "a" * 70,
+        "example.org",
+    ]
+)
+
+
+@given(st.lists(PIECES, max_size=8).map("".join), st.booleans())
+@settings(max_examples=150, deadline=None)
+def test_whatever_is_no_url_is_refused_and_nothing_else_happens(text: str, whole: bool) -> None:
+    for ask in (Policy().check, lambda location: Policy().check(_join(httpx.URL("http://example.org/a"), location))):
+        with contextlib.suppress(NotFetched):
+            assert ask(f"http://{text}" if whole else text).scheme in ("http", "https")
 
 
 @pytest.mark.parametrize(

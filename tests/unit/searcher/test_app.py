@@ -109,6 +109,19 @@ async def test_what_a_page_lacks_is_named_and_its_summary_stays(site: Site, engi
     assert [len(item["page_result"]) for item in results] == [0, 0, 0, 16_384, 0, len(BODY)]
 
 
+async def test_a_fault_of_our_own_costs_its_page(site: Site, engine: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
+    def broken(*_: object) -> None:
+        raise ZeroDivisionError("secret detail")
+
+    monkeypatch.setattr("services.searcher.search.decoded", broken)
+    site.pages |= {"/a": reply(BODY)}
+    engine.hits = listed(site, "/a")
+    async with searching(site, engine) as client:
+        body = await search(client)
+    assert lacking(body) == {"page:0": "failed"}
+    assert "secret" not in str(body)
+
+
 async def test_hits_that_may_not_be_asked_make_room(site: Site, engine: Engine) -> None:
     site.pages |= {"/a": reply(BODY)}
     tricks = ["http://169.254.169.254/", "file:///etc/passwd", "http://user@site.test/", "javascript:alert(1)", ""]

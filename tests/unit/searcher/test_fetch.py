@@ -2,8 +2,11 @@
 
 import asyncio
 import gzip
+import ssl
+import subprocess
 import time
 import zlib
+from pathlib import Path
 
 import pytest
 
@@ -38,6 +41,14 @@ async def test_a_page_comes_with_what_its_server_says_of_it(site: Site, squeeze:
     assert (request["user-agent"], request["host"]) == (AGENT, f"site.test:{site.port}")
     assert "cookie" not in request
     assert "referer" not in request
+
+
+@pytest.mark.parametrize("kind", ["text/html;charset*0;charset*=;x", "text/html; charset=", "text/html;" + ";" * 9_000])
+async def test_a_media_type_that_breaks_parsers_costs_nothing(site: Site, kind: str) -> None:
+    site.pages["/"] = reply(PAGE, kind=kind)
+    async with fetching(site) as fetcher:
+        page = await fetcher.page(site.url("/"))
+    assert (page.kind, page.body) == ("text/html", PAGE)
 
 
 async def test_a_body_without_end_is_cut(site: Site) -> None:
@@ -225,3 +236,26 @@ async def test_a_page_that_nobody_waits_for_any_more_lets_go_of_its_connection(s
         with pytest.raises(asyncio.CancelledError):
             await fetching_it
         assert not fetcher._pool.connections
+
+
+@pytest.fixture
+def certificate(tmp_path: Path) -> Path:
+    """Of `site.test`, its key beside it."""
+    argv = "openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -days 2 -subj /CN=site.test"
+    named = "-addext subjectAltName=DNS:site.test -keyout key.pem -out site.pem"
+    subprocess.run([*argv.split(), *named.split()], cwd=tmp_path, check=True, capture_output=True)  # noqa: S603
+    return tmp_path / "site.pem"
+
+
+async def test_a_certificate_is_of_the_name_and_not_of_the_address(
+    certificate: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(certificate, certificate.with_name("key.pem"))
+    monkeypatch.setenv("SSL_CERT_FILE", str(certificate))
+    async with Site().served(context) as site, fetching(site) as fetcher:
+        site.pages["/"] = reply(PAGE)
+        assert (await fetcher.page(f"https://site.test:{site.port}/")).body == PAGE
+        with pytest.raises(Failed):
+            await fetcher.page(f"https://other.test:{site.port}/")
+    assert len(site.asked) == 1
