@@ -18,9 +18,12 @@ from proto.base import FieldError
 from proto.collections import MAX_ALL_FILTERS, MAX_FILTERS, CollectionName, Filter
 from services.kit.deadline import PROBES, READING
 from services.kit.errors import InvalidRequest
+from services.kit.filters import MAX_CHARS, MAX_CONDITIONS, as_text
 
 Right = Literal["ask", "write", "operate"]
 MAX_NAMES = 1_000
+# Of a key; its caller's come on top, in addresses too.
+MAX_MANDATORY = MAX_CONDITIONS // 2
 
 # (method, route) to the right that it asks for; None is open to all, with a key or without.
 RULES: dict[tuple[str, str], Right | None] = {
@@ -70,13 +73,15 @@ class Scope(BaseModel):
 
     collections: Annotated[tuple[CollectionName, ...] | None, Field(max_length=MAX_NAMES)] = None
     rights: frozenset[Right] = frozenset({"ask"})
-    filters: Annotated[tuple[Filter, ...], Field(max_length=MAX_FILTERS)] = ()
+    filters: Annotated[tuple[Filter, ...], Field(max_length=MAX_MANDATORY)] = ()
 
     @model_validator(mode="after")
     def _filtered_reads_only(self) -> "Scope":
         if self.filters and self.rights - {"ask"}:
             # Whose document an id is taken by would tell of documents that it may not read.
             raise ValueError("a key with filters may only ask")
+        if any(len(as_text(item)) > MAX_CHARS for item in self.filters):
+            raise ValueError(f"a filter of a key is at most {MAX_CHARS} characters of JSON")
         return self
 
     def reads(self, collection: str) -> bool:

@@ -8,10 +8,12 @@ from fastapi import Depends, Query
 from pydantic import ValidationError
 
 from proto.base import FieldError
-from proto.collections import MAX_ALL_FILTERS, FieldValue, Filter
+from proto.collections import FieldValue, Filter
 from services.kit.errors import InvalidRequest
 
-MAX_CHARS = 8_192
+# All together, percent-encoded, stay below the 64 KiB that a server reads of an address.
+MAX_CHARS = 250
+MAX_CONDITIONS = 16
 
 
 def parse_filter(text: str) -> Filter:
@@ -48,7 +50,7 @@ Condition = Annotated[str, Query(max_length=MAX_CHARS)]
 def query_filters(
     filter: Annotated[
         list[Condition],
-        Query(max_length=MAX_ALL_FILTERS, description="`FIELD=VALUE`, or a `Filter` as JSON; repeated, all must hold."),
+        Query(max_length=MAX_CONDITIONS, description="`FIELD=VALUE`, or a `Filter` as JSON; repeated, all must hold."),
     ] = [],  # noqa: B006 - FastAPI copies it
 ) -> tuple[Filter, ...]:
     """The filters in an address."""
@@ -65,4 +67,9 @@ Filters = Annotated[tuple[Filter, ...], Depends(query_filters)]
 
 def as_query(filters: Sequence[Filter]) -> list[tuple[str, str]]:
     """Filters as `query_filters` reads them."""
-    return [("filter", json.dumps(item.model_dump(mode="json", exclude_defaults=True))) for item in filters]
+    return [("filter", as_text(item)) for item in filters]
+
+
+def as_text(item: Filter) -> str:
+    """A filter as `parse_filter` reads it."""
+    return json.dumps(item.model_dump(mode="json", exclude_defaults=True), ensure_ascii=False, separators=(",", ":"))

@@ -146,6 +146,7 @@ def test_a_file_of_before_and_one_with_scopes_are_read() -> None:
         ('{"filters": [{"field": "team"}]}', "must state one of"),
         ('{"filters": [{"field": "a.b", "equals": 1}]}', "filters.0.field"),
         ('{"rights": ["ask", "write"], "filters": [{"field": "team", "equals": "hr"}]}', "may only ask"),
+        ('{"filters": [{"field": "team", "equals": "%s"}]}' % ("x" * 250), "at most 250"),
         ("{", "is not: name"),
     ],
 )
