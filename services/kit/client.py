@@ -26,6 +26,8 @@ JSON = "application/json"
 MAX_REPLY_BYTES = 32 * 1024 * 1024
 # A time-out under a shorter allowance than this says more about the caller's hurry than about the service.
 TELLING_TIMEOUT_S = 1.0
+# httpx resolves them, which makes the path of one thing that of another: `/a/documents/..` that of `/a`.
+DOTS = frozenset({".", ".."})
 # What an engine answers beside its work, by the names of OpenAI's API and vLLM's: one that is stuck still does.
 LIGHT_PATHS = frozenset({"/v1/models", "/tokenize", "/detokenize"})
 
@@ -90,6 +92,8 @@ class ServiceClient:
         Raises:
             ServiceFailure: see `services.kit.errors`; never anything else but cancellation.
         """
+        if DOTS.intersection(path.partition("?")[0].split("/")):
+            raise ServiceRejected(self.name, "no such path", status=httpx.codes.NOT_FOUND)
         if allow_s <= 0:
             raise ServiceTimeout(self.name, "no time left")
         if not self.breaker.admit():

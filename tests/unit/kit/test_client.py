@@ -99,6 +99,17 @@ async def test_each_failure_has_its_name(
     assert len(target.requests) == calls
 
 
+@pytest.mark.parametrize("path", ["/collections/notes/documents/..", "/a/./b", "/..?x=1", "/a/.."])
+async def test_a_path_that_would_become_another_is_refused_without_a_call(path: str) -> None:
+    def answer(_: httpx.Request) -> httpx.Response:
+        pytest.fail("sent")
+
+    async with http_client(httpx.MockTransport(answer)) as http:
+        with pytest.raises(ServiceRejected) as refused:
+            await ServiceClient("retriever", "http://retriever", http).request("DELETE", path, allow_s=1)
+    assert refused.value.status == 404
+
+
 async def test_no_time_left_is_a_timeout_without_a_call() -> None:
     target = Target(httpx.Response(200, json=GOOD))
     with pytest.raises(ServiceTimeout):
