@@ -38,6 +38,7 @@ class Evidence:
     kind: PassageKind = "text"
     source: CitationSource = "web"
     document: str = ""
+    page_number: int = 0
 
     @property
     def title(self) -> str:
@@ -57,6 +58,7 @@ class Evidence:
             start=self.start,
             end=self.end,
             document=self.document,
+            page_number=self.page_number,
             source=self.source,
         )
 
@@ -87,6 +89,7 @@ def from_hit(hit: SearchHit, page: int) -> Evidence:
         start=hit.start,
         end=hit.end,
         document=hit.id,
+        page_number=hit.page_number,
     )
 
 

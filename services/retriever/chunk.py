@@ -34,6 +34,7 @@ class Chunk:
         start: first character, in the page's text, or among the tables' Markdown for the kind `table`.
         end: one past the last character. The text is exactly this slice, but that a piece of a table repeats its head.
         parent: index of the chunk that holds it, or `None` where it stands by itself.
+        page: of the document that it lies on, from 1; 0 where that has none.
     """
 
     text: str
@@ -41,6 +42,7 @@ class Chunk:
     end: int
     parent: int | None = None
     kind: Kind = "text"
+    page: int = 0
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,7 +10,7 @@ from typing import Literal
 from tokenizers import Tokenizer
 
 from services.retriever.chunk import Chunk, Chunking, build_chunker, load_tokenizer
-from services.retriever.extract import extract
+from services.retriever.extract import Extraction, extract
 from services.retriever.markup import MAX_PAGE_CHARS
 from services.retriever.tables import MAX_TABLE_CHARS, Table, split_rows
 
@@ -131,8 +131,6 @@ def process_page(html: str, options: PageOptions, name: str = "") -> ProcessedPa
         ValueError: an unknown extractor or chunker, or `tokens` without a tokenizer.
         ExtractionError: the page defeated the extractor.
     """
-    tokenizer = _tokenizer(options.tokenizer) if options.tokenizer else None
-    chunker = build_chunker(options.chunker, parent_chars=options.parent_chars, tokenizer=tokenizer)
     page = extract(
         html,
         options.extractor,
@@ -141,6 +139,13 @@ def process_page(html: str, options: PageOptions, name: str = "") -> ProcessedPa
         table_chars=options.table_chars,
         max_chars=options.max_page_chars,
     )
+    return chunk_page(page, options)
+
+
+def chunk_page(page: Extraction, options: PageOptions) -> ProcessedPage:
+    """Chunk what is extracted; raises the ValueErrors of `process_page`."""
+    tokenizer = _tokenizer(options.tokenizer) if options.tokenizer else None
+    chunker = build_chunker(options.chunker, parent_chars=options.parent_chars, tokenizer=tokenizer)
     text = page.text[: options.max_text_chars].rstrip()
     chunking = chunker.chunk(text, page.language or "en")
     children, parents = _spans(chunking.children), _spans(chunking.parents)

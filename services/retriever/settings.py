@@ -15,6 +15,8 @@ class RetrieverSettings(KitSettings, EncoderSettings):
     page_workers: int = Field(2, ge=1, le=64)
     # A page that takes longer is given up and named; the slowest of real pages takes a tenth of it.
     page_timeout_s: float = Field(4.0, gt=0, le=30)
+    # The same of a file (PDF, Word, ...), which may be a book of a thousand pages.
+    file_timeout_s: float = Field(25.0, gt=0, le=600)
     # Address space of a page worker; a page that needs more fails alone.
     page_worker_mib: int = Field(1_024, ge=256, le=16_384)
     # Chunks and vectors of pages seen before; 0 keeps none.
@@ -23,6 +25,11 @@ class RetrieverSettings(KitSettings, EncoderSettings):
     rank_reserve_s: float = Field(1.0, ge=0, le=10)
     # Where collections are kept when no server is named; one process may hold it, and it must be this service's own.
     qdrant_path: Path = Path("models/collections")
+    # Where files wait that are not written yet, those of a killed retriever too; of one retriever alone. Below the
+    # collections' own folder when empty.
+    intake_path: Path | None = None
+    # What may wait there; more is refused with 429.
+    intake_mib: int = Field(2_048, ge=64, le=1_048_576)
     # A Qdrant server, or any node of a cluster: from about 50,000 chunks on, or for several retrievers.
     qdrant_url: HttpUrl | None = None
     qdrant_api_key: str = Field("", repr=False)

@@ -14,6 +14,8 @@ from services.retriever.markup import clean_line
 
 # Of all tables of a page. ElectricSheep keeps 4,000 (section 4.1); a long ranking needs more to be searched.
 MAX_TABLE_CHARS = 60_000
+# Of a table that is a file's own, a sheet or a slide's.
+MAX_SHEET_CHARS = 2_000_000
 MAX_TABLES = 200
 MAX_CELLS = 20_000
 MAX_COLUMNS = 64
@@ -125,6 +127,20 @@ def to_markdown(name: str, header: Sequence[str], rows: Sequence[Sequence[str]],
     if not lines:
         return None
     return Table(name, head + "\n".join(lines), len(head), len(lines), columns)
+
+
+def table_of(name: str, rows: Sequence[Sequence[str]], max_chars: int = MAX_SHEET_CHARS) -> Table | None:
+    """A table of cells as a file has them, the first row its header; `None` where it holds less than two rows.
+
+    Rows may be of different lengths; cells are cut and escaped as those of pages are.
+    """
+    lines = [[_escape(clean_line(cell, MAX_CELL_CHARS)) for cell in row[:MAX_COLUMNS]] for row in rows]
+    width = max(map(len, lines), default=0)
+    used = [column for column in range(width) if any(column < len(row) and row[column] for row in lines)]
+    filled = [[row[column] if column < len(row) else "" for column in used] for row in lines if any(row)]
+    if len(used) < 2 or len(filled) < 2:
+        return None
+    return to_markdown(clean_line(name, 2 * MAX_NAME_CHARS), filled[0], filled[1:], max_chars)
 
 
 def split_rows(table: Table, max_chars: int, start: int = -1, end: int = -1) -> list[tuple[int, int, int]]:

@@ -3,29 +3,58 @@
 import html
 import json
 import uuid
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
-from hashlib import blake2b
+from hashlib import blake2b, sha256
+from typing import Any, NamedTuple
 
 from markdown_it import MarkdownIt
 
 from proto.base import MAX_PASSAGE_CHARS
-from proto.collections import Document, DocumentFormat, FieldValue
+from proto.collections import Document, FieldValue, FileFormat
 from services.retriever.chunk import Chunk
+from services.retriever.collections.payload import CONTENT, FIELDS, FORMAT, NAMED, SOURCE, URL
 from services.retriever.extract import MAX_TITLE_CHARS
+from services.retriever.formats import READERS, Unreadable, read
 from services.retriever.markup import clean_line, encodable
-from services.retriever.pages import PageOptions, process_page
+from services.retriever.pages import PageOptions, ProcessedPage, chunk_page, process_page
 
 CHUNKER = "passages"
 # Characters of a chunk; the encoders read 1,000 and say less precisely what a longer text is about.
 CHUNK_CHARS = 600
 OPTIONS = PageOptions(chunker=CHUNKER, parent_chars=CHUNK_CHARS)
+# Of one document; more would be hours of an embedded encoder.
+MAX_PASSAGES = 50_000
 
 # A text file has no NUL, and few of what a decoder writes for bytes that are no text.
 _SAMPLE_CHARS = 65_536
 _MAX_UNREADABLE = 0.05
 _NAMESPACE = uuid.UUID("7f0c2f0e-0a57-5d38-9d1c-6a2f6b1f6c11")
+
+
+@dataclass(frozen=True, slots=True)
+class File:
+    """A document as it came: a text, or a file's bytes."""
+
+    content: str | bytes = field(repr=False)
+    format: FileFormat = "text"
+    id: str = ""
+    title: str = ""
+    url: str = ""
+    source: str = ""
+    fields: Mapping[str, FieldValue] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, document: Document) -> "File":
+        values = {name: getattr(document, name) for name in ("format", "id", "title", "url", "source", "fields")}
+        return cls(document.text, **values)
+
+    @property
+    def digest(self) -> str:
+        """SHA-256 of the content."""
+        content = self.content if isinstance(self.content, bytes) else self.content.encode("utf-8", "surrogatepass")
+        return sha256(content).hexdigest()
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,20 +79,41 @@ class Passages:
 
     Attributes:
         title: the document's own where the caller gave none.
-        chunks: in the order of the text, tables last; empty when the document holds no text.
+        chunks: in the order of the text, tables last of their page; empty when the document holds no text.
+        pages: how many the document has, or 0.
         problem: why it cannot be indexed; empty when it can.
     """
 
     title: str
     chunks: tuple[Chunk, ...]
     problem: str = ""
+    pages: int = 0
 
 
-def identify(document: Document) -> Identity:
-    """The document's identity; the same in every process and for every order of its fields."""
-    content = [document.title, document.url, document.text, document.format, _sorted(document.fields)]
-    name = document.id or _digest(content)
-    return Identity(name, _digest([name, *content]))
+class Described(NamedTuple):
+    """All that tells one version of a document from another, but its id."""
+
+    title: str
+    url: str
+    content: str
+    format: str
+    fields: Mapping[str, FieldValue]
+    source: str
+
+    @classmethod
+    def of(cls, payload: Mapping[str, Any]) -> "Described":
+        """As a document's first point has it."""
+        return cls(*(payload.get(key, "") for key in (NAMED, URL, CONTENT, FORMAT, FIELDS, SOURCE)))
+
+    def digest(self, name: str) -> str:
+        return _digest([name, *self._replace(fields=dict(sorted(self.fields.items())))])
+
+
+def identify(file: File) -> Identity:
+    """The file's identity; the same in every process and for every order of its fields."""
+    described = Described(file.title, file.url, file.digest, file.format, file.fields, file.source)
+    name = file.id or described.digest("")
+    return Identity(name, described.digest(name))
 
 
 def point_id(document: str, digest: str, chunk: int) -> str:
@@ -86,26 +136,55 @@ def is_binary(text: str) -> bool:
     return unreadable > _MAX_UNREADABLE * len(sample)
 
 
-def passages(text: str, kind: DocumentFormat, title: str, chunked: bool) -> Passages:
+def passages(content: str | bytes, kind: FileFormat, title: str, chunked: bool) -> Passages:
     """A document's passages; to be run in a process that may be killed.
 
     Raises:
         ExtractionError: the document defeated the extractor.
     """
-    page = process_page(_markup(text, kind), OPTIONS, title)
-    name = title or page.title or (_heading(text) if kind == "markdown" else "")
+    try:
+        name, pages = _pages(content, kind, title)
+    except Unreadable as error:
+        return Passages(title, (), str(error))
+    last = max((number for number, _ in pages), default=0)
     if not chunked:
-        whole = "\n\n".join(filter(None, (page.text, page.tables_markdown)))
+        whole = "\n\n".join(filter(None, (text for _, page in pages for text in (page.text, page.tables_markdown))))
         if len(whole) > MAX_PASSAGE_CHARS:
             return Passages(name, (), f"its {len(whole):,} characters need a collection with `chunked`")
-        return Passages(name, (Chunk(whole, 0, len(whole)),) if whole else ())
-    chunking = page.chunking()
-    # What answers are read from: parents of prose, and of tables the pieces that an encoder can read whole.
-    prose = (parent for parent in chunking.parents if parent.kind == "text")
-    return Passages(name, (*prose, *(child for child in chunking.children if child.kind == "table")))
+        return Passages(name, (Chunk(whole, 0, len(whole)),) if whole else (), pages=last)
+    chunks = tuple(_chunks(pages))
+    if len(chunks) > MAX_PASSAGES:
+        return Passages(name, (), f"it is cut into {len(chunks):,} passages, more than {MAX_PASSAGES:,}")
+    return Passages(name, chunks, pages=last)
 
 
-def _markup(text: str, kind: DocumentFormat) -> str:
+def _pages(content: str | bytes, kind: FileFormat, title: str) -> tuple[str, list[tuple[int, ProcessedPage]]]:
+    """The document's name, and its parts with their page numbers."""
+    if kind in READERS:
+        opened = read(content if isinstance(content, bytes) else content.encode(), kind, title)
+        return title or opened.title, [(part.page, chunk_page(part.content, OPTIONS)) for part in opened.sections]
+    text = content if isinstance(content, str) else content.decode("utf-8", "replace")
+    page = process_page(_markup(text, kind), OPTIONS, title)
+    return title or page.title or (_heading(text) if kind == "markdown" else ""), [(0, page)]
+
+
+def _chunks(pages: list[tuple[int, ProcessedPage]]) -> Iterator[Chunk]:
+    """What answers are read from: parents of prose, and of tables the pieces that an encoder can read whole.
+
+    Places are counted through all parts of the document, texts and tables apart.
+    """
+    text_start = tables_start = 0
+    for number, page in pages:
+        chunking = page.chunking()
+        prose = (parent for parent in chunking.parents if parent.kind == "text")
+        for chunk in (*prose, *(child for child in chunking.children if child.kind == "table")):
+            start = text_start if chunk.kind == "text" else tables_start
+            yield replace(chunk, start=chunk.start + start, end=chunk.end + start, page=number)
+        text_start += len(page.text) + bool(page.text)
+        tables_start += len(page.tables_markdown) + bool(page.tables_markdown)
+
+
+def _markup(text: str, kind: FileFormat) -> str:
     if kind == "html":
         return text
     if kind == "markdown":
@@ -126,7 +205,3 @@ def _heading(text: str) -> str:
 
 def _digest(content: object) -> str:
     return blake2b(json.dumps(content).encode(), digest_size=16).hexdigest()
-
-
-def _sorted(fields: Mapping[str, FieldValue]) -> list[tuple[str, FieldValue]]:
-    return sorted(fields.items())

@@ -8,6 +8,16 @@ class NoSuchCollection(NotFound):
         super().__init__(f"there is no collection {name!r}")
 
 
+class NoSuchDocument(NotFound):
+    def __init__(self, collection: str, document: str) -> None:
+        super().__init__(f"the collection {collection!r} has no document {document!r}")
+
+
+class UnknownFormat(MeshError):
+    status = 415
+    title = "Unsupported media type"
+
+
 class CollectionConflict(MeshError):
     """What was asked for contradicts what the collection was built with; nothing was changed."""
 

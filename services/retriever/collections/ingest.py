@@ -7,7 +7,7 @@ the points of an older version are removed by their ids. No step searches the co
 """
 
 import asyncio
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import chain
 from typing import Any, TypeVar
@@ -16,23 +16,29 @@ import numpy as np
 from qdrant_client.models import PointStruct
 
 from proto.base import Degradation
-from proto.collections import BM25, Document, IngestResponse
+from proto.collections import BM25, IngestResponse
 from services.kit.budget import current_budget
 from services.kit.concurrency import all_of
 from services.kit.encoder import Encoder
 from services.kit.errors import DeadlineExceeded
 from services.kit.lexical import Stems, stems
 from services.retriever.chunk import Chunk
-from services.retriever.collections.documents import Identity, Passages, identify, is_binary, passages, point_id
+from services.retriever.collections.documents import File, Identity, Passages, identify, is_binary, passages, point_id
 from services.retriever.collections.encoding import Encoding
 from services.retriever.collections.payload import (
     CHUNK,
     CHUNKS,
     COMPLETE,
+    CONTENT,
     DIGEST,
     DOCUMENT,
     END,
     FIELDS,
+    FORMAT,
+    NAMED,
+    PAGE,
+    PAGES,
+    SOURCE,
     START,
     TEXT,
     TITLE,
@@ -41,9 +47,11 @@ from services.retriever.collections.payload import (
 from services.retriever.collections.schema import AVERAGE_LENGTH, Schema
 from services.retriever.collections.sparse import average_length, passage_vector
 from services.retriever.collections.store import Payload, Store
+from services.retriever.formats import READERS
 from services.retriever.workers import PageFailed, PagePool, PageTimeout
 
 T = TypeVar("T")
+Progress = Callable[[int, int], None]
 
 # Documents worked on at a time: what an interruption costs, and what is in memory.
 SLICE_CHARS = 1024 * 1024
@@ -55,7 +63,7 @@ WRITE_POINTS = 128
 @dataclass(frozen=True, slots=True)
 class _Item:
     index: int
-    document: Document
+    document: File
     identity: Identity
 
     def problem(self, reason: str, detail: str) -> Degradation:
@@ -70,17 +78,26 @@ class Ingestion:
         store: where to.
         encoding: makes the vectors.
         pages: processes that parse documents.
-        page_timeout_s: for one document.
+        page_timeout_s: for one text or web page.
+        file_timeout_s: for one file of another format, which may be a book.
     """
 
-    def __init__(self, store: Store, encoding: Encoding, pages: PagePool, *, page_timeout_s: float) -> None:
+    def __init__(
+        self, store: Store, encoding: Encoding, pages: PagePool, *, page_timeout_s: float, file_timeout_s: float
+    ) -> None:
         self._store = store
         self._encoding = encoding
         self._pages = pages
         self._page_timeout_s = page_timeout_s
+        self._file_timeout_s = file_timeout_s
 
-    async def run(self, name: str, schema: Schema, documents: Sequence[Document]) -> IngestResponse:
+    async def run(
+        self, name: str, schema: Schema, documents: Sequence[File], progress: Progress = lambda *_: None
+    ) -> IngestResponse:
         """Write those documents of a batch that the collection does not hold yet.
+
+        Args:
+            progress: told how many points of a slice of the batch are written, and how many it has.
 
         Raises:
             DeadlineExceeded: the budget ended; what was written stays, and the same batch sent again goes on.
@@ -93,7 +110,7 @@ class Ingestion:
         for part in _slices(new):
             ready, failed = await self._read(part, schema)
             skipped += failed
-            written += await self._write(name, schema, encoders, ready, known)
+            written += await self._write(name, schema, encoders, ready, known, progress)
             olds = [known.get(item.identity.point(0)) for item, _ in ready]
             # A version of the same digest that was left unfinished is this one.
             others = sum(
@@ -117,17 +134,17 @@ class Ingestion:
 
         async def read(item: _Item) -> Passages | Degradation:
             document = item.document
-            if is_binary(document.text):
+            if isinstance(document.content, str) and is_binary(document.content):
                 return item.problem("failed", "it is no text")
             try:
                 async with asyncio.timeout(budget.left() if budget else None):
                     found = await self._pages.run(
                         passages,
-                        document.text,
+                        document.content,
                         document.format,
                         document.title,
                         schema.chunked,
-                        timeout_s=self._page_timeout_s,
+                        timeout_s=self._file_timeout_s if document.format in READERS else self._page_timeout_s,
                     )
             except PageTimeout as error:
                 return item.problem("timeout", str(error))
@@ -151,6 +168,7 @@ class Ingestion:
         encoders: dict[str, Encoder],
         ready: Sequence[tuple[_Item, Passages]],
         known: dict[str, Payload],
+        progress: Progress,
     ) -> int:
         places = [(item, found, number) for item, found in ready for number in range(len(found.chunks))]
         if not places:
@@ -165,7 +183,9 @@ class Ingestion:
             row for row, (item, _, number) in enumerate(places) if number and item.identity.point(number) not in there
         ]
         # Encoded and written in turns, so that a book that takes longer than a request may goes on with the next one.
-        for rows in chain(_parts(firsts), _parts(others)):
+        written = len(places) - len(firsts) - len(others)
+        for rows in chain(parts(firsts), parts(others)):
+            progress(written, len(places))
             part = [texts[row] for row in rows]
             vectors = {
                 encoder: np.concatenate(await self._encoding.passages(model, part))
@@ -178,6 +198,7 @@ class Ingestion:
                     for index, row in enumerate(rows)
                 ],
             )
+            written += len(rows)
         await self._store.mark(
             name, [item.identity.point(0) for item, found in ready if len(found.chunks) > 1], {COMPLETE: True}
         )
@@ -193,7 +214,7 @@ class Ingestion:
             if (old := known.get(item.identity.point(0))) is not None and old[DIGEST] == item.identity.digest
             for number in range(1, len(found.chunks))
         ]
-        found = [await self._store.payloads(name, part, []) for part in _parts(begun)]
+        found = [await self._store.payloads(name, part, []) for part in parts(begun)]
         return frozenset(chain.from_iterable(found))
 
     async def _average_length(self, name: str, words: Sequence[Stems]) -> float:
@@ -223,7 +244,7 @@ def searched(title: str, text: str) -> str:
     return text if not title or text.startswith(title) else f"{title}\n{text}"
 
 
-def _distinct(documents: Sequence[Document]) -> tuple[list[_Item], list[Degradation]]:
+def _distinct(documents: Sequence[File]) -> tuple[list[_Item], list[Degradation]]:
     """The last of those that share an id, as if they had been sent one after the other."""
     items: dict[str, _Item] = {}
     skipped = []
@@ -243,16 +264,17 @@ def _slices(items: Sequence[_Item]) -> Iterator[list[_Item]]:
     part: list[_Item] = []
     chars = 0
     for item in items:
-        if part and (len(part) == SLICE_DOCUMENTS or chars + len(item.document.text) > SLICE_CHARS):
+        if part and (len(part) == SLICE_DOCUMENTS or chars + len(item.document.content) > SLICE_CHARS):
             yield part
             part, chars = [], 0
         part.append(item)
-        chars += len(item.document.text)
+        chars += len(item.document.content)
     if part:
         yield part
 
 
-def _parts(items: Sequence[T]) -> Iterator[Sequence[T]]:
+def parts(items: Sequence[T]) -> Iterator[Sequence[T]]:
+    """As many as are written at a time."""
     return (items[first : first + WRITE_POINTS] for first in range(0, len(items), WRITE_POINTS))
 
 
@@ -268,10 +290,20 @@ def _point(
         TEXT: chunk.text,
         START: chunk.start,
         END: chunk.end,
+        PAGE: chunk.page,
         FIELDS: dict(item.document.fields),
     }
     if number == 0:
-        payload |= {DIGEST: item.identity.digest, CHUNKS: len(found.chunks), COMPLETE: len(found.chunks) == 1}
+        payload |= {
+            DIGEST: item.identity.digest,
+            CHUNKS: len(found.chunks),
+            COMPLETE: len(found.chunks) == 1,
+            NAMED: item.document.title,
+            SOURCE: item.document.source,
+            FORMAT: item.document.format,
+            CONTENT: item.document.digest,
+            PAGES: found.pages,
+        }
     dense = {encoder: vector.tolist() for encoder, vector in vectors.items()}
     return PointStruct(
         id=item.identity.point(number), vector=dense | {BM25: passage_vector(words, length)}, payload=payload

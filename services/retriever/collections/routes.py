@@ -1,24 +1,40 @@
 """Routes of collections: `/collections`, and what is below it."""
 
 from collections.abc import Mapping
+from email.message import Message
 from typing import Annotated, Any
+from urllib.parse import quote
 
-from fastapi import APIRouter, Depends, Response
-from starlette.status import HTTP_200_OK, HTTP_201_CREATED, HTTP_204_NO_CONTENT
+from fastapi import APIRouter, Depends, Path, Query, Request, Response
+from starlette.status import HTTP_200_OK, HTTP_201_CREATED, HTTP_202_ACCEPTED, HTTP_204_NO_CONTENT
 
+from proto.base import FieldError
 from proto.collections import (
+    FIELDS,
+    MAX_FILE_BYTES,
+    MEDIA_TYPES,
+    TEXTS,
     CollectionInfo,
     CollectionName,
     Collections,
     CreateCollection,
+    DocumentInfo,
+    Documents,
+    FileDescription,
     IngestRequest,
     IngestResponse,
+    Listing,
+    MoveRequest,
+    MoveResponse,
     SearchRequest,
     SearchResponse,
 )
 from services.kit.app import PROBLEM_TYPE, SCHEMA_REF, state_of
+from services.kit.errors import InvalidRequest
 from services.kit.filters import Filters
 from services.kit.telemetry import Metrics
+from services.retriever.collections.documents import File
+from services.retriever.collections.errors import UnknownFormat
 from services.retriever.collections.service import CollectionService
 
 _PROBLEM = {PROBLEM_TYPE: {"schema": {"$ref": SCHEMA_REF.format(model="Problem")}}}
@@ -41,6 +57,7 @@ async def _metrics(state: Annotated[Mapping[str, Any], Depends(state_of)]) -> An
 # Not the whole state: its type is the application's, which includes these routes.
 Service = Annotated[CollectionService, Depends(_service)]
 Counted = Annotated[Metrics, Depends(_metrics)]
+DocumentId = Annotated[str, Path(min_length=1, max_length=200, description="The document's id.")]
 router = APIRouter(prefix="/collections", tags=["collections"])
 
 
@@ -91,9 +108,104 @@ async def post_documents(
     return response
 
 
+@router.get("/{name}/documents", summary="A collection's documents, a page at a time.", responses=_NOT_FOUND)
+async def get_documents(
+    name: CollectionName, listing: Annotated[Listing, Query()], filters: Filters, service: Service
+) -> Documents:
+    return await service.documents(name, listing, filters)
+
+
+@router.get("/{name}/documents/{id:path}", summary="One document, and how far it is.", responses=_NOT_FOUND)
+async def get_document(name: CollectionName, id: DocumentId, filters: Filters, service: Service) -> DocumentInfo:
+    return await service.document(name, id, filters)
+
+
+@router.put(
+    "/{name}/documents/{id:path}",
+    summary="Write a file as a document, or another version of it.",
+    responses={
+        201: {"model": DocumentInfo, "description": "It is new."},
+        202: {"model": DocumentInfo, "description": "It is taken; `Location` says how far it is."},
+        415: {"description": "No format of that media type is read.", "content": _PROBLEM},
+        **_NOT_FOUND,
+        **_CONFLICT,
+    },
+    openapi_extra={
+        "requestBody": {
+            "required": True,
+            "content": {kind: {"schema": {"type": "string", "format": "binary"}} for kind in MEDIA_TYPES},
+        }
+    },
+)
+async def put_document(
+    name: CollectionName,
+    id: DocumentId,
+    request: Request,
+    given: Annotated[FileDescription, Query()],
+    service: Service,
+    response: Response,
+) -> DocumentInfo:
+    """The body is the file, and `content-type` its format.
+
+    What takes longer than `wait_s` is answered with 202 and is on disk then: it will be written, whatever happens to
+    the service. `GET` of the same path says how far it is.
+    """
+    file = file_of(id, await request.body(), request.headers.get("content-type", ""), given)
+    info, new = await service.put(name, file, wait_s=given.wait_s)
+    if info.state != "complete":
+        response.headers["location"] = quote(f"/collections/{name}/documents/{id}")
+        response.headers["retry-after"] = "1"
+        response.status_code = HTTP_202_ACCEPTED
+    elif new:
+        response.status_code = HTTP_201_CREATED
+    return info
+
+
+@router.delete(
+    "/{name}/documents/{id:path}",
+    summary="Delete a document.",
+    status_code=HTTP_204_NO_CONTENT,
+    response_class=Response,
+    responses=_NOT_FOUND,
+)
+async def delete_document(name: CollectionName, id: DocumentId, service: Service) -> None:
+    await service.delete_document(name, id)
+
+
+@router.post("/{name}/moves", summary="Give documents other ids.", responses=_NOT_FOUND)
+async def post_moves(name: CollectionName, body: MoveRequest, service: Service) -> MoveResponse:
+    """For files that lie elsewhere now: nothing is read or encoded again."""
+    return await service.move(name, body.moves)
+
+
 @router.post("/{name}/search", summary="The best chunks or documents for a query.", responses=_NOT_FOUND | _CONFLICT)
 async def post_search(name: CollectionName, body: SearchRequest, service: Service, metrics: Counted) -> SearchResponse:
     """A list for each encoder, BM25 and form of the query, fused by reciprocal rank."""
     response = await service.search(name, body)
     metrics.took("search", elapsed=response.timing.elapsed_ms, inference=response.encode_ms)
     return response
+
+
+def file_of(id: str, content: bytes, content_type: str, described: FileDescription) -> File:
+    """A file as it was sent.
+
+    Raises:
+        UnknownFormat: no format of that media type is read.
+        InvalidRequest: it is empty, larger than a file may be, or a text that cannot be decoded.
+    """
+    message = Message()
+    message["content-type"] = content_type
+    kind = MEDIA_TYPES.get(message.get_content_type() if content_type else "")
+    if kind is None:
+        raise UnknownFormat(f"a file is sent as one of {', '.join(MEDIA_TYPES)}")
+    if not 0 < len(content) <= MAX_FILE_BYTES:
+        problem = FieldError(field="body", message=f"holds {len(content):,} bytes", limit=f"1..{MAX_FILE_BYTES} bytes")
+        raise InvalidRequest(f"body: {problem.message}", errors=(problem,))
+    given = described.model_dump(exclude={"wait_s", "fields"}) | {"fields": FIELDS.validate_json(described.fields)}
+    if kind not in TEXTS:
+        return File(content, kind, id, **given)
+    try:
+        return File(content.decode(message.get_content_charset("utf-8")), kind, id, **given)
+    except (LookupError, ValueError) as error:
+        problem = FieldError(field="body", message="is no text of its charset, UTF-8 where none is named")
+        raise InvalidRequest(f"body: {problem.message}", errors=(problem,)) from error

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from qdrant_client import models
 
 from proto.collections import FieldValue, Filter, RankedList, SearchHit, SearchRequest, SearchResponse
-from services.retriever.collections.payload import DOCUMENT, END, FIELDS, START, TEXT, TITLE, URL
+from services.retriever.collections.payload import DOCUMENT, END, FIELDS, PAGE, START, TEXT, TITLE, URL
 
 # Reciprocal rank fusion's constant (Cormack et al., 2009); Qdrant's own default of 2 trusts first places far more.
 RRF_K = 60
@@ -88,7 +88,7 @@ def _equals(key: str, value: FieldValue) -> models.FieldCondition:
 
 def payload_keys(request: SearchRequest) -> list[str]:
     """What hits are made of, and told apart by."""
-    return [DOCUMENT, TITLE, URL, START, END, FIELDS, *([TEXT] if request.texts or request.distinct else [])]
+    return [DOCUMENT, TITLE, URL, START, END, PAGE, FIELDS, *([TEXT] if request.texts or request.distinct else [])]
 
 
 def fuse(lists: Sequence[Sequence[models.ScoredPoint]]) -> list[models.ScoredPoint]:
@@ -163,6 +163,7 @@ def _hit(point: models.ScoredPoint, request: SearchRequest) -> SearchHit:
         text=_text(point) if request.texts else "",
         start=payload.get(START, 0),
         end=payload.get(END, 0),
+        page_number=payload.get(PAGE, 0),
         fields=payload.get(FIELDS, {}),
         score=float(point.score),
     )

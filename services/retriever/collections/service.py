@@ -1,29 +1,38 @@
 """The retriever's collections without their HTTP."""
 
+import asyncio
 import contextlib
 import time
 from collections.abc import AsyncIterator, Sequence
 
 from qdrant_client import models
 
-from proto.base import StageTiming
+from proto.base import FieldError, StageTiming
 from proto.collections import (
     BM25,
     CollectionInfo,
     Collections,
     CreateCollection,
     Document,
+    DocumentInfo,
+    Documents,
     Filter,
     IngestResponse,
+    Listing,
+    Move,
+    MoveResponse,
     SearchRequest,
     SearchResponse,
 )
 from services.kit.encoders import MIB, EncoderPool, definitions
 from services.kit.errors import InvalidRequest
 from services.kit.lexical import stems
+from services.retriever.collections.catalogue import Catalogue
+from services.retriever.collections.documents import File
 from services.retriever.collections.encoding import Encoding
-from services.retriever.collections.errors import CollectionConflict, NoSuchCollection
-from services.retriever.collections.ingest import Ingestion
+from services.retriever.collections.errors import CollectionConflict, NoSuchCollection, NoSuchDocument
+from services.retriever.collections.ingest import Ingestion, Progress
+from services.retriever.collections.intake import Intake
 from services.retriever.collections.local import LocalStore
 from services.retriever.collections.locks import Locks
 from services.retriever.collections.schema import EncoderRecord, Schema, ours, read
@@ -62,14 +71,24 @@ class CollectionService:
         pool.pin(self.default_encoder, engine.encoder)
         self._encoding = Encoding(pool)
         self._store = store or open_store(settings)
-        self._ingestion = Ingestion(self._store, self._encoding, engine.pages, page_timeout_s=settings.page_timeout_s)
+        self._ingestion = Ingestion(
+            self._store,
+            self._encoding,
+            engine.pages,
+            page_timeout_s=settings.page_timeout_s,
+            file_timeout_s=settings.file_timeout_s,
+        )
+        self._catalogue = Catalogue(self._store)
+        self.intake = Intake(
+            self._write, settings.intake_path or settings.qdrant_path / "intake", max_bytes=settings.intake_mib * MIB
+        )
         # Batches of one collection are written one after the other: two of one document at once would mix versions.
         self._writing = Locks()
 
     @contextlib.asynccontextmanager
     async def running(self) -> AsyncIterator["CollectionService"]:
         """Serve while the context is open; an embedded store is opened when first asked for."""
-        async with self._store.running(), self._encoding.running():
+        async with self._store.running(), self._encoding.running(), self.intake.running():
             yield self
 
     async def create(self, name: str, request: CreateCollection) -> tuple[CollectionInfo, bool]:
@@ -139,11 +158,64 @@ class CollectionService:
             CollectionConflict: an encoder is not the one that the collection was built with.
         """
         began = time.monotonic()
+        response = await self._ingested(name, [File.of(document) for document in documents])
+        return response.model_copy(update={"timing": StageTiming(elapsed_ms=(time.monotonic() - began) * 1000)})
+
+    async def put(self, name: str, file: File, *, wait_s: float) -> tuple[DocumentInfo, bool]:
+        """Write a file, or take it where that takes longer, and whether it is new.
+
+        Raises:
+            NoSuchCollection: there is none of that name.
+            InvalidRequest: it cannot be read; says why.
+            Overloaded: too many wait.
+        """
+        await self._schema(name)
+        job = await self.intake.put(name, file)
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(wait_s):
+                await job.done.wait()
+        if job.state == "failed":
+            raise InvalidRequest(job.problem, errors=(FieldError(field="body", message=job.problem),))
+        info = await self._catalogue.info(name, file.id) if job.done.is_set() else None
+        return (info or job.info()), job.new
+
+    async def document(self, name: str, document: str, filters: Sequence[Filter] = ()) -> DocumentInfo:
+        """A document that the filters let through; raises NoSuchCollection, NoSuchDocument."""
+        await self._schema(name)
+        # Of one that is on its way nobody can say yet what passes a filter.
+        waiting = None if filters else self.intake.find(name, document)
+        info = waiting or await self._catalogue.info(name, document, filters)
+        if info is None:
+            raise NoSuchDocument(name, document)
+        return info
+
+    async def documents(self, name: str, listing: Listing, filters: Sequence[Filter] = ()) -> Documents:
+        """A page of those documents of a collection that the filters let through; raises NoSuchCollection."""
+        await self._schema(name)
+        return await self._catalogue.documents(name, listing, filters)
+
+    async def delete_document(self, name: str, document: str) -> None:
+        """Delete a document; raises NoSuchCollection, NoSuchDocument."""
+        await self._schema(name)
+        forgotten = await self.intake.forget(name, document)
+        async with self._writing[name]:
+            if not await self._catalogue.delete(name, document) and not forgotten:
+                raise NoSuchDocument(name, document)
+
+    async def move(self, name: str, moves: Sequence[Move]) -> MoveResponse:
+        """Give documents other ids; raises NoSuchCollection."""
+        async with self._writing[name]:
+            await self._schema(name)
+            return await self._catalogue.move(name, moves)
+
+    async def _write(self, name: str, file: File, progress: Progress) -> IngestResponse:
+        return await self._ingested(name, [file], progress)
+
+    async def _ingested(self, name: str, files: Sequence[File], progress: Progress = lambda *_: None) -> IngestResponse:
         async with self._writing[name]:
             schema = await self._schema(name)
             await self._same_encoders(name, schema, list(schema.encoders))
-            response = await self._ingestion.run(name, schema, documents)
-        return response.model_copy(update={"timing": StageTiming(elapsed_ms=(time.monotonic() - began) * 1000)})
+            return await self._ingestion.run(name, schema, files, progress)
 
     async def search(self, name: str, request: SearchRequest) -> SearchResponse:
         """The best points for a question in one or several forms.

@@ -113,6 +113,26 @@ class Store(ABC):
         )
         return {str(point.id): point.payload or {} for point in found}
 
+    async def points(self, name: str, ids: Sequence[str]) -> dict[str, models.Record]:
+        """Those points that there are, whole, by id."""
+        found = await self.call("retrieve", collection_name=name, ids=list(ids), with_payload=True, with_vectors=True)
+        return {str(point.id): point for point in found}
+
+    async def scroll(
+        self, name: str, condition: models.Filter | None, keys: Sequence[str], limit: int, after: str
+    ) -> tuple[list[Payload], str]:
+        """Some keys of the payloads of points that a filter leaves, and where the next begin; empty at the end."""
+        points, following = await self.call(
+            "scroll",
+            collection_name=name,
+            scroll_filter=condition,
+            limit=limit,
+            offset=after or None,
+            with_payload=list(keys),
+            with_vectors=False,
+        )
+        return [point.payload or {} for point in points], str(following or "")
+
     async def write(self, name: str, points: Sequence[models.PointStruct]) -> None:
         """Write points, replacing those of the same ids."""
         if points:

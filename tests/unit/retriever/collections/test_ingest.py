@@ -13,6 +13,7 @@ from proto.collections import BM25, Document, SearchRequest
 from services.kit.encoder import Floats
 from services.kit.errors import DeadlineExceeded, Unavailable
 from services.kit.lexical import stems
+from services.retriever.collections.documents import File
 from services.retriever.collections.errors import NoSuchCollection
 from services.retriever.collections.ingest import WRITE_POINTS, Ingestion
 from services.retriever.collections.local import LocalStore
@@ -59,11 +60,11 @@ class Library:
     def __init__(self, store: LocalStore) -> None:
         self.store = store
         self.encoding = Counting()
-        self.ingestion = Ingestion(store, self.encoding, Inline(), page_timeout_s=4)  # type: ignore[arg-type]
+        self.ingestion = Ingestion(store, self.encoding, Inline(), page_timeout_s=4, file_timeout_s=4)  # type: ignore[arg-type]
 
     async def put(self, *documents: Document, calls: int = 10_000) -> Any:
         self.encoding.left, self.encoding.texts = calls, []
-        return await self.ingestion.run(NAME, SCHEMA, documents)
+        return await self.ingestion.run(NAME, SCHEMA, [File.of(document) for document in documents])
 
     async def contents(self) -> dict[str, Any]:
         points, _ = await self.store.call("scroll", collection_name=NAME, limit=10_000, with_vectors=True)

@@ -1,0 +1,220 @@
+"""Files on their way into a collection: kept on disk until they are written, so that a kill loses none.
+
+A file is on disk, whole, before its sender hears that it was taken; who starts next goes on with what lies there.
+Written twice, it is the same document.
+"""
+
+import asyncio
+import contextlib
+import json
+import os
+import uuid
+from collections import OrderedDict
+from collections.abc import AsyncIterator, Awaitable, Callable
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+from proto.collections import DocumentInfo, DocumentState, IngestResponse
+from services.kit.errors import MeshError, Overloaded, Unavailable
+from services.kit.telemetry import log
+from services.retriever.collections.documents import File
+from services.retriever.collections.errors import NoSuchCollection
+from services.retriever.collections.ingest import Progress
+
+MAX_WAITING = 1_024
+# Of files that could not be read, so many are remembered.
+REMEMBERED = 1_000
+# What is away may come back: the pauses between attempts, after which the file waits for the next start.
+PAUSES_S = (1.0, 5.0, 20.0, 60.0, 60.0)
+SUFFIX = ".file"
+
+# Writes a file into a collection.
+Write = Callable[[str, File, Progress], Awaitable[IngestResponse]]
+
+
+@dataclass(slots=True)
+class Job:
+    """A file on its way."""
+
+    collection: str
+    id: str
+    path: Path
+    size: int
+    state: DocumentState = "waiting"
+    problem: str = ""
+    new: bool = False
+    written: int = 0
+    passages: int = 0
+    done: asyncio.Event = field(default_factory=asyncio.Event, repr=False)
+
+    def info(self) -> DocumentInfo:
+        return DocumentInfo(
+            id=self.id, passages=self.passages, written=self.written, state=self.state, problem=self.problem
+        )
+
+
+class Intake:
+    """Writes files one after the other.
+
+    Args:
+        write: writes one.
+        folder: where they wait; of one process.
+        max_bytes: that may wait.
+    """
+
+    def __init__(self, write: Write, folder: Path, *, max_bytes: int) -> None:
+        self._write = write
+        self._folder = folder
+        self._max_bytes = max_bytes
+        self._waiting: asyncio.Queue[Job] = asyncio.Queue()
+        self._jobs: dict[tuple[str, str], Job] = {}
+        self._failed: OrderedDict[tuple[str, str], Job] = OrderedDict()
+        self._held = 0
+
+    @contextlib.asynccontextmanager
+    async def running(self) -> AsyncIterator["Intake"]:
+        """Write while the context is open, first what an earlier process has left."""
+        for job in await asyncio.to_thread(_left, self._folder):
+            self._add(job)
+        async with asyncio.TaskGroup() as tasks:
+            worker = tasks.create_task(self._work())
+            try:
+                yield self
+            finally:
+                worker.cancel()
+
+    def find(self, collection: str, document: str) -> DocumentInfo | None:
+        """A file that is on its way, or that could not be read; None for any other."""
+        key = (collection, document)
+        job = self._jobs.get(key) or self._failed.get(key)
+        return job.info() if job else None
+
+    async def put(self, collection: str, file: File) -> Job:
+        """Take a file; the newest of an id wins.
+
+        Raises:
+            Overloaded: too many wait.
+            Unavailable: the disk takes no more.
+        """
+        size = len(file.content)
+        if self._waiting.qsize() >= MAX_WAITING or self._held + size > self._max_bytes:
+            raise Overloaded(
+                f"{self._waiting.qsize():,} files wait to be written, which is all that may", retry_after_s=5
+            )
+        self._held += size
+        try:
+            path = await asyncio.to_thread(_keep, self._folder, collection, file)
+        except OSError as error:
+            raise Unavailable(f"the disk took no more: {error.strerror}") from error
+        finally:
+            self._held -= size
+        job = Job(collection, file.id, path, size)
+        self._add(job)
+        return job
+
+    async def forget(self, collection: str, document: str) -> bool:
+        """Leave a file that waits or failed; false where there is none. One that is being written is written."""
+        known = self._failed.pop((collection, document), None) is not None
+        job = self._jobs.get((collection, document))
+        if job is None or job.state != "waiting":
+            return known
+        del self._jobs[collection, document]
+        await asyncio.to_thread(job.path.unlink, missing_ok=True)
+        return True
+
+    def _add(self, job: Job) -> None:
+        key = (job.collection, job.id)
+        self._failed.pop(key, None)
+        self._jobs[key] = job
+        self._held += job.size
+        self._waiting.put_nowait(job)
+
+    async def _work(self) -> None:
+        while True:
+            job = await self._waiting.get()
+            try:
+                if self._jobs.get((job.collection, job.id)) is job:
+                    await self._written(job)
+                else:
+                    job.problem = "another version came after it, or it was removed"
+                    await asyncio.to_thread(job.path.unlink, missing_ok=True)
+            finally:
+                self._held -= job.size
+                job.done.set()
+
+    async def _written(self, job: Job) -> None:
+        def progress(written: int, passages: int) -> None:
+            job.state, job.written, job.passages = "writing", written, passages
+
+        for pause in (*PAUSES_S, None):
+            try:
+                collection, file = await asyncio.to_thread(_taken, job.path)
+                response = await self._write(collection, file, progress)
+            except NoSuchCollection as error:
+                await self._end(job, error.detail)
+            except MeshError as error:
+                log.warning("file not written", collection=job.collection, error=error.detail, again=pause is not None)
+                if pause is not None:
+                    await asyncio.sleep(pause)
+                    continue
+                job.state, job.problem = "interrupted", error.detail
+                self._jobs.pop((job.collection, job.id), None)
+            except Exception as error:
+                # One file's fault; the others must not wait behind it.
+                log.error("file failed", collection=job.collection, error=type(error).__name__, exc_info=error)
+                await self._end(job, "the service failed; its log has the details")
+            else:
+                job.new = bool(response.added)
+                await self._end(job, response.skipped[0].detail if response.skipped else "")
+            return
+
+    async def _end(self, job: Job, problem: str) -> None:
+        job.state, job.problem = ("failed" if problem else "complete"), problem
+        key = (job.collection, job.id)
+        if self._jobs.get(key) is job:
+            del self._jobs[key]
+        if problem:
+            self._failed[key] = job
+            if len(self._failed) > REMEMBERED:
+                self._failed.popitem(last=False)
+        await asyncio.to_thread(job.path.unlink, missing_ok=True)
+
+
+# Below: in a thread. A kept file is a line of JSON that describes it, then its content.
+
+
+def _keep(folder: Path, collection: str, file: File) -> Path:
+    folder.mkdir(parents=True, exist_ok=True)
+    text = isinstance(file.content, str)
+    described: dict[str, Any] = {**asdict(file), "content": None, "text": text, "collection": collection}
+    content = file.content if isinstance(file.content, bytes) else file.content.encode("utf-8", "surrogatepass")
+    # By the time that it came, so that what is left is written in its order.
+    path = folder / f"{uuid.uuid1().time:020d}-{uuid.uuid4().hex}{SUFFIX}"
+    part = path.with_suffix(".part")
+    with part.open("wb") as out:
+        out.write(json.dumps(described).encode() + b"\n" + content)
+        out.flush()
+        os.fsync(out.fileno())
+    part.rename(path)
+    return path
+
+
+def _taken(path: Path) -> tuple[str, File]:
+    with path.open("rb") as kept:
+        described = json.loads(kept.readline())
+        content: bytes = kept.read()
+    collection, text = described.pop("collection"), described.pop("text")
+    described["content"] = content.decode("utf-8", "surrogatepass") if text else content
+    return collection, File(**described)
+
+
+def _left(folder: Path) -> list[Job]:
+    for part in folder.glob("*.part"):
+        part.unlink()
+    jobs = []
+    for path in sorted(folder.glob(f"*{SUFFIX}")):
+        with path.open("rb") as kept:
+            described = json.loads(kept.readline())
+        jobs.append(Job(described["collection"], described["id"], path, path.stat().st_size))
+    return jobs

@@ -1,0 +1,87 @@
+"""What all readers of files share: sections, and the bounds of packed files."""
+
+import io
+import re
+import zipfile
+from dataclasses import dataclass
+
+from services.retriever.extract import Extraction
+
+MAX_MEMBERS = 10_000
+MAX_UNPACKED_BYTES = 256 * 1024 * 1024
+# Office files hold XML that packs to a twentieth; a bomb packs to a thousandth.
+MAX_RATIO = 200
+# Below this a ratio says nothing: an empty sheet of columns packs well.
+RATIO_FROM_BYTES = 8 * 1024 * 1024
+# Characters of text in all: a shelf of books. Passages of more would not be searched but waited for.
+MAX_CHARS = 16 * 1024 * 1024
+# No office format declares entities; a file that does is an attack on its reader. In both encodings of XML.
+_ENTITY = re.compile(b"<!ENTITY|<\0!\0E\0N\0T\0I\0T\0Y|\0<\0!\0E\0N\0T\0I\0T\0Y")
+
+
+class Unreadable(Exception):
+    """The file cannot be read; the message says why, in its owner's words."""
+
+
+@dataclass(frozen=True, slots=True)
+class Section:
+    """A part of a file: a page, a slide, a sheet, a chapter.
+
+    Attributes:
+        page: its number, from 1, where the format has pages that a reader can turn to; 0 where it has none.
+    """
+
+    content: Extraction
+    page: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Opened:
+    """A file's own title, and its sections in order."""
+
+    title: str
+    sections: tuple[Section, ...]
+
+
+def unpacked(content: bytes, *, entities: bool = False) -> zipfile.ZipFile:
+    """A packed file, within the bounds.
+
+    The sizes that are checked are those that it declares: `zipfile` reads no byte more.
+
+    Args:
+        entities: whether its XML may declare entities, where readers of it expand none.
+
+    Raises:
+        Unreadable: it is damaged, encrypted, larger than a bound, or declares entities.
+    """
+    try:
+        archive = zipfile.ZipFile(io.BytesIO(content))
+        members = archive.infolist()
+    except (zipfile.BadZipFile, ValueError, NotImplementedError) as error:
+        raise Unreadable("it is damaged: no such file as its name says") from error
+    if len(members) > MAX_MEMBERS:
+        raise Unreadable(f"it packs {len(members):,} files, more than {MAX_MEMBERS:,}")
+    size = sum(member.file_size for member in members)
+    if size > MAX_UNPACKED_BYTES:
+        raise Unreadable(f"it unpacks to {size:,} bytes, more than {MAX_UNPACKED_BYTES:,}")
+    if size > RATIO_FROM_BYTES and size > MAX_RATIO * len(content):
+        raise Unreadable(f"it unpacks to {size // max(1, len(content)):,} times its size, more than {MAX_RATIO}")
+    if any(member.flag_bits & 1 for member in members):
+        raise Unreadable("it is encrypted")
+    if not entities:
+        for member in members:
+            if member.filename.lower().endswith((".xml", ".rels", ".vml")) and _ENTITY.search(unpack(archive, member)):
+                raise Unreadable("its XML declares entities, which no such file needs")
+    return archive
+
+
+def unpack(archive: zipfile.ZipFile, member: zipfile.ZipInfo | str) -> bytes:
+    """A member's bytes.
+
+    Raises:
+        Unreadable: it is missing or damaged.
+    """
+    try:
+        return archive.read(member)
+    except Exception as error:  # zlib, lzma and bz2 each raise their own
+        raise Unreadable("it is damaged: a part of it cannot be unpacked") from error
