@@ -51,9 +51,10 @@ RULES: dict[tuple[str, str], Right | None] = {
     ("DELETE", "/collections/{name}"): "operate",
     ("GET", "/collections/{name}/documents"): "ask",
     ("POST", "/collections/{name}/documents"): "write",
-    ("GET", "/collections/{name}/documents/{id}"): "ask",
-    ("PUT", "/collections/{name}/documents/{id}"): "write",
-    ("DELETE", "/collections/{name}/documents/{id}"): "write",
+    ("GET", "/collections/{name}/documents/{id:path}"): "ask",
+    ("PUT", "/collections/{name}/documents/{id:path}"): "write",
+    ("DELETE", "/collections/{name}/documents/{id:path}"): "write",
+    ("POST", "/collections/{name}/moves"): "write",
 }
 _PATTERNS = [(method, compile_path(path)[0], right) for (method, path), right in RULES.items()]
 

@@ -18,6 +18,7 @@ from services.gateway import access
 from services.gateway.asking import Event, Given, State, answered, chosen, events
 from services.gateway.collections import router as collections
 from services.gateway.feedback import Feedback
+from services.gateway.documents import router as documents
 from services.gateway.health import Health, Services, answers_without
 from services.gateway.keys import KeyRing
 from services.gateway.mcp.door import PATH, McpDoor
@@ -153,6 +154,7 @@ def create_app(
     routes.include_router(router)
     routes.include_router(openai)
     routes.include_router(collections)
+    routes.include_router(documents)
     if settings.page:
         routes.include_router(page_routes(settings))
 

@@ -3,13 +3,28 @@
 import contextlib
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from urllib.parse import urlencode
+from urllib.parse import quote, urlencode
 
 import httpx
 from pydantic import ValidationError
 
 from proto.classify import ClassifyRequest, ClassifyResponse
-from proto.collections import CollectionInfo, Collections, CreateCollection, Filter, SearchRequest, SearchResponse
+from proto.collections import (
+    CollectionInfo,
+    Collections,
+    CreateCollection,
+    DocumentInfo,
+    Documents,
+    FileDescription,
+    Filter,
+    IngestRequest,
+    IngestResponse,
+    Listing,
+    MoveRequest,
+    MoveResponse,
+    SearchRequest,
+    SearchResponse,
+)
 from proto.kg import KgExecuteRequest, KgRequest, KgResponse
 from proto.read import ReadRequest, ReadResponse
 from proto.rerank import RerankRequest, RerankResponse
@@ -27,24 +42,31 @@ from services.kit.generator import generator
 from services.kit.llm import LLM
 
 NOT_FOUND = 404
+# Of a caller's time, what stays for a file to arrive and for the reply.
+PUT_RESERVE_S = 5.0
 
 
 class NoCollection(ServiceRejected):
-    """There is no collection of that name, or none that the caller may read: nobody can tell which."""
+    """There is no such collection, or document in it, or none that the caller may read: nobody can tell which."""
 
-    def __init__(self, name: str) -> None:
-        super().__init__("retriever", f"there is no collection {name!r}", status=NOT_FOUND)
+    def __init__(self, name: str, document: str = "") -> None:
+        what = f"no document {document!r} in the collection {name!r}" if document else f"no collection {name!r}"
+        super().__init__("retriever", f"there is {what}", status=NOT_FOUND)
 
 
 @contextlib.contextmanager
-def _absent(name: str) -> Iterator[None]:
+def _absent(name: str, document: str = "") -> Iterator[None]:
     """Name what was asked for where the retriever has none: its own reply may name another."""
     try:
         yield
     except ServiceRejected as failure:
         if failure.status == NOT_FOUND:
-            raise NoCollection(name) from failure
+            raise NoCollection(name, document) from failure
         raise
+
+
+def _document(name: str, id: str) -> str:
+    return f"/collections/{readable(name)}/documents/{quote(id, safe='')}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,6 +169,47 @@ class Mesh:
         """
         with _absent(name):
             await self.retriever.request("DELETE", f"/collections/{readable(name)}", allow_s=allow_s)
+
+    async def documents(self, name: str, listing: Listing, filters: Sequence[Filter], *, allow_s: float) -> Documents:
+        """A page of those documents of a collection that the caller may read; raises as `collection`."""
+        query = urlencode([*listing.model_dump().items(), *as_query(restricted(filters))])
+        with _absent(name):
+            path = f"/collections/{readable(name)}/documents?{query}"
+            return self._read(await self.retriever.request("GET", path, allow_s=allow_s), Documents)
+
+    async def document(self, name: str, id: str, filters: Sequence[Filter], *, allow_s: float) -> DocumentInfo:
+        """A document that the caller may read; raises as `collection`, for the document too."""
+        path = f"{_document(name, id)}?{urlencode(as_query(restricted(filters)))}"
+        with _absent(name, id):
+            return self._read(await self.retriever.request("GET", path, allow_s=allow_s), DocumentInfo)
+
+    async def put_document(
+        self, name: str, id: str, body: bytes, media_type: str, given: FileDescription, *, allow_s: float
+    ) -> DocumentInfo:
+        """Write a file as a document; raises as `collection`."""
+        # An answer that it waits is worth more than one that never comes.
+        waiting = given.model_copy(update={"wait_s": min(given.wait_s, max(0.0, allow_s - PUT_RESERVE_S))})
+        path = f"{_document(name, id)}?{urlencode(waiting.model_dump())}"
+        with _absent(name):
+            content = await self.retriever.request("PUT", path, body, allow_s=allow_s, media_type=media_type)
+        return self._read(content, DocumentInfo)
+
+    async def delete_document(self, name: str, id: str, *, allow_s: float) -> None:
+        """Delete a document; raises as `collection`, for the document too."""
+        with _absent(name, id):
+            await self.retriever.request("DELETE", _document(name, id), allow_s=allow_s)
+
+    async def ingest(self, name: str, request: IngestRequest, *, allow_s: float) -> IngestResponse:
+        """Write a batch of texts; raises as `collection`."""
+        with _absent(name):
+            path = f"/collections/{readable(name)}/documents"
+            return await self.retriever.call(path, request, IngestResponse, allow_s=allow_s)
+
+    async def move_documents(self, name: str, request: MoveRequest, *, allow_s: float) -> MoveResponse:
+        """Give documents other ids; raises as `collection`."""
+        with _absent(name):
+            path = f"/collections/{readable(name)}/moves"
+            return await self.retriever.call(path, request, MoveResponse, allow_s=allow_s)
 
     async def _info(self, name: str, filters: Sequence[Filter], *, allow_s: float) -> CollectionInfo | None:
         try:

@@ -57,6 +57,7 @@ _TITLES = {
     409: "What is there was made otherwise; nothing was changed.",
     408: "The body did not arrive in time.",
     413: "The body is too large.",
+    415: "No format of that media type is read.",
     422: "A field is missing or outside its limits; `errors` names it.",
     429: "Too many requests in flight, or by this key; `Retry-After` says when to come again.",
     500: "The service failed; its log has the details.",

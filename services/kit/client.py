@@ -22,6 +22,7 @@ from services.kit.telemetry import current_trace, log
 Reply = TypeVar("Reply", bound=Contract)
 
 RETRY_PAUSE_S = 0.05
+JSON = "application/json"
 MAX_REPLY_BYTES = 32 * 1024 * 1024
 # A time-out under a shorter allowance than this says more about the caller's hurry than about the service.
 TELLING_TIMEOUT_S = 1.0
@@ -80,8 +81,10 @@ class ServiceClient:
         except ValidationError as error:
             raise BadReply(self.name, f"{error.error_count()} errors against {reply.__name__}") from error
 
-    async def request(self, method: str, path: str, body: bytes | None = None, *, allow_s: float) -> bytes:
-        """Send JSON bytes and return the body of a 2xx reply.
+    async def request(
+        self, method: str, path: str, body: bytes | None = None, *, allow_s: float, media_type: str = JSON
+    ) -> bytes:
+        """Send bytes and return the body of a 2xx reply.
 
         Args:
             allow_s: seconds for everything: connecting, the retry, reading the reply.
@@ -98,7 +101,7 @@ class ServiceClient:
         budget = Budget(allow_s)
         try:
             async with asyncio.timeout(allow_s):
-                reply = await self._with_retry(method, path, body, budget)
+                reply = await self._with_retry(method, path, body, budget, media_type)
         except TimeoutError:
             self._count_timeout(allow_s)
             raise ServiceTimeout(self.name, f"no answer within {allow_s:.2f} s") from None
@@ -136,15 +139,17 @@ class ServiceClient:
         else:
             self.breaker.abandoned()
 
-    async def _with_retry(self, method: str, path: str, body: bytes | None, budget: Budget) -> bytes:
+    async def _with_retry(
+        self, method: str, path: str, body: bytes | None, budget: Budget, media_type: str = JSON
+    ) -> bytes:
         try:
-            return await self._once(method, path, body, budget)
+            return await self._once(method, path, body, budget, media_type)
         except ServiceUnavailable as error:
             log.debug("retry", target=self.name, path=path, cause=error.detail)
             await asyncio.sleep(RETRY_PAUSE_S)
-            return await self._once(method, path, body, budget)
+            return await self._once(method, path, body, budget, media_type)
 
-    async def _once(self, method: str, path: str, body: bytes | None, budget: Budget) -> bytes:
+    async def _once(self, method: str, path: str, body: bytes | None, budget: Budget, media_type: str) -> bytes:
         trace = current_trace.get()
         headers = {
             **self.headers,
@@ -152,7 +157,7 @@ class ServiceClient:
             DEADLINE_HEADER: str(max(1, int(budget.left() * 1000))),
         }
         if body is not None:
-            headers["content-type"] = "application/json"
+            headers["content-type"] = media_type
         try:
             async with self._http.stream(method, self.base_url + path, content=body, headers=headers) as response:
                 content = await self._read(response)

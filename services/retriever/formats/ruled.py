@@ -84,16 +84,16 @@ def _grids(rules: list[Box]) -> list[_Grid]:
         apart = []
         for grid in grids:
             if _touch(grid.box, grown.box):
-                boxes = (grid.box, grown.box)
-                grown.box = (
-                    *(min(box[i] for box in boxes) for i in (0, 1)),
-                    *(max(box[i] for box in boxes) for i in (2, 3)),
-                )
+                grown.box = _around(grid.box, grown.box)
                 grown.rules += grid.rules
             else:
                 apart.append(grid)
         grids = [*apart, grown]
     return grids
+
+
+def _around(one: Box, other: Box) -> Box:
+    return min(one[0], other[0]), min(one[1], other[1]), max(one[2], other[2]), max(one[3], other[3])
 
 
 def _touch(one: Box, other: Box) -> bool:

@@ -1,0 +1,100 @@
+"""`/collections/{name}/documents` at the gateway: what a caller may read of them, and their writing and removal."""
+
+from typing import Annotated
+from urllib.parse import quote
+
+from fastapi import APIRouter, Path, Query, Request, Response
+from starlette.status import HTTP_202_ACCEPTED, HTTP_204_NO_CONTENT
+
+from proto.collections import (
+    MEDIA_TYPES,
+    CollectionName,
+    DocumentInfo,
+    Documents,
+    FileDescription,
+    IngestRequest,
+    IngestResponse,
+    Listing,
+    MoveRequest,
+    MoveResponse,
+)
+from services.gateway.asking import Given, left
+from services.gateway.collections import passed_on
+from services.kit.app import documented
+from services.kit.filters import Filters
+
+DocumentId = Annotated[str, Path(min_length=1, max_length=200, description="The document's id.")]
+router = APIRouter(prefix="/collections/{name}", tags=["collections"], responses=documented(401, 403, 404))
+
+
+@router.get("/documents", summary="A collection's documents, a page at a time.")
+async def get_documents(
+    name: CollectionName, listing: Annotated[Listing, Query()], filters: Filters, state: Given
+) -> Documents:
+    with passed_on():
+        return await state["mesh"].documents(name, listing, filters, allow_s=left())
+
+
+@router.post("/documents", summary="Write a batch of texts.", responses=documented(409))
+async def post_documents(name: CollectionName, body: IngestRequest, state: Given) -> IngestResponse:
+    """What the collection holds already is left; sent again after an interruption, a batch goes on where it stopped."""
+    with passed_on():
+        return await state["mesh"].ingest(name, body, allow_s=left())
+
+
+@router.get("/documents/{id:path}", summary="One document, and how far it is.")
+async def get_document(name: CollectionName, id: DocumentId, filters: Filters, state: Given) -> DocumentInfo:
+    with passed_on():
+        return await state["mesh"].document(name, id, filters, allow_s=left())
+
+
+@router.put(
+    "/documents/{id:path}",
+    summary="Write a file as a document, or another version of it.",
+    responses={
+        202: {"model": DocumentInfo, "description": "It is taken; `Location` says how far it is."},
+        **documented(409, 415),
+    },
+    openapi_extra={
+        "requestBody": {
+            "required": True,
+            "content": {kind: {"schema": {"type": "string", "format": "binary"}} for kind in MEDIA_TYPES},
+        }
+    },
+)
+async def put_document(
+    name: CollectionName,
+    id: DocumentId,
+    request: Request,
+    given: Annotated[FileDescription, Query()],
+    state: Given,
+    response: Response,
+) -> DocumentInfo:
+    """The body is the file, and `content-type` its format.
+
+    What takes longer than `wait_s` is answered with 202 and will be written, whatever happens to the mesh; `GET` of the
+    same path says how far it is.
+    """
+    body, kind = await request.body(), request.headers.get("content-type", "")
+    with passed_on():
+        info = await state["mesh"].put_document(name, id, body, kind, given, allow_s=left())
+    if info.state != "complete":
+        response.status_code = HTTP_202_ACCEPTED
+        response.headers["location"] = quote(f"/collections/{name}/documents/{id}")
+        response.headers["retry-after"] = "1"
+    return info
+
+
+@router.delete(
+    "/documents/{id:path}", summary="Delete a document.", status_code=HTTP_204_NO_CONTENT, response_class=Response
+)
+async def delete_document(name: CollectionName, id: DocumentId, state: Given) -> None:
+    with passed_on():
+        await state["mesh"].delete_document(name, id, allow_s=left())
+
+
+@router.post("/moves", summary="Give documents other ids.")
+async def post_moves(name: CollectionName, body: MoveRequest, state: Given) -> MoveResponse:
+    """For files that lie elsewhere now: nothing is read or encoded again."""
+    with passed_on():
+        return await state["mesh"].move_documents(name, body, allow_s=left())
