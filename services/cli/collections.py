@@ -2,7 +2,8 @@
 
 import time
 from collections.abc import Callable, Sequence
-from typing import Any, TypeVar
+from typing import TypeVar
+from urllib.parse import quote, urlencode
 
 import httpx
 from pydantic import ValidationError
@@ -13,11 +14,19 @@ from proto.collections import (
     Collections,
     CreateCollection,
     Document,
+    DocumentInfo,
+    Documents,
+    FileDescription,
     IngestRequest,
     IngestResponse,
+    Listing,
+    Move,
+    MoveRequest,
+    MoveResponse,
     SearchRequest,
     SearchResponse,
 )
+from services.cli.corpus import Upload
 from services.kit.deadline import MESH_TOKEN_HEADER
 
 Reply = TypeVar("Reply", bound=Contract)
@@ -29,6 +38,9 @@ GATEWAY_TIMEOUT = 504
 PASSING = frozenset({429, 503, GATEWAY_TIMEOUT})
 RETRIES = 5
 PAUSE_S = 1.0
+# What a file gets to be written while its sender waits, and how often one is asked for that takes longer.
+PUT_WAIT_S = 20.0
+POLL_S = 1.0
 
 
 class RetrieverUnreachable(Exception):
@@ -51,14 +63,17 @@ class CollectionClient:
 
     Args:
         token: the mesh's, where it has one.
+        key: of the gateway, where `url` is one and asks for it.
     """
 
-    def __init__(self, url: str, *, token: str = "", transport: httpx.BaseTransport | None = None) -> None:
+    def __init__(
+        self, url: str, *, token: str = "", key: str = "", transport: httpx.BaseTransport | None = None
+    ) -> None:
         self._http = httpx.Client(
             base_url=url,
             timeout=CALL_S,
             transport=transport,
-            headers={MESH_TOKEN_HEADER: token} if token else None,
+            headers={MESH_TOKEN_HEADER: token} if token else {"authorization": f"Bearer {key}"} if key else None,
             trust_env=False,
         )
         self.url = url
@@ -75,6 +90,23 @@ class CollectionClient:
     def ingest(self, name: str, documents: Sequence[Document]) -> IngestResponse:
         return self._send("POST", f"/collections/{name}/documents", IngestResponse, IngestRequest(documents=documents))
 
+    def put(self, name: str, upload: Upload, title: str = "") -> DocumentInfo:
+        given = FileDescription(title=title, url=upload.url, source=upload.source, wait_s=PUT_WAIT_S)
+        path = f"/collections/{name}/documents/{quote(upload.id, safe='')}?{urlencode(given.model_dump())}"
+        return self._read(self._sent("PUT", path, upload.path.read_bytes(), upload.media_type), DocumentInfo)
+
+    def document(self, name: str, id: str) -> DocumentInfo:
+        return self._send("GET", f"/collections/{name}/documents/{quote(id, safe='')}", DocumentInfo)
+
+    def documents(self, name: str, listing: Listing) -> Documents:
+        return self._send("GET", f"/collections/{name}/documents?{urlencode(listing.model_dump())}", Documents)
+
+    def delete_document(self, name: str, id: str) -> None:
+        self._reply("DELETE", f"/collections/{name}/documents/{quote(id, safe='')}", None)
+
+    def move(self, name: str, moves: Sequence[Move]) -> MoveResponse:
+        return self._send("POST", f"/collections/{name}/moves", MoveResponse, MoveRequest(moves=tuple(moves)))
+
     def search(self, name: str, request: SearchRequest) -> SearchResponse:
         return self._send("POST", f"/collections/{name}/search", SearchResponse, request)
 
@@ -82,18 +114,21 @@ class CollectionClient:
         self._http.close()
 
     def _send(self, method: str, path: str, reply: type[Reply], message: Contract | None = None) -> Reply:
-        content = self._reply(method, path, message)
+        return self._read(self._reply(method, path, message), reply)
+
+    def _read(self, content: bytes, reply: type[Reply]) -> Reply:
         try:
             return reply.model_validate_json(content)
         except ValidationError as error:
             raise RetrieverUnreachable(f"what answers at {self.url} is no retriever of this version") from error
 
     def _reply(self, method: str, path: str, message: Contract | None) -> bytes:
-        body: dict[str, Any] = {}
-        if message is not None:
-            body = {"content": message.model_dump_json(), "headers": {"content-type": "application/json"}}
+        return self._sent(method, path, message.model_dump_json().encode() if message is not None else None)
+
+    def _sent(self, method: str, path: str, content: bytes | None, media_type: str = "application/json") -> bytes:
+        headers = {"content-type": media_type} if content is not None else None
         try:
-            reply = self._http.request(method, path, **body)
+            reply = self._http.request(method, path, content=content, headers=headers)
         except httpx.ReadTimeout as error:
             detail = f"the retriever at {self.url} did not answer within {CALL_S:.0f} s"
             raise RetrieverProblem(Problem(title="Timeout", status=GATEWAY_TIMEOUT, detail=detail)) from error
@@ -136,6 +171,29 @@ def ingest_patiently(
                 return _joined([ingest_patiently(client, name, half, pause=pause) for half in halves], middle)
             retries += 1
             pause(PAUSE_S * 2 ** (retries - 1))
+
+
+def put_patiently(
+    client: CollectionClient, name: str, upload: Upload, *, pause: Callable[[float], None] = time.sleep
+) -> DocumentInfo:
+    """Write a file, again where the retriever is busy, and wait until it is complete or has failed.
+
+    Raises:
+        RetrieverUnreachable: nobody answers.
+        RetrieverProblem: it refuses, or stays busy.
+    """
+    for retry in range(RETRIES + 1):
+        try:
+            info = client.put(name, upload)
+            break
+        except RetrieverProblem as error:
+            if error.problem.status not in PASSING or retry == RETRIES:
+                raise
+            pause(PAUSE_S * 2**retry)
+    while info.state in ("waiting", "writing"):
+        pause(POLL_S)
+        info = client.document(name, upload.id)
+    return info
 
 
 def _joined(responses: Sequence[IngestResponse], middle: int) -> IngestResponse:

@@ -6,16 +6,16 @@ import unicodedata
 import zlib
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
-from hashlib import blake2b
+from hashlib import blake2b, file_digest, sha256
 from pathlib import Path
 from typing import Any
 
 from pydantic import TypeAdapter, ValidationError
 
 from proto.base import MAX_PAGE_CHARS
-from proto.collections import MAX_FIELDS, Document, DocumentFormat, FieldName
+from proto.collections import MAX_FIELDS, MAX_FILE_BYTES, MEDIA_TYPES, Document, DocumentFormat, FieldName
 from services.cli.questions import MAX_PAGE_BYTES, BadInput, decode
 from services.kit import jsonl
 
@@ -28,6 +28,14 @@ FORMATS: dict[str, DocumentFormat] = {
     ".txt": "text",
     ".text": "text",
     ".rst": "text",
+}
+FILES = {
+    ".pdf": "application/pdf",
+    ".docx": "application/vnd.openxmlformats-officedocument.wordprocessingml.document",
+    ".pptx": "application/vnd.openxmlformats-officedocument.presentationml.presentation",
+    ".xlsx": "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet",
+    ".epub": "application/epub+zip",
+    ".eml": "message/rfc822",
 }
 RECORDS = (".jsonl", ".ndjson", ".jsonl.gz", ".ndjson.gz", ".jsonl.bz2", ".ndjson.bz2")
 SCALARS = (str, int, float, bool)
@@ -49,6 +57,22 @@ class Keys:
 
 
 @dataclass(frozen=True, slots=True)
+class Upload:
+    """A file that is sent as it is, and read by the retriever."""
+
+    path: Path
+    id: str
+    url: str
+    source: str
+    media_type: str
+
+    @property
+    def digest(self) -> str:
+        with self.path.open("rb") as file:
+            return file_digest(file, "sha256").hexdigest()
+
+
+@dataclass(frozen=True, slots=True)
 class Read:
     """One document of a corpus, or why there is none.
 
@@ -56,12 +80,54 @@ class Read:
         name: of the file, and the line for a record.
         nbytes: of the corpus that were read for it.
         problem: why it is left out; empty when it is not.
+        place: the id of the file that could not be read.
     """
 
     name: str
     nbytes: int
     document: Document | None = None
     problem: str = ""
+    upload: Upload | None = None
+    place: str = ""
+
+    @property
+    def id(self) -> str:
+        sent = self.upload or self.document
+        return sent.id if sent else self.place
+
+    @property
+    def url(self) -> str:
+        sent = self.upload or self.document
+        return sent.url if sent else ""
+
+    @property
+    def format(self) -> str:
+        if self.upload:
+            return MEDIA_TYPES[self.upload.media_type]
+        return self.document.format if self.document else ""
+
+    @property
+    def digest(self) -> str:
+        """SHA-256 of what is sent, as the collection keeps it."""
+        if self.upload:
+            return self.upload.digest
+        text = self.document.text if self.document else ""
+        return sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
+
+    def of(self, source: str) -> "Read":
+        """The same, of a corpus."""
+        if self.document is None:
+            return self
+        return replace(self, document=self.document.model_copy(update={"source": source}))
+
+    def without_text(self) -> "Read":
+        """The same, small enough for a plan of a million."""
+        if self.document is None:
+            return self
+        return replace(self, document=self.document.model_copy(update={"text": ""}))
+
+    def without_id(self) -> "Read":
+        return Read(self.name, self.nbytes, problem="a record without an id cannot be followed")
 
 
 def files_in(path: Path) -> list[Path]:
@@ -84,21 +150,28 @@ def files_in(path: Path) -> list[Path]:
     return found
 
 
-def read(files: Sequence[Path], root: Path, keys: Keys) -> Iterator[Read]:
+def read(files: Sequence[Path], root: Path, keys: Keys, source: str = "") -> Iterator[Read]:
     """The documents of those files, one after the other.
 
     Args:
         root: names of documents are paths below it; a file's id is of where it lies, so that another folder's file of
             the same name is another document, and a later version of this one replaces it.
         keys: of records.
+        source: the name of the corpus; where it lies, in a digest, when empty.
     """
     folder = (root if root.is_dir() else root.parent).resolve()
+    source, folder = (source, Path(source)) if source else (source_of(folder), folder)
     for path in files:
         name = path.relative_to(root).as_posix() if path.is_relative_to(root) and path != root else path.name
         if path.name.lower().endswith(RECORDS):
-            yield from _records(path, name, keys)
+            yield from _records(path, name, keys, source)
         else:
-            yield _file(path, name, folder / name)
+            yield _file(path, name, folder / name, source)
+
+
+def source_of(folder: Path) -> str:
+    """What a folder's documents are known to come from, where no name was given."""
+    return blake2b(os.fsencode(folder.resolve()), digest_size=8).hexdigest()
 
 
 @lru_cache(maxsize=4096)
@@ -115,26 +188,34 @@ def field_name(name: str) -> str:
         return (f"_{words}" if words[:1].isdecimal() else words)[:MAX_FIELD_NAME]
 
 
-def _file(path: Path, name: str, place: Path) -> Read:
+def _file(path: Path, name: str, place: Path, source: str) -> Read:
     kind = FORMATS.get(path.suffix.lower())
+    media_type = FILES.get(path.suffix.lower())
+    known = _id(place)
     try:
         size = path.stat().st_size
+        if media_type:
+            if not 0 < size <= MAX_FILE_BYTES:
+                problem = f"its {size:,} bytes are more than {MAX_FILE_BYTES:,}" if size else "it is empty"
+                return Read(name, size, problem=problem, place=known)
+            return Read(name, size, upload=Upload(path, known, f"file:{name}", source, media_type))
         if kind is None:
-            endings = ", ".join(sorted({*FORMATS, *RECORDS}))
+            endings = ", ".join(sorted({*FORMATS, *FILES, *RECORDS}))
             return Read(name, size, problem=f"no kind of document that is known: {endings}")
         if size > MAX_PAGE_BYTES:
-            return Read(name, size, problem=_too_large(size))
+            return Read(name, size, problem=_too_large(size), place=known)
         text = decode(path.read_bytes(), path)
     except OSError as error:
-        return Read(name, 0, problem=error.strerror or type(error).__name__)
+        return Read(name, 0, problem=error.strerror or type(error).__name__, place=known)
     except BadInput:
-        return Read(name, size, problem="no text")
+        return Read(name, size, problem="no text", place=known)
     if len(text) > MAX_PAGE_CHARS:
-        return Read(name, size, problem=_too_large(len(text)))
-    return _checked(name, size, {"id": _id(place), "url": f"file:{name}", "text": text, "format": kind})
+        return Read(name, size, problem=_too_large(len(text)), place=known)
+    body = {"id": known, "url": f"file:{name}", "source": source, "text": text, "format": kind}
+    return _checked(name, size, body)
 
 
-def _records(path: Path, name: str, keys: Keys) -> Iterator[Read]:
+def _records(path: Path, name: str, keys: Keys, source: str) -> Iterator[Read]:
     number = 0
     packed = path.suffix.lower() in (".gz", ".bz2")
     unnamed: Counter[str] = Counter()
@@ -142,7 +223,8 @@ def _records(path: Path, name: str, keys: Keys) -> Iterator[Read]:
         with path.open("rb") as raw, jsonl.open_bytes(path) as opened:
             # Of a packed file the share that is read is known at its end alone.
             for number, line in jsonl.bounded_lines(opened, path):
-                yield _record(f"{name}:{number}", 0 if packed else len(line), line, keys, unnamed)
+                read = _record(f"{name}:{number}", 0 if packed else len(line), line, keys, unnamed)
+                yield read.of(source)
             if packed:
                 raw.seek(0, 2)
                 yield Read(name, raw.tell())

@@ -14,20 +14,33 @@ from rich.table import Table
 
 from proto.collections import MAX_BATCH_CHARS, MAX_BATCH_DOCUMENTS, CreateCollection, IngestResponse
 from services.cli.ask import PROBLEM, UNREACHABLE, USAGE
-from services.cli.collections import CollectionClient, RetrieverProblem, RetrieverUnreachable, ingest_patiently
+from services.cli.collections import (
+    GATEWAY_TIMEOUT,
+    CollectionClient,
+    RetrieverProblem,
+    RetrieverUnreachable,
+    ingest_patiently,
+    put_patiently,
+)
 from services.cli.console import err, fail, out, plain, say, write
-from services.cli.corpus import Keys, Read, files_in, read
+from services.cli.corpus import Keys, Read, files_in, read, source_of
 from services.cli.questions import BadInput
 from services.cli.services import root
+from services.cli.settings import CliSettings
+from services.cli.sync import Plan, held, move, plan
 from services.kit.settings import KitSettings, MeshUrls
 
 # A batch is to take a few seconds: long enough to be worth a request, short enough to show progress and to repeat.
 FIRST_CHARS = 128 * 1024
 MOST_CHARS = min(4 * 1024 * 1024, MAX_BATCH_CHARS)
 TARGET_S = 3.0
+NOT_FOUND, TOO_LARGE, UNPROCESSABLE = 404, 413, 422
 # Of what is skipped, lines that are shown; the rest is counted.
 SHOWN = 20
 
+Gateway = Annotated[
+    str, typer.Option(help="The gateway's address, for who has no way to the retriever; its key is CRAGMESH_API_KEY.")
+]
 Collection = Annotated[str, typer.Option("--collection", "-c", help="Its name.")]
 INDEX_TYPES = ("keyword", "integer", "float", "bool")
 
@@ -37,6 +50,7 @@ class Tally:
 
     def __init__(self) -> None:
         self.documents = self.added = self.unchanged = self.replaced = self.points = self.skipped = 0
+        self.written = self.moved = self.removed = 0
         self.shown: list[str] = []
 
     def count(self, batch: list[Read], response: IngestResponse) -> None:
@@ -57,7 +71,8 @@ class Tally:
 
 def index(
     path: Annotated[
-        Path, typer.Argument(help="A file or folder: HTML, Markdown, text, or records (.jsonl, .gz, .bz2).")
+        Path,
+        typer.Argument(help="A file or folder: HTML, Markdown, text, PDF, Office, EPUB, mail, records (.jsonl, .gz)."),
     ],
     collection: Collection,
     encoder: Annotated[
@@ -73,23 +88,39 @@ def index(
     title_key: Annotated[str, typer.Option(help="Where a record has its title.")] = "title",
     id_key: Annotated[str, typer.Option(help="Where a record has its id.")] = "id",
     url_key: Annotated[str, typer.Option(help="Where a record has its address.")] = "url",
+    sync: Annotated[
+        bool, typer.Option("--sync", help="Follow the folder: move and remove what was moved and removed there.")
+    ] = False,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="With --sync: say what would be done.")] = False,
+    source: Annotated[str, typer.Option(help="The corpus's own name, for one that lies elsewhere the next time.")] = "",
+    gateway: Gateway = "",
 ) -> None:
     """Index files into a collection, which is made where it does not exist.
 
     What the collection holds already is left alone, so that after an interruption the same command goes on.
     """
+    if dry_run and not sync:
+        fail("--dry-run goes with --sync", USAGE)
     request = _request(encoder or [], whole, indexed or [])
     keys = Keys(text_key, title_key, id_key, url_key)
     try:
         files = files_in(path)
     except BadInput as error:
         fail(str(error), USAGE)
-    client = connect()
+    client = connect(gateway)
     tally = Tally()
     began = time.monotonic()
+    items = read(files, path, keys, source)
     try:
+        what = _plan(client, collection, items, source or source_of(_folder(path))) if sync else None
+        if what is not None and dry_run:
+            _say(what)
+            return
         client.create(collection, request)
-        _ingest(client, collection, read(files, path, keys), sum(file.stat().st_size for file in files), tally)
+        if what is not None:
+            _follow(client, collection, what, read(files, path, keys, source), tally)
+        else:
+            _ingest(client, collection, items, sum(file.stat().st_size for file in files), tally)
     except RetrieverProblem as error:
         _report(tally, began)
         fail(str(error), PROBLEM)
@@ -124,9 +155,9 @@ def collections(
 
 
 @contextmanager
-def connected() -> Iterator[CollectionClient]:
+def connected(gateway: str = "") -> Iterator[CollectionClient]:
     """The retriever, whose failure ends the program."""
-    client = connect()
+    client = connect(gateway)
     try:
         yield client
     except RetrieverProblem as error:
@@ -137,9 +168,11 @@ def connected() -> Iterator[CollectionClient]:
         client.close()
 
 
-def connect() -> CollectionClient:
-    """The retriever of the settings; ends the program where they are wrong."""
+def connect(gateway: str = "") -> CollectionClient:
+    """The retriever of the settings, or what a gateway shows of it; ends the program where they are wrong."""
     try:
+        if gateway:
+            return CollectionClient(gateway.rstrip("/"), key=CliSettings().api_key)
         return CollectionClient(root("retriever", MeshUrls()), token=KitSettings().mesh_token)
     except ValidationError as error:
         fail(f"settings: {error.errors()[0]['msg']}", USAGE)
@@ -168,6 +201,8 @@ def _ingest(client: CollectionClient, name: str, documents: Iterable[Read], nbyt
             for item in batch:
                 if item.problem:
                     tally.skip(item.name, item.problem)
+                elif item.upload:
+                    _put(client, name, item, tally)
             if good:
                 began = time.monotonic()
                 response = ingest_patiently(client, name, [item.document for item in good if item.document is not None])
@@ -179,6 +214,68 @@ def _ingest(client: CollectionClient, name: str, documents: Iterable[Read], nbyt
                 elapsed = max(1e-3, bar.tasks[task].elapsed or 0.0)
                 bar.update(task, rate=f"{tally.documents:,} documents, {tally.documents / elapsed:,.1f}/s")
             bar.update(task, advance=sum(item.nbytes for item in batch))
+
+
+def _put(client: CollectionClient, name: str, item: Read, tally: Tally) -> None:
+    """Send a file as it is; one that cannot be read is named, and the others go on."""
+    if item.upload is None:
+        return
+    try:
+        info = put_patiently(client, name, item.upload)
+    except RetrieverProblem as error:
+        if error.problem.status in (GATEWAY_TIMEOUT, UNPROCESSABLE, TOO_LARGE):
+            tally.skip(item.name, str(error))
+            return
+        raise
+    except OSError as error:
+        tally.skip(item.name, error.strerror or type(error).__name__)
+        return
+    if info.state == "complete":
+        tally.documents += 1
+        tally.written += 1
+        tally.points += info.passages
+    else:
+        tally.skip(item.name, info.problem or info.state)
+
+
+def _folder(path: Path) -> Path:
+    return path if path.is_dir() else path.parent
+
+
+def _plan(client: CollectionClient, name: str, items: Iterable[Read], source: str) -> Plan:
+    try:
+        there = held(client, name, source)
+    except RetrieverProblem as error:
+        if error.problem.status != NOT_FOUND:
+            raise
+        there = {}
+    return plan(items, there)
+
+
+def _say(what: Plan) -> None:
+    for word, names in (
+        ("add", [item.name for item in what.added]),
+        ("replace", [item.name for item in what.replaced]),
+        ("move", [f"{old.url.removeprefix('file:')} -> {item.name}" for old, item in what.moved]),
+        ("remove", [old.url.removeprefix("file:") or old.id for old in what.removed]),
+        ("skip", [f"{item.name}: {item.problem}" for item in what.problems]),
+    ):
+        for name in names:
+            write(f"{word} {name}")
+    say(f"{what.unchanged:,} unchanged; nothing was done")
+
+
+def _follow(client: CollectionClient, name: str, what: Plan, items: Iterable[Read], tally: Tally) -> None:
+    """Do what is planned; files are read again for it, since a corpus may be larger than the memory."""
+    for item in what.problems:
+        tally.skip(item.name, item.problem)
+    lost = move(client, name, what.moved)
+    tally.moved, tally.unchanged = len(what.moved) - len(lost), what.unchanged
+    todo = {item.id: item.nbytes for item in (*what.added, *what.replaced, *lost)}
+    _ingest(client, name, (item for item in items if item.id in todo and not item.problem), sum(todo.values()), tally)
+    for old in what.removed:
+        client.delete_document(name, old.id)
+        tally.removed += 1
 
 
 def _batch(documents: Iterator[Read], limit: int) -> list[Read]:
@@ -212,6 +309,8 @@ def _report(tally: Tally, began: float) -> None:
     if tally.skipped > len(tally.shown):
         say(f"  and {tally.skipped - len(tally.shown):,} more", "yellow")
     parts = [f"{tally.added:,} documents added", f"{tally.replaced:,} replaced", f"{tally.unchanged:,} unchanged"]
+    counts = {"files written": tally.written, "moved": tally.moved, "removed": tally.removed}
+    parts += [f"{count:,} {what}" for what, count in counts.items() if count]
     say(
         f"{', '.join(parts)}, {tally.skipped:,} skipped; {tally.points:,} points in {seconds:.1f} s "
         f"({tally.documents / max(seconds, 1e-3):,.1f} documents/s)"

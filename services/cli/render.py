@@ -181,6 +181,8 @@ def _citations(citations: Sequence[Citation], answer: str) -> Table:
     table.add_column(overflow="fold")
     for number, citation in enumerate(citations, 1):
         name = plain(citation.page_name) or f"page {citation.page}"
+        if citation.page_number:
+            name += f", p. {citation.page_number}"
         where = Text.assemble(
             (name, "bold"), "  ", (plain(citation.page_url), "dim"), (f"  {citation.score:.2f}", "dim")
         )

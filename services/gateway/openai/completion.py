@@ -76,7 +76,7 @@ def annotations(response: AnswerResponse, text: str) -> list[dict[str, Any]]:
     """Sources of an answer, each once, over the whole of its text; an abstention rests on none."""
     if response.kind == "unknown":
         return []
-    sources = {(_address(one), one.page_name or one.source): None for one in response.citations}
+    sources = {(_address(one), _title(one)): None for one in response.citations}
     return [
         {
             "type": "url_citation",
@@ -86,9 +86,15 @@ def annotations(response: AnswerResponse, text: str) -> list[dict[str, Any]]:
     ]
 
 
+def _title(citation: Citation) -> str:
+    name = citation.page_name or citation.source
+    return f"{name}, p. {citation.page_number}" if citation.page_number else name
+
+
 def _address(citation: Citation) -> str:
     if citation.page_url:
-        return citation.page_url
+        # As viewers of PDF open a page.
+        return f"{citation.page_url}#page={citation.page_number}" if citation.page_number else citation.page_url
     return f"{URN}document:{citation.document}" if citation.document else f"{URN}{citation.source}:{citation.page}"
 
 

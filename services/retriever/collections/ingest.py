@@ -8,8 +8,9 @@ the points of an older version are removed by their ids. No step searches the co
 
 import asyncio
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import chain
+from pathlib import PurePosixPath
 from typing import Any, TypeVar
 
 import numpy as np
@@ -155,6 +156,8 @@ class Ingestion:
                 raise DeadlineExceeded("the time ran out before all documents were read") from error
             if found.problem:
                 return item.problem("failed", found.problem)
+            if document.format in READERS and not found.title:
+                found = replace(found, title=PurePosixPath(document.url or document.id).name)
             return found if found.chunks else item.problem("empty", "it holds no text")
 
         results = await all_of(read(item) for item in items)

@@ -49,7 +49,7 @@ class Retriever:
 @pytest.fixture
 def retriever(monkeypatch: pytest.MonkeyPatch) -> Retriever:
     retriever = Retriever()
-    monkeypatch.setattr(indexing, "connect", retriever.connect)
+    monkeypatch.setattr(indexing, "connect", lambda _: retriever.connect())
     return retriever
 
 
@@ -92,7 +92,7 @@ def test_documents_are_read_by_what_their_files_are(corpus: Path) -> None:
     assert documents["page.html"].id.endswith(":page.html")
     assert documents["page.html"].url == "file:page.html"
     assert documents["records.jsonl:1"] == Document(
-        id="7", title="Seven", text="A record.", fields={"year": 1999, "open": True}
+        id="7", title="Seven", source=source_of(corpus), text="A record.", fields={"year": 1999, "open": True}
     )
     assert documents["records.jsonl:6"].fields == {"kind": "note"}
     problems = {item.name: item.problem for item in found if item.problem}

@@ -1,0 +1,129 @@
+"""PDFs as a collection: how fast and in how much memory they are indexed, and whether answers are found on their page.
+
+    python -m tests.bench.documents FOLDER [--out out/eval-documents]
+
+FOLDER holds the PDFs of `debian_pdfs.txt` (`apt-get download` their packages, `dpkg-deb -x`). They are indexed by the
+retriever's own code, as `cragmesh index` does it; an interrupted run goes on. The questions of `debian_questions.tsv`
+were written before anything was tuned, from pages drawn by chance. A question is a hit at k where one of the k best
+chunks, reranked as the gateway has it, is of the right file and says the answer; its page is right where that chunk's
+number is one of the pages on which the answer stands. Writes summary.json and, a line a question, hits.jsonl.
+"""
+
+import argparse
+import asyncio
+import json
+import pathlib
+import re
+import time
+from typing import Any
+
+import psutil
+
+from proto.collections import CreateCollection, SearchRequest
+from services.cli.corpus import Keys, files_in, read
+from services.gateway.steps.retrieve import CANDIDATES, POOL
+from services.reranker.scorers import Pairs, Scorer
+from services.retriever.collections.documents import File
+from services.retriever.collections.ingest import searched
+from services.retriever.collections.service import CollectionService
+from services.retriever.engine import Engine
+from services.retriever.settings import RetrieverSettings
+from tests.bench.corpus import load
+
+NAME = "debian"
+HERE = pathlib.Path(__file__).parent
+# The context of `adaptive` is the best 5.
+DEPTHS = (1, 5, 10, 20)
+
+
+def questions() -> list[tuple[str, str, dict[str, set[int]]]]:
+    """Question, what the right passage says, and file to the pages that say it."""
+    rows = []
+    for line in (HERE / "debian_questions.tsv").read_text().splitlines():
+        if not line.startswith("#"):
+            question, answer, places = line.split("\t")
+            split = (place.rsplit(":", 1) for place in places.split())
+            rows.append((question, answer, {file: set(map(int, pages.split(","))) for file, pages in split}))
+    return rows
+
+
+def plain(text: str) -> str:
+    return re.sub(r"\s+", "", text).casefold()
+
+
+async def index(service: CollectionService, folder: pathlib.Path) -> dict[str, Any]:
+    began, peak, failed = time.monotonic(), 0, []
+    process = psutil.Process()
+    for item in read(files_in(folder), folder, Keys()):
+        if item.upload is None:
+            continue
+        sent = item.upload
+        file = File(sent.path.read_bytes(), "pdf", sent.id, url=sent.url, source=sent.source)
+        response = await service._ingested(NAME, [file])
+        failed += [f"{item.name}: {problem.detail}" for problem in response.skipped]
+        peak = max(peak, sum(one.memory_info().rss for one in (process, *process.children(recursive=True))))
+    info = await service.info(NAME)
+    return {
+        "files": info.documents,
+        "chunks": info.points,
+        "seconds": round(time.monotonic() - began, 1),
+        "peak_mib": peak // 2**20,
+        "failed": failed,
+    }
+
+
+async def ask(service: CollectionService, question: str, scorer: Scorer) -> list[tuple[str, str, int]]:
+    """File, text and page of the best chunks."""
+    response = await service.search(NAME, SearchRequest(queries=(question,), candidates=CANDIDATES, top_n=POOL))
+    texts = [searched(hit.title, hit.text) for hit in response.hits]
+    scores = await asyncio.to_thread(scorer.score, Pairs(question, tuple(texts)))
+    order = sorted(range(len(texts)), key=lambda place: -scores[place])
+    hits = [response.hits[place] for place in order]
+    return [(pathlib.PurePosixPath(hit.url).name, hit.text, hit.page_number) for hit in hits]
+
+
+async def measure(folder: pathlib.Path, out: pathlib.Path) -> dict[str, Any]:
+    settings = RetrieverSettings(qdrant_path=out / "collections")
+    async with Engine(settings).running() as engine, CollectionService(settings, engine).running() as service:
+        await service.create(NAME, CreateCollection())
+        indexing = await index(service, folder)
+        print(json.dumps(indexing), flush=True)
+        scorer = load("", engine.encoder.precision)
+        ranks, pages = [], []
+        with (out / "hits.jsonl").open("w") as file:
+            for question, answer, places in questions():
+                found = await ask(service, question, scorer)
+                place = next(
+                    (
+                        number
+                        for number, (name, text, _) in enumerate(found, 1)
+                        if name in places and plain(answer) in plain(text)
+                    ),
+                    0,
+                )
+                right = bool(place) and found[place - 1][2] in places[found[place - 1][0]]
+                ranks.append(place)
+                pages.append(right)
+                file.write(json.dumps({"question": question, "rank": place, "page_right": right}) + "\n")
+    hits = {f"@{depth}": round(sum(0 < rank <= depth for rank in ranks) / len(ranks), 3) for depth in DEPTHS}
+    return {
+        "indexing": indexing,
+        "questions": len(ranks),
+        "hit": hits,
+        "page_right": sum(pages) / max(1, sum(map(bool, ranks))),
+    }
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("folder", type=pathlib.Path)
+    parser.add_argument("--out", type=pathlib.Path, default=pathlib.Path("out/eval-documents"))
+    args = parser.parse_args()
+    args.out.mkdir(parents=True, exist_ok=True)
+    summary = asyncio.run(measure(args.folder, args.out))
+    (args.out / "summary.json").write_text(json.dumps(summary, indent=2) + "\n")
+    print(json.dumps(summary, indent=2))
+
+
+if __name__ == "__main__":
+    main()
