@@ -92,7 +92,7 @@ def _paragraphs(lines: list[str]) -> str:
     widths = sorted(len(line) for line in lines if line)
     if not widths:
         return ""
-    usual = statistics.quantiles(widths, n=10)[-1] if len(widths) > 1 else widths[0]
+    usual = statistics.quantiles(widths, n=10, method="inclusive")[-1] if len(widths) > 1 else widths[0]
     text = lines[0]
     for before, line in pairwise(lines):
         goes_on = len(before) >= _FULL * usual and line and not _BEGINS.match(line)

@@ -10,10 +10,10 @@ import httpx
 import pytest
 from typer.testing import CliRunner
 
-from proto.collections import MAX_BATCH_DOCUMENTS, CollectionInfo, Document, IngestResponse
+from proto.collections import MAX_BATCH_DOCUMENTS, CollectionInfo, Document, FieldValue, IngestResponse
 from services.cli import index as indexing
 from services.cli.collections import CollectionClient, RetrieverProblem, RetrieverUnreachable, ingest_patiently
-from services.cli.corpus import Keys, Read, field_name, files_in, read
+from services.cli.corpus import Keys, Read, field_name, files_in, read, source_of
 from services.cli.main import app
 from services.cli.questions import BadInput
 
@@ -152,8 +152,10 @@ def test_a_value_without_a_usable_name_costs_no_document(tmp_path: Path) -> None
     ]
     file.write_text("".join(json.dumps(record) + "\n" for record in records))
     first, second, note = read([file], file, Keys())
-    assert first.document == Document(id="0", text="Zero.", fields={"release_date": "1999", "page_count": 3})
-    assert second.document == Document(text="None.", fields={"Year": 1, "year": 2, "a_b": True})
+    source = source_of(tmp_path)
+    fields: dict[str, FieldValue] = {"release_date": "1999", "page_count": 3}
+    assert first.document == Document(id="0", source=source, text="Zero.", fields=fields)
+    assert second.document == Document(source=source, text="None.", fields={"Year": 1, "year": 2, "a_b": True})
     assert note.name == "records.jsonl"
     assert "4 values" in note.problem
     assert note.problem.endswith("'', '***', 'YEAR '")
@@ -163,7 +165,7 @@ def test_records_may_name_their_parts_otherwise_and_be_packed(tmp_path: Path) ->
     file = tmp_path / "papers.jsonl.gz"
     file.write_bytes(gzip.compress(b'{"pid": "p1", "head": "On walruses", "abstract": "They swim."}\n'))
     documents = [item.document for item in read([file], file, Keys("abstract", "head", "pid")) if item.document]
-    assert documents == [Document(id="p1", title="On walruses", text="They swim.")]
+    assert documents == [Document(id="p1", title="On walruses", source=source_of(tmp_path), text="They swim.")]
 
 
 @pytest.mark.parametrize("damage", [lambda data: data[:-12], lambda data: data[:20] + b"\xff" * 20 + data[40:]])

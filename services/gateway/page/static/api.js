@@ -44,9 +44,43 @@ async function request(path, init) {
   throw problem;
 }
 
+/** @returns {Record<string, string>} */
+const keyed = () => (key.get() ? { authorization: `Bearer ${key.get()}` } : {});
+
 /** @param {string} path @returns {Promise<any>} */
 export async function getJSON(path) {
-  return (await request(path)).json();
+  return (await request(path, { headers: keyed() })).json();
+}
+
+/** @param {string} path */
+export async function remove(path) {
+  await request(path, { method: "DELETE", headers: keyed() });
+}
+
+/**
+ * Send a file; `fetch` says nothing of how far it is.
+ * @param {string} path @param {File} file @param {string} mediaType @param {(share: number) => void} progress
+ * @returns {Promise<any>} its `DocumentInfo`
+ */
+export function upload(path, file, mediaType, progress) {
+  return new Promise((done, failed) => {
+    const sending = new XMLHttpRequest();
+    sending.open("PUT", new URL(path, document.baseURI));
+    for (const [name, value] of Object.entries({ ...keyed(), "content-type": mediaType })) sending.setRequestHeader(name, value);
+    sending.upload.addEventListener("progress", (event) => progress(event.total ? event.loaded / event.total : 0));
+    sending.upload.addEventListener("load", () => progress(1));
+    sending.addEventListener("error", () => failed(new Problem({ title: "The gateway cannot be reached" })));
+    sending.addEventListener("load", () => {
+      try {
+        const reply = JSON.parse(sending.responseText);
+        if (sending.status < 300) done(reply);
+        else failed(new Problem({ ...reply, status: sending.status }));
+      } catch {
+        failed(new Problem({ title: `HTTP ${sending.status}`, status: sending.status }));
+      }
+    });
+    sending.send(file);
+  });
 }
 
 /** @param {string} path */
@@ -63,8 +97,7 @@ export async function getText(path) {
  */
 export async function* ask(body, signal) {
   /** @type {Record<string, string>} */
-  const headers = { accept: "text/event-stream", "content-type": "application/json" };
-  if (key.get()) headers.authorization = `Bearer ${key.get()}`;
+  const headers = { ...keyed(), accept: "text/event-stream", "content-type": "application/json" };
   const late = new AbortController();
   const timer = setTimeout(() => late.abort(), body.budget_s * 1000 + GRACE_MS);
   let answered = false;

@@ -2,12 +2,13 @@
 
 import { Problem, key } from "./api.js";
 import { $, badge, duration, fill, h, icon, percent, say } from "./dom.js";
+import * as collections from "./collections.js";
 import * as health from "./health.js";
 import { compared, fault, question, setBusy, setMode, setUp } from "./question.js";
 import { Run } from "./run.js";
 import * as runs from "./runs.js";
 
-const VIEWS = ["ask", "compare", "runs", "health"];
+const VIEWS = ["ask", "compare", "collections", "runs", "health"];
 const LOOK_MS = 5_000;
 const UNAUTHORIZED = 401;
 
@@ -31,6 +32,7 @@ function route() {
   document.title = view === "ask" ? "Cragmesh" : `${view[0].toUpperCase()}${view.slice(1)} · Cragmesh`;
   if (asking) setMode(view === "compare");
   if (view === "runs") runs.show(rest[0] ?? "");
+  if (view === "collections") collections.show(rest[0] ?? "").then(askForKey);
   if (view === "health") health.look();
   if (!rest.length) scrollTo(0, 0);
 }
@@ -135,7 +137,8 @@ function setUpKey() {
     key.set($("key").value.trim());
     $("key").value = "";
     dialog.close();
-    $("form").requestSubmit();
+    if (view === "collections") route();
+    else $("form").requestSubmit();
   });
 }
 
@@ -171,6 +174,7 @@ for (const dialog of document.querySelectorAll("dialog")) {
 addEventListener("hashchange", route);
 setUpTheme();
 setUpKey();
+collections.setUp();
 route();
 setUp({ submit, stop: () => { stopped = true; current?.stop(); } });
 health.look();

@@ -96,7 +96,7 @@ function cited(citation, pages) {
   return h(
     "li",
     { class: "citation" },
-    h("div", { class: "citation-head" }, h("h4", { text: name }), name === kind ? null : h("span", { class: "tag", text: kind }), citation.score ? h("span", { class: "soft", text: `relevance ${citation.score.toFixed(2)}` }) : null),
+    h("div", { class: "citation-head" }, h("h4", { text: citation.page_number ? `${name}, p. ${citation.page_number}` : name }), name === kind ? null : h("span", { class: "tag", text: kind }), citation.score ? h("span", { class: "soft", text: `relevance ${citation.score.toFixed(2)}` }) : null),
     citation.page_url ? h("p", { class: "url soft", text: citation.page_url }) : null,
     text,
     h("div", { class: "buttons" }, opens ? h("button", { type: "button", class: "small open-page", text: page?.page_result ? "Read it in the page" : "Read the passage", on: { click: opens } }) : null, long ? toggle : null),

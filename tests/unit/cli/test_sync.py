@@ -1,0 +1,136 @@
+"""A collection that follows a folder: what is added, replaced, moved, removed and left, by contents alone."""
+
+import hashlib
+import json
+from pathlib import Path
+from typing import Any
+from urllib.parse import parse_qs, unquote, urlsplit
+
+import httpx
+import pytest
+from typer.testing import CliRunner
+
+from proto.collections import MEDIA_TYPES, CollectionInfo, DocumentInfo, Documents, IngestResponse, MoveResponse
+from services.cli import index as indexing
+from services.cli.collections import CollectionClient
+from services.cli.main import app
+
+
+class Retriever:
+    """The documents of one collection, without their passages; `broken` files cannot be read."""
+
+    def __init__(self) -> None:
+        self.documents: dict[str, DocumentInfo] = {}
+        self.calls: list[str] = []
+        self.broken = b"broken"
+
+    def connect(self, _: str) -> CollectionClient:
+        return CollectionClient("http://retriever", transport=httpx.MockTransport(self.handle))
+
+    def handle(self, request: httpx.Request) -> httpx.Response:
+        path = urlsplit(str(request.url)).path.removeprefix("/collections/notes")
+        query = {name: values[0] for name, values in parse_qs(request.url.query.decode()).items()}
+        self.calls.append(f"{request.method} {path.partition('/documents/')[0]}")
+        match request.method, path:
+            case "PUT", "":
+                return sent(CollectionInfo(name="notes", chunked=True, documents=0, points=0, backend="local"), 201)
+            case "GET", "/documents":
+                # Two a page, so that a list of three has a second one.
+                ids = sorted(self.documents)
+                start = int(query.get("after") or 0)
+                shown = [self.documents[one] for one in ids[start : start + 2]]
+                return sent(Documents(documents=tuple(shown), next=str(start + 2) if start + 2 < len(ids) else ""))
+            case "POST", "/documents":
+                for one in json.loads(request.content)["documents"]:
+                    self.keep(one["id"], one["text"].encode(), one["format"], one["url"])
+                return sent(IngestResponse(added=1))
+            case "POST", "/moves":
+                for one in json.loads(request.content)["moves"]:
+                    old = self.documents.pop(one["id"])
+                    self.documents[one["to"]] = old.model_copy(update={"id": one["to"], "url": one["url"]})
+                return sent(MoveResponse(moved=1))
+            case "PUT", _:
+                if request.content == self.broken:
+                    return httpx.Response(422, json={"title": "Invalid request", "status": 422, "detail": "damaged"})
+                id = unquote(path.removeprefix("/documents/"))
+                kind = MEDIA_TYPES[request.headers["content-type"]]
+                return sent(self.keep(id, request.content, kind, query["url"]))
+            case "DELETE", _:
+                del self.documents[unquote(path.removeprefix("/documents/"))]
+                return httpx.Response(204)
+        raise AssertionError(path)
+
+    def keep(self, id: str, content: bytes, kind: str, url: str) -> DocumentInfo:
+        digest = hashlib.sha256(content).hexdigest()
+        info = DocumentInfo(id=id, url=url, digest=digest, format=kind, passages=1, written=1, state="complete")
+        self.documents[id] = info
+        return info
+
+
+def sent(message: Any, status: int = 200) -> httpx.Response:
+    return httpx.Response(status, content=message.model_dump_json())
+
+
+@pytest.fixture
+def retriever(monkeypatch: pytest.MonkeyPatch) -> Retriever:
+    retriever = Retriever()
+    monkeypatch.setattr(indexing, "connect", retriever.connect)
+    return retriever
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    for name, content in {"a.pdf": b"A", "b.pdf": b"B", "c.txt": b"C is a text."}.items():
+        (tmp_path / name).write_bytes(content)
+    return tmp_path
+
+
+def sync(folder: Path, *options: str) -> str:
+    result = CliRunner().invoke(app, ["index", str(folder), "-c", "notes", "--sync", *options])
+    assert result.exit_code == 0, result.output
+    return result.output
+
+
+def test_a_folder_is_followed(retriever: Retriever, folder: Path) -> None:
+    sync(folder)
+    assert sorted(one.url for one in retriever.documents.values()) == ["file:a.pdf", "file:b.pdf", "file:c.txt"]
+    (folder / "deep").mkdir()
+    (folder / "a.pdf").rename(folder / "deep" / "moved.pdf")
+    (folder / "b.pdf").write_bytes(b"B, another version")
+    (folder / "c.txt").unlink()
+    (folder / "new.pdf").write_bytes(b"New")
+    (folder / "bad.pdf").write_bytes(retriever.broken)
+    before = dict(retriever.documents)
+    planned = sync(folder, "--dry-run")
+    assert retriever.documents == before
+    for line in ("move a.pdf -> deep/moved.pdf", "replace b.pdf", "remove c.txt", "add new.pdf"):
+        assert line in planned
+    output = sync(folder)
+    assert "bad.pdf: damaged" in output
+    assert {one.url for one in retriever.documents.values()} == {"file:deep/moved.pdf", "file:b.pdf", "file:new.pdf"}
+    assert {one.digest for one in retriever.documents.values()} >= {hashlib.sha256(b"A").hexdigest()}
+    (folder / "bad.pdf").unlink()
+    retriever.calls.clear()
+    assert "3 unchanged" in sync(folder)
+    assert set(retriever.calls) == {"GET /documents", "PUT "}
+
+
+def test_what_is_incomplete_is_sent_again_and_what_cannot_be_read_now_is_kept(
+    retriever: Retriever, folder: Path
+) -> None:
+    sync(folder)
+    half = next(one for one in retriever.documents.values() if one.url == "file:a.pdf")
+    retriever.documents[half.id] = half.model_copy(update={"state": "interrupted"})
+    # A picture where a text was: the text stays, and the picture is named.
+    (folder / "c.txt").write_bytes(b"\x00\x01\x02")
+    assert "c.txt" in sync(folder)
+    assert {one.url for one in retriever.documents.values() if one.state == "complete"} == {
+        "file:a.pdf",
+        "file:b.pdf",
+        "file:c.txt",
+    }
+
+
+def test_a_dry_run_goes_with_sync_alone(retriever: Retriever, folder: Path) -> None:
+    result = CliRunner().invoke(app, ["index", str(folder), "-c", "notes", "--dry-run"])
+    assert result.exit_code == 2

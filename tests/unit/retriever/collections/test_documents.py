@@ -1,0 +1,156 @@
+"""Documents one by one, over both stores: files put, listed, moved and deleted; what is broken is named."""
+
+import asyncio
+from typing import Any
+from urllib.parse import quote
+
+import httpx
+import pytest
+
+from tests.unit.retriever.collections.test_routes import made, searched
+from tests.unit.retriever.formats.files import pdf
+
+pytestmark = pytest.mark.anyio
+
+PDF = {"content-type": "application/pdf"}
+KEEPERS = pdf("The first keeper of the light was Marta Lindqvist.", "Her sister Agda kept the bees of the island.")
+
+
+@pytest.fixture(scope="module")
+async def shelf(retriever: httpx.AsyncClient) -> str:
+    """A collection of a PDF of two pages, with an id that an address must quote."""
+    await made(retriever, "shelf")
+    path = f"/collections/shelf/documents/{quote('a/b c?.pdf', safe='')}"
+    given = {"url": "file:a/b.pdf", "source": "disk", "fields": '{"team": "hr"}'}
+    reply = await retriever.put(path, content=KEEPERS, headers=PDF, params=given)
+    assert reply.status_code == 201, reply.text
+    assert reply.json() | {"digest": ""} == {
+        "id": "a/b c?.pdf",
+        "title": "b.pdf",
+        "url": "file:a/b.pdf",
+        "source": "disk",
+        "format": "pdf",
+        "digest": "",
+        "fields": {"team": "hr"},
+        "pages": 2,
+        "passages": 2,
+        "written": 2,
+        "state": "complete",
+        "problem": "",
+    }
+    assert (await retriever.put(path, content=KEEPERS, headers=PDF, params=given)).status_code == 200
+    return path
+
+
+async def test_a_hit_names_its_page(retriever: httpx.AsyncClient, shelf: str) -> None:
+    hits = (await searched(retriever, "shelf", "who kept the bees?", top_n=1))["hits"]
+    assert [(hit["id"], hit["page_number"]) for hit in hits] == [("a/b c?.pdf", 2)]
+
+
+@pytest.mark.parametrize(
+    ("params", "count"),
+    [
+        ({}, 1),
+        ({"source": "disk"}, 1),
+        ({"source": "other"}, 0),
+        ({"filter": "team=hr"}, 1),
+        ({"filter": "team=it"}, 0),
+    ],
+)
+async def test_documents_are_listed_as_far_as_filters_let_them_through(
+    retriever: httpx.AsyncClient, shelf: str, params: dict[str, str], count: int
+) -> None:
+    reply = await retriever.get("/collections/shelf/documents", params=params)
+    assert len(reply.json()["documents"]) == count
+    if "filter" in params:
+        assert (await retriever.get(shelf, params=params)).is_success == bool(count)
+
+
+async def test_a_list_has_pages(retriever: httpx.AsyncClient) -> None:
+    await made(retriever, "many")
+    documents = [{"id": f"d{number}", "text": f"Ship {number} came in."} for number in range(7)]
+    await retriever.post("/collections/many/documents", json={"documents": documents})
+    ids: list[str] = []
+    after, pages = "", 0
+    while pages == 0 or after:
+        page = (await retriever.get("/collections/many/documents", params={"limit": 3, "after": after})).json()
+        ids += [document["id"] for document in page["documents"]]
+        after, pages = page["next"], pages + 1
+    assert sorted(ids) == [f"d{number}" for number in range(7)]
+    assert pages == 3
+
+
+@pytest.mark.parametrize(
+    ("content", "kind", "status", "why"),
+    [
+        (b"%PDF-1.4 nothing", "application/pdf", 422, "it is damaged"),
+        (pdf(""), "application/pdf", 422, "it holds no text"),
+        (b"x", "application/zip", 415, "application/pdf"),
+        (b"", "application/pdf", 422, "0 bytes"),
+        (b"\xff\xfe\x00", "text/plain", 422, "no text of its charset"),
+        (b"x", "text/plain; charset=martian", 422, "no text of its charset"),
+    ],
+)
+async def test_what_cannot_be_read_is_refused_in_words(
+    retriever: httpx.AsyncClient, shelf: str, content: bytes, kind: str, status: int, why: str
+) -> None:
+    path = "/collections/shelf/documents/broken"
+    reply = await retriever.put(path, content=content, headers={"content-type": kind})
+    assert reply.status_code == status, reply.text
+    assert why in reply.json()["detail"]
+    if "damaged" in why:
+        assert (await retriever.get(path)).json()["state"] == "failed"
+        assert (await retriever.delete(path)).status_code == 204
+    assert (await retriever.get(path)).status_code == 404
+
+
+async def test_texts_are_read_in_their_charset(retriever: httpx.AsyncClient, shelf: str) -> None:
+    path = "/collections/shelf/documents/latin"
+    content, kind = "Ein Satz über Wale im Hafen.".encode("latin-1"), "text/plain; charset=latin-1"
+    assert (await retriever.put(path, content=content, headers={"content-type": kind})).status_code == 201
+    found = await searched(retriever, "shelf", "Wale", top_n=1)
+    assert found["hits"][0]["text"] == "Ein Satz über Wale im Hafen."
+    assert (await retriever.delete(path)).status_code == 204
+
+
+async def test_long_work_is_taken_and_asked_after(retriever: httpx.AsyncClient) -> None:
+    await made(retriever, "long")
+    path = "/collections/long/documents/book.pdf"
+    book = pdf(*(f"On page {number} the ship {number * 7} came in." for number in range(1, 200)))
+    reply = await retriever.put(path, content=book, headers=PDF, params={"wait_s": 0})
+    assert (reply.status_code, reply.headers["location"], reply.headers["retry-after"]) == (202, path, "1")
+    states: list[dict[str, Any]] = [reply.json()]
+    while states[-1]["state"] in ("waiting", "writing"):
+        await asyncio.sleep(0.02)
+        states.append((await retriever.get(path)).json())
+    assert states[-1]["state"] == "complete"
+    assert states[-1]["passages"] == states[-1]["pages"] == 199
+    assert [one["written"] for one in states] == sorted(one["written"] for one in states)
+
+
+async def test_a_moved_document_keeps_its_vectors_and_is_what_an_index_of_its_new_place_finds(
+    retriever: httpx.AsyncClient,
+) -> None:
+    await made(retriever, "moving")
+    given = {"url": "file:old.pdf", "source": "disk"}
+    await retriever.put("/collections/moving/documents/old", content=KEEPERS, headers=PDF, params=given)
+    before = await searched(retriever, "moving", "bees")
+    moves = [{"id": "old", "to": "new", "url": "file:new.pdf"}, {"id": "nobody", "to": "x"}]
+    reply = await retriever.post("/collections/moving/moves", json={"moves": moves})
+    assert reply.json() == {"moved": 1, "missing": ["nobody"]}
+    after = await searched(retriever, "moving", "bees")
+    assert [hit | {"id": "old", "url": "file:old.pdf"} for hit in after["hits"]] == before["hits"]
+    assert (await retriever.get("/collections/moving/documents/old")).status_code == 404
+    info = (await retriever.get("/collections/moving")).json()
+    assert (info["documents"], info["points"]) == (1, 2)
+    again = {"url": "file:new.pdf", "source": "disk"}
+    reply = await retriever.put("/collections/moving/documents/new", content=KEEPERS, headers=PDF, params=again)
+    assert reply.status_code == 200
+    assert (await retriever.delete("/collections/moving/documents/new")).status_code == 204
+    assert (await retriever.get("/collections/moving")).json()["points"] == 0
+
+
+@pytest.mark.parametrize("method", ["GET", "PUT", "DELETE"])
+async def test_of_no_collection_nothing_is_taken(retriever: httpx.AsyncClient, method: str) -> None:
+    reply = await retriever.request(method, "/collections/nowhere/documents/x", content=b"x", headers=PDF)
+    assert reply.status_code == 404
