@@ -17,8 +17,8 @@ from proto.papers import PapersRequest, PapersResponse
 from services.gateway import access
 from services.gateway.asking import Event, Given, State, answered, chosen, events
 from services.gateway.collections import router as collections
-from services.gateway.feedback import Feedback
 from services.gateway.documents import router as documents
+from services.gateway.feedback import Feedback
 from services.gateway.health import Health, Services, answers_without
 from services.gateway.keys import KeyRing
 from services.gateway.mcp.door import PATH, McpDoor

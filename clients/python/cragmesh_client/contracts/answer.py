@@ -134,6 +134,7 @@ class Citation(Contract):
     start: Count = Field(0, description="First character, in the page's extracted text.")
     end: Count = Field(0, description="One past the last character.")
     document: str = Field("", description="Id in the collection; empty for what is not from there.")
+    page_number: Count = Field(0, description="Page of the document, from 1; 0 where it has no pages.")
     source: CitationSource = Field(
         "web",
         description="A page or document, facts of the knowledge graph, stable records, a calculation, or the model's "

@@ -1,9 +1,9 @@
 # Generated from proto/collections.py by `make contracts`: edits are lost.
 """Contract of the retriever's collections: a corpus of one's own, indexed once, searched by several encoders."""
 
-from typing import Annotated, Literal, TypeVar
+from typing import Annotated, Literal, TypeVar, get_args
 
-from pydantic import ConfigDict, Field, StringConstraints, model_validator
+from pydantic import ConfigDict, Field, StringConstraints, TypeAdapter, field_validator, model_validator
 
 from cragmesh_client.contracts.base import MAX_PAGE_CHARS, Contract, Count, Degradation, Milliseconds, Query, QueryTime, StageTiming
 
@@ -16,6 +16,9 @@ MAX_FILTERS = 32
 MAX_ALL_FILTERS = 2 * MAX_FILTERS
 MAX_VALUES = 256
 MAX_COLLECTIONS = 8
+MAX_FILE_BYTES = 48 * 1024 * 1024
+MAX_MOVES = 256
+MAX_LISTED = 500
 
 CollectionName = Annotated[str, StringConstraints(pattern=r"^[a-z0-9][a-z0-9_-]{0,62}$")]
 EncoderName = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]{0,62}$")]
@@ -24,8 +27,26 @@ FieldName = Annotated[str, StringConstraints(pattern=r"^[A-Za-z_][A-Za-z0-9_]{0,
 WHOLE = 2**53
 FieldValue = str | Annotated[int, Field(ge=-WHOLE, le=WHOLE)] | Annotated[float, Field(allow_inf_nan=False)] | bool
 DocumentFormat = Literal["html", "markdown", "text"]
+FileFormat = Literal["html", "markdown", "text", "pdf", "docx", "pptx", "xlsx", "epub", "mail"]
+FIELDS = TypeAdapter(Annotated[dict[FieldName, FieldValue], Field(max_length=MAX_FIELDS)])
+TEXTS = get_args(DocumentFormat)
+DocumentState = Literal["waiting", "writing", "complete", "interrupted", "failed"]
+# What a file's format is called over HTTP.
+MEDIA_TYPES: dict[str, FileFormat] = {
+    "text/html": "html",
+    "application/xhtml+xml": "html",
+    "text/markdown": "markdown",
+    "text/plain": "text",
+    "application/pdf": "pdf",
+    "application/vnd.openxmlformats-officedocument.wordprocessingml.document": "docx",
+    "application/vnd.openxmlformats-officedocument.presentationml.presentation": "pptx",
+    "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet": "xlsx",
+    "application/epub+zip": "epub",
+    "message/rfc822": "mail",
+}
 ROUTES = {
     "/collections/{name}/documents": ("Ingest", "IngestRequest", "IngestResponse"),
+    "/collections/{name}/moves": ("MoveDocuments", "MoveRequest", "MoveResponse"),
     "/collections/{name}/search": ("Search", "SearchRequest", "SearchResponse"),
 }
 # The name of BM25's list among the encoders'.
@@ -38,6 +59,7 @@ class Document(Contract):
     id: str = Field("", max_length=200, description="The caller's name for it; its content's hash when empty.")
     title: str = Field("", max_length=4_000, description="What a reader knows it by.")
     url: str = Field("", max_length=8_192, description="Where it came from; never fetched.")
+    source: str = Field("", max_length=200, description="The corpus that it is of; a sync removes of its own alone.")
     text: str = Field(max_length=MAX_PAGE_CHARS, description="The document itself.")
     format: DocumentFormat = Field("text", description="How `text` is written.")
     fields: dict[FieldName, FieldValue] = Field(
@@ -115,6 +137,76 @@ class Range(Contract):
         return _some(self, set())
 
 
+class FileDescription(Contract):
+    """What a file's sender says of it, in the query of `PUT /collections/{name}/documents/{id}`."""
+
+    title: str = Field("", max_length=4_000, description="What a reader knows it by; the file's own when empty.")
+    url: str = Field("", max_length=8_192, description="Where it came from; never fetched.")
+    source: str = Field("", max_length=200, description="The corpus that it is of.")
+    fields: str = Field("{}", max_length=65_536, description="Values to filter by, as JSON.")
+    wait_s: float = Field(10.0, ge=0, le=25, description="Seconds to wait until it is written.")
+
+    @field_validator("fields")
+    @classmethod
+    def _fields(cls, value: str) -> str:
+        FIELDS.validate_json(value)
+        return value
+
+
+class Listing(Contract):
+    """Which documents a list has."""
+
+    limit: int = Field(100, ge=1, le=MAX_LISTED, description="Documents of a page.")
+    after: str = Field("", pattern="^[0-9a-f-]{0,36}$", description="`next` of the page before.")
+    source: str = Field("", max_length=200, description="Those of one corpus; all when empty.")
+
+
+class DocumentInfo(Contract):
+    """A document of a collection, and how far its writing is."""
+
+    id: str = Field(description="Its id.")
+    title: str = Field("", description="What a reader knows it by.")
+    url: str = Field("", description="Where it came from.")
+    source: str = Field("", description="The corpus that it is of.")
+    format: str = Field("", description="What it was read as; empty for one that an older version wrote.")
+    digest: str = Field("", description="SHA-256 of the file, or of the text in UTF-8, in hexadecimal.")
+    fields: dict[str, FieldValue] = Field(default_factory=dict, description="Values to filter by.")
+    pages: Count = Field(0, description="Its pages or slides; 0 where it has none.")
+    passages: Count = Field(0, description="What it is cut into.")
+    written: Count = Field(0, description="How many of them are written; all, once it is `complete`.")
+    state: DocumentState = Field(
+        description="`waiting` or `writing` (come again), `complete`, `interrupted` (send it again: it goes on), or "
+        "`failed` (it cannot be read)."
+    )
+    problem: str = Field("", description="Why it cannot be read.")
+
+
+class Documents(Contract):
+    """A page of a collection's documents, in an order of no meaning that stays."""
+
+    documents: tuple[DocumentInfo, ...] = Field((), description="Those of this page.")
+    next: str = Field("", description="`after` of the next page; empty on the last.")
+
+
+class Move(Contract):
+    """A document that is known by another name from now on."""
+
+    id: str = Field(min_length=1, max_length=200, description="Its id.")
+    to: str = Field(min_length=1, max_length=200, description="Its new id; what has that is replaced.")
+    url: str = Field("", max_length=8_192, description="Its new address.")
+
+
+class MoveRequest(Contract):
+    """`POST /collections/{name}/moves`: nothing is read or encoded again."""
+
+    moves: tuple[Move, ...] = Field(min_length=1, max_length=MAX_MOVES, description="In this order.")
+
+
+class MoveResponse(Contract):
+    moved: Count = Field(0, description="Documents that were moved.")
+    missing: tuple[str, ...] = Field((), description="Ids of no complete document.")
+
+
 class Filter(Contract):
     """A condition on one field of a document; of several operators all must hold."""
 
@@ -172,6 +264,7 @@ class SearchHit(Contract):
     text: str = Field("", description="The chunk, or the whole document.")
     start: Count = Field(0, description="First character in the document's extracted text.")
     end: Count = Field(0, description="One past the last character.")
+    page_number: Count = Field(0, description="Page of the document, from 1; 0 where it has no pages.")
     fields: dict[str, FieldValue] = Field(default_factory=dict, description="The document's fields.")
     score: float = Field(allow_inf_nan=False, description="Fused rank score.")
 
