@@ -27,6 +27,7 @@ _BEGINS = re.compile(r"(?:[\u2022\u2023\u25aa\u25cf\u2013\u2014*-]|\(?[0-9ivx]{1
 # A page's first and last line are running heads where so many pages share them, figures aside.
 _MIN_REPEATED = 4
 _REPEATED = 0.3
+_MIN_LINES = 3
 _FIGURES = re.compile(r"[0-9]+|\b[ivxlc]+\b")
 
 
@@ -45,9 +46,7 @@ def read(content: bytes, title: str) -> Opened:
         document.close()
     heads = _running_heads([lines for lines, _ in pages])
     sections = tuple(
-        Section(
-            Extraction(_paragraphs([line for line in lines if _shape(line) not in heads]), tables, title or own), page
-        )
+        Section(Extraction(_paragraphs(_body(lines, heads)), tables, title or own), page)
         for page, (lines, tables) in enumerate(pages, 1)
     )
     return Opened(own, sections)
@@ -81,6 +80,13 @@ def _running_heads(pages: list[list[str]]) -> frozenset[str]:
     shapes = Counter(shape for lines in pages for shape in {_shape(line) for line in (*lines[:1], *lines[-1:])})
     least = max(_MIN_REPEATED, _REPEATED * len(pages))
     return frozenset(shape for shape, count in shapes.items() if count >= least)
+
+
+def _body(lines: list[str], heads: frozenset[str]) -> list[str]:
+    """The page without its running heads; one that is hardly more than a line is no page of a book."""
+    if len(lines) < _MIN_LINES:
+        return lines
+    return lines[_shape(lines[0]) in heads : len(lines) - (_shape(lines[-1]) in heads)]
 
 
 def _shape(line: str) -> str:

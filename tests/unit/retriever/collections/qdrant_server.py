@@ -53,6 +53,7 @@ class QdrantServer:
             ("POST", "/points/payload"): self._set_payload,
             ("POST", "/points/delete"): self._delete,
             ("POST", "/points/count"): self._count,
+            ("POST", "/points/scroll"): self._scroll,
             ("POST", "/points/query/batch"): self._query,
         }
 
@@ -146,8 +147,21 @@ class QdrantServer:
 
     def _retrieve(self, name: str, body: Any) -> list[models.Record]:
         wanted = models.PointRequest.model_validate(body)
-        found = self._shards[name].retrieve(list(wanted.ids), wanted.with_payload or False, False)
-        return [models.Record(id=str(point.id), payload=point.payload) for point in found]
+        found = self._shards[name].retrieve(list(wanted.ids), wanted.with_payload or False, bool(wanted.with_vector))
+        return [_record(point) for point in found]
+
+    def _scroll(self, name: str, body: Any) -> dict[str, Any]:
+        wanted = models.ScrollRequest.model_validate(body)
+        points, following = self._shards[name].scroll(
+            edge.ScrollRequest(
+                offset=wanted.offset,
+                limit=wanted.limit,
+                filter=_filter(wanted.filter),
+                with_payload=wanted.with_payload,
+            )
+        )
+        records = [_record(point).model_dump(mode="json") for point in points]
+        return {"points": records, "next_page_offset": str(following) if following else None}
 
     def _count(self, name: str, body: Any) -> models.CountResult:
         wanted = models.CountRequest.model_validate(body)
@@ -163,6 +177,17 @@ class QdrantServer:
 def _point(point: models.PointStruct) -> edge.Point:
     assert isinstance(point.vector, dict)
     return edge.Point(str(point.id), {name: _vector(vector) for name, vector in point.vector.items()}, point.payload)
+
+
+def _record(point: Any) -> models.Record:
+    vectors = point.vector and {name: _plain(vector) for name, vector in point.vector.items()}
+    return models.Record(id=str(point.id), payload=point.payload, vector=vectors or None)
+
+
+def _plain(vector: Any) -> Any:
+    if isinstance(vector, edge.SparseVector):
+        return models.SparseVector(indices=list(vector.indices), values=list(vector.values))
+    return list(vector)
 
 
 def _vector(vector: Any) -> Any:
@@ -215,6 +240,8 @@ def _conditions(wanted: models.Filter) -> edge.Filter:
 def _condition(wanted: Any) -> Any:
     if isinstance(wanted, models.Filter):
         return _conditions(wanted)
+    if isinstance(wanted, models.HasIdCondition):
+        return edge.HasIdCondition({str(one) for one in wanted.has_id})
     if isinstance(wanted, models.IsEmptyCondition):
         return edge.IsEmptyCondition(key=wanted.is_empty.key)
     assert isinstance(wanted, models.FieldCondition)
