@@ -35,7 +35,7 @@ async def gateway(services: Services, tmp_path: Path) -> AsyncIterator[httpx.Asy
     async with services.gateway(api_keys_file=file, classify_cap_s=2) as client:
         (await client.put("/collections/desk", json={}, headers=bearer("owner"))).raise_for_status()
         content = pdf("The keeper of the light was Marta Lindqvist.", "The vault opens with the word pelican.")
-        given = {"url": "file:a/b.pdf", "fields": '{"team": "ops"}', "wait_s": 20}
+        given: dict[str, str | int] = {"url": "file:a/b.pdf", "fields": '{"team": "ops"}', "wait_s": 20}
         reply = await client.put(DOCUMENT, content=content, headers=PDF | bearer("writer"), params=given)
         assert (reply.status_code, reply.json()["pages"]) == (200, 2), reply.text
         yield client

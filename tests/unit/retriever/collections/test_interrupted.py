@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import httpx
+import psutil
 import pytest
 from qdrant_client import QdrantClient
 
@@ -78,6 +79,13 @@ class Process:
     def send(self, number: int) -> None:
         with contextlib.suppress(ProcessLookupError):
             os.killpg(self._process.pid, number)
+
+    def memory_mib(self) -> int:
+        """Of the retriever and the processes that read files for it."""
+        with contextlib.suppress(psutil.Error):
+            process = psutil.Process(self._process.pid)
+            return int(sum(one.memory_info().rss for one in (process, *process.children(recursive=True))) / 2**20)
+        return 0
 
     def end(self, number: int) -> None:
         self.send(number)

@@ -1,0 +1,144 @@
+"""Mixed files into a collection while its retriever is killed: none is lost, broken ones are named, in bounded memory.
+
+    python -m tests.bench.mixed [-n 1000] [--kills 2]
+
+Files of seven formats are made, every tenth of them broken, and sent without waiting, so that the retriever has
+promised all of them (202) before it has written many. It is killed by SIGKILL while it writes, and started again.
+"""
+
+import argparse
+import json
+import pathlib
+import signal
+import tempfile
+import time
+from dataclasses import dataclass, field
+
+import httpx
+
+from proto.collections import MAX_LISTED, MEDIA_TYPES
+from tests.unit.retriever.collections.test_interrupted import Process, written
+from tests.unit.retriever.formats.files import MAIL, docx, epub, pdf
+from tests.unit.retriever.formats.test_formats import book, deck
+
+NAME = "mixed"
+KINDS = {kind: media_type for media_type, kind in MEDIA_TYPES.items() if kind not in ("html", "markdown")}
+POLL_S = 0.2
+
+
+@dataclass(slots=True)
+class Outcome:
+    """What became of the files; `lost` are those of which nothing is known in the end."""
+
+    files: int
+    complete: int = 0
+    named: int = 0
+    lost: list[str] = field(default_factory=list)
+    kills: int = 0
+    seconds: float = 0.0
+    peak_mib: int = 0
+
+
+def file_of(number: int) -> tuple[str, str, bytes]:
+    """Id, media type and content; every tenth is cut in half."""
+    kind = list(KINDS)[number % len(KINDS)]
+    line = f"Ship {number} came in with {number * 7} barrels of herring."
+    made: dict[str, bytes] = {
+        "text": line.encode(),
+        "pdf": pdf(line, "It left again."),
+        "docx": docx(line),
+        "epub": epub(f"Ship {number}", line),
+        "mail": MAIL.replace(b"repaired", f"repaired for ship {number}".encode()),
+    }
+    content = made.get(kind) or (deck() if kind == "pptx" else book())
+    if number % 10 == 9:
+        content = b"\x00" + content[: len(content) // 2]
+    return f"{number}.{kind}", KINDS[kind], content
+
+
+def run(folder: pathlib.Path, files: int, kills: int) -> Outcome:
+    """Send the files, kill the retriever while it writes, and see what came of them."""
+    began, outcome = time.monotonic(), Outcome(files)
+    process = Process(folder)
+    try:
+        with httpx.Client(base_url=process.url, timeout=60, trust_env=False) as client:
+            client.put(f"/collections/{NAME}", json={}).raise_for_status()
+            for number in range(files):
+                send(client, number)
+        while kills:
+            # Some are written and some are not.
+            before = written(folder)
+            while written(folder) < before + 3 and waiting(folder):
+                outcome.peak_mib = max(outcome.peak_mib, process.memory_mib())
+                time.sleep(0.02)
+            process.end(signal.SIGKILL)
+            kills, outcome.kills = kills - 1, outcome.kills + 1
+            process = Process(folder)
+        while waiting(folder):
+            outcome.peak_mib = max(outcome.peak_mib, process.memory_mib())
+            time.sleep(POLL_S)
+        with httpx.Client(base_url=process.url, timeout=60, trust_env=False) as client:
+            see(client, outcome)
+    finally:
+        process.end(signal.SIGKILL)
+    outcome.seconds = round(time.monotonic() - began, 1)
+    return outcome
+
+
+def send(client: httpx.Client, number: int) -> None:
+    name, media_type, content = file_of(number)
+    while True:
+        reply = client.put(
+            f"/collections/{NAME}/documents/{name}",
+            content=content,
+            headers={"content-type": media_type},
+            params={"wait_s": 0},
+        )
+        if reply.status_code != httpx.codes.TOO_MANY_REQUESTS:
+            break
+        time.sleep(float(reply.headers["retry-after"]))
+    assert reply.status_code in (200, 201, 202, 422), reply.text
+
+
+def waiting(folder: pathlib.Path) -> int:
+    return sum(1 for _ in (folder / "intake").glob("*.file"))
+
+
+def see(client: httpx.Client, outcome: Outcome) -> None:
+    there: set[str] = set()
+    after = ""
+    while True:
+        params: dict[str, str | int] = {"limit": MAX_LISTED, "after": after}
+        page = client.get(f"/collections/{NAME}/documents", params=params).raise_for_status().json()
+        there |= {one["id"] for one in page["documents"] if one["state"] == "complete"}
+        if not (after := page["next"]):
+            break
+    outcome.complete = len(there)
+    for number in range(outcome.files):
+        name, _, _ = file_of(number)
+        if name in there:
+            continue
+        # What failed before a kill has been said to who asked then, and is not remembered; it is sent again.
+        send(client, number)
+        state = client.get(f"/collections/{NAME}/documents/{name}")
+        while state.is_success and state.json()["state"] in ("waiting", "writing"):
+            time.sleep(POLL_S)
+            state = client.get(f"/collections/{NAME}/documents/{name}")
+        if number % 10 == 9 and (name.endswith(".text") or state.json().get("state") == "failed"):
+            outcome.named += 1
+        else:
+            outcome.lost.append(name)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("-n", type=int, default=1_000)
+    parser.add_argument("--kills", type=int, default=2)
+    args = parser.parse_args()
+    with tempfile.TemporaryDirectory() as folder:
+        outcome = run(pathlib.Path(folder), args.n, args.kills)
+    print(json.dumps({name: getattr(outcome, name) for name in Outcome.__slots__}, indent=2))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,16 @@
+"""A retriever killed while files wait that it has promised to write: the next one writes them, and names the broken."""
+
+import asyncio
+from pathlib import Path
+
+import pytest
+
+from tests.bench.mixed import run
+
+pytestmark = [pytest.mark.anyio, pytest.mark.slow, pytest.mark.timeout(400)]
+
+
+async def test_no_promised_file_is_lost_by_a_kill(tmp_path: Path) -> None:
+    outcome = await asyncio.to_thread(run, tmp_path, 36, 1)
+    assert outcome.lost == []
+    assert (outcome.complete, outcome.named, outcome.kills) == (33, 3, 1)
