@@ -1,6 +1,6 @@
 # What measures and teaches; included by the Makefile. `docs/measurements.md` has the table.
 
-.PHONY: bench bench-cpu bench-formats bench-first bench-ranking bench-records eval eval-answers eval-check eval-baseline eval-calculator train-data train-adapters fit-confidence calibrate train-reader bench-adapters bench-training eval-embedded eval-pages eval-reader eval-reading eval-corpus bench-index eval-papers eval-premise fuzz-calculator injection eval-classifier bench-classifier bench-names bench-kg eval-kg saturation hang-up overload load rolling-restart
+.PHONY: bench bench-cpu bench-formats bench-first bench-ranking bench-records eval eval-answers eval-check eval-baseline eval-calculator train-data train-adapters fit-confidence calibrate train-reader bench-adapters bench-training eval-embedded eval-pages eval-reader eval-reading eval-corpus eval-documents bench-mixed bench-index eval-papers eval-premise fuzz-calculator injection eval-classifier bench-classifier bench-names bench-kg eval-kg saturation hang-up overload load rolling-restart
 
 # How many questions `make eval-reading` asks.
 QUESTIONS ?= 400
@@ -123,6 +123,12 @@ eval-reading: up ## SQuAD's questions over its articles as a collection, answera
 
 eval-corpus: setup generator ## Answers found in a collection: dense, BM25, hybrid, reranked; needs CRAGMESH_EVAL_DATA.
 	$(BIN)/python -W ignore -m tests.bench.corpus $(ARGS)
+
+eval-documents: setup ## Answers and their pages found in 200 PDFs of Debian's documentation; ARGS="FOLDER" that holds them.
+	$(BIN)/python -W ignore -m tests.bench.documents $(ARGS)
+
+bench-mixed: setup ## 1,000 mixed files while their retriever is killed; ARGS="-n 100 --kills 1".
+	$(BIN)/python -W ignore -m tests.bench.mixed $(ARGS)
 
 bench-index: setup ## What collections cost in local mode: indexing, search at 10 k and 100 k chunks.
 	$(BIN)/python -W ignore -m tests.bench.index $(ARGS)
