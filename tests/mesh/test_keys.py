@@ -136,8 +136,8 @@ async def test_a_mesh_with_a_token_answers(services: Services, running: dict[str
 
     for name, fault in services.faults.items():
         fault.app = listen(name, fault.app)
-    async with services.gateway(mesh_token=TOKEN, threads=1) as gateway:
+    async with services.gateway(mesh_token=TOKEN, threads=1, searcher_url="http://searcher") as gateway:
         # The gateway itself asks its callers for keys, and not for this.
-        answered = await gateway.post("/answer", json=QUESTION | {"strategy": "db3"})
+        answered = await gateway.post("/answer", json=QUESTION | {"strategy": "db3", "search": True})
     assert answered.status_code == 200
     assert sent == {name: {TOKEN} for name in INSIDE} | {"generator": {None}}

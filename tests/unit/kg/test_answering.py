@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from datetime import datetime
+from types import SimpleNamespace
 from typing import Any, cast
 
 import pytest
@@ -41,6 +42,7 @@ class Scripted(Answering):
     ) -> None:
         self.asked: list[str] = []
         self._found = found
+        self._executor = cast(Any, SimpleNamespace(catalogue=CATALOGUE))
         self._llm = cast(Any, Served(serves=serves))
         self._adapter = "kg-api"
         self._base_model_writes = base_model_writes

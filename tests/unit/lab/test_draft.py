@@ -188,4 +188,4 @@ def test_a_draft_is_a_domain_without_faults(drafted: Path) -> None:
 def test_a_wrong_setting_ends_the_command_with_its_reason(monkeypatch: pytest.MonkeyPatch, files: list[Path]) -> None:
     monkeypatch.setenv("CRAGMESH_KG_WORKERS", "none")
     done = CliRunner().invoke(app, ["new", "library", "--from", str(files[0])])
-    assert (done.exit_code, "settings: " in done.stderr) == (USAGE, True)
+    assert (done.exit_code, "CRAGMESH_KG_WORKERS: " in done.stderr) == (USAGE, True)
