@@ -10,6 +10,7 @@ import httpx
 import pytest
 from asgi_lifespan import LifespanManager
 from fastapi import FastAPI
+from starlette.applications import Starlette
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from services.classifier.app import create_app as create_classifier
@@ -26,6 +27,7 @@ from services.retriever.settings import RetrieverSettings
 from services.searcher.app import create_app as create_searcher
 from services.searcher.settings import SearcherSettings
 from tests.mesh.conftest import LIGHTHOUSE, Services
+from tests.mesh.fakes import Faulty
 
 pytestmark = [pytest.mark.anyio, pytest.mark.slow]
 
@@ -134,6 +136,8 @@ async def test_a_mesh_with_a_token_answers(services: Services, running: dict[str
 
         return listening
 
+    # A searcher that finds nothing is asked all the same.
+    services.faults["searcher"] = Faulty(Starlette())
     for name, fault in services.faults.items():
         fault.app = listen(name, fault.app)
     async with services.gateway(mesh_token=TOKEN, threads=1, searcher_url="http://searcher") as gateway:
