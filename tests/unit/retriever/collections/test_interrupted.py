@@ -31,7 +31,7 @@ DOCUMENTS: list[dict[str, Any]] = [
         "title": f"The year {year}",
         "text": " ".join(
             f"In month {month} of {year} the harbour saw {year % 7 + month} ships with {month * 3} barrels of herring."
-            for month in range(1, 13 + year % 5 * 8)
+            for month in range(1, 7 + year % 5 * 4)
         ),
     }
     # Several times as many as are written at once.
