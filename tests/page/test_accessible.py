@@ -92,10 +92,10 @@ def test_a_question_is_asked_and_its_page_read_by_keyboard_alone(scripted_mesh: 
     page = opened(scripted_mesh)
     focused = "document.activeElement.textContent.trim() || document.activeElement.id"
     order = []
-    for _ in range(9):
+    for _ in range(10):
         page.keyboard.press("Tab")
         order.append(page.evaluate(focused))
-    assert order[:5] == ["Skip to the content", "Cragmesh", "Ask", "Compare", "Runs"]
+    assert order[:6] == ["Skip to the content", "Cragmesh", "Ask", "Compare", "Collections", "Runs"]
     assert order[-1] == "Pages"
     assert order[-2] == "query"
     page.keyboard.press("Shift+Tab")
