@@ -92,6 +92,8 @@ class Feedback:
             NotFound: the caller got no answer of that id from this process lately, or nothing is kept here.
             Unavailable: the folder cannot be written.
         """
+        if self._folder is None:
+            raise NotFound("no verdicts are kept here: CRAGMESH_FEEDBACK_DIR is not set")
         asked_at, kept = self._waiting.get((caller, feedback.request_id.removeprefix(CHAT_PREFIX)), (0.0, None))
         if kept is None or self._clock() - asked_at > WAIT_S:
             raise NotFound("no answer of that id waits for a verdict")

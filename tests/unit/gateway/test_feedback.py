@@ -78,7 +78,7 @@ async def test_no_more_wait_than_are_kept_in_mind(kept: Feedback, monkeypatch: p
 async def test_without_a_folder_nothing_is_kept() -> None:
     off = Feedback(None, 30)
     answered(off, "r1")
-    with pytest.raises(NotFound):
+    with pytest.raises(NotFound, match="CRAGMESH_FEEDBACK_DIR"):
         await off.judge("alice", verdict("r1"))
     await off.expire()
 
