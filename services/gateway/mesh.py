@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from urllib.parse import quote, urlencode
 
 import httpx
-from pydantic import ValidationError
 
 from proto.classify import ClassifyRequest, ClassifyResponse
 from proto.collections import (
@@ -34,10 +33,10 @@ from services.gateway.access import current_scope, readable, restricted
 from services.gateway.calibration import Calibration, ConfidenceHealth
 from services.gateway.pace import Pace
 from services.gateway.settings import GatewaySettings
-from services.kit.client import Reply, ServiceClient
+from services.kit.client import ServiceClient
 from services.kit.concurrency import all_of
 from services.kit.deadline import MESH_TOKEN_HEADER
-from services.kit.errors import BadReply, ServiceRejected, ServiceUnavailable
+from services.kit.errors import ServiceRejected, ServiceUnavailable
 from services.kit.filters import as_query
 from services.kit.generator import generator
 from services.kit.llm import LLM
@@ -146,7 +145,7 @@ class Mesh:
             found = await all_of(self._info(name, filters, allow_s=allow_s) for name in sorted(names))
             return Collections(collections=tuple(filter(None, found)))
         path = f"/collections?{urlencode(as_query(restricted(filters)))}"
-        return self._read(await self.retriever.request("GET", path, allow_s=allow_s), Collections)
+        return await self.retriever.call(path, None, Collections, allow_s=allow_s, method="GET")
 
     async def collection(self, name: str, filters: Sequence[Filter] = (), *, allow_s: float) -> CollectionInfo:
         """One collection, with the documents that the caller may read counted.
@@ -157,7 +156,7 @@ class Mesh:
         """
         path = f"/collections/{readable(name)}?{urlencode(as_query(restricted(filters)))}"
         with _absent(name):
-            return self._read(await self.retriever.request("GET", path, allow_s=allow_s), CollectionInfo)
+            return await self.retriever.call(path, None, CollectionInfo, allow_s=allow_s, method="GET")
 
     async def create_collection(self, name: str, request: CreateCollection, *, allow_s: float) -> CollectionInfo:
         """Make a collection that the caller may read.
@@ -165,10 +164,8 @@ class Mesh:
         Raises:
             ServiceFailure: the retriever refused, or gave no usable reply.
         """
-        body = request.model_dump_json().encode()
-        return self._read(
-            await self.retriever.request("PUT", f"/collections/{name}", body, allow_s=allow_s), CollectionInfo
-        )
+        path = f"/collections/{name}"
+        return await self.retriever.call(path, request, CollectionInfo, allow_s=allow_s, method="PUT")
 
     async def delete_collection(self, name: str, *, allow_s: float) -> None:
         """Delete a collection.
@@ -185,13 +182,13 @@ class Mesh:
         query = urlencode([*listing.model_dump().items(), *as_query(restricted(filters))])
         with _absent(name):
             path = f"/collections/{readable(name)}/documents?{query}"
-            return self._read(await self.retriever.request("GET", path, allow_s=allow_s), Documents)
+            return await self.retriever.call(path, None, Documents, allow_s=allow_s, method="GET")
 
     async def document(self, name: str, id: str, filters: Sequence[Filter], *, allow_s: float) -> DocumentInfo:
         """A document that the caller may read; raises as `collection`, for the document too."""
         path = f"{_document(name, id)}?{urlencode(as_query(restricted(filters)))}"
         with _absent(name, id):
-            return self._read(await self.retriever.request("GET", path, allow_s=allow_s), DocumentInfo)
+            return await self.retriever.call(path, None, DocumentInfo, allow_s=allow_s, method="GET")
 
     async def put_document(
         self, name: str, id: str, body: bytes, media_type: str, given: FileDescription, *, allow_s: float
@@ -202,7 +199,7 @@ class Mesh:
         path = f"{_document(name, id)}?{urlencode(waiting.model_dump())}"
         with _absent(name):
             content = await self.retriever.request("PUT", path, body, allow_s=allow_s, media_type=media_type)
-        return self._read(content, DocumentInfo)
+        return self.retriever.parse(content, DocumentInfo)
 
     async def delete_document(self, name: str, id: str, *, allow_s: float) -> None:
         """Delete a document; raises as `collection`, for the document too."""
@@ -226,12 +223,6 @@ class Mesh:
             return await self.collection(name, filters, allow_s=allow_s)
         except NoCollection:
             return None
-
-    def _read(self, body: bytes, reply: type[Reply]) -> Reply:
-        try:
-            return reply.model_validate_json(body)
-        except ValidationError as error:
-            raise BadReply("retriever", f"no {reply.__name__}") from error
 
     async def rerank(self, request: RerankRequest, *, allow_s: float) -> RerankResponse:
         return await self.reranker.call("/rerank", request, RerankResponse, allow_s=allow_s)

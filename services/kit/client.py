@@ -69,15 +69,25 @@ class ServiceClient:
         self._http = http
         self.headers = headers or {}
 
-    async def call(self, path: str, message: Contract, reply: type[Reply], *, allow_s: float) -> Reply:
-        """POST a contract and read its reply.
+    async def call(
+        self, path: str, message: Contract | None, reply: type[Reply], *, allow_s: float, method: str = "POST"
+    ) -> Reply:
+        """Send a contract, or a path alone, and read the reply.
 
         Raises:
             ServiceFailure: see `services.kit.errors`; never anything else but cancellation.
         """
-        body = await self.request("POST", path, message.model_dump_json().encode(), allow_s=allow_s)
+        body = None if message is None else message.model_dump_json().encode()
+        return self.parse(await self.request(method, path, body, allow_s=allow_s), reply)
+
+    def parse(self, content: bytes, reply: type[Reply]) -> Reply:
+        """A reply's content as its contract.
+
+        Raises:
+            BadReply: it is not.
+        """
         try:
-            return reply.model_validate_json(body)
+            return reply.model_validate_json(content)
         except ValidationError as error:
             raise BadReply(self.name, f"{error.error_count()} errors against {reply.__name__}") from error
 
@@ -162,7 +172,9 @@ class ServiceClient:
             async with self._http.stream(method, self.base_url + path, content=body, headers=headers) as response:
                 content = await self._read(response)
         except (httpx.ConnectError, httpx.ReadError, httpx.WriteError, httpx.RemoteProtocolError) as error:
-            # Every call of the mesh is a pure function of its body, so a lost connection may be tried again as well.
+            # Every call of the mesh may be sent twice, so a lost connection is tried again as well: questions are pure
+            # functions of their bodies, documents are what was last written. Of a deletion or a move that had been
+            # done, the second reply says that there is none.
             if isinstance(error, httpx.RemoteProtocolError) and "disconnected" not in str(error):
                 raise BadReply(self.name, "not HTTP") from error
             raise ServiceUnavailable(self.name, type(error).__name__) from error
