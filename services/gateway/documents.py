@@ -1,10 +1,9 @@
 """`/collections/{name}/documents` at the gateway: what a caller may read of them, and their writing and removal."""
 
 from typing import Annotated
-from urllib.parse import quote
 
 from fastapi import APIRouter, Path, Query, Request, Response
-from starlette.status import HTTP_202_ACCEPTED, HTTP_204_NO_CONTENT
+from starlette.status import HTTP_204_NO_CONTENT
 
 from proto.collections import (
     MEDIA_TYPES,
@@ -20,7 +19,7 @@ from proto.collections import (
 )
 from services.gateway.asking import Given, left
 from services.gateway.collections import passed_on
-from services.kit.app import documented
+from services.kit.app import accept, documented, file_body
 from services.kit.filters import Filters
 
 DocumentId = Annotated[str, Path(min_length=1, max_length=200, description="The document's id.")]
@@ -55,12 +54,7 @@ async def get_document(name: CollectionName, id: DocumentId, filters: Filters, s
         202: {"model": DocumentInfo, "description": "It is taken; `Location` says how far it is."},
         **documented(409, 415),
     },
-    openapi_extra={
-        "requestBody": {
-            "required": True,
-            "content": {kind: {"schema": {"type": "string", "format": "binary"}} for kind in MEDIA_TYPES},
-        }
-    },
+    openapi_extra=file_body(MEDIA_TYPES),
 )
 async def put_document(
     name: CollectionName,
@@ -79,9 +73,7 @@ async def put_document(
     with passed_on():
         info = await state["mesh"].put_document(name, id, body, kind, given, allow_s=left())
     if info.state != "complete":
-        response.status_code = HTTP_202_ACCEPTED
-        response.headers["location"] = quote(f"/collections/{name}/documents/{id}")
-        response.headers["retry-after"] = "1"
+        accept(response, f"/collections/{name}/documents/{id}")
     return info
 
 

@@ -4,15 +4,17 @@ import asyncio
 import contextlib
 import socket
 import sys
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
 from typing import Any
+from urllib.parse import quote
 
 import uvicorn
 from fastapi import APIRouter, FastAPI, Request, Response
 from fastapi.exceptions import RequestValidationError
 from prometheus_client import CONTENT_TYPE_LATEST, generate_latest
 from starlette.exceptions import HTTPException
+from starlette.status import HTTP_202_ACCEPTED
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from uvicorn.config import STARTUP_FAILURE
 
@@ -47,6 +49,19 @@ def documented(*statuses: int) -> dict[int | str, dict[str, Any]]:
     """A route's problem documents, for its `responses`."""
     content = {PROBLEM_TYPE: {"schema": {"$ref": SCHEMA_REF.format(model="Problem")}}}
     return {status: {"description": _TITLES[status], "content": content} for status in statuses}
+
+
+def file_body(media_types: Iterable[str]) -> dict[str, Any]:
+    """A route's body that is a file of one of these types, for its `openapi_extra`."""
+    file = {"schema": {"type": "string", "format": "binary"}}
+    return {"requestBody": {"required": True, "content": dict.fromkeys(media_types, file)}}
+
+
+def accept(response: Response, path: str) -> None:
+    """Answer with 202: what was asked for will be done, and `path` says how far it is."""
+    response.status_code = HTTP_202_ACCEPTED
+    response.headers["location"] = quote(path)
+    response.headers["retry-after"] = "1"
 
 
 _TITLES = {

@@ -3,10 +3,9 @@
 from collections.abc import Mapping
 from email.message import Message
 from typing import Annotated, Any
-from urllib.parse import quote
 
 from fastapi import APIRouter, Depends, Path, Query, Request, Response
-from starlette.status import HTTP_200_OK, HTTP_201_CREATED, HTTP_202_ACCEPTED, HTTP_204_NO_CONTENT
+from starlette.status import HTTP_200_OK, HTTP_201_CREATED, HTTP_204_NO_CONTENT
 
 from proto.base import FieldError
 from proto.collections import (
@@ -29,7 +28,7 @@ from proto.collections import (
     SearchRequest,
     SearchResponse,
 )
-from services.kit.app import PROBLEM_TYPE, SCHEMA_REF, state_of
+from services.kit.app import PROBLEM_TYPE, SCHEMA_REF, accept, file_body, state_of
 from services.kit.errors import InvalidRequest
 from services.kit.filters import Filters
 from services.kit.telemetry import Metrics
@@ -130,12 +129,7 @@ async def get_document(name: CollectionName, id: DocumentId, filters: Filters, s
         **_NOT_FOUND,
         **_CONFLICT,
     },
-    openapi_extra={
-        "requestBody": {
-            "required": True,
-            "content": {kind: {"schema": {"type": "string", "format": "binary"}} for kind in MEDIA_TYPES},
-        }
-    },
+    openapi_extra=file_body(MEDIA_TYPES),
 )
 async def put_document(
     name: CollectionName,
@@ -153,9 +147,7 @@ async def put_document(
     file = file_of(id, await request.body(), request.headers.get("content-type", ""), given)
     info, new = await service.put(name, file, wait_s=given.wait_s)
     if info.state != "complete":
-        response.headers["location"] = quote(f"/collections/{name}/documents/{id}")
-        response.headers["retry-after"] = "1"
-        response.status_code = HTTP_202_ACCEPTED
+        accept(response, f"/collections/{name}/documents/{id}")
     elif new:
         response.status_code = HTTP_201_CREATED
     return info
