@@ -100,29 +100,30 @@ class Feedback:
         line = kept.model_copy(update={"verdict": feedback.verdict, "right_answer": feedback.right_answer.strip()})
         async with self._writing:
             try:
-                await asyncio.to_thread(self._write, line)
+                await asyncio.to_thread(_write, self._folder, line)
             except OSError as error:
                 raise Unavailable(f"feedback cannot be written: {error.strerror}") from error
-
-    def _write(self, line: Judged) -> None:
-        assert self._folder is not None  # noqa: S101 - nothing waits without one
-        today = datetime.now(UTC).date()
-        self._folder.mkdir(parents=True, exist_ok=True, mode=0o700)
-        file = self._folder / f"{today.isoformat()}.{platform.node()}-{os.getpid()}.jsonl"
-        # Readable by the gateway's user alone.
-        number = os.open(file, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600)
-        with os.fdopen(number, "w", encoding="utf-8") as lines:
-            lines.write(line.model_dump_json() + "\n")
-
-    def _remove_before(self, first: date) -> None:
-        for file in self._folder.glob("????-??-??.*.jsonl") if self._folder else ():
-            if file.name[:10] < first.isoformat():
-                file.unlink(missing_ok=True)
-                log.info("feedback removed", file=file.name)
 
     async def expire(self) -> None:
         """Remove what is older than is kept, and again every hour."""
         while self._folder is not None:
             today = datetime.now(UTC).date()
-            await asyncio.to_thread(self._remove_before, today - timedelta(days=self._days))
+            await asyncio.to_thread(_remove_before, self._folder, today - timedelta(days=self._days))
             await asyncio.sleep(EXPIRE_S)
+
+
+def _write(folder: Path, line: Judged) -> None:
+    today = datetime.now(UTC).date()
+    folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+    file = folder / f"{today.isoformat()}.{platform.node()}-{os.getpid()}.jsonl"
+    # Readable by the gateway's user alone.
+    number = os.open(file, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600)
+    with os.fdopen(number, "w", encoding="utf-8") as lines:
+        lines.write(line.model_dump_json() + "\n")
+
+
+def _remove_before(folder: Path, first: date) -> None:
+    for file in folder.glob("????-??-??.*.jsonl"):
+        if file.name[:10] < first.isoformat():
+            file.unlink(missing_ok=True)
+            log.info("feedback removed", file=file.name)
