@@ -7,7 +7,6 @@ Written twice, it is the same document.
 import asyncio
 import contextlib
 import json
-import os
 import uuid
 from collections import OrderedDict
 from collections.abc import AsyncIterator, Awaitable, Callable
@@ -17,6 +16,7 @@ from typing import Any
 
 from proto.collections import DocumentInfo, DocumentState, IngestResponse
 from services.kit.errors import MeshError, Overloaded, Unavailable
+from services.kit.files import write_whole
 from services.kit.telemetry import log
 from services.retriever.collections.documents import File
 from services.retriever.collections.errors import NoSuchCollection
@@ -191,12 +191,7 @@ def _keep(folder: Path, collection: str, file: File) -> Path:
     content = file.content if isinstance(file.content, bytes) else file.content.encode("utf-8", "surrogatepass")
     # By the time that it came, so that what is left is written in its order.
     path = folder / f"{uuid.uuid1().time:020d}-{uuid.uuid4().hex}{SUFFIX}"
-    part = path.with_suffix(".part")
-    with part.open("wb") as out:
-        out.write(json.dumps(described).encode() + b"\n" + content)
-        out.flush()
-        os.fsync(out.fileno())
-    part.rename(path)
+    write_whole(path, json.dumps(described).encode() + b"\n" + content)
     return path
 
 
@@ -210,8 +205,8 @@ def _taken(path: Path) -> tuple[str, File]:
 
 
 def _left(folder: Path) -> list[Job]:
-    for part in folder.glob("*.part"):
-        part.unlink()
+    for draft in folder.glob(f".*{SUFFIX}.*"):
+        draft.unlink()
     jobs = []
     for path in sorted(folder.glob(f"*{SUFFIX}")):
         with path.open("rb") as kept:

@@ -50,7 +50,7 @@ async def test_what_a_killed_process_left_is_written_by_the_next(tmp_path: Path)
         for file in FILES:
             await first.put("notes", file)
     # Half a file, as a kill leaves it, was promised to nobody.
-    (tmp_path / "0.part").write_bytes(b"{")
+    (tmp_path / ".0-left.file.7").write_bytes(b"{")
     written = Written()
     async with Intake(written, tmp_path, max_bytes=1_000).running() as second:
         while second.find("notes", "a") or second.find("notes", "b"):  # noqa: ASYNC110 - as a caller asks
