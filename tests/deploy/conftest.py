@@ -1,16 +1,19 @@
 """The files that deploy the mesh, read as what they are: compose as YAML, Kubernetes as rendered by kustomize."""
 
+import json
 import shutil
 import subprocess
 import sys
+from functools import cache
 from pathlib import Path
 from typing import Any
 
+import kubernetes_validate
 import pytest
 import yaml
 
 ROOT = Path(__file__).resolve().parents[2]
-OVERLAYS = ("overlays/cpu", "overlays/t4", "overlays/search")
+OVERLAYS = ("overlays/cpu", "overlays/search", "overlays/t4", "overlays/gpu1")
 KUSTOMIZATIONS = (*OVERLAYS, "monitoring", "jobs")
 Manifest = dict[str, Any]
 
@@ -29,6 +32,25 @@ def run(*argv: str, stdin: str = "") -> subprocess.CompletedProcess[str]:
     )
 
 
+def parse(text: str) -> list[Manifest]:
+    """Manifests of a file; by libyaml, since Python's own parser takes a second for each two thousand lines."""
+    return [found for found in yaml.load_all(text, Loader=yaml.CSafeLoader) if found]
+
+
+def validate(manifest: Manifest, version: str) -> None:
+    """Against the schemas of a version of Kubernetes, strictly; what several overlays share is looked at once.
+
+    Raises:
+        kubernetes_validate.ValidationError: a field is unknown, missing or of another type.
+    """
+    _validate(json.dumps(manifest, sort_keys=True), version)
+
+
+@cache
+def _validate(manifest: str, version: str) -> None:
+    kubernetes_validate.validate(json.loads(manifest), version, strict=True)
+
+
 @pytest.fixture(scope="session")
 def rendered() -> dict[str, list[Manifest]]:
     """Every kustomization's manifests, by its folder below deploy/k8s."""
@@ -38,7 +60,7 @@ def rendered() -> dict[str, list[Manifest]]:
         result = run(kubectl, "kustomize", f"deploy/k8s/{name}")
         assert result.returncode == 0, result.stderr
         assert not result.stderr, result.stderr
-        manifests[name] = list(yaml.safe_load_all(result.stdout))
+        manifests[name] = parse(result.stdout)
     return manifests
 
 
@@ -58,8 +80,19 @@ def of_kind(manifests: list[Manifest], kind: str) -> dict[str, Manifest]:
 
 def pods(manifests: list[Manifest]) -> dict[str, Manifest]:
     """The pod template of every workload, by the workload's name."""
-    kinds = ("Deployment", "StatefulSet", "Job")
-    return {item["metadata"]["name"]: item["spec"]["template"] for item in manifests if item["kind"] in kinds}
+    return lasting(manifests) | {name: job["template"] for name, job in jobs(manifests).items()}
+
+
+def lasting(manifests: list[Manifest]) -> dict[str, Manifest]:
+    """The pod templates of what stays: services and the store."""
+    found = of_kind(manifests, "Deployment") | of_kind(manifests, "StatefulSet")
+    return {name: item["spec"]["template"] for name, item in found.items()}
+
+
+def jobs(manifests: list[Manifest]) -> dict[str, Manifest]:
+    """What jobs are, those of a schedule included, by the workload's name."""
+    scheduled = {name: item["spec"]["jobTemplate"] for name, item in of_kind(manifests, "CronJob").items()}
+    return {name: item["spec"] for name, item in (of_kind(manifests, "Job") | scheduled).items()}
 
 
 def container(pod: Manifest) -> Manifest:

@@ -9,17 +9,29 @@ import pytest
 import yaml
 
 from services.cli.services import embedded
+from services.generator.launch import read_profile
 from services.generator.settings import GeneratorSettings
 from services.kit.telemetry import Metrics
-from tests.deploy.conftest import KUSTOMIZATIONS, OVERLAYS, ROOT, Manifest, container, of_kind, pods, run, tool
+from tests.deploy.conftest import (
+    KUSTOMIZATIONS,
+    OVERLAYS,
+    ROOT,
+    Manifest,
+    container,
+    lasting,
+    of_kind,
+    pods,
+    run,
+    tool,
+    validate,
+)
 from tests.deploy.known import EVERY, SETTINGS, bodies_mib, names
-from tests.deploy.rules import FILE, rule
 
-# The oldest that has the sleep action of preStop without a gate, and the newest that the schemas know.
-VERSIONS = ("1.30", "1.37")
+# The oldest that has the sleep action of preStop without a gate, one between, and the newest that the schemas know.
+VERSIONS = ("1.30", "1.34", "1.37")
 SERVICES = ("gateway", "retriever", "reranker", "classifier", "kg", "generator")
-# Defined by the Prometheus operator, whose schemas are not Kubernetes' own.
-CUSTOM = {"PrometheusRule", "ServiceMonitor"}
+# Of the Prometheus operator, KEDA and the Gateway API, whose schemas are not Kubernetes' own.
+CUSTOM = {"PrometheusRule", "ServiceMonitor", "ScaledObject", "Gateway", "HTTPRoute"}
 Rendered = dict[str, list[Manifest]]
 
 
@@ -35,7 +47,7 @@ def test_every_manifest_is_valid_and_has_no_unknown_field(rendered: Rendered, na
     for manifest in rendered[name]:
         if manifest["kind"] in CUSTOM:
             continue
-        kubernetes_validate.validate(manifest, version, strict=True)
+        validate(manifest, version)
         checked += 1
     assert checked or name == "monitoring"
 
@@ -44,7 +56,7 @@ def test_the_validator_sees_a_mistake(rendered: Rendered) -> None:
     deployment = of_kind(rendered["overlays/cpu"], "Deployment")["gateway"]
     wrong = {**deployment, "spec": {**deployment["spec"], "replica": 2}}
     with pytest.raises(kubernetes_validate.ValidationError):
-        kubernetes_validate.validate(wrong, VERSIONS[-1], strict=True)
+        validate(wrong, VERSIONS[-1])
 
 
 @pytest.mark.parametrize("name", [*OVERLAYS, "jobs"])
@@ -53,18 +65,20 @@ def test_every_pod_has_no_rights_and_bounded_resources(rendered: Rendered, name:
     assert found
     for workload, pod in found.items():
         spec, app = pod["spec"], container(pod)
+        for each in (app, *spec.get("initContainers", [])):
+            assert each["securityContext"] == {
+                "allowPrivilegeEscalation": False,
+                "readOnlyRootFilesystem": True,
+                "capabilities": {"drop": ["ALL"]},
+            }, workload
+            assert {"cpu", "memory"} <= each["resources"]["limits"].keys(), workload
+            assert {"cpu", "memory"} <= each["resources"]["requests"].keys(), workload
+        assert spec["serviceAccountName"] in of_kind(rendered[name], "ServiceAccount"), workload
         assert spec["automountServiceAccountToken"] is False, workload
         assert spec["securityContext"]["runAsNonRoot"] is True, workload
         assert spec["securityContext"]["seccompProfile"] == {"type": "RuntimeDefault"}, workload
-        assert app["securityContext"] == {
-            "allowPrivilegeEscalation": False,
-            "readOnlyRootFilesystem": True,
-            "capabilities": {"drop": ["ALL"]},
-        }, workload
         assert not {"hostNetwork", "hostPID", "hostIPC"} & spec.keys(), workload
         assert all("hostPath" not in volume for volume in spec["volumes"]), workload
-        assert {"cpu", "memory"} <= app["resources"]["limits"].keys(), workload
-        assert {"cpu", "memory"} <= app["resources"]["requests"].keys(), workload
         tag = app["image"].partition(":")[2]
         assert tag, f"{workload} has no tag"
         assert tag != "latest", workload
@@ -168,7 +182,7 @@ def test_each_service_is_found_under_the_address_that_the_mesh_uses(rendered: Re
 @pytest.mark.parametrize("name", OVERLAYS)
 def test_each_workload_is_spread_disrupted_gently_and_selected_by_its_own_labels(rendered: Rendered, name: str) -> None:
     budgets = of_kind(rendered[name], "PodDisruptionBudget")
-    for workload, pod in pods(rendered[name]).items():
+    for workload, pod in lasting(rendered[name]).items():
         labels = pod["metadata"]["labels"].items()
         (spread,) = pod["spec"]["topologySpreadConstraints"]
         assert spread["labelSelector"]["matchLabels"].items() <= labels
@@ -244,7 +258,7 @@ def allowed(policies: list[Manifest], pod: Manifest, direction: str, other: Mani
 
 
 def _ports(rule: Manifest, pod: Manifest, port: int) -> bool:
-    named: dict[Any, int] = {entry["name"]: entry["containerPort"] for entry in container(pod)["ports"]}
+    named: dict[Any, int] = {entry["name"]: entry["containerPort"] for entry in container(pod).get("ports", [])}
     return "ports" not in rule or any(named.get(entry["port"], entry["port"]) == port for entry in rule["ports"])
 
 
@@ -263,7 +277,7 @@ def test_only_who_must_talks_to_whom(rendered: Rendered, name: str) -> None:
     policies = [item for item in rendered[name] if item["kind"] == "NetworkPolicy"]
     found = pods(rendered[name])
     edges = set()
-    for there, target in found.items():
+    for there, target in lasting(rendered[name]).items():
         port = container(target)["ports"][0]["containerPort"]
         if allowed(policies, target, "Ingress", None, port):
             edges.add(("outside", there))
@@ -281,11 +295,12 @@ def test_only_who_must_talks_to_whom(rendered: Rendered, name: str) -> None:
         ("classifier", "generator"),
         ("kg", "generator"),
         ("retriever", "qdrant"),
+        ("qdrant-backup", "qdrant"),
     }
 
 
 @pytest.mark.parametrize("name", OVERLAYS)
-def test_only_the_searcher_reaches_the_web_and_no_address_inside(rendered: Rendered, name: str) -> None:
+def test_only_who_searches_or_loads_models_reaches_the_web_and_nobody_inside(rendered: Rendered, name: str) -> None:
     blocks: dict[str, list[Manifest]] = {}
     for policy in of_kind(rendered[name], "NetworkPolicy").values():
         for allowance in policy["spec"].get("egress", []):
@@ -293,10 +308,9 @@ def test_only_the_searcher_reaches_the_web_and_no_address_inside(rendered: Rende
             assert not anywhere, policy["metadata"]["name"]
             found = [peer["ipBlock"] for peer in allowance.get("to", []) if "ipBlock" in peer]
             if found:
-                (app,) = policy["spec"]["podSelector"]["matchLabels"].values()
-                blocks[app] = found
+                blocks[policy["spec"]["podSelector"]["matchLabels"]["app.kubernetes.io/name"]] = found
                 assert {entry["port"] for entry in allowance["ports"]} == {80, 443}
-    assert blocks.keys() == ({"searcher"} if name == "overlays/search" else set())
+    assert blocks.keys() == {"overlays/cpu": set(), "overlays/search": {"searcher"}}.get(name, {"models"})
     for app in blocks:
         open_to = {address for address in (*INSIDE, *OUTSIDE) if passes(blocks[app], address)}
         assert open_to == set(OUTSIDE)
@@ -318,17 +332,35 @@ def passes(blocks: list[Manifest], address: str) -> bool:
     )
 
 
-def test_the_t4_overlay_gives_four_cards_to_three_services(rendered: Rendered) -> None:
+@pytest.mark.parametrize(
+    ("name", "given"),
+    [("overlays/t4", {"generator": 2, "retriever": 1, "reranker": 1}), ("overlays/gpu1", {"generator": 1})],
+)
+def test_cards_are_given_out_once_and_to_nodes_of_no_one_cloud(
+    rendered: Rendered, name: str, given: dict[str, int]
+) -> None:
     cards = {
-        name: int(container(pod)["resources"]["limits"].get("nvidia.com/gpu", 0))
-        for name, pod in pods(rendered["overlays/t4"]).items()
+        workload: int(container(pod)["resources"]["limits"].get("nvidia.com/gpu", 0))
+        for workload, pod in pods(rendered[name]).items()
     }
-    assert {name: number for name, number in cards.items() if number} == {"generator": 2, "retriever": 1, "reranker": 1}
-    for name, number in cards.items():
-        deployment = of_kind(rendered["overlays/t4"], "Deployment").get(name)
-        if number and deployment:
-            assert deployment["spec"]["replicas"] == 1
-            assert deployment["spec"]["strategy"]["rollingUpdate"] == {"maxSurge": 0, "maxUnavailable": 1}
+    assert {workload: number for workload, number in cards.items() if number} == given
+    for workload in given:
+        spec = of_kind(rendered[name], "Deployment")[workload]["spec"]
+        assert spec["replicas"] == 1
+        assert spec["strategy"]["rollingUpdate"] == {"maxSurge": 0, "maxUnavailable": 1}
+        assert "nodeSelector" not in spec["template"]["spec"]
+
+
+@pytest.mark.parametrize("name", ["overlays/t4"])
+def test_a_job_brings_the_models_that_are_asked_for(rendered: Rendered, name: str) -> None:
+    (mesh,) = of_kind(rendered[name], "ConfigMap").values()
+    (brought,) = (pod for workload, pod in pods(rendered[name]).items() if workload.startswith("models-"))
+    folders = {each["command"][-1] for each in brought["spec"]["initContainers"]}
+    engine = container(pods(rendered[name])["generator"])["env"]
+    (profile,) = (entry["value"] for entry in engine if entry["name"] == "CRAGMESH_GENERATOR_PROFILE")
+    asked = {mesh["data"][key] for key in mesh["data"] if key in ("CRAGMESH_ENCODER_MODEL", "CRAGMESH_RERANKER_MODEL")}
+    asked |= {str(read_profile(profile)["model"])}
+    assert folders == {f"/models/{model.rpartition('/')[2]}" for model in asked}
 
 
 def test_every_service_is_watched(rendered: Rendered) -> None:
@@ -340,8 +372,9 @@ def test_every_service_is_watched(rendered: Rendered) -> None:
 
 
 def test_clusters_have_the_alerts_that_are_tested(rendered: Rendered) -> None:
-    assert FILE.read_text() == rule(), "python -m tests.deploy.rules"
     (found,) = of_kind(rendered["monitoring"], "PrometheusRule").values()
+    alerts = yaml.safe_load((ROOT / "deploy" / "observability" / "alerts.yml").read_text())
+    assert found["spec"] == alerts
     names_of_jobs = {item["metadata"]["name"] for item in rendered["monitoring"] if item["kind"] == "ServiceMonitor"}
     asked = set(re.findall(r'job=~?"([^"]+)"', str(found["spec"])))
     assert {job for jobs in asked for job in jobs.split("|")} <= names_of_jobs

@@ -1,0 +1,201 @@
+"""The chart: what its values add and take away, and that deploy/k8s is what it renders."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from tests.deploy.conftest import ROOT, Manifest, container, lasting, of_kind, parse, pods, run, tool, validate
+from tests.deploy.manifests import CHART, files, helm, template
+from tests.deploy.test_manifests import CUSTOM, VERSIONS
+
+ELSEWHERE = [{"to": [{"namespaceSelector": {}}], "ports": [{"protocol": "TCP", "port": 8080}]}]
+
+
+@pytest.fixture(scope="module", autouse=True)
+def program() -> None:
+    if helm() is None:
+        pytest.skip("there is no helm: make helm")
+
+
+def render(folder: Path, values: dict[str, Any], *arguments: str) -> list[Manifest]:
+    """The chart's manifests under values."""
+    file = folder / "values.json"
+    file.write_text(json.dumps(values))
+    return parse(template("--values", str(file), *arguments))
+
+
+def policy(manifests: list[Manifest], name: str) -> Manifest:
+    return dict(of_kind(manifests, "NetworkPolicy")[name]["spec"])
+
+
+def test_what_kustomize_gives_is_what_the_chart_renders(rendered: dict[str, list[Manifest]]) -> None:
+    kubernetes = ROOT / "deploy" / "k8s"
+    made = files()
+    assert {str(file.parent.relative_to(kubernetes)) for file in made} == rendered.keys()
+    for file, text in made.items():
+        assert file.read_text() == text, "make manifests"
+        chart = {(item["kind"], item["metadata"]["name"]): item for item in parse(text)}
+        for item in rendered[str(file.parent.relative_to(kubernetes))]:
+            if item["kind"] != "Namespace":
+                assert item["metadata"].pop("namespace") == "cragmesh"
+            assert item == chart.pop((item["kind"], item["metadata"]["name"]))
+        assert not chart
+
+
+def test_the_chart_has_the_projects_version() -> None:
+    chart = yaml.safe_load((CHART / "Chart.yaml").read_text())
+    project = (ROOT / "pyproject.toml").read_text()
+    assert f'\nversion = "{chart["version"]}"' in project
+    assert chart["version"] == chart["appVersion"]
+
+
+def test_a_namespace_is_made_on_demand_and_never_written_into_what_is_in_it(tmp_path: Path) -> None:
+    manifests = render(tmp_path, {}, "--namespace", "elsewhere")
+    assert not of_kind(manifests, "Namespace")
+    assert not [item for item in manifests if "namespace" in item["metadata"]]
+    (made,) = of_kind(render(tmp_path, {"namespace": {"create": True}}, "--namespace", "elsewhere"), "Namespace")
+    assert made == "elsewhere"
+
+
+def test_all_that_can_be_switched_on_is_valid(tmp_path: Path) -> None:
+    values = {
+        "image": {"registry": "registry.example.com", "pullSecrets": ["pull"], "digests": {"kg": f"sha256:{'0' * 64}"}},
+        "autoscaling": {"by": "keda"},
+        "services": {"searcher": {"enabled": True}, "generator": {"autoscale": {"min": 1, "max": 4, "waiting": 4}}},
+        "ingress": {"enabled": True, "className": "nginx", "annotations": {"a/b": "c"}},
+        "httpRoute": {"enabled": True, "gateway": {"className": "envoy"}},
+        "monitoring": {"labels": {"release": "stack"}, "serviceMonitors": True, "alerts": True, "dashboard": True},
+        "jobs": {name: {"enabled": True} for name in ("calibrator", "evaluator", "trainer")},
+    }
+    manifests = render(tmp_path, values, "--values", str(CHART / "values-t4.yaml"))
+    for item in manifests:
+        if item["kind"] not in CUSTOM:
+            validate(item, VERSIONS[-1])
+    assert not of_kind(manifests, "HorizontalPodAutoscaler")
+    scaled = of_kind(manifests, "ScaledObject")
+    assert scaled.keys() == {"gateway", "classifier", "kg", "generator"}
+    assert "vllm:num_requests_waiting" in str(scaled["generator"])
+    assert "replicas" not in of_kind(manifests, "Deployment")["generator"]["spec"]
+    for item in [*of_kind(manifests, "ServiceMonitor").values(), *of_kind(manifests, "PrometheusRule").values()]:
+        assert item["metadata"]["labels"]["release"] == "stack"
+    assert json.loads(of_kind(manifests, "ConfigMap")["cragmesh-dashboard"]["data"]["cragmesh.json"])["title"]
+    (route,) = of_kind(manifests, "HTTPRoute").values()
+    (listener,) = of_kind(manifests, "Gateway")["gateway"]["spec"]["listeners"]
+    assert [parent["name"] for parent in route["spec"]["parentRefs"]] == ["gateway"]
+    assert (listener["protocol"], listener["hostname"]) == ("HTTPS", *route["spec"]["hostnames"])
+    (entry,) = of_kind(manifests, "Ingress").values()
+    assert entry["spec"]["tls"] == [{"hosts": ["cragmesh.example.com"], "secretName": "cragmesh-tls"}]
+    for name, pod in pods(manifests).items():
+        assert pod["spec"]["imagePullSecrets"] == [{"name": "pull"}]
+        assert pod["spec"]["serviceAccountName"] in of_kind(manifests, "ServiceAccount")
+        image = container(pod)["image"]
+        assert name == "qdrant" or image.startswith("registry.example.com/cragmesh/")
+        assert ("@sha256:" in image) is (name == "kg")
+
+
+def test_every_label_of_the_convention_is_on_every_object_and_pod(tmp_path: Path) -> None:
+    manifests = render(tmp_path, {}, "--set", "image.tag=1.2.3,monitoring.serviceMonitors=true")
+    wanted = {f"app.kubernetes.io/{name}" for name in ("name", "instance", "component", "part-of", "version")}
+    for item in [*manifests, *pods(manifests).values()]:
+        assert item["metadata"]["labels"].keys() == wanted
+        assert item["metadata"]["labels"]["app.kubernetes.io/version"] == "1.2.3"
+
+
+def test_a_generator_elsewhere_has_a_way_to_it(tmp_path: Path) -> None:
+    values = {
+        "services": {"generator": {"enabled": False}},
+        "config": {"CRAGMESH_GENERATOR_URL": "http://router.inference:8080"},
+        "network": {"external": {"generator": ELSEWHERE}},
+    }
+    manifests = render(tmp_path, values)
+    assert "generator" not in lasting(manifests)
+    config = of_kind(manifests, "ConfigMap")["mesh"]["data"]
+    assert config["CRAGMESH_GENERATOR_URL"] == "http://router.inference:8080"
+    policies = of_kind(manifests, "NetworkPolicy")
+    asking = {name for name in policies if ELSEWHERE[0] in policies[name]["spec"].get("egress", [])}
+    assert asking == {"gateway", "classifier", "kg"}
+
+
+def test_stores_of_their_own_charts_take_the_place_of_ours(tmp_path: Path) -> None:
+    values = {
+        "qdrant": {"enabled": False},
+        "network": {"external": {"qdrant": ELSEWHERE, "limits": ELSEWHERE, "database": ELSEWHERE}},
+        "services": {
+            "kg": {"env": {"CRAGMESH_KG_DATABASE": None}, "secrets": {"CRAGMESH_KG_DATABASE": "cragmesh-kg/url"}},
+        },
+    }
+    manifests = render(tmp_path, values)
+    assert not {"qdrant", "qdrant-backup"} & pods(manifests).keys()
+    for name in ("retriever", "gateway", "kg"):
+        assert ELSEWHERE[0] in policy(manifests, name)["egress"]
+    (database,) = (
+        entry for entry in container(pods(manifests)["kg"])["env"] if entry["name"] == "CRAGMESH_KG_DATABASE"
+    )
+    assert database["valueFrom"]["secretKeyRef"] == {"name": "cragmesh-kg", "key": "url", "optional": True}
+
+
+def test_names_monitoring_and_clients_are_whose_the_cluster_has(tmp_path: Path) -> None:
+    cache = {"ipBlock": {"cidr": "169.254.20.10/32"}}
+    clients = [{"namespaceSelector": {"matchLabels": {"kubernetes.io/metadata.name": "ingress-nginx"}}}]
+    network = {"dns": {"to": [cache], "ports": [5353]}, "monitoring": {"namespace": ""}, "clients": clients}
+    manifests = render(tmp_path, {"network": network})
+    (names,) = policy(manifests, "names")["egress"]
+    assert names["to"] == [cache]
+    assert {entry["port"] for entry in names["ports"]} == {5353}
+    assert "monitoring" not in of_kind(manifests, "NetworkPolicy")
+    (asking,) = policy(manifests, "gateway")["ingress"]
+    assert asking["from"][0] == clients[0]
+    assert asking["from"][-1]["podSelector"]["matchLabels"]["app.kubernetes.io/name"] == "cragmesh-test"
+    assert not of_kind(render(tmp_path, {"network": {"enabled": False}}), "NetworkPolicy")
+
+
+def test_models_come_as_an_image_without_a_claim(tmp_path: Path) -> None:
+    reference = "registry.example.com/models:1"
+    manifests = render(tmp_path, {"models": {"from": "image", "image": {"reference": reference}}})
+    assert not of_kind(manifests, "PersistentVolumeClaim")
+    for name in ("retriever", "generator"):
+        (volume,) = (found for found in pods(manifests)[name]["spec"]["volumes"] if found["name"] == "models")
+        assert volume["image"]["reference"] == reference
+        validate(of_kind(manifests, "Deployment")[name], VERSIONS[-1])
+
+
+@pytest.mark.parametrize(
+    ("values", "words"),
+    [
+        ({"services": {"generator": {"replica": 2}}}, "additional properties 'replica' not allowed"),
+        ({"services": {"gatway": {"enabled": True, "port": 1}}}, "gatway"),
+        ({"image": {"tag": "latest"}}, "/image/tag"),
+        ({"models": {"from": "image"}}, "/models/image/reference"),
+        ({"models": {"load": {"enabled": True, "hub": {"a": "b/c"}}}}, "/models/from"),
+        ({"qdrant": {"apiKey": "cragmesh-qdrant"}}, "/qdrant/apiKey"),
+        ({"httpRoute": {"enabled": True}}, "httpRoute.gateway.className or httpRoute.parentRefs"),
+    ],
+)
+def test_values_that_cannot_be_meant_are_refused_by_name(tmp_path: Path, values: dict[str, Any], words: str) -> None:
+    with pytest.raises(RuntimeError, match=words):
+        render(tmp_path, values)
+
+
+def test_helm_tests_the_gateway_with_a_pod_of_no_rights(rendered: dict[str, list[Manifest]]) -> None:
+    shown = run(str(helm()), "template", "cragmesh", str(CHART), "--show-only", "templates/tests/ready.yaml")
+    pod = yaml.safe_load(shown.stdout)
+    assert pod["metadata"]["annotations"]["helm.sh/hook"] == "test"
+    assert container(pod)["command"][-1] == "http://gateway:8000/readyz"
+    gateway = pods(rendered["overlays/cpu"])["gateway"]
+    assert pod["spec"]["securityContext"] == gateway["spec"]["securityContext"]
+    assert container(pod)["securityContext"] == container(gateway)["securityContext"]
+    assert "app.kubernetes.io/part-of" not in pod["metadata"]["labels"], "the mesh's own policy would hold it"
+
+
+def test_the_chart_is_linted_and_packs_what_it_links_to(tmp_path: Path) -> None:
+    program = str(helm())
+    for overlay in ("t4", "gpu1"):
+        linted = run(program, "lint", "--strict", str(CHART), "--values", str(CHART / f"values-{overlay}.yaml"))
+        assert linted.returncode == 0, linted.stdout
+    assert run(program, "package", str(CHART), "--destination", str(tmp_path)).returncode == 0
+    (packed,) = tmp_path.glob("*.tgz")
+    alerts = run(tool("tar"), "-xOzf", str(packed), "cragmesh/files/alerts.yml").stdout
+    assert alerts == (ROOT / "deploy" / "observability" / "alerts.yml").read_text()
