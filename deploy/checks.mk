@@ -1,6 +1,6 @@
 # What is checked before a release, beyond `make test`; included by the Makefile.
 
-.PHONY: test-clients test-isa test-page test-search size audit helm manifests k8s-check compose-check compose-test wheels
+.PHONY: test-clients test-isa test-page test-search size audit helm manifests k8s-check k8s-apply compose-check compose-test wheels
 
 test-isa: export CRAGMESH_MODEL = small
 test-isa: setup generator ## Run the mesh's tests as older CPUs would, each that this one can play.
@@ -48,6 +48,11 @@ manifests: setup helm ## Render deploy/k8s from the chart.
 k8s-check: setup helm ## Render the chart and the Kubernetes manifests, check them, and scan them for what policies forbid.
 	$(BIN)/python -m pytest -rs tests/deploy/test_manifests.py tests/deploy/test_chart.py
 	$(BIN)/python -m tests.deploy.audit policy --must-run
+
+# FOLDER has etcd, kube-apiserver and kube-controller-manager, of any supported version, and in crds/ what clusters add.
+k8s-apply: setup helm ## Apply overlays and chart to a control plane of its own: CRAGMESH_KUBERNETES=FOLDER.
+	@test -x "$${CRAGMESH_KUBERNETES:?names a folder with a control plane}/kube-apiserver"
+	$(BIN)/python -m pytest -rs tests/deploy/test_cluster.py
 
 compose-check: setup ## Check images' recipes, the compose files and the alerts, without an engine.
 	$(BIN)/python -m pytest tests/deploy/test_compose.py tests/deploy/test_extras.py tests/deploy/test_observability.py

@@ -155,7 +155,7 @@ def test_names_monitoring_and_clients_are_whose_the_cluster_has(tmp_path: Path) 
 def test_models_come_as_an_image_without_a_claim(tmp_path: Path) -> None:
     reference = "registry.example.com/models:1"
     manifests = render(tmp_path, {"models": {"from": "image", "image": {"reference": reference}}})
-    assert not of_kind(manifests, "PersistentVolumeClaim")
+    assert "models" not in of_kind(manifests, "PersistentVolumeClaim")
     for name in ("retriever", "generator"):
         (volume,) = (found for found in pods(manifests)[name]["spec"]["volumes"] if found["name"] == "models")
         assert volume["image"]["reference"] == reference
