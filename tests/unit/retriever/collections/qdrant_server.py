@@ -163,6 +163,7 @@ class QdrantServer:
                 limit=wanted.limit,
                 filter=_filter(wanted.filter),
                 with_payload=wanted.with_payload,
+                with_vector=bool(wanted.with_vector),
             )
         )
         records = [_record(point).model_dump(mode="json") for point in points]
