@@ -13,6 +13,7 @@ from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, T
 from rich.table import Table
 
 from proto.collections import MAX_BATCH_CHARS, MAX_BATCH_DOCUMENTS, CreateCollection, IngestResponse
+from services.cli.backup import backup, restore
 from services.cli.caller import GATEWAY_TIMEOUT, Refused, Unreachable
 from services.cli.collections import (
     CollectionClient,
@@ -130,11 +131,20 @@ def index(
     _report(tally, began)
 
 
-def collections(
+collections = typer.Typer(name="collections", invoke_without_command=True)
+collections.command()(backup)
+collections.command()(restore)
+
+
+@collections.callback()
+def list_or_delete(
+    ctx: typer.Context,
     delete: Annotated[str, typer.Option(help="Delete this one, with all its documents.")] = "",
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON and nothing else.")] = False,
 ) -> None:
     """List the collections, or delete one."""
+    if ctx.invoked_subcommand:
+        return
     with connected() as client:
         if delete:
             client.delete(delete)

@@ -59,7 +59,7 @@ app.add_typer(training)
 app.command()(calibrate)
 app.command(name="index")(index)
 app.command(name="search")(search)
-app.command(name="collections")(collections)
+app.add_typer(collections)
 app.command()(mcp)
 
 Strategy = Annotated[str, typer.Option(help="How to answer; the gateway's default when not given.")]

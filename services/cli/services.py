@@ -11,6 +11,7 @@ from pydantic import ValidationError
 
 from proto.base import Readiness
 from services.generator.choice import size_of
+from services.generator.doctor import require
 from services.generator.errors import GeneratorError
 from services.generator.launch import base_model, command
 from services.generator.settings import GeneratorSettings
@@ -171,7 +172,9 @@ def _generator(urls: MeshUrls) -> Service:
 
 def _launch_generator() -> Launch:
     try:
-        started = command(GeneratorSettings())
+        settings = GeneratorSettings()
+        started = command(settings)
+        require(settings)
     except GeneratorError as error:
         raise NotPrepared(f"{error}\n`make generator` makes all that the embedded mesh needs") from None
     except ValidationError as error:

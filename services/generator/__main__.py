@@ -1,4 +1,4 @@
-"""`python -m services.generator environment | prepare | serve`."""
+"""`python -m services.generator environment | prepare | doctor | serve`."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from typing import Annotated
 import typer
 from pydantic import ValidationError
 
+from services.generator.doctor import examine, require
 from services.generator.environment import create
 from services.generator.errors import GeneratorError
 from services.generator.launch import serve as serve_profile
@@ -48,17 +49,35 @@ def prepare(
         prepare_int8(settings, reporter, int8, verify=verify)
 
 
+Profile = Annotated[
+    str | None, typer.Option(help="cpu, gpu1, t4, t4-70b or a file's path; the settings' if not given.")
+]
+
+
+@app.command()
+def doctor(profile: Profile = None) -> None:
+    """Say what NVIDIA cards there are, what the profile needs, and whether it can be served."""
+    report = examine(_settings(profile=profile))
+    print("\n".join([*report.lines, *(f"cannot work: {refusal}" for refusal in report.refusals)]))
+    if report.refusals:
+        raise typer.Exit(1)
+    print("it can be served")
+
+
 @app.command()
 def serve(
-    profile: Annotated[
-        str | None, typer.Option(help="cpu, t4, t4-70b or a file's path; the settings' if not given.")
-    ] = None,
+    profile: Profile = None,
     host: Annotated[str | None, typer.Option(help="The address to listen on.")] = None,
     port: Annotated[int | None, typer.Option(help="The port to listen on.")] = None,
 ) -> None:
     """Become vLLM's server."""
-    given = {"profile": profile, "host": host, "port": port}
-    serve_profile(GeneratorSettings.model_validate({key: value for key, value in given.items() if value is not None}))
+    settings = _settings(profile=profile, host=host, port=port)
+    print("\n".join(require(settings)), file=sys.stderr, flush=True)
+    serve_profile(settings)
+
+
+def _settings(**given: str | int | None) -> GeneratorSettings:
+    return GeneratorSettings.model_validate({key: value for key, value in given.items() if value is not None})
 
 
 def main() -> None:

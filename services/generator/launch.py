@@ -186,9 +186,9 @@ def choose_precision(settings: GeneratorSettings, arguments: Arguments) -> Preci
     # Activations beside int8 weights, and all of a model without them.
     dtype = said if said != OPEN else "bfloat16" if computes_bf16(isa) else "float32"
     if settings.precision == "int8":
-        if _in_one_process(arguments) and not computes_int8(isa):
+        if in_one_process(arguments) and not computes_int8(isa):
             raise GeneratorError(f"{overflow(isa)}; set CRAGMESH_GENERATOR_PRECISION to fp32 or auto")
-        if not _is_model(_folder(settings, name + INT8)):
+        if not _is_model(model_folder(settings, name + INT8)):
             raise GeneratorError(
                 f"{name} has no int8 weights: run `python -m services.generator prepare --int8 {name}`"
             )
@@ -197,11 +197,13 @@ def choose_precision(settings: GeneratorSettings, arguments: Arguments) -> Preci
         return Precision(settings.precision, DTYPES[settings.precision], "as configured")
     if said != OPEN:
         return Precision(PRECISIONS.get(said, said), said, "as the profile says")
-    if _is_model(_folder(settings, name + INT8)):
+    if not in_one_process(arguments):
+        return Precision(OPEN, OPEN, "as the weights are")
+    if _is_model(model_folder(settings, name + INT8)):
         if computes_int8(isa):
             return Precision("int8", _beside_int8(said), f"int8 products are the fastest on this CPU ({isa})")
         # A folder of models that was prepared on another machine; a hub would have the others.
-        if not (settings.hub or _is_model(_folder(settings, name))):
+        if not (settings.hub or _is_model(model_folder(settings, name))):
             raise GeneratorError(
                 f"{overflow(isa)}, and no other weights of {name} are prepared: "
                 "run `python -m services.generator prepare --original`"
@@ -248,13 +250,13 @@ def command(settings: GeneratorSettings, profile: str | None = None) -> Command:
         argv += ["--shutdown-timeout", str(settings.shutdown_timeout_s)]
     if settings.otlp_traces_endpoint:
         argv += ["--otlp-traces-endpoint", settings.otlp_traces_endpoint]
-    if _in_one_process(arguments):
+    if in_one_process(arguments):
         argv += ["--kv-cache-memory-bytes", str(round(settings.kv_cache_gib * GIB))]
     if arguments.get("enable-lora") and (found := served_adapters(settings, model)):
         argv += ["--lora-modules", *(f"{adapter}={path}" for adapter, path in found.items())]
     readiness = {
         "model": served,
-        "device": "cpu" if _in_one_process(arguments) else "cuda",
+        "device": "cpu" if in_one_process(arguments) else "cuda",
         "precision": precision.name,
         "detail": "; ".join(filter(None, (precision.reason, choice))),
     }
@@ -276,12 +278,17 @@ def serve(settings: GeneratorSettings, profile: str | None = None) -> NoReturn:
     os.execve(launch.argv[0], launch.argv, {**os.environ, **launch.env})  # noqa: S606 - no shell is the point
 
 
-def _in_one_process(arguments: Arguments) -> bool:
+def in_one_process(arguments: Arguments) -> bool:
     """Whether a profile is one for a CPU: on GPUs the engine has processes of its own."""
     return arguments.get("distributed-executor-backend") == "uni"
 
 
-def _folder(settings: GeneratorSettings, name: str) -> Path:
+def model_folder(settings: GeneratorSettings, name: str) -> Path:
+    """Where a model's files are, if it was prepared or put there.
+
+    Args:
+        name: at the hub.
+    """
     return settings.models_dir.absolute() / name.rpartition("/")[2]
 
 
@@ -290,7 +297,7 @@ def _is_model(folder: Path) -> bool:
 
 
 def _model(settings: GeneratorSettings, name: str) -> str:
-    local = _folder(settings, name)
+    local = model_folder(settings, name)
     if _is_model(local):
         return str(local)
     if settings.hub:
@@ -321,7 +328,7 @@ def _environment(settings: GeneratorSettings, arguments: Arguments) -> dict[str,
     if settings.api_key:
         # By the environment, since every process of the machine can read another's command line.
         env["VLLM_API_KEY"] = settings.api_key
-    if _in_one_process(arguments):
+    if in_one_process(arguments):
         env |= library_limits(settings.cpu_isa) | {
             # Without it vLLM's CPU backend turns `uni` back into a worker process. The engine still has its own.
             "VLLM_ENABLE_V1_MULTIPROCESSING": "0",

@@ -2,23 +2,32 @@
 
 import contextlib
 import os
+from collections.abc import Iterator
 from pathlib import Path
+from typing import BinaryIO
 
 
-def write_whole(path: Path, content: bytes) -> None:
-    """Replace a file; a reader sees the old or the new one, never a part.
+@contextlib.contextmanager
+def whole(path: Path) -> Iterator[BinaryIO]:
+    """A file to write that replaces another when the context ends; a reader sees the old or the new one, never a part.
 
     Raises:
-        OSError: the disk took no more; the old file stays.
+        OSError: the disk took no more; the old file stays, as with any other error inside.
     """
     draft = path.with_name(f".{path.name}.{os.getpid()}")
     try:
         with draft.open("wb") as file:
-            file.write(content)
+            yield file
             file.flush()
             os.fsync(file.fileno())
         draft.replace(path)
-    except OSError:
+    except BaseException:
         with contextlib.suppress(OSError):
             draft.unlink(missing_ok=True)
         raise
+
+
+def write_whole(path: Path, content: bytes) -> None:
+    """Replace a file; see `whole`."""
+    with whole(path) as file:
+        file.write(content)

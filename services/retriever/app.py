@@ -57,8 +57,8 @@ router.include_router(collections)
 async def _ready(request: Request) -> Readiness:
     state: State = await kit.state_of(request)
     described, trouble = state["engine"].describe(), state["runs"].trouble
-    if trouble:
-        described["detail"] = trouble
+    detail = trouble or described["detail"]
+    described["detail"] = "; ".join(filter(None, (detail, state["collections"].warning)))
     return Readiness(ready=not trouble, service="retriever", **described)
 
 

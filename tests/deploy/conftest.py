@@ -74,6 +74,12 @@ def compose_gpu() -> Manifest:
     return dict(yaml.safe_load((ROOT / "docker-compose.gpu.yml").read_text()))
 
 
+@pytest.fixture(scope="session")
+def compose_gpus(compose_gpu: Manifest) -> list[Manifest]:
+    """The files for GPUs: of four cards, and of one."""
+    return [compose_gpu, dict(yaml.safe_load((ROOT / "docker-compose.gpu1.yml").read_text()))]
+
+
 def of_kind(manifests: list[Manifest], kind: str) -> dict[str, Manifest]:
     return {item["metadata"]["name"]: item for item in manifests if item["kind"] == kind}
 

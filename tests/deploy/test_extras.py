@@ -136,3 +136,12 @@ def test_a_service_starts_and_answers_without_torch_and_never_tries_to_import_it
     result = run(sys.executable, "-m", "tests.deploy.start_without_torch", service)
     assert result.returncode == 0, result.stderr
     assert json.loads(result.stdout.splitlines()[-1]) == []
+
+
+def test_the_generators_images_hold_what_its_launcher_imports() -> None:
+    """Their recipe names the kit's modules one by one: a change of another would make vLLM's layer anew."""
+    recipe = (ROOT / "services/generator/Dockerfile").read_text()
+    modules = {name for file in (ROOT / "services/generator").glob("*.py") for name in _imports(file)}
+    used = {f"{name.replace('.', '/')}.py" for name in modules if name.startswith("services.kit.") and _file(name)}
+    assert "services/kit/files.py" in used
+    assert {path for path in used if recipe.count(path) != 3} == set()

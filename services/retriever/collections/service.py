@@ -85,6 +85,11 @@ class CollectionService:
         # Batches of one collection are written one after the other: two of one document at once would mix versions.
         self._writing = Locks()
 
+    @property
+    def warning(self) -> str:
+        """What the operator should know of the store; empty where there is nothing."""
+        return self._store.warning
+
     @contextlib.asynccontextmanager
     async def running(self) -> AsyncIterator["CollectionService"]:
         """Serve while the context is open; an embedded store is opened when first asked for."""

@@ -1,9 +1,11 @@
 """Qdrant as collections need it: embedded in this process, or a server or cluster behind a URL."""
 
+import asyncio
 import contextlib
 import re
 from abc import ABC, abstractmethod
 from collections.abc import AsyncIterator, Mapping, Sequence
+from importlib.metadata import version
 from typing import Any, Literal
 
 from qdrant_client import AsyncQdrantClient, models
@@ -21,6 +23,8 @@ from services.retriever.collections.search import Wanted, condition, fused_reque
 Payload = Mapping[str, Any]
 
 NOT_FOUND, TOO_MANY_REQUESTS = 404, 429
+# Seconds until a server that does not say its version is asked again.
+ASK_AGAIN_S = 30.0
 # How a server says it, beside a 404 that any proxy could answer.
 _NONE_THERE = re.compile(b"Collection .+ doesn't exist")
 _INDEX_TYPES = {
@@ -39,6 +43,8 @@ class Store(ABC):
     """
 
     backend: Literal["local", "server"]
+    # What its operator should know, in words.
+    warning: str = ""
 
     @abstractmethod
     async def call(self, method: str, **arguments: Any) -> Any:
@@ -192,7 +198,7 @@ class ServerStore(Store):
             # As a header, since inside a cluster's network plain HTTP is nothing to warn of.
             "headers": {"api-key": api_key} if api_key else None,
             "timeout": timeout_s,
-            # Asks the server while the client is made, on the event loop.
+            # Asks the server while the client is made, on the event loop; `_compare_versions` does not.
             "check_compatibility": False,
             "trust_env": False,
             **options,
@@ -202,10 +208,24 @@ class ServerStore(Store):
     @contextlib.asynccontextmanager
     async def running(self) -> AsyncIterator["ServerStore"]:
         self._client = AsyncQdrantClient(**self._options)
+        comparison = asyncio.create_task(self._compare_versions())
         try:
             yield self
         finally:
+            comparison.cancel()
+            await asyncio.wait([comparison])
             await self._client.close()
+
+    async def _compare_versions(self) -> None:
+        """Warn of a server that the client does not support, once it can be asked."""
+        while True:
+            with contextlib.suppress(Unavailable, Overloaded):
+                server = (await self.call("info")).version
+                break
+            await asyncio.sleep(ASK_AGAIN_S)
+        if warning := skew(server, version("qdrant-client")):
+            self.warning = warning
+            log.warning("qdrant", detail=warning)
 
     async def call(self, method: str, **arguments: Any) -> Any:
         try:
@@ -223,6 +243,14 @@ class ServerStore(Store):
         except (ResponseHandlingException, ApiException) as error:
             log.error("qdrant", method=method, error=str(error)[:300])
             raise Unavailable("the Qdrant server did not answer, or not as Qdrant does") from error
+
+
+def skew(server: str, client: str) -> str:
+    """In words, that a server is more than one minor version from its client; empty where it is not, or not known."""
+    theirs, ours = ([int(number) for number in re.findall(r"\d+", text)[:2]] for text in (server, client))
+    if len(theirs) < 2 or (theirs[0] == ours[0] and abs(theirs[1] - ours[1]) <= 1):
+        return ""
+    return f"the Qdrant server is {server} and its client {client}, and more than one minor version is not supported"
 
 
 def _cut(content: bytes) -> str:

@@ -345,7 +345,7 @@ def test_a_missing_environment_names_the_command_that_makes_it(tmp_path: Path) -
 
 
 def test_an_unknown_profile_is_answered_with_those_that_exist(tmp_path: Path) -> None:
-    with pytest.raises(GeneratorError, match="cpu, t4, t4-70b"):
+    with pytest.raises(GeneratorError, match="cpu, gpu1, t4, t4-70b"):
         command(settings(tmp_path), "tpu")
 
 

@@ -18,6 +18,7 @@ KNOWN = frozenset(
         "enforce-eager",
         "gpu-memory-utilization",
         "host",
+        "kv-cache-memory-bytes",
         "max-lora-rank",
         "max-loras",
         "max-model-len",
@@ -36,7 +37,7 @@ NAMES = sorted(path.stem for path in PROFILES.glob("*.yaml"))
 
 
 def test_each_machine_has_one() -> None:
-    assert NAMES == ["cpu", "t4", "t4-70b"]
+    assert NAMES == ["cpu", "gpu1", "t4", "t4-70b"]
 
 
 @pytest.mark.parametrize("name", NAMES)

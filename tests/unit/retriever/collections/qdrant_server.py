@@ -5,6 +5,7 @@ import json
 import re
 import shutil
 from collections.abc import Callable
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
@@ -26,7 +27,8 @@ _KINDS = {
 
 
 class QdrantServer:
-    """Serves `transport`; `requests` are those that came, `broken` answers all with that status.
+    """Serves `transport`; `requests` are those that came, `broken` answers all with that status, `version` is what
+    it says of itself.
 
     Args:
         folder: where points are kept.
@@ -37,6 +39,7 @@ class QdrantServer:
         self.requests: list[tuple[str, str, Any]] = []
         self.headers: httpx.Headers = httpx.Headers()
         self.broken = 0
+        self.version = version("qdrant-client")
         self.transport = httpx.MockTransport(self._handle)
         self._folder = folder
         self._shards: dict[str, edge.EdgeShard] = {}
@@ -73,6 +76,8 @@ class QdrantServer:
         body = json.loads(request.content) if request.content else None
         path = request.url.path
         self.requests.append((request.method, path, body))
+        if path == "/":
+            return httpx.Response(200, json={"title": "qdrant", "version": self.version}, request=request)
         if path == "/collections":
             return self._reply(request, self.client.get_collections())
         match = re.fullmatch(r"/collections/([^/]+)(.*)", path)
@@ -158,6 +163,7 @@ class QdrantServer:
                 limit=wanted.limit,
                 filter=_filter(wanted.filter),
                 with_payload=wanted.with_payload,
+                with_vector=bool(wanted.with_vector),
             )
         )
         records = [_record(point).model_dump(mode="json") for point in points]

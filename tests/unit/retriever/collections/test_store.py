@@ -1,5 +1,6 @@
 """What differs between the embedded store and a server, and what happens where neither can be had."""
 
+import asyncio
 import contextlib
 import os
 from collections.abc import Iterator
@@ -11,7 +12,7 @@ import pytest
 
 from services.retriever.collections.local import LocalStore
 from services.retriever.collections.schema import KEY
-from services.retriever.collections.store import ServerStore
+from services.retriever.collections.store import ServerStore, skew
 from tests.unit.retriever.collections.conftest import running, settings
 from tests.unit.retriever.collections.qdrant_server import QdrantServer
 
@@ -119,6 +120,48 @@ async def test_a_server_that_is_not_there_is_named() -> None:
     async with store.running():
         with pytest.raises(Exception, match="did not answer"):
             await store.names()
+
+
+@pytest.mark.parametrize(
+    ("server", "client", "warns"),
+    [
+        ("1.19.1", "1.20.0", False),
+        ("v1.21.0-dev", "1.20.0", False),
+        ("1.16.3", "1.20.0", True),
+        ("1.22.0", "1.20.0", True),
+        ("2.0.0", "1.20.0", True),
+        ("unknown", "1.20.0", False),
+    ],
+)
+def test_a_server_may_be_one_minor_version_from_its_client(server: str, client: str, warns: bool) -> None:
+    assert bool(skew(server, client)) is warns
+
+
+async def test_a_server_of_another_time_is_named_once_it_answers(
+    other: QdrantServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("services.retriever.collections.store.ASK_AGAIN_S", 0.01)
+    monkeypatch.setattr(other, "version", "1.16.3")
+    warned = asyncio.Event()
+    monkeypatch.setattr("services.retriever.collections.store.log.warning", lambda *_, **__: warned.set())
+    other.broken = 503
+    store = ServerStore("http://qdrant:6333", api_key="", timeout_s=10, transport=other.transport)
+    async with store.running():
+        await asyncio.sleep(0.03)
+        assert not store.warning
+        other.broken = 0
+        await asyncio.wait_for(warned.wait(), 30)
+    assert "the Qdrant server is 1.16.3 and its client" in store.warning
+
+
+async def test_readiness_says_what_the_store_warns_of(
+    served: httpx.AsyncClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    before = (await served.get("/readyz")).json()
+    monkeypatch.setattr(ServerStore, "warning", "the Qdrant server is old")
+    after = (await served.get("/readyz")).json()
+    assert after == before | {"detail": f"{before['detail']}; the Qdrant server is old"}
+    assert after["ready"]
 
 
 async def test_local_mode_has_no_shards(tmp_path: Path) -> None:

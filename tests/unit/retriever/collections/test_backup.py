@@ -1,0 +1,145 @@
+"""Backups of both stores, each restored to the other, where the same questions find the same passages."""
+
+import contextlib
+import gzip
+import os
+from collections.abc import AsyncIterator, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from typer.testing import CliRunner
+
+from services.cli.main import app
+from services.kit.errors import InvalidRequest, MeshError
+from services.retriever.collections.backup import backup, restore
+from services.retriever.collections.errors import CollectionConflict
+from services.retriever.collections.local import LocalStore
+from services.retriever.collections.store import ServerStore, Store
+from tests.unit.retriever.collections.conftest import running, settings
+from tests.unit.retriever.collections.qdrant_server import QdrantServer
+
+pytestmark = pytest.mark.anyio
+
+TEXTS = [f"Keeper {index} lit the lamp of the harbour in {1800 + index}." for index in range(3)]
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[QdrantServer]:
+    with contextlib.closing(QdrantServer(tmp_path_factory.mktemp("qdrant"))) as server:
+        yield server
+
+
+@pytest.fixture
+async def stores(server: QdrantServer, tmp_path: Path) -> AsyncIterator[dict[str, Store]]:
+    remote = ServerStore("http://qdrant:6333", api_key="", timeout_s=10, transport=server.transport)
+    async with remote.running(), LocalStore(tmp_path / "store").running() as local:
+        yield {"server": remote, "local": local}
+
+
+@pytest.fixture(scope="module")
+async def filled(server: QdrantServer, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A backup of a collection that a retriever has made."""
+    folder = tmp_path_factory.mktemp("filled")
+    store = ServerStore("http://qdrant:6333", api_key="", timeout_s=10, transport=server.transport)
+    async with running(settings(folder), store) as client:
+        await client.put("/collections/lamps", json={"indexed_fields": {"year": "integer"}})
+        documents = [{"text": text, "fields": {"year": 1800 + index}} for index, text in enumerate(TEXTS)]
+        assert (await client.post("/collections/lamps/documents", json={"documents": documents})).json()["added"] == 3
+        file = folder / "lamps.jsonl.gz"
+        await backup(store, "lamps", file)
+    return file
+
+
+async def points_of(store: Store, name: str) -> dict[str, Any]:
+    points, _ = await store.call("scroll", collection_name=name, limit=100, with_payload=True, with_vectors=True)
+    return {str(point.id): point for point in points}
+
+
+@pytest.mark.parametrize(("source", "target"), [("server", "local"), ("local", "server")])
+async def test_a_restored_collection_is_the_one_that_was(
+    filled: Path, stores: dict[str, Store], tmp_path: Path, source: str, target: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("services.retriever.collections.backup.BATCH", 2)
+    assert await restore(stores[source], filled, f"from-{source}") == (f"from-{source}", 3)
+    file = tmp_path / "again.jsonl.gz"
+    assert await backup(stores[source], f"from-{source}", file) == 3
+    name = f"to-{target}"
+    assert await restore(stores[target], file, name) == (name, 3)
+    metadata = await stores[target].metadata(name)
+    assert metadata == await stores[source].metadata(f"from-{source}")
+    assert metadata["average_length"]
+    there, here = await points_of(stores[source], f"from-{source}"), await points_of(stores[target], name)
+    assert there.keys() == here.keys()
+    assert {point.payload["fields"]["year"] for point in here.values()} == {1800, 1801, 1802}
+    for id, point in here.items():
+        assert point.payload == there[id].payload
+        assert point.vector["bm25"] == there[id].vector["bm25"]
+        assert point.vector["all-MiniLM-L6-v2"] == pytest.approx(there[id].vector["all-MiniLM-L6-v2"], abs=1e-6)
+
+
+async def test_a_restored_collection_answers_and_grows(filled: Path, server: QdrantServer, tmp_path: Path) -> None:
+    store = LocalStore(tmp_path / "store")
+    async with running(settings(tmp_path), store) as client:
+        await restore(store, filled)
+        found = await client.post("/collections/lamps/search", json={"queries": ["who lit the lamp in 1801?"]})
+        assert found.json()["hits"][0]["text"] == TEXTS[1]
+        again = await client.post("/collections/lamps/documents", json={"documents": [{"text": "A new keeper."}]})
+        assert again.json()["added"] == 1
+        assert (await client.get("/collections/lamps")).json()["documents"] == 4
+
+
+async def test_what_is_there_is_replaced_only_when_asked(filled: Path, stores: dict[str, Store]) -> None:
+    await restore(stores["local"], filled, "twice")
+    with pytest.raises(CollectionConflict, match="'twice' exists"):
+        await restore(stores["local"], filled, "twice")
+    await stores["local"].remove("twice", list(await points_of(stores["local"], "twice"))[:1])
+    assert await restore(stores["local"], filled, "twice", replace=True) == ("twice", 3)
+
+
+def damage(source: Path, target: Path, harm: str) -> Path:
+    whole = source.read_bytes()
+    lines = gzip.decompress(whole).splitlines(keepends=True)
+    harms = {
+        "cut": whole[:-20],
+        "flipped": whole[:200] + bytes([whole[200] ^ 255]) + whole[201:],
+        "short": gzip.compress(b"".join([lines[0], *lines[2:]])),
+        "empty": b"",
+        "text": b"a text",
+    }
+    target.write_bytes(harms[harm])
+    return target
+
+
+@pytest.mark.parametrize("harm", ["cut", "flipped", "short", "empty", "text"])
+async def test_a_file_that_is_not_whole_changes_nothing(
+    filled: Path, stores: dict[str, Store], tmp_path: Path, harm: str
+) -> None:
+    damaged = damage(filled, tmp_path / "damaged.jsonl.gz", harm)
+    await restore(stores["local"], filled, "kept")
+    with pytest.raises(InvalidRequest, match="no backup of a collection, or not all of one"):
+        await restore(stores["local"], damaged, "kept", replace=True)
+    assert await stores["local"].count("kept") == 3
+
+
+async def test_a_backup_that_fails_leaves_the_last_one(filled: Path, stores: dict[str, Store], tmp_path: Path) -> None:
+    file = tmp_path / "lamps.jsonl.gz"
+    file.write_bytes(b"the last one")
+    with pytest.raises(MeshError):
+        await backup(stores["local"], "missing", file)
+    assert sorted(os.listdir(tmp_path)) == ["lamps.jsonl.gz", "store"]
+    assert file.read_bytes() == b"the last one"
+
+
+def test_the_commands_over_a_folder(filled: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in [name for name in os.environ if name.startswith("CRAGMESH_QDRANT")]:
+        monkeypatch.delenv(name)
+    monkeypatch.setenv("CRAGMESH_QDRANT_PATH", str(tmp_path / "store"))
+    invoke = CliRunner().invoke
+    assert "lamps: 3 points" in invoke(app, ["collections", "restore", str(filled)]).output
+    again = invoke(app, ["collections", "restore", str(filled)])
+    assert again.exit_code == 1
+    assert "restore it under another name, or replace it" in " ".join(again.output.split())
+    assert invoke(app, ["collections", "backup", str(tmp_path / "files")]).exit_code == 0
+    lines = gzip.decompress((tmp_path / "files/lamps.jsonl.gz").read_bytes()).splitlines()
+    assert len(lines) == 5
