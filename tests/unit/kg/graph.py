@@ -16,7 +16,7 @@ from services.kg.store.base import METADATA
 
 ASKED = datetime(2024, 2, 28, 8, 12, tzinfo=ZoneInfo("America/Los_Angeles"))
 
-TABLES = {**CATALOGUE.tables, tables.stated_total.name: tables.stated_total}
+TABLES = {**CATALOGUE.tables, **{table.name: table for table in (tables.source, tables.stated_total)}}
 ROWS: Mapping[Table, list[dict[str, Any]]] = {
     TABLES[name]: [dict(zip(columns, values, strict=True)) for values in rows]
     for name, (columns, *rows) in yaml.safe_load(Path(__file__).with_suffix(".yaml").read_text("utf-8")).items()
@@ -55,8 +55,9 @@ def disposed(engine: Engine) -> Iterator[Engine]:
         engine.dispose()
 
 
-def rows_of(engine: Engine, table: Table, **where: Any) -> list[dict[str, Any]]:
+def rows_of(engine: Engine, name: str, **where: Any) -> list[dict[str, Any]]:
     """The rows of a table whose columns hold these values."""
+    table = TABLES[name]
     statement = select(table).where(*(table.c[key] == value for key, value in where.items()))
     with engine.connect() as connection:
         return [dict(found._mapping) for found in connection.execute(statement)]
