@@ -66,7 +66,7 @@ def losses(result: Result) -> list[float]:
 
 def test_an_adapter_learns_and_is_better_than_its_base(fresh: Fresh, tmp_path: Path) -> None:
     told: list[Progress] = []
-    result = sft.train(fresh(), examples(500), recipe(epochs=4, score_examples=60), tmp_path, on_progress=told.append)
+    result = sft.train(fresh(), examples(500), recipe(epochs=4, score_examples=30), tmp_path, on_progress=told.append)
     before, after = result.before, result.after
     assert before.validation_loss is not None
     assert after.validation_loss is not None
@@ -84,20 +84,18 @@ def test_an_adapter_learns_and_is_better_than_its_base(fresh: Fresh, tmp_path: P
     assert {one.phase for one in told} == {"encoding", "measuring", "training"}
 
 
-def test_only_the_adapter_changes(fresh: Fresh, tmp_path: Path) -> None:
+def test_the_same_run_twice_is_the_same_and_only_the_adapter_changes(
+    fresh: Fresh, tmp_path: Path, short: Result
+) -> None:
     base = fresh()
     before = {name: tensor.clone() for name, tensor in base.model.state_dict().items()}
-    result = sft.train(base, examples(120), recipe(), tmp_path)
-    bare = result.learner.adapted.unload().state_dict()
+    second = sft.train(base, examples(120), recipe(), tmp_path)
+    assert losses(short) == losses(second)
+    assert short.best.keys() == second.best.keys()
+    assert all(torch.equal(short.best[name], second.best[name]) for name in short.best)
+    bare = second.learner.adapted.unload().state_dict()
     assert before.keys() == bare.keys()
     assert all(torch.equal(before[name], bare[name]) for name in before)
-
-
-def test_the_same_run_twice_is_the_same(fresh: Fresh, tmp_path: Path, short: Result) -> None:
-    first, second = short, sft.train(fresh(), examples(120), recipe(), tmp_path)
-    assert losses(first) == losses(second)
-    assert first.best.keys() == second.best.keys()
-    assert all(torch.equal(first.best[name], second.best[name]) for name in first.best)
 
 
 def test_killed_and_resumed_it_ends_as_if_nothing_had_happened(
@@ -277,10 +275,10 @@ def test_too_few_examples_are_refused(fresh: Fresh, tmp_path: Path) -> None:
 
 # peft asks transformers by a name that the latter has since changed.
 @pytest.mark.filterwarnings("ignore:.*is_gradient_checkpointing:FutureWarning")
-def test_a_written_adapter_is_read_by_peft_and_says_the_same(fresh: Fresh, tmp_path: Path) -> None:
+def test_a_written_adapter_is_read_by_peft_and_says_the_same(fresh: Fresh, tmp_path: Path, whole: Result) -> None:
     from peft import PeftModel
 
-    result = sft.train(fresh(), examples(300), recipe(epochs=2), tmp_path / "run")
+    result = whole
     # What is written is bf16; the run's own is made so too, so that both are compared alike.
     rounded = {name: tensor.to(torch.bfloat16).float() for name, tensor in result.best.items()}
     set_weights(result.learner, rounded)
@@ -302,11 +300,11 @@ def test_a_written_adapter_is_read_by_peft_and_says_the_same(fresh: Fresh, tmp_p
     assert config.inference_mode
 
 
-def test_a_run_can_begin_with_an_adapter(fresh: Fresh, tmp_path: Path) -> None:
-    first = sft.train(fresh(), examples(300), recipe(epochs=3), tmp_path / "first")
+def test_a_run_can_begin_with_an_adapter(fresh: Fresh, tmp_path: Path, whole: Result) -> None:
+    first = whole
     adapter.write(tmp_path / "answer", first.learner, first.best, {})
     second = sft.train(
-        fresh(), examples(300, seed=1), recipe(epochs=0.1), tmp_path / "second", start=tmp_path / "answer"
+        fresh(), examples(120, seed=1), recipe(epochs=0.1), tmp_path / "second", start=tmp_path / "answer"
     )
     assert first.before.validation_loss is not None
     assert second.before.validation_loss is not None
@@ -320,7 +318,7 @@ def test_a_run_can_begin_with_an_adapter(fresh: Fresh, tmp_path: Path) -> None:
     with pytest.raises(BadCheckpoint, match="another start"):
         sft.train(
             fresh(),
-            examples(300, seed=1),
+            examples(120, seed=1),
             recipe(epochs=0.1),
             tmp_path / "second",
             start=tmp_path / "answer",
