@@ -37,7 +37,6 @@ from services.kg.language.tree import Query
 from services.kg.store import names
 from services.kg.store.base import METADATA
 from services.kg.store.engine import open_store
-from tests.unit.kg import tables as graph_tables
 from tests.unit.kg.test_language import mutated
 
 SEED = 20_240_228
@@ -76,7 +75,7 @@ class Graph:
             return (date(1960, 1, 1) + timedelta(days=chance.randrange(23_500))).isoformat()
 
         yield (
-            graph_tables.movie,
+            CATALOGUE.tables["movie"],
             (
                 {
                     "movie_id": i,
@@ -94,12 +93,12 @@ class Graph:
             len(self.films),
         )
         yield (
-            graph_tables.movie_person,
+            CATALOGUE.tables["movie_person"],
             ({"person_id": i, "name": n, "birthday": day()} for i, n in self.people),
             len(self.people),
         )
         yield (
-            graph_tables.movie_cast,
+            CATALOGUE.tables["movie_cast"],
             (
                 {
                     "movie_id": str(n % len(self.films)),
@@ -113,7 +112,7 @@ class Graph:
             cast,
         )
         yield (
-            graph_tables.movie_crew,
+            CATALOGUE.tables["movie_crew"],
             (
                 {
                     "movie_id": str(n % len(self.films)),
@@ -125,12 +124,12 @@ class Graph:
             crew,
         )
         yield (
-            graph_tables.company,
+            CATALOGUE.tables["company"],
             ({"ticker": t, "name": n, "currency": "USD"} for t, n in self.companies),
             len(self.companies),
         )
         yield (
-            graph_tables.company_fact,
+            CATALOGUE.tables["company_fact"],
             (
                 {"ticker": t, "key": "marketCap", "value": None, "number": chance.random() * 1e11}
                 for t, _ in self.companies
@@ -138,7 +137,7 @@ class Graph:
             len(self.companies),
         )
         yield (
-            graph_tables.price_daily,
+            CATALOGUE.tables["price_daily"],
             (
                 {
                     "ticker": t,
@@ -156,7 +155,7 @@ class Graph:
             len(self.companies) * len(days),
         )
         yield (
-            graph_tables.artist,
+            CATALOGUE.tables["artist"],
             (
                 {"artist_id": i, "name": n, "birth_place": "US", "begin_date": day(), "is_band": False}
                 for i, n in self.artists
@@ -164,19 +163,23 @@ class Graph:
             len(self.artists),
         )
         yield (
-            graph_tables.work,
+            CATALOGUE.tables["work"],
             ({"work_id": str(n), "title": word(chance), "release_date": day(), "country": "US"} for n in range(works)),
             works,
         )
         yield (
-            graph_tables.artist_work,
+            CATALOGUE.tables["artist_work"],
             ({"artist_id": str(n % len(self.artists)), "work_id": str(n)} for n in range(works)),
             works,
         )
-        yield graph_tables.team, ({"team_id": i, "name": n, "sport": "nba"} for i, n in self.teams), len(self.teams)
+        yield (
+            CATALOGUE.tables["team"],
+            ({"team_id": i, "name": n, "sport": "nba"} for i, n in self.teams),
+            len(self.teams),
+        )
         games = rows * 2 // 100
         yield (
-            graph_tables.nba_game,
+            CATALOGUE.tables["nba_game"],
             (
                 {
                     "game_id": str(n),

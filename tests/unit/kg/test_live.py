@@ -20,33 +20,11 @@ from services.kg.live import LiveExecutor
 from services.kg.live import api as live_api
 from services.kg.live.api import LiveReport, MockApi, calls_of
 from services.kg.live.fill import fill, private_graph, requests_for
-from services.kg.store.tables import source, stated_total
 from services.kg.verbalize import verbalize
 from services.kit.budget import Budget
 from services.kit.client import ServiceClient, http_client
 from services.kit.errors import ServiceFailure
 from tests.unit.kg.graph import rows_of
-from tests.unit.kg.tables import (
-    artist,
-    band_member,
-    billboard,
-    company,
-    company_fact,
-    dividend,
-    grammy,
-    movie,
-    movie_cast,
-    movie_person,
-    nba_event,
-    nba_game,
-    open_entity,
-    open_fact,
-    oscar,
-    price_daily,
-    price_minute,
-    soccer_match,
-    work,
-)
 
 pytestmark = pytest.mark.anyio
 
@@ -195,13 +173,13 @@ async def test_films_and_the_films_of_the_person_that_is_meant(graph: Engine, fi
         "movie", {"movie": ["dream heist"], "movie_person": ["ann bee"]}, ["get_movie", "get_movie_person_cast"]
     )
     # Whatever the search finds is there, with what it makes no sense of left out; the wrong namesake's films are not.
-    assert {one["title"] for one in rows_of(graph, movie)} == {"The Heist", "Dream Heist", "Other Film"}
+    assert {one["title"] for one in rows_of(graph, "movie")} == {"The Heist", "Dream Heist", "Other Film"}
     assert report.skipped == 1
-    assert {one["person_id"] for one in rows_of(graph, movie_person)} >= {"7", "70"}
-    assert rows_of(graph, stated_total, entity_id="7")[0]["total"] == 3
-    assert rows_of(graph, oscar)[0]["movie_id"] == "1"
+    assert {one["person_id"] for one in rows_of(graph, "movie_person")} >= {"7", "70"}
+    assert rows_of(graph, "stated_total", entity_id="7")[0]["total"] == 3
+    assert rows_of(graph, "oscar")[0]["movie_id"] == "1"
     # Credits by identifier only stay without a place; those of a cast have one.
-    assert {(one["movie_id"], one["ord"]) for one in rows_of(graph, movie_cast, person_id="7")} == {
+    assert {(one["movie_id"], one["ord"]) for one in rows_of(graph, "movie_cast", person_id="7")} == {
         ("1", 0), ("2", 0), ("4", 0), ("5", 9_999),
     }  # fmt: skip
     assert NameIndex(graph, CATALOGUE).resolve("dream heist", ["movie"]).entities == ("1",)
@@ -210,7 +188,7 @@ async def test_films_and_the_films_of_the_person_that_is_meant(graph: Engine, fi
 async def test_oscars_of_a_year_and_of_one_that_is_an_error(graph: Engine, filling: Filling) -> None:
     report = await filling("movie", {}, ["get_movie_person_oscar"], years=[2011, 2024, 1950])
     assert report.requests == 1
-    assert [one["nominee"] for one in rows_of(graph, oscar)] == ["Cee Dee"]
+    assert [one["nominee"] for one in rows_of(graph, "oscar")] == ["Cee Dee"]
 
 
 async def test_a_company_is_found_by_our_index_not_by_place(graph: Engine, filling: Filling) -> None:
@@ -218,41 +196,41 @@ async def test_a_company_is_found_by_our_index_not_by_place(graph: Engine, filli
         "finance", {"company": ["acme"]},
         ["get_stock_price", "get_stock_dividend", "get_stock_pe_ratio", "get_stock_eps"],
     )  # fmt: skip
-    assert [one["ticker"] for one in rows_of(graph, company)] == ["ACM"]
-    assert {(one["date"], one["is_partial"]) for one in rows_of(graph, price_daily)} == {
+    assert [one["ticker"] for one in rows_of(graph, "company")] == ["ACM"]
+    assert {(one["date"], one["is_partial"]) for one in rows_of(graph, "price_daily")} == {
         ("2024-02-27", False), ("2024-02-28", True),
     }  # fmt: skip
-    assert rows_of(graph, price_minute)[0]["close"] == 11.5
-    assert rows_of(graph, dividend) == []
-    assert rows_of(graph, stated_total)[0] == {"relation": "finance.dividends", "entity_id": "ACM", "total": 0}
-    assert {one["key"] for one in rows_of(graph, company_fact)} == {"longName", "sector", "marketCap"}
-    assert rows_of(graph, source)[0]["as_of"] == "2024-02-28T10:49:00"
+    assert rows_of(graph, "price_minute")[0]["close"] == 11.5
+    assert rows_of(graph, "dividend") == []
+    assert rows_of(graph, "stated_total")[0] == {"relation": "finance.dividends", "entity_id": "ACM", "total": 0}
+    assert {one["key"] for one in rows_of(graph, "company_fact")} == {"longName", "sector", "marketCap"}
+    assert rows_of(graph, "source")[0]["as_of"] == "2024-02-28T10:49:00"
 
 
 async def test_a_ticker_needs_no_search(graph: Engine, filling: Filling) -> None:
     await filling("finance", {"company": ["acm"]}, ["get_stock_info"])
-    assert rows_of(graph, company)[0]["name"] == "Acme, Inc."
+    assert rows_of(graph, "company")[0]["name"] == "Acme, Inc."
 
 
 async def test_an_artist_with_members_works_and_awards(graph: Engine, filling: Filling) -> None:
     await filling("music", {"artist": ["the hives"]}, ["get_person", "get_grammy_person"])
-    hives = rows_of(graph, artist, artist_id="the-hives")[0]
+    hives = rows_of(graph, "artist", artist_id="the-hives")[0]
     assert (hives["birth_place"], hives["begin_date"], hives["end_date"]) == ("SE", "1993", None)
-    assert {one["member_name"] for one in rows_of(graph, band_member)} == {"Ann", "Cee"}
-    works = {one["title"]: one["release_date"] for one in rows_of(graph, work)}
+    assert {one["member_name"] for one in rows_of(graph, "band_member")} == {"Ann", "Cee"}
+    works = {one["title"]: one["release_date"] for one in rows_of(graph, "work")}
     # The API knows one work a title, and that one is somebody else's.
     assert works == {"Tune": "2023-09", "Live: 2001-01-01": None}
-    assert {(one["relation"], one["total"]) for one in rows_of(graph, stated_total)} == {
+    assert {(one["relation"], one["total"]) for one in rows_of(graph, "stated_total")} == {
         ("music.works", 2), ("music.members", 2), ("music.grammys", 3),
     }  # fmt: skip
-    assert {one["year"] for one in rows_of(graph, grammy)} == {2008, 2016}
+    assert {one["year"] for one in rows_of(graph, "grammy")} == {2008, 2016}
 
 
 async def test_a_song_its_awards_and_its_place_in_the_week(graph: Engine, filling: Filling) -> None:
     await filling("music", {"song": ["tune"]}, ["get_song", "get_grammy_song", "get_billboard_song"])
-    assert {one["work_id"] for one in rows_of(graph, work)} == {"the-hives/tune", "nobody/tune"}
-    assert {one["total"] for one in rows_of(graph, stated_total)} == {1}
-    chart = rows_of(graph, billboard)[0]
+    assert {one["work_id"] for one in rows_of(graph, "work")} == {"the-hives/tune", "nobody/tune"}
+    assert {one["total"] for one in rows_of(graph, "stated_total")} == {1}
+    chart = rows_of(graph, "billboard")[0]
     assert (chart["date"], chart["rank"], chart["rank_last_week"], chart["artist"]) == (
         "2024-02-24",
         1,
@@ -265,33 +243,33 @@ async def test_grammys_of_a_year_and_a_place_of_the_hot_100(graph: Engine, filli
     await filling(
         "music", {}, ["get_grammy_year", "get_billboard"], years=[2018, 2024], ranks=[1], dates=["2024-02-28"]
     )
-    assert {(one["category_key"], one["nominee"]) for one in rows_of(graph, grammy)} == {
+    assert {(one["category_key"], one["nominee"]) for one in rows_of(graph, "grammy")} == {
         ("best_new_artist", "Dua Lipa"), ("best_song", "This Is America"), ("best_album", "Golden Hour"),
     }  # fmt: skip
-    assert rows_of(graph, billboard)[0]["song"] == "Tune"
+    assert rows_of(graph, "billboard")[0]["song"] == "Tune"
 
 
 async def test_soccer_games_past_and_to_come(graph: Engine, filling: Filling) -> None:
     await filling("sports", {"soccer_team": ["Kestrel"]}, ["get_soccer_last_game"])
-    past, future = sorted(rows_of(graph, soccer_match), key=lambda one: str(one["date"]))
+    past, future = sorted(rows_of(graph, "soccer_match"), key=lambda one: str(one["date"]))
     assert (past["gf"], past["ga"], past["notes"], past["league"]) == (1, 1, "4-3 on penalties", "CRG-First")
     assert (future["result"], future["gf"]) == (None, None)
-    assert rows_of(graph, source)[0]["as_of"] == "2024-02-24"
+    assert rows_of(graph, "source")[0]["as_of"] == "2024-02-24"
 
 
 async def test_nba_games_by_a_nickname_and_plays(graph: Engine, filling: Filling) -> None:
     names = {"nba_team": ["bulls"], "game_id": ["0012200049"]}
     await filling("sports", names, ["get_nba_on_date", "get_nba_plays"], dates=["2022-10-11"])
-    assert {(one["team_id"], one["gf"]) for one in rows_of(graph, nba_game)} == {
+    assert {(one["team_id"], one["gf"]) for one in rows_of(graph, "nba_game")} == {
         ("nba-chicago-bulls", 127), ("nba-milwaukee-bucks", 104),
     }  # fmt: skip
-    assert rows_of(graph, nba_event)[0]["event"] == 7
+    assert rows_of(graph, "nba_event")[0]["event"] == 7
 
 
 async def test_the_page_that_is_meant_is_cleaned(graph: Engine, filling: Filling) -> None:
     await filling("open", {"open": ["florida city"]}, ["get_open"])
-    assert rows_of(graph, open_entity) == [{"entity": "Florida City", "summary": "A city."}]
-    assert rows_of(graph, open_fact)[0]["value"] == "3 ft"
+    assert rows_of(graph, "open_entity") == [{"entity": "Florida City", "summary": "A city."}]
+    assert rows_of(graph, "open_fact")[0]["value"] == "3 ft"
 
 
 async def test_a_program_runs_on_what_was_fetched(graph: Engine, filling: Filling) -> None:
@@ -304,15 +282,15 @@ async def test_a_program_runs_on_what_was_fetched(graph: Engine, filling: Fillin
 async def test_unknown_names_leave_an_empty_graph(graph: Engine, filling: Filling) -> None:
     report = await filling("music", {"artist": ["nobody at all"]}, ["get_person"])
     assert (report.requests, report.failed) == (1, [])
-    assert rows_of(graph, artist) == []
+    assert rows_of(graph, "artist") == []
 
 
 async def test_what_does_not_come_in_time_is_left_out(graph: Engine, filling: Filling) -> None:
     # Time for the search, and not for the page.
     report = await filling("open", {"open": ["florida city"]}, ["get_open"], app=fake(0.5), seconds=1.3)
     assert report.failed == ["open/get_entity"]
-    assert rows_of(graph, open_entity) == []
-    assert rows_of(graph, source)[0]["name"] == "live"
+    assert rows_of(graph, "open_entity") == []
+    assert rows_of(graph, "source")[0]["name"] == "live"
 
 
 async def test_an_api_that_is_not_there_says_so(graph: Engine, filling: Filling) -> None:

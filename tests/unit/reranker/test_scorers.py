@@ -1,5 +1,6 @@
 """Scores are in 0..1, in order, and mean the same in every request."""
 
+import copy
 import math
 import pathlib
 import time
@@ -55,15 +56,17 @@ def tiny_cross_encoder(tmp_path_factory: pytest.TempPathFactory) -> pathlib.Path
 
 
 @pytest.fixture(scope="session")
-def tiny_language_model(tmp_path_factory: pytest.TempPathFactory) -> pathlib.Path:
-    return saved_language_model(tmp_path_factory.mktemp("language-model"))
+def loaded_likelihood(encoder: Encoder, tmp_path_factory: pytest.TempPathFactory) -> QueryLikelihood:
+    model = saved_language_model(tmp_path_factory.mktemp("language-model"))
+    scorer = QueryLikelihood(str(model), FP32, 1_024)
+    scorer.load()
+    return scorer
 
 
 @pytest.fixture
-def likelihood(encoder: Encoder, tiny_language_model: pathlib.Path) -> QueryLikelihood:
-    scorer = QueryLikelihood(str(tiny_language_model), FP32, 1_024)
-    scorer.load()
-    return scorer
+def likelihood(loaded_likelihood: QueryLikelihood) -> QueryLikelihood:
+    """A copy, for tests that give it less time."""
+    return copy.copy(loaded_likelihood)
 
 
 def test_the_answer_comes_before_the_near_and_the_far(late_interaction: Scorer) -> None:

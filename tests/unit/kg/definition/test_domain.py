@@ -5,6 +5,7 @@ import shutil
 from collections.abc import Callable, Iterator
 from datetime import UTC, date, datetime
 from pathlib import Path
+from typing import Any
 
 import pytest
 from sqlalchemy import Engine, create_engine, insert
@@ -146,72 +147,44 @@ def test_the_bundled_ones_come_first_and_stay_as_they_are(catalogue: Catalogue) 
     assert "element" not in METADATA.tables
 
 
-# What stands in a file, what replaces it, by how many lines the fault lies below that, its key and its reason.
-BROKEN = [
-    ("domain.yaml", "summary: chem", "# chem", 0, "", "it needs summary"),
-    ("domain.yaml", "timed: false", "time: false", 0, "time", "there is no field time here"),
-    ("domain.yaml", "summary: chem", "sumary: chem", 0, "", "it needs summary"),
-    ("domain.yaml", "type: date, aliases: [disc", "type: day, aliases: [disc", 0, "discovered.type", "'date'"),
-    ("domain.yaml", "kind: element, id: _symbol}", "kind: metal, id: _symbol}", 0, "name.kind", "no kind metal"),
-    (
-        "domain.yaml",
-        "kind: element, id: _symbol}",
-        "kind: element, id: _id}",
-        0,
-        "name.id",
-        "no column of the view _id",
-    ),
-    (
-        "domain.yaml",
-        "      group: {aliases",
-        "      groups: {aliases",
-        0,
-        "keys.groups",
-        "no column of the view groups",
-    ),
-    (
-        "domain.yaml",
-        "melting_point, boiling_point, density",
-        "melting_point, boilng, density",
-        0,
-        "get_element.view",
-        "boilng",
-    ),
-    ("domain.yaml", "      FROM element\n", "      FROM elements\n", 0, "get_element.view", "no table elements"),
-    ("domain.yaml", "default: [symbol,", "default: [sign,", 0, "get_element.default", "no key sign"),
-    (
-        "domain.yaml",
-        "order: [atomic_number]",
-        "order: [-weight]",
-        0,
-        "get_element.order",
-        "no column of the view weight",
-    ),
-    ("domain.yaml", "function: get_discoverers,", "function: get_finders,", 0, "discoverers.function", "get_finders"),
-    ("domain.yaml", "show: [person],", "show: [persons],", 0, "discoverers.show", "no key of get_discoverers persons"),
-    (
-        "domain.yaml",
-        "pair: [element, person]",
-        "pair: [element, finder]",
-        0,
-        "get_discoverers.pair",
-        "no parameter finder",
-    ),
-    ("domain.yaml", 'row: "{{ name }}"', 'row: "{{ nme }}"', 0, "get_element.row", "nme cannot be named here"),
-    ("domain.yaml", 'row: "{{ name }}"', 'row: "{{ name }"', 0, "get_element.row", "unexpected"),
-    ("domain.yaml", "    whole: true", "    whole: true\n    python: os.system", 1, "python", "no Python is taken"),
-    ("domain.yaml", "column: abundance}", "column: plenty}", 0, "kinds.element", "plenty"),
-    ("domain.yaml", "top: 500000, ", "", 0, "popularity.0", "needs `top`"),
-    ("domain.yaml", "functions:\n", "functions:\n  get_element: {}\n", 2, "get_element", "stands here twice"),
-    ("tables.yaml", "period: integer", "period: int", 0, "columns.period", "'integer'"),
-    ("tables.yaml", "key: [symbol]", "key: [sign]", 0, "element.key", "no column sign"),
-    ("tables.yaml", "element:\n", "element: [\n", 2, "", "expected"),
-]
+# By file: what stands in it, what replaces it, the key and the reason of the fault, and how many lines below it lies.
+BROKEN: dict[str, list[tuple[Any, ...]]] = {
+    "domain.yaml": [
+        ("summary: chem", "# chem", "", "it needs summary"),
+        ("timed: false", "time: false", "time", "there is no field time here"),
+        ("summary: chem", "sumary: chem", "", "it needs summary"),
+        ("type: date, aliases: [disc", "type: day, aliases: [disc", "discovered.type", "'date'"),
+        ("kind: element, id: _symbol}", "kind: metal, id: _symbol}", "name.kind", "no kind metal"),
+        ("kind: element, id: _symbol}", "kind: element, id: _id}", "name.id", "no column of the view _id"),
+        ("      group: {aliases", "      groups: {aliases", "keys.groups", "no column of the view groups"),
+        ("melting_point, boiling_point, density", "melting_point, boilng, density", "get_element.view", "boilng"),
+        ("      FROM element\n", "      FROM elements\n", "get_element.view", "no table elements"),
+        ("default: [symbol,", "default: [sign,", "get_element.default", "no key sign"),
+        ("order: [atomic_number]", "order: [-weight]", "get_element.order", "no column of the view weight"),
+        ("function: get_discoverers,", "function: get_finders,", "discoverers.function", "get_finders"),
+        ("show: [person],", "show: [persons],", "discoverers.show", "no key of get_discoverers persons"),
+        ("pair: [element, person]", "pair: [element, finder]", "get_discoverers.pair", "no parameter finder"),
+        ('row: "{{ name }}"', 'row: "{{ nme }}"', "get_element.row", "nme cannot be named here"),
+        ('row: "{{ name }}"', 'row: "{{ name }"', "get_element.row", "unexpected"),
+        ("    whole: true", "    whole: true\n    python: os.system", "python", "no Python is taken", 1),
+        ("column: abundance}", "column: plenty}", "kinds.element", "plenty"),
+        ("top: 500000, ", "", "popularity.0", "needs `top`"),
+        ("functions:\n", "functions:\n  get_element: {}\n", "get_element", "stands here twice", 2),
+    ],
+    "tables.yaml": [
+        ("period: integer", "period: int", "columns.period", "'integer'"),
+        ("key: [symbol]", "key: [sign]", "element.key", "no column sign"),
+        ("element:\n", "element: [\n", "", "expected", 2),
+    ],
+}
 
 
-@pytest.mark.parametrize(("file", "before", "after", "below", "key", "reason"), BROKEN)
+@pytest.mark.parametrize(
+    ("file", "before", "after", "key", "reason", "below"),
+    [(file, *fault[:4], sum(fault[4:])) for file, faults in BROKEN.items() for fault in faults],
+)
 def test_what_is_wrong_is_named(
-    edit: Edit, file: str, before: str, after: str, below: int, key: str, reason: str
+    edit: Edit, file: str, before: str, after: str, key: str, reason: str, below: int
 ) -> None:
     folder = edit(file, before, after)
     line = line_of(ELEMENTS / file, before) + below

@@ -115,6 +115,21 @@ def directed(name: str, count: int) -> Outcome:
 
 ADA, BEN = born("ada moss", "1970-03-01"), born("ben ito", "1982-11-20")
 OLD, NEW = film("tin harbour", "release_date", "1991-05-01"), film("salt road", "release_date", "2004-09-10")
+LENGTHS = (film("tin harbour", "length", 96), film("salt road", "length", 131))
+BUDGETS = (film("tin harbour", "budget", 9e6), film("salt road", "budget", 2e6))
+REVENUES = (film("tin harbour", "revenue", 9e6), film("salt road", "revenue", 2e7))
+OSCARS_WON = (oscars("ada moss", (1999, "A"), (2001, "A")), oscars("ben ito", (1999, "B")))
+AN_OSCAR_EACH = (oscars("ada moss", (1999, "A")), oscars("ben ito", (1999, "B")))
+CAPS = (cap("zqa", 5e9), cap("zqb", 6e9))
+GRAMMY = statement(
+    'LEN get_grammy_person("ada moss")', "ada moss", [{"category": "A", "year": 2001, "nominee": "x"}], value=1
+)
+RISING_DAYS = statement(
+    'ALL get_stock_price("zqa", "last week") where(gt(close, open))["date"]',
+    "zqa",
+    [{"ticker": "ZQA", "date": "2023-05-01"}, {"ticker": "ZQA", "date": "2023-05-04"}],
+    windows=("last week (2023-05-01 to 2023-05-05)",),
+)
 
 SETTLED: list[tuple[str, tuple[Outcome, ...], str]] = [
     # Which of several
@@ -127,48 +142,24 @@ SETTLED: list[tuple[str, tuple[Outcome, ...], str]] = [
     ("which movie was released later, tin harbour or salt road?", (OLD, NEW), "salt road"),
     ("which was released more recently, salt road or tin harbour?", (NEW, OLD), "salt road"),
     ("which of the films tin harbour and salt road is older?", (OLD, NEW), "tin harbour"),
-    (
-        "which is longer, tin harbour or salt road?",
-        (film("tin harbour", "length", 96), film("salt road", "length", 131)),
-        "salt road",
-    ),
-    (
-        "which film is shorter, tin harbour or salt road?",
-        (film("tin harbour", "length", 96), film("salt road", "length", 131)),
-        "tin harbour",
-    ),
-    (
-        "which movie had the bigger budget, tin harbour or salt road?",
-        (film("tin harbour", "budget", 9e6), film("salt road", "budget", 2e6)),
-        "tin harbour",
-    ),
-    (
-        "which movie grossed more worldwide, tin harbour or salt road?",
-        (film("tin harbour", "revenue", 9e6), film("salt road", "revenue", 2e7)),
-        "salt road",
-    ),
+    ("which is longer, tin harbour or salt road?", LENGTHS, "salt road"),
+    ("which film is shorter, tin harbour or salt road?", LENGTHS, "tin harbour"),
+    ("which movie had the bigger budget, tin harbour or salt road?", BUDGETS, "tin harbour"),
+    ("which movie grossed more worldwide, tin harbour or salt road?", REVENUES, "salt road"),
     (
         "which of the two has the lower rating, tin harbour or salt road?",
         (film("tin harbour", "rating", 6.1), film("salt road", "rating", 7.5)),
         "tin harbour",
     ),
-    ("which company has a larger market cap, zqa or zqb?", (cap("zqa", 5e9), cap("zqb", 6e9)), "zqb"),
-    ("which company is worth less now, zqa or zqb?", (cap("zqa", 5e9), cap("zqb", 6e9)), "zqa"),
+    ("which company has a larger market cap, zqa or zqb?", CAPS, "zqb"),
+    ("which company is worth less now, zqa or zqb?", CAPS, "zqa"),
     (
         "which has the highest market capitalization: zqa, zqb or zqc?",
         (cap("zqa", 5e9), cap("zqb", 6e9), cap("zqc", 1e9)),
         "zqb",
     ),
-    (
-        "who won more oscars, ada moss or ben ito?",
-        (oscars("ada moss", (1999, "A"), (2001, "A")), oscars("ben ito", (1999, "B"))),
-        "ada moss",
-    ),
-    (
-        "who has fewer academy awards, ada moss or ben ito?",
-        (oscars("ada moss", (1999, "A"), (2001, "A")), oscars("ben ito", (1999, "B"))),
-        "ben ito",
-    ),
+    ("who won more oscars, ada moss or ben ito?", OSCARS_WON, "ada moss"),
+    ("who has fewer academy awards, ada moss or ben ito?", OSCARS_WON, "ben ito"),
     (
         "which director has the most movies, ada moss or ben ito?",
         (directed("ada moss", 4), directed("ben ito", 9)),
@@ -198,23 +189,11 @@ SETTLED: list[tuple[str, tuple[Outcome, ...], str]] = [
     ("is ada moss older than ben ito?", (ADA, BEN), "yes"),
     ("is ben ito older than ada moss?", (BEN, ADA), "no"),
     ("was tin harbour released earlier than salt road?", (OLD, NEW), "yes"),
-    (
-        "did salt road gross more than tin harbour?",
-        (film("tin harbour", "revenue", 9e6), film("salt road", "revenue", 2e7)),
-        "yes",
-    ),
-    (
-        "did salt road gross less than tin harbour?",
-        (film("tin harbour", "revenue", 9e6), film("salt road", "revenue", 2e7)),
-        "no",
-    ),
-    ("does zqa have a higher market cap than zqb?", (cap("zqa", 5e9), cap("zqb", 6e9)), "no"),
+    ("did salt road gross more than tin harbour?", REVENUES, "yes"),
+    ("did salt road gross less than tin harbour?", REVENUES, "no"),
+    ("does zqa have a higher market cap than zqb?", CAPS, "no"),
     ("does zqa have a higher market cap than zqb?", (cap("zqa", 6e9), cap("zqb", 6e9)), "no"),
-    (
-        "has ada moss won more oscars than ben ito?",
-        (oscars("ada moss", (1999, "A")), oscars("ben ito", (1999, "B"))),
-        "no",
-    ),
+    ("has ada moss won more oscars than ben ito?", AN_OSCAR_EACH, "no"),
     ("did salt road gross more than $15 million?", (film("salt road", "revenue", 2e7),), "yes"),
     ("did salt road gross more than 25,000,000?", (film("salt road", "revenue", 2e7),), "no"),
     ("did salt road have a budget of under $3 million?", (film("salt road", "budget", 2e6),), "yes"),
@@ -224,26 +203,10 @@ SETTLED: list[tuple[str, tuple[Outcome, ...], str]] = [
     ("what is the age difference between ada moss and ben ito?", (ADA, BEN), "12 years"),
     ("how many years older is ada moss than ben ito?", (ADA, BEN), "12 years"),
     ("how many years younger is ben ito than ada moss?", (ADA, BEN), "12 years"),
-    (
-        "what is the difference between the budget of tin harbour and salt road?",
-        (film("tin harbour", "budget", 9e6), film("salt road", "budget", 2e6)),
-        "$7,000,000",
-    ),
-    (
-        "how much longer is salt road than tin harbour?",
-        (film("tin harbour", "length", 96), film("salt road", "length", 131)),
-        "35 minutes",
-    ),
-    (
-        "how much more did salt road gross than tin harbour?",
-        (film("tin harbour", "revenue", 9e6), film("salt road", "revenue", 2e7)),
-        "$11,000,000",
-    ),
-    (
-        "how many more oscars has ada moss won than ben ito?",
-        (oscars("ada moss", (1999, "A"), (2001, "A")), oscars("ben ito", (1999, "B"))),
-        "1",
-    ),
+    ("what is the difference between the budget of tin harbour and salt road?", BUDGETS, "$7,000,000"),
+    ("how much longer is salt road than tin harbour?", LENGTHS, "35 minutes"),
+    ("how much more did salt road gross than tin harbour?", REVENUES, "$11,000,000"),
+    ("how many more oscars has ada moss won than ben ito?", OSCARS_WON, "1"),
     # Ages
     ("how old was ada moss when salt road came out?", (ADA, NEW), "34"),
     ("what was ada moss's age at the time of salt road's release?", (ADA, NEW), "34"),
@@ -257,18 +220,7 @@ SETTLED: list[tuple[str, tuple[Outcome, ...], str]] = [
         (wins("harbor gulls", 80, 41, letter="L", side="home"),),
         "3",
     ),
-    (
-        "how many grammys has ada moss won until 2019?",
-        (
-            statement(
-                'LEN get_grammy_person("ada moss")',
-                "ada moss",
-                [{"category": "A", "year": 2001, "nominee": "x"}],
-                value=1,
-            ),
-        ),
-        "1",
-    ),
+    ("how many grammys has ada moss won until 2019?", (GRAMMY,), "1"),
     # Averages and totals
     ("what was the average closing price of zqa last week?", (combined("AVG", "zqa", "close", 12.5),), "$12.50"),
     (
@@ -276,29 +228,10 @@ SETTLED: list[tuple[str, tuple[Outcome, ...], str]] = [
         (combined("SUM", "zqa", "volume", 120_500),),
         "120,500 shares",
     ),
-    (
-        "what is the combined budget of tin harbour and salt road?",
-        (film("tin harbour", "budget", 9e6), film("salt road", "budget", 2e6)),
-        "$11,000,000",
-    ),
-    (
-        "what is the average length of tin harbour and salt road?",
-        (film("tin harbour", "length", 96), film("salt road", "length", 131)),
-        "113.5 minutes",
-    ),
+    ("what is the combined budget of tin harbour and salt road?", BUDGETS, "$11,000,000"),
+    ("what is the average length of tin harbour and salt road?", LENGTHS, "113.5 minutes"),
     # Lists
-    (
-        "on which days did zqa's stock close higher last week?",
-        (
-            statement(
-                'ALL get_stock_price("zqa", "last week") where(gt(close, open))["date"]',
-                "zqa",
-                [{"ticker": "ZQA", "date": "2023-05-01"}, {"ticker": "ZQA", "date": "2023-05-04"}],
-                windows=("last week (2023-05-01 to 2023-05-05)",),
-            ),
-        ),
-        "2023-05-01, 2023-05-04",
-    ),
+    ("on which days did zqa's stock close higher last week?", (RISING_DAYS,), "2023-05-01, 2023-05-04"),
 ]
 
 
@@ -349,7 +282,7 @@ OPEN: list[tuple[str, tuple[Outcome, ...]]] = [
     (OLDER, ()),
     # A tie
     (OLDER, (ADA, born("ben ito", "1970-03-01"))),
-    ("who won more oscars, ada moss or ben ito?", (oscars("ada moss", (1999, "A")), oscars("ben ito", (1999, "B")))),
+    ("who won more oscars, ada moss or ben ito?", AN_OSCAR_EACH),
     # Different things, or of a kind that does not compare
     ("which is older, tin harbour or ben ito?", (OLD, BEN)),
     (FILM, (film("tin harbour", "length", 96), film("salt road", "budget", 131))),
@@ -364,7 +297,7 @@ OPEN: list[tuple[str, tuple[Outcome, ...]]] = [
         (film("tin harbour", "rating", 6), film("salt road", "rating", 7)),
     ),
     # Something else is asked for than was looked up
-    ("which has more capacity, zqa or zqb?", (cap("zqa", 5e9), cap("zqb", 6e9))),
+    ("which has more capacity, zqa or zqb?", CAPS),
     (
         "which film had the higher grossing weekend, tin harbour or salt road?",
         (film("tin harbour", "revenue", 9), film("salt road", "revenue", 7)),
@@ -373,10 +306,7 @@ OPEN: list[tuple[str, tuple[Outcome, ...]]] = [
     ("how many movies did ada moss direct with ben ito?", (directed("ada moss", 4),)),
     ("how many movies did ada moss direct in 2004?", (directed("ada moss", 4),)),
     ("how many oscars has ada moss won since 2000?", (oscars("ada moss", (1999, "A"), (2001, "A")),)),
-    (
-        "how many grammys has ada moss won until 2000?",
-        (statement('LEN get_grammy_person("ada moss")', "ada moss", [{"category": "A", "year": 2001}], value=1),),
-    ),
+    ("how many grammys has ada moss won until 2000?", (GRAMMY,)),
     # Counted twice, or not all of it
     (OSCARS, (oscars("ada moss", (1999, "A"), (1999, "A")),)),
     (OSCARS, (replace(oscars("ada moss", (1999, "A")), notes=("names two people",)),)),
@@ -385,10 +315,7 @@ OPEN: list[tuple[str, tuple[Outcome, ...]]] = [
     ("isn't ada moss older than ben ito?", (ADA, BEN)),
     # False premises are not for rules
     ("how many years older is ben ito than ada moss?", (ADA, BEN)),
-    (
-        "how much longer is tin harbour than salt road?",
-        (film("tin harbour", "length", 96), film("salt road", "length", 131)),
-    ),
+    ("how much longer is tin harbour than salt road?", LENGTHS),
     ("how old was ben ito when the harbour came out?", (BEN, film("the harbour", "release_date", "1971-01-01"))),
     # Some say one number, some another
     ("what is the age difference between ada moss and ben ito?", (ADA, born("ben ito", "1982-01-20"))),

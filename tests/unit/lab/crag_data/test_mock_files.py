@@ -16,31 +16,7 @@ from sqlalchemy import Engine, create_engine
 from lab.crag_data import load_folder
 from lab.crag_data.mock_files import members
 from services.kg.load import LoadError
-from services.kg.store.tables import source, stated_total
 from tests.unit.kg.graph import rows_of
-from tests.unit.kg.tables import (
-    artist,
-    artist_work,
-    band_member,
-    billboard,
-    company,
-    company_fact,
-    dividend,
-    grammy,
-    movie,
-    movie_cast,
-    movie_crew,
-    movie_person,
-    nba_event,
-    nba_game,
-    open_entity,
-    open_fact,
-    oscar,
-    price_daily,
-    price_minute,
-    soccer_match,
-    work,
-)
 
 DATA = pathlib.Path(__file__).parent / "data"
 
@@ -105,13 +81,13 @@ def test_films_people_and_years(store: Engine, folder: pathlib.Path) -> None:
     )
     report = load_folder(folder, store)
     assert report.skipped == 2
-    found = rows_of(store, movie)[0]
+    found = rows_of(store, "movie")[0]
     assert (found["movie_id"], found["budget"], found["revenue"], found["rating"]) == ("27205", 160, None, None)
-    assert rows_of(store, movie_cast)[0]["person_id"] == "7"
-    assert rows_of(store, movie_crew)[0]["job"] == "Director"
-    assert rows_of(store, movie_person, person_id="7")[0]["birthday"] == "1974-11-11"
-    assert [one["movie_id"] for one in rows_of(store, oscar)] == ["27205"]
-    assert {(one["relation"], one["total"]) for one in rows_of(store, stated_total)} == {
+    assert rows_of(store, "movie_cast")[0]["person_id"] == "7"
+    assert rows_of(store, "movie_crew")[0]["job"] == "Director"
+    assert rows_of(store, "movie_person", person_id="7")[0]["birthday"] == "1974-11-11"
+    assert [one["movie_id"] for one in rows_of(store, "oscar")] == ["27205"]
+    assert {(one["relation"], one["total"]) for one in rows_of(store, "stated_total")} == {
         ("movie.acted", 3),
         ("movie.directed", 1),
     }
@@ -126,13 +102,14 @@ def test_entities_without_identifiers_become_those_that_have_one(store: Engine, 
     }
     (folder / "rows.jsonl").write_text(json.dumps(row))
     load_folder(folder, store)
-    assert rows_of(store, movie)[0]["movie_id"] == "dream-heist-2010-07-16"
+    assert rows_of(store, "movie")[0]["movie_id"] == "dream-heist-2010-07-16"
     (folder / "movie_db.json").write_text(json.dumps({"dream heist": FILM}))
     load_folder(folder, store)
-    assert [(one["movie_id"], one["revenue"], one["length"]) for one in rows_of(store, movie)] == [("27205", 830, 148)]
-    assert [(one["movie_id"], one["person_id"]) for one in rows_of(store, movie_cast)] == [("27205", "7")]
-    assert rows_of(store, stated_total)[0]["entity_id"] == "27205"
-    assert {one["person_id"] for one in rows_of(store, movie_person)} == {"7", "8"}
+    (found,) = rows_of(store, "movie")
+    assert (found["movie_id"], found["revenue"], found["length"]) == ("27205", 830, 148)
+    assert [(one["movie_id"], one["person_id"]) for one in rows_of(store, "movie_cast")] == [("27205", "7")]
+    assert rows_of(store, "stated_total")[0]["entity_id"] == "27205"
+    assert {one["person_id"] for one in rows_of(store, "movie_person")} == {"7", "8"}
 
 
 def test_a_huge_object_is_read_member_by_member(tmp_path: pathlib.Path) -> None:
@@ -180,21 +157,21 @@ def test_prices_and_companies(store: Engine, folder: pathlib.Path) -> None:
     )  # fmt: skip
     report = load_folder(folder, store)
     assert [problem.reason for file in report.files for problem in file.problems] == ["is within what is no object"]
-    assert rows_of(store, company, ticker="ACM")[0] == {
+    assert rows_of(store, "company", ticker="ACM")[0] == {
         "ticker": "ACM", "name": "Acme Inc. Common Stock", "currency": "USD",
     }  # fmt: skip
-    assert {(one["ticker"], one["date"], one["is_partial"]) for one in rows_of(store, price_daily)} == {
+    assert {(one["ticker"], one["date"], one["is_partial"]) for one in rows_of(store, "price_daily")} == {
         ("ACM", "2024-02-27", False), ("ACM", "2024-02-28", True), ("OLD", "2024-02-27", False),
     }  # fmt: skip
-    assert rows_of(store, price_minute)[0]["at"] == "2024-02-28T09:30:00"
-    assert rows_of(store, dividend)[0]["value"] == 0.5
-    assert rows_of(store, stated_total) == [{"relation": "finance.dividends", "entity_id": "OLD", "total": 0}]
-    facts = {one["key"]: one["value"] for one in rows_of(store, company_fact, ticker="ACM")}
+    assert rows_of(store, "price_minute")[0]["at"] == "2024-02-28T09:30:00"
+    assert rows_of(store, "dividend")[0]["value"] == 0.5
+    assert rows_of(store, "stated_total") == [{"relation": "finance.dividends", "entity_id": "OLD", "total": 0}]
+    facts = {one["key"]: one["value"] for one in rows_of(store, "company_fact", ticker="ACM")}
     assert facts["chiefExecutive"] == "Ms. Ann Bee"
     assert facts["ipoDate"] == "1980-12-12"
     assert facts["marketCap"] == "1500000000.0"
     assert "forwardPE" not in facts
-    assert {one["as_of"] for one in rows_of(store, source)} >= {"2024-02-28", "2024-02-28T09:30:00"}
+    assert {one["as_of"] for one in rows_of(store, "source")} >= {"2024-02-28", "2024-02-28T09:30:00"}
 
 
 def test_music(store: Engine, folder: pathlib.Path) -> None:
@@ -228,23 +205,23 @@ def test_music(store: Engine, folder: pathlib.Path) -> None:
     )
     (folder / "grammy_df.pickle").write_bytes((DATA / "grammy_df.pickle").read_bytes())
     load_folder(folder, store)
-    assert rows_of(store, artist, artist_id="ann-bee")[0]["birth_place"] == "NO"
-    assert [one["member_name"] for one in rows_of(store, band_member, band_id="the-hives")] == ["Ann Bee", "Cee"]
-    tune = rows_of(store, work, work_id="ann-bee/bad-tune")[0]
+    assert rows_of(store, "artist", artist_id="ann-bee")[0]["birth_place"] == "NO"
+    assert [one["member_name"] for one in rows_of(store, "band_member", band_id="the-hives")] == ["Ann Bee", "Cee"]
+    tune = rows_of(store, "work", work_id="ann-bee/bad-tune")[0]
     assert (tune["release_date"], tune["country"]) == ("2023-09-21", "XW")
-    assert len(rows_of(store, artist_work, artist_id="ann-bee")) == 2
-    assert rows_of(store, stated_total, relation="music.works")[0]["total"] == 2
-    chart = rows_of(store, billboard)
+    assert len(rows_of(store, "artist_work", artist_id="ann-bee")) == 2
+    assert rows_of(store, "stated_total", relation="music.works")[0]["total"] == 2
+    chart = rows_of(store, "billboard")
     assert [(one["rank"], one["rank_last_week"], one["top_position"], one["weeks_in_chart"]) for one in chart] == [
         (1, 2, 1, 5)
     ]
-    assert {one["nominee"] for one in rows_of(store, grammy)} == {"Dua Lipa", "Rolling In The Deep", "21"}
+    assert {one["nominee"] for one in rows_of(store, "grammy")} == {"Dua Lipa", "Rolling In The Deep", "21"}
 
 
 def test_soccer_from_a_pickled_table(store: Engine, folder: pathlib.Path) -> None:
     (folder / "soccer_team_match_stats.pkl").write_bytes((DATA / "soccer_team_match_stats.pkl").read_bytes())
     load_folder(folder, store)
-    home, away = sorted(rows_of(store, soccer_match), key=lambda one: str(one["team_id"]))
+    home, away = sorted(rows_of(store, "soccer_match"), key=lambda one: str(one["team_id"]))
     assert (home["league"], home["season"], home["date"], home["gf"], home["ga"]) == (
         "CRG-First Division", "2324", "2024-02-21", 1, 1,
     )  # fmt: skip
@@ -269,12 +246,12 @@ def test_nba_games_and_plays(store: Engine, folder: pathlib.Path) -> None:
     connection.commit()
     connection.close()
     load_folder(folder, store)
-    home, away = sorted(rows_of(store, nba_game), key=lambda one: str(one["venue"]), reverse=True)
+    home, away = sorted(rows_of(store, "nba_game"), key=lambda one: str(one["venue"]), reverse=True)
     assert (home["team_id"], home["gf"], home["ga"], home["season_type"], home["result"]) == (
         "nba-chicago-bulls", 127, 104, "Pre Season", "W",
     )  # fmt: skip
     assert (away["opponent"], away["venue"], away["fgm"]) == ("Chicago Bulls", "Away", 40.0)
-    assert rows_of(store, nba_event)[0]["clock"] == "11:42"
+    assert rows_of(store, "nba_event")[0]["clock"] == "11:42"
 
 
 def test_pages(store: Engine, folder: pathlib.Path) -> None:
@@ -283,5 +260,5 @@ def test_pages(store: Engine, folder: pathlib.Path) -> None:
     (folder / "kg.0.jsonl.bz2").write_bytes(bz2.compress("\n".join(lines).encode()))
     report = load_folder(folder, store)
     assert report.skipped == 2
-    assert rows_of(store, open_entity)[0]["entity"] == "Florida City, Florida"
-    assert rows_of(store, open_fact)[0]["value"] == "Rome"
+    assert rows_of(store, "open_entity")[0]["entity"] == "Florida City, Florida"
+    assert rows_of(store, "open_fact")[0]["value"] == "Rome"
