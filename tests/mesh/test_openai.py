@@ -81,7 +81,10 @@ async def test_an_abstention_is_a_message_that_says_so(services: Services, clien
     assert not reply.choices[0].message.annotations
 
 
-async def test_every_strategy_is_a_model(client: AsyncOpenAI) -> None:
+async def test_every_strategy_is_a_model_whether_or_not_collections_are_known(
+    services: Services, client: AsyncOpenAI
+) -> None:
+    services.faults["retriever"].fault = "killed"
     models = [model.id async for model in client.models.list()]
     assert models[0] == "cragmesh/adaptive"
     assert {"cragmesh/db3", "cragmesh/weknow", "cragmesh/electric-sheep"} <= set(models)
