@@ -6,9 +6,11 @@ test-isa: export CRAGMESH_MODEL = small
 test-isa: setup generator ## Run the mesh's tests as older CPUs would, each that this one can play.
 	$(BIN)/python -m tests.isa $(ARGS)
 
-test-clients: setup ## LangChain's and Haystack's clients ask the gateway's /v1, from an environment of their own.
+test-clients: setup ## LangChain, Haystack and, in Chromium, Open WebUI (1 GB) ask the gateway's /v1, each from an environment of its own.
 	@test -x .venv-clients/bin/python || $(PYTHON) -m venv .venv-clients
 	@.venv-clients/bin/python -m pip install --quiet --disable-pip-version-check -r tests/clients/requirements.txt
+	$(BIN)/uv venv --quiet --allow-existing .venv-open-webui
+	$(BIN)/uv pip install --quiet --python .venv-open-webui/bin/python --override tests/clients/open-webui-without.txt -r tests/clients/open-webui.txt
 	$(BIN)/python -m pytest -rs tests/clients
 
 # Everything over a scripted generator first; what can be asked of any mesh then of the embedded one, or of the one that

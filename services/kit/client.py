@@ -157,7 +157,13 @@ class ServiceClient:
         except ServiceUnavailable as error:
             log.debug("retry", target=self.name, path=path, cause=error.detail)
             await asyncio.sleep(RETRY_PAUSE_S)
-            return await self._once(method, path, body, budget, media_type)
+            try:
+                return await self._once(method, path, body, budget, media_type)
+            except ServiceRejected as again:
+                # The first was done, and its reply was lost.
+                if method == "DELETE" and error.lost and again.status == httpx.codes.NOT_FOUND:
+                    return b""
+                raise
 
     async def _once(self, method: str, path: str, body: bytes | None, budget: Budget, media_type: str) -> bytes:
         trace = current_trace.get()
@@ -173,11 +179,11 @@ class ServiceClient:
                 content = await self._read(response)
         except (httpx.ConnectError, httpx.ReadError, httpx.WriteError, httpx.RemoteProtocolError) as error:
             # Every call of the mesh may be sent twice, so a lost connection is tried again as well: questions are pure
-            # functions of their bodies, documents are what was last written. Of a deletion or a move that had been
-            # done, the second reply says that there is none.
+            # functions of their bodies, documents are what was last written or lie where they were moved.
             if isinstance(error, httpx.RemoteProtocolError) and "disconnected" not in str(error):
                 raise BadReply(self.name, "not HTTP") from error
-            raise ServiceUnavailable(self.name, type(error).__name__) from error
+            lost = not isinstance(error, httpx.ConnectError)
+            raise ServiceUnavailable(self.name, type(error).__name__, lost=lost) from error
         except httpx.HTTPError as error:
             raise BadReply(self.name, type(error).__name__) from error
         status = response.status_code

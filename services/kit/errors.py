@@ -112,7 +112,13 @@ class ServiceTimeout(ServiceFailure):
 
 
 class ServiceUnavailable(ServiceFailure):
+    """`lost`: the connection was, so that the service may have done what was asked."""
+
     reason = "unavailable"
+
+    def __init__(self, service: str, detail: str = "", *, lost: bool = False) -> None:
+        super().__init__(service, detail)
+        self.lost = lost
 
 
 class ServiceOverloaded(ServiceFailure):

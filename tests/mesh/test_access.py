@@ -249,6 +249,8 @@ async def test_lists_hold_what_the_key_may_read_and_count_no_more(gateway: httpx
         listed = (await gateway.get("/collections", headers=bearer(key))).json()["collections"]
         found = {info["name"]: info["documents"] for info in listed if info["name"] in ("notes", "safe")}
         assert found == counts, key
+        models = {one["id"] for one in (await gateway.get("/v1/models", headers=bearer(key))).json()["data"]}
+        assert {name for name in ("notes", "safe") if f"cragmesh/adaptive@{name}" in models} == set(counts), key
     filtered = await gateway.get("/collections/notes", params={"filter": "team=ops"}, headers=bearer("hr"))
     assert filtered.json()["documents"] == 0
 

@@ -162,6 +162,67 @@ async def test_a_key_over_its_rate_hears_when_to_come_again(transport: httpx.Asy
     assert refused.value.retry_after_s >= 1
 
 
+class Library:
+    """A gateway's documents; the first reply to each deletion, move and upload is lost after its work is done."""
+
+    def __init__(self) -> None:
+        self.state: dict[str, str] = {}
+        self.calls: list[tuple[str, str]] = []
+
+    def __call__(self, request: httpx.Request) -> httpx.Response:
+        lost = request.method != "GET" and (request.method, request.url.path) not in self.calls
+        self.calls.append((request.method, request.url.path))
+        path, id = request.url.raw_path.decode().partition("?")[0], request.url.path.rpartition("/")[2]
+        reply = httpx.Response(200)
+        if request.method == "PUT":
+            assert (request.content, request.headers["content-type"]) == (b"%PDF", "application/pdf")
+            assert request.url.params["title"] == "A manual"
+            self.state[id] = "waiting"
+        elif request.method == "DELETE":
+            gone = self.state.pop(id, None)
+            reply = httpx.Response(204) if gone else httpx.Response(404, json={"title": "Not found", "status": 404})
+        elif path.endswith("/moves"):
+            reply = httpx.Response(200, json={"moved": 1})
+        elif path.endswith("/documents"):
+            reply = httpx.Response(200, json={"documents": [{"id": "a b", "state": "complete"}], "next": ""})
+        if lost:
+            raise httpx.ReadError("reset", request=request)
+        if id in self.state:
+            reply = httpx.Response(200, json={"id": id, "state": self.state[id]})
+            self.state[id] = {"waiting": "writing"}.get(self.state[id], "complete")
+        return reply
+
+
+async def test_documents_are_written_listed_moved_and_removed_over_lost_connections(pauses: list[float]) -> None:
+    file = ("notes", "a b", b"%PDF", "application/pdf")
+    for sync in (True, False):
+        library, told = Library(), list[str]()
+        transport = httpx.MockTransport(library)
+
+        def told_by(info: cragmesh_client.DocumentInfo, told: list[str] = told) -> None:
+            told.append(info.state)
+
+        moves = [cragmesh_client.Move(id="a b", to="b")]
+        if sync:
+            with Client("http://gateway", transport=transport) as mesh:
+                put = mesh.put_document(*file, progress=told_by, title="A manual")
+                listed = mesh.documents("notes", limit=10)
+                mesh.delete_document("notes", "a b")
+                moved = mesh.move_documents("notes", moves)
+                with pytest.raises(cragmesh_client.NotFound):
+                    mesh.delete_document("notes", "a b")
+        else:
+            async with client(transport) as other:
+                put = await other.put_document(*file, progress=told_by, title="A manual")
+                listed = await other.documents("notes", limit=10)
+                await other.delete_document("notes", "a b")
+                moved = await other.move_documents("notes", moves)
+                with pytest.raises(cragmesh_client.NotFound):
+                    await other.delete_document("notes", "a b")
+        assert (put.state, told) == ("complete", ["waiting", "writing"])
+        assert ([one.id for one in listed.documents], moved.moved) == (["a b"], 1)
+
+
 def test_both_clients_have_the_same_methods_and_import_nothing_of_the_server() -> None:
     sync, other = ({name for name in vars(one) if not name.startswith("_")} for one in (Client, AsyncClient))
     assert sync == other

@@ -16,6 +16,7 @@ pytestmark = pytest.mark.anyio
 
 MODEL = "cragmesh/naive-rag"
 QUESTION = "Who designed the harbour lighthouse of the old town?"
+TOOLS: Any = [{"type": "function", "function": {"name": "f", "parameters": {}}}]
 PAGES = {"search_results": [LIGHTHOUSE | {"page_url": "https://example.org/lighthouse"}]}
 
 
@@ -81,7 +82,10 @@ async def test_an_abstention_is_a_message_that_says_so(services: Services, clien
     assert not reply.choices[0].message.annotations
 
 
-async def test_every_strategy_is_a_model(client: AsyncOpenAI) -> None:
+async def test_every_strategy_is_a_model_whether_or_not_collections_are_known(
+    services: Services, client: AsyncOpenAI
+) -> None:
+    services.faults["retriever"].fault = "killed"
     models = [model.id async for model in client.models.list()]
     assert models[0] == "cragmesh/adaptive"
     assert {"cragmesh/db3", "cragmesh/weknow", "cragmesh/electric-sheep"} <= set(models)
@@ -148,7 +152,7 @@ async def test_a_system_message_is_never_an_instruction(services: Services, clie
 @pytest.mark.parametrize(
     ("fields", "param"),
     [
-        ({"tools": [{"type": "function", "function": {"name": "f", "parameters": {}}}]}, "tools"),
+        ({"tools": TOOLS, "tool_choice": "required"}, "tool_choice"),
         ({"n": 2}, "n"),
         ({"logprobs": True}, "logprobs"),
         ({"response_format": {"type": "json_object"}}, "response_format"),
@@ -169,6 +173,15 @@ async def test_what_the_mesh_has_not_is_refused_in_words(
     assert str(caught.value.param).startswith(param)
     assert caught.value.type == "invalid_request_error"
     assert "secret" not in caught.value.message
+
+
+async def test_tools_that_are_offered_are_not_called(services: Services, client: AsyncOpenAI) -> None:
+    services.generator.reply = lambda _: "Marta Lindqvist"
+    reply = await client.chat.completions.create(
+        model="cragmesh/closed-book", messages=said(QUESTION), tools=TOOLS, tool_choice="auto"
+    )
+    assert reply.choices[0].message.content == "Marta Lindqvist"
+    assert not reply.choices[0].message.tool_calls
 
 
 async def test_an_unknown_model_is_not_found(client: AsyncOpenAI) -> None:

@@ -3,7 +3,17 @@
 from cragmesh_client.calls import Call, Event
 from cragmesh_client.client import AsyncClient, Client
 from cragmesh_client.contracts.answer import AnswerResponse, Citation, SearchResult, StageEvent, Turn
-from cragmesh_client.contracts.collections import CollectionInfo, Filter, Range, SearchHit, SearchResponse
+from cragmesh_client.contracts.collections import (
+    CollectionInfo,
+    DocumentInfo,
+    Documents,
+    Filter,
+    Move,
+    MoveResponse,
+    Range,
+    SearchHit,
+    SearchResponse,
+)
 from cragmesh_client.contracts.options import Options
 from cragmesh_client.errors import (
     BadReply,
@@ -25,11 +35,15 @@ __all__ = [
     "Citation",
     "Client",
     "CollectionInfo",
+    "DocumentInfo",
+    "Documents",
     "Event",
     "Filter",
     "Forbidden",
     "Invalid",
     "MeshError",
+    "Move",
+    "MoveResponse",
     "NotFound",
     "Options",
     "Overloaded",

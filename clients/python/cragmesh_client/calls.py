@@ -4,13 +4,27 @@ import json
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
+from urllib.parse import quote
 
 import httpx
 from pydantic import TypeAdapter, ValidationError
 
 from cragmesh_client.contracts.answer import AnswerRequest, AnswerResponse, StageEvent, Strategies
 from cragmesh_client.contracts.base import Contract, Problem
-from cragmesh_client.contracts.collections import CollectionInfo, Collections, Filter, SearchRequest, SearchResponse
+from cragmesh_client.contracts.collections import (
+    CollectionInfo,
+    Collections,
+    DocumentInfo,
+    Documents,
+    FileDescription,
+    Filter,
+    Listing,
+    Move,
+    MoveRequest,
+    MoveResponse,
+    SearchRequest,
+    SearchResponse,
+)
 from cragmesh_client.contracts.feedback import FeedbackRequest, FeedbackResponse, Verdict
 from cragmesh_client.contracts.papers import PapersRequest, PapersResponse
 from cragmesh_client.errors import BadReply, ProblemError, problem_error
@@ -18,8 +32,12 @@ from cragmesh_client.errors import BadReply, ProblemError, problem_error
 # What a call may take beyond the budget of its question: connecting, and the way there and back.
 MARGIN_S = 5.0
 USUAL_S = 30.0
+# For a large file on a slow line.
+UPLOAD_S = 300.0
 # Statuses that are tried again where `Retry-After` says when.
 AGAIN = (429, 503)
+# States of a document that is not written yet.
+UNDER_WAY = ("waiting", "writing")
 # A 503 may come from a proxy that does not say when.
 PAUSE_S = 1.0
 
@@ -30,20 +48,27 @@ EVENTS: dict[str, type[Contract]] = {"stage": StageEvent, "answer": AnswerRespon
 
 @dataclass(frozen=True)
 class Call(Generic[Reply]):
-    """A request, the type of its reply, and the seconds that all of it may take."""
+    """A request, the type of its reply, and the seconds that all of it may take.
+
+    Attributes:
+        body: a contract, or a file's content, which is of `media_type`.
+        repeatable: sent again when the connection is lost, since twice does what once does.
+    """
 
     method: str
     path: str
     reply: type[Reply]
-    body: Contract | None = None
+    body: Contract | bytes | None = None
     params: tuple[tuple[str, str], ...] = ()
     seconds: float = USUAL_S + MARGIN_S
+    media_type: str = "application/json"
+    repeatable: bool = False
 
     def request(self) -> dict[str, Any]:
         """The arguments of httpx."""
         # What is not set is left out, so that an older gateway is not told of fields that it does not know.
-        content = None if self.body is None else self.body.model_dump_json(exclude_defaults=True)
-        headers = {"content-type": "application/json"} if content else {}
+        content = self.body.model_dump_json(exclude_defaults=True) if isinstance(self.body, Contract) else self.body
+        headers = {} if content is None else {"content-type": self.media_type}
         return {
             "method": self.method,
             "url": self.path,
@@ -52,17 +77,17 @@ class Call(Generic[Reply]):
             "headers": headers,
         }
 
-    def read(self, response: httpx.Response) -> Reply:
-        """The reply.
+    def read(self, response: httpx.Response, *, done: bool = False) -> Reply:
+        """The reply; an empty one where the call was done before.
 
         Raises:
             ProblemError: it is a problem document.
             BadReply: it is neither that nor what was expected.
         """
-        if not response.is_success:
+        if not (response.is_success or done):
             raise refusal(response)
         try:
-            return TypeAdapter(self.reply).validate_json(response.content)
+            return TypeAdapter(self.reply).validate_json(b"null" if done else response.content or b"null")
         except ValidationError as error:
             raise BadReply(f"{self.path}: {error.error_count()} errors in the reply") from error
 
@@ -137,6 +162,32 @@ def collection(name: str, filters: Sequence[Filter]) -> Call[CollectionInfo]:
     return Call("GET", f"/collections/{name}", CollectionInfo, params=_params(filters))
 
 
+def documents(collection: str, filters: Sequence[Filter], fields: dict[str, Any]) -> Call[Documents]:
+    params = (*_fields(Listing.model_validate(fields)), *_params(filters))
+    return Call("GET", f"/collections/{collection}/documents", Documents, params=params)
+
+
+def document(collection: str, id: str) -> Call[DocumentInfo]:
+    return Call("GET", _path(collection, id), DocumentInfo, repeatable=True)
+
+
+def put_document(
+    collection: str, id: str, content: bytes, media_type: str, fields: dict[str, Any]
+) -> Call[DocumentInfo]:
+    params = _fields(FileDescription.model_validate(fields))
+    path = _path(collection, id)
+    return Call("PUT", path, DocumentInfo, content, params, UPLOAD_S, media_type, repeatable=True)
+
+
+def delete_document(collection: str, id: str) -> Call[None]:
+    return Call("DELETE", _path(collection, id), type(None), repeatable=True)
+
+
+def move_documents(collection: str, moves: Sequence[Move]) -> Call[MoveResponse]:
+    body = MoveRequest(moves=tuple(moves))
+    return Call("POST", f"/collections/{collection}/moves", MoveResponse, body, repeatable=True)
+
+
 def strategies() -> Call[Strategies]:
     return Call("GET", "/strategies", Strategies)
 
@@ -145,6 +196,14 @@ def feedback(answered: AnswerResponse | str, verdict: Verdict, right_answer: str
     request_id = answered if isinstance(answered, str) else answered.request_id
     body = FeedbackRequest(request_id=request_id, verdict=verdict, right_answer=right_answer)
     return Call("POST", "/feedback", FeedbackResponse, body)
+
+
+def _path(collection: str, id: str) -> str:
+    return f"/collections/{collection}/documents/{quote(id, safe='')}"
+
+
+def _fields(given: Contract) -> tuple[tuple[str, str], ...]:
+    return tuple((name, str(value)) for name, value in given.model_dump(mode="json", exclude_defaults=True).items())
 
 
 def _params(filters: Sequence[Filter]) -> tuple[tuple[str, str], ...]:

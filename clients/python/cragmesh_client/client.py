@@ -1,12 +1,13 @@
 """The client, once for threads and once for asyncio.
 
 `fields` of a question are those of `AnswerRequest`, of a search those of `SearchRequest`, of papers those of
-`PapersRequest`. Arguments that their limits refuse raise pydantic's ValidationError, before anything is sent.
+`PapersRequest`, of a list of documents those of `Listing`, of a file those of `FileDescription`. Arguments that their
+limits refuse raise pydantic's ValidationError, before anything is sent.
 """
 
 import asyncio
 import time
-from collections.abc import AsyncIterator, Iterator, Sequence
+from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from typing import Any, Self
 
 import httpx
@@ -14,21 +15,35 @@ import httpx
 from cragmesh_client import calls
 from cragmesh_client.calls import Call, Event, Events, Reply
 from cragmesh_client.contracts.answer import AnswerResponse, Strategies
-from cragmesh_client.contracts.collections import CollectionInfo, Collections, Filter, SearchResponse
+from cragmesh_client.contracts.collections import (
+    CollectionInfo,
+    Collections,
+    DocumentInfo,
+    Documents,
+    Filter,
+    Move,
+    MoveResponse,
+    SearchResponse,
+)
 from cragmesh_client.contracts.feedback import FeedbackResponse, Verdict
 from cragmesh_client.contracts.papers import PapersResponse
 from cragmesh_client.errors import Unreachable
 
 RETRIES = 3
 STREAM = {"accept": "text/event-stream"}
+# Between two looks at a document that is being written.
+POLL_S = 1.0
+Progress = Callable[[DocumentInfo], None]
 
 
 class Patience:
     """When to try again: as often as `retries`, when the gateway says so, and only inside the call's time."""
 
     def __init__(self, call: Call[Any], retries: int) -> None:
+        self._call = call
         self._until = time.monotonic() + call.seconds
         self._left = retries
+        self._lost = False
 
     @property
     def timeout_s(self) -> float:
@@ -37,7 +52,20 @@ class Patience:
 
     def pause_s(self, response: httpx.Response) -> float | None:
         """Seconds until the same may be asked again; None when the response stands."""
-        pause_s = calls.retry_after_s(response)
+        return self._again(calls.retry_after_s(response))
+
+    def pause_after(self, error: httpx.HTTPError) -> float | None:
+        """Seconds until a call whose connection failed may be sent again; None when it may not."""
+        if not self._call.repeatable or isinstance(error, httpx.TimeoutException):
+            return None
+        self._lost |= not isinstance(error, httpx.ConnectError)
+        return self._again(calls.PAUSE_S)
+
+    def gone(self, response: httpx.Response) -> bool:
+        """Whether a deletion was done before its first reply was lost."""
+        return self._lost and self._call.method == "DELETE" and response.status_code == httpx.codes.NOT_FOUND
+
+    def _again(self, pause_s: float | None) -> float | None:
         if pause_s is None or not self._left or pause_s >= self.timeout_s:
             return None
         self._left -= 1
@@ -119,6 +147,45 @@ class Client:
         """One of them."""
         return self.send(calls.collection(name, filters))
 
+    def documents(self, collection: str, filters: Sequence[Filter] = (), **fields: Any) -> Documents:
+        """A page of a collection's documents; `after=page.next` gives the page behind it."""
+        return self.send(calls.documents(collection, filters, fields))
+
+    def document(self, collection: str, id: str) -> DocumentInfo:
+        """One of them, and how far it is."""
+        return self.send(calls.document(collection, id))
+
+    def put_document(
+        self,
+        collection: str,
+        id: str,
+        content: bytes,
+        media_type: str,
+        *,
+        progress: Progress = lambda _: None,
+        **fields: Any,
+    ) -> DocumentInfo:
+        """Write a file as a document, and wait until it is complete or has failed, as its state says.
+
+        Args:
+            media_type: the file's format, as `application/pdf`.
+            progress: told how far it is, until it is written.
+        """
+        info = self.send(calls.put_document(collection, id, content, media_type, fields))
+        while info.state in calls.UNDER_WAY:
+            progress(info)
+            time.sleep(POLL_S)
+            info = self.document(collection, id)
+        return info
+
+    def delete_document(self, collection: str, id: str) -> None:
+        """Delete a document."""
+        self.send(calls.delete_document(collection, id))
+
+    def move_documents(self, collection: str, moves: Sequence[Move]) -> MoveResponse:
+        """Give documents other ids; nothing is read or encoded again."""
+        return self.send(calls.move_documents(collection, moves))
+
     def strategies(self) -> Strategies:
         """The strategies that a question may name."""
         return self.send(calls.strategies())
@@ -138,9 +205,11 @@ class Client:
             try:
                 response = self._http.request(**call.request(), timeout=patience.timeout_s)
             except httpx.HTTPError as error:
-                raise Unreachable(f"{self._http.base_url}: {type(error).__name__}") from error
-            if (pause_s := patience.pause_s(response)) is None:
-                return call.read(response)
+                if (pause_s := patience.pause_after(error)) is None:
+                    raise Unreachable(f"{self._http.base_url}: {type(error).__name__}") from error
+            else:
+                if (pause_s := patience.pause_s(response)) is None:
+                    return call.read(response, done=patience.gone(response))
             time.sleep(pause_s)
 
 
@@ -202,6 +271,35 @@ class AsyncClient:
     async def collection(self, name: str, filters: Sequence[Filter] = ()) -> CollectionInfo:
         return await self.send(calls.collection(name, filters))
 
+    async def documents(self, collection: str, filters: Sequence[Filter] = (), **fields: Any) -> Documents:
+        return await self.send(calls.documents(collection, filters, fields))
+
+    async def document(self, collection: str, id: str) -> DocumentInfo:
+        return await self.send(calls.document(collection, id))
+
+    async def put_document(
+        self,
+        collection: str,
+        id: str,
+        content: bytes,
+        media_type: str,
+        *,
+        progress: Progress = lambda _: None,
+        **fields: Any,
+    ) -> DocumentInfo:
+        info = await self.send(calls.put_document(collection, id, content, media_type, fields))
+        while info.state in calls.UNDER_WAY:
+            progress(info)
+            await asyncio.sleep(POLL_S)
+            info = await self.document(collection, id)
+        return info
+
+    async def delete_document(self, collection: str, id: str) -> None:
+        await self.send(calls.delete_document(collection, id))
+
+    async def move_documents(self, collection: str, moves: Sequence[Move]) -> MoveResponse:
+        return await self.send(calls.move_documents(collection, moves))
+
     async def strategies(self) -> Strategies:
         return await self.send(calls.strategies())
 
@@ -216,7 +314,9 @@ class AsyncClient:
             try:
                 response = await self._http.request(**call.request(), timeout=patience.timeout_s)
             except httpx.HTTPError as error:
-                raise Unreachable(f"{self._http.base_url}: {type(error).__name__}") from error
-            if (pause_s := patience.pause_s(response)) is None:
-                return call.read(response)
+                if (pause_s := patience.pause_after(error)) is None:
+                    raise Unreachable(f"{self._http.base_url}: {type(error).__name__}") from error
+            else:
+                if (pause_s := patience.pause_s(response)) is None:
+                    return call.read(response, done=patience.gone(response))
             await asyncio.sleep(pause_s)

@@ -8,22 +8,33 @@ from fastapi import APIRouter
 from fastapi.responses import StreamingResponse
 
 from proto.answer import AnswerRequest, AnswerResponse, StageEvent
-from services.gateway.asking import Given, State, answered, chosen, events
+from services.gateway.asking import Given, State, answered, chosen, events, left
 from services.gateway.openai.completion import DONE, Naming, chunk, chunks, completion, frame, stage_line
 from services.gateway.openai.errors import documented, error_of
 from services.gateway.openai.wire import OWNER, ChatRequest, model_name, parse_model, to_answer_request
 from services.gateway.strategies import Strategy
-from services.kit.telemetry import request_id
+from services.kit.errors import ServiceFailure
+from services.kit.telemetry import log, request_id
 
 router = APIRouter(prefix="/v1", tags=["openai"], responses=documented())
 STARTED = int(time.time())
+# A retriever that is slow or gone does not keep the strategies from the list.
+LISTING_S = 2.0
 
 
-@router.get("/models", summary="The strategies, as models.")
+@router.get("/models", summary="The strategies, as models; the default one with each collection too.")
 async def list_models(state: Given) -> dict[str, Any]:
+    """The collections are those that the caller may read; chat clients offer what stands here and nothing else."""
     default = state["settings"].default_strategy
     names = sorted(state["strategies"], key=lambda name: (name != default, name))
-    return {"object": "list", "data": [_model(state, name) for name in names]}
+    models = [_model(state, name) for name in names]
+    try:
+        readable = (await state["mesh"].collections(allow_s=min(LISTING_S, left()))).collections
+    except ServiceFailure as failure:
+        log.warning("models without collections", error=str(failure))
+        readable = ()
+    described = ({"id": f"{models[0]['id']}@{one.name}", "description": f"Reads {one.name}."} for one in readable)
+    return {"object": "list", "data": [*models, *(models[0] | model for model in described)]}
 
 
 @router.get("/models/{model:path}", summary="A strategy, as a model.")

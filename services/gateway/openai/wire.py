@@ -19,10 +19,9 @@ OWNER = "cragmesh"
 MAX_MESSAGES = 500
 MAX_CONTENT_CHARS = 200_000
 MAX_TURN_CHARS = 20_000
-# What the API has and the mesh has not: the field, and the values that ask for nothing.
+# What the API has and the mesh has not: the field, and the values that ask for nothing. Tools may be offered, as chat
+# clients do with every turn: a reply that calls none is what `auto` allows. A call that must be made is refused.
 UNSERVED: dict[str, tuple[Any, ...]] = {
-    "tools": (None, []),
-    "functions": (None, []),
     "tool_choice": (None, "none", "auto"),
     "function_call": (None, "none", "auto"),
     "logprobs": (None, False),
@@ -68,8 +67,6 @@ class ChatRequest(_Wire):
     stream: bool = False
     stream_options: StreamOptions | None = None
     n: Annotated[int | None, Field(ge=1, le=1)] = None
-    tools: Any = None
-    functions: Any = None
     tool_choice: Any = None
     function_call: Any = None
     logprobs: Any = None

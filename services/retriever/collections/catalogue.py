@@ -71,7 +71,9 @@ class Catalogue:
     async def _moved(self, name: str, move: Move) -> bool:
         payload = await self._first(name, move.id)
         if payload is None or not payload.get(COMPLETE):
-            return False
+            # Sent again because its reply was lost, perhaps: then what it asks for is there.
+            there = await self._first(name, move.to)
+            return there is not None and bool(there.get(COMPLETE)) and Described.of(there).url == move.url
         if move.id == move.to:
             return True
         described = Described.of(payload)._replace(url=move.url)

@@ -73,6 +73,16 @@ async def test_one_retry_for_a_service_that_was_not_there(first: httpx.Response 
 
 
 @pytest.mark.parametrize(
+    ("first", "done"),
+    [(httpx.ReadError("reset"), True), (httpx.ConnectError("no"), False), (httpx.Response(503), False)],
+)
+async def test_a_deletion_whose_reply_was_lost_is_done(first: httpx.Response | Exception, done: bool) -> None:
+    client = reaching(Target(first, httpx.Response(404)))
+    with contextlib.nullcontext() if done else pytest.raises(ServiceRejected):
+        assert await client.request("DELETE", "/collections/notes/documents/a", allow_s=1) == b""
+
+
+@pytest.mark.parametrize(
     ("reply", "error", "reason", "calls"),
     [
         (httpx.Response(503), ServiceUnavailable, "unavailable", 2),

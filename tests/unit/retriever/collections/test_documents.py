@@ -138,6 +138,8 @@ async def test_a_moved_document_keeps_its_vectors_and_is_what_an_index_of_its_ne
     moves = [{"id": "old", "to": "new", "url": "file:new.pdf"}, {"id": "nobody", "to": "x"}]
     reply = await retriever.post("/collections/moving/moves", json={"moves": moves})
     assert reply.json() == {"moved": 1, "missing": ["nobody"]}
+    # As after a lost reply.
+    assert (await retriever.post("/collections/moving/moves", json={"moves": moves})).json() == reply.json()
     after = await searched(retriever, "moving", "bees")
     assert [hit | {"id": "old", "url": "file:old.pdf"} for hit in after["hits"]] == before["hits"]
     assert (await retriever.get("/collections/moving/documents/old")).status_code == 404
