@@ -25,6 +25,7 @@ from services.kit.client import http_client
 from services.kit.errors import ServiceFailure
 from services.kit.generator import model_at
 from services.kit.llm import LLM
+from services.kit.shard import WHOLE, Shard
 
 # Of the lines left out so many are kept in `run.json`; all are counted.
 MAX_SKIPS_KEPT = 50
@@ -33,12 +34,13 @@ GENERATOR_S = 5.0
 
 @dataclass(frozen=True, slots=True)
 class Selection:
-    """Which questions of a source are asked: all, a random sample, the first few."""
+    """Which questions of a source are asked: all, a random sample, the first few; and of those, which share."""
 
     timed_only: bool = False
     sample: int | None = None
     seed: int = 0
     limit: int | None = None
+    shard: Shard = WHOLE
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,12 +70,16 @@ class Plan:
     source: Source
     ids: frozenset[str] | None
     total: int | None
-    limit: int | None
+    selection: Selection
 
     def items(self, done: frozenset[str]) -> Iterator[Item]:
         """The questions that are still to be asked."""
-        wanted = (item for item in self.source.items() if self.ids is None or item.id in self.ids)
-        return (item for item in itertools.islice(wanted, self.limit) if item.id not in done)
+        return (item for item in _selected(self.source, self.ids, self.selection) if item.id not in done)
+
+
+def _selected(source: Source, ids: frozenset[str] | None, selection: Selection) -> Iterator[Item]:
+    wanted = (item for item in source.items() if ids is None or item.id in ids)
+    return selection.shard.of_items(itertools.islice(wanted, selection.limit), lambda item: item.id)
 
 
 def plan(sources: Sequence[Path], selection: Selection, on_skip: Callable[[Skip], None] = lambda _: None) -> Plan:
@@ -84,10 +90,14 @@ def plan(sources: Sequence[Path], selection: Selection, on_skip: Callable[[Skip]
     """
     quiet = Source(sources, timed_only=selection.timed_only)
     ids = chosen(quiet, selection.sample, selection.seed) if selection.sample is not None else None
-    total = len(ids) if ids is not None else sum(1 for _ in quiet.items()) if quiet.countable() else None
-    if selection.limit is not None:
-        total = selection.limit if total is None else min(total, selection.limit)
-    return Plan(Source(sources, on_skip=on_skip, timed_only=selection.timed_only), ids, total, selection.limit)
+    total = None
+    if quiet.countable():
+        total = sum(1 for _ in _selected(quiet, ids, selection))
+    elif ids is not None:
+        total = sum(map(selection.shard.holds, ids))
+    elif selection.limit is not None:
+        total = selection.limit // selection.shard.count
+    return Plan(Source(sources, on_skip=on_skip, timed_only=selection.timed_only), ids, total, selection)
 
 
 async def run(
@@ -131,6 +141,7 @@ async def run(
                 sample=selection.sample,
                 seed=selection.seed if selection.sample is not None else None,
                 limit=selection.limit,
+                shard=str(selection.shard) if selection.shard.count > 1 else None,
                 every_answer=order.every_answer or None,
                 options=order.options.model_dump(exclude_none=True) or None,
                 keep_contexts=order.keep_contexts or None,
@@ -211,6 +222,29 @@ def read(folder: RunFolder, on_bad: Callable[[str], None] = lambda _: None) -> R
     if not predictions:
         raise BadRun(f"{folder.predictions_file}: holds no predictions")
     return Read(info, predictions, len(bad))
+
+
+def merge(folders: Sequence[RunFolder], into: RunFolder, on_bad: Callable[[str], None] = lambda _: None) -> None:
+    """Join the shards of a run into one, by the order of ids; what one shard lacks can be joined again later.
+
+    Raises:
+        BadRun: they are not all the shards of one run.
+    """
+    found = [read(folder, on_bad) for folder in folders]
+    shards = [Shard.of(str(one.info.settings.get("shard") or "")) for one in found]
+    wanted = {Shard(index, shards[0].count) for index in range(shards[0].count)}
+    if len(shards) != len(wanted) or set(shards) != wanted:
+        raise BadRun(f"these are the shards {', '.join(map(str, shards))}, not those of one run, each once")
+    for folder, one in zip(folders, found, strict=True):
+        if not one.info.finished:
+            on_bad(f"{folder.path}: the run is not finished")
+    first = found[0].info
+    whole = [{key: value for key, value in one.info.settings.items() if key != "shard"} for one in found]
+    if any(settings != whole[0] for settings in whole):
+        raise BadRun("the runs have other settings: they are not shards of one")
+    finished = all(one.info.finished for one in found)
+    into.begin(first.model_copy(update={"settings": whole[0], "finished": finished}))
+    into.replace(sorted((line for one in found for line in one.predictions), key=lambda line: line.id))
 
 
 def judge_by_rules(folder: RunFolder, predictions: Sequence[Prediction]) -> dict[str, Judgement]:

@@ -11,7 +11,7 @@ import json
 import os
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -292,10 +292,15 @@ class RunFolder:
         for line in self.predictions():
             failed += bool(line.error)
             if not line.error:
-                kept.append(line.model_dump_json(exclude_defaults=True))
+                kept.append(line)
         if failed:
-            write_whole(self.predictions_file, "".join(f"{line}\n" for line in kept).encode())
+            self.replace(kept)
         return failed
+
+    def replace(self, predictions: Iterable[Prediction]) -> None:
+        """Write all predictions anew."""
+        lines = (line.model_dump_json(exclude_defaults=True) for line in predictions)
+        write_whole(self.predictions_file, "".join(f"{line}\n" for line in lines).encode())
 
 
 def settings_of(**values: Any) -> dict[str, JsonValue]:

@@ -11,7 +11,9 @@ from rich.table import Table
 
 from services.cli.console import fail, out, say, write
 from services.cli.ending import PROBLEM, USAGE, ends
+from services.cli.shards import ShardOption, parse_shard
 from services.kit.caution import CALIBRATION_MINUTES, COSTS, Caution
+from services.kit.shard import Shard
 
 if TYPE_CHECKING:
     from lab.evaluator.calibrate import Earned, Fitted
@@ -57,16 +59,33 @@ def calibrate(
     ] = [],  # noqa: B006
     report: Annotated[Path | None, typer.Option(help="Folder of the pictures; out/calibration/report.")] = None,
     apply_to: Annotated[list[Path], typer.Option("--apply-to", help="Runs to report on, unseen by the fit.")] = [],  # noqa: B006
+    shard: ShardOption = "",
 ) -> None:
     """Fit the probability that an answer is right, and the lines under which the gateway abstains."""
     if made_up == bool(folders) or (made_up and generic):
         fail("give runs, or --made-up and a mesh that is up", USAGE)
-    if made_up:
+    share = parse_shard(shard)
+    if share.count > 1:
+        if not made_up:
+            fail("--shard is for asking, --made-up; a fit is of all answers", USAGE)
+        _ask_share(minutes, concurrency, folder, share)
+    elif made_up:
         _made_up(minutes, concurrency, folder, to, report, ablate=ablate)
     elif generic:
         _generic(folders or [], to, report or REPORT, apply_to, ablate=ablate)
     else:
         _own(folders or [], generator, to, compared, report or REPORT, apply_to, ablate=ablate)
+
+
+def _ask_share(minutes: float, concurrency: int, folder: Path | None, share: Shard) -> None:
+    from services.cli import eval as evaluation
+    from services.cli import made_up
+
+    settings, urls = evaluation.evaluator_settings()
+    target = evaluation.evaluate(made_up.target(settings, urls, folder, share))
+    evaluation.evaluate(made_up.ask(target, urls, minutes=minutes, concurrency=concurrency))
+    say("when all shares are there: cragmesh eval merge SHARES --out RUN, and cragmesh calibrate RUN", "dim")
+    write(str(target.run))
 
 
 def _made_up(

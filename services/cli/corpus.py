@@ -96,6 +96,11 @@ class Read:
         return sent.id if sent else self.place
 
     @property
+    def key(self) -> str:
+        """What tells whose share it is: its id, or its content where it has none."""
+        return self.id or (self.digest if self.document else self.name)
+
+    @property
     def url(self) -> str:
         sent = self.upload or self.document
         return sent.url if sent else ""

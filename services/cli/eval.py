@@ -16,6 +16,7 @@ from services.cli.ending import PROBLEM, USAGE, Result, ends, run_to_end, settin
 from services.cli.knobs import Knobs, parse_options
 from services.cli.progress import counting
 from services.cli.services import root
+from services.cli.shards import ShardOption, parse_shard
 from services.kit.client import http_client
 from services.kit.generator import generator
 from services.kit.settings import MeshUrls
@@ -70,6 +71,7 @@ def run(
     keep_contexts: Annotated[
         bool, typer.Option("--keep-contexts", help="Keep what the generator was shown, for `train labels`.")
     ] = False,
+    shard: ShardOption = "",
 ) -> None:
     """Ask the questions, write each answer as it comes, then judge by rules and report."""
     from lab.evaluator import runs
@@ -84,7 +86,7 @@ def run(
         strategy=strategy,
         budget_s=budget,
         concurrency=concurrency,
-        selection=runs.Selection(timed_only=timed, sample=sample, seed=seed, limit=limit),
+        selection=runs.Selection(timed, sample, seed, limit, parse_shard(shard)),
         retry_failed=retry_failed,
         every_answer=every_answer,
         options=parse_options(option or ()),
@@ -159,6 +161,20 @@ def _advance(bar: Progress, task: TaskID, plan: "runs.Plan", progress: "drive.Pr
 def _line(plan: "runs.Plan | None", progress: "drive.Progress") -> str:
     of = f" of {plan.total}" if plan and plan.total else ""
     return f"{progress.done}{of} questions, score so far {progress.score:+.3f}, {progress.failed} without an answer"
+
+
+@app.command()
+def merge(
+    folders: Annotated[list[Path], typer.Argument(help="The folders of a run's shards, all of them.")],
+    folder: Annotated[Path, typer.Option("--out", "-o", help="Where the whole run is written.")],
+) -> None:
+    """Join the shards of a run, judge it by rules and report, as if it had been one."""
+    from lab.evaluator import runs
+    from lab.evaluator.store import RunFolder
+
+    with evaluating():
+        runs.merge([RunFolder(path) for path in folders], RunFolder(folder), _warn)
+    _report(folder, "rules")
 
 
 @app.command()

@@ -26,6 +26,7 @@ from services.cli.ending import PROBLEM, UNREACHABLE, USAGE
 from services.cli.questions import BadInput
 from services.cli.services import root
 from services.cli.settings import CliSettings
+from services.cli.shards import ShardOption, parse_shard
 from services.cli.sync import Plan, held, move, plan
 from services.kit.settings import KitSettings, MeshUrls
 
@@ -93,6 +94,7 @@ def index(
     dry_run: Annotated[bool, typer.Option("--dry-run", help="With --sync: say what would be done.")] = False,
     source: Annotated[str, typer.Option(help="The corpus's own name, for one that lies elsewhere the next time.")] = "",
     gateway: Gateway = "",
+    shard: ShardOption = "",
 ) -> None:
     """Index files into a collection, which is made where it does not exist.
 
@@ -100,6 +102,9 @@ def index(
     """
     if dry_run and not sync:
         fail("--dry-run goes with --sync", USAGE)
+    share = parse_shard(shard)
+    if sync and share.count > 1:
+        fail("--sync looks at the whole folder: it goes without --shard", USAGE)
     request = _request(encoder or [], whole, indexed or [])
     keys = Keys(text_key, title_key, id_key, url_key)
     try:
@@ -119,7 +124,8 @@ def index(
         if what is not None:
             _follow(client, collection, what, read(files, path, keys, source), tally)
         else:
-            _ingest(client, collection, items, sum(file.stat().st_size for file in files), tally)
+            nbytes = sum(file.stat().st_size for file in files) // share.count
+            _ingest(client, collection, share.of_items(items, lambda item: item.key), nbytes, tally)
     except Refused as error:
         _report(tally, began)
         fail(str(error), PROBLEM)

@@ -21,6 +21,7 @@ from services.cli.settings import project_root
 from services.cli.synthesise import write_questions
 from services.gateway.calibration import LOOK_S, ConfidenceHealth
 from services.kit.settings import MeshUrls
+from services.kit.shard import WHOLE, Shard
 
 FOLDER = Path("out/calibration")
 QUESTIONS = "questions.jsonl"
@@ -39,16 +40,18 @@ class Target:
 
     Args:
         folder: where the questions, the run and the pictures are.
+        shard: of the questions, which are asked.
     """
 
     url: str
     api_key: str
     generator: str
     folder: Path
+    shard: Shard = WHOLE
 
     @property
     def run(self) -> Path:
-        return self.folder / RUN
+        return self.folder / (f"{RUN}-{self.shard.index}-of-{self.shard.count}" if self.shard.count > 1 else RUN)
 
 
 def confidence_dir(settings: EvaluatorSettings) -> Path:
@@ -56,7 +59,7 @@ def confidence_dir(settings: EvaluatorSettings) -> Path:
     return project_root() / settings.confidence_dir
 
 
-async def target(settings: EvaluatorSettings, urls: MeshUrls, folder: Path | None) -> Target:
+async def target(settings: EvaluatorSettings, urls: MeshUrls, folder: Path | None, shard: Shard = WHOLE) -> Target:
     """The mesh that is to be calibrated.
 
     Raises:
@@ -69,7 +72,7 @@ async def target(settings: EvaluatorSettings, urls: MeshUrls, folder: Path | Non
     if not generator:
         raise BadRun(f"the gateway at {url} cannot say who its generator is: is that one up?")
     own = re.sub(r"[^\w.+-]", "_", generator)
-    return Target(url, settings.api_key, generator, folder or project_root() / FOLDER / own)
+    return Target(url, settings.api_key, generator, folder or project_root() / FOLDER / own, shard)
 
 
 async def ask(
@@ -95,6 +98,7 @@ async def ask(
         api_key=target.api_key,
         strategy=STRATEGY,
         concurrency=concurrency,
+        selection=runs.Selection(shard=target.shard),
         every_answer=True,
         limit_s=60 * minutes,
         command="cragmesh calibrate --made-up",

@@ -23,3 +23,5 @@ class CliSettings(BaseSettings):
     stop_timeout_s: float = Field(15.0, gt=0, le=300)
     # Sent as a bearer token to a gateway that asks for one.
     api_key: str = Field("", repr=False)
+    # Which of an Indexed Job's pods this is, as Kubernetes says it; for `--shard N`.
+    job_completion_index: int | None = Field(None, ge=0, validation_alias="JOB_COMPLETION_INDEX")

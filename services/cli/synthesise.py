@@ -4,6 +4,7 @@ import json
 from collections import Counter
 from collections.abc import Iterator
 from itertools import islice
+from operator import itemgetter
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -13,6 +14,8 @@ from rich.table import Table
 
 from services.cli.console import err, out, write
 from services.cli.ending import ends
+from services.cli.shards import ShardOption, parse_shard
+from services.kit.shard import WHOLE, Shard
 
 FOLDER = Path("out/train")
 UPDATE_EVERY = 100
@@ -31,6 +34,7 @@ def synthesise(
     prose_share: Annotated[
         float, typer.Option(min=0, max=1, help="Of the examples so many are about prose, as far as the file reaches.")
     ] = 0.6,
+    shard: ShardOption = "",
 ) -> None:
     """Make up questions with facts, answers and programs to learn from; none of them comes from a benchmark."""
     from lab.trainer import dataset
@@ -42,17 +46,19 @@ def synthesise(
         raise typer.BadParameter("is for --task answer", param_hint="--prose")
     if prose and domain:
         raise typer.BadParameter("is of no domain", param_hint="--prose")
+    share = parse_shard(shard)
     with ends(problem=(BadDataset,)):
-        made = examples(task, show or count, seed, domain=domain, prose=prose, prose_share=prose_share)
+        made = examples(task, show or count, seed, share, domain=domain, prose=prose, prose_share=prose_share)
         if show:
             for example in made:
                 about = f"[{example.kind}, {example.question_type}]"
                 write(f"{example.messages[-1].content}\n=> {example.completion}   {about}\n")
             return
-    path = to or FOLDER / f"{task}.jsonl"
+    part = f"-{share.index}-of-{share.count}" if share.count > 1 else ""
+    path = to or FOLDER / f"{task}{part}.jsonl"
     types, domains, sources = (Counter[str]() for _ in range(3))
     with Progress(console=err, transient=True) as progress:
-        bar = progress.add_task(f"making up {task}", total=count)
+        bar = progress.add_task(f"making up {task}", total=count // share.count)
 
         def counted() -> Iterator[Any]:
             for number, example in enumerate(made, 1):
@@ -65,9 +71,10 @@ def synthesise(
 
         with ends(problem=(BadDataset, WriteFailed)):
             kinds = dataset.write(path, counted())
-    table = Table("what", "shares", title=f"{task}: {sum(kinds.values()):,} examples, seed {seed}")
+    total = sum(kinds.values())
+    table = Table("what", "shares", title=f"{task}: {total:,} examples, seed {seed}")
     for name, counts in (("kind", kinds), ("question type", types), ("domain", domains), ("source", sources)):
-        table.add_row(name, ", ".join(f"{key} {number / count:.1%}" for key, number in counts.most_common()))
+        table.add_row(name, ", ".join(f"{key} {number / total:.1%}" for key, number in counts.most_common()))
     out.print(table)
     write(str(path))
 
@@ -100,11 +107,19 @@ def write_questions(to: Path, count: int, seed: int) -> None:
 
 
 def examples(
-    task: str, count: int, seed: int, *, domain: str = "", prose: Path | None = None, prose_share: float = 0.0
+    task: str,
+    count: int,
+    seed: int,
+    share: Shard = WHOLE,
+    *,
+    domain: str = "",
+    prose: Path | None = None,
+    prose_share: float = 0.0,
 ) -> Iterator[Any]:
     """`Example`s of a subtask, in the order in which they are made up.
 
     Args:
+        share: which of them are rendered; `count` is of all shares together.
         domain: looked-up records, or programs, of this domain alone.
         prose: of `answer`, a file of `cragmesh train prose` that a share of them is about.
 
@@ -112,8 +127,8 @@ def examples(
         BadDataset: the file cannot be read, or gives nothing to learn from.
     """
     if task != "answer":
-        return _programs(count, seed, domain)
-    return _answers(_records(count, seed, domain, prose, prose_share), seed)
+        return _programs(count, seed, domain, share)
+    return _answers(_records(count, seed, domain, prose, prose_share), seed, share)
 
 
 def _records(count: int, seed: int, domain: str, prose: Path | None, share: float) -> Iterator[Any]:
@@ -126,20 +141,24 @@ def _records(count: int, seed: int, domain: str, prose: Path | None, share: floa
     return records.mingled(records.generate(pairs.read([prose]), round(count * share), seed), count, seed)
 
 
-def _answers(records: Iterator[Any], seed: int) -> Iterator[Any]:
+def _shared(share: Shard, prefix: str, made: Iterator[Any]) -> Iterator[tuple[str, Any]]:
+    return share.of_items(((f"{prefix}-{number:06d}", one) for number, one in enumerate(made)), itemgetter(0))
+
+
+def _answers(records: Iterator[Any], seed: int, share: Shard) -> Iterator[Any]:
     from lab.trainer.dataset import Example, turns
     from services.gateway import prompts
     from services.gateway.evidence import Evidence
     from services.gateway.steps.generate import TAUGHT_PROMPT, chat
 
     prompt = prompts.load(TAUGHT_PROMPT)
-    for number, record in enumerate(records):
+    for id, record in _shared(share, f"answer-{seed}", records):
         titles = record.titles or ("",) * len(record.passages)
         named = zip(record.passages, titles, strict=True)
         evidence = [Evidence(text, page, page_name=title) for page, (text, title) in enumerate(named)]
         messages = chat(prompt, record.query, record.query_time, evidence)
         yield Example(
-            id=f"answer-{seed}-{number:06d}",
+            id=id,
             task="answer",
             messages=turns(messages),
             completion=record.answer,
@@ -152,17 +171,17 @@ def _answers(records: Iterator[Any], seed: int) -> Iterator[Any]:
         )
 
 
-def _programs(count: int, seed: int, domain: str) -> Iterator[Any]:
+def _programs(count: int, seed: int, domain: str, share: Shard) -> Iterator[Any]:
     from lab.trainer.dataset import Example, turns
     from lab.trainer.synthesise import programs
     from lab.trainer.synthesise.engine import every_domain
     from services.kg.generate.program import taught_messages
 
     domains = every_domain().domains
-    for number, made in enumerate(islice(programs.generate(seed, domain), count)):
+    for id, made in _shared(share, f"kg-api-{seed}", islice(programs.generate(seed, domain), count)):
         messages = taught_messages(made.query, query_time=made.when, domain=domains[made.domain])
         yield Example(
-            id=f"kg-api-{seed}-{number:06d}",
+            id=id,
             task="kg-api",
             messages=turns(messages),
             completion=made.program,

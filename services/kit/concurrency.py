@@ -1,7 +1,7 @@
 """Side by side, structured: what one of several awaitables raises cancels the others and comes out as itself."""
 
 import asyncio
-from collections.abc import Callable, Coroutine, Iterable
+from collections.abc import AsyncGenerator, Callable, Coroutine, Iterable
 from typing import Any, TypeVar
 
 T = TypeVar("T")
@@ -16,6 +16,22 @@ async def all_of(coroutines: Iterable[Coroutine[Any, Any, T]]) -> list[T]:
     except BaseExceptionGroup as errors:
         raise errors.exceptions[0] from None
     return [task.result() for task in tasks]
+
+
+async def ahead(coroutines: Iterable[Coroutine[Any, Any, T]]) -> AsyncGenerator[T, None]:
+    """Results in order, each begun while the caller works on the one before; to be closed by who leaves it early."""
+    waiting = iter(coroutines)
+    task: asyncio.Task[T] | None = None
+    try:
+        while (coroutine := next(waiting, None)) is not None or task is not None:
+            following = None if coroutine is None else asyncio.create_task(coroutine)
+            current, task = task, following
+            if current is not None:
+                yield await current
+    finally:
+        if task is not None:
+            task.cancel()
+            await asyncio.wait({task})
 
 
 async def both(one: Coroutine[Any, Any, T], other: Coroutine[Any, Any, U]) -> tuple[T, U]:

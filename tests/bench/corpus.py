@@ -38,7 +38,7 @@ from services.kit.precision import Precision
 from services.reranker.definitions import chosen
 from services.reranker.scorers import Pairs, QueryLikelihood, Scorer, build_scorer
 from services.reranker.settings import RerankerSettings
-from services.retriever.collections.ingest import searched
+from services.retriever.collections.pipeline import searched
 from services.retriever.collections.service import CollectionService
 from services.retriever.engine import Engine
 from services.retriever.settings import RetrieverSettings

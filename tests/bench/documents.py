@@ -24,7 +24,7 @@ from services.cli.corpus import Keys, files_in, read
 from services.gateway.steps.retrieve import CANDIDATES, POOL
 from services.reranker.scorers import Pairs, Scorer
 from services.retriever.collections.documents import File
-from services.retriever.collections.ingest import searched
+from services.retriever.collections.pipeline import searched
 from services.retriever.collections.service import CollectionService
 from services.retriever.engine import Engine
 from services.retriever.settings import RetrieverSettings

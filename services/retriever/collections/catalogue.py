@@ -6,7 +6,6 @@ from qdrant_client import models
 
 from proto.collections import DocumentInfo, Documents, Filter, Listing, Move, MoveResponse
 from services.retriever.collections.documents import Described, point_id
-from services.retriever.collections.ingest import parts
 from services.retriever.collections.payload import (
     CHUNK,
     CHUNKS,
@@ -22,6 +21,7 @@ from services.retriever.collections.payload import (
     TITLE,
     URL,
 )
+from services.retriever.collections.pipeline import parts
 from services.retriever.collections.search import condition
 from services.retriever.collections.store import Payload, Store
 

@@ -105,13 +105,17 @@ class Described(NamedTuple):
         """As a document's first point has it."""
         return cls(*(payload.get(key, "") for key in (NAMED, URL, CONTENT, FORMAT, FIELDS, SOURCE)))
 
+    @classmethod
+    def of_file(cls, file: File) -> "Described":
+        return cls(file.title, file.url, file.digest, file.format, file.fields, file.source)
+
     def digest(self, name: str) -> str:
         return _digest([name, *self._replace(fields=dict(sorted(self.fields.items())))])
 
 
 def identify(file: File) -> Identity:
     """The file's identity; the same in every process and for every order of its fields."""
-    described = Described(file.title, file.url, file.digest, file.format, file.fields, file.source)
+    described = Described.of_file(file)
     name = file.id or described.digest("")
     return Identity(name, described.digest(name))
 

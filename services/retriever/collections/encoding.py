@@ -7,6 +7,8 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Literal
 
+import numpy as np
+
 from services.kit.batcher import Batcher
 from services.kit.encoder import Encoder, Floats
 from services.kit.encoders import EncoderFailure, EncoderPool, UnknownEncoder
@@ -85,11 +87,15 @@ class Encoding:
         """Vectors of queries, shape (texts, d)."""
         return (await self._batcher.submit(_Texts(encoder, tuple(texts), "query"))).result
 
-    async def passages(self, encoder: Encoder, texts: Sequence[str]) -> list[Floats]:
-        """Vectors of passages, in pieces of shape (up to 32, d), in order."""
-        starts = range(0, len(texts), PASSAGES_AT_A_TIME)
-        pieces = (_Texts(encoder, tuple(texts[start : start + PASSAGES_AT_A_TIME]), "passage") for start in starts)
-        return [(await self._batcher.submit(piece)).result for piece in pieces]
+    async def passages(self, encoder: Encoder, texts: Sequence[str]) -> Floats:
+        """Vectors of passages, shape (texts, d), made in pieces of like length: 32 at a time."""
+        order = sorted(range(len(texts)), key=lambda row: -len(texts[row]))
+        vectors = np.empty((len(texts), encoder.dimension), np.float32)
+        for first in range(0, len(order), PASSAGES_AT_A_TIME):
+            rows = order[first : first + PASSAGES_AT_A_TIME]
+            piece = _Texts(encoder, tuple(texts[row] for row in rows), "passage")
+            vectors[rows] = (await self._batcher.submit(piece)).result
+        return vectors
 
 
 def _encode_all(batch: Sequence[_Texts]) -> list[Floats]:

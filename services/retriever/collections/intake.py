@@ -20,7 +20,7 @@ from services.kit.files import write_whole
 from services.kit.telemetry import log
 from services.retriever.collections.documents import File
 from services.retriever.collections.errors import NoSuchCollection
-from services.retriever.collections.ingest import Progress
+from services.retriever.collections.pipeline import Progress
 
 MAX_WAITING = 1_024
 # Of files that could not be read, so many are remembered.

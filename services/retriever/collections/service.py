@@ -31,10 +31,11 @@ from services.retriever.collections.catalogue import Catalogue
 from services.retriever.collections.documents import File
 from services.retriever.collections.encoding import Encoding
 from services.retriever.collections.errors import CollectionConflict, NoSuchCollection, NoSuchDocument
-from services.retriever.collections.ingest import Ingestion, Progress
+from services.retriever.collections.ingest import Ingestion
 from services.retriever.collections.intake import Intake
 from services.retriever.collections.local import LocalStore
 from services.retriever.collections.locks import Locks
+from services.retriever.collections.pipeline import Progress
 from services.retriever.collections.schema import EncoderRecord, Schema, ours, read
 from services.retriever.collections.search import Wanted, distinct, fused_response, lists_response
 from services.retriever.collections.sparse import query_vector

@@ -370,3 +370,20 @@ def test_collections_are_listed_and_deleted(retriever: Retriever) -> None:
 def test_a_read_is_either_a_document_or_a_problem(corpus: Path) -> None:
     found: list[Read] = list(read(files_in(corpus), corpus, Keys()))
     assert all((item.document is None) != (not item.problem) for item in found)
+
+
+def test_shards_index_each_document_once(retriever: Retriever, corpus: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert CliRunner().invoke(app, ["index", str(corpus), "-c", "corpus"]).exit_code == 0
+    whole, retriever.batches = retriever.documents, []
+    assert CliRunner().invoke(app, ["index", str(corpus), "-c", "corpus", "--shard", "0/2"]).exit_code == 0
+    first = len(retriever.documents)
+    monkeypatch.setenv("JOB_COMPLETION_INDEX", "1")
+    assert CliRunner().invoke(app, ["index", str(corpus), "-c", "corpus", "--shard", "2"]).exit_code == 0
+    assert 0 < first < len(whole)
+    assert sorted(map(json.dumps, retriever.documents)) == sorted(map(json.dumps, whole))
+
+
+@pytest.mark.parametrize("arguments", [["--shard", "2/2"], ["--shard", "0/2", "--sync"]])
+def test_no_share_is_wrong_usage(retriever: Retriever, corpus: Path, arguments: list[str]) -> None:
+    assert CliRunner().invoke(app, ["index", str(corpus), "-c", "corpus", *arguments]).exit_code == 2
+    assert retriever.created == []

@@ -27,6 +27,7 @@ from services.cli.synthesise import examples, questions, synthesise
 from services.gateway import prompts
 from services.gateway.evidence import Evidence
 from services.gateway.steps.generate import TAUGHT_PROMPT, chat
+from services.kit.shard import Shard
 
 app = typer.Typer()
 app.command()(synthesise)
@@ -269,3 +270,9 @@ def asked(value: Any) -> Iterator[str]:
     elif isinstance(value, list):
         for inner in value:
             yield from asked(inner)
+
+
+def test_shares_are_parts_of_the_whole() -> None:
+    parts = [[one.model_dump_json() for one in examples("answer", 12, 5, Shard(index, 2))] for index in range(2)]
+    assert all(parts)
+    assert sorted(parts[0] + parts[1]) == [one.model_dump_json() for one in examples("answer", 12, 5)]

@@ -1,6 +1,8 @@
 """Whole runs as a user makes them: killed, resumed, refused, unreachable, on a full disk."""
 
+import asyncio
 import json
+import re
 import signal
 import socket
 import subprocess
@@ -11,7 +13,10 @@ from typing import Any
 
 import pytest
 
+from lab.evaluator import runs
+from lab.evaluator.errors import BadRun
 from lab.evaluator.store import Prediction, RunFolder
+from services.kit.shard import WHOLE, Shard
 from tests.unit.lab.evaluator.conftest import FakeGateway, answered, by_rote, environment, evaluate, write_questions
 
 RUN = ("run", "questions.jsonl", "--out", "run", "--no-tokenizer", "-c", "4")
@@ -206,3 +211,31 @@ def test_what_an_abstention_shows_is_no_answer(tmp_path: Path, gateway: FakeGate
 )
 def test_wrong_use_is_told_without_a_traceback(tmp_path: Path, words: list[str], code: int) -> None:
     assert "cragmesh: " in evaluate(tmp_path, "http://127.0.0.1:1", *words, code=code)
+
+
+def test_shards_of_a_run_join_to_what_one_run_gives(tmp_path: Path, gateway: FakeGateway) -> None:
+    questions = write_questions(tmp_path / "questions.jsonl", 30)
+
+    def ask(shard: Shard) -> RunFolder:
+        folder = RunFolder(tmp_path / f"{shard.index}-of-{shard.count}")
+        asyncio.run(
+            runs.run(runs.Order((questions,), folder, gateway.url, selection=runs.Selection(shard=shard)), None)
+        )
+        return folder
+
+    def joined(name: str, *shards: RunFolder) -> list[bytes]:
+        into = RunFolder(tmp_path / name)
+        runs.merge(shards, into)
+        runs.judge_by_rules(into, runs.read(into).predictions)
+        assert into.info().finished
+        measured = re.compile(rb'"seconds":[0-9.]+,?')
+        return [measured.sub(b"", path.read_bytes()) for path in (into.predictions_file, into.judgements_file("rules"))]
+
+    alone = ask(WHOLE)
+    shards = [ask(Shard(index, 3)) for index in range(3)]
+    # The same again, as after a kill, asks nothing.
+    shards[1] = ask(Shard(1, 3))
+    assert set(gateway.asked.values()) == {2}
+    assert joined("joined", *shards[::-1]) == joined("alone", alone)
+    with pytest.raises(BadRun, match="each once"):
+        runs.merge(shards[:2], RunFolder(tmp_path / "lacking"))

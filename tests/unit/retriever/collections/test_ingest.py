@@ -15,8 +15,9 @@ from services.kit.errors import DeadlineExceeded, Unavailable
 from services.kit.lexical import stems
 from services.retriever.collections.documents import File
 from services.retriever.collections.errors import NoSuchCollection
-from services.retriever.collections.ingest import WRITE_POINTS, Ingestion
+from services.retriever.collections.ingest import Ingestion
 from services.retriever.collections.local import LocalStore
+from services.retriever.collections.pipeline import WRITE_POINTS
 from services.retriever.collections.schema import EncoderRecord, Schema
 from services.retriever.collections.search import Wanted
 from services.retriever.collections.sparse import query_vector
@@ -39,13 +40,13 @@ class Counting:
     async def get(self, name: str) -> str:
         return name
 
-    async def passages(self, _: str, texts: Sequence[str]) -> list[Floats]:
+    async def passages(self, _: str, texts: Sequence[str]) -> Floats:
         if self.left == 0:
             raise DeadlineExceeded("the time ran out")
         self.left -= 1
         self.texts += texts
         # Unit vectors that any order of arithmetic leaves as they are.
-        return [np.asarray([[len(text) % 2, 1 - len(text) % 2] for text in texts], np.float32)]
+        return np.asarray([[len(text) % 2, 1 - len(text) % 2] for text in texts], np.float32)
 
 
 class Inline:

@@ -11,8 +11,8 @@ from proto.collections import IngestResponse
 from services.kit.errors import MeshError, Overloaded, Unavailable
 from services.retriever.collections import intake
 from services.retriever.collections.documents import File
-from services.retriever.collections.ingest import Progress
 from services.retriever.collections.intake import Intake
+from services.retriever.collections.pipeline import Progress
 
 pytestmark = pytest.mark.anyio
 
