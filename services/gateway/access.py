@@ -56,6 +56,8 @@ RULES: dict[tuple[str, str], Right | None] = {
     ("DELETE", "/collections/{name}/documents/{id:path}"): "write",
     ("POST", "/collections/{name}/moves"): "write",
 }
+# What asks the generator, and has a place of the whole mesh for it.
+QUESTIONS = frozenset({"/answer", "/papers", "/v1/chat/completions", "/mcp"})
 _PATTERNS = [(method, compile_path(path)[0], right) for (method, path), right in RULES.items()]
 
 

@@ -25,13 +25,15 @@ from services.gateway.mcp.door import PATH, McpDoor
 from services.gateway.mesh import Mesh
 from services.gateway.openai.errors import OpenAIErrors
 from services.gateway.openai.routes import router as openai
+from services.gateway.pace import Pace
 from services.gateway.page.routes import routes as page_routes
 from services.gateway.papers.strategy import Papers, find_papers
+from services.gateway.places import MeshAdmission
 from services.gateway.settings import GatewaySettings
+from services.gateway.shared import SharedStore
 from services.gateway.strategies import Strategy, load_strategies
 from services.gateway.warm_up import warm_up
 from services.kit import app as kit
-from services.kit.admission import Admission
 from services.kit.budget import Budget, current_budget
 from services.kit.client import http_client
 from services.kit.telemetry import Metrics, log
@@ -80,6 +82,7 @@ async def _events(body: AnswerRequest, strategy: Strategy, state: State) -> Asyn
 async def post_papers(body: PapersRequest, state: Given) -> PapersResponse:
     """Rank by all encoders of the collection and several forms of the question; each score that made a rank is told."""
     arrived = current_budget.get() or Budget(body.budget_s)
+    state["mesh"].pace.promise(arrived.within(body.budget_s).left())
     return await find_papers(body, state["papers"], state["mesh"], state["settings"], state["metrics"], arrived=arrived)
 
 
@@ -149,7 +152,11 @@ def create_app(
         raise ValueError(f"default strategy {settings.default_strategy!r} is none of {sorted(strategies)}")
 
     papers = Papers.load(settings)
-    admission = Admission(settings.gateway_max_in_flight)
+    pace, store = Pace.first(settings), SharedStore.connect(settings.valkey_url)
+    admission = MeshAdmission(settings, pace, store)
+    keys = KeyRing(
+        key=settings.api_key, file=settings.api_keys_file, per_minute=settings.rate_per_minute, store=store
+    )
     routes = APIRouter()
     routes.include_router(router)
     routes.include_router(openai)
@@ -166,7 +173,8 @@ def create_app(
     async def lifespan(_: FastAPI) -> AsyncIterator[State]:
         async with AsyncExitStack() as stack:
             http = await stack.enter_async_context(http_client(transport))
-            mesh = Mesh.connect(settings, http)
+            stack.push_async_callback(store.close)
+            mesh = Mesh.connect(settings, http, pace)
             watching = asyncio.create_task(mesh.calibration.watch())
             stack.callback(watching.cancel)
             feedback = Feedback(settings.feedback_dir, settings.feedback_days)
@@ -200,7 +208,7 @@ def create_app(
         ready=_ready,
         metrics=metrics,
         admission=admission,
-        guard=KeyRing(key=settings.api_key, file=settings.api_keys_file, per_minute=settings.rate_per_minute),
+        guard=keys,
         min_deadline_s=MIN_BUDGET_S,
     )
     access.check(app.routes)

@@ -55,6 +55,7 @@ def chosen(body: AnswerRequest, state: State) -> Strategy:
     Raises:
         UnknownStrategy: there is none of that name.
         InvalidRequest: it does not heed an option; its answer would be taken for an ablation's.
+        Overloaded: beside those on their way, the generator would not be in time for it.
     """
     strategy = state["strategies"].get(body.strategy or state["settings"].default_strategy)
     if strategy is None:
@@ -72,6 +73,7 @@ def chosen(body: AnswerRequest, state: State) -> Strategy:
                 for name in unheeded
             ),
         )
+    state["mesh"].pace.promise(min(body.budget_s, left()))
     return strategy
 
 

@@ -39,7 +39,7 @@ def begin(
 async def in_time(run: Run, pace: Pace, *, task: str) -> AsyncIterator[None]:
     """End the block with the run's budget; what cut it short is named in `degraded` and goes no further.
 
-    The block counts as a request that needs the engine.
+    The block counts as a request that needs the engine, and the pace learns what it has cost it.
 
     Args:
         task: its name in the log.
@@ -48,6 +48,7 @@ async def in_time(run: Run, pace: Pace, *, task: str) -> AsyncIterator[None]:
         InvalidRequest: the block found a fault of the caller.
     """
     with pace.request():
+        sharing = pace.sharing
         try:
             async with asyncio.timeout(run.budget.left()):
                 yield
@@ -59,3 +60,6 @@ async def in_time(run: Run, pace: Pace, *, task: str) -> AsyncIterator[None]:
             # A fault of ours: the caller still gets an honest answer in time, and the log the traceback.
             log.error("cut short by a fault", task=task, error=type(error).__name__, exc_info=error)
             run.degrade("gateway", "error", type(error).__name__)
+        # An engine that refuses every call tells nothing; one that is too slow for any tells all.
+        if run.generating_s and (run.llm_calls or any(item.reason == "timeout" for item in run.degraded)):
+            pace.answered(run.generating_s, sharing)

@@ -23,13 +23,15 @@ import sys
 import time
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import get_args
 
+from limits import RateLimitItem, RateLimitItemPerSecond
 from pydantic import ValidationError
 
 from services.gateway.access import ASKER, NOBODY, OWNER, Right, Scope, current_caller, current_scope, rule_for
+from services.gateway.shared import SharedStore
 from services.kit.budget import Clock
 from services.kit.errors import Forbidden, RateLimited, Unauthorized
 from services.kit.filters import parse_filter
@@ -38,8 +40,8 @@ from services.kit.telemetry import log
 PREFIX = "cm_"
 # How old the file's last look may be: a revoked key works this long at most.
 LOOK_S = 1.0
-# Requests that may come at once, as a share of a minute's; a page that asks five questions is no flood.
-BURST_SHARE = 1 / 6
+# What may come at once of a minute's requests is what this time allows; a page that asks five questions is no flood.
+BURST_S = 10
 
 _LINE = re.compile(
     r"(?P<name>[A-Za-z0-9][\w.-]{0,63})[ \t]+(?P<digest>[0-9a-f]{64})(?:[ \t]+(?P<rate>[1-9]\d{0,6}))?"
@@ -103,45 +105,31 @@ def _fault(error: ValidationError) -> str:
     return f"{'.'.join(map(str, first['loc']))}: {first['msg']}".removeprefix(": ")
 
 
-@dataclass(slots=True)
-class Bucket:
-    """A token bucket: `per_minute` on average, a sixth of it at once."""
-
-    per_minute: int
-    clock: Clock
-    tokens: float = field(init=False)
-    at: float = field(init=False)
-
-    def __post_init__(self) -> None:
-        self.tokens = self.size
-        self.at = self.clock()
-
-    @property
-    def size(self) -> float:
-        return max(1.0, self.per_minute * BURST_SHARE)
-
-    def take(self) -> float:
-        """Take a token: 0, or the seconds until there is one."""
-        now = self.clock()
-        self.tokens = min(self.size, self.tokens + (now - self.at) * self.per_minute / 60)
-        self.at = now
-        if self.tokens < 1:
-            return (1 - self.tokens) * 60 / self.per_minute
-        self.tokens -= 1
-        return 0.0
+def rate(per_minute: int) -> RateLimitItem:
+    """A moving window of ten seconds or less that allows so many a minute; longer where a whole number needs it."""
+    whole = math.gcd(per_minute, 60)
+    times = max(1, BURST_S * whole // 60)
+    return RateLimitItemPerSecond(per_minute // whole * times, 60 // whole * times)
 
 
 class KeyRing:
-    """Who may do what, and how often. Rates count in this process: of several gateways, each gives a key its rate.
+    """Who may do what, and how often.
 
     Args:
         key: a single key in plain text, for a mesh of one's own; its holder is named `default` and may do all.
         file: a file of keys; one that is configured and cannot be read lets nobody in.
         per_minute: requests a minute of a key that has no rate of its own; 0 is no limit.
+        store: where rates count, by the key's name.
     """
 
     def __init__(
-        self, *, key: str = "", file: Path | None = None, per_minute: int = 0, clock: Clock = time.monotonic
+        self,
+        *,
+        key: str = "",
+        file: Path | None = None,
+        per_minute: int = 0,
+        store: SharedStore | None = None,
+        clock: Clock = time.monotonic,
     ) -> None:
         self._fixed = (Key("default", digest(key), scope=OWNER),) if key else ()
         self._file = file
@@ -151,7 +139,7 @@ class KeyRing:
         self._seen: tuple[int, int, int] | None = None
         self._looked = -math.inf
         self._looking = asyncio.Lock()
-        self._buckets: dict[str, Bucket] = {}
+        self._store = store or SharedStore()
 
     @property
     def asks(self) -> bool:
@@ -198,18 +186,10 @@ class KeyRing:
                 found = key
         if found is None or scheme.lower() != "bearer":
             raise Unauthorized("send an API key of this gateway as a bearer token")
-        self._take(found)
-        return found
-
-    def _take(self, key: Key) -> None:
-        per_minute = key.per_minute or self._per_minute
-        if not per_minute:
-            return
-        bucket = self._buckets.get(key.name)
-        if bucket is None or bucket.per_minute != per_minute:
-            bucket = self._buckets[key.name] = Bucket(per_minute, self._clock)
-        if wait_s := bucket.take():
+        per_minute = found.per_minute or self._per_minute
+        if per_minute and (wait_s := await self._store.hit(rate(per_minute), found.name)):
             raise RateLimited(f"this key may ask {per_minute} times a minute", retry_after_s=math.ceil(wait_s))
+        return found
 
     async def _look(self) -> None:
         if self._file is None or self._clock() - self._looked < LOOK_S:
@@ -233,7 +213,6 @@ class KeyRing:
             self._keys, self._seen = self._fixed, None
             return
         self._keys, self._seen = (*self._fixed, *keys), seen
-        self._buckets = {name: bucket for name, bucket in self._buckets.items() if name in {k.name for k in self._keys}}
         log.info("API keys read", keys=len(keys))
 
 

@@ -89,7 +89,7 @@ class Mesh:
     calibration: Calibration
 
     @classmethod
-    def connect(cls, settings: GatewaySettings, http: httpx.AsyncClient) -> "Mesh":
+    def connect(cls, settings: GatewaySettings, http: httpx.AsyncClient, pace: Pace | None = None) -> "Mesh":
         # Never sent to the generator, which may be somebody else's.
         ours = {MESH_TOKEN_HEADER: settings.mesh_token} if settings.mesh_token else None
 
@@ -104,7 +104,7 @@ class Mesh:
             kg=client("kg", settings.kg_url),
             searcher=client("searcher", settings.searcher_url) if settings.searcher_url else None,
             llm=generator(settings, http, breaker=settings.breaker()),
-            pace=Pace(1 / settings.prefill_tokens_per_s, 1 / settings.decode_tokens_per_s),
+            pace=pace or Pace.first(settings),
             calibration=Calibration(settings.confidence_dir),
         )
 

@@ -5,7 +5,11 @@ So a prompt is taken to cost its tokens times the number of requests, which also
 """
 
 import contextlib
+import math
 from collections.abc import Iterator
+
+from services.gateway.settings import GatewaySettings
+from services.kit.errors import Overloaded
 
 # Older requests fade by this factor with each new one: a generator that slows under load is believed within ten.
 FADE = 0.9
@@ -29,14 +33,27 @@ class Pace:
         self.decode_s = decode_s
         self._guess = (prefill_s, decode_s)
         self._in_flight = 0
+        # Questions of other gateways.
+        self.elsewhere = 0
+        self._question_s = self._questions = 0.0
         # The guess enters as two imagined requests, one nearly all prompt and one nearly all completion.
         self._pp = self._pc = self._cc = self._pt = self._ct = 0.0
         self._imagine(PRIOR_WEIGHT)
 
+    @classmethod
+    def first(cls, settings: GatewaySettings) -> "Pace":
+        """The settings' guess."""
+        return cls(1 / settings.prefill_tokens_per_s, 1 / settings.decode_tokens_per_s)
+
     @property
     def sharing(self) -> int:
-        """How many requests share the engine, at least one."""
-        return max(1, self._in_flight)
+        """How many requests share the engine, in all gateways; at least one."""
+        return max(1, self._in_flight + self.elsewhere)
+
+    @property
+    def question_s(self) -> float | None:
+        """Seconds that the engine takes for a question of its own, whatever it asks of it; None before the first."""
+        return self._question_s / self._questions if self._questions else None
 
     @contextlib.contextmanager
     def request(self) -> Iterator[None]:
@@ -65,6 +82,29 @@ class Pace:
             return
         self._add(float(prompt_tokens * self.sharing), float(completion_tokens), seconds, 1.0)
         self._solve()
+
+    def answered(self, seconds: float, sharing: int) -> None:
+        """Learn what a question costs the engine, by Little's law.
+
+        Args:
+            seconds: for which it waited for the engine.
+            sharing: when it came, itself included: an engine that works in turn lets nobody pass who comes later.
+        """
+        self._question_s = FADE * self._question_s + seconds
+        self._questions = FADE * self._questions + sharing
+
+    def promise(self, budget_s: float) -> None:
+        """See that a question beside all others is answered within a budget of its own.
+
+        Raises:
+            Overloaded: it would not be, and waiting helps.
+        """
+        cost_s = self.question_s
+        if cost_s and self._in_flight + self.elsewhere and (self.sharing + 1) * cost_s > budget_s:
+            raise Overloaded(
+                f"{self.sharing} questions are on their way: the generator needs more than {budget_s:g} s for this one",
+                retry_after_s=math.ceil(cost_s),
+            )
 
     def doubt(self) -> None:
         """Move a little back to the first guess: a request was not made because of what is believed.

@@ -3,7 +3,7 @@
 import asyncio
 import contextlib
 import time
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Literal
 
@@ -98,6 +98,22 @@ class Run:
     llm_calls: int = 0
     prompt_tokens: int = 0
     completion_tokens: int = 0
+    generating_s: float = 0.0
+    _calls: int = 0
+    _calling_since: float = 0.0
+
+    @contextlib.contextmanager
+    def generating(self) -> Iterator[None]:
+        """Time the generator; of calls side by side each moment counts once, in `generating_s`."""
+        if not self._calls:
+            self._calling_since = time.monotonic()
+        self._calls += 1
+        try:
+            yield
+        finally:
+            self._calls -= 1
+            if not self._calls:
+                self.generating_s += time.monotonic() - self._calling_since
 
     @contextlib.asynccontextmanager
     async def stage(self, name: str) -> AsyncIterator[Stage]:

@@ -13,8 +13,14 @@ from services.kit.settings import KitSettings, MeshUrls
 class GatewaySettings(KitSettings, MeshUrls):
     # Not below 1024, so that no service needs privileges.
     gateway_port: int = Field(8000, ge=1024, le=65_535)
-    # Requests answered at a time; one more waits a quarter of a second, and is then told to come again.
+    # Requests that this gateway takes at a time, whatever the generator would answer in time; one more waits a quarter
+    # of a second, and is then told to come again.
     gateway_max_in_flight: int = Field(10, ge=1, le=10_000)
+    # A Valkey or Redis that all gateways of the mesh know, redis://:password@host:6379/0: places and keys' rates count
+    # there once for all; in each gateway when empty.
+    valkey_url: str = Field("", pattern=r"^((rediss?|unix)://.+)?$", repr=False)
+    # How many gateways share the generator, where no store counts or it is away: each takes its share.
+    gateways: int = Field(1, ge=1, le=1_000)
     # Asked for as a bearer token by every POST when it is set; the inner services are protected by their network.
     api_key: str = Field("", repr=False)
     # A file that `python -m services.gateway.keys` writes: several keys, hashed, read again when it changes.

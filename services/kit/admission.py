@@ -92,12 +92,13 @@ class Admission:
         self._held -= size
 
     @contextlib.asynccontextmanager
-    async def place(self, wait_s: float, gone: "asyncio.Future[None]") -> AsyncIterator[None]:
+    async def place(self, wait_s: float, gone: "asyncio.Future[None]", path: str = "") -> AsyncIterator[None]:
         """Have a place while the context is open.
 
         Args:
             wait_s: seconds to wait where there is none.
             gone: done when nobody waits for the answer any more.
+            path: of the request, by which a service may bound some routes further.
 
         Raises:
             Overloaded: no place came free, or as many are waiting already.

@@ -184,8 +184,8 @@ class DeadlineMiddleware:
                 await asyncio.sleep(0)
             if watcher.done():
                 raise ClientGone
-            place = admission.place(min(PLACE_S, budget.left()), watcher) if admission else contextlib.nullcontext()
-            async with place:
+            wait_s = min(PLACE_S, budget.left())
+            async with admission.place(wait_s, watcher, scope["path"]) if admission else contextlib.nullcontext():
                 with self.metrics.in_flight.labels(self.metrics.service).track_inprogress():
                     await self._handle(scope, body.replay(gone), watcher, response, budget)
         finally:

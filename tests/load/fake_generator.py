@@ -48,7 +48,7 @@ class Engine:
     waiting: int = 0
     served: int = 0
     _places: asyncio.Semaphore = field(init=False)
-    _reading: asyncio.Lock = field(default_factory=asyncio.Lock)
+    _reading: asyncio.Lock = field(init=False, default_factory=asyncio.Lock)
 
     def __post_init__(self) -> None:
         self._places = asyncio.Semaphore(self.max_num_seqs)

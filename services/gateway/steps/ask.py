@@ -75,16 +75,17 @@ async def ask(context: Context, request: Request, allowance: Allowance = ALL_OF_
     began = time.monotonic()
     try:
         async with run.stage(step) as stage:
-            completion = await mesh.llm.chat(
-                messages,
-                max_tokens=min(request.max_tokens, max(min_tokens, most)),
-                allow_s=allow_s,
-                logprobs=request.logprobs,
-                n=request.n,
-                temperature=request.temperature,
-                adapter=request.adapter,
-                constraint=request.constraint,
-            )
+            with run.generating():
+                completion = await mesh.llm.chat(
+                    messages,
+                    max_tokens=min(request.max_tokens, max(min_tokens, most)),
+                    allow_s=allow_s,
+                    logprobs=request.logprobs,
+                    n=request.n,
+                    temperature=request.temperature,
+                    adapter=request.adapter,
+                    constraint=request.constraint,
+                )
             seconds = time.monotonic() - began
             stage.inference_ms = seconds * 1000
             stage.detail = f"{completion.prompt_tokens} + {completion.completion_tokens} tokens"
