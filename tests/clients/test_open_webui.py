@@ -11,7 +11,8 @@ import pytest
 from playwright.sync_api import Browser, expect
 
 from cragmesh_client import Call, Client, CollectionInfo
-from services.gateway.keys import Key, Scope, digest, write
+from services.gateway.access import Scope
+from services.gateway.keys import Key, digest, write
 from tests.mesh.fakes import FakeGenerator
 from tests.page.conftest import HANG_UPS, PICTURES, browser, quiet
 from tests.page.mesh import gateway, inner, scripted
@@ -61,8 +62,14 @@ def mesh(quiet: None, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]
     ):
         for name in ("notes", "safe"):
             owner.send(Call("PUT", f"/collections/{name}", CollectionInfo, b"{}"))
-        described = {"url": "https://example.org/light", "title": "The harbour lighthouse"}
-        put = owner.put_document("notes", "light.md", DOCUMENT.encode(), "text/markdown", **described)
+        put = owner.put_document(
+            "notes",
+            "light.md",
+            DOCUMENT.encode(),
+            "text/markdown",
+            url="https://example.org/light",
+            title="The harbour lighthouse",
+        )
         assert put.state == "complete"
         yield url
 

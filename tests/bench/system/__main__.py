@@ -34,6 +34,7 @@ from services.cli.console import say
 from services.cli.eval import drive_shown
 from services.cli.progress import counting
 from services.cli.services import root
+from services.gateway.access import OWNER, current_scope
 from services.gateway.mesh import Mesh
 from services.gateway.settings import GatewaySettings
 from services.kit.client import http_client
@@ -146,6 +147,7 @@ class Bench:
     async def _places(
         self, prepared: Prepared, folder: RunFolder, found: runs.Read, judgements: Mapping[str, Judgement]
     ) -> dict[str, stages.Place]:
+        current_scope.set(OWNER)
         items = {item.id: item for item in await asyncio.to_thread(_items, prepared)}
         texts = [document.text for document in _documents(prepared)]
         async with http_client() as http:
