@@ -119,16 +119,30 @@ def test_a_generator_elsewhere_has_a_way_to_it(tmp_path: Path) -> None:
     assert asking == {"gateway", "classifier", "kg"}
 
 
+def _labels(rule: Manifest) -> list[Manifest]:
+    peers = rule.get("from", []) + rule.get("to", [])
+    return [peer["podSelector"]["matchLabels"] for peer in peers if "podSelector" in peer]
+
+
 def test_stores_of_their_own_charts_take_the_place_of_ours(tmp_path: Path) -> None:
+    cluster = {"app.kubernetes.io/name": "qdrant", "app.kubernetes.io/instance": "qdrant"}
     values = {
-        "qdrant": {"enabled": False},
+        "qdrant": {"enabled": False, "cluster": cluster},
         "network": {"external": {"qdrant": ELSEWHERE, "limits": ELSEWHERE, "database": ELSEWHERE}},
         "services": {
             "kg": {"env": {"CRAGMESH_KG_DATABASE": None}, "secrets": {"CRAGMESH_KG_DATABASE": "cragmesh-kg/url"}},
         },
     }
     manifests = render(tmp_path, values)
-    assert not {"qdrant", "qdrant-backup"} & pods(manifests).keys()
+    assert "qdrant" not in pods(manifests)
+    nodes = policy(manifests, "qdrant-cluster")
+    assert nodes["podSelector"]["matchLabels"] == cluster
+    peers = [{entry["port"] for entry in rule["ports"]} for rule in nodes["ingress"] if cluster in _labels(rule)]
+    assert peers == [{6333, 6335}]
+    for name in ("retriever", "qdrant-backup"):
+        assert cluster in [labels for rule in policy(manifests, name)["egress"] for labels in _labels(rule)]
+    alone = render(tmp_path, {"qdrant": {"enabled": False}})
+    assert not {"qdrant", "qdrant-backup"} & pods(alone).keys()
     for name in ("retriever", "gateway", "kg"):
         assert ELSEWHERE[0] in policy(manifests, name)["egress"]
     (database,) = (

@@ -1,7 +1,7 @@
 """Overlays and chart on an API server with admission (Pod Security `restricted`) and Kubernetes' own controllers.
 
-`make k8s-apply CRAGMESH_KUBERNETES=FOLDER`, a folder with etcd, kube-apiserver and kube-controller-manager; YAML
-files in its folder `crds` are applied first, and with them what they define.
+`make k8s-apply CRAGMESH_KUBERNETES=FOLDER`, a folder with etcd, kube-apiserver and kube-controller-manager; YAML files
+in its folder `crds` are applied first, and with them what they define.
 """
 
 import json

@@ -193,3 +193,8 @@ readinessProbe:
 livenessProbe:
   {{- include "httpProbe" (dict "path" (index .paths 2) "period" 20 "timeout" (.aliveTimeoutS | default 10) "failures" 6) | nindent 2 }}
 {{- end }}
+
+{{/* Takes the root; not empty where collections are backed up. */}}
+{{- define "backs up" -}}
+{{- with .Values.qdrant }}{{ if and .backup.enabled (or .enabled .cluster) }}true{{ end }}{{ end }}
+{{- end }}
