@@ -138,15 +138,6 @@ async def test_a_false_premise_is_said(services: Services, gateway: httpx.AsyncC
     assert (body["answer"], body["kind"]) == ("invalid question", "invalid_question")
 
 
-async def test_reasoning_out_of_its_frame_is_summarised(services: Services, gateway: httpx.AsyncClient) -> None:
-    rambling = "Well, the page says that Marta Lindqvist drew it, so she did."
-    services.generator.reply = script(SHEEP | {"reason": rambling, "summarise": "Marta Lindqvist"})
-    body = await ask(gateway, "electric-sheep", STABLE)
-    assert body["answer"] == "Marta Lindqvist"
-    assert rambling in prompt(services, "summarise")
-    assert "summarise" in body["timings"]
-
-
 async def test_weknow_gives_only_what_the_model_is_sure_of(services: Services, gateway: httpx.AsyncClient) -> None:
     services.generator.reply = script(SURE)
     body = await ask(gateway, "weknow", STABLE)

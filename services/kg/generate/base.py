@@ -4,11 +4,14 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Protocol
 
+from services.kg.language.catalogue import Domain
 from services.kit.budget import Budget
 from services.kit.untrusted import one_line
 
 # Of a longer question the rest is not shown; none of the real ones comes near.
 MAX_QUESTION_CHARS = 600
+# Feedback is a list of short errors; a longer one would cost more to read than the program it mends.
+MAX_FEEDBACK_CHARS = 600
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,3 +53,11 @@ def asked(query: str, query_time: datetime | None) -> str:
     """The question as a prompt has it; the date matters where it speaks of last Friday."""
     when = f" (asked on {query_time:%A, %Y-%m-%d})" if query_time is not None else ""
     return f"{as_data(query)}{when}"
+
+
+def asked_again(query: str, query_time: datetime, domain: Domain, feedback: str) -> str:
+    """As `asked`, with what was wrong with the first try; the date only in domains that speak of times."""
+    question = asked(query, query_time if domain.timed else None)
+    if feedback:
+        question += f"\nThe first try failed: {one_line(feedback)[:MAX_FEEDBACK_CHARS]}"
+    return question

@@ -14,10 +14,10 @@ from typing import Any
 from pydantic import BaseModel, ConfigDict, Field, JsonValue, TypeAdapter, ValidationError
 
 from services.kg.errors import KgError
-from services.kg.generate.base import Written, asked
+from services.kg.generate.base import Written, asked, asked_again
 from services.kg.generate.examples import Example, Library
 from services.kg.generate.ground import ground
-from services.kg.generate.program import MAX_FEEDBACK_CHARS, RESERVE_S, load_prompt
+from services.kg.generate.program import RESERVE_S, load_prompt
 from services.kg.generate.spans import Spotter, spots_in
 from services.kg.language import tree
 from services.kg.language.catalogue import Catalogue, Function, Key
@@ -27,7 +27,6 @@ from services.kg.language.tree import Argument, Condition, List_, Literal_, Quer
 from services.kit.budget import Budget
 from services.kit.errors import BadReply
 from services.kit.llm import LLM, Constraint, Message
-from services.kit.untrusted import one_line
 
 MAX_CALLS = 4
 MAX_TOKENS = 200
@@ -103,9 +102,7 @@ class FunctionCallingWriter:
             if calls is not None:
                 messages.append(Message("user", asked(example.query, example.query_time)))
                 messages.append(Message("assistant", calls))
-        question = asked(query, query_time if self.catalogue.domains[domain].timed else None)
-        if feedback:
-            question += f"\nThe first try failed: {one_line(feedback)[:MAX_FEEDBACK_CHARS]}"
+        question = asked_again(query, query_time, self.catalogue.domains[domain], feedback)
         return [*messages, Message("user", question)]
 
 

@@ -6,7 +6,7 @@ from datetime import datetime
 from functools import cache
 from string import Template
 
-from services.kg.generate.base import Written, asked
+from services.kg.generate.base import Written, asked, asked_again
 from services.kg.generate.examples import Example, Library
 from services.kg.generate.ground import ground
 from services.kg.generate.spans import Spotter, spots_in
@@ -15,14 +15,11 @@ from services.kg.language.decoding import decoding_grammar, schema_text
 from services.kit.budget import Budget
 from services.kit.llm import LLM, Constraint, Message, log_missing
 from services.kit.prompts import PromptFolder
-from services.kit.untrusted import one_line
 
 MAX_TOKENS = 120
 # Left of the budget for running the program.
 RESERVE_S = 0.2
 ADAPTER = "kg-api"
-# Feedback is a list of short errors; a longer one would cost more to read than the program it mends.
-MAX_FEEDBACK_CHARS = 600
 
 
 @cache
@@ -87,7 +84,7 @@ class ProgramWriter:
         for example in examples:
             messages.append(Message("user", asked(example.query, example.query_time)))
             messages.append(Message("assistant", example.program))
-        return [*messages, Message("user", _question(query, query_time, self.catalogue.domains[domain], feedback))]
+        return [*messages, Message("user", asked_again(query, query_time, self.catalogue.domains[domain], feedback))]
 
     def _grammar(self, domain: str) -> str:
         if domain not in self._grammars:
@@ -101,12 +98,4 @@ def taught_messages(query: str, *, query_time: datetime, domain: Domain, feedbac
     It is read many times faster than what a base model is shown. Training data is rendered by this very function.
     """
     system = load_prompt("program_adapter").substitute(domain=domain.name)
-    return [Message("system", system), Message("user", _question(query, query_time, domain, feedback))]
-
-
-def _question(query: str, query_time: datetime, domain: Domain, feedback: str) -> str:
-    # Elsewhere the date would only be read.
-    question = asked(query, query_time if domain.timed else None)
-    if feedback:
-        question += f"\nThe first try failed: {one_line(feedback)[:MAX_FEEDBACK_CHARS]}"
-    return question
+    return [Message("system", system), Message("user", asked_again(query, query_time, domain, feedback))]

@@ -16,13 +16,21 @@ from tests.unit.kg.graph import disposed, fill
 POSTGRES = os.environ.get("CRAGMESH_TEST_POSTGRES", "")
 
 
-@pytest.fixture(scope="session", params=["sqlite", "postgresql"])
+DIALECTS = ["sqlite", "postgresql"]
+
+
+def database(dialect: str, file: Path) -> str:
+    """The URL of a database of that dialect: a file, or the server that is named for tests."""
+    if dialect == "sqlite":
+        return f"sqlite:///{file}"
+    if not POSTGRES:
+        pytest.skip("CRAGMESH_TEST_POSTGRES names no server")
+    return POSTGRES
+
+
+@pytest.fixture(scope="session", params=DIALECTS)
 def small_graph(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Engine]:
-    url = f"sqlite:///{tmp_path_factory.mktemp('graph') / 'small.sqlite'}"
-    if request.param == "postgresql":
-        if not POSTGRES:
-            pytest.skip("CRAGMESH_TEST_POSTGRES names no server")
-        url = POSTGRES
+    url = database(request.param, tmp_path_factory.mktemp("graph") / "small.sqlite")
     with disposed(create_engine(url)) as engine:
         fill(engine)
     with disposed(open_store(url)) as store:

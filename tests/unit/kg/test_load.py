@@ -1,7 +1,6 @@
 """Sources of the bundled domains fill the tables: merged, all or nothing, with bad records told."""
 
 import json
-import os
 import pathlib
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
@@ -21,17 +20,14 @@ from services.kg.load.identity import slug
 from services.kg.load.values import day, following, number, whole
 from services.kg.store.base import METADATA
 from services.kg.store.tables import source
+from tests.unit.kg.conftest import DIALECTS, database
 from tests.unit.kg.graph import row, rows_of
 
-POSTGRES = os.environ.get("CRAGMESH_TEST_POSTGRES", "")
 
-
-@pytest.fixture(params=["sqlite", "postgresql"])
+@pytest.fixture(params=DIALECTS)
 def store(request: pytest.FixtureRequest, tmp_path: pathlib.Path) -> Iterator[Engine]:
     """An empty database of each dialect."""
-    if request.param == "postgresql" and not POSTGRES:
-        pytest.skip("CRAGMESH_TEST_POSTGRES names no server")
-    engine = create_engine(POSTGRES if request.param == "postgresql" else f"sqlite:///{tmp_path / 'kg.sqlite'}")
+    engine = create_engine(database(request.param, tmp_path / "kg.sqlite"))
     METADATA.drop_all(engine)
     yield engine
     METADATA.drop_all(engine)

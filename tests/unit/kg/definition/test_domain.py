@@ -26,7 +26,7 @@ from services.kg.store.base import METADATA
 from services.kg.store.names import name
 from services.kg.store.tables import stated_total
 from services.kg.verbalize import verbalize
-from tests.unit.kg.conftest import POSTGRES
+from tests.unit.kg.conftest import DIALECTS, database
 from tests.unit.kg.graph import disposed
 
 ELEMENTS = Path(__file__).parent / "elements"
@@ -61,13 +61,9 @@ def catalogue(tmp_path_factory: pytest.TempPathFactory) -> Catalogue:
     return read_catalogue(CATALOGUE, folder)
 
 
-@pytest.fixture(scope="module", params=["sqlite", "postgresql"])
+@pytest.fixture(scope="module", params=DIALECTS)
 def graph(request: pytest.FixtureRequest, catalogue: Catalogue) -> Iterator[Engine]:
-    if request.param == "postgresql" and not POSTGRES:
-        pytest.skip("CRAGMESH_TEST_POSTGRES names no server")
-    url = (
-        POSTGRES if request.param == "postgresql" else f"sqlite:///{catalogue.domains['elements'].folder.place}.sqlite"
-    )
+    url = database(request.param, Path(f"{catalogue.domains['elements'].folder.place}.sqlite"))
     with disposed(create_engine(url)) as engine, engine.begin() as connection:
         tables = catalogue.domains["elements"].tables
         for table in tables.values():

@@ -3,8 +3,6 @@
 import itertools
 import math
 import shutil
-import subprocess
-import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from types import SimpleNamespace
@@ -20,10 +18,10 @@ from lab.trainer.model import Base, adapt, load, set_weights, weights
 from lab.trainer.progress import Progress
 from lab.trainer.score import Scores
 from lab.trainer.sft import Result
-from tests.unit.lab.trainer import killed
 from tests.unit.lab.trainer.tiny import NAME, examples, recipe, save_model
 
-ROOT = Path(__file__).parents[4]
+# Examples of the training that is interrupted.
+COUNT = 240
 Fresh = Callable[[], Base]
 
 
@@ -47,8 +45,8 @@ def whole_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def whole(model_folder: Path, whole_folder: Path) -> Result:
-    """The training that others are killed in, undisturbed; its folder is copied by those that change it."""
-    return _trained(model_folder, killed.COUNT, whole_folder)
+    """The training that others are interrupted in, undisturbed; its folder is copied by those that change it."""
+    return _trained(model_folder, COUNT, whole_folder)
 
 
 @pytest.fixture(scope="module")
@@ -100,30 +98,8 @@ def test_the_same_run_twice_is_the_same_and_only_the_adapter_changes(
     assert all(torch.equal(before[name], bare[name]) for name in before)
 
 
-def test_killed_and_resumed_it_ends_as_if_nothing_had_happened(
-    fresh: Fresh, model_folder: Path, tmp_path: Path, whole: Result
-) -> None:
-    """SIGKILL in the middle of a step, then another process goes on."""
-    argv = [sys.executable, "-m", "tests.unit.lab.trainer.killed", str(model_folder), str(tmp_path / "run")]
-    with subprocess.Popen(argv, stdout=subprocess.PIPE, text=True, cwd=ROOT) as process:  # noqa: S603
-        assert process.stdout is not None
-        for line in process.stdout:
-            if int(line) >= killed.LAST:
-                process.kill()
-                break
-    assert process.returncode == -9
-    left = checkpoint.last(tmp_path / "run" / sft.CHECKPOINTS).state
-    assert left.step == 9
-    resumed = sft.train(fresh(), examples(killed.COUNT), recipe(), tmp_path / "run", resume=True)
-    assert resumed.state.step == whole.state.step > left.step
-    assert len(losses(resumed)) == len(losses(whole))
-    # The killed process may have measured the machine otherwise and computed in bf16 until then.
-    assert resumed.after.validation_loss == pytest.approx(whole.after.validation_loss, abs=0.1)
-    assert resumed.state.tokens == whole.state.tokens
-
-
 def test_interrupted_at_a_checkpoint_the_rest_is_identical(fresh: Fresh, tmp_path: Path, whole: Result) -> None:
-    data = examples(killed.COUNT)
+    data = examples(COUNT)
 
     def stop(now: Progress) -> None:
         if now.phase == "training" and now.done == 8 and not now.note:
@@ -131,6 +107,8 @@ def test_interrupted_at_a_checkpoint_the_rest_is_identical(fresh: Fresh, tmp_pat
 
     with pytest.raises(KeyboardInterrupt):
         sft.train(fresh(), data, recipe(), tmp_path / "run", on_progress=stop)
+    # As a kill would leave it: nothing is saved on the way out.
+    assert checkpoint.last(tmp_path / "run" / sft.CHECKPOINTS).state.step == 6
     resumed = sft.train(fresh(), data, recipe(), tmp_path / "run", resume=True)
     assert losses(resumed) == pytest.approx(losses(whole), rel=1e-6)
     assert resumed.after == whole.after
@@ -177,7 +155,7 @@ def test_a_damaged_checkpoint_is_passed_over(fresh: Fresh, tmp_path: Path, whole
     notes: list[str] = []
     resumed = sft.train(
         fresh(),
-        examples(killed.COUNT),
+        examples(COUNT),
         recipe(),
         tmp_path / "run",
         resume=True,
@@ -190,7 +168,7 @@ def test_a_damaged_checkpoint_is_passed_over(fresh: Fresh, tmp_path: Path, whole
 def test_a_full_disk_says_so_and_leaves_the_last_checkpoint(
     fresh: Fresh, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, whole: Result
 ) -> None:
-    data, synced = examples(killed.COUNT), 0
+    data, synced = examples(COUNT), 0
     real = files._write_synced
 
     def full(path: Path, content: bytes) -> None:
