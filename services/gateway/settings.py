@@ -7,7 +7,7 @@ from pydantic import Field
 
 from proto.kg import KgMode
 from services.kit.caution import Caution
-from services.kit.settings import KitSettings, MeshUrls
+from services.kit.settings import KitSettings, MeshUrls, OrNone
 
 
 class GatewaySettings(KitSettings, MeshUrls):
@@ -34,7 +34,7 @@ class GatewaySettings(KitSettings, MeshUrls):
     # The evaluator's reports that the page shows; when empty those of `out/eval` here, and those that are shipped.
     reports_dir: Path | None = None
     # Where `POST /feedback` keeps what people say of answers, with question and answer; nothing is kept without it.
-    feedback_dir: Path | None = None
+    feedback_dir: OrNone[Path] = None
     # How long that is kept.
     feedback_days: int = Field(30, ge=1, le=3_650)
     # What a question of its own may take before the gateway is ready, so that the first caller is answered as fast as

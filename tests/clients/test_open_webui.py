@@ -23,7 +23,7 @@ __all__ = ["browser", "quiet"]
 
 PROGRAM = Path(__file__).parents[2] / ".venv-open-webui" / "bin" / "open-webui"
 # It migrates a database of its own, on a machine that may be busy.
-START_S = 300
+START_S = 600
 DOCUMENT = "# The harbour lighthouse\n\nThe lighthouse of the old town was designed by Marta Lindqvist in 1864."
 QUESTION = "Who designed the harbour lighthouse of the old town?"
 # `docs/doors.md` says why: what it asks a model for beside the answers is no question of a mesh.
@@ -42,6 +42,7 @@ SETTINGS = {
 
 pytestmark = [
     pytest.mark.skipif(not PROGRAM.exists(), reason="no Open WebUI: `make test-clients` installs it"),
+    pytest.mark.timeout(1200),
     HANG_UPS,
 ]
 
