@@ -11,7 +11,7 @@ import yaml
 
 ROOT = Path(__file__).resolve().parents[2]
 OVERLAYS = ("overlays/cpu", "overlays/t4", "overlays/search")
-KUSTOMIZATIONS = (*OVERLAYS, "monitoring", "jobs")
+KUSTOMIZATIONS = (*OVERLAYS, "monitoring", "jobs", "ray")
 Manifest = dict[str, Any]
 
 

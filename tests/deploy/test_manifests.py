@@ -18,8 +18,8 @@ from tests.deploy.rules import FILE, rule
 # The oldest that has the sleep action of preStop without a gate, and the newest that the schemas know.
 VERSIONS = ("1.30", "1.37")
 SERVICES = ("gateway", "retriever", "reranker", "classifier", "kg", "generator")
-# Defined by the Prometheus operator, whose schemas are not Kubernetes' own.
-CUSTOM = {"PrometheusRule", "ServiceMonitor"}
+# Defined by operators, whose schemas are not Kubernetes' own: Prometheus' and KubeRay's.
+CUSTOM = {"PrometheusRule", "RayJob", "ServiceMonitor"}
 Rendered = dict[str, list[Manifest]]
 
 
