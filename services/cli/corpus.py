@@ -37,7 +37,10 @@ FILES = {
     ".epub": "application/epub+zip",
     ".eml": "message/rfc822",
 }
+PARQUET = ".parquet"
 RECORDS = (".jsonl", ".ndjson", ".jsonl.gz", ".ndjson.gz", ".jsonl.bz2", ".ndjson.bz2")
+# Of a Parquet file, read at a time.
+ROWS = 256
 SCALARS = (str, int, float, bool)
 # Of values that are left out of records, names that are shown; the rest is counted.
 SHOWN = 3
@@ -168,10 +171,23 @@ def read(files: Sequence[Path], root: Path, keys: Keys, source: str = "") -> Ite
     source, folder = (source, Path(source)) if source else (source_of(folder), folder)
     for path in files:
         name = path.relative_to(root).as_posix() if path.is_relative_to(root) and path != root else path.name
-        if path.name.lower().endswith(RECORDS):
-            yield from _records(path, name, keys, source)
-        else:
-            yield _file(path, name, folder / name, source)
+        yield from read_one(path, name, folder / name, keys, source)
+
+
+def read_one(path: Path, name: str, place: Path, keys: Keys, source: str) -> Iterator[Read]:
+    """The documents of a file.
+
+    Args:
+        path: where it is read from.
+        name: what it is called.
+        place: what its id is made of, where it is one document.
+    """
+    if path.name.lower().endswith(RECORDS):
+        yield from _records(path, name, keys, source)
+    elif path.suffix.lower() == PARQUET:
+        yield from _rows(path, name, keys, source)
+    else:
+        yield _file(path, name, place, source)
 
 
 def source_of(folder: Path) -> str:
@@ -205,7 +221,7 @@ def _file(path: Path, name: str, place: Path, source: str) -> Read:
                 return Read(name, size, problem=problem, place=known)
             return Read(name, size, upload=Upload(path, known, f"file:{name}", source, media_type))
         if kind is None:
-            endings = ", ".join(sorted({*FORMATS, *FILES, *RECORDS}))
+            endings = ", ".join(sorted({*FORMATS, *FILES, *RECORDS, PARQUET}))
             return Read(name, size, problem=f"no kind of document that is known: {endings}")
         if size > MAX_PAGE_BYTES:
             return Read(name, size, problem=_too_large(size), place=known)
@@ -218,6 +234,33 @@ def _file(path: Path, name: str, place: Path, source: str) -> Read:
         return Read(name, size, problem=_too_large(len(text)), place=known)
     body = {"id": known, "url": f"file:{name}", "source": source, "text": text, "format": kind}
     return _checked(name, size, body)
+
+
+def _rows(path: Path, name: str, keys: Keys, source: str) -> Iterator[Read]:
+    try:
+        from pyarrow import ArrowException, parquet
+    except ImportError:
+        yield Read(name, 0, problem="Parquet is read by pyarrow: pip install 'cragmesh[ray]'")
+        return
+    unnamed: Counter[str] = Counter()
+    number = 0
+    try:
+        with parquet.ParquetFile(path) as opened:
+            nbytes = path.stat().st_size // max(1, opened.metadata.num_rows)
+            records = (record for batch in opened.iter_batches(ROWS) for record in batch.to_pylist())
+            for number, record in enumerate(records, 1):
+                yield _document(f"{name}:{number}", nbytes, record, keys, unnamed).of(source)
+    except (OSError, ArrowException) as error:
+        yield Read(f"{name}:{number + 1}", 0, problem=f"the rest cannot be read: {error}")
+    yield from _left_out(name, unnamed)
+
+
+def _left_out(name: str, unnamed: Counter[str]) -> Iterator[Read]:
+    if unnamed:
+        shown = ", ".join(repr(key[:MAX_FIELD_NAME]) for key in sorted(unnamed)[:SHOWN])
+        more = f" and {len(unnamed) - SHOWN:,} more" if len(unnamed) > SHOWN else ""
+        why = "whose name no field can have, or another value has"
+        yield Read(name, 0, problem=f"its documents lack {unnamed.total():,} values {why}: {shown}{more}")
 
 
 def _records(path: Path, name: str, keys: Keys, source: str) -> Iterator[Read]:
@@ -238,11 +281,7 @@ def _records(path: Path, name: str, keys: Keys, source: str) -> Iterator[Read]:
         yield Read(f"{name}:{number + 1}", 0, problem=f"the rest cannot be read: {reason}")
     except jsonl.BadLine as error:
         yield Read(f"{name}:{number + 1}", 0, problem=f"the rest is left out: {error}")
-    if unnamed:
-        shown = ", ".join(repr(key[:MAX_FIELD_NAME]) for key in sorted(unnamed)[:SHOWN])
-        more = f" and {len(unnamed) - SHOWN:,} more" if len(unnamed) > SHOWN else ""
-        why = "whose name no field can have, or another value has"
-        yield Read(name, 0, problem=f"its documents lack {unnamed.total():,} values {why}: {shown}{more}")
+    yield from _left_out(name, unnamed)
 
 
 def _record(name: str, nbytes: int, line: bytes, keys: Keys, unnamed: Counter[str]) -> Read:
@@ -250,6 +289,10 @@ def _record(name: str, nbytes: int, line: bytes, keys: Keys, unnamed: Counter[st
         record = jsonl.object_of(line, name)
     except jsonl.BadLine as error:
         return Read(name, nbytes, problem=error.problem)
+    return _document(name, nbytes, record, keys, unnamed)
+
+
+def _document(name: str, nbytes: int, record: Mapping[str, Any], keys: Keys, unnamed: Counter[str]) -> Read:
     text = record.get(keys.text)
     if not isinstance(text, str):
         return Read(name, nbytes, problem=f"has no text under {keys.text!r}")

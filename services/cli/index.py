@@ -5,7 +5,7 @@ import time
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Literal
 
 import typer
 from pydantic import ValidationError
@@ -22,12 +22,13 @@ from services.cli.collections import (
 )
 from services.cli.console import err, fail, out, plain, say, write
 from services.cli.corpus import Keys, Read, files_in, read, source_of
-from services.cli.ending import PROBLEM, UNREACHABLE, USAGE
+from services.cli.ending import PROBLEM, UNREACHABLE, USAGE, ends, settings_of
 from services.cli.questions import BadInput
 from services.cli.services import root
 from services.cli.settings import CliSettings
 from services.cli.shards import ShardOption, parse_shard
 from services.cli.sync import Plan, held, move, plan
+from services.kit.errors import MeshError
 from services.kit.settings import KitSettings, MeshUrls
 
 # A batch is to take a few seconds: long enough to be worth a request, short enough to show progress and to repeat.
@@ -70,9 +71,12 @@ class Tally:
 
 
 def index(
-    path: Annotated[
-        Path,
-        typer.Argument(help="A file or folder: HTML, Markdown, text, PDF, Office, EPUB, mail, records (.jsonl, .gz)."),
+    place: Annotated[
+        str,
+        typer.Argument(
+            metavar="PATH",
+            help="A file or folder: HTML, Markdown, text, PDF, Office, EPUB, mail, records (.jsonl, .gz, .parquet).",
+        ),
     ],
     collection: Collection,
     encoder: Annotated[
@@ -95,6 +99,16 @@ def index(
     source: Annotated[str, typer.Option(help="The corpus's own name, for one that lies elsewhere the next time.")] = "",
     gateway: Gateway = "",
     shard: ShardOption = "",
+    engine: Annotated[
+        Literal["retriever", "ray"], typer.Option(help="Who does it: `ray` for many nodes, to a Qdrant server.")
+    ] = "retriever",
+    encoders: Annotated[int, typer.Option(min=0, help="With Ray: processes that encode; one a CPU when 0.")] = 0,
+    gpus: Annotated[float, typer.Option(min=0, help="With Ray: the share of a GPU that each of them has.")] = 0.0,
+    streams: Annotated[int, typer.Option(min=1, max=64, help="With Ray: processes that write.")] = 2,
+    vectors_to: Annotated[str, typer.Option(help="With Ray: write vectors as Parquet here, and no points.")] = "",
+    vectors: Annotated[
+        bool, typer.Option("--vectors", help="With Ray: PATH is such Parquet; write its points.")
+    ] = False,
 ) -> None:
     """Index files into a collection, which is made where it does not exist.
 
@@ -107,6 +121,15 @@ def index(
         fail("--sync looks at the whole folder: it goes without --shard", USAGE)
     request = _request(encoder or [], whole, indexed or [])
     keys = Keys(text_key, title_key, id_key, url_key)
+    if engine == "ray":
+        if sync or share.count > 1:
+            fail("--engine ray goes without --sync and --shard", USAGE)
+        with connected(gateway) as client:
+            client.create(collection, request)
+        uri = place if "://" in place else str(Path(place).resolve())
+        _on_ray(uri, collection, keys, source, (encoders, gpus, streams), (vectors_to, vectors))
+        return
+    path = Path(place)
     try:
         files = files_in(path)
     except BadInput as error:
@@ -135,6 +158,37 @@ def index(
     finally:
         client.close()
     _report(tally, began)
+
+
+def _on_ray(
+    uri: str, name: str, keys: Keys, source: str, cluster: tuple[int, float, int], vectors: tuple[str, bool]
+) -> None:
+    try:
+        from services.cli import ray_index
+    except ModuleNotFoundError as error:
+        fail(f"--engine ray needs {error.name}: pip install 'cragmesh[retriever,ray]'", USAGE)
+    from services.retriever.collections.stages import Target
+    from services.retriever.settings import RetrieverSettings
+
+    began = time.monotonic()
+    with ends(usage=(BadInput, ValueError), problem=(MeshError,), again="the same command goes on"):
+        target = Target(name, settings_of(RetrieverSettings))
+        corpus, vectors_to = ray_index.Corpus(uri, keys, source), vectors[0]
+        outcome = ray_index.index(
+            corpus, target, ray_index.Cluster(*cluster), vectors_to=vectors_to, vectors=vectors[1]
+        )
+    if vectors_to:
+        write(vectors_to)
+        return
+    for line in outcome.problems:
+        say(f"  {line}", "yellow")
+    counts = ", ".join(f"{count:,} {state}" for state, count in sorted(outcome.states.items()))
+    say(f"documents: {counts or 'none'}; {outcome.points:,} points in {time.monotonic() - began:.1f} s")
+    if outcome.twice:
+        fail(
+            f"{outcome.twice:,} documents have another's id: chance says which is kept",
+            PROBLEM,
+        )
 
 
 collections = typer.Typer(name="collections", invoke_without_command=True)

@@ -14,7 +14,7 @@ import yaml
 
 ROOT = Path(__file__).resolve().parents[2]
 OVERLAYS = ("overlays/cpu", "overlays/search", "overlays/t4", "overlays/gpu1")
-KUSTOMIZATIONS = (*OVERLAYS, "monitoring", "jobs")
+KUSTOMIZATIONS = (*OVERLAYS, "monitoring", "jobs", "ray")
 Manifest = dict[str, Any]
 
 

@@ -30,8 +30,8 @@ from tests.deploy.known import EVERY, SETTINGS, bodies_mib, names
 # The oldest that has the sleep action of preStop without a gate, one between, and the newest that the schemas know.
 VERSIONS = ("1.30", "1.34", "1.37")
 SERVICES = ("gateway", "retriever", "reranker", "classifier", "kg", "generator")
-# Of the Prometheus operator, KEDA and the Gateway API, whose schemas are not Kubernetes' own.
-CUSTOM = {"PrometheusRule", "ServiceMonitor", "ScaledObject", "Gateway", "HTTPRoute"}
+# Of the Prometheus operator, KEDA, KubeRay and the Gateway API, whose schemas are not Kubernetes' own.
+CUSTOM = {"PrometheusRule", "ServiceMonitor", "ScaledObject", "RayJob", "Gateway", "HTTPRoute"}
 Rendered = dict[str, list[Manifest]]
 
 

@@ -180,6 +180,11 @@ class Store(ABC):
         return [list(response.points) for response in found]
 
 
+# Edges of a point in Qdrant's graph, by default.
+EDGES = 16
+GREEN_S = 1.0
+
+
 class ServerStore(Store):
     """A Qdrant server, or any node of a cluster.
 
@@ -226,6 +231,24 @@ class ServerStore(Store):
         if warning := skew(server, version("qdrant-client")):
             self.warning = warning
             log.warning("qdrant", detail=warning)
+
+    @contextlib.asynccontextmanager
+    async def loading(self, name: str) -> AsyncIterator[None]:
+        """Have the server build no graph while points stream in, and build it once in the end; waits until it has.
+
+        Searches meanwhile look at every point; so they do after a load that was killed, until the next has ended.
+        """
+        await self.call("update_collection", collection_name=name, hnsw_config=models.HnswConfigDiff(m=0))
+        try:
+            yield
+        finally:
+            await self.call("update_collection", collection_name=name, hnsw_config=models.HnswConfigDiff(m=EDGES))
+        # Nobody is told when the optimiser is done.
+        while not await self._is_built(name):  # noqa: ASYNC110
+            await asyncio.sleep(GREEN_S)
+
+    async def _is_built(self, name: str) -> bool:
+        return (await self.call("get_collection", collection_name=name)).status != models.CollectionStatus.YELLOW
 
     async def call(self, method: str, **arguments: Any) -> Any:
         try:

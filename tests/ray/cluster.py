@@ -1,0 +1,133 @@
+"""A Ray cluster of two nodes' processes on this machine, and a Qdrant server for it to write to."""
+
+import contextlib
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+
+import httpx
+import psutil
+import ray
+
+from tests.ports import free_ports
+from tests.unit.retriever.collections.qdrant_server import QdrantServer
+
+CPUS = 2
+STORE_BYTES = 192 * 1024 * 1024
+START_S = 300
+
+
+class Cluster:
+    """A head and a worker; `workers` finds what Ray has started on them."""
+
+    def __init__(self, folder: Path) -> None:
+        port, client = free_ports(2)
+        self.address = f"{ray.util.get_node_ip_address()}:{port}"
+        head = ("--head", f"--port={port}", f"--temp-dir={folder}", "--include-dashboard=false")
+        self._nodes: list[subprocess.Popen[bytes]] = []
+        self._add(*head, f"--ray-client-server-port={client}")
+        self._add(f"--address={self.address}")
+
+    def _start(self, *options: str) -> "subprocess.Popen[bytes]":
+        root = str(Path(__file__).parents[2])
+        command = [str(Path(sys.executable).with_name("ray")), "start", "--block", "--disable-usage-stats"]
+        sizes = [f"--num-cpus={CPUS}", f"--object-store-memory={STORE_BYTES}"]
+        return subprocess.Popen(  # noqa: S603 - our own words
+            [*command, *sizes, *options],
+            env=os.environ | {"PYTHONPATH": root, "RAY_ENABLE_UV_RUN_RUNTIME_ENV": "0"},
+            stdout=subprocess.DEVNULL,
+            start_new_session=True,
+        )
+
+    def _add(self, *options: str) -> None:
+        """Start a node; Ray gives it half a minute, which a busy machine may take longer for."""
+        self._nodes.append(self._start(*options))
+        until = time.monotonic() + START_S
+        while time.monotonic() < until:
+            if self._nodes[-1].poll() is not None:
+                self._nodes[-1] = self._start(*options)
+            with contextlib.suppress(ConnectionError, RuntimeError):
+                ray.init(self.address, ignore_reinit_error=True, log_to_driver=False, logging_level="error")
+                if sum(node["Alive"] for node in ray.nodes()) == len(self._nodes):
+                    return
+            time.sleep(1)
+        raise AssertionError(f"node {len(self._nodes)} did not start")
+
+    def workers(self, name: str) -> list[psutil.Process]:
+        """Processes of a stage's actors."""
+        found = []
+        for node in self._nodes:
+            for process in psutil.Process(node.pid).children(recursive=True):
+                with contextlib.suppress(psutil.Error):
+                    if process.cmdline()[:1] and f"({name})" in process.cmdline()[0]:
+                        found.append(process)
+        return found
+
+    def stop(self) -> None:
+        ray.shutdown()
+        for node in self._nodes[::-1]:
+            children = psutil.Process(node.pid).children(recursive=True)
+            node.send_signal(signal.SIGTERM)
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                node.wait(30)
+            for child in children:
+                with contextlib.suppress(psutil.Error):
+                    child.kill()
+
+
+@contextlib.contextmanager
+def cluster() -> Iterator[Cluster]:
+    # Short: Ray keeps sockets there, whose paths may have 107 characters.
+    folder = Path(tempfile.mkdtemp(prefix="ray", dir="/tmp"))
+    found = Cluster(folder)
+    try:
+        yield found
+    finally:
+        found.stop()
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+@contextlib.contextmanager
+def qdrant(folder: Path) -> Iterator[tuple[QdrantServer, str]]:
+    """Qdrant's own engine behind HTTP, and its root; of requests, changes of collections are kept alone."""
+    server, lock = QdrantServer(folder), threading.Lock()
+
+    class Handler(BaseHTTPRequestHandler):
+        protocol_version = "HTTP/1.1"
+
+        def handle_any(self) -> None:
+            content = self.rfile.read(int(self.headers["content-length"] or 0))
+            with lock:
+                request = httpx.Request(self.command, f"http://qdrant{self.path}", content=content)
+                reply = server.transport.handle_request(request)
+                server.requests[:] = [one for one in server.requests if one[0] == "PATCH"]
+            self.send_response(reply.status_code)
+            self.send_header("content-type", "application/json")
+            self.send_header("content-length", str(len(reply.content)))
+            self.end_headers()
+            self.wfile.write(reply.content)
+
+        do_GET = do_PUT = do_POST = do_PATCH = do_DELETE = handle_any
+
+        def log_message(self, *_: object) -> None:
+            pass
+
+    http = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    http.daemon_threads = True
+    thread = threading.Thread(target=http.serve_forever, daemon=True)
+    thread.start()
+    try:
+        yield server, f"http://127.0.0.1:{http.server_address[1]}"
+    finally:
+        http.shutdown()
+        http.server_close()
+        thread.join()
+        server.close()
