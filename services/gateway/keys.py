@@ -201,6 +201,13 @@ class KeyRing:
         self._take(found)
         return found
 
+    async def scope_of(self, name: str) -> Scope | None:
+        """What a key may do now, for work that outlives its request; None where there is none of that name any more."""
+        if not self.asks:
+            return OWNER
+        await self._look()
+        return next((key.scope for key in self._keys if key.name == name), None)
+
     def _take(self, key: Key) -> None:
         per_minute = key.per_minute or self._per_minute
         if not per_minute:
