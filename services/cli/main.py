@@ -25,6 +25,7 @@ from services.cli.index import collections, index
 from services.cli.kg import app as knowledge
 from services.cli.mcp import mcp
 from services.cli.papers.commands import app as papers
+from services.cli.plan import plan
 from services.cli.questions import BadInput
 from services.cli.search import search
 from services.cli.services import embedded, root
@@ -61,6 +62,7 @@ app.command(name="index")(index)
 app.command(name="search")(search)
 app.add_typer(collections)
 app.command()(mcp)
+app.command()(plan)
 
 Strategy = Annotated[str, typer.Option(help="How to answer; the gateway's default when not given.")]
 BudgetS = Annotated[

@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
+from functools import partial
 from typing import Annotated, Any
 
 import httpx
@@ -16,6 +17,7 @@ from proto.feedback import FeedbackRequest, FeedbackResponse
 from proto.papers import PapersRequest, PapersResponse
 from services.gateway import access
 from services.gateway.asking import Event, Given, State, answered, chosen, events
+from services.gateway.batches.routes import router as batches
 from services.gateway.collections import router as collections
 from services.gateway.documents import router as documents
 from services.gateway.feedback import Feedback
@@ -24,6 +26,7 @@ from services.gateway.keys import KeyRing
 from services.gateway.mcp.door import PATH, McpDoor
 from services.gateway.mesh import Mesh
 from services.gateway.openai.errors import OpenAIErrors
+from services.gateway.openai.routes import complete
 from services.gateway.openai.routes import router as openai
 from services.gateway.pace import Pace
 from services.gateway.page.routes import routes as page_routes
@@ -158,6 +161,7 @@ def create_app(
     routes = APIRouter()
     routes.include_router(router)
     routes.include_router(openai)
+    routes.include_router(batches)
     routes.include_router(collections)
     routes.include_router(documents)
     if settings.page:
@@ -188,7 +192,14 @@ def create_app(
                 papers=papers,
                 health=health,
                 feedback=feedback,
+                batches=None,
             )
+            if settings.batches_database:
+                # SQLAlchemy takes 20 MB, which a gateway without batches does without.
+                from services.gateway.batches.runner import opened
+
+                working = opened(settings, admission, partial(complete, state), keys.scope_of)
+                state["batches"] = await stack.enter_async_context(working)
             if settings.mcp:
                 await stack.enter_async_context(door.open(state))
             if settings.warm_up_s:

@@ -10,6 +10,7 @@ from proto.answer import MAX_BUDGET_S, AnswerRequest, AnswerResponse, StageEvent
 from proto.base import FieldError, Problem
 from services.gateway.access import current_caller
 from services.gateway.answering import answer
+from services.gateway.batches import Batches
 from services.gateway.feedback import Feedback
 from services.gateway.health import Health
 from services.gateway.mesh import Mesh
@@ -39,6 +40,7 @@ class State(TypedDict):
     papers: Papers
     health: Health
     feedback: Feedback
+    batches: Batches | None
 
 
 def left() -> float:
@@ -85,13 +87,21 @@ async def answered(
     Args:
         listener: told of every stage as it starts and ends.
     """
+    response = await observed(body, strategy, state, listener)
+    generator = state["mesh"].weighing(state["settings"]).generator
+    state["feedback"].remember(current_caller.get(), body, response, generator)
+    return response
+
+
+async def observed(
+    body: AnswerRequest, strategy: Strategy, state: State, listener: Listener = lambda _: None
+) -> AnswerResponse:
+    """As `answered`, of a question that nobody can give a verdict on."""
     arrived = current_budget.get() or Budget(body.budget_s)
     response = await answer(
         body, strategy, state["mesh"], state["settings"], state["metrics"], arrived=arrived, listener=listener
     )
     observe(state["metrics"], response, arrived.within(body.budget_s))
-    generator = state["mesh"].weighing(state["settings"]).generator
-    state["feedback"].remember(current_caller.get(), body, response, generator)
     return response
 
 

@@ -191,6 +191,13 @@ class KeyRing:
             raise RateLimited(f"this key may ask {per_minute} times a minute", retry_after_s=math.ceil(wait_s))
         return found
 
+    async def scope_of(self, name: str) -> Scope | None:
+        """What a key may do now, for work that outlives its request; None where there is none of that name any more."""
+        if not self.asks:
+            return OWNER
+        await self._look()
+        return next((key.scope for key in self._keys if key.name == name), None)
+
     async def _look(self) -> None:
         if self._file is None or self._clock() - self._looked < LOOK_S:
             return

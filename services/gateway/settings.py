@@ -37,6 +37,15 @@ class GatewaySettings(KitSettings, MeshUrls):
     feedback_dir: OrNone[Path] = None
     # How long that is kept.
     feedback_days: int = Field(30, ge=1, le=3_650)
+    # Where `/v1/batches` keeps questions and answers: sqlite:///FILE, or postgresql+psycopg://... for several gateways,
+    # which then share the work; no batches without it.
+    batches_database: str = Field("", repr=False)
+    # Requests in flight, callers' and batches', up to which batches fill up; at 1 a question of a batch is asked only
+    # while nobody else asks, and given up when somebody does. Higher where a GPU answers several as fast as one.
+    batches_level: int = Field(1, ge=1, le=10_000)
+    # What files and batches of one key may take; and how long they are kept.
+    batches_mib: int = Field(1_024, ge=1, le=100_000)
+    batches_days: int = Field(30, ge=1, le=3_650)
     # What a question of its own may take before the gateway is ready, so that the first caller is answered as fast as
     # the next; 0 asks none.
     warm_up_s: float = Field(10.0, ge=0, le=60)

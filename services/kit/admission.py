@@ -3,7 +3,7 @@
 import asyncio
 import contextlib
 from collections import deque
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator
 
 from starlette.types import Message, Receive
 
@@ -54,6 +54,8 @@ class Admission:
         self._uploads = 0
         self._held = 0
         self._waiting: deque[asyncio.Future[None]] = deque()
+        # Called when a place is taken or left: `IdleLane` gives way.
+        self.changed: Callable[[], None] = lambda: None
 
     @contextlib.contextmanager
     def upload(self, announced: int) -> Iterator[None]:
@@ -106,6 +108,7 @@ class Admission:
         """
         if self.in_flight < self.limit:
             self.in_flight += 1
+            self.changed()
         else:
             await self._wait(wait_s, gone)
         try:
@@ -137,6 +140,7 @@ class Admission:
             self._waiting.popleft().set_result(None)
         else:
             self.in_flight -= 1
+            self.changed()
 
     def _room(self, size: int, *, beside: int) -> None:
         if self._held > beside and self._held + size > self.max_bytes:

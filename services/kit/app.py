@@ -194,13 +194,17 @@ def _respond(problem: Problem, headers: dict[str, str] | None = None) -> Respons
 
 async def _invalid(_: Request, error: Exception) -> Response:
     assert isinstance(error, RequestValidationError)  # noqa: S101 - narrows the handler's type for mypy
+    return _respond(invalid(error))
+
+
+def invalid(error: RequestValidationError) -> Problem:
+    """What is wrong with a request, by field; the first part of each location, `body` or so, is left out."""
     details = error.errors()
     if any(item["type"] == "json_invalid" for item in details):
-        problem = Problem(title="Invalid request", status=400, detail="the body is not JSON", request_id=request_id())
-        return _respond(problem)
+        return Problem(title="Invalid request", status=400, detail="the body is not JSON", request_id=request_id())
     fields = tuple(_field_error(item) for item in _own_faults(details)[:20])
     detail = "; ".join(f"{item.field or 'body'}: {item.message}" for item in fields[:3])
-    return _respond(Problem(title="Invalid request", status=422, detail=detail, errors=fields, request_id=request_id()))
+    return Problem(title="Invalid request", status=422, detail=detail, errors=fields, request_id=request_id())
 
 
 def _own_faults(details: Sequence[Any]) -> list[Any]:

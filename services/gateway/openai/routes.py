@@ -8,7 +8,7 @@ from fastapi import APIRouter
 from fastapi.responses import StreamingResponse
 
 from proto.answer import AnswerRequest, AnswerResponse, StageEvent
-from services.gateway.asking import Given, State, answered, chosen, events, left
+from services.gateway.asking import Given, State, answered, chosen, events, left, observed
 from services.gateway.openai.completion import DONE, Naming, chunk, chunks, completion, frame, stage_line
 from services.gateway.openai.errors import documented, error_of
 from services.gateway.openai.wire import OWNER, ChatRequest, model_name, parse_model, to_answer_request
@@ -69,6 +69,13 @@ async def create_chat_completion(body: ChatRequest, state: Given) -> Any:
     include_usage = body.stream_options is not None and body.stream_options.include_usage
     stream = _stream(naming, request, strategy, state, include_usage=include_usage)
     return StreamingResponse(stream, media_type="text/event-stream", headers={"cache-control": "no-store"})
+
+
+async def complete(state: State, body: ChatRequest) -> dict[str, Any]:
+    """A completion for nobody who waits: a batch's."""
+    request = to_answer_request(body, sorted(state["strategies"]), state["settings"].default_strategy)
+    naming = Naming(f"chatcmpl-{request_id()}", body.model, int(time.time()))
+    return completion(naming, await observed(request, chosen(request, state), state))
 
 
 async def _stream(

@@ -1,0 +1,183 @@
+"""The mesh as queues: questions pass stages with measured times under one budget, simulated event by event by SimPy.
+
+A stage has servers, and a question that finds none free waits in turn. Stages of one group run side by side, groups one
+after the other, as in a strategy. Servers may share a machine's cores, which are then dealt out in slices.
+"""
+
+import random
+from collections import Counter, defaultdict
+from collections.abc import Generator, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import simpy
+
+# What the gateway gives a question that finds no place: `PLACE_S` of services/kit/deadline.py.
+PLACE_S = 0.25
+BUDGET_S = 30.0
+SLICE_S = 0.005
+# A fault takes its servers before any question does.
+FAULT, QUESTION = 0, 1
+
+Events = Generator[simpy.Event, Any, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Stage:
+    """A kind of server.
+
+    Args:
+        seconds: what a question takes of a server; one is drawn for each question.
+        servers: questions worked on at a time, of all replicas.
+        beside: seconds that follow with the server free again, as tokens are written beside other prompts' reading.
+        batch: questions that a server takes together where so many wait.
+        further: what each further question of a batch costs, as a share of the first.
+        on_cores: the seconds are of the machine's cores, shared with other such stages.
+        threads: cores that it uses at a time.
+    """
+
+    name: str
+    seconds: Sequence[float]
+    servers: int
+    beside: Sequence[float] = (0.0,)
+    batch: int = 1
+    further: float = 1.0
+    on_cores: bool = False
+    threads: int = 1
+
+
+@dataclass(frozen=True, slots=True)
+class Fault:
+    """Servers of a stage that are away between two times, in seconds; what they work on they finish."""
+
+    stage: str
+    servers: int
+    from_s: float
+    until_s: float
+
+
+@dataclass(frozen=True, slots=True)
+class Mesh:
+    """A deployment.
+
+    Args:
+        groups: stages side by side, one group after the other.
+        places: questions in flight, of all gateways; one more waits a moment and is refused.
+        cores: of the machine that stages `on_cores` share.
+    """
+
+    groups: tuple[tuple[Stage, ...], ...]
+    places: int
+    cores: int = 1
+    budget_s: float = BUDGET_S
+
+
+@dataclass
+class Outcome:
+    """What became of the questions.
+
+    Attributes:
+        seconds: from arrival to answer, of those answered in full, in order of their answers.
+        fates: `answered`, `late` (the budget ended first: the gateway gives what it holds) and `refused` (429).
+        busy_s: server-seconds by stage.
+    """
+
+    seconds: list[float] = field(default_factory=list)
+    fates: Counter[str] = field(default_factory=Counter)
+    busy_s: dict[str, float] = field(default_factory=lambda: defaultdict(float))
+
+    def quantile(self, share: float) -> float:
+        """Seconds that this share of the answers took at most; 0 without any."""
+        ordered = sorted(self.seconds)
+        return ordered[min(len(ordered) - 1, int(share * len(ordered)))] if ordered else 0.0
+
+    def share(self, fate: str) -> float:
+        return self.fates[fate] / max(1, self.fates.total())
+
+
+def poisson(rate: float, seconds: float, draw: random.Random) -> list[float]:
+    """Arrivals of many who know nothing of each other."""
+    times, at = [], draw.expovariate(rate)
+    while at < seconds:
+        times.append(at)
+        at += draw.expovariate(rate)
+    return times
+
+
+def spike(rate: float, seconds: float, draw: random.Random, *, factor: float = 3.0) -> list[float]:
+    """The same, but `factor` times as many in the fifth in the middle."""
+    usual = poisson(rate, seconds, draw)
+    more = poisson(rate * (factor - 1), seconds / 5, draw)
+    return sorted([*usual, *(0.4 * seconds + at for at in more)])
+
+
+def simulate(mesh: Mesh, arrivals: Sequence[float], *, faults: Sequence[Fault] = (), seed: int = 1) -> Outcome:
+    """Ask the model at these times, in seconds from its start."""
+    run = _Run(mesh, random.Random(seed))  # noqa: S311 - repeatable
+    for at in arrivals:
+        run.env.process(run.question(at))
+    for fault in faults:
+        for _ in range(fault.servers):
+            run.env.process(run.away(fault))
+    run.env.run()
+    return run.outcome
+
+
+class _Run:
+    def __init__(self, mesh: Mesh, draw: random.Random) -> None:
+        self.mesh = mesh
+        self.draw = draw
+        self.env = simpy.Environment()
+        self.outcome = Outcome()
+        self.places = simpy.Resource(self.env, mesh.places)
+        self.cores = simpy.Resource(self.env, mesh.cores)
+        stages = [stage for group in mesh.groups for stage in group]
+        self.servers = {stage.name: simpy.PriorityResource(self.env, stage.servers) for stage in stages}
+
+    def question(self, at: float) -> Events:
+        yield self.env.timeout(at)
+        with self.places.request() as place:
+            yield place | self.env.timeout(PLACE_S)
+            if not place.triggered:
+                self.outcome.fates["refused"] += 1
+                return
+            for group in self.mesh.groups:
+                done = [self.env.process(self.stage(stage, at + self.mesh.budget_s)) for stage in group]
+                yield self.env.all_of(done)
+                if not all(process.value for process in done):
+                    self.outcome.fates["late"] += 1
+                    return
+        self.outcome.fates["answered"] += 1
+        self.outcome.seconds.append(self.env.now - at)
+
+    def stage(self, stage: Stage, deadline: float) -> Events:
+        """Whether it was done in time; what the deadline cuts short gives its server back then."""
+        servers = self.servers[stage.name]
+        with servers.request(priority=QUESTION) as server:
+            yield server | self.env.timeout(max(0.0, deadline - self.env.now))
+            if not server.triggered:
+                return False
+            together = min(stage.batch, 1 + len(servers.queue))
+            seconds = self.draw.choice(stage.seconds) * (1 + (together - 1) * stage.further) / together
+            began = self.env.now
+            if stage.on_cores:
+                threads = [self.env.process(self.compute(seconds / stage.threads)) for _ in range(stage.threads)]
+                yield self.env.all_of(threads)
+            else:
+                yield self.env.timeout(min(seconds, max(0.0, deadline - began)))
+            self.outcome.busy_s[stage.name] += self.env.now - began
+        yield self.env.timeout(self.draw.choice(stage.beside))
+        return self.env.now < deadline
+
+    def compute(self, seconds: float) -> Events:
+        while seconds > 0:
+            with self.cores.request() as core:
+                yield core
+                yield self.env.timeout(min(seconds, SLICE_S))
+            seconds -= SLICE_S
+
+    def away(self, fault: Fault) -> Events:
+        yield self.env.timeout(fault.from_s)
+        with self.servers[fault.stage].request(priority=FAULT) as server:
+            yield server
+            yield self.env.timeout(max(0.0, fault.until_s - self.env.now))

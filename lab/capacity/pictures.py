@@ -1,0 +1,95 @@
+"""What the plan and the simulations say, drawn."""
+
+from pathlib import Path
+
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+from lab.capacity.cluster import Cluster, search
+from lab.capacity.plan import Plan, plan, rehearse
+from lab.evaluator.report.pictures import LIGHT, png
+
+RATES = (1, 3, 10, 30, 100, 300, 1_000, 3_000, 10_000)
+CORPORA = (10**6, 10**7, 10**8, 10**9)
+FATES = {"answered": LIGHT.right, "late": LIGHT.missing, "refused": LIGHT.wrong}
+
+
+def draw_all(folder: Path, deployment: Plan) -> list[Path]:
+    """Write the pictures of a plan into a folder.
+
+    Raises:
+        OSError: it cannot be written.
+    """
+    folder.mkdir(parents=True, exist_ok=True)
+    drawn = {"needed": needed(deployment), "harm": harm(deployment), "cluster": cluster()}
+    for name, figure in drawn.items():
+        (folder / f"capacity-{name}.png").write_bytes(png(figure))
+    return [folder / f"capacity-{name}.png" for name in drawn]
+
+
+def needed(deployment: Plan) -> Figure:
+    """T4s by rate, and Qdrant nodes by corpus."""
+    figure, (left, right) = _figure(2)
+    left.loglog(RATES, [plan(rate, 10**7, deployment.known).cards for rate in RATES], color=LIGHT.line, marker="o")
+    _label(left, "T4s, at 10 million chunks", "questions a second")
+    for rate, shade in ((1, 0.4), (100, 0.7), (10_000, 1.0)):
+        nodes = [plan(rate, chunks, deployment.known).qdrant["nodes"] for chunks in CORPORA]
+        right.loglog(CORPORA, nodes, color=LIGHT.line, alpha=shade, marker="o", label=f"{rate:,} a second")
+    _label(right, "Qdrant nodes of 64 GiB", "chunks")
+    right.legend(frameon=False, fontsize=8)
+    return figure
+
+
+def harm(deployment: Plan) -> Figure:
+    """What becomes of questions as more come, and when a region of so many is lost."""
+    cases = {
+        "as planned": rehearse(deployment),
+        "1.5 times\nthe questions": rehearse(deployment, surge=1.5),
+        "3 times": rehearse(deployment, surge=3),
+        "one region\nof 3 lost": rehearse(deployment, lost=1 / 3),
+        "one of 2 lost": rehearse(deployment, lost=1 / 2),
+    }
+    figure, (left, right) = _figure(2)
+    bottom = [0.0] * len(cases)
+    for fate, colour in FATES.items():
+        shares = [outcome.share(fate) for outcome in cases.values()]
+        left.bar(list(cases), shares, bottom=bottom, color=colour, label=fate)
+        bottom = [below + share for below, share in zip(bottom, shares, strict=True)]
+    _label(left, f"Questions, planned for {deployment.rate:g} a second", "")
+    left.legend(frameon=False, fontsize=8, loc="lower left")
+    right.bar(list(cases), [outcome.quantile(0.95) for outcome in cases.values()], color=LIGHT.line)
+    _label(right, "p95 of the answers, s", "")
+    for axes in (left, right):
+        axes.tick_params(axis="x", labelsize=6)
+    return figure
+
+
+def cluster() -> Figure:
+    """Latency around the loss of one node of six, and the share of points that is seen, by replicas."""
+    figure, (left, right) = _figure(2)
+    replicas = (1, 2, 3)
+    of = {copies: Cluster(nodes=6, shards=12, replicas=copies) for copies in replicas}
+    lost = frozenset({0})
+    for name, colour, away in (("all six", LIGHT.right, frozenset[int]()), ("one lost", LIGHT.wrong, lost)):
+        runs = [search(of[copies], 150, 60, lost=away, at_s=-10) for copies in replicas]
+        offset = 0.2 if away else -0.2
+        left.bar(
+            [n + offset for n in replicas], [1000 * run.quantile(0.95) for run in runs], 0.4, color=colour, label=name
+        )
+        right.bar([n + offset for n in replicas], [run.recall for run in runs], 0.4, color=colour)
+    left.legend(frameon=False, fontsize=8)
+    _label(left, "p95 of a search once noticed, ms", "replicas of each shard")
+    _label(right, "share of the points that is searched", "replicas of each shard")
+    return figure
+
+
+def _figure(columns: int) -> tuple[Figure, list[Axes]]:
+    figure = Figure(figsize=(7.2, 2.8), dpi=144, layout="constrained")
+    return figure, list(figure.subplots(1, columns))
+
+
+def _label(axes: Axes, title: str, below: str) -> None:
+    axes.set_title(title, fontsize=9, color=LIGHT.ink)
+    axes.set_xlabel(below, fontsize=8)
+    axes.tick_params(labelsize=7)
+    axes.spines[["top", "right"]].set_visible(False)

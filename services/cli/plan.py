@@ -1,0 +1,59 @@
+"""`cragmesh plan`: a deployment for a rate of questions and a corpus, what it costs, and what it rests on."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+import yaml
+from rich.table import Table
+
+from services.cli.console import out, plain, write
+from services.cli.ending import ends
+
+
+def plan(
+    rate: Annotated[float, typer.Option(min=0.01, max=1e6, help="Questions a second at the peak.")],
+    corpus: Annotated[str, typer.Option(help="Chunks of all collections: 500k, 10M, 1B.")],
+    assumptions: Annotated[Path | None, typer.Option(help="What you know better: a copy of assumptions.yaml.")] = None,
+    pictures: Annotated[Path | None, typer.Option(help="A folder for pictures; takes a minute.")] = None,
+    values: Annotated[bool, typer.Option("--values", help="Print the Helm chart's values and nothing else.")] = False,
+) -> None:
+    """Print a deployment, its cost, what is full first, what losing a region does, and each assumption."""
+    with ends(usage=(ValueError,), problem=(OSError,)):
+        from lab.capacity import plan as planning
+
+        known = planning.assumptions(assumptions or planning.SHIPPED)
+        made = planning.plan(rate, planning.count(corpus), known)
+        chart = yaml.safe_dump(made.values(), sort_keys=False)
+        if values:
+            write(chart.rstrip())
+            return
+        table = Table("service", "replicas", "busy", title=f"{rate:g} questions a second, {made.chunks:,} chunks")
+        for name, load in made.load.items():
+            table.add_row(name, str(made.replicas.get(name, made.qdrant["nodes"])), f"{load:.0%}")
+        out.print(table)
+        qdrant = made.qdrant
+        write(f"{made.cards} T4s on {made.t4_nodes} nodes; {made.first} is full first.")
+        write(
+            f"Qdrant: {qdrant['nodes']} nodes, {qdrant['shards']} shards of {qdrant['replicas']} replicas, "
+            f"{qdrant['memory_gib']:,} GiB of vectors in memory, {qdrant['disk_gib']:,} GiB of disk."
+        )
+        costs = ", ".join(f"{name} {usd:,.0f}" for name, usd in made.usd_month.items())
+        write(
+            f"{sum(made.usd_month.values()):,.0f} USD a month ({costs}), {made.usd_per_1000:.2f} a thousand questions."
+        )
+        for name, case in {
+            "as planned": planning.rehearse(made),
+            "1.5 times the questions": planning.rehearse(made, surge=1.5),
+            "one region of three lost": planning.rehearse(made, lost=1 / 3),
+        }.items():
+            fates = ", ".join(f"{case.share(fate):.0%} {fate}" for fate in ("answered", "late", "refused"))
+            write(f"{name}: median {case.quantile(0.5):.1f} s, p95 {case.quantile(0.95):.1f} s; {fates}")
+        write(f"\nValues of the chart:\n{plain(chart)}\nAssumptions:")
+        for name, (value, source) in known.items():
+            write(plain(f"  {name} = {value:g}: {source}"))
+        if pictures:
+            from lab.capacity.pictures import draw_all
+
+            for picture in draw_all(pictures, made):
+                write(plain(str(picture)))

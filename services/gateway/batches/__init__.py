@@ -1,0 +1,14 @@
+"""OpenAI's batches at the gateway: files of questions, answered within a day while nobody else asks."""
+
+from typing import TYPE_CHECKING, NamedTuple
+
+if TYPE_CHECKING:
+    from services.gateway.batches.runner import Runner
+    from services.gateway.batches.store import Store
+
+
+class Batches(NamedTuple):
+    """What is kept, and who works on it."""
+
+    store: "Store"
+    runner: "Runner"

@@ -1,0 +1,94 @@
+"""`/v1/files` and `/v1/batches`: what is a caller's own, and a 404 for what is another's."""
+
+import asyncio
+from collections.abc import Callable
+from typing import Annotated, Any, Literal
+
+from fastapi import APIRouter, Depends, File, Form, Path, Query, UploadFile
+from fastapi.responses import StreamingResponse
+
+from services.gateway.access import current_caller
+from services.gateway.asking import Given
+from services.gateway.batches.wire import CreateBatch
+from services.gateway.openai.errors import documented
+from services.kit.errors import NotFound
+
+router = APIRouter(prefix="/v1", tags=["openai"], responses=documented())
+
+Name = Annotated[str, Path(pattern=r"^[A-Za-z0-9_-]{1,80}$")]
+After = Annotated[str | None, Query(pattern=r"^[A-Za-z0-9_-]{1,80}$")]
+Limit = Annotated[int, Query(ge=1, le=100)]
+Kept = dict[str, Any]
+
+
+class Own:
+    """Files and batches of the caller."""
+
+    def __init__(self, state: Given) -> None:
+        if state["batches"] is None:
+            raise NotFound("no batches are kept here: CRAGMESH_BATCHES_DATABASE is not set")
+        self.store, self.runner = state["batches"]
+
+    async def do(self, method: Callable[..., Kept], *args: Any) -> Kept:
+        """What a method of the store gives for this caller."""
+        return await asyncio.to_thread(method, current_caller.get(), *args)
+
+
+Theirs = Annotated[Own, Depends()]
+
+
+@router.post("/files", summary="Keep a file of requests for a batch.")
+async def create_file(
+    own: Theirs, file: Annotated[UploadFile, File()], purpose: Annotated[Literal["batch"], Form()]
+) -> Kept:
+    """JSONL, each line with `custom_id`, `method`, `url` and `body`; read when a batch is made of it."""
+    return await own.do(own.store.add_file, file.filename or "batch.jsonl", await file.read())
+
+
+@router.get("/files", summary="The caller's input files, the newest first.")
+async def list_files(own: Theirs, after: After = None, limit: Limit = 20) -> Kept:
+    return await own.do(own.store.files, after, limit)
+
+
+@router.get("/files/{file_id}", summary="An input, output or error file.")
+async def retrieve_file(own: Theirs, file_id: Name) -> Kept:
+    return await own.do(own.store.file, file_id)
+
+
+@router.get(
+    "/files/{file_id}/content",
+    summary="The lines of a file.",
+    response_class=StreamingResponse,
+    responses={200: {"content": {"application/jsonl": {"schema": {"type": "string"}}}}},
+)
+async def retrieve_file_content(own: Theirs, file_id: Name) -> StreamingResponse:
+    pieces = await asyncio.to_thread(own.store.content, current_caller.get(), file_id)
+    return StreamingResponse(pieces, media_type="application/jsonl")
+
+
+@router.delete("/files/{file_id}", summary="Remove a file; of an output file, answers and questions.")
+async def delete_file(own: Theirs, file_id: Name) -> Kept:
+    return await own.do(own.store.remove_file, file_id)
+
+
+@router.post("/batches", summary="Answer a file of requests within 24 hours, while nobody else asks.")
+async def create_batch(own: Theirs, body: CreateBatch) -> Kept:
+    """`failed` at once where the file is not what it must be; `errors` says why, by line."""
+    batch = await own.do(own.store.add_batch, body)
+    own.runner.wake()
+    return batch
+
+
+@router.get("/batches", summary="The caller's batches, the newest first.")
+async def list_batches(own: Theirs, after: After = None, limit: Limit = 20) -> Kept:
+    return await own.do(own.store.batches, after, limit)
+
+
+@router.get("/batches/{batch_id}", summary="How far a batch is.")
+async def retrieve_batch(own: Theirs, batch_id: Name) -> Kept:
+    return await own.do(own.store.batch, batch_id)
+
+
+@router.post("/batches/{batch_id}/cancel", summary="End a batch; what was answered can be read.")
+async def cancel_batch(own: Theirs, batch_id: Name) -> Kept:
+    return await own.do(own.store.cancel, batch_id)

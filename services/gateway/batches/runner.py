@@ -1,0 +1,148 @@
+"""Batches are answered here: a request at a time takes a place of the idle lane, and gives it back to who comes."""
+
+import asyncio
+import contextlib
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
+from typing import Any
+
+from fastapi.exceptions import RequestValidationError
+from pydantic import ValidationError
+
+from services.gateway.access import Scope, current_caller, current_scope
+from services.gateway.batches import Batches
+from services.gateway.batches.store import TRIES, Item, Store
+from services.gateway.batches.wire import reply_line
+from services.gateway.openai.errors import error_of
+from services.gateway.openai.wire import ChatRequest
+from services.gateway.settings import GatewaySettings
+from services.kit.admission import Admission
+from services.kit.app import invalid
+from services.kit.budget import Budget, current_budget
+from services.kit.errors import MeshError, Unauthorized, Unavailable
+from services.kit.lane import GaveWay, IdleLane
+from services.kit.telemetry import TraceContext, current_trace, log, request_id
+
+# Where nothing is to do: until the database is asked again, which other gateways may have written to.
+POLL_S = 10.0
+# Why an answer lacks something that will be back.
+AWAY = frozenset({"unavailable", "overloaded"})
+
+# The completion of a request, as `/v1/chat/completions` gives it.
+Complete = Callable[[ChatRequest], Awaitable[dict[str, Any]]]
+ScopeOf = Callable[[str], Awaitable[Scope | None]]
+
+
+@asynccontextmanager
+async def opened(
+    settings: GatewaySettings, admission: Admission, complete: Complete, scope_of: ScopeOf
+) -> AsyncIterator[Batches]:
+    """Batches by the settings, worked on while the context is open."""
+    store = Store(settings.batches_database, max_bytes=settings.batches_mib * 2**20, days=settings.batches_days)
+    runner = Runner(store, IdleLane(admission, settings.batches_level), complete, scope_of)
+    try:
+        async with runner.running():
+            yield Batches(store, runner)
+    finally:
+        await asyncio.to_thread(store.close)
+
+
+class Runner:
+    """Answers the requests of a store while the gateway runs.
+
+    Args:
+        complete: answers one.
+        scope_of: what a key may do now; None where it has been revoked.
+    """
+
+    def __init__(self, store: Store, lane: IdleLane, complete: Complete, scope_of: ScopeOf) -> None:
+        self._store = store
+        self._lane = lane
+        self._complete = complete
+        self._scope_of = scope_of
+        self._woken = asyncio.Event()
+
+    def wake(self) -> None:
+        """Say that there is something to do."""
+        self._woken.set()
+
+    @asynccontextmanager
+    async def running(self) -> AsyncIterator[None]:
+        running = asyncio.create_task(self._run())
+        try:
+            yield
+        finally:
+            running.cancel()
+            await asyncio.wait({running})
+
+    async def _run(self) -> None:
+        async with asyncio.TaskGroup() as group:
+            while True:
+                await self._lane.wait()
+                self._woken.clear()
+                if item := await self._next():
+                    group.create_task(self._serve(item))
+                    # It takes its place in the lane before the next one is looked for.
+                    await asyncio.sleep(0)
+                    continue
+                try:
+                    await asyncio.wait_for(self._woken.wait(), POLL_S)
+                except TimeoutError:
+                    continue
+
+    async def _next(self) -> Item | None:
+        # What cannot be reached is in the log, and may be back at the next look.
+        with contextlib.suppress(Unavailable):
+            if item := await asyncio.to_thread(self._store.take):
+                return item
+            await asyncio.to_thread(self._store.sweep)
+        return None
+
+    async def _serve(self, item: Item) -> None:
+        # What cannot be written is in the log, and its lease ends by itself.
+        with contextlib.suppress(Unavailable):
+            try:
+                async with self._lane.place():
+                    status, body = await self._answer(item)
+            except GaveWay:
+                await asyncio.to_thread(self._store.give_back, item, failed=False)
+                self.wake()
+                return
+            if _lacks(body) and item.tries + 1 < TRIES:
+                await asyncio.to_thread(self._store.give_back, item, failed=True)
+                return
+            line = reply_line(item.custom_id, item.number, status, request_id(), body)
+            await asyncio.to_thread(self._store.finish, item, line, good=status == 200)
+
+    async def _answer(self, item: Item) -> tuple[int, dict[str, Any]]:
+        """A status and a body, as `/v1/chat/completions` would give them to the batch's owner now."""
+        current_trace.set(TraceContext.from_headers({}))
+        try:
+            scope = await self._scope_of(item.owner)
+            if scope is None or "ask" not in scope.rights:
+                raise Unauthorized("the key that made this batch may ask no more")
+            current_scope.set(scope)
+            current_caller.set(item.owner)
+            request = _request(item.body)
+            current_budget.set(Budget(request.budget_s))
+            return 200, await self._complete(request)
+        except MeshError as error:
+            problem = error.problem(request_id())
+        except RequestValidationError as error:
+            problem = invalid(error)
+        except Exception as error:
+            log.error("batch request failed", error=type(error).__name__, exc_info=error)
+            problem = MeshError("the service failed; its log has the details").problem(request_id())
+        return problem.status, error_of(problem.model_dump(mode="json"))
+
+
+def _request(body: str) -> ChatRequest:
+    try:
+        return ChatRequest.model_validate_json(body).model_copy(update={"stream": False})
+    except ValidationError as error:
+        raise RequestValidationError([{**item, "loc": ("body", *item["loc"])} for item in error.errors()]) from error
+
+
+def _lacks(body: dict[str, Any]) -> bool:
+    """Whether a service was away that will be back."""
+    return any(item["reason"] in AWAY for item in body.get("cragmesh", {}).get("degraded", ()))
