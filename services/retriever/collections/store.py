@@ -248,7 +248,7 @@ class ServerStore(Store):
             await asyncio.sleep(GREEN_S)
 
     async def _is_built(self, name: str) -> bool:
-        return (await self.call("get_collection", collection_name=name)).status != models.CollectionStatus.YELLOW
+        return bool((await self.call("get_collection", collection_name=name)).status != models.CollectionStatus.YELLOW)
 
     async def call(self, method: str, **arguments: Any) -> Any:
         try:
