@@ -5,7 +5,7 @@ import json
 import math
 import re
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Awaitable, Callable, Iterator
 from dataclasses import dataclass, field
 
 from lab.evaluator.data import Item
@@ -79,13 +79,15 @@ class Asking:
 async def drive(
     items: Iterator[Item],
     log: AppendLog,
-    mesh: MeshClient,
-    cutter: TokenCutter,
+    predict: Callable[[Item], Awaitable[Prediction]],
     asking: Asking,
     progress: Progress,
     on_progress: OnProgress = lambda _: None,
 ) -> None:
     """Ask every item and write its line.
+
+    Args:
+        predict: asks one, as `ask` does.
 
     Raises:
         EvaluatorError: why it ended before the last question; all that was answered is written.
@@ -101,7 +103,7 @@ async def drive(
                 item = await asyncio.to_thread(next, items, None)
             if item is None:
                 return
-            prediction = await ask(item, mesh, cutter, asking)
+            prediction = await predict(item)
             await asyncio.to_thread(_keep, prediction)
             progress.asked += 1
             progress.failed += bool(prediction.error)

@@ -4,16 +4,18 @@ import asyncio
 import itertools
 import math
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
+from typing import Literal
 
 import httpx
 from pydantic import JsonValue
 
 from lab.evaluator import judging
 from lab.evaluator.data import Item, Skip, Source, chosen
-from lab.evaluator.drive import Asking, OnProgress, Progress, drive
+from lab.evaluator.drive import Asking, OnProgress, Progress, ask, drive
 from lab.evaluator.errors import BadRun
 from lab.evaluator.judge import llm as llm_judge
 from lab.evaluator.judging import Agreement
@@ -61,6 +63,7 @@ class Order:
     keep_contexts: bool = False
     limit_s: float = math.inf
     command: str = ""
+    engine: Literal["here", "ray"] = "here"
 
 
 @dataclass(slots=True)
@@ -167,7 +170,12 @@ async def run(
                 keep_contexts=order.keep_contexts,
                 until=until,
             )
-            await drive(planned.items(done), log, mesh, cutter, asking, progress, on_progress)
+            predict: Callable[[Item], Awaitable[Prediction]] = partial(ask, mesh=mesh, cutter=cutter, asking=asking)
+            if order.engine == "ray":
+                from lab.evaluator.on_ray import asker
+
+                predict = await asyncio.to_thread(asker, order.gateway_url, order.api_key, asking)
+            await drive(planned.items(done), log, predict, asking, progress, on_progress)
         finally:
             await asyncio.shield(asyncio.to_thread(log.close))
     kept = tuple((skip.place, skip.why) for skip in skips[:MAX_SKIPS_KEPT])

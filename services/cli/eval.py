@@ -72,6 +72,9 @@ def run(
         bool, typer.Option("--keep-contexts", help="Keep what the generator was shown, for `train labels`.")
     ] = False,
     shard: ShardOption = "",
+    engine: Annotated[
+        Literal["here", "ray"], typer.Option(help="Who asks: `ray` for the nodes of a cluster, which count no tokens.")
+    ] = "here",
 ) -> None:
     """Ask the questions, write each answer as it comes, then judge by rules and report."""
     from lab.evaluator import runs
@@ -92,8 +95,9 @@ def run(
         options=parse_options(option or ()),
         keep_contexts=keep_contexts,
         command=as_typed(settings.eval_data),
+        engine=engine,
     )
-    progress = evaluate(drive_shown(order, urls, tokenizer=tokenizer))
+    progress = evaluate(drive_shown(order, urls, tokenizer=tokenizer and engine == "here"))
     if progress.failed:
         say(f"{progress.failed} questions got no answer and count as missing: --retry-failed asks them again", "yellow")
     _report(folder, "rules")

@@ -171,24 +171,19 @@ def _on_ray(
     from services.retriever.settings import RetrieverSettings
 
     began = time.monotonic()
-    with ends(usage=(BadInput, ValueError), problem=(MeshError,), again="the same command goes on"):
+    with ends(usage=(BadInput, ValueError), problem=(MeshError, ray_index.RayError), again="the same command goes on"):
         target = Target(name, settings_of(RetrieverSettings))
-        corpus, vectors_to = ray_index.Corpus(uri, keys, source), vectors[0]
-        outcome = ray_index.index(
-            corpus, target, ray_index.Cluster(*cluster), vectors_to=vectors_to, vectors=vectors[1]
-        )
-    if vectors_to:
-        write(vectors_to)
+        corpus, layout = ray_index.Corpus(uri, keys, source), ray_index.Cluster(*cluster)
+        outcome = ray_index.index(corpus, target, layout, vectors_to=vectors[0], vectors=vectors[1])
+    if vectors[0]:
+        write(vectors[0])
         return
     for line in outcome.problems:
         say(f"  {line}", "yellow")
     counts = ", ".join(f"{count:,} {state}" for state, count in sorted(outcome.states.items()))
     say(f"documents: {counts or 'none'}; {outcome.points:,} points in {time.monotonic() - began:.1f} s")
     if outcome.twice:
-        fail(
-            f"{outcome.twice:,} documents have another's id: chance says which is kept",
-            PROBLEM,
-        )
+        fail(f"{outcome.twice:,} documents have another's id: chance says which is kept", PROBLEM)
 
 
 collections = typer.Typer(name="collections", invoke_without_command=True)

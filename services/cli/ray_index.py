@@ -16,6 +16,7 @@ import numpy as np
 import pyarrow as pa
 import ray
 from pyarrow import compute, fs
+from ray.exceptions import RayError
 
 from proto.collections import MEDIA_TYPES
 from services.cli.corpus import Keys, Read, Upload, files_in, read, read_one
@@ -23,6 +24,8 @@ from services.cli.questions import BadInput
 from services.retriever.collections.documents import File
 from services.retriever.collections.schema import Schema
 from services.retriever.collections.stages import Encode, Parse, Target, Write, raw
+
+__all__ = ["Cluster", "Corpus", "Outcome", "RayError", "index"]
 
 # Documents that a stage gets at a time: of short ones enough for batches of like length, of books few.
 BATCH = 64

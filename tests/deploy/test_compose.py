@@ -46,6 +46,7 @@ NOT_SHOWN = {
         (f"CRAGMESH_{name}_PORT" for name in ("RETRIEVER", "RERANKER", "CLASSIFIER", "KG", "GENERATOR", "SEARCHER")),
         "named in one line with the gateway's",
     ),
+    "JOB_COMPLETION_INDEX": "Kubernetes says it",
     "CRAGMESH_HOST": "containers listen to all, and a machine of one's own to nobody else",
     "CRAGMESH_GENERATOR_HOST": "the same",
     "CRAGMESH_GENERATOR_INTERPRETER": "an image says where its own is",

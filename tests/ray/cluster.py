@@ -39,10 +39,18 @@ class Cluster:
     def _start(self, *options: str) -> "subprocess.Popen[bytes]":
         root = str(Path(__file__).parents[2])
         command = [str(Path(sys.executable).with_name("ray")), "start", "--block", "--disable-usage-stats"]
+        # Ray waits a quarter of a minute for its agents to say their ports, and long for those whose ports it knows.
+        agents = (
+            "runtime-env-agent-port",
+            "dashboard-agent-grpc-port",
+            "dashboard-agent-listen-port",
+            "metrics-export-port",
+        )
+        command += [f"--{name}={port}" for name, port in zip(agents, free_ports(len(agents)), strict=True)]
         sizes = [f"--num-cpus={CPUS}", f"--object-store-memory={STORE_BYTES}"]
         return subprocess.Popen(  # noqa: S603 - our own words
             [*command, *sizes, *options],
-            env=os.environ | {"PYTHONPATH": root, "RAY_ENABLE_UV_RUN_RUNTIME_ENV": "0"},
+            env=os.environ | {"PYTHONPATH": root, "RAY_agent_register_timeout_ms": "300000"},
             stdout=subprocess.DEVNULL,
             start_new_session=True,
         )

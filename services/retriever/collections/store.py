@@ -248,7 +248,8 @@ class ServerStore(Store):
             await asyncio.sleep(GREEN_S)
 
     async def _is_built(self, name: str) -> bool:
-        return bool((await self.call("get_collection", collection_name=name)).status != models.CollectionStatus.YELLOW)
+        found = await self.call("get_collection", collection_name=name)
+        return bool(found.status != models.CollectionStatus.YELLOW)
 
     async def call(self, method: str, **arguments: Any) -> Any:
         try:

@@ -1,0 +1,34 @@
+"""A run whose questions the nodes of a Ray cluster ask: `make test-ray`."""
+
+import asyncio
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from lab.evaluator import runs
+from lab.evaluator.store import Prediction, RunFolder
+from tests.ray.cluster import cluster
+from tests.unit.lab.evaluator.conftest import FakeGateway, write_questions
+
+
+@pytest.fixture
+def gateway() -> Iterator[FakeGateway]:
+    found = FakeGateway()
+    yield found
+    found.stop()
+
+
+def test_the_nodes_ask_what_one_process_would(tmp_path: Path, gateway: FakeGateway) -> None:
+    questions = write_questions(tmp_path / "questions.jsonl", 60)
+
+    def run(order: runs.Order) -> list[Prediction]:
+        asyncio.run(runs.run(order, None))
+        found = (line.model_copy(update={"seconds": 0.0}) for line in order.folder.predictions())
+        return sorted(found, key=lambda line: line.id)
+
+    here = run(runs.Order((questions,), RunFolder(tmp_path / "here"), gateway.url))
+    with cluster():
+        there = run(runs.Order((questions,), RunFolder(tmp_path / "ray"), gateway.url, concurrency=8, engine="ray"))
+    assert there == here
+    assert set(gateway.asked.values()) == {2}
