@@ -154,9 +154,7 @@ def create_app(
     papers = Papers.load(settings)
     pace, store = Pace.first(settings), SharedStore.connect(settings.valkey_url)
     admission = MeshAdmission(settings, pace, store)
-    keys = KeyRing(
-        key=settings.api_key, file=settings.api_keys_file, per_minute=settings.rate_per_minute, store=store
-    )
+    keys = KeyRing(key=settings.api_key, file=settings.api_keys_file, per_minute=settings.rate_per_minute, store=store)
     routes = APIRouter()
     routes.include_router(router)
     routes.include_router(openai)
