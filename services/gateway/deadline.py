@@ -4,7 +4,7 @@ import asyncio
 import contextlib
 from collections.abc import AsyncIterator
 
-from services.gateway.pace import Pace
+from services.gateway.pace import Pace, current_sharing
 from services.gateway.run import Listener, Run
 from services.gateway.settings import GatewaySettings
 from services.gateway.trace import Recorder
@@ -48,7 +48,7 @@ async def in_time(run: Run, pace: Pace, *, task: str) -> AsyncIterator[None]:
         InvalidRequest: the block found a fault of the caller.
     """
     with pace.request():
-        sharing = pace.sharing
+        sharing = current_sharing.get() or pace.sharing
         try:
             async with asyncio.timeout(run.budget.left()):
                 yield
@@ -62,4 +62,5 @@ async def in_time(run: Run, pace: Pace, *, task: str) -> AsyncIterator[None]:
             run.degrade("gateway", "error", type(error).__name__)
         # An engine that refuses every call tells nothing; one that is too slow for any tells all.
         if run.generating_s and (run.llm_calls or any(item.reason == "timeout" for item in run.degraded)):
-            pace.answered(run.generating_s, sharing)
+            # While it was prepared the engine worked on those before it; a service that hangs is not the engine.
+            pace.answered(min(run.budget.elapsed_ms() / 1000, 2 * run.generating_s), sharing)

@@ -7,6 +7,7 @@ So a prompt is taken to cost its tokens times the number of requests, which also
 import contextlib
 import math
 from collections.abc import Iterator
+from contextvars import ContextVar
 
 from services.gateway.settings import GatewaySettings
 from services.kit.errors import Overloaded
@@ -18,6 +19,8 @@ TELLING_PROMPT = 100
 TELLING_COMPLETION = 8
 # How many requests' worth of belief the first guess carries.
 PRIOR_WEIGHT = 2.0
+# Of the question in hand, itself included, when it was admitted; 0 where nobody counted.
+current_sharing: ContextVar[int] = ContextVar("current_sharing", default=0)
 
 
 class Pace:
@@ -87,7 +90,7 @@ class Pace:
         """Learn what a question costs the engine, by Little's law.
 
         Args:
-            seconds: for which it waited for the engine.
+            seconds: until the engine was done with it.
             sharing: when it came, itself included: an engine that works in turn lets nobody pass who comes later.
         """
         self._question_s = FADE * self._question_s + seconds

@@ -15,7 +15,7 @@ from collections.abc import AsyncIterator, Awaitable
 from typing import TYPE_CHECKING, Any, cast
 
 from services.gateway.access import QUESTIONS
-from services.gateway.pace import Pace
+from services.gateway.pace import Pace, current_sharing
 from services.gateway.settings import GatewaySettings
 from services.gateway.shared import PREFIX, SharedStore
 from services.kit.admission import Admission
@@ -89,9 +89,12 @@ class Places:
                 f"{taken} questions are on their way, which is all that the generator answers in time",
                 retry_after_s=math.ceil(self.pace.question_s or 1),
             )
+        # Those that come at the same moment are told apart: all of them together would seem to be before each.
+        current_sharing.set(taken)
         try:
             yield
         finally:
+            current_sharing.set(0)
             self._here -= 1
             self._know(await self._store.ask(lambda store: self._return(store, lease), self._told))
 

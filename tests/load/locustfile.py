@@ -1,32 +1,46 @@
 """Users of the mesh, for locust; `tests.load.run` starts a mesh and these against it.
 
     locust -f tests/load/locustfile.py --headless --host http://127.0.0.1:8000 --scenario spike --seconds 60
-        [--page-sets 50] [--strategy db3]
+        [--questions FILE] [--think 5 | --rate 2] [--strategy db3] [--page-sets 50]
 
 Scenarios: `steady` and `soak` hold the number of users, `spike` has ten times as many for a fifth of the time, `mixed`
 asks for every strategy in turn, `big-pages` sends pages of up to 1 MB, `hang-ups` leaves one question in two before it
-is answered. After the run: percentiles, the share inside the budget, the shares of 429 and 5xx, and the mesh's own
-overhead, which is an answer's time less the time in which any stage was at work. Late answers, 5xx and, where it is
-asked for, an overhead above `--max-overhead-ms` fail the run.
+is answered, `doors` goes through other routes too: `/v1`, verdicts, documents written, listed, searched and removed.
+Users think for `--think` seconds on average before they ask again; with `--rate` questions arrive so many a
+second at random, whether or not earlier ones are answered. `--questions` are drawn from a file as `cragmesh eval run`
+reads it; else the demo's pages are asked about. After the run: percentiles, the share inside the budget, the shares of
+429 and 5xx, and the mesh's own overhead, which is an answer's time less the time in which any stage was at work. Late
+replies, 5xx and, where it is asked for, an overhead above `--max-overhead-ms` fail the run.
 """
 
 import json
 import random
 import time
+from functools import cache
 from http.client import HTTPConnection
+from itertools import islice
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
 import gevent
-from locust import FastHttpUser, LoadTestShape, constant, events, task
+from locust import FastHttpUser, LoadTestShape, events, task
 from locust.argument_parser import LocustArgumentParser
 from locust.env import Environment
 
+from lab.evaluator.data import Source
 from tests.load.tally import Limits, Tally
 
 DEMO = Path(__file__).resolve().parents[2] / "services" / "cli" / "demo"
-SCENARIOS = ("steady", "spike", "soak", "mixed", "big-pages", "hang-ups")
+SCENARIOS = ("steady", "spike", "soak", "mixed", "big-pages", "hang-ups", "doors")
+COLLECTION = "load"
+# Of an open loop: more than may ever wait for a reply.
+CONNECTIONS = 5_000
+# Records that are kept in memory to be drawn from.
+MAX_QUESTIONS = 5_000
+# No fault of the mesh: verdicts are kept only where a folder is set, by the gateway that answered, and documents of
+# another user may be gone.
+ABSENT = 404
 BUDGET_S = 30.0
 # Patience of the users who leave, in seconds: before, while and after the engine reads.
 LEAVE_AFTER_S = (0.02, 0.1, 0.5)
@@ -35,6 +49,7 @@ BIG_PAGE_BYTES = 1_000_000
 PAGE_SETS = 50
 
 tally = Tally(BUDGET_S)
+flying: set[gevent.Greenlet] = set()
 
 
 @events.init_command_line_parser.add_listener  # type: ignore[untyped-decorator]
@@ -46,6 +61,9 @@ def _arguments(parser: LocustArgumentParser) -> None:
     parser.add_argument(
         "--page-sets", type=int, default=PAGE_SETS, help="different sets of pages; 0 makes every question's pages new"
     )
+    parser.add_argument("--questions", default="", help="CRAG's records, or lines with a query; the demo's when empty")
+    parser.add_argument("--think", type=float, default=0.0, help="seconds before a user asks again, on average")
+    parser.add_argument("--rate", type=float, default=0.0, help="arrivals a second, in place of users who wait")
     parser.add_argument("--strategy", default="", help="named by every question; the gateway's own when empty")
     parser.add_argument("--max-late", type=int, default=0, help="answers after the deadline that do not fail the run")
     parser.add_argument("--max-5xx", type=int, default=0, help="replies of 5xx, or none, that do not fail the run")
@@ -65,7 +83,7 @@ class Scenario(LoadTestShape):
         if at > options.seconds:
             return None
         top = options.scenario == "spike" and 0.4 <= at / options.seconds < 0.6
-        users = options.asking * (10 if top else 1)
+        users = 1 if options.rate else options.asking * (10 if top else 1)
         return users, float(users)
 
 
@@ -80,11 +98,21 @@ def _pages(filler: str, big: bool) -> list[dict[str, str]]:
     return pages
 
 
-class Asker(FastHttpUser):
-    """Asks, waits for the answer, and asks again; comes again when it is told to."""
+@cache
+def _questions(file: str) -> list[dict[str, Any]]:
+    return [item.body for item in islice(Source([Path(file)]).items(), MAX_QUESTIONS)]
 
-    wait_time = constant(0)
+
+class Asker(FastHttpUser):
+    """Asks, waits for the answer, thinks, and asks again; or, with a rate, asks and waits for nobody."""
+
+    concurrency = CONNECTIONS
     connection_timeout = network_timeout = 2 * BUDGET_S
+
+    def wait_time(self) -> float:
+        options = self.environment.parsed_options
+        mean_s: float = 1 / options.rate if options.rate else options.think
+        return self.random.expovariate(1 / mean_s) if mean_s else 0.0
 
     def on_start(self) -> None:
         options = self.environment.parsed_options
@@ -100,39 +128,88 @@ class Asker(FastHttpUser):
             self.strategies = [item["name"] for item in listed["strategies"]]
 
     def question(self) -> str:
+        if file := self.environment.parsed_options.questions:
+            drawn = self.random.choice(_questions(file))
+            return json.dumps({**drawn, **self.chosen()})
         visitor = self.random.randrange(self.page_sets) if self.page_sets else self.random.getrandbits(64)
         filler = f"Visitor {visitor}"
         asked = {
             "query": "How tall is the Eiffel Tower?",
             "search_results": _pages(filler, self.scenario == "big-pages"),
         }
-        if strategy := self.random.choice(self.strategies):
-            asked["strategy"] = strategy
-        return json.dumps(asked)
+        return json.dumps({**asked, **self.chosen()})
+
+    def chosen(self) -> dict[str, str]:
+        strategy = self.random.choice(self.strategies)
+        return {"strategy": strategy} if strategy else {}
 
     @task
+    def arrive(self) -> None:
+        if not self.environment.parsed_options.rate:
+            self.ask()
+            return
+        asking = gevent.spawn(self.ask)
+        flying.add(asking)
+        asking.link(flying.discard)
+
     def ask(self) -> None:
+        if self.scenario == "doors":
+            self.try_doors()
+            return
         body = self.question()
         if self.scenario == "hang-ups" and self.random.random() < 0.5:
             self.leave(body)
         else:
             self.wait_for_the_answer(body)
 
-    def wait_for_the_answer(self, body: str) -> None:
+    def try_doors(self) -> None:
+        """A question, its verdict, the same by `/v1`, then a document's life."""
+        if answer := self.wait_for_the_answer(self.question()):
+            self.send("POST", "/feedback", {"request_id": answer["request_id"], "verdict": "right"})
+        turns = [{"role": "user", "content": "How tall is the Eiffel Tower?"}]
+        self.send("POST", "/v1/chat/completions", {"model": "cragmesh/naive-rag", "messages": turns})
+        collection, document = f"/collections/{COLLECTION}", f"{self.random.getrandbits(40):x}"
+        self.send("PUT", collection, {})
+        text = {"documents": [{"id": document, "text": "The light of Port Ansel is 43 metres tall. " * 20}]}
+        self.send("POST", f"{collection}/documents", text)
+        self.send("GET", f"{collection}/documents")
+        self.send("POST", f"{collection}/search", {"queries": ["how tall is the light?"], "top_n": 3})
+        self.send("POST", "/answer", {"query": "How tall is the light?", "collection": COLLECTION})
+        self.send("DELETE", f"{collection}/documents/{document}", name=f"{collection}/documents/ID")
+
+    def send(self, method: str, path: str, body: dict[str, Any] | None = None, *, name: str = "") -> None:
+        began = time.monotonic()
+        door, data = f"{method} {name or path}", None if body is None else json.dumps(body)
+        with self.client.request(method, path, name=door, data=data, headers=self.sent, catch_response=True) as reply:
+            if 200 <= reply.status_code < 300 or reply.status_code == ABSENT:
+                tally.replied(door, time.monotonic() - began)
+                reply.success()
+            else:
+                self.refused(reply, door)
+
+    def wait_for_the_answer(self, body: str) -> dict[str, Any]:
+        """The answer; nothing where there was none, and then time has passed before one asks again."""
         began = time.monotonic()
         with self.client.post("/answer", data=body, headers=self.sent, catch_response=True) as reply:
             seconds = time.monotonic() - began
             if reply.status_code == 200:
-                tally.answered(seconds, reply.json())
+                answer: dict[str, Any] = reply.json()
+                tally.answered(seconds, answer)
                 reply.success()
-                return
-            tally.refused(reply.status_code)
-            if reply.status_code == 429 and "retry-after" in reply.headers:
-                # Counted apart: a refusal takes a millisecond and would flatter the answers' percentiles.
-                reply.request_meta["name"] = "/answer refused"
-                reply.success()
-            else:
-                reply.failure(f"HTTP {reply.status_code}")
+                return answer
+            self.refused(reply, "/answer")
+        return {}
+
+    def refused(self, reply: Any, door: str) -> None:
+        tally.refused(reply.status_code)
+        if reply.status_code == 429 and "retry-after" in reply.headers:
+            # Counted apart: a refusal takes a millisecond and would flatter the answers' percentiles.
+            reply.request_meta["name"] = f"{door} refused"
+            reply.success()
+        else:
+            reply.failure(f"HTTP {reply.status_code}")
+        if self.environment.parsed_options.rate:
+            return
         if reply.status_code == 0:
             # Nobody is there; asking at once again would only warm the room.
             gevent.sleep(0.5)
@@ -153,10 +230,11 @@ class Asker(FastHttpUser):
 
 @events.quitting.add_listener  # type: ignore[untyped-decorator]
 def _report(environment: Environment, **_: object) -> None:
+    gevent.joinall(list(flying), timeout=2 * BUDGET_S)
     print(tally.report())
     options = environment.parsed_options
     if options is not None and options.csv_prefix:
-        Path(f"{options.csv_prefix}_summary.json").write_text(json.dumps(tally.summary(), indent=1))
+        Path(f"{options.csv_prefix}_summary.json").write_text(json.dumps(tally.record()))
     limits = Limits(options.max_late, options.max_5xx, options.max_overhead_ms) if options is not None else Limits()
     broken = tally.broken(limits)
     for line in broken:

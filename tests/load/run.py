@@ -1,16 +1,19 @@
-"""A mesh with the fake generator on ports of its own, and locust scenarios against it, one after the other.
+"""A mesh with the fake generator on ports of its own, or any that runs, and locust scenarios against it in turn.
 
     python -m tests.load.run [SCENARIO ...] [--seconds 60] [--users 4] [--prefill 1500 --decode 25] [--out out/load]
+        [--target URL] [--questions FILE] [--think 5 | --rate 2]
 
 One user asks alone first, since several wait for each other and hide the mesh's own overhead. Leaves locust's CSV and
-HTML, a summary and each service's memory over the run as CSV in the folder, prints them, and fails on an answer after
+HTML, a report with pictures and each service's memory over the run as CSV in the folder, and fails on an answer after
 its deadline, a 5xx, a median overhead of `--max-overhead-ms` or more of the user alone, and, where the run is long
-enough to tell, on memory that grows.
+enough to tell, on memory that grows. Of a mesh that runs (`--target`) neither memory nor overhead is looked at.
 """
 
 import argparse
 import asyncio
 import contextlib
+import json
+import shlex
 import socket
 import subprocess
 import sys
@@ -21,12 +24,13 @@ from pathlib import Path
 from services.cli.services import Launch, Service, embedded
 from services.cli.supervisor import Supervisor
 from services.kit.settings import MeshUrls
+from tests.load import report
 from tests.load.memory import MemoryLog, memory_mib, whole
 
 ROOT = Path(__file__).resolve().parents[2]
 # Longer than `cragmesh up` gives: a load run may share its machine with others.
 START_S = 600.0
-SCENARIOS = ("steady", "spike", "soak", "mixed", "big-pages", "hang-ups")
+SCENARIOS = ("steady", "spike", "soak", "mixed", "big-pages", "hang-ups", "doors")
 ALONE = "alone"
 
 
@@ -85,7 +89,8 @@ async def running(services: list[Service], run_dir: Path) -> AsyncIterator[None]
         services, run_dir, cwd=ROOT, on_change=lambda name, state: print(f"{name}: {state}", flush=True)
     )
     try:
-        await supervisor.up()
+        if services:
+            await supervisor.up()
         yield
     finally:
         await supervisor.down()
@@ -126,15 +131,27 @@ async def main() -> int:
     )
     parser.add_argument("--max-late", type=int, default=0, help="answers after the deadline that may be; %(default)s")
     parser.add_argument("--max-5xx", type=int, default=0, help="replies of 5xx, or none, that may be; %(default)s")
+    parser.add_argument("--target", default="", help="the gateway of a mesh that runs; one is started when empty")
+    parser.add_argument("--questions", default="", help="CRAG's records, or lines with a query; the demo's when empty")
+    parser.add_argument("--think", default="0", help="seconds before a user asks again, on average")
+    parser.add_argument("--rate", default="0", help="arrivals a second, in place of users who wait")
+    parser.add_argument("--api-key", default="", help="of the target")
+    parser.add_argument("--hour-price", type=float, default=0.0, help="of all machines, for the cost of a thousand")
     parser.add_argument("--out", type=Path, default=Path("out/load"))
     args = parser.parse_args()
     if wrong := set(args.scenarios) - set(SCENARIOS):
         parser.error(f"no such scenario: {', '.join(sorted(wrong))}")
-    services, urls = mesh(("--prefill", args.prefill, "--decode", args.decode))
     out = args.out.absolute()
     run_dir = out / "mesh"
-    allowed = ("--max-late", str(args.max_late), "--max-5xx", str(args.max_5xx))
-    runs = [Load(name, name, args.seconds, args.users, allowed) for name in args.scenarios or ["steady"]]
+    services: list[Service] = []
+    urls = {"gateway": args.target.rstrip("/")}
+    if args.target:
+        args.alone = 0
+    else:
+        services, urls = mesh(("--prefill", args.prefill, "--decode", args.decode))
+    allowed = ("--max-late", str(args.max_late), "--max-5xx", str(args.max_5xx), "--api-key", args.api_key)
+    asked = ("--questions", args.questions, "--think", args.think, "--rate", args.rate)
+    runs = [Load(name, name, args.seconds, args.users, (*allowed, *asked)) for name in args.scenarios or ["steady"]]
     if args.alone:
         runs.insert(0, Load(ALONE, "steady", args.alone, 1, (*allowed, "--max-overhead-ms", str(args.max_overhead_ms))))
     failed = 0
@@ -144,6 +161,11 @@ async def main() -> int:
             log = MemoryLog(lambda: memory_mib(run_dir))
             command = locust(load.scenario, urls["gateway"], load.seconds, load.users, out / load.name, *load.more)
             failed = await ask(command, log) or failed
+            record = json.loads((out / f"{load.name}_summary.json").read_text())
+            told = "python -m tests.load.run " + shlex.join(sys.argv[1:])
+            print(report.write(load.name, record, out, command=told, hour_price=args.hour_price))
+            if not services:
+                continue
             log.write(out / f"{load.name}_memory.csv")
             first, last = (whole(log.samples[index][1]) for index in (0, -1))
             print(f"memory before, MiB: {first}\nmemory after, MiB:  {last}\nfiles: {out / load.name}*")

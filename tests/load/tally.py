@@ -1,7 +1,8 @@
 """What became of the questions of a load run."""
 
-from collections import Counter
-from collections.abc import Sequence
+import time
+from collections import Counter, defaultdict
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -30,10 +31,22 @@ class Tally:
     """Counts and times of one run.
 
     Args:
-        budget_s: an answer that takes longer is late.
+        budget_s: an answer, or a reply of any other route, that takes longer is late.
+
+    Attributes:
+        stages: seconds of each stage.
+        doors: seconds of the replies of each other route.
+        moments: (second of the run, what became of a question in it).
     """
 
     budget_s: float
+    clock: Callable[[], float] = time.monotonic
+    began: float | None = None
+    stages: defaultdict[str, list[float]] = field(default_factory=lambda: defaultdict(list))
+    doors: defaultdict[str, list[float]] = field(default_factory=lambda: defaultdict(list))
+    moments: list[tuple[float, str]] = field(default_factory=list)
+    useful: int = 0
+    tokens: int = 0
     seconds: list[float] = field(default_factory=list)
     overheads_ms: list[float] = field(default_factory=list)
     degraded: int = 0
@@ -43,16 +56,34 @@ class Tally:
     def answered(self, seconds: float, answer: dict[str, Any]) -> None:
         self.statuses[200] += 1
         self.seconds.append(seconds)
+        given = seconds <= self.budget_s and answer.get("kind", "answer") != "unknown"
+        self.useful += given
+        self._at("answers" if given else "abstentions")
+        self.tokens += sum(answer.get("usage", {}).get(name, 0) for name in ("prompt_tokens", "completion_tokens"))
+        for name, timing in answer["timings"].items():
+            self.stages[name].append(timing["elapsed_ms"] / 1000)
         # Nothing is fitted for the fake generator.
         self.degraded += any(item["stage"] != STAGE for item in answer["degraded"])
         self.overheads_ms.append(seconds * 1000 - busy_ms(answer["timings"]))
 
     def refused(self, status: int) -> None:
         self.statuses[status] += 1
+        self._at("refusals" if status == REFUSED else "failures")
+
+    def replied(self, door: str, seconds: float) -> None:
+        """Count a good reply of a route that is no `/answer`."""
+        self.doors[door].append(seconds)
+        self.statuses[200] += 1
+
+    def _at(self, outcome: str) -> None:
+        now = self.clock()
+        self.began = now if self.began is None else self.began
+        self.moments.append((now - self.began, outcome))
 
     @property
     def late(self) -> int:
-        return sum(seconds > self.budget_s for seconds in self.seconds)
+        replies = (self.seconds, *self.doors.values())
+        return sum(seconds > self.budget_s for times in replies for seconds in times)
 
     @property
     def failed(self) -> int:
@@ -91,13 +122,20 @@ class Tally:
             "p50_s": percentile(self.seconds, 0.5),
             "p95_s": percentile(self.seconds, 0.95),
             "p99_s": percentile(self.seconds, 0.99),
-            "share_in_budget": (answers - self.late) / answers,
+            "share_in_budget": 1 - self.late / max(1, self.statuses[200]),
             "share_429": self.statuses[REFUSED] / asked,
             "share_5xx": self.server_errors / asked,
             "share_degraded": self.degraded / answers,
             "overhead_p50_ms": percentile(self.overheads_ms, 0.5),
             "overhead_p95_ms": percentile(self.overheads_ms, 0.95),
+            "goodput_per_s": self.useful / max(1.0, self.moments[-1][0]) if self.moments else 0.0,
+            "tokens_per_question": self.tokens / answers,
         }
+
+    def record(self) -> dict[str, Any]:
+        """The summary, with what the report draws."""
+        stages, doors = dict(self.stages), dict(self.doors)
+        return {**self.summary(), "stages_s": stages, "doors_s": doors, "moments": self.moments}
 
     def report(self) -> str:
         figures = self.summary()
