@@ -1,6 +1,6 @@
 # What measures and teaches; included by the Makefile. `docs/measurements.md` has the table.
 
-.PHONY: bench bench-cpu bench-formats bench-first bench-ranking bench-records eval eval-answers eval-check eval-baseline eval-calculator train-data train-adapters fit-confidence calibrate train-reader bench-adapters bench-training eval-embedded eval-pages eval-system eval-reader eval-reading eval-corpus bench-index eval-papers eval-premise fuzz-calculator injection eval-classifier bench-classifier bench-names bench-kg eval-kg saturation hang-up overload load rolling-restart eval-documents bench-mixed
+.PHONY: bench bench-cpu bench-formats bench-first bench-ranking bench-records eval eval-answers eval-check eval-baseline eval-calculator train-data train-adapters fit-confidence calibrate train-reader bench-adapters bench-training eval-embedded eval-pages eval-system eval-reader eval-reading eval-corpus bench-index eval-papers eval-premise fuzz-calculator injection eval-classifier bench-classifier bench-names bench-kg eval-kg saturation hang-up overload load rolling-restart eval-documents bench-mixed model-check load-batch
 
 # How many questions `make eval-reading` asks.
 QUESTIONS ?= 400
@@ -183,6 +183,12 @@ overload: up ## Ask the running mesh far more than it can answer, for a minute.
 	$(BIN)/python -m tests.load.overload $(ARGS)
 
 SCENARIO ?= steady
+
+model-check: setup ## Ask real processes and the model of `cragmesh plan` the same questions at the same times.
+	$(BIN)/python -m tests.load.model $(ARGS)
+
+load-batch: setup ## Ask beside a batch of 2,000 questions, and without it.
+	$(BIN)/python -m tests.load.batch $(ARGS)
 
 load: setup ## Load the mesh by locust with a fake generator: SCENARIO="steady spike soak mixed big-pages hang-ups", ARGS="--seconds 1200".
 	$(BIN)/python -m tests.load.run $(SCENARIO) $(ARGS)

@@ -4,8 +4,8 @@
         [--prefill 3000 --decode 25] [--out out/load/batch]
 
 The embedded processes with the fake generator, the gateway's batches in SQLite. Rounds without and with the batch take
-turns, so that what else the machine does falls on both. Fails where the p95 is worse by more than `--max-worse`, or where
-the batch got nowhere.
+turns, so that what else the machine does falls on both. Fails where the p95 is worse by more than `--max-worse`, or
+where the batch got nowhere.
 """
 
 import argparse
