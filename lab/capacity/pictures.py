@@ -32,7 +32,7 @@ def needed(deployment: Plan) -> Figure:
     figure, (left, right) = _figure(2)
     left.loglog(RATES, [plan(rate, 10**7, deployment.known).cards for rate in RATES], color=LIGHT.line, marker="o")
     _label(left, "T4s, at 10 million chunks", "questions a second")
-    for rate, shade in ((1, 0.4), (100, 0.7), (10_000, 1.0)):
+    for rate, shade in ((100, 0.5), (10_000, 1.0)):
         nodes = [plan(rate, chunks, deployment.known).qdrant["nodes"] for chunks in CORPORA]
         right.loglog(CORPORA, nodes, color=LIGHT.line, alpha=shade, marker="o", label=f"{rate:,} a second")
     _label(right, "Qdrant nodes of 64 GiB", "chunks")
@@ -56,7 +56,7 @@ def harm(deployment: Plan) -> Figure:
         left.bar(list(cases), shares, bottom=bottom, color=colour, label=fate)
         bottom = [below + share for below, share in zip(bottom, shares, strict=True)]
     _label(left, f"Questions, planned for {deployment.rate:g} a second", "")
-    left.legend(frameon=False, fontsize=8, loc="lower left")
+    left.legend(frameon=False, fontsize=7, ncols=3, loc="lower center", bbox_to_anchor=(0.5, 1.1))
     right.bar(list(cases), [outcome.quantile(0.95) for outcome in cases.values()], color=LIGHT.line)
     _label(right, "p95 of the answers, s", "")
     for axes in (left, right):
@@ -77,7 +77,9 @@ def cluster() -> Figure:
             [n + offset for n in replicas], [1000 * run.quantile(0.95) for run in runs], 0.4, color=colour, label=name
         )
         right.bar([n + offset for n in replicas], [run.recall for run in runs], 0.4, color=colour)
-    left.legend(frameon=False, fontsize=8)
+    left.legend(frameon=False, fontsize=7, ncols=2, loc="lower center", bbox_to_anchor=(0.5, 1.1))
+    for axes in (left, right):
+        axes.set_xticks(replicas)
     _label(left, "p95 of a search once noticed, ms", "replicas of each shard")
     _label(right, "share of the points that is searched", "replicas of each shard")
     return figure

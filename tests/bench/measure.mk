@@ -1,6 +1,6 @@
 # What measures and teaches; included by the Makefile. `docs/measurements.md` has the table.
 
-.PHONY: bench bench-cpu bench-formats bench-first bench-ranking bench-records eval eval-answers eval-check eval-baseline eval-calculator train-data train-adapters fit-confidence calibrate train-reader bench-adapters bench-training eval-embedded eval-pages eval-system eval-reader eval-reading eval-corpus bench-index eval-papers eval-premise fuzz-calculator injection eval-classifier bench-classifier bench-names bench-kg eval-kg saturation hang-up overload load gateways rolling-restart eval-documents bench-mixed
+.PHONY: bench bench-cpu bench-formats bench-first bench-ranking bench-records eval eval-answers eval-check eval-baseline eval-calculator train-data train-adapters fit-confidence calibrate train-reader bench-adapters bench-training eval-embedded eval-pages eval-system eval-reader eval-reading eval-corpus bench-index eval-papers eval-premise fuzz-calculator injection eval-classifier bench-classifier bench-names bench-kg eval-kg saturation hang-up overload load gateways rolling-restart eval-documents bench-mixed model-check load-batch
 
 # How many questions `make eval-reading` asks.
 QUESTIONS ?= 400
@@ -189,6 +189,12 @@ load: setup ## Load a mesh by locust, with a fake generator or TARGET=URL: SCENA
 
 gateways: setup ## Three gateways, one Valkey or Redis, one slow generator, asked 20 times what it answers.
 	$(BIN)/python -m tests.load.gateways $(ARGS)
+
+model-check: setup ## Ask real processes and the model of `cragmesh plan` the same questions at the same times.
+	$(BIN)/python -m tests.load.model $(ARGS)
+
+load-batch: setup ## Ask beside a batch of 2,000 questions, and without it.
+	$(BIN)/python -m tests.load.batch $(ARGS)
 
 rolling-restart: setup ## Replace every service under load, one after the other, and count what was lost.
 	$(BIN)/python -m tests.load.restart $(ARGS)

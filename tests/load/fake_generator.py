@@ -110,6 +110,7 @@ def create_app(engine: Engine) -> Starlette:
     return Starlette(
         routes=[
             Route("/health", health),
+            Route("/readyz", health),
             Route("/metrics", metrics),
             Route("/v1/models", models),
             Route("/v1/chat/completions", chat, methods=["POST"]),
