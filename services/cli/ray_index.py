@@ -137,12 +137,16 @@ def _encoded(corpus: Corpus, files: list[str], target: Target, schema: Schema, c
     found = ray.data.from_items([{"path": path} for path in files], override_num_blocks=min(len(files), 4 * cpus))
     tables = found.map_batches(partial(_read, corpus), batch_size=1, batch_format="pyarrow", num_cpus=0.1)
     parsed = tables.map_batches(
-        Parse, fn_constructor_args=(target, schema.chunked), concurrency=(1, cpus), num_cpus=0.2, **options
+        Parse,
+        fn_constructor_args=(target, schema.chunked),
+        compute=ray.data.ActorPoolStrategy(min_size=1, max_size=cpus),
+        num_cpus=0.2,
+        **options,
     )
     return parsed.map_batches(
         Encode,
         fn_constructor_args=(schema.encoders, target.settings),
-        concurrency=(1, cluster.encoders or cpus),
+        compute=ray.data.ActorPoolStrategy(min_size=1, max_size=cluster.encoders or cpus),
         **encoding,
         **options,
     )
@@ -179,7 +183,7 @@ def _write(table: Any, target: Target, schema: Schema, streams: int) -> Outcome:
     written = table.map_batches(
         Write,
         fn_constructor_args=(target, schema.encoders),
-        concurrency=streams,
+        compute=ray.data.ActorPoolStrategy(size=streams),
         num_cpus=0.1,
         batch_format="pyarrow",
         batch_size=BATCH,

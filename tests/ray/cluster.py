@@ -39,14 +39,6 @@ class Cluster:
     def _start(self, *options: str) -> "subprocess.Popen[bytes]":
         root = str(Path(__file__).parents[2])
         command = [str(Path(sys.executable).with_name("ray")), "start", "--block", "--disable-usage-stats"]
-        # Ray waits a quarter of a minute for its agents to say their ports, and long for those whose ports it knows.
-        agents = (
-            "runtime-env-agent-port",
-            "dashboard-agent-grpc-port",
-            "dashboard-agent-listen-port",
-            "metrics-export-port",
-        )
-        command += [f"--{name}={port}" for name, port in zip(agents, free_ports(len(agents)), strict=True)]
         sizes = [f"--num-cpus={CPUS}", f"--object-store-memory={STORE_BYTES}"]
         return subprocess.Popen(  # noqa: S603 - our own words
             [*command, *sizes, *options],
@@ -56,7 +48,7 @@ class Cluster:
         )
 
     def _add(self, *options: str) -> None:
-        """Start a node; Ray gives it half a minute, which a busy machine may take longer for."""
+        """Start a node; Ray ends one whose agents take more than 15 s, as on a busy machine they may."""
         self._nodes.append(self._start(*options))
         until = time.monotonic() + START_S
         while time.monotonic() < until:

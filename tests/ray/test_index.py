@@ -52,7 +52,7 @@ def corpus(tmp_path_factory: pytest.TempPathFactory) -> Corpus:
         with (folder / f"part{part}.jsonl").open("w") as file:
             for number in range(part, int(COUNT), FILES):
                 # One in eight has two passages.
-                text = f"In harbour {number} lay {number % 17} ships. " * (20 if number % 8 == 0 else 2)
+                text = f"In harbour {number} lay {number % 17} ships. " * (40 if number % 8 == 0 else 2)
                 file.write(json.dumps({"id": f"d{number}", "text": text, "number": number}) + "\n")
     (folder / "picture.png").write_bytes(b"\x89PNG\x00")
     return Corpus(str(folder), Keys())
