@@ -19,7 +19,7 @@ from pathlib import Path
 import httpx
 
 from lab.capacity.mesh import Outcome, poisson
-from tests.load.model import STRATEGY, ask, ask_at
+from tests.load.model import PAGE_SETS, STRATEGY, ask, ask_at
 from tests.load.overload import demo_pages
 from tests.load.run import mesh, running
 
@@ -58,8 +58,8 @@ async def main() -> int:
     without, beside = Outcome(), Outcome()
     done = 0
     async with running(services, out / "mesh"), httpx.AsyncClient(base_url=urls["gateway"], timeout=60) as http:
-        for visitor in range(5):
-            await ask(http, -visitor)
+        for visitor in range(PAGE_SETS):
+            await ask(http, visitor)
         for number in range(args.rounds):
             arrivals = poisson(args.rate, args.seconds, random.Random(number))
             for outcome, first in ((without, 1000 * number), (beside, 100_000 + 1000 * number)):

@@ -101,6 +101,9 @@ def create_app(engine: Engine) -> Starlette:
     async def health(_: Request) -> Response:
         return Response()
 
+    async def ready(_: Request) -> Response:
+        return JSONResponse({"ready": True, "service": "generator", "model": MODEL})
+
     async def metrics(_: Request) -> Response:
         return PlainTextResponse(
             f"vllm:num_requests_running {engine.running}\nvllm:num_requests_waiting {engine.waiting}\n"
@@ -110,7 +113,7 @@ def create_app(engine: Engine) -> Starlette:
     return Starlette(
         routes=[
             Route("/health", health),
-            Route("/readyz", health),
+            Route("/readyz", ready),
             Route("/metrics", metrics),
             Route("/v1/models", models),
             Route("/v1/chat/completions", chat, methods=["POST"]),

@@ -23,7 +23,6 @@ from typing import Any
 import httpx
 
 from lab.capacity.mesh import Mesh, Outcome, Stage, poisson, simulate
-from services.cli.supervisor import PidFile
 from tests.load.fake_generator import ANSWER, TOKEN
 from tests.load.overload import demo_pages
 from tests.load.run import mesh as embedded
@@ -32,7 +31,7 @@ from tests.load.tally import busy_ms
 
 STRATEGY = "naive-rag"
 PLACES = 10
-TICK_S = 1 / os.sysconf("SC_CLK_TCK")
+PAGE_SETS = 5
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,9 +43,9 @@ class Question:
 
 
 async def ask(http: httpx.AsyncClient, visitor: int) -> Question:
-    """Ask over pages that nobody has asked about before."""
+    """Ask over one of a few sets of pages, which are soon in the page cache: the queues are what is looked at."""
     pages = [
-        page | {"page_result": page["page_result"].replace("</body>", f"<p>Visitor {visitor}</p></body>")}
+        page | {"page_result": page["page_result"].replace("</body>", f"<p>Visitor {visitor % PAGE_SETS}</p></body>")}
         for page in demo_pages()
     ]
     asked = {"query": "How tall is the Eiffel Tower?", "search_results": pages, "strategy": STRATEGY}
@@ -68,19 +67,12 @@ async def ask_at(http: httpx.AsyncClient, arrivals: list[float], first: int) -> 
     return [task.result() for task in tasks]
 
 
-def cpu_seconds(run_dir: Path) -> dict[str, float]:
-    """Seconds of cores that each service has taken, its workers included."""
-    taken = {}
-    for path in run_dir.glob("*.json"):
-        record = PidFile.model_validate_json(path.read_bytes())
-        fields = [Path(f"/proc/{one.pid}/stat").read_text().rpartition(")")[2].split() for one in record.members()]
-        taken[record.service] = sum((int(one[11]) + int(one[12])) * TICK_S for one in fields)
-    return taken
-
-
 def model_of(alone: list[dict[str, Any]], overhead_s: float, prefill: float, decode: float) -> Mesh:
     """The model that one user's replies give."""
-    took = {name: [reply["timings"][name]["elapsed_ms"] / 1000 for reply in alone] for name in ("classify", "retrieve")}
+    took = {
+        name: [reply["timings"][name]["elapsed_ms"] / 1000 for reply in alone]
+        for name in ("classify", "retrieve", "tokenize")
+    }
     prompt = [reply["usage"]["prompt_tokens"] / prefill for reply in alone]
     written = len(TOKEN.findall(ANSWER)) / decode
     call_s = statistics.median(reply["timings"]["generate"]["elapsed_ms"] / 1000 for reply in alone)
@@ -89,7 +81,8 @@ def model_of(alone: list[dict[str, Any]], overhead_s: float, prefill: float, dec
     retrieve = Stage("retrieve", took["retrieve"], PLACES, on_cores=True)
     classify = Stage("classify", took["classify"], PLACES, on_cores=True)
     generate = Stage("generate", prompt, 1, beside=(written,))
-    return Mesh(((own,), (retrieve, classify), (generate,)), PLACES, cores=os.cpu_count() or 1)
+    tokenize = Stage("tokenize", took["tokenize"], PLACES, on_cores=True)
+    return Mesh(((own,), (retrieve, classify), (tokenize,), (generate,)), PLACES, cores=os.cpu_count() or 1)
 
 
 def error(real: float, model: float) -> float:
@@ -110,17 +103,10 @@ async def main() -> int:
     services, urls = embedded(("--prefill", str(args.prefill), "--decode", str(args.decode)))
     rows = []
     async with running(services, out / "mesh"), httpx.AsyncClient(base_url=urls["gateway"], timeout=60) as http:
-        for visitor in range(5):
-            await ask(http, -visitor)
-        before = cpu_seconds(out / "mesh")
+        for visitor in range(PAGE_SETS):
+            await ask(http, visitor)
         alone = [await ask(http, visitor) for visitor in range(args.alone)]
-        after = cpu_seconds(out / "mesh")
-        print({name: round((after[name] - before[name]) / args.alone, 4) for name in after})
         replies = [one.reply for one in alone if one.reply]
-        print(
-            json.dumps([{n: t["elapsed_ms"] for n, t in r["timings"].items()} for r in replies[:5]]),
-            replies[0]["usage"],
-        )
         overhead_s = statistics.median(one.seconds - busy_ms(one.reply["timings"]) / 1000 for one in alone if one.reply)
         model = model_of(replies, overhead_s, args.prefill, args.decode)
         print(f"alone: median {statistics.median(one.seconds for one in alone):.3f} s, overhead {overhead_s:.3f}")
