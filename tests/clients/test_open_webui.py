@@ -11,7 +11,8 @@ import pytest
 from playwright.sync_api import Browser, expect
 
 from cragmesh_client import Call, Client, CollectionInfo
-from services.gateway.keys import Key, Scope, digest, write
+from services.gateway.access import Scope
+from services.gateway.keys import Key, digest, write
 from tests.mesh.fakes import FakeGenerator
 from tests.page.conftest import HANG_UPS, PICTURES, browser, quiet
 from tests.page.mesh import gateway, inner, scripted
@@ -23,7 +24,7 @@ __all__ = ["browser", "quiet"]
 PROGRAM = Path(__file__).parents[2] / ".venv-open-webui" / "bin" / "open-webui"
 # It migrates a database of its own, on a machine that may be busy.
 START_S = 600
-DOCUMENT = "# The harbour lighthouse\n\nThe lighthouse of the old town was designed by Marta Lindqvist in 1864."
+DOCUMENT = b"# The harbour lighthouse\n\nThe lighthouse of the old town was designed by Marta Lindqvist in 1864."
 QUESTION = "Who designed the harbour lighthouse of the old town?"
 # `docs/doors.md` says why: what it asks a model for beside the answers is no question of a mesh.
 SETTINGS = {
@@ -62,8 +63,8 @@ def mesh(quiet: None, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]
     ):
         for name in ("notes", "safe"):
             owner.send(Call("PUT", f"/collections/{name}", CollectionInfo, b"{}"))
-        described = {"url": "https://example.org/light", "title": "The harbour lighthouse"}
-        put = owner.put_document("notes", "light.md", DOCUMENT.encode(), "text/markdown", **described)
+        file = ("notes", "light.md", DOCUMENT, "text/markdown")
+        put = owner.put_document(*file, url="https://example.org/light", title="The harbour lighthouse")
         assert put.state == "complete"
         yield url
 
