@@ -124,9 +124,8 @@ def test_only_the_gateway_and_the_dashboards_are_published_and_on_loopback(compo
 def test_what_outlives_a_container_is_on_a_volume_that_may_be_written(
     compose: Manifest, service: str, folder: str
 ) -> None:
-    made = re.search(
-        r"install --directory --owner=10001 --group=10001 (.*)", (ROOT / "services/Dockerfile").read_text()
-    )
+    image = (ROOT / "services/Dockerfile").read_text()
+    made = re.search(r"install --directory --owner=10001 --group=10001 (.*)", image)
     assert made is not None
     assert folder in made[1].split()
     named = [volume.split(":") for volume in compose["services"][service]["volumes"]]
