@@ -15,7 +15,6 @@ from tests.deploy.cluster import Cluster, control_plane, wait
 from tests.deploy.conftest import OVERLAYS, ROOT, Manifest, lasting, of_kind, pods, run, tool
 from tests.deploy.manifests import CHART, helm
 from tests.deploy.test_chart import render
-from tests.deploy.test_manifests import CUSTOM
 
 PROGRAMS = os.environ.get("CRAGMESH_KUBERNETES", "")
 SPACE = ("-n", "cragmesh")
@@ -127,7 +126,7 @@ def test_the_chart_is_installed_tested_upgraded_and_removed(empty: Cluster, tmp_
 
     chart("install", "cragmesh", str(CHART), "--values", str(values))
     wait("the chart's pods", lambda: all_ready(empty, lasting(render(tmp_path, on))))
-    for kind in CUSTOM if crds else ():
+    for kind in ("ScaledObject", "Gateway", "HTTPRoute", "ServiceMonitor", "PrometheusRule") if crds else ():
         assert empty.items(kind, *SPACE), kind
     chart("test", "cragmesh", "--timeout=2m")
     made = render(tmp_path, on, "--set", "image.tag=0.1.1")

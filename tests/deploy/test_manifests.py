@@ -351,7 +351,7 @@ def test_cards_are_given_out_once_and_to_nodes_of_no_one_cloud(
         assert "nodeSelector" not in spec["template"]["spec"]
 
 
-@pytest.mark.parametrize("name", ["overlays/t4"])
+@pytest.mark.parametrize("name", ["overlays/t4", "overlays/gpu1"])
 def test_a_job_brings_the_models_that_are_asked_for(rendered: Rendered, name: str) -> None:
     (mesh,) = of_kind(rendered[name], "ConfigMap").values()
     (brought,) = (pod for workload, pod in pods(rendered[name]).items() if workload.startswith("models-"))
