@@ -3,6 +3,7 @@
 import json
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 import pytest
 import yaml
@@ -92,7 +93,7 @@ def test_all_that_can_be_switched_on_is_valid(tmp_path: Path) -> None:
         assert pod["spec"]["imagePullSecrets"] == [{"name": "pull"}]
         assert pod["spec"]["serviceAccountName"] in of_kind(manifests, "ServiceAccount")
         image = container(pod)["image"]
-        assert name == "qdrant" or image.startswith("registry.example.com/cragmesh/")
+        assert name in ("qdrant", "valkey") or image.startswith("registry.example.com/cragmesh/")
         assert ("@sha256:" in image) is (name == "kg")
 
 
@@ -128,13 +129,15 @@ def test_stores_of_their_own_charts_take_the_place_of_ours(tmp_path: Path) -> No
     cluster = {"app.kubernetes.io/name": "qdrant", "app.kubernetes.io/instance": "qdrant"}
     values = {
         "qdrant": {"enabled": False, "cluster": cluster},
-        "network": {"external": {"qdrant": ELSEWHERE, "limits": ELSEWHERE, "database": ELSEWHERE}},
+        "valkey": {"enabled": False},
+        "network": {"external": {"qdrant": ELSEWHERE, "valkey": ELSEWHERE, "database": ELSEWHERE}},
         "services": {
             "kg": {"env": {"CRAGMESH_KG_DATABASE": None}, "secrets": {"CRAGMESH_KG_DATABASE": "cragmesh-kg/url"}},
         },
     }
     manifests = render(tmp_path, values)
-    assert "qdrant" not in pods(manifests)
+    assert not {"qdrant", "valkey"} & pods(manifests).keys()
+    assert "CRAGMESH_VALKEY_URL" not in of_kind(manifests, "ConfigMap")["mesh"]["data"]
     nodes = policy(manifests, "qdrant-cluster")
     assert nodes["podSelector"]["matchLabels"] == cluster
     peers = [{entry["port"] for entry in rule["ports"]} for rule in nodes["ingress"] if cluster in _labels(rule)]
@@ -149,6 +152,36 @@ def test_stores_of_their_own_charts_take_the_place_of_ours(tmp_path: Path) -> No
         entry for entry in container(pods(manifests)["kg"])["env"] if entry["name"] == "CRAGMESH_KG_DATABASE"
     )
     assert database["valueFrom"]["secretKeyRef"] == {"name": "cragmesh-kg", "key": "url", "optional": True}
+
+
+@pytest.mark.parametrize(
+    ("by", "gateway", "most"),
+    [
+        ("hpa", {}, "10"),
+        ("keda", {"autoscale": {"min": 1, "max": 4, "waiting": 4}}, "4"),
+        ("hpa", {"autoscale": None, "replicas": 3}, "3"),
+        ("none", {}, "2"),
+    ],
+)
+def test_gateways_share_without_a_store_by_the_most_that_there_may_be(
+    tmp_path: Path, by: str, gateway: dict[str, Any], most: str
+) -> None:
+    manifests = render(tmp_path, {"autoscaling": {"by": by}, "services": {"gateway": gateway}})
+    assert of_kind(manifests, "ConfigMap")["mesh"]["data"]["CRAGMESH_GATEWAYS"] == most
+    for kind, field in (("HorizontalPodAutoscaler", "maxReplicas"), ("ScaledObject", "maxReplicaCount")):
+        for scaler in of_kind(manifests, kind).keys() & {"gateway"}:
+            assert str(of_kind(manifests, kind)[scaler]["spec"][field]) == most
+    assert str(of_kind(manifests, "Deployment")["gateway"]["spec"].get("replicas", most)) == most
+
+
+def test_gateways_find_valkey_and_a_secret_wins(tmp_path: Path) -> None:
+    manifests = render(tmp_path, {})
+    url = urlsplit(of_kind(manifests, "ConfigMap")["mesh"]["data"]["CRAGMESH_VALKEY_URL"])
+    (port,) = of_kind(manifests, "Service")[str(url.hostname)]["spec"]["ports"]
+    assert url.port == port["port"]
+    # A container's own variables go before those of `envFrom`, and one whose optional secret is missing is left out.
+    (own,) = (entry for entry in container(pods(manifests)["gateway"])["env"] if entry["name"] == "CRAGMESH_VALKEY_URL")
+    assert own["valueFrom"]["secretKeyRef"] == {"name": "cragmesh-valkey", "key": "url", "optional": True}
 
 
 def test_names_monitoring_and_clients_are_whose_the_cluster_has(tmp_path: Path) -> None:

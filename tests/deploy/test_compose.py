@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 from pydantic_core import PydanticUndefined
 
 from services.cli.services import embedded
@@ -37,6 +38,8 @@ COMPOSE_ONLY = {
     "CRAGMESH_TAG",
     "CRAGMESH_TORCH_CUDA_INDEX_URL",
     "CRAGMESH_TORCH_INDEX_URL",
+    "CRAGMESH_VALKEY_IMAGE",
+    "CRAGMESH_VALKEY_PASSWORD",
     "CRAGMESH_VLLM_IMAGE",
     "CRAGMESH_WHEELS_IMAGE",
 }
@@ -101,7 +104,7 @@ def test_every_container_of_ours_has_no_rights_and_bounds(compose: Manifest) -> 
         assert float(reserved["cpus"]) <= float(limits["cpus"]), name
         assert mib(reserved["memory"]) <= mib(limits["memory"]), name
         assert ("healthcheck" in service) is (name not in JOBS), name
-        if name in (*OURS, *JOBS, "qdrant"):
+        if name in (*OURS, *JOBS, "qdrant", "valkey"):
             assert service["read_only"] is True, name
         if name in (*OURS, *JOBS):
             assert service["user"] == "10001:10001", name
@@ -116,7 +119,7 @@ def test_only_the_gateway_and_the_dashboards_are_published_and_on_loopback(compo
         assert all(port.startswith("${CRAGMESH_PUBLISH:-127.0.0.1}:") for port in ports)
     assert compose["services"]["searcher"]["networks"] == ["mesh", "outside"], "it alone has a way out"
     inside = {name for name, service in compose["services"].items() if service["networks"] == ["mesh"]}
-    assert inside == {*SERVICES[1:], *JOBS, "qdrant"}
+    assert inside == {*SERVICES[1:], *JOBS, "qdrant", "valkey"}
     assert compose["networks"]["mesh"]["internal"] == "${CRAGMESH_MESH_INTERNAL:-true}"
 
 
@@ -240,7 +243,8 @@ def test_compose_and_kubernetes_agree(
     (mesh,) = of_kind(plain, "ConfigMap").values()
     network = environment(compose["services"]["retriever"])
     for key, value in mesh["data"].items():
-        if key.endswith("_URL"):
+        # On demand here.
+        if key.endswith("_URL") and key != "CRAGMESH_VALKEY_URL":
             assert network[key] in (value, f"${{{key}:-{value}}}"), key
     (mesh,) = of_kind(cards, "ConfigMap").values()
     for name in ("gateway", "retriever", "reranker", "classifier", "kg"):
@@ -364,3 +368,31 @@ def test_qdrant_asks_for_the_key_and_keeps_snapshots_apart(compose: Manifest) ->
     snapshots = qdrant["environment"]["QDRANT__STORAGE__SNAPSHOTS_PATH"]
     assert mounted[snapshots] != mounted["/qdrant/storage"]
     assert set(mounted.values()) <= compose["volumes"].keys()
+
+
+def test_prometheus_reads_qdrant_where_no_key_is_asked_for(
+    compose: Manifest, rendered: dict[str, list[Manifest]]
+) -> None:
+    port = compose["services"]["qdrant"]["environment"]["QDRANT__SERVICE__METRICS_PORT"]
+    scraped = yaml.safe_load((ROOT / "deploy" / "observability" / "prometheus.yml").read_text())["scrape_configs"]
+    (job,) = (job for job in scraped if job["job_name"] == "qdrant")
+    assert [str(target["port"]) for target in job["dns_sd_configs"]] == [port]
+    assert port != "6333"
+    qdrant = container(pods(rendered["overlays/cpu"])["qdrant"])
+    assert {"name": "QDRANT__SERVICE__METRICS_PORT", "value": port} in qdrant["env"]
+    assert {"name": "metrics", "containerPort": int(port)} in qdrant["ports"]
+
+
+@pytest.mark.parametrize("password", ["", "abc123"])
+def test_valkey_asks_for_the_password_and_tells_it_to_no_list_of_processes(
+    compose: Manifest, rendered: dict[str, list[Manifest]], password: str
+) -> None:
+    valkey, pod = compose["services"]["valkey"], container(pods(rendered["overlays/t4"])["valkey"])
+    assert valkey["image"].endswith(f":-{pod['image']}}}")
+    shell, flag, script = (argument.replace("$$", "$") for argument in valkey["command"])
+    assert [shell, flag, script] == pod["command"]
+    told = run("env", f"VALKEY_PASSWORD={password}", shell, flag, script.replace("valkey-server -", "cat", 1)).stdout
+    options = dict(line.split(" ", 1) for line in told.splitlines())
+    assert options["requirepass"] == f'"{password}"'
+    assert options["save"] == '""'
+    assert int(options["maxmemory"].removesuffix("mb")) < mib(valkey["deploy"]["resources"]["limits"]["memory"])

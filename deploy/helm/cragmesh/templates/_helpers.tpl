@@ -96,6 +96,17 @@ lifecycle:
     sleep: {seconds: 5}
 {{- end }}
 
+{{/* Not empty where an autoscaler says how many there are. */}}
+{{- define "scaled" -}}
+{{- $by := .root.Values.autoscaling.by }}
+{{- if and .s.autoscale (or (eq $by "keda") (and (eq $by "hpa") .s.autoscale.inFlight)) }}true{{ end }}
+{{- end }}
+
+{{/* How many there are where none does. */}}
+{{- define "replicas" -}}
+{{ .s.replicas | default (dig "min" 1 (.s.autoscale | default dict)) }}
+{{- end }}
+
 {{- define "env" -}}
 {{- range $name, $value := .s.env }}
 - {name: {{ $name }}, value: {{ $value | quote }}}
