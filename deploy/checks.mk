@@ -1,6 +1,6 @@
 # What is checked before a release, beyond `make test`; included by the Makefile.
 
-.PHONY: test-clients test-isa test-page test-search test-ray size audit helm manifests k8s-check k8s-apply compose-check compose-test wheels
+.PHONY: test-clients test-isa test-page test-search test-ray size audit helm manifests k8s-check k8s-apply compose-check compose-test wheels release release-check images images-merge
 
 test-isa: export CRAGMESH_MODEL = small
 test-isa: setup generator ## Run the mesh's tests as older CPUs would, each that this one can play.
@@ -77,3 +77,42 @@ wheels: setup ## Collect the wheels of all images in out/wheels, and make an ima
 	  $$($(BIN)/python -c 'from services.generator import environment as e, sizes as s; print(e.PIP, e.VLLM, *s.requirements("$${CRAGMESH_MODEL:-small}"))')
 	printf 'FROM scratch\nCOPY *.whl /\n' > out/wheels/Dockerfile
 	docker build --tag cragmesh/wheels out/wheels
+
+release: setup ## Build wheels, chart, locked dependencies, bills of materials and checksums of HEAD in out/release; ARGS="--tag v0.1.0".
+	rm -rf out/release
+	$(BIN)/python -m deploy.release $(ARGS)
+
+release-check: release ## Build it twice, and compare.
+	rm -rf out/release-again
+	$(BIN)/python -m deploy.release --out out/release-again > /dev/null
+	diff --recursive out/release out/release-again && echo "both are the same" && rm -r out/release-again
+
+# To REGISTRY/cragmesh/NAME:TAG, with what `make release` locked. An engine builds for its own processor; `images-merge`
+# makes one of those that TAG-amd64 and TAG-arm64 name, and tells their digests as values of the chart.
+VERSION = $(shell sed -n 's/^version = "\(.*\)"/\1/p' pyproject.toml)
+REGISTRY ?= localhost
+TAG ?= $(VERSION)
+IMAGES_ARM64 = gateway retriever reranker classifier kg searcher trainer
+# No wheel of the evaluator's pytrec-eval is for arm64, and the generator's vLLM is of x86-64.
+IMAGES ?= $(IMAGES_ARM64) $(if $(filter %-arm64,$(TAG)),,evaluator generator)
+RECIPE = $(if $(filter generator,$(1)),services/generator/Dockerfile --target cpu,services/Dockerfile --build-arg SERVICE=$(1))
+define build-image
+SOURCE_DATE_EPOCH=$$(git show --no-patch --format=%ct HEAD) docker buildx build --file $(call RECIPE,$(1)) \
+  --build-arg TORCH_INDEX_URL=https://download.pytorch.org/whl/cpu --build-context locks=out/release/locks \
+  --label org.opencontainers.image.version=$(VERSION) --label org.opencontainers.image.revision=$$(git rev-parse HEAD) \
+  --tag $(REGISTRY)/cragmesh/$(1):$(TAG) $(if $(PUSH),--push,--load) .
+
+endef
+
+images: ## Build the images of a release; REGISTRY=ghcr.io/OWNER TAG=0.1.0-arm64 PUSH=1 IMAGES="kg".
+	@test -d out/release/locks || { echo "error: make release" >&2; exit 1; }
+	$(foreach name,$(IMAGES),$(call build-image,$(name)))
+
+images-merge: ## Make images for both processors of what was pushed for each, and write out/digests.yaml.
+	@mkdir -p out && printf 'image:\n  registry: %s\n  digests:\n' $(REGISTRY) > out/digests.yaml
+	@for name in $(IMAGES); do \
+	  image=$(REGISTRY)/cragmesh/$$name:$(TAG); arm=$$image-arm64; \
+	  case " $(IMAGES_ARM64) " in *" $$name "*) ;; *) arm= ;; esac; \
+	  docker buildx imagetools create --tag $$image $$image-amd64 $$arm; \
+	  digest=$$(docker buildx imagetools inspect $$image --format '{{.Manifest.Digest}}'); \
+	  printf '    %s: %s\n' $$name $$digest >> out/digests.yaml; done

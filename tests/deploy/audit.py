@@ -24,10 +24,11 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
+from deploy import release
 from services.generator.installer import Command, install
 from tests.deploy.conftest import KUSTOMIZATIONS, ROOT
 
-TOOLS = {"cyclonedx-bom": "7.5.0", "pip-audit": "2.10.1", "checkov": "3.3.30"}
+TOOLS = {"cyclonedx-bom": release.CYCLONEDX, "pip-audit": "2.10.1", "checkov": "3.3.30"}
 HOME = ROOT / ".venv-audit"
 ENVIRONMENTS = {"mesh": ROOT / ".venv", "generator": ROOT / ".venv-generator"}
 LIMIT_S = 900

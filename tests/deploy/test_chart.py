@@ -46,13 +46,6 @@ def test_what_kustomize_gives_is_what_the_chart_renders(rendered: dict[str, list
         assert not chart
 
 
-def test_the_chart_has_the_projects_version() -> None:
-    chart = yaml.safe_load((CHART / "Chart.yaml").read_text())
-    project = (ROOT / "pyproject.toml").read_text()
-    assert f'\nversion = "{chart["version"]}"' in project
-    assert chart["version"] == chart["appVersion"]
-
-
 def test_a_namespace_is_made_on_demand_and_never_written_into_what_is_in_it(tmp_path: Path) -> None:
     manifests = render(tmp_path, {}, "--namespace", "elsewhere")
     assert not of_kind(manifests, "Namespace")
