@@ -9,6 +9,8 @@ import random
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from lab.capacity import percentile
+
 
 @dataclass(frozen=True, slots=True)
 class Cluster:
@@ -44,8 +46,7 @@ class Searches:
     seen: Sequence[float]
 
     def quantile(self, share: float) -> float:
-        ordered = sorted(self.seconds)
-        return ordered[min(len(ordered) - 1, int(share * len(ordered)))]
+        return percentile(self.seconds, share)
 
     @property
     def recall(self) -> float:

@@ -12,9 +12,10 @@ from typing import Any
 
 import simpy
 
-# What the gateway gives a question that finds no place: `PLACE_S` of services/kit/deadline.py.
-PLACE_S = 0.25
-BUDGET_S = 30.0
+from lab.capacity import percentile
+from proto.answer import MAX_BUDGET_S
+from services.kit.deadline import PLACE_S
+
 SLICE_S = 0.005
 # A fault takes its servers before any question does.
 FAULT, QUESTION = 0, 1
@@ -69,7 +70,7 @@ class Mesh:
     groups: tuple[tuple[Stage, ...], ...]
     places: int
     cores: int = 1
-    budget_s: float = BUDGET_S
+    budget_s: float = MAX_BUDGET_S
 
 
 @dataclass
@@ -88,8 +89,7 @@ class Outcome:
 
     def quantile(self, share: float) -> float:
         """Seconds that this share of the answers took at most; 0 without any."""
-        ordered = sorted(self.seconds)
-        return ordered[min(len(ordered) - 1, int(share * len(ordered)))] if ordered else 0.0
+        return percentile(self.seconds, share)
 
     def share(self, fate: str) -> float:
         return self.fates[fate] / max(1, self.fates.total())

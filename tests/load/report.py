@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy as np
 
+from lab.capacity import percentile
 from lab.evaluator.report import markdown
 from lab.evaluator.report.pictures import LIGHT, new_figure, png
 from lab.evaluator.report.tables import Table
-from tests.load.tally import percentile
 
 OUTCOMES = {"answers": LIGHT.right, "abstentions": LIGHT.missing, "refusals": LIGHT.line, "failures": LIGHT.wrong}
 # Bars of the picture over time.

@@ -2,10 +2,11 @@
 
 import time
 from collections import Counter, defaultdict
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
+from lab.capacity import percentile
 from services.gateway.calibration import STAGE
 
 REFUSED = 429
@@ -150,9 +151,3 @@ def busy_ms(timings: dict[str, dict[str, float]]) -> float:
         busy += max(0.0, end - max(start, reached))
         reached = max(reached, end)
     return busy
-
-
-def percentile(values: Sequence[float], share: float) -> float:
-    """The smallest value that is not below `share` of all; 0 without any."""
-    ordered = sorted(values)
-    return ordered[min(len(ordered) - 1, int(share * len(ordered)))] if ordered else 0.0

@@ -181,7 +181,7 @@ class Writer:
         others = [row for row, place in enumerate(places) if place.number and place.point not in there]
         written = len(places) - len(firsts) - len(others)
         # Encoded and written in turns, so that a book that takes longer than a request may goes on with the next one.
-        writing = asyncio.create_task(self._store.write(self._name, []))
+        writing: asyncio.Task[None] | None = None
         try:
             for rows in chain(parts(firsts), parts(others)):
                 progress(written, len(places))
@@ -190,11 +190,13 @@ class Writer:
                     _point(places[row], {name: of[index] for name, of in vectors.items()}, words[row], length)
                     for index, row in enumerate(rows)
                 ]
-                await writing
+                if writing is not None:
+                    await writing
                 writing = asyncio.create_task(self._store.write(self._name, points))
                 written += len(rows)
         finally:
-            await writing
+            if writing is not None:
+                await writing
         many = [document.identity.point(0) for document in documents if len(document.passages.chunks) > 1]
         await self._store.mark(self._name, many, {COMPLETE: True})
         return len(firsts) + len(others)

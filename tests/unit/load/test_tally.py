@@ -2,7 +2,8 @@
 
 import pytest
 
-from tests.load.tally import Tally, busy_ms, percentile
+from lab.capacity import percentile
+from tests.load.tally import Tally, busy_ms
 
 
 def stage(start: float, elapsed: float) -> dict[str, float]:
