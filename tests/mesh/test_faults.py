@@ -12,7 +12,7 @@ from fastapi import FastAPI
 from structlog.testing import capture_logs
 
 from services.gateway.settings import GatewaySettings
-from services.kg.app import StoreLook
+from services.kg.serving import StoreLook
 from services.kg.store.engine import open_store
 from services.kg.store.tables import source
 from services.kit.batcher import FAILED_RUNS, Batcher
@@ -197,8 +197,8 @@ async def test_a_graph_whose_store_does_not_answer_is_not_ready(
 ) -> None:
     async with services.client("kg") as client:
         assert (await client.get("/readyz")).json()["ready"] is True
-    monkeypatch.setattr("services.kg.app.STORE_LOOK_EVERY_S", 0.0)
-    monkeypatch.setattr("services.kg.app.STORE_LOOK_S", 60.0)
+    monkeypatch.setattr("services.kg.serving.STORE_LOOK_EVERY_S", 0.0)
+    monkeypatch.setattr("services.kg.serving.STORE_LOOK_S", 60.0)
     engine = open_store(f"sqlite:///{tmp_path / 'empty.sqlite'}", read_only=False)
     look = StoreLook(engine)
 
@@ -214,7 +214,7 @@ async def test_a_graph_whose_store_does_not_answer_is_not_ready(
     hanging = threading.Event()
     monkeypatch.setattr(look, "_select", lambda: hanging.wait(60))
     assert look.answers(), "as far as is known"
-    monkeypatch.setattr("services.kg.app.STORE_LOOK_S", 0.0)
+    monkeypatch.setattr("services.kg.serving.STORE_LOOK_S", 0.0)
     assert not look.answers(), "a look that takes too long is an answer, and nobody waits for it"
     hanging.set()
     monkeypatch.undo()

@@ -1,0 +1,184 @@
+"""The graph that is served, and the next one as soon as a load has put it in its place."""
+
+import asyncio
+import time
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from sqlalchemy import Engine, inspect, make_url, select
+from sqlalchemy.exc import SQLAlchemyError
+
+from services.kg.answering import Answering
+from services.kg.errors import KgError
+from services.kg.language.catalogue import Catalogue
+from services.kg.store.demo import ensure_demo
+from services.kg.store.engine import deadline, open_store
+from services.kg.store.tables import source
+from services.kit.telemetry import log
+
+# How often the store is asked, and what it gets to answer: a busy one is not gone.
+STORE_LOOK_EVERY_S = 5.0
+STORE_LOOK_S = 3.0
+
+
+class StoreLook:
+    """Whether the store answers, asked beside the probes: one that hangs must not hold them too."""
+
+    def __init__(self, engine: Engine) -> None:
+        self._engine = engine
+        self._answers = True
+        self._began = time.monotonic()
+        self._look: asyncio.Task[None] | None = None
+
+    def answers(self) -> bool:
+        """What the last look saw, or that the one under way takes too long; the next look begins when it is time."""
+        now = time.monotonic()
+        if self._look is not None:
+            return self._answers and now - self._began < STORE_LOOK_S
+        if now - self._began >= STORE_LOOK_EVERY_S:
+            self._began = now
+            self._look = asyncio.create_task(self._ask())
+        return self._answers
+
+    async def close(self) -> None:
+        """Wait for a look that is under way, which is short where the store answers at all."""
+        if self._look is not None:
+            await asyncio.wait({self._look}, timeout=STORE_LOOK_S)
+
+    async def _ask(self) -> None:
+        try:
+            await asyncio.to_thread(self._select)
+            self._answers = True
+        except (KgError, SQLAlchemyError) as error:
+            log.error("the store does not answer", error=str(error))
+            self._answers = False
+        finally:
+            self._look = None
+
+    def _select(self) -> None:
+        with deadline(STORE_LOOK_S), self._engine.connect() as connection:
+            connection.execute(select(source.c.name).limit(1)).all()
+
+
+# Which load a store holds: of SQLite the file, which a load replaces; of PostgreSQL what was loaded when.
+Version = tuple[object, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Store:
+    """An open graph.
+
+    Args:
+        catalogue: the domains that it has tables of.
+        as_of: the last day that each domain's sources know.
+        detail: a line about it, for people.
+    """
+
+    engine: Engine
+    catalogue: Catalogue
+    as_of: dict[str, str]
+    detail: str
+    version: Version
+
+
+def open_graph(url: str, catalogue: Catalogue) -> Store:
+    """The graph of a database, with the demo's rows where there is no file yet.
+
+    Raises:
+        KgError: it cannot be read.
+        SQLAlchemyError: it is no graph.
+    """
+    ensure_demo(url)
+    # Before it is read: what changes meanwhile is seen as a change.
+    file = _file(url)
+    engine = open_store(url)
+    try:
+        with deadline(10), engine.connect() as connection:
+            tables = set(inspect(connection).get_table_names())
+            rows = connection.execute(select(source.c.name, source.c.domain, source.c.as_of, source.c.rows)).all()
+        loads = file or _loads(engine)
+    except BaseException:
+        engine.dispose()
+        raise
+    as_of: dict[str, str] = {}
+    for _, domain, last, _ in rows:
+        as_of[domain] = max(as_of.get(domain, ""), last or "")
+    detail = f"{sum(row[3] for row in rows):,} rows of {', '.join(sorted({row[0] for row in rows}))}"
+    # The store was made before the folder was there; the bundled ones are in every store.
+    empty = [one.name for one in catalogue.domains.values() if not (one.bundled or one.tables.keys() <= tables)]
+    if empty:
+        detail += f"; nothing is loaded of {', '.join(empty)}: run `cragmesh kg load`"
+        log.warning("domains without tables are left out", domains=empty)
+        catalogue = Catalogue(one for one in catalogue.domains.values() if one.name not in empty)
+    return Store(engine, catalogue, as_of, detail, loads)
+
+
+def _file(url: str) -> Version:
+    """The file of a SQLite graph; nothing where a server holds it, or where there is none."""
+    parsed = make_url(url)
+    path = Path(parsed.database or "")
+    if parsed.get_backend_name() != "sqlite" or not path.is_file():
+        return ()
+    status = path.stat()
+    return status.st_ino, status.st_mtime_ns, status.st_size
+
+
+def _loads(engine: Engine) -> Version:
+    columns = (source.c.name, source.c.domain, source.c.digest, source.c.loaded_at)
+    with deadline(STORE_LOOK_S), engine.connect() as connection:
+        return tuple(map(tuple, connection.execute(select(*columns).order_by(*columns[:2]))))
+
+
+@dataclass(frozen=True, slots=True)
+class Graph:
+    """A graph, and what answers from it."""
+
+    store: Store
+    answering: Answering
+    look: StoreLook
+
+    async def close(self) -> None:
+        await self.look.close()
+        self.answering.close()
+        self.store.engine.dispose()
+
+
+class Serving:
+    """The graph of the moment: requests that began with one end with it, the next have what was loaded since.
+
+    Args:
+        url: of the database.
+        make: opens and warms the graph that is there; blocks nobody.
+        leave_s: how long requests may last that began before the change.
+    """
+
+    def __init__(self, url: str, graph: Graph, make: Callable[[], Awaitable[Graph]], *, leave_s: float) -> None:
+        self._url = url
+        self._make = make
+        self._leave_s = leave_s
+        self.graph = graph
+
+    async def follow(self, every_s: float) -> None:
+        """Look for another graph for as long as the service runs; one that cannot be read changes nothing."""
+        refused: Version = ()
+        while True:
+            await asyncio.sleep(every_s)
+            before, version = self.graph, refused
+            try:
+                version = await asyncio.to_thread(self._version)
+                if version in ((), refused, before.store.version):
+                    continue
+                self.graph = await self._make()
+            except (KgError, SQLAlchemyError, OSError) as error:
+                refused = version
+                log.error("the graph that was loaded cannot be read; the one before is served", error=str(error))
+                continue
+            log.info("serves the graph that was loaded", detail=self.graph.store.detail)
+            try:
+                await asyncio.sleep(self._leave_s)
+            finally:
+                await before.close()
+
+    def _version(self) -> Version:
+        return _file(self._url) or _loads(self.graph.store.engine)

@@ -1,0 +1,97 @@
+"""A service goes over to the graph that was loaded while it runs, and stays with the one it has where that is broken."""
+
+import asyncio
+import json
+import os
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any, cast
+
+import pytest
+from sqlalchemy import Engine, text
+
+from services.kg.answering import Answering
+from services.kg.domains import CATALOGUE
+from services.kg.load import load
+from services.kg.serving import Graph, Serving, StoreLook, open_graph
+from services.kg.store.engine import open_store
+from tests.unit.kg.conftest import DIALECTS, database
+from tests.unit.kg.graph import disposed
+
+pytestmark = pytest.mark.anyio
+EVERY_S, SOON_S = 0.01, 30
+
+
+class Closable:
+    closed = False
+
+    def close(self) -> None:
+        self.closed = True
+
+
+def put(url: str, folder: Path, title: str) -> None:
+    row = {"table": "movie", "row": {"movie_id": title, "title": title, "release_date": "1995-12-15"}}
+    file = folder / f"{title}.jsonl"
+    file.write_text(json.dumps(row))
+    with disposed(open_store(url, read_only=False)) as engine:
+        load(file, engine)
+
+
+def titles(engine: Engine) -> set[str]:
+    with engine.connect() as connection:
+        return set(connection.scalars(text("SELECT title FROM movie")))
+
+
+@asynccontextmanager
+async def serving(url: str) -> AsyncIterator[Serving]:
+    async def graph() -> Graph:
+        store = await asyncio.to_thread(open_graph, url, CATALOGUE)
+        return Graph(store, cast(Answering, Closable()), StoreLook(store.engine))
+
+    found = Serving(url, await graph(), graph, leave_s=0.0)
+    following = asyncio.create_task(found.follow(EVERY_S))
+    try:
+        yield found
+    finally:
+        following.cancel()
+        await asyncio.wait({following})
+        await found.graph.close()
+
+
+@pytest.mark.parametrize("dialect", DIALECTS)
+async def test_what_was_loaded_meanwhile_is_served_and_the_graph_before_is_closed(dialect: str, tmp_path: Path) -> None:
+    url = database(dialect, tmp_path / "graph.sqlite")
+    put(url, tmp_path, "Heat")
+    async with serving(url) as served:
+        before: Any = served.graph
+        assert "1 rows" in before.store.detail
+        await asyncio.to_thread(put, url, tmp_path, "Ronin")
+        async with asyncio.timeout(SOON_S):
+            while served.graph is before or not before.answering.closed:
+                await asyncio.sleep(EVERY_S)
+        assert titles(served.graph.store.engine) == {"Heat", "Ronin"}
+        assert "2 rows" in served.graph.store.detail
+
+
+async def test_a_file_that_is_no_graph_changes_nothing_until_one_is_put_there(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file, other = tmp_path / "graph.sqlite", tmp_path / "other.sqlite"
+    put(f"sqlite:///{file}", tmp_path, "Heat")
+    put(f"sqlite:///{other}", tmp_path, "Ronin")
+    async with serving(f"sqlite:///{file}") as served:
+        before = served.graph
+        broken = tmp_path / "broken"
+        broken.write_text("no database")
+        os.replace(broken, file)
+        async with asyncio.timeout(SOON_S):
+            while "cannot be read" not in capsys.readouterr().out:
+                await asyncio.sleep(EVERY_S)
+        assert served.graph is before
+        assert titles(before.store.engine) == {"Heat"}
+        os.replace(other, file)
+        async with asyncio.timeout(SOON_S):
+            while served.graph is before:
+                await asyncio.sleep(EVERY_S)
+        assert titles(served.graph.store.engine) == {"Ronin"}
