@@ -1,9 +1,9 @@
-"""A service goes over to the graph that was loaded while it runs, and stays with the one it has where that is broken."""
+"""A service goes over to the graph that was loaded while it runs; one that is broken changes nothing."""
 
 import asyncio
 import json
 import os
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any, cast
@@ -43,6 +43,14 @@ def titles(engine: Engine) -> set[str]:
         return set(connection.scalars(text("SELECT title FROM movie")))
 
 
+async def until(happened: Callable[[], bool]) -> None:
+    async with asyncio.timeout(SOON_S):
+        while True:
+            if happened():
+                return
+            await asyncio.sleep(EVERY_S)
+
+
 @asynccontextmanager
 async def serving(url: str) -> AsyncIterator[Serving]:
     async def graph() -> Graph:
@@ -67,9 +75,7 @@ async def test_what_was_loaded_meanwhile_is_served_and_the_graph_before_is_close
         before: Any = served.graph
         assert "1 rows" in before.store.detail
         await asyncio.to_thread(put, url, tmp_path, "Ronin")
-        async with asyncio.timeout(SOON_S):
-            while served.graph is before or not before.answering.closed:
-                await asyncio.sleep(EVERY_S)
+        await until(lambda: served.graph is not before and before.answering.closed)
         assert titles(served.graph.store.engine) == {"Heat", "Ronin"}
         assert "2 rows" in served.graph.store.detail
 
@@ -85,13 +91,9 @@ async def test_a_file_that_is_no_graph_changes_nothing_until_one_is_put_there(
         broken = tmp_path / "broken"
         broken.write_text("no database")
         os.replace(broken, file)
-        async with asyncio.timeout(SOON_S):
-            while "cannot be read" not in capsys.readouterr().out:
-                await asyncio.sleep(EVERY_S)
+        await until(lambda: "cannot be read" in capsys.readouterr().out)
         assert served.graph is before
         assert titles(before.store.engine) == {"Heat"}
         os.replace(other, file)
-        async with asyncio.timeout(SOON_S):
-            while served.graph is before:
-                await asyncio.sleep(EVERY_S)
+        await until(lambda: served.graph is not before)
         assert titles(served.graph.store.engine) == {"Ronin"}
