@@ -24,6 +24,7 @@ SETTINGS: dict[str, tuple[type[BaseSettings], ...]] = {
     "searcher": (SearcherSettings,),
     "generator": (GeneratorSettings,),
     "evaluator": (EvaluatorSettings, MeshUrls),
+    "graph-loader": (KgSettings,),
     "calibrator": (EvaluatorSettings, MeshUrls),
     "cli": (CliSettings, MeshUrls),
 }

@@ -17,7 +17,7 @@ OVERLAYS = {"cpu": ("cpu",), "search": ("cpu", "search"), "t4": ("t4",), "gpu1":
 CLAIMS = ("models.from=claim", "confidence.from=claim", "services.searcher.enabled=true")
 # What is rendered beside the mesh, by folder: the values that add it.
 BESIDE = {
-    "jobs": ("jobs.calibrator.enabled=true", "jobs.evaluator.enabled=true", "jobs.trainer.enabled=true"),
+    "jobs": tuple(f"jobs.{name}.enabled=true" for name in ("calibrator", "evaluator", "graph-loader", "trainer")),
     "monitoring": ("monitoring.serviceMonitors=true", "monitoring.alerts=true"),
 }
 HEAD = "# Made of deploy/helm/cragmesh by `make manifests`: change the chart, or patch this by an overlay of yours.\n"

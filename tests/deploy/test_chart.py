@@ -62,7 +62,7 @@ def test_all_that_can_be_switched_on_is_valid(tmp_path: Path) -> None:
         "ingress": {"enabled": True, "className": "nginx", "annotations": {"a/b": "c"}},
         "httpRoute": {"enabled": True, "gateway": {"className": "envoy"}},
         "monitoring": {"labels": {"release": "stack"}, "serviceMonitors": True, "alerts": True, "dashboard": True},
-        "jobs": {name: {"enabled": True} for name in ("calibrator", "evaluator", "trainer")},
+        "jobs": {name: {"enabled": True} for name in ("calibrator", "evaluator", "graph-loader", "trainer")},
     }
     manifests = render(tmp_path, values, "--values", str(CHART / "values-t4.yaml"))
     for item in manifests:
@@ -87,7 +87,7 @@ def test_all_that_can_be_switched_on_is_valid(tmp_path: Path) -> None:
         assert pod["spec"]["serviceAccountName"] in of_kind(manifests, "ServiceAccount")
         image = container(pod)["image"]
         assert name in ("qdrant", "valkey") or image.startswith("registry.example.com/cragmesh/")
-        assert ("@sha256:" in image) is (name == "kg")
+        assert ("@sha256:" in image) is (name in ("kg", "graph-loader"))
 
 
 def test_every_label_of_the_convention_is_on_every_object_and_pod(tmp_path: Path) -> None:
