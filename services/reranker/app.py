@@ -63,7 +63,7 @@ router = APIRouter()
 async def post_rerank(body: RerankRequest, state: Given) -> RerankResponse:
     """Score each document against the query; `relevance_score` is comparable within one model."""
     budget = current_budget.get()
-    pairs = Pairs(body.query, body.documents, budget.deadline if budget else math.inf)
+    pairs = Pairs(body.query, body.documents, budget.deadline if budget else math.inf, reading=body.reading)
     batched = await state["batcher"].submit(pairs)
     scores, unread = batched.result
     order = sorted(range(len(scores)), key=lambda index: -scores[index])[: body.top_n]
@@ -71,7 +71,7 @@ async def post_rerank(body: RerankRequest, state: Given) -> RerankResponse:
     degraded = []
     if unread:
         metrics.degraded.labels("reranker", "rerank", "timeout").inc()
-        detail = f"the language model had no time for {unread} of {len(scores)} passages"
+        detail = f"there was no time to read {unread} of {len(scores)} passages"
         degraded.append(Degradation(stage="rerank", reason="timeout", detail=detail))
     metrics.took("rerank", queue=batched.queue_ms, inference=batched.inference_ms)
     return RerankResponse(
@@ -161,6 +161,7 @@ def create_app(settings: RerankerSettings | None = None) -> FastAPI:
     async def lifespan(_: FastAPI) -> AsyncIterator[State]:
         scorer = await asyncio.to_thread(_load, settings)
         reader, why = await asyncio.to_thread(_load_reader, settings)
+        scorer.reader = reader
 
         def run(batch: Sequence[Pairs]) -> list[Scored]:
             return [(scorer.score(pairs), scorer.unread) for pairs in batch]

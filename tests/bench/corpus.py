@@ -36,6 +36,7 @@ from services.cli.progress import counting
 from services.gateway.steps.retrieve import CANDIDATES, POOL
 from services.kit.precision import Precision
 from services.reranker.definitions import chosen
+from services.reranker.reading import load as load_reader
 from services.reranker.scorers import Pairs, QueryLikelihood, Scorer, build_scorer
 from services.reranker.settings import RerankerSettings
 from services.retriever.collections.pipeline import searched
@@ -48,8 +49,9 @@ NAME = "wikipedia"
 BATCH_CHARS = 200_000
 DEPTHS = (1, 5, 10)
 RESAMPLES = 10_000
-# The reranker of the embedded mesh, and the one that asks its language model too.
-SCORERS = {"reranked": "", "reranked + likelihood": "SmolLM2-135M-Instruct"}
+# The embedded mesh's reranker without and with the reader's say, and the one that asks its language model too.
+READING = "reranked + reader"
+SCORERS = {"reranked": "", READING: "", "reranked + likelihood": "SmolLM2-135M-Instruct"}
 SYSTEMS = ("dense", "BM25", "hybrid", *SCORERS)
 
 Floats = NDArray[np.float64]
@@ -143,9 +145,9 @@ def ranked(question: Question, response: SearchResponse, scorers: Mapping[str, S
     pool = response.hits[: response.fused]
     texts["hybrid"] = [hit.text for hit in pool]
     # With their titles, as the gateway shows them to the reranker.
-    pairs = Pairs(question.text, tuple(searched(hit.title, hit.text) for hit in pool))
+    passages = tuple(searched(hit.title, hit.text) for hit in pool)
     for system, scorer in scorers.items():
-        scores = scorer.score(pairs) if pool else []
+        scores = scorer.score(Pairs(question.text, passages, reading=system == READING)) if pool else []
         texts[system] = [pool[place].text for place in sorted(range(len(pool)), key=lambda place: -scores[place])]
     return {system: first_hit(texts.get(system, [])[: max(DEPTHS)], question.answers) for system in SYSTEMS}
 
@@ -184,6 +186,7 @@ def load(name: str, precision: Precision) -> Scorer:
     defined = chosen(RerankerSettings(reranker_model=name))
     scorer = build_scorer(defined.scorer, model=defined.model, precision=precision, batch_tokens=16_384)
     scorer.load()
+    scorer.reader = load_reader(RerankerSettings())
     if isinstance(scorer, QueryLikelihood):
         # What it finds, not what it finds beside other work.
         scorer.allow_s = math.inf

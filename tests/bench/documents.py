@@ -76,7 +76,7 @@ async def ask(service: CollectionService, question: str, scorer: Scorer) -> list
     """File, text and page of the best chunks."""
     response = await service.search(NAME, SearchRequest(queries=(question,), candidates=CANDIDATES, top_n=POOL))
     texts = [searched(hit.title, hit.text) for hit in response.hits]
-    scores = await asyncio.to_thread(scorer.score, Pairs(question, tuple(texts)))
+    scores = await asyncio.to_thread(scorer.score, Pairs(question, tuple(texts), reading=True))
     order = sorted(range(len(texts)), key=lambda place: -scores[place])
     hits = [response.hits[place] for place in order]
     return [(pathlib.PurePosixPath(hit.url).name, hit.text, hit.page_number) for hit in hits]

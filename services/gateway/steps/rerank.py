@@ -10,13 +10,19 @@ from services.gateway.evidence import Evidence
 from services.kit.errors import BadReply, ServiceFailure
 
 
-async def rerank(context: Context, evidence: Sequence[Evidence], *, top_n: int, allow_s: float) -> list[Evidence]:
-    """The `top_n` most relevant passages, scored; in the retriever's order when the reranker fails or is left out."""
+async def rerank(
+    context: Context, evidence: Sequence[Evidence], *, top_n: int, allow_s: float, reading: bool = False
+) -> list[Evidence]:
+    """The `top_n` most relevant passages, scored; in the retriever's order when the reranker fails or is left out.
+
+    Args:
+        reading: whether the extractive reader has a say.
+    """
     if not evidence or context.options.rerank is False:
         return list(evidence[:top_n])
     texts = [_read(item) for item in evidence[:MAX_DOCUMENTS]]
     try:
-        order = await _order(context, "rerank", texts, top_n=top_n, allow_s=allow_s)
+        order = await _order(context, "rerank", texts, top_n=top_n, allow_s=allow_s, reading=reading)
     except ServiceFailure:
         return list(evidence[:top_n])
     return [replace(evidence[index], score=score) for index, score in order]
@@ -54,10 +60,12 @@ async def best_pages(context: Context, *, top_n: int, allow_s: float) -> list[in
 
 
 async def _order(
-    context: Context, stage_name: str, texts: Sequence[str], *, top_n: int, allow_s: float
+    context: Context, stage_name: str, texts: Sequence[str], *, top_n: int, allow_s: float, reading: bool = False
 ) -> list[tuple[int, float]]:
     async with context.run.stage(stage_name) as stage:
-        request = RerankRequest(query=context.question.query, documents=tuple(texts), top_n=min(top_n, MAX_DOCUMENTS))
+        request = RerankRequest(
+            query=context.question.query, documents=tuple(texts), top_n=min(top_n, MAX_DOCUMENTS), reading=reading
+        )
         response = await context.mesh.rerank(request, allow_s=allow_s)
         stage.of(response.timing)
         stage.detail = f"{len(response.results)} of {len(texts)}"

@@ -39,6 +39,7 @@ class Retrieval:
         chunk_chars: characters that are shown of a chunk; 0 is the chunker's own.
         prefilter: chunks that are embedded at most, chosen by BM25.
         page_fields: whether a chunk is matched with its page's name and snippet.
+        reading: whether the extractive reader has a say in the reranking.
     """
 
     recall_k: int
@@ -50,6 +51,7 @@ class Retrieval:
     prefilter: int = PREFILTER
     tables: bool = True
     page_fields: bool = False
+    reading: bool = False
 
     def heeding(self, options: Options) -> Self:
         """The same with what a request sets for `RetrieveRequest`."""
@@ -84,7 +86,8 @@ async def reranked(context: Context, retrieval: Retrieval) -> list[Evidence]:
     pages = await best_pages(context, top_n=PAGES, allow_s=context.before_generation(settings.rerank_cap_s))
     found = await retrieve(context, pages, retrieval, allow_s=context.before_generation(settings.retrieve_cap_s))
     top_n = context.options.rerank_k or retrieval.rerank_k
-    return await rerank(context, found, top_n=top_n, allow_s=context.before_generation(settings.rerank_cap_s))
+    allow_s = context.before_generation(settings.rerank_cap_s)
+    return await rerank(context, found, top_n=top_n, allow_s=allow_s, reading=retrieval.reading)
 
 
 def pages_request(query: str, pages: Sequence[SearchResult], retrieval: Retrieval) -> RetrieveRequest:

@@ -164,3 +164,22 @@ async def test_a_reader_that_fails_leaves_the_ranking_alone(monkeypatch: pytest.
     assert ready["ready"]
     assert "no reader: the last 3 runs" in ready["detail"]
     assert ranked.status_code == 200
+
+
+# More of the question's words, and nothing that it asks for.
+NEAR = "The harbour tower was built to guard the ships."
+SAYS = "It was Marta Lindqvist who built the tower at the harbour."
+
+
+@pytest.mark.parametrize(
+    ("reserve_s", "reading", "first"), [(0.3, False, NEAR), (0.3, True, SAYS), (600.0, True, NEAR)]
+)
+async def test_the_reader_has_a_say_in_the_ranking_where_it_is_asked_and_has_time(
+    client: httpx.AsyncClient, monkeypatch: pytest.MonkeyPatch, reserve_s: float, reading: bool, first: str
+) -> None:
+    monkeypatch.setattr("services.reranker.scorers.READ_RESERVE_S", reserve_s)
+    body = {"query": REQUEST["query"], "documents": [NEAR, SAYS], "reading": reading}
+    found = (await client.post("/rerank", json=body)).json()
+    assert body["documents"][found["results"][0]["index"]] == first
+    late = ["there was no time to read 2 of 2 passages"] * (reserve_s > 1)
+    assert [item["detail"] for item in found["degraded"]] == late

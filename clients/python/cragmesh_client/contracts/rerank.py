@@ -12,6 +12,9 @@ class RerankRequest(Contract):
     query: Query = Field(description="The query that passages are scored against.")
     documents: tuple[Passage, ...] = Field(min_length=1, max_length=MAX_DOCUMENTS, description="The passages.")
     top_n: int = Field(MAX_DOCUMENTS, ge=1, le=MAX_DOCUMENTS, description="How many of the best to return.")
+    reading: bool = Field(
+        False, description="Whether the extractive reader's odds that a passage answers the query count as well."
+    )
     return_documents: bool = Field(False, description="Whether to repeat each passage's text in its result.")
 
 
