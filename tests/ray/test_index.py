@@ -39,7 +39,7 @@ def sentences() -> list[str]:
     """English that is wherever Python is: what its modules say of themselves."""
     sources = sorted(Path(sysconfig.get_path("stdlib")).glob("*.py"))
     texts = (text for path in sources for text in re.findall(r'"""(.+?)"""', path.read_text(), re.DOTALL))
-    return [line for text in texts for line in re.findall(r"[A-Z][\w ,'-]{40,160}\.", " ".join(text.split()))]
+    return [line for text in texts for line in re.findall(r"[A-Z][\w ,'-]{20,70}\.", " ".join(text.split()))]
 
 
 @pytest.fixture(scope="module")
