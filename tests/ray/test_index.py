@@ -27,7 +27,7 @@ from services.retriever.collections.documents import File, identify, passages
 from services.retriever.collections.schema import EncoderRecord, Schema
 from services.retriever.collections.stages import Target
 from services.retriever.settings import RetrieverSettings
-from tests.ray.cluster import Cluster, cluster, qdrant
+from tests.ray.cluster import Cluster, qdrant
 from tests.unit.retriever.collections.qdrant_server import QdrantServer
 
 COUNT, _, NAMED = os.environ.get("CRAGMESH_TEST_RAY", "400").partition(":")
@@ -40,12 +40,6 @@ def sentences() -> list[str]:
     sources = sorted(Path(sysconfig.get_path("stdlib")).glob("*.py"))
     texts = (text for path in sources for text in re.findall(r'"""(.+?)"""', path.read_text(), re.DOTALL))
     return [line for text in texts for line in re.findall(r"[A-Z][\w ,'-]{20,70}\.", " ".join(text.split()))]
-
-
-@pytest.fixture(scope="module")
-def nodes() -> Iterator[Cluster]:
-    with cluster() as found:
-        yield found
 
 
 @pytest.fixture(scope="module")
