@@ -22,7 +22,7 @@ from tests.unit.retriever.collections.qdrant_server import QdrantServer
 
 CPUS = 2
 STORE_BYTES = 192 * 1024 * 1024
-START_S, ATTEMPT_S = 500, 150
+START_S, ATTEMPT_S = 400, 150
 PORTS = ("dashboard-agent-listen-port", "dashboard-agent-grpc-port", "runtime-env-agent-port", "metrics-export-port")
 
 
@@ -63,7 +63,7 @@ class Cluster:
         raise AssertionError(f"node {len(self._nodes) + 1} did not start")
 
     def _have_joined(self, until: float) -> bool:
-        while time.monotonic() < until and self._nodes[-1].poll() is None:
+        while time.monotonic() < until and not _has_died(self._nodes[-1]):
             with contextlib.suppress(ConnectionError, RuntimeError):
                 ray.init(self.address, ignore_reinit_error=True, log_to_driver=False, logging_level="error")
                 if sum(node["Alive"] for node in ray.nodes()) == len(self._nodes):
@@ -85,6 +85,13 @@ class Cluster:
         ray.shutdown()
         for node in self._nodes[::-1]:
             _end(node)
+
+
+def _has_died(node: "subprocess.Popen[bytes]") -> bool:
+    """Whether a node, or its raylet, has ended."""
+    with contextlib.suppress(psutil.Error):
+        return any(child.status() == psutil.STATUS_ZOMBIE for child in psutil.Process(node.pid).children())
+    return True
 
 
 def _end(node: "subprocess.Popen[bytes]") -> None:
