@@ -17,7 +17,7 @@ import httpx
 import psutil
 import ray
 
-from tests.ports import free_ports
+from tests.ports import free_port, free_ports
 from tests.unit.retriever.collections.qdrant_server import QdrantServer
 
 CPUS = 2
@@ -30,16 +30,18 @@ class Cluster:
     """A head and a worker; `workers` finds what Ray has started on them."""
 
     def __init__(self, folder: Path) -> None:
-        port, client = free_ports(2)
+        port = free_port()
         self.address = f"{ray.util.get_node_ip_address()}:{port}"
-        head = ("--head", f"--port={port}", f"--temp-dir={folder}", "--include-dashboard=false")
+        # No processes that nobody needs here: all of them start at once, and a node waits 15 s for its agents.
+        head = ("--head", f"--port={port}", f"--temp-dir={folder}", "--no-monitor", "--ray-client-server-port=0")
         self._nodes: list[subprocess.Popen[bytes]] = []
-        self._add(*head, f"--ray-client-server-port={client}")
+        self._add(*head, "--include-dashboard=false")
         self._add(f"--address={self.address}")
 
     def _start(self, *options: str) -> "subprocess.Popen[bytes]":
         root = str(Path(__file__).parents[2])
         command = [str(Path(sys.executable).with_name("ray")), "start", "--block", "--disable-usage-stats"]
+        command.append("--include-log-monitor=false")
         sizes = [f"--num-cpus={CPUS}", f"--object-store-memory={STORE_BYTES}"]
         # A node waits for ports that it does not know: 15 s, in which its agents may not start on a busy machine.
         ports = [f"--{name}={port}" for name, port in zip(PORTS, free_ports(len(PORTS)), strict=True)]
