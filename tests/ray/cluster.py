@@ -17,7 +17,7 @@ import httpx
 import psutil
 import ray
 
-from tests.ports import free_port, free_ports
+from tests.ports import free_ports
 from tests.unit.retriever.collections.qdrant_server import QdrantServer
 
 CPUS = 2
@@ -30,12 +30,12 @@ class Cluster:
     """A head and a worker; `workers` finds what Ray has started on them."""
 
     def __init__(self, folder: Path) -> None:
-        port = free_port()
+        port, client = free_ports(2)
         self.address = f"{ray.util.get_node_ip_address()}:{port}"
         # No processes that nobody needs here: all of them start at once, and a node waits 15 s for its agents.
-        head = ("--head", f"--port={port}", f"--temp-dir={folder}", "--no-monitor", "--ray-client-server-port=0")
+        head = ("--head", f"--port={port}", f"--temp-dir={folder}", "--no-monitor")
         self._nodes: list[subprocess.Popen[bytes]] = []
-        self._add(*head, "--include-dashboard=false")
+        self._add(*head, "--include-dashboard=false", f"--ray-client-server-port={client}")
         self._add(f"--address={self.address}")
 
     def _start(self, *options: str) -> "subprocess.Popen[bytes]":
