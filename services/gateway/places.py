@@ -31,15 +31,17 @@ QUEUE_SHARE = 0.5
 # One more than fits is let in up to here: few large questions leave an engine idle else, while the next is prepared.
 MOST_SHARE = 0.8
 KEY = f"{PREFIX}:places"
-# The store's own clock: those of the gateways differ.
-TAKE = """
+# Leases end by the store's own clock: those of the gateways differ.
+EXPIRE = """
 local time = redis.call('TIME')
 local now = time[1] + time[2] / 1e6
-redis.call('ZREMRANGEBYSCORE', KEYS[1], '-inf', now)
+for _, key in ipairs(KEYS) do redis.call('ZREMRANGEBYSCORE', key, '-inf', now) end
+"""
+TAKE = f"""{EXPIRE}
 local taken = redis.call('ZCARD', KEYS[1])
-if taken >= tonumber(ARGV[1]) then return {0, taken} end
+if taken >= tonumber(ARGV[1]) then return {{0, taken}} end
 redis.call('ZADD', KEYS[1], now + ARGV[2], ARGV[3])
-return {1, taken + 1}
+return {{1, taken + 1}}
 """
 GIVE_BACK = "redis.call('ZREM', KEYS[1], ARGV[1]) return redis.call('ZCARD', KEYS[1])"
 

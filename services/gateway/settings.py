@@ -41,7 +41,8 @@ class GatewaySettings(KitSettings, MeshUrls):
     # which then share the work; no batches without it.
     batches_database: str = Field("", repr=False)
     # Requests in flight, callers' and batches', up to which batches fill up; at 1 a question of a batch is asked only
-    # while nobody else asks, and given up when somebody does. Higher where a GPU answers several as fast as one.
+    # while nobody else asks, and given up when somebody does. Higher where a GPU answers several as fast as one. Of the
+    # whole mesh where `valkey_url` is set, else of each gateway.
     batches_level: int = Field(1, ge=1, le=10_000)
     # What files and batches of one key may take; and how long they are kept.
     batches_mib: int = Field(1_024, ge=1, le=100_000)

@@ -24,7 +24,7 @@ from tokenizers import Encoding, Tokenizer
 
 from services.kit import bert
 from services.kit.backend import Floats, Ints
-from services.kit.encoder import CPU_BATCH_TOKENS, bundled_model, fingerprint
+from services.kit.encoder import ONNX_BATCH_TOKENS, bundled_model, fingerprint
 from services.kit.precision import Precision
 
 Flags = NDArray[np.bool_]
@@ -373,7 +373,7 @@ def _batches(windows: Sequence[Window]) -> Iterator[list[int]]:
     longest = 0
     for place, window in enumerate(windows):
         longest = max(longest, len(window))
-        if batch and longest * (len(batch) + 1) > CPU_BATCH_TOKENS:
+        if batch and longest * (len(batch) + 1) > ONNX_BATCH_TOKENS:
             yield batch
             batch, longest = [], len(window)
         batch.append(place)

@@ -22,7 +22,8 @@ from tests.unit.retriever.collections.qdrant_server import QdrantServer
 
 CPUS = 2
 STORE_BYTES = 192 * 1024 * 1024
-START_S = 300
+START_S, ATTEMPT_S = 400, 150
+PORTS = ("dashboard-agent-listen-port", "dashboard-agent-grpc-port", "runtime-env-agent-port", "metrics-export-port")
 
 
 class Cluster:
@@ -31,35 +32,46 @@ class Cluster:
     def __init__(self, folder: Path) -> None:
         port, client = free_ports(2)
         self.address = f"{ray.util.get_node_ip_address()}:{port}"
-        head = ("--head", f"--port={port}", f"--temp-dir={folder}", "--include-dashboard=false")
+        # No processes that nobody needs here: all of them start at once, and a node waits 15 s for its agents.
+        head = ("--head", f"--port={port}", f"--temp-dir={folder}", "--no-monitor")
         self._nodes: list[subprocess.Popen[bytes]] = []
-        self._add(*head, f"--ray-client-server-port={client}")
+        self._add(*head, "--include-dashboard=false", f"--ray-client-server-port={client}")
         self._add(f"--address={self.address}")
 
     def _start(self, *options: str) -> "subprocess.Popen[bytes]":
         root = str(Path(__file__).parents[2])
         command = [str(Path(sys.executable).with_name("ray")), "start", "--block", "--disable-usage-stats"]
+        command.append("--include-log-monitor=false")
         sizes = [f"--num-cpus={CPUS}", f"--object-store-memory={STORE_BYTES}"]
+        # A node waits for ports that it does not know: 15 s, in which its agents may not start on a busy machine.
+        ports = [f"--{name}={port}" for name, port in zip(PORTS, free_ports(len(PORTS)), strict=True)]
         return subprocess.Popen(  # noqa: S603 - our own words
-            [*command, *sizes, *options],
-            env=os.environ | {"PYTHONPATH": root, "RAY_agent_register_timeout_ms": "300000"},
+            [*command, *sizes, *ports, *options],
+            # Ray makes its workers nicer by 15, and beside other work they would starve.
+            env=os.environ
+            | {"PYTHONPATH": root, "RAY_agent_register_timeout_ms": "300000", "RAY_worker_niceness": "0"},
             stdout=subprocess.DEVNULL,
             start_new_session=True,
         )
 
     def _add(self, *options: str) -> None:
-        """Start a node; Ray ends one whose agents take more than 15 s, as on a busy machine they may."""
-        self._nodes.append(self._start(*options))
+        """Start a node; one whose agents are slow, as on a busy machine they are, Ray ends or leaves half started."""
         until = time.monotonic() + START_S
         while time.monotonic() < until:
-            if self._nodes[-1].poll() is not None:
-                self._nodes[-1] = self._start(*options)
+            self._nodes.append(self._start(*options))
+            if self._have_joined(time.monotonic() + ATTEMPT_S):
+                return
+            _end(self._nodes.pop())
+        raise AssertionError(f"node {len(self._nodes) + 1} did not start")
+
+    def _have_joined(self, until: float) -> bool:
+        while time.monotonic() < until and not _has_died(self._nodes[-1]):
             with contextlib.suppress(ConnectionError, RuntimeError):
                 ray.init(self.address, ignore_reinit_error=True, log_to_driver=False, logging_level="error")
                 if sum(node["Alive"] for node in ray.nodes()) == len(self._nodes):
-                    return
+                    return True
             time.sleep(1)
-        raise AssertionError(f"node {len(self._nodes)} did not start")
+        return False
 
     def workers(self, name: str) -> list[psutil.Process]:
         """Processes of a stage's actors."""
@@ -74,13 +86,28 @@ class Cluster:
     def stop(self) -> None:
         ray.shutdown()
         for node in self._nodes[::-1]:
-            children = psutil.Process(node.pid).children(recursive=True)
-            node.send_signal(signal.SIGTERM)
-            with contextlib.suppress(subprocess.TimeoutExpired):
-                node.wait(30)
-            for child in children:
-                with contextlib.suppress(psutil.Error):
-                    child.kill()
+            _end(node)
+
+
+def _has_died(node: "subprocess.Popen[bytes]") -> bool:
+    """Whether a node, or its raylet, has ended."""
+    with contextlib.suppress(psutil.Error):
+        return any(child.status() == psutil.STATUS_ZOMBIE for child in psutil.Process(node.pid).children())
+    return True
+
+
+def _end(node: "subprocess.Popen[bytes]") -> None:
+    children = []
+    with contextlib.suppress(psutil.Error):
+        children = psutil.Process(node.pid).children(recursive=True)
+    node.send_signal(signal.SIGTERM)
+    with contextlib.suppress(subprocess.TimeoutExpired):
+        node.wait(30)
+    node.kill()
+    node.wait()
+    for child in children:
+        with contextlib.suppress(psutil.Error):
+            child.kill()
 
 
 @contextlib.contextmanager

@@ -8,7 +8,7 @@ import pytest
 
 from lab.evaluator import runs
 from lab.evaluator.store import Prediction, RunFolder
-from tests.ray.cluster import cluster
+from tests.ray.cluster import Cluster
 from tests.unit.lab.evaluator.conftest import FakeGateway, write_questions
 
 
@@ -19,7 +19,7 @@ def gateway() -> Iterator[FakeGateway]:
     found.stop()
 
 
-def test_the_nodes_ask_what_one_process_would(tmp_path: Path, gateway: FakeGateway) -> None:
+def test_the_nodes_ask_what_one_process_would(tmp_path: Path, gateway: FakeGateway, nodes: Cluster) -> None:
     questions = write_questions(tmp_path / "questions.jsonl", 60)
 
     def run(order: runs.Order) -> list[Prediction]:
@@ -28,7 +28,6 @@ def test_the_nodes_ask_what_one_process_would(tmp_path: Path, gateway: FakeGatew
         return sorted(found, key=lambda line: line.id)
 
     here = run(runs.Order((questions,), RunFolder(tmp_path / "here"), gateway.url))
-    with cluster():
-        there = run(runs.Order((questions,), RunFolder(tmp_path / "ray"), gateway.url, concurrency=8, engine="ray"))
+    there = run(runs.Order((questions,), RunFolder(tmp_path / "ray"), gateway.url, concurrency=8, engine="ray"))
     assert there == here
     assert set(gateway.asked.values()) == {2}

@@ -6,6 +6,8 @@ CRAGMESH_TEST_RAY=DOCUMENTS[:ENCODERS_FILE:ENCODER]   more documents, by another
 import asyncio
 import json
 import os
+import re
+import sysconfig
 import threading
 import time
 from collections.abc import Iterator
@@ -25,7 +27,7 @@ from services.retriever.collections.documents import File, identify, passages
 from services.retriever.collections.schema import EncoderRecord, Schema
 from services.retriever.collections.stages import Target
 from services.retriever.settings import RetrieverSettings
-from tests.ray.cluster import Cluster, cluster, qdrant
+from tests.ray.cluster import Cluster, qdrant
 from tests.unit.retriever.collections.qdrant_server import QdrantServer
 
 COUNT, _, NAMED = os.environ.get("CRAGMESH_TEST_RAY", "400").partition(":")
@@ -33,10 +35,11 @@ FILES = 5
 PAGE = 10_000
 
 
-@pytest.fixture(scope="module")
-def nodes() -> Iterator[Cluster]:
-    with cluster() as found:
-        yield found
+def sentences() -> list[str]:
+    """English that is wherever Python is: what its modules say of themselves."""
+    sources = sorted(Path(sysconfig.get_path("stdlib")).glob("*.py"))
+    texts = (text for path in sources for text in re.findall(r'"""(.+?)"""', path.read_text(), re.DOTALL))
+    return [line for text in texts for line in re.findall(r"[A-Z][\w ,'-]{20,70}\.", " ".join(text.split()))]
 
 
 @pytest.fixture(scope="module")
@@ -48,11 +51,13 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[QdrantSer
 @pytest.fixture(scope="module")
 def corpus(tmp_path_factory: pytest.TempPathFactory) -> Corpus:
     folder = tmp_path_factory.mktemp("corpus")
+    english = sentences()
     for part in range(FILES):
         with (folder / f"part{part}.jsonl").open("w") as file:
             for number in range(part, int(COUNT), FILES):
-                # One in eight has two passages.
-                text = f"In harbour {number} lay {number % 17} ships. " * (40 if number % 8 == 0 else 2)
+                # One in fifty has several passages.
+                first = number % (len(english) - 12)
+                text = f"{number}. " + " ".join(english[first : first + (12 if number % 50 == 0 else 1)])
                 file.write(json.dumps({"id": f"d{number}", "text": text, "number": number}) + "\n")
     (folder / "picture.png").write_bytes(b"\x89PNG\x00")
     return Corpus(str(folder), Keys())

@@ -11,11 +11,13 @@ from pydantic import ValidationError
 
 from services.gateway.access import Scope, current_caller, current_scope
 from services.gateway.batches import Batches
+from services.gateway.batches.lane import MeshLane
 from services.gateway.batches.store import TRIES, Item, Store
 from services.gateway.batches.wire import reply_line
 from services.gateway.openai.errors import error_of
 from services.gateway.openai.wire import ChatRequest
 from services.gateway.settings import GatewaySettings
+from services.gateway.shared import SharedStore
 from services.kit.admission import Admission
 from services.kit.app import invalid
 from services.kit.budget import Budget, current_budget
@@ -35,11 +37,11 @@ ScopeOf = Callable[[str], Awaitable[Scope | None]]
 
 @asynccontextmanager
 async def opened(
-    settings: GatewaySettings, admission: Admission, complete: Complete, scope_of: ScopeOf
+    settings: GatewaySettings, admission: Admission, shared: SharedStore, complete: Complete, scope_of: ScopeOf
 ) -> AsyncIterator[Batches]:
     """Batches by the settings, worked on while the context is open."""
     store = Store(settings.batches_database, max_bytes=settings.batches_mib * 2**20, days=settings.batches_days)
-    runner = Runner(store, IdleLane(admission, settings.batches_level), complete, scope_of)
+    runner = Runner(store, MeshLane(admission, settings.batches_level, shared), complete, scope_of)
     try:
         async with runner.running():
             yield Batches(store, runner)

@@ -387,3 +387,9 @@ def test_shards_index_each_document_once(retriever: Retriever, corpus: Path, mon
 def test_no_share_is_wrong_usage(retriever: Retriever, corpus: Path, arguments: list[str]) -> None:
     assert CliRunner().invoke(app, ["index", str(corpus), "-c", "corpus", *arguments]).exit_code == 2
     assert retriever.created == []
+
+
+def test_ray_makes_no_collection_that_it_cannot_fill(retriever: Retriever, corpus: Path) -> None:
+    """Neither where Ray is missing nor over the embedded store, which takes one writer."""
+    outcome = CliRunner().invoke(app, ["index", str(corpus), "-c", "corpus", "--engine", "ray"])
+    assert (outcome.exit_code, retriever.created) == (2, [])

@@ -13,6 +13,7 @@ from proto.collections import BM25, Document, SearchRequest
 from services.kit.encoder import Floats
 from services.kit.errors import DeadlineExceeded, Unavailable
 from services.kit.lexical import stems
+from services.kit.shard import Shard
 from services.retriever.collections.documents import File
 from services.retriever.collections.errors import NoSuchCollection
 from services.retriever.collections.ingest import Ingestion
@@ -135,6 +136,21 @@ async def test_the_old_version_sent_again_after_a_cut_is_whole_again(
         await library.put(Document(id="book", text="Another book. " * 2_000), calls=1)
     await library.put(book)
     assert await library.contents() == undisturbed
+
+
+async def test_shards_of_which_one_is_killed_leave_what_one_run_leaves(library: Library, tmp_path: Path) -> None:
+    documents = [Document(id=f"part {part}", text=BOOK[part * 2_000 : (part + 1) * 2_000]) for part in range(12)]
+    async with LocalStore(tmp_path / "whole").running() as store:
+        await store.create(NAME, SCHEMA)
+        whole = Library(store)
+        await whole.put(*documents)
+        expected = await whole.contents()
+    for index in (2, 0, 1):
+        share = list(Shard(index, 3).of_items(documents, lambda document: document.id))
+        with pytest.raises(DeadlineExceeded):
+            await library.put(*share, calls=1)
+        await library.put(*share)
+    assert await library.contents() == expected
 
 
 async def test_of_one_id_sent_twice_the_last_counts(library: Library) -> None:

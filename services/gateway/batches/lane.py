@@ -1,0 +1,90 @@
+"""What the callers of all gateways leave free, for batches."""
+
+import asyncio
+import contextlib
+import secrets
+from collections.abc import AsyncIterator
+from typing import TYPE_CHECKING, Any, cast
+
+from services.gateway.places import EXPIRE, GIVE_BACK, KEY
+from services.gateway.shared import PREFIX, SharedStore
+from services.kit.admission import Admission
+from services.kit.lane import GaveWay, IdleLane
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable
+
+    from redis.asyncio import Redis
+
+    Reply = Awaitable[Any]
+
+# Apart from the callers' places, so that no caller is refused one for a batch's sake.
+IDLE_KEY = f"{PREFIX}:idle"
+# How often it is asked whether a caller has come elsewhere; a gateway that dies leaves its places after the lease.
+LOOK_S, LEASE_S = 0.5, 5.0
+# Takes a place or keeps one's own, which is lost where it is refused.
+TAKE = f"""{EXPIRE}
+redis.call('ZREM', KEYS[2], ARGV[3])
+if redis.call('ZCARD', KEYS[1]) + redis.call('ZCARD', KEYS[2]) >= tonumber(ARGV[1]) then return 0 end
+return redis.call('ZADD', KEYS[2], now + ARGV[2], ARGV[3])
+"""
+
+
+class MeshLane(IdleLane):
+    """An idle lane that gives way to the callers of every gateway: `level` counts over all of them.
+
+    Without a store, or while it is away, each gateway counts for itself.
+    """
+
+    def __init__(self, admission: Admission, level: int, store: SharedStore) -> None:
+        super().__init__(admission, level)
+        self._store = store
+        self._mesh_level = level
+
+    async def wait(self) -> None:
+        await super().wait()
+        while not await self._take("next", 0):
+            await asyncio.sleep(LOOK_S)
+            await super().wait()
+
+    @contextlib.asynccontextmanager
+    async def place(self) -> AsyncIterator[None]:
+        lease = secrets.token_hex(8)
+        async with super().place():
+            if not await self._take(lease, LEASE_S):
+                raise GaveWay
+            try:
+                async with asyncio.timeout(None) as held:
+                    watching = asyncio.create_task(self._watch(lease, held))
+                    try:
+                        yield
+                    finally:
+                        watching.cancel()
+            except TimeoutError:
+                if held.expired():
+                    raise GaveWay from None
+                raise
+            finally:
+                await self._store.ask(lambda store: self._leave(store, lease), _nothing)
+
+    async def _watch(self, lease: str, held: asyncio.Timeout) -> None:
+        while await self._take(lease, LEASE_S):  # noqa: ASYNC110 - the store calls nobody
+            await asyncio.sleep(LOOK_S)
+        held.reschedule(0)
+
+    async def _take(self, lease: str, seconds: float) -> bool:
+        async def take(store: "Redis") -> bool:
+            keys = KEY, IDLE_KEY
+            return bool(await cast("Reply", store.eval(TAKE, 2, *keys, str(self._mesh_level), str(seconds), lease)))
+
+        async def alone() -> bool:
+            return True
+
+        return await self._store.ask(take, alone)
+
+    async def _leave(self, store: "Redis", lease: str) -> None:
+        await cast("Reply", store.eval(GIVE_BACK, 1, IDLE_KEY, lease))
+
+
+async def _nothing() -> None:
+    """The lease ends by itself."""
