@@ -21,7 +21,8 @@ from collections.abc import AsyncIterator, Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from lab.evaluator.data import BadSource, Source
+from lab.evaluator.data import Source
+from lab.evaluator.errors import BadSource
 from services.cli.services import Launch, Service, embedded
 from services.cli.supervisor import Supervisor
 from services.kit.settings import MeshUrls
