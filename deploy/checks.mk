@@ -70,7 +70,7 @@ compose-check: setup ## Check images' recipes, the compose files and the alerts,
 	$(BIN)/python -m pytest tests/deploy/test_compose.py tests/deploy/test_extras.py tests/deploy/test_observability.py
 
 compose-test: setup ## Build, start, harm and stop the compose mesh; needs a container engine.
-	CRAGMESH_COMPOSE_TEST=1 $(BIN)/python -m pytest -rs tests/deploy/test_compose_up.py
+	CRAGMESH_COMPOSE_TEST=1 $(BIN)/python -m pytest -rs tests/deploy/test_compose_up.py tests/deploy/test_compose_gpu.py
 
 # For building images where the engine reaches no index: CRAGMESH_WHEELS_IMAGE=cragmesh/wheels docker compose build
 wheels: setup ## Collect the wheels of all images in out/wheels, and make an image of them.

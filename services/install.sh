@@ -7,7 +7,7 @@ shift
 if ls /wheels/*.whl >/dev/null 2>&1; then
   export PIP_NO_INDEX=1 PIP_FIND_LINKS=/wheels
 elif [ -n "${TORCH_INDEX_URL:-}" ]; then
-  # Its builds carry a local version, which wins over the same version without one.
-  export PIP_EXTRA_INDEX_URL="$TORCH_INDEX_URL"
+  # Its builds carry a local version, which wins over the same version without one. Nothing but torch is asked of it.
+  case "$*" in *torch*|*trainer*) export PIP_EXTRA_INDEX_URL="$TORCH_INDEX_URL" ;; esac
 fi
 exec "$venv/bin/python" -m pip install "$@"

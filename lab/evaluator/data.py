@@ -76,15 +76,24 @@ class Source:
         paths: the files, in the order of reading. Of a divided file any part stands for all of them.
         on_skip: told of every line that is not used.
         timed_only: leave out questions without a `query_time`.
+        judged: leave out questions without an answer to judge by.
 
     Raises:
         BadSource: a file does not exist.
     """
 
-    def __init__(self, paths: Sequence[Path], *, on_skip: OnSkip = lambda _: None, timed_only: bool = False) -> None:
+    def __init__(
+        self,
+        paths: Sequence[Path],
+        *,
+        on_skip: OnSkip = lambda _: None,
+        timed_only: bool = False,
+        judged: bool = True,
+    ) -> None:
         self.paths = list(paths)
         self.on_skip = on_skip
         self.timed_only = timed_only
+        self.judged = judged
         self._files = [parts_of(path) for path in self.paths]
         self.size = sum(_size(part) for parts in self._files for part in parts)
         self._done = 0
@@ -130,7 +139,7 @@ class Source:
 
     def _item(self, line: bytes, place: str) -> Item | None:
         try:
-            item = parse(line, place)
+            item = parse(line, place, judged=self.judged)
         except _Unusable as error:
             self.on_skip(Skip(place, str(error)))
             return None
@@ -144,8 +153,8 @@ def chosen(source: Source, count: int, seed: int) -> frozenset[str]:
     return frozenset(name for _, name in heapq.nsmallest(count, ranked))
 
 
-def parse(line: bytes, place: str) -> Item:
-    """A question from one line of JSON.
+def parse(line: bytes, place: str, *, judged: bool = True) -> Item:
+    """A question from one line of JSON; it needs an answer where it is judged.
 
     Raises:
         _Unusable: it is none; the message says why.
@@ -161,14 +170,14 @@ def parse(line: bytes, place: str) -> Item:
     kind = str(record.get("label_kind") or "")
     if not gold and kind in ("idk", "invalid"):
         gold = (UNKNOWN if kind == "idk" else INVALID,)
-    if not gold:
+    if judged and not gold:
         raise _Unusable("no answer to judge by")
     query_time = _text(record, "query_time")
     return Item(
         id=_text(record, "interaction_id", "id", "_id") or _name(query, query_time, gold),
         query=query,
         gold=gold,
-        label_kind=kind if kind in ("answer", "idk", "invalid") else label_kind_of(gold[0]),
+        label_kind=kind if kind in ("answer", "idk", "invalid") else label_kind_of(gold[0] if gold else ""),
         body=_body(record, query, query_time),
         place=place,
         query_time=query_time,

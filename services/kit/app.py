@@ -275,7 +275,8 @@ def serve(app: FastAPI, settings: KitSettings, *, service: str, port: int) -> No
         port=port,
         log_config=None,
         access_log=False,
-        timeout_keep_alive=10,
+        # Load balancers keep an idle connection for 60 s, and lose what they send into one that closes sooner.
+        timeout_keep_alive=75,
         timeout_graceful_shutdown=settings.graceful_shutdown_s,
         server_header=False,
         backlog=512,

@@ -16,6 +16,8 @@ ROOT = Path(__file__).resolve().parents[2]
 OVERLAYS = ("overlays/cpu", "overlays/search", "overlays/t4", "overlays/gpu1")
 KUSTOMIZATIONS = (*OVERLAYS, "monitoring", "jobs", "ray")
 Manifest = dict[str, Any]
+# In images that install the wheel, of which the generator's is none: it has one name, `cragmesh`.
+PROBE = ["python", "-m", "cragmesh", "services.kit.probe"]
 
 
 def tool(name: str) -> str:

@@ -8,7 +8,7 @@ from urllib.parse import urlsplit
 import pytest
 import yaml
 
-from tests.deploy.conftest import ROOT, Manifest, container, lasting, of_kind, parse, pods, run, tool, validate
+from tests.deploy.conftest import PROBE, ROOT, Manifest, container, lasting, of_kind, parse, pods, run, tool, validate
 from tests.deploy.manifests import CHART, files, helm, template
 from tests.deploy.test_manifests import CUSTOM, VERSIONS
 
@@ -223,7 +223,7 @@ def test_helm_tests_the_gateway_with_a_pod_of_no_rights(rendered: dict[str, list
     shown = run(str(helm()), "template", "cragmesh", str(CHART), "--show-only", "templates/tests/ready.yaml")
     pod = yaml.safe_load(shown.stdout)
     assert pod["metadata"]["annotations"]["helm.sh/hook"] == "test"
-    assert container(pod)["command"][-1] == "http://gateway:8000/readyz"
+    assert container(pod)["command"] == [*PROBE, "http://gateway:8000/readyz"]
     gateway = pods(rendered["overlays/cpu"])["gateway"]
     assert pod["spec"]["securityContext"] == gateway["spec"]["securityContext"]
     assert container(pod)["securityContext"] == container(gateway)["securityContext"]

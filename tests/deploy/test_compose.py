@@ -14,7 +14,7 @@ from pydantic_core import PydanticUndefined
 from services.cli.services import embedded
 from services.generator.launch import read_profile
 from services.kit.settings import MeshUrls
-from tests.deploy.conftest import ROOT, Manifest, container, of_kind, pods, run, tool
+from tests.deploy.conftest import PROBE, ROOT, Manifest, container, of_kind, pods, run, tool
 from tests.deploy.known import EVERY, all_names, bodies_mib, defaults, names, secrets
 
 SERVICES = ("gateway", "retriever", "reranker", "classifier", "kg", "generator")
@@ -166,6 +166,11 @@ def test_secrets_reach_only_who_reads_them(compose: Manifest) -> None:
 def test_the_gateway_has_memory_for_the_bodies_that_it_takes(compose: Manifest) -> None:
     limit = compose["services"]["gateway"]["deploy"]["resources"]["limits"]["memory"]
     assert int(limit.removesuffix("g")) * 1024 >= bodies_mib()
+
+
+def test_the_probe_is_found_where_the_wheel_is_installed(compose: Manifest) -> None:
+    for name in set(OURS) - {"generator"}:
+        assert compose["services"][name]["healthcheck"]["test"][:-1] == ["CMD", *PROBE], name
 
 
 def test_images_hold_torch_only_where_it_is_asked_for_and_that_for_cpus(

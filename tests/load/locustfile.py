@@ -100,7 +100,7 @@ def _pages(filler: str, big: bool) -> list[dict[str, str]]:
 
 @cache
 def _questions(file: str) -> list[dict[str, Any]]:
-    return [item.body for item in islice(Source([Path(file)]).items(), MAX_QUESTIONS)]
+    return [item.body for item in islice(Source([Path(file)], judged=False).items(), MAX_QUESTIONS)]
 
 
 class Asker(FastHttpUser):

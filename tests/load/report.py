@@ -51,6 +51,7 @@ def _stages(stages: dict[str, list[float]]) -> bytes:
     axes.boxplot(
         list(stages.values()), orientation="horizontal", whis=(0, 95), showfliers=False, tick_labels=list(stages)
     )
+    axes.invert_yaxis()
     axes.set_title("Seconds by stage: quartiles, up to p95", loc="left", fontsize=10.5, color=LIGHT.ink)
     return png(figure)
 
@@ -67,7 +68,7 @@ def _outcomes(moments: Sequence[tuple[float, str]]) -> bytes:
         rate = np.array([counts[int(bar), outcome] / width for bar in bars])
         axes.bar(bars * width, rate, width, bottom=below, align="edge", color=colour, label=outcome)
         below += rate
-    axes.legend(fontsize=8.5, frameon=False)
+    axes.legend(fontsize=8.5, frameon=False, ncols=len(OUTCOMES), loc="lower right", bbox_to_anchor=(1, 1))
     axes.set_xlabel("seconds", fontsize=9, color=LIGHT.ink)
-    axes.set_title("Questions a second, by what became of them", loc="left", fontsize=10.5, color=LIGHT.ink)
+    axes.set_title("Questions a second", loc="left", fontsize=10.5, color=LIGHT.ink)
     return png(figure)

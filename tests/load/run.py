@@ -21,6 +21,8 @@ from collections.abc import AsyncIterator, Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from lab.evaluator.data import Source
+from lab.evaluator.errors import BadSource
 from services.cli.services import Launch, Service, embedded
 from services.cli.supervisor import Supervisor
 from services.kit.settings import MeshUrls
@@ -115,6 +117,14 @@ async def ask(command: tuple[str, ...], log: MemoryLog) -> int:
         await asyncio.wait({follower})
 
 
+def no_question(file: str) -> str:
+    """Why nothing can be drawn from a file of questions; empty where something can."""
+    try:
+        return "" if any(Source([Path(file)], judged=False).items()) else f"{file}: no line of it is JSON with a query"
+    except BadSource as error:
+        return str(error)
+
+
 async def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("scenarios", nargs="*", metavar="SCENARIO", help=f"of {', '.join(SCENARIOS)}; steady if none")
@@ -143,6 +153,8 @@ async def main() -> int:
     args = parser.parse_args()
     if wrong := set(args.scenarios) - set(SCENARIOS):
         parser.error(f"no such scenario: {', '.join(sorted(wrong))}")
+    if args.questions and (problem := no_question(args.questions)):
+        parser.error(problem)
     out = args.out.absolute()
     run_dir = out / "mesh"
     services: list[Service] = []

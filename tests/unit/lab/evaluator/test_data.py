@@ -173,6 +173,12 @@ def test_only_timed_questions(tmp_path: Path) -> None:
     assert [item.id for item in Source([tmp_path / "t.jsonl"], timed_only=True).items()] == ["c-1"]
 
 
+def test_what_is_not_judged_needs_no_answer(tmp_path: Path) -> None:
+    (tmp_path / "n.jsonl").write_text('{"query": "who?", "contexts": ["Ada."]}')
+    (item,) = Source([tmp_path / "n.jsonl"], judged=False).items()
+    assert (item.body, item.gold) == ({"query": "who?", "evidence": ["Ada."]}, ())
+
+
 MEASURE = """
 import resource, sys
 from pathlib import Path
