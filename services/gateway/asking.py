@@ -27,6 +27,8 @@ from services.kit.telemetry import Metrics, log, request_id
 # As the deadline's middleware says it of what fails before a status is sent.
 FAULT = "the service failed; its log has the details under this request id"
 
+REPLY_S = 0.05
+
 Event = StageEvent | AnswerResponse | Problem
 
 
@@ -44,8 +46,8 @@ class State(TypedDict):
 
 
 def left() -> float:
-    """Seconds until the request's deadline."""
-    return (current_budget.get() or Budget(MAX_BUDGET_S)).left()
+    """Seconds that a service has: until the request's deadline, less those in which its failure is told."""
+    return max(0.0, (current_budget.get() or Budget(MAX_BUDGET_S)).left() - REPLY_S)
 
 
 Given = Annotated[State, Depends(kit.state_of)]

@@ -117,13 +117,6 @@ async def test_what_is_out_of_bounds_is_said(client: Client, tool: str, argument
     assert result.is_error
 
 
-async def test_a_service_that_is_away_is_named(services: Services, client: Client) -> None:
-    services.faults["kg"].fault = "killed"
-    result = await client.call_tool("kg", {"question": "who directed the movie inception?"})
-    assert result.is_error
-    assert "kg" in result.content[0].text  # type: ignore[union-attr]
-
-
 async def test_the_keys_of_the_gateway_guard_it(services: Services) -> None:
     async with http_to(services, api_key="right") as http:
         reply = await http.post(URL, json={"jsonrpc": "2.0", "id": 1, "method": "tools/list"})

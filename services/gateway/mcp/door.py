@@ -3,6 +3,7 @@
 import asyncio
 import contextlib
 from collections.abc import AsyncIterator
+from typing import Any
 
 from starlette.applications import Starlette
 from starlette.types import Receive, Scope, Send
@@ -11,6 +12,15 @@ from services.gateway.asking import State
 
 PATH = "/mcp"
 MAX_BODY = 1024 * 1024
+INVALID_REQUEST, INTERNAL_ERROR = -32600, -32603
+
+
+def error_of(problem: dict[str, Any]) -> dict[str, Any]:
+    """A problem document as JSON-RPC's error: its message is all that agents get to read."""
+    pause = f"; come again in {problem['retry_after']} s" if problem["retry_after"] else ""
+    code = INVALID_REQUEST if problem["status"] < 500 else INTERNAL_ERROR
+    error = {"code": code, "message": f"{problem['title']}: {problem['detail']}{pause}", "data": problem}
+    return {"jsonrpc": "2.0", "id": None, "error": error}
 
 
 class McpDoor:
