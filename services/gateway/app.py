@@ -169,7 +169,7 @@ def create_app(
 
     door = McpDoor()
     if settings.mcp:
-        routes.routes.append(Route(PATH, endpoint=door, methods=["GET", "POST", "DELETE"], include_in_schema=False))
+        routes.routes.append(Route(PATH, endpoint=door, methods=["POST"], include_in_schema=False))
 
     @asynccontextmanager
     async def lifespan(_: FastAPI) -> AsyncIterator[State]:

@@ -5,15 +5,17 @@ Pure ASGI and around everything else, so that what the deadline, the admission a
 
 import json
 from collections.abc import Callable, Mapping
+from http import HTTPStatus
 from typing import Any
 
 from starlette.datastructures import Headers
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from proto.base import Problem
 from services.gateway.mcp import door as mcp
 from services.gateway.openai import errors as openai
 
-PROBLEM = b"application/problem+json"
+PROBLEM = "application/problem+json"
 FORMS: Mapping[str, Callable[[dict[str, Any]], dict[str, Any]]] = {
     openai.PREFIX: openai.error_of,
     mcp.PATH: mcp.error_of,
@@ -37,7 +39,7 @@ class OwnForms:
 
         async def translated(message: Message) -> None:
             nonlocal held
-            if message["type"] == "http.response.start" and _is_problem(message):
+            if message["type"] == "http.response.start" and _is_foreign(message):
                 held = message
             elif held is None:
                 await send(message)
@@ -45,15 +47,24 @@ class OwnForms:
                 body.extend(message.get("body", b""))
                 if not message.get("more_body", False):
                     pause = Headers(raw=held["headers"]).get("retry-after")
-                    content = json.dumps(form({**json.loads(body), "retry_after": pause})).encode()
+                    content = json.dumps(form({**_problem(held, body), "retry_after": pause})).encode()
                     await send({**held, "headers": _headers(held, len(content))})
                     await send({"type": "http.response.body", "body": content})
 
         await self.app(scope, receive, translated)
 
 
-def _is_problem(message: Message) -> bool:
-    return any(key.lower() == b"content-type" and value.startswith(PROBLEM) for key, value in message["headers"])
+def _is_foreign(message: Message) -> bool:
+    """Whether it is a refusal in no form that a door has: a problem document, or text of a library's."""
+    said = Headers(raw=message["headers"]).get("content-type", "")
+    return said.startswith(PROBLEM) or (message["status"] >= 400 and not said.startswith("application/json"))
+
+
+def _problem(start: Message, body: bytearray) -> dict[str, Any]:
+    if Headers(raw=start["headers"]).get("content-type", "").startswith(PROBLEM):
+        return dict(json.loads(body))
+    status = HTTPStatus(start["status"])
+    return Problem(title=status.phrase, status=status, detail=body.decode(errors="replace")).model_dump(mode="json")
 
 
 def _headers(start: Message, length: int) -> list[tuple[bytes, bytes]]:

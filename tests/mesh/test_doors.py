@@ -1,196 +1,36 @@
-"""Every door of the gateway, over canned services and a virtual clock: faults, the budget, hang-ups, refusals."""
+"""The law of 30 seconds, hang-ups, refusals and faults at every door of the gateway, by a virtual clock."""
 
 import asyncio
+import dataclasses
 import functools
 import itertools
 import json
-from collections.abc import AsyncIterator, Callable, Coroutine, Mapping
-from contextlib import asynccontextmanager
-from dataclasses import dataclass, field
+from collections.abc import Callable, Coroutine
 from pathlib import Path
 from typing import Any
 
-import httpx
 from structlog.testing import capture_logs
 
 from lab.goldens import virtual
-from lab.goldens.canned import Canned
-from lab.goldens.cases import load
-from lab.goldens.strategies import SERVICES, SETTINGS
+from lab.goldens.strategies import SERVICES
 from services.gateway.access import RULES
-from services.gateway.app import create_app
-from services.gateway.settings import GatewaySettings
-
-BUDGET_S = 5.0
-QUERY = "Who designed the harbour lighthouse?"
-ANSWER = "Marta Lindqvist"
-ASKED = {"query": QUERY, "collection": "harbours", "budget_s": BUDGET_S}
-CHAT = {"messages": [{"role": "user", "content": QUERY}], "budget_s": BUDGET_S, "model": "cragmesh/adaptive@harbours"}
-AGENT = {"accept": "application/json, text/event-stream"}
-# As the SDK's client of the protocol of July 2026 sends it; without them it is one that shakes hands.
-NEW_AGENT = AGENT | {"mcp-protocol-version": "2026-07-28", "mcp-method": "tools/call", "mcp-name": "answer"}
-META = {
-    "io.modelcontextprotocol/protocolVersion": "2026-07-28",
-    "io.modelcontextprotocol/clientInfo": {"name": "test", "version": "1"},
-    "io.modelcontextprotocol/clientCapabilities": {},
-}
-
-
-@dataclass(frozen=True)
-class Reply:
-    """What came back; a status of 0 where nobody was there any more to hear it."""
-
-    status: int
-    headers: Mapping[str, str]
-    content: bytes
-    seconds: float = 0.0
-
-    @property
-    def json(self) -> Any:
-        return json.loads(self.content)
-
-    @property
-    def events(self) -> list[Any]:
-        """The JSON of each event of a stream, or of a reply in one piece."""
-        text = self.content.decode()
-        return [json.loads(line[6:]) for line in text.splitlines() if line.startswith("data: {")] or [json.loads(text)]
-
-
-@dataclass(frozen=True)
-class Door:
-    """A request that a door takes.
-
-    Attributes:
-        service: the one that it cannot do without.
-        read: of a question's reply, the answer and which services it lacked.
-    """
-
-    method: str
-    path: str
-    body: Any = None
-    headers: Mapping[str, str] = field(default_factory=dict)
-    service: str = "retriever"
-    read: Callable[[Reply], tuple[str, set[str]]] = lambda reply: (
-        "",
-        {item["stage"] for item in reply.json["degraded"]},
-    )
-
-
-def _answer(reply: Reply) -> tuple[str, set[str]]:
-    body = reply.events[-1]
-    return body["answer"], {item["stage"] for item in body["degraded"]}
-
-
-def _chat(reply: Reply) -> tuple[str, set[str]]:
-    choices = [choice for event in reply.events for choice in event["choices"]]
-    said = "".join((choice.get("message") or choice["delta"]).get("content", "") for choice in choices)
-    account = next(event["cragmesh"] for event in reply.events if "cragmesh" in event)
-    return said, {item["stage"] for item in account["degraded"]}
-
-
-def _agent(reply: Reply) -> tuple[str, set[str]]:
-    result = reply.json["result"]["structuredContent"]
-    return result["answer"], {item.partition(":")[0] for item in result["missing"]}
-
-
-def tool(name: str, arguments: Mapping[str, Any], **more: Any) -> dict[str, Any]:
-    params = {"name": name, "arguments": arguments, **more}
-    return {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params}
-
-
-TOLD = {"question": QUERY, "collection": "harbours", "budget_s": BUDGET_S}
-QUESTIONS = {
-    "answer": Door("POST", "/answer", ASKED, {}, "generator", _answer),
-    "stages": Door("POST", "/answer", ASKED, {"accept": "text/event-stream"}, "generator", _answer),
-    "chat": Door("POST", "/v1/chat/completions", CHAT, {}, "generator", _chat),
-    "chat stream": Door("POST", "/v1/chat/completions", CHAT | {"stream": True}, {}, "generator", _chat),
-    "agent": Door("POST", "/mcp", tool("answer", TOLD), AGENT, "generator", _agent),
-    "new agent": Door("POST", "/mcp", tool("answer", TOLD, _meta=META), NEW_AGENT, "generator", _agent),
-}
-PAPERS = Door("POST", "/papers", ASKED)
-ONE = "/collections/harbours/documents/a%2Fb.pdf"
-TEXT = {"documents": [{"id": "a", "text": "The light of Port Ansel is 43 metres tall."}]}
-DOCUMENTS = {
-    "collections": Door("GET", "/collections"),
-    "collection": Door("GET", "/collections/harbours"),
-    "make": Door("PUT", "/collections/harbours", {}),
-    "drop": Door("DELETE", "/collections/harbours"),
-    "search": Door("POST", "/collections/harbours/search", {"queries": [QUERY]}),
-    "list": Door("GET", "/collections/harbours/documents"),
-    "document": Door("GET", ONE),
-    "put": Door("PUT", ONE, '"The light."', {"content-type": "text/plain"}),
-    "delete": Door("DELETE", ONE),
-    "texts": Door("POST", "/collections/harbours/documents", TEXT),
-    "moves": Door("POST", "/collections/harbours/moves", {"moves": [{"id": "a", "to": "b"}]}),
-}
-TOOLS = {
-    "search tool": Door("POST", "/mcp", tool("search", {"query": QUERY, "collection": "harbours"}), AGENT),
-    "kg tool": Door("POST", "/mcp", tool("kg", {"question": QUERY}), AGENT, "kg"),
-}
-OWN = {
-    "models": Door("GET", "/v1/models", service=""),
-    "feedback": Door("POST", "/feedback", {"request_id": "x", "verdict": "right"}, service=""),
-    "files": Door("GET", "/v1/files", service=""),
-    "batches": Door("POST", "/v1/batches", {"input_file_id": "x"}, service=""),
-}
-CALLING = QUESTIONS | {"papers": PAPERS} | DOCUMENTS | TOOLS
-DOORS = CALLING | OWN
-
-
-class Watched(Canned):
-    """Canned services that know how many calls they are at."""
-
-    under_way = 0
-
-    async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
-        self.under_way += 1
-        try:
-            return await super().handle_async_request(request)
-        finally:
-            self.under_way -= 1
-
-
-class Gateway:
-    """A gateway over canned services, called as a server calls it."""
-
-    def __init__(self, app: Any, state: Mapping[str, Any], services: Watched) -> None:
-        self.app, self.state, self.services = app, state, services
-
-    async def ask(self, door: Door, headers: Mapping[str, str] = {}, *, leave_after_s: float = 1e9) -> Reply:
-        content = door.body if isinstance(door.body, str) else "" if door.body is None else json.dumps(door.body)
-        sent = {"host": "gateway", "content-type": "application/json", **door.headers, **headers}
-        scope = {
-            "type": "http",
-            "asgi": {"version": "3.0"},
-            "http_version": "1.1",
-            "method": door.method,
-            "scheme": "http",
-            "path": door.path.replace("%2F", "/"),
-            "raw_path": door.path.encode(),
-            "query_string": b"",
-            "headers": [(key.encode(), value.encode()) for key, value in sent.items()],
-            "client": ("127.0.0.1", 1),
-            "server": ("gateway", 80),
-            "state": dict(self.state),
-        }
-        incoming = iter([{"type": "http.request", "body": content.encode(), "more_body": False}])
-        messages: list[Any] = []
-
-        async def receive() -> Any:
-            if message := next(incoming, None):
-                return message
-            await asyncio.sleep(leave_after_s)
-            return {"type": "http.disconnect"}
-
-        async def send(message: Any) -> None:
-            messages.append(message)
-
-        began = asyncio.get_running_loop().time()
-        await self.app(scope, receive, send)
-        seconds = asyncio.get_running_loop().time() - began
-        start: Any = messages[0] if messages else {"status": 0, "headers": []}
-        said = {key.decode().lower(): value.decode() for key, value in start["headers"]}
-        return Reply(start["status"], said, b"".join(message.get("body", b"") for message in messages[1:]), seconds)
+from services.gateway.mcp.door import MAX_BODY
+from tests.mesh.doors import (
+    ANSWER,
+    BUDGET_S,
+    CALLING,
+    CHAT,
+    DOCUMENTS,
+    DOORS,
+    OWN,
+    PAPERS,
+    QUESTIONS,
+    TOOLS,
+    Door,
+    Reply,
+    chat,
+    opened,
+)
 
 
 def virtually(test: Callable[..., Coroutine[Any, Any, None]]) -> Callable[..., None]:
@@ -202,15 +42,6 @@ def virtually(test: Callable[..., Coroutine[Any, Any, None]]) -> Callable[..., N
             virtual.run(test(**fixtures))
 
     return run
-
-
-@asynccontextmanager
-async def opened(**settings: Any) -> AsyncIterator[Gateway]:
-    services = Watched(load()[0])
-    given = SETTINGS | {"abstain": False, "breaker_threshold": 100} | settings
-    app = create_app(GatewaySettings(**given, _env_file=None), transport=services)
-    async with app.router.lifespan_context(app) as state:
-        yield Gateway(app, state or {}, services)
 
 
 def refusal(door: Door, reply: Reply) -> str:
@@ -340,7 +171,7 @@ async def test_a_batch_holds_the_budget_of_each_of_its_questions(tmp_path: Path)
             ended = (await gateway.ask(Door("GET", f"/v1/batches/{batch.json['id']}"))).json
             assert ended["status"] == "completed", (service, ended)
             content = await gateway.ask(Door("GET", f"/v1/files/{ended['output_file_id']}/content"))
-            said, missing = _chat(Reply(200, {}, json.dumps(content.json["response"]["body"]).encode()))
+            said, missing = chat(Reply(200, {}, json.dumps(content.json["response"]["body"]).encode()))
             assert (service in missing, said == ANSWER) == (True, service != "generator")
 
 
@@ -353,3 +184,22 @@ def test_each_route_that_works_is_a_door_here() -> None:
     rules = {shape(*rule) for rule, right in RULES.items() if right and not any(map(rule[1].startswith, quiet))}
     named = {tuple("*" if part in ("harbours", "a%2Fb.pdf") else part for part in one) for one in tried}
     assert rules <= named, rules - named
+
+
+@virtually
+async def test_agents_read_refusals_of_the_door_and_of_the_sdk_alike() -> None:
+    agent = QUESTIONS["agent"]
+    text, huge, streams = (
+        dataclasses.replace(agent, headers={"content-type": "text/plain"}),
+        dataclasses.replace(agent, body=" " * (MAX_BODY + 1), headers={"content-length": str(MAX_BODY + 1)}),
+        dataclasses.replace(agent, method="GET"),
+    )
+    async with opened() as gateway:
+        for door, status, why in (
+            (text, 400, "Content-Type"),
+            (huge, 413, str(MAX_BODY)),
+            # It never sends anything unasked: a stream would be held open for nothing until the deadline.
+            (streams, 405, "Not Allowed"),
+        ):
+            reply = await gateway.ask(door)
+            assert (reply.status, why in refusal(door, reply)) == (status, True), reply

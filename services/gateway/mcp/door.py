@@ -6,9 +6,12 @@ from collections.abc import AsyncIterator
 from typing import Any
 
 from starlette.applications import Starlette
+from starlette.datastructures import Headers
 from starlette.types import Receive, Scope, Send
 
 from services.gateway.asking import State
+from services.kit.admission import BodyTooLarge
+from services.kit.deadline import announced
 
 PATH = "/mcp"
 MAX_BODY = 1024 * 1024
@@ -45,6 +48,9 @@ class McpDoor:
         self._wanted.set()
         if self._app is None:
             raise RuntimeError("the door is not open")
+        if announced(Headers(scope=scope)) > MAX_BODY:
+            # The SDK's own refusal names no limit.
+            raise BodyTooLarge(f"the body is larger than {MAX_BODY} bytes")
         app = await asyncio.shield(self._app)
         await app(scope, receive, send)
 
