@@ -13,7 +13,7 @@ from proto.answer import MAX_BUDGET_S, MIN_BUDGET_S, AnswerRequest, AnswerRespon
 from proto.base import MAX_QUERY_CHARS
 from proto.collections import MAX_COLLECTIONS, MAX_FILTERS, CollectionName, Filter, SearchRequest
 from proto.kg import KgRequest
-from services.gateway.asking import State, answered, chosen, left
+from services.gateway.asking import State, address_of, answered, chosen, left, title_of
 from services.gateway.mesh import NoCollection
 from services.kit.errors import MeshError, ServiceFailure
 
@@ -68,6 +68,7 @@ class Hit(_Result):
     score: float
     document: str
     url: str
+    page: int
 
 
 class SearchResult(_Result):
@@ -119,7 +120,15 @@ def build(state: State) -> MCPServer:
         with _failures():
             response = await state["mesh"].search(collection, request, allow_s=left())
         hits = (
-            Hit(title=hit.title, text=hit.text, score=hit.score, document=hit.id, url=hit.url) for hit in response.hits
+            Hit(
+                title=hit.title,
+                text=hit.text,
+                score=hit.score,
+                document=hit.id,
+                url=hit.url,
+                page=hit.page_number,
+            )
+            for hit in response.hits
         )
         return SearchResult(hits=list(hits))
 
@@ -168,7 +177,7 @@ def _told(response: AnswerResponse) -> AnswerResult:
         kind=response.kind,
         confidence=response.confidence,
         sources=[
-            Source(title=one.page_name, url=one.page_url, text=one.text, document=one.document)
+            Source(title=title_of(one), url=address_of(one), text=one.text, document=one.document)
             for one in response.citations[:MAX_CITATIONS]
         ],
         nearest=[candidate.passage for candidate in response.candidates],
