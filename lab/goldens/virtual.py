@@ -57,10 +57,15 @@ class VirtualLoop(asyncio.SelectorEventLoop):
         self._now += seconds
 
 
+async def _here(func: Callable[..., Result], *args: Any, **_: Any) -> Result:
+    return func(*args)
+
+
 def run(main: Coroutine[Any, Any, Result]) -> Result:
     """The result of a coroutine under virtual time; `time.monotonic` and every budget read the same clock."""
     with asyncio.Runner(loop_factory=VirtualLoop) as runner:
         clock = runner.get_loop().time
         defaults: dict[str, Any] = Budget.__init__.__kwdefaults__ or {}
-        with mock.patch("time.monotonic", clock), mock.patch.dict(defaults, clock=clock):
+        here = mock.patch("anyio.to_thread.run_sync", _here)
+        with mock.patch("time.monotonic", clock), mock.patch.dict(defaults, clock=clock), here:
             return runner.run(main)

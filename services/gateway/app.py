@@ -20,12 +20,12 @@ from services.gateway.asking import Event, Given, State, answered, chosen, event
 from services.gateway.batches.routes import router as batches
 from services.gateway.collections import router as collections
 from services.gateway.documents import router as documents
+from services.gateway.errors import OwnForms
 from services.gateway.feedback import Feedback
 from services.gateway.health import Health, Services, answers_without
 from services.gateway.keys import KeyRing
 from services.gateway.mcp.door import PATH, McpDoor
 from services.gateway.mesh import Mesh
-from services.gateway.openai.errors import OpenAIErrors
 from services.gateway.openai.routes import complete
 from services.gateway.openai.routes import router as openai
 from services.gateway.pace import Pace
@@ -169,7 +169,7 @@ def create_app(
 
     door = McpDoor()
     if settings.mcp:
-        routes.routes.append(Route(PATH, endpoint=door, methods=["GET", "POST", "DELETE"], include_in_schema=False))
+        routes.routes.append(Route(PATH, endpoint=door, methods=["POST"], include_in_schema=False))
 
     @asynccontextmanager
     async def lifespan(_: FastAPI) -> AsyncIterator[State]:
@@ -221,5 +221,5 @@ def create_app(
         min_deadline_s=MIN_BUDGET_S,
     )
     access.check(app.routes)
-    app.add_middleware(OpenAIErrors)
+    app.add_middleware(OwnForms)
     return app

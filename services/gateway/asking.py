@@ -6,7 +6,7 @@ from typing import Annotated, TypedDict
 
 from fastapi import Depends
 
-from proto.answer import MAX_BUDGET_S, AnswerRequest, AnswerResponse, StageEvent
+from proto.answer import MAX_BUDGET_S, AnswerRequest, AnswerResponse, Citation, StageEvent
 from proto.base import FieldError, Problem
 from services.gateway.access import current_caller
 from services.gateway.answering import answer
@@ -27,6 +27,10 @@ from services.kit.telemetry import Metrics, log, request_id
 # As the deadline's middleware says it of what fails before a status is sent.
 FAULT = "the service failed; its log has the details under this request id"
 
+REPLY_S = 0.05
+# Where a document or a fact has no address, clients get a name in its place.
+URN = "urn:cragmesh:"
+
 Event = StageEvent | AnswerResponse | Problem
 
 
@@ -44,8 +48,8 @@ class State(TypedDict):
 
 
 def left() -> float:
-    """Seconds until the request's deadline."""
-    return (current_budget.get() or Budget(MAX_BUDGET_S)).left()
+    """Seconds that a service has: until the request's deadline, less those in which its failure is told."""
+    return max(0.0, (current_budget.get() or Budget(MAX_BUDGET_S)).left() - REPLY_S)
 
 
 Given = Annotated[State, Depends(kit.state_of)]
@@ -131,3 +135,17 @@ async def events(body: AnswerRequest, strategy: Strategy, state: State) -> Async
     finally:
         producer.cancel()
         await asyncio.wait({producer})
+
+
+def title_of(citation: Citation) -> str:
+    """A source's name, with the page of a document that has pages."""
+    name = citation.page_name or citation.source
+    return f"{name}, p. {citation.page_number}" if citation.page_number else name
+
+
+def address_of(citation: Citation) -> str:
+    """A source's address, a document's at the page; a name where it has none."""
+    if citation.page_url:
+        # As viewers of PDF open a page.
+        return f"{citation.page_url}#page={citation.page_number}" if citation.page_number else citation.page_url
+    return f"{URN}document:{citation.document}" if citation.document else f"{URN}{citation.source}:{citation.page}"

@@ -156,7 +156,7 @@ class DeadlineMiddleware:
                         entered = self.guard(scope["method"], scope["path"], headers)
                         caller = await stack.enter_async_context(entered)
                     if not reads:
-                        await body.arrive(_announced(headers), self.max_body, min(UPLOAD_S, budget.left()))
+                        await body.arrive(announced(headers), self.max_body, min(UPLOAD_S, budget.left()))
                 except MeshError:
                     await body.drain()
                     raise
@@ -225,9 +225,10 @@ class DeadlineMiddleware:
             raise MeshError("the service failed; its log has the details under this request id") from error
 
 
-def _announced(headers: dict[str, str]) -> int:
-    announced = headers.get("content-length", "")
-    return int(announced) if announced.isdecimal() else 0
+def announced(headers: Mapping[str, str]) -> int:
+    """Bytes that a request's body will have; 0 where the client does not say."""
+    length = headers.get("content-length", "")
+    return int(length) if length.isdecimal() else 0
 
 
 def _deadline_s(headers: dict[str, str], min_s: float, max_s: float) -> float:

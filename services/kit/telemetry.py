@@ -140,8 +140,9 @@ def configure_logging(service: str, level: str) -> None:
     root = logging.getLogger()
     root.handlers[:] = [handler]
     root.setLevel(level.upper())
-    # httpx logs every call at INFO with its URL; our own line per request says more.
-    logging.getLogger("httpx").setLevel(logging.WARNING)
+    # They log each call at INFO with what it names, collections too; our own line per request says more.
+    for name in ("httpx", "mcp"):
+        logging.getLogger(name).setLevel(logging.WARNING)
     structlog.contextvars.bind_contextvars(service=service)
 
 

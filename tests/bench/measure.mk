@@ -1,6 +1,6 @@
 # What measures and teaches; included by the Makefile. `docs/measurements.md` has the table.
 
-.PHONY: bench bench-cpu bench-formats bench-first bench-ranking bench-records eval eval-answers eval-check eval-baseline eval-calculator train-data train-adapters fit-confidence calibrate train-reader bench-adapters bench-training eval-embedded eval-pages eval-system eval-reader eval-reading eval-corpus bench-index eval-papers eval-premise fuzz-calculator injection eval-classifier bench-classifier bench-names bench-kg eval-kg saturation hang-up overload load gateways rolling-restart eval-documents bench-mixed model-check load-batch
+.PHONY: bench bench-cpu bench-formats bench-first bench-ranking bench-records eval eval-answers eval-check eval-baseline eval-calculator train-data train-adapters fit-confidence calibrate train-reader bench-adapters bench-training eval-embedded eval-pages eval-system eval-reader eval-reading eval-corpus bench-index eval-papers eval-premise fuzz-calculator injection eval-classifier bench-classifier bench-names bench-kg eval-kg saturation hang-up overload load gateways rolling-restart eval-documents bench-mixed model-check load-batch bench-overhead
 
 # How many questions `make eval-reading` asks.
 QUESTIONS ?= 400
@@ -186,6 +186,9 @@ SCENARIO ?= steady
 
 load: setup ## Load a mesh by locust, with a fake generator or TARGET=URL: SCENARIO="steady spike soak mixed big-pages hang-ups doors", ARGS="--rate 2 --questions FILE".
 	$(BIN)/python -m tests.load.run $(SCENARIO) $(if $(TARGET),--target $(TARGET)) $(ARGS)
+
+bench-overhead: setup ## What the gateway itself computes for a question, by each door.
+	$(BIN)/python -m tests.bench.overhead $(ARGS)
 
 gateways: setup ## Three gateways, one Valkey or Redis, one slow generator, asked 20 times what it answers.
 	$(BIN)/python -m tests.load.gateways $(ARGS)

@@ -24,6 +24,8 @@ __all__ = ["browser", "quiet"]
 PROGRAM = Path(__file__).parents[2] / ".venv-open-webui" / "bin" / "open-webui"
 # It migrates a database of its own, on a machine that may be busy.
 START_S = 600
+# So it loads its page, too.
+PATIENCE_MS = 300_000
 DOCUMENT = b"# The harbour lighthouse\n\nThe lighthouse of the old town was designed by Marta Lindqvist in 1864."
 QUESTION = "Who designed the harbour lighthouse of the old town?"
 # `docs/doors.md` says why: what it asks a model for beside the answers is no question of a mesh.
@@ -101,7 +103,7 @@ def test_a_question_is_answered_with_its_stages_and_sources(open_webui: str, bro
     context = browser.new_context(viewport={"width": 1280, "height": 720}, locale="en-US")
     try:
         page = context.new_page()
-        page.set_default_timeout(60_000)
+        page.set_default_timeout(PATIENCE_MS)
         page.goto(f"{open_webui}/?model=cragmesh/adaptive@notes")
         # What is new in it stands in front of a first visitor.
         page.get_by_role("button", name="Okay, Let's Go!").or_(page.get_by_text("Okay, Let's Go!")).last.click()
@@ -115,7 +117,7 @@ def test_a_question_is_answered_with_its_stages_and_sources(open_webui: str, bro
         page.keyboard.type(QUESTION)
         page.keyboard.press("Enter")
         reply = page.locator(".chat-assistant")
-        expect(reply.get_by_text("Marta Lindqvist", exact=True)).to_be_visible(timeout=60_000)
+        expect(reply.get_by_text("Marta Lindqvist", exact=True)).to_be_visible(timeout=PATIENCE_MS)
         reply.get_by_text("Thought for").click()
         expect(reply.get_by_text("1 passages of notes")).to_be_visible()
         reply.get_by_role("button", name="1 source").click()

@@ -5,7 +5,8 @@
 
 Scenarios: `steady` and `soak` hold the number of users, `spike` has ten times as many for a fifth of the time, `mixed`
 asks for every strategy in turn, `big-pages` sends pages of up to 1 MB, `hang-ups` leaves one question in two before it
-is answered, `doors` goes through other routes too: `/v1`, verdicts, documents written, listed, searched and removed.
+is answered, `doors` goes through other routes too, where a refusal must have its door's own form: `/v1`, `/mcp`,
+verdicts, documents written, listed, searched and removed.
 Users think for `--think` seconds on average before they ask again; with `--rate` questions arrive so many a
 second at random, whether or not earlier ones are answered. `--questions` are drawn from a file as `cragmesh eval run`
 reads it; else the demo's pages are asked about. After the run: percentiles, the share inside the budget, the shares of
@@ -118,7 +119,7 @@ class Asker(FastHttpUser):
         options = self.environment.parsed_options
         self.scenario: str = options.scenario
         self.random = random.Random(id(self))
-        self.sent = {"content-type": "application/json"}
+        self.sent = {"content-type": "application/json", "accept": "application/json"}
         if options.api_key:
             self.sent["authorization"] = f"Bearer {options.api_key}"
         self.page_sets: int = options.page_sets
@@ -163,11 +164,13 @@ class Asker(FastHttpUser):
             self.wait_for_the_answer(body)
 
     def try_doors(self) -> None:
-        """A question, its verdict, the same by `/v1`, then a document's life."""
+        """A question, its verdict, the same by `/v1` and by an agent, then a document's life."""
         if answer := self.wait_for_the_answer(self.question()):
             self.send("POST", "/feedback", {"request_id": answer["request_id"], "verdict": "right"})
         turns = [{"role": "user", "content": "How tall is the Eiffel Tower?"}]
         self.send("POST", "/v1/chat/completions", {"model": "cragmesh/naive-rag", "messages": turns})
+        call = {"name": "answer", "arguments": {"question": "How tall is the Eiffel Tower?", "strategy": "naive-rag"}}
+        self.send("POST", "/mcp", {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": call})
         collection, document = f"/collections/{COLLECTION}", f"{self.random.getrandbits(40):x}"
         self.send("PUT", collection, {})
         text = {"documents": [{"id": document, "text": "The light of Port Ansel is 43 metres tall. " * 20}]}
@@ -201,7 +204,7 @@ class Asker(FastHttpUser):
         return {}
 
     def refused(self, reply: Any, door: str) -> None:
-        tally.refused(reply.status_code)
+        tally.refused(reply.status_code, own_form=reply.status_code == 0 or _own_form(door, reply))
         if reply.status_code == 429 and "retry-after" in reply.headers:
             # Counted apart: a refusal takes a millisecond and would flatter the answers' percentiles.
             reply.request_meta["name"] = f"{door} refused"
@@ -226,6 +229,16 @@ class Asker(FastHttpUser):
         finally:
             connection.close()
         tally.left += 1
+
+
+def _own_form(door: str, reply: Any) -> bool:
+    """Whether a refusal is said as the clients of its door read it."""
+    said = reply.json()
+    if "/v1/" in door:
+        return set(said) == {"error"}
+    if "/mcp" in door:
+        return set(said) == {"jsonrpc", "id", "error"}
+    return str(reply.headers.get("content-type")) == "application/problem+json"
 
 
 @events.quitting.add_listener  # type: ignore[untyped-decorator]

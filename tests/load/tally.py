@@ -37,6 +37,7 @@ class Tally:
     Attributes:
         stages: seconds of each stage.
         doors: seconds of the replies of each other route.
+        misshapen: refusals in a form that clients of their door do not read.
         moments: (second of the run, what became of a question in it).
     """
 
@@ -52,6 +53,7 @@ class Tally:
     overheads_ms: list[float] = field(default_factory=list)
     degraded: int = 0
     left: int = 0
+    misshapen: int = 0
     statuses: Counter[int] = field(default_factory=Counter)
 
     def answered(self, seconds: float, answer: dict[str, Any]) -> None:
@@ -67,8 +69,9 @@ class Tally:
         self.degraded += any(item["stage"] != STAGE for item in answer["degraded"])
         self.overheads_ms.append(seconds * 1000 - busy_ms(answer["timings"]))
 
-    def refused(self, status: int) -> None:
+    def refused(self, status: int, *, own_form: bool = True) -> None:
         self.statuses[status] += 1
+        self.misshapen += not own_form
         self._at("refusals" if status == REFUSED else "failures")
 
     def replied(self, door: str, seconds: float) -> None:
@@ -108,6 +111,7 @@ class Tally:
             f"the mesh's own overhead was {overhead_ms:.1f} ms (median), and must be below {limits.overhead_ms:g}": 0
             < limits.overhead_ms
             <= overhead_ms,
+            f"{self.misshapen} refusals were not in the form of their door": self.misshapen > 0,
             "nobody was answered": not self.seconds,
         }
         return [line for line, broken in wrong.items() if broken]

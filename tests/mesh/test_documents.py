@@ -10,6 +10,7 @@ from proto.collections import Filter
 from services.gateway.access import OWNER, Scope
 from services.gateway.keys import Key, digest, write
 from tests.mesh.conftest import Services
+from tests.mesh.doors import AGENT, tool
 from tests.unit.retriever.formats.files import pdf
 
 pytestmark = [pytest.mark.anyio, pytest.mark.slow]
@@ -50,6 +51,10 @@ async def test_a_citation_names_the_page(services: Services, gateway: httpx.Asyn
     reply = (await gateway.post("/v1/chat/completions", json=chat, headers=bearer("owner"))).json()
     urls = [one["url_citation"] for one in reply["choices"][0]["message"]["annotations"]]
     assert ("file:a/b.pdf#page=2", "b.pdf, p. 2") in {(one["url"], one["title"]) for one in urls}
+    call = tool("answer", {"question": question["query"], "collection": "desk", "strategy": "naive-rag"})
+    result = (await gateway.post("/mcp", json=call, headers=AGENT | bearer("owner"))).json()["result"]
+    sources = result["structuredContent"]["sources"]
+    assert ("file:a/b.pdf#page=2", "b.pdf, p. 2") in {(one["url"], one["title"]) for one in sources}
 
 
 async def test_who_may_not_read_a_document_learns_nothing_of_it(gateway: httpx.AsyncClient) -> None:

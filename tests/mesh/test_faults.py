@@ -1,4 +1,7 @@
-"""30 seconds is a law: any one service killed, frozen or returning garbage costs quality, never the answer."""
+"""30 seconds is a law: any one service killed, frozen or returning garbage costs quality, never the answer.
+
+Over the real services by `POST /answer`; `test_doors.py` tries every door, over canned ones.
+"""
 
 import asyncio
 import threading
@@ -17,7 +20,7 @@ from services.kg.store.engine import open_store
 from services.kg.store.tables import source
 from services.kit.batcher import FAILED_RUNS, Batcher
 from services.retriever.engine import Engine
-from tests.mesh.conftest import BAKERY, LATE_S, LIGHTHOUSE, Services, events
+from tests.mesh.conftest import BAKERY, LATE_S, LIGHTHOUSE, Services
 
 pytestmark = pytest.mark.anyio
 
@@ -67,14 +70,6 @@ async def test_the_answer_comes_in_time_and_says_what_was_missing(
     assert any("Marta Lindqvist" in citation["text"] for citation in body["citations"])
 
 
-async def test_everything_down_is_an_honest_refusal(services: Services, gateway: httpx.AsyncClient) -> None:
-    for faulty in services.faults.values():
-        faulty.fault = "killed"
-    body = (await gateway.post("/answer", json=QUESTION)).json()
-    assert (body["answer"], body["confidence"]) == ("i don't know", 0)
-    assert {"retriever", "reranker", "classifier", "kg", "generator"} <= {item["stage"] for item in body["degraded"]}
-
-
 async def test_a_service_that_comes_back_is_used_again(services: Services, gateway: httpx.AsyncClient) -> None:
     services.faults["generator"].fault = "killed"
     for _ in range(4):
@@ -83,41 +78,6 @@ async def test_a_service_that_comes_back_is_used_again(services: Services, gatew
     async with asyncio.timeout(240):
         while (await gateway.post("/answer", json=QUESTION)).json()["kind"] != "answer":
             await asyncio.sleep(0.2)
-
-
-@pytest.mark.parametrize("budget_s", [0.5, 1.0])
-async def test_short_budgets_hold_with_a_slow_generator(
-    services: Services, gateway: httpx.AsyncClient, budget_s: float
-) -> None:
-    services.generator.seconds = 60
-    began = time.monotonic()
-    body = (await gateway.post("/answer", json=QUESTION | {"budget_s": budget_s})).json()
-    assert time.monotonic() - began < budget_s + LATE_S
-    assert body["kind"] == "unknown"
-    assert body["degraded"]
-
-
-async def test_events_end_in_time_too(services: Services, gateway: httpx.AsyncClient) -> None:
-    services.generator.seconds = 60
-    began = time.monotonic()
-    reply = await gateway.post("/answer", json=QUESTION | {"budget_s": 1}, headers={"accept": "text/event-stream"})
-    assert time.monotonic() - began < 1 + LATE_S
-    name, data = events(reply.text)[-1]
-    assert (name, data["kind"]) == ("answer", "unknown")
-
-
-@pytest.mark.parametrize("accept", ["application/json", "text/event-stream"])
-async def test_a_hang_up_stops_the_generator(services: Services, accept: str) -> None:
-    services.generator.seconds = 60
-    async with services.gateway() as gateway:
-        asking = asyncio.create_task(gateway.post("/answer", json=QUESTION, headers={"accept": accept}))
-        while not services.generator.running:
-            await asyncio.sleep(0.01)
-        asking.cancel()
-        # How soon is measured by `make hang-up`: no more than 200 ms.
-        await asyncio.wait({asking}, timeout=240)
-        assert services.generator.running == 0
-        assert services.generator.cancelled == 1
 
 
 async def test_a_fault_of_our_own_is_no_500(services: Services, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -3,14 +3,27 @@
 import asyncio
 import contextlib
 from collections.abc import AsyncIterator
+from typing import Any
 
 from starlette.applications import Starlette
+from starlette.datastructures import Headers
 from starlette.types import Receive, Scope, Send
 
 from services.gateway.asking import State
+from services.kit.admission import BodyTooLarge
+from services.kit.deadline import announced
 
 PATH = "/mcp"
 MAX_BODY = 1024 * 1024
+INVALID_REQUEST, INTERNAL_ERROR = -32600, -32603
+
+
+def error_of(problem: dict[str, Any]) -> dict[str, Any]:
+    """A problem document as JSON-RPC's error: its message is all that agents get to read."""
+    pause = f"; come again in {problem['retry_after']} s" if problem["retry_after"] else ""
+    code = INVALID_REQUEST if problem["status"] < 500 else INTERNAL_ERROR
+    error = {"code": code, "message": f"{problem['title']}: {problem['detail']}{pause}", "data": problem}
+    return {"jsonrpc": "2.0", "id": None, "error": error}
 
 
 class McpDoor:
@@ -35,6 +48,9 @@ class McpDoor:
         self._wanted.set()
         if self._app is None:
             raise RuntimeError("the door is not open")
+        if announced(Headers(scope=scope)) > MAX_BODY:
+            # The SDK's own refusal names no limit.
+            raise BodyTooLarge(f"the body is larger than {MAX_BODY} bytes")
         app = await asyncio.shield(self._app)
         await app(scope, receive, send)
 

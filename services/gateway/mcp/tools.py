@@ -5,15 +5,16 @@ from collections.abc import Iterator
 from typing import Annotated, Any
 
 from mcp.server.mcpserver import MCPServer
-from mcp.server.mcpserver.exceptions import ToolError
+from mcp.server.mcpserver.exceptions import ResourceError, ResourceNotFoundError, ToolError
 from mcp_types import ToolAnnotations
-from pydantic import BaseModel, ConfigDict, Field, TypeAdapter
+from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
 
 from proto.answer import MAX_BUDGET_S, MIN_BUDGET_S, AnswerRequest, AnswerResponse
 from proto.base import MAX_QUERY_CHARS
 from proto.collections import MAX_COLLECTIONS, MAX_FILTERS, CollectionName, Filter, SearchRequest
 from proto.kg import KgRequest
-from services.gateway.asking import State, answered, chosen, left
+from services.gateway.asking import State, address_of, answered, chosen, left, title_of
+from services.gateway.mesh import NoCollection
 from services.kit.errors import MeshError, ServiceFailure
 
 INSTRUCTIONS = (
@@ -67,6 +68,7 @@ class Hit(_Result):
     score: float
     document: str
     url: str
+    page: int
 
 
 class SearchResult(_Result):
@@ -118,7 +120,15 @@ def build(state: State) -> MCPServer:
         with _failures():
             response = await state["mesh"].search(collection, request, allow_s=left())
         hits = (
-            Hit(title=hit.title, text=hit.text, score=hit.score, document=hit.id, url=hit.url) for hit in response.hits
+            Hit(
+                title=hit.title,
+                text=hit.text,
+                score=hit.score,
+                document=hit.id,
+                url=hit.url,
+                page=hit.page_number,
+            )
+            for hit in response.hits
         )
         return SearchResult(hits=list(hits))
 
@@ -131,30 +141,34 @@ def build(state: State) -> MCPServer:
 
     @server.resource(COLLECTIONS, description="The collections that can be asked.", mime_type=JSON)
     async def collections() -> dict[str, Any]:
-        with _failures():
+        with _failures(ResourceError):
             listed = await state["mesh"].collections(allow_s=left())
         return listed.model_dump(mode="json")
 
     @server.resource(f"{COLLECTIONS}/{{name}}", description="One of them: its size, its encoders.", mime_type=JSON)
     async def collection(name: str) -> dict[str, Any]:
-        with _failures():
-            info = await state["mesh"].collection(_NAME.validate_python(name), allow_s=left())
+        with _failures(ResourceError):
+            try:
+                info = await state["mesh"].collection(_NAME.validate_python(name), allow_s=left())
+            except (NoCollection, ValidationError) as error:
+                raise ResourceNotFoundError(f"there is no collection {name!r}") from error
         return info.model_dump(mode="json")
 
     return server
 
 
 @contextlib.contextmanager
-def _failures() -> Iterator[None]:
+def _failures(kind: type[ToolError | ResourceError] = ToolError) -> Iterator[None]:
     """Turn what failed, or a value out of bounds, into words for the agent."""
     try:
         yield
     except MeshError as error:
-        raise ToolError(error.detail or error.title) from error
+        limits = "".join(f" ({one.field}: {one.limit})" for one in error.errors)
+        raise kind((error.detail or error.title) + limits) from error
     except ServiceFailure as error:
-        raise ToolError(str(error)) from error
+        raise kind(str(error)) from error
     except ValueError as error:
-        raise ToolError("a value is outside its limits") from error
+        raise kind("a value is outside its limits") from error
 
 
 def _told(response: AnswerResponse) -> AnswerResult:
@@ -163,7 +177,7 @@ def _told(response: AnswerResponse) -> AnswerResult:
         kind=response.kind,
         confidence=response.confidence,
         sources=[
-            Source(title=one.page_name, url=one.page_url, text=one.text, document=one.document)
+            Source(title=title_of(one), url=address_of(one), text=one.text, document=one.document)
             for one in response.citations[:MAX_CITATIONS]
         ],
         nearest=[candidate.passage for candidate in response.candidates],

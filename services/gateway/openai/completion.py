@@ -5,14 +5,13 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from proto.answer import AnswerResponse, Citation, StageEvent
+from proto.answer import AnswerResponse, StageEvent
+from services.gateway.asking import address_of, title_of
 from services.gateway.normalize import INVALID
 
 DONE = "data: [DONE]\n\n"
 ABSTENTION = "I don't know."
 FALSE_PREMISE = "The question takes something for granted that is not so (invalid question)."
-# Where a document or a fact has no address, clients get a name in its place.
-URN = "urn:cragmesh:"
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +75,7 @@ def annotations(response: AnswerResponse, text: str) -> list[dict[str, Any]]:
     """Sources of an answer, each once, over the whole of its text; an abstention rests on none."""
     if response.kind == "unknown":
         return []
-    sources = {(_address(one), _title(one)): None for one in response.citations}
+    sources = {(address_of(one), title_of(one)): None for one in response.citations}
     return [
         {
             "type": "url_citation",
@@ -84,18 +83,6 @@ def annotations(response: AnswerResponse, text: str) -> list[dict[str, Any]]:
         }
         for url, title in sources
     ]
-
-
-def _title(citation: Citation) -> str:
-    name = citation.page_name or citation.source
-    return f"{name}, p. {citation.page_number}" if citation.page_number else name
-
-
-def _address(citation: Citation) -> str:
-    if citation.page_url:
-        # As viewers of PDF open a page.
-        return f"{citation.page_url}#page={citation.page_number}" if citation.page_number else citation.page_url
-    return f"{URN}document:{citation.document}" if citation.document else f"{URN}{citation.source}:{citation.page}"
 
 
 def usage(response: AnswerResponse) -> dict[str, int]:

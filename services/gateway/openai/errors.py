@@ -1,16 +1,9 @@
-"""Errors below `/v1` in OpenAI's shape, with the statuses that they have elsewhere.
+"""Errors in OpenAI's shape, with the statuses that they have elsewhere."""
 
-Pure ASGI and around everything else, so that what the deadline, the admission and the keys refuse is said so as well.
-"""
-
-import json
 from http import HTTPStatus
 from typing import Any
 
-from starlette.types import ASGIApp, Message, Receive, Scope, Send
-
 PREFIX = "/v1/"
-PROBLEM = b"application/problem+json"
 STATUSES = (400, 401, 403, 404, 408, 413, 422, 429, 500, 503, 504)
 TYPES = {
     HTTPStatus.UNAUTHORIZED: "authentication_error",
@@ -52,41 +45,3 @@ def error_of(problem: dict[str, Any]) -> dict[str, Any]:
             "code": code or first.get("limit") or None,
         }
     }
-
-
-class OpenAIErrors:
-    """Turns problem documents below `/v1/` into OpenAI's errors; everything else goes by untouched."""
-
-    def __init__(self, app: ASGIApp) -> None:
-        self.app = app
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] != "http" or not scope["path"].startswith(PREFIX):
-            await self.app(scope, receive, send)
-            return
-        held: Message | None = None
-        body = bytearray()
-
-        async def translated(message: Message) -> None:
-            nonlocal held
-            if message["type"] == "http.response.start" and _is_problem(message):
-                held = message
-            elif held is None:
-                await send(message)
-            else:
-                body.extend(message.get("body", b""))
-                if not message.get("more_body", False):
-                    content = json.dumps(error_of(json.loads(body))).encode()
-                    await send({**held, "headers": _headers(held, len(content))})
-                    await send({"type": "http.response.body", "body": content})
-
-        await self.app(scope, receive, translated)
-
-
-def _is_problem(message: Message) -> bool:
-    return any(key.lower() == b"content-type" and value.startswith(PROBLEM) for key, value in message["headers"])
-
-
-def _headers(start: Message, length: int) -> list[tuple[bytes, bytes]]:
-    kept = [(key, value) for key, value in start["headers"] if key.lower() not in (b"content-type", b"content-length")]
-    return [*kept, (b"content-type", b"application/json"), (b"content-length", str(length).encode())]

@@ -3,7 +3,7 @@
 import pytest
 
 from lab.capacity import percentile
-from tests.load.tally import Tally, busy_ms
+from tests.load.tally import Limits, Tally, busy_ms
 
 
 def stage(start: float, elapsed: float) -> dict[str, float]:
@@ -21,11 +21,12 @@ def test_a_run_fails_for_late_answers_and_server_errors_and_not_for_refusals() -
     tally = Tally(30.0)
     tally.answered(0.5, {"degraded": [], "timings": {"web": stage(0, 495)}})
     tally.refused(429)
-    assert tally.failed == 0
+    assert (tally.failed, tally.broken(Limits())) == (0, [])
     assert tally.summary()["overhead_p50_ms"] == pytest.approx(5)
     assert tally.summary()["share_429"] == 0.5
     tally.answered(30.1, {"degraded": [{"stage": "x"}], "timings": {}})
-    tally.refused(500)
+    tally.refused(500, own_form=False)
+    assert "1 refusals were not in the form of their door" in tally.broken(Limits())
     assert tally.failed == 2
     assert tally.summary()["share_in_budget"] == 0.5
     assert tally.summary()["share_5xx"] == 0.25

@@ -1,0 +1,203 @@
+"""The law of 30 seconds, hang-ups, refusals and faults at every door of the gateway, by a virtual clock."""
+
+import asyncio
+import dataclasses
+import functools
+import itertools
+import json
+import re
+from collections.abc import Callable, Coroutine
+from pathlib import Path
+from typing import Any
+
+from structlog.testing import capture_logs
+
+from lab.goldens import virtual
+from lab.goldens.strategies import SERVICES
+from services.gateway.access import RULES
+from services.gateway.mcp.door import MAX_BODY
+from tests.mesh.doors import (
+    ANSWER,
+    BUDGET_S,
+    CALLING,
+    CHAT,
+    DOCUMENTS,
+    DOORS,
+    OWN,
+    PAPERS,
+    QUESTIONS,
+    TOOLS,
+    Door,
+    Reply,
+    chat,
+    opened,
+)
+
+
+def virtually(test: Callable[..., Coroutine[Any, Any, None]]) -> Callable[..., None]:
+    """Run a test under the virtual clock."""
+
+    @functools.wraps(test)
+    def run(**fixtures: Any) -> None:
+        with capture_logs():
+            virtual.run(test(**fixtures))
+
+    return run
+
+
+def refusal(door: Door, reply: Reply) -> str:
+    """What a refusal says, in the door's own form."""
+    if door.path.startswith("/v1/"):
+        assert set(reply.json) == {"error"}
+        return str(reply.json["error"]["message"])
+    if door.path == "/mcp":
+        assert (reply.json["jsonrpc"], reply.json["id"]) == ("2.0", None)
+        return str(reply.json["error"]["message"])
+    assert reply.headers["content-type"] == "application/problem+json"
+    assert reply.json["status"] == reply.status
+    return str(reply.json["detail"])
+
+
+@virtually
+async def test_a_question_is_answered_in_time_and_says_what_was_missing() -> None:
+    """`test_faults.py` has more faults, in front of the real services."""
+    broken = [*itertools.product(SERVICES, ("down", "hanging")), ("generator", "garbage"), ("generator", "429")]
+    async with opened() as gateway:
+        for (name, door), (service, fault) in itertools.product(QUESTIONS.items(), broken):
+            gateway.services.faults = {service: fault}
+            reply = await gateway.ask(door)
+            told = f"{name}: {service} is {fault}"
+            assert (reply.status, gateway.services.under_way) == (200, 0), told
+            assert reply.seconds <= BUDGET_S, told
+            said, missing = door.read(reply)
+            assert service in missing, told
+            assert (said == ANSWER) is (service != "generator"), told
+        for fault in ("down", "hanging"):
+            gateway.services.faults = dict.fromkeys(SERVICES, fault)
+            for name, door in QUESTIONS.items():
+                reply = await gateway.ask(door, {"x-deadline-ms": "500"})
+                assert reply.seconds <= 0.5, name
+                assert "i don't know" in door.read(reply)[0].lower(), name
+
+
+@virtually
+async def test_papers_are_found_in_time_and_say_what_was_missing() -> None:
+    async with opened() as gateway:
+        for service, fault in itertools.product(("retriever", "reranker", "generator"), ("down", "hanging", "garbage")):
+            gateway.services.faults = {service: fault}
+            reply = await gateway.ask(PAPERS)
+            assert reply.status == 200
+            assert reply.seconds <= BUDGET_S
+            assert reply.json["degraded"], (service, fault)
+
+
+@virtually
+async def test_what_rests_on_one_service_says_in_time_that_it_failed() -> None:
+    statuses = {"down": 503, "hanging": 504, "garbage": 503, "500": 503, "503": 503, "429": 429}
+    async with opened() as gateway:
+        for (name, door), fault in itertools.product((DOCUMENTS | TOOLS).items(), statuses):
+            gateway.services.faults = {door.service: fault}
+            reply = await gateway.ask(door, {"x-deadline-ms": "5000"})
+            assert reply.seconds <= BUDGET_S, (name, fault)
+            if name in TOOLS:
+                result = reply.json["result"]
+                assert (result["isError"], door.service in result["content"][0]["text"]) == (True, True), result
+            # A deletion's reply says nothing.
+            elif (fault, door.method) != ("garbage", "DELETE"):
+                assert reply.status == statuses[fault], (name, fault)
+                assert "retriever" in refusal(door, reply)
+                assert ("retry-after" in reply.headers) is (fault == "429")
+
+
+@virtually
+async def test_who_hangs_up_stops_the_work() -> None:
+    async with opened() as gateway:
+        for name, door in CALLING.items():
+            gateway.services.faults = {door.service: "hanging"}
+            asking = asyncio.create_task(gateway.ask(door, leave_after_s=2.0))
+            await asyncio.sleep(1.9)
+            assert gateway.services.under_way == 1, name
+            reply = await asking
+            assert gateway.services.under_way == 0, name
+            assert reply.seconds < 2.1, name
+            assert reply.status == 0 or "stream" in reply.headers["content-type"], name
+        metrics = (await gateway.ask(Door("GET", "/metrics"))).content.decode()
+        assert f'cut_short_total{{cause="hang-up",service="gateway"}} {len(CALLING)}.0' in metrics
+
+
+@virtually
+async def test_a_rate_is_told_in_each_doors_own_form() -> None:
+    async with opened(api_key="sk-test", rate_per_minute=1) as gateway:
+        key = {"authorization": "Bearer sk-test"}
+        await gateway.ask(OWN["models"], key)
+        for name, door in DOORS.items():
+            reply = await gateway.ask(door, key)
+            assert reply.status == 429, name
+            assert 0 < int(reply.headers["retry-after"]) <= 60, name
+            assert "a minute" in refusal(door, reply), name
+            assert (await gateway.ask(door)).status == 401, name
+
+
+@virtually
+async def test_a_full_gateway_says_so_in_each_doors_own_form() -> None:
+    writing = [door for door in DOORS.values() if door.method != "GET"]
+
+    async with opened(gateway_max_in_flight=1) as gateway:
+        gateway.services.faults = {"generator": "hanging"}
+        asking = asyncio.create_task(gateway.ask(QUESTIONS["answer"]))
+        await asyncio.sleep(1)
+        for door, reply in zip(writing, await asyncio.gather(*map(gateway.ask, writing)), strict=True):
+            assert (reply.status, "retry-after" in reply.headers) == (429, True), door
+            assert "in flight" in refusal(door, reply), door
+        assert (await asking).status == 200
+
+
+@virtually
+async def test_a_batch_holds_the_budget_of_each_of_its_questions(tmp_path: Path) -> None:
+    parts = (
+        '--x\r\ncontent-disposition: form-data; name="purpose"\r\n\r\nbatch\r\n'
+        '--x\r\ncontent-disposition: form-data; name="file"; filename="q.jsonl"\r\n\r\n%s\r\n--x--\r\n'
+    )
+    line = {"custom_id": "q", "method": "POST", "url": "/v1/chat/completions", "body": CHAT}
+    multipart = {"content-type": "multipart/form-data; boundary=x"}
+
+    async with opened(batches_database=f"sqlite:///{tmp_path / 'batches.sqlite'}") as gateway:
+        for service in SERVICES:
+            gateway.services.faults = {service: "hanging"}
+            file = await gateway.ask(Door("POST", "/v1/files", parts % json.dumps(line), multipart))
+            wanted = {"endpoint": "/v1/chat/completions", "completion_window": "24h"}
+            batch = await gateway.ask(Door("POST", "/v1/batches", wanted | {"input_file_id": file.json["id"]}))
+            await asyncio.sleep(BUDGET_S + 1)
+            ended = (await gateway.ask(Door("GET", f"/v1/batches/{batch.json['id']}"))).json
+            assert ended["status"] == "completed", (service, ended)
+            content = await gateway.ask(Door("GET", f"/v1/files/{ended['output_file_id']}/content"))
+            said, missing = chat(Reply(200, {}, json.dumps(content.json["response"]["body"]).encode()))
+            assert (service in missing, said == ANSWER) == (True, service != "generator")
+
+
+def test_each_route_that_asks_for_a_right_is_a_door_here() -> None:
+    rules = {(method, re.sub(r"{[^}]*}", "*", path)) for (method, path), right in RULES.items() if right}
+    tried = {(door.method, re.sub(r"harbours|a%2Fb.pdf", "*", door.path)) for door in DOORS.values()}
+    # Those of a batch's parts reach no service.
+    assert {
+        path for _, path in rules - tried if not path.startswith(("/v1/files", "/v1/batches", "/v1/models"))
+    } == set()
+
+
+@virtually
+async def test_agents_read_refusals_of_the_door_and_of_the_sdk_alike() -> None:
+    agent = QUESTIONS["agent"]
+    text, huge, streams = (
+        dataclasses.replace(agent, headers={"content-type": "text/plain"}),
+        dataclasses.replace(agent, body=" " * (MAX_BODY + 1), headers={"content-length": str(MAX_BODY + 1)}),
+        dataclasses.replace(agent, method="GET"),
+    )
+    async with opened() as gateway:
+        for door, status, why in (
+            (text, 400, "Content-Type"),
+            (huge, 413, str(MAX_BODY)),
+            # It never sends anything unasked: a stream would be held open for nothing until the deadline.
+            (streams, 405, "Not Allowed"),
+        ):
+            reply = await gateway.ask(door)
+            assert (reply.status, why in refusal(door, reply)) == (status, True), reply
