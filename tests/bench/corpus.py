@@ -42,7 +42,7 @@ from services.retriever.collections.pipeline import searched
 from services.retriever.collections.service import CollectionService
 from services.retriever.engine import Engine
 from services.retriever.settings import RetrieverSettings
-from tests.bench.ranking import holds, telling
+from tests.bench.answers import holds, telling
 
 NAME = "wikipedia"
 BATCH_CHARS = 200_000

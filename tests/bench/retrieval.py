@@ -80,7 +80,7 @@ def run_one_alone(root: pathlib.Path, key: str, args: argparse.Namespace) -> Non
 
 def questions(root: pathlib.Path, data: str, limit: int) -> Iterator[tuple[str, list[str], list[str], tuple[str, ...]]]:
     """What the peers are asked, in their order: question, pages, snippets, answers to look for."""
-    from tests.bench.ranking import fresh_questions
+    from tests.bench.answers import fresh_questions
 
     if data == "fresh":
         for question in fresh_questions(root, SEED, limit):
@@ -98,7 +98,7 @@ def measured(peer: Any, asked: list[Any], time_limit: float) -> Iterator[dict[st
     from tokenizers import Tokenizer
 
     from services.kit.encoder import bundled_model
-    from tests.bench.ranking import cut, holds
+    from tests.bench.answers import cut, holds
 
     tokenizer = Tokenizer.from_file(str(bundled_model() / "tokenizer.json"))
     tokenizer.no_truncation()
