@@ -1,14 +1,11 @@
 """Reports and tables: complete, harmless, the same every time."""
 
-import csv
-import io
 import json
-import re
 from pathlib import Path
 
 import pytest
 
-from lab.evaluator import features, runs
+from lab.evaluator import runs
 from lab.evaluator.errors import BadRun
 from lab.evaluator.judging import agreement
 from lab.evaluator.report import files, tables
@@ -125,17 +122,3 @@ def test_runs_of_other_questions_are_not_compared(tmp_path: Path) -> None:
     other = {name: line.model_copy(update={"gold": ("43",)}) for name, line in lines.items()}
     with pytest.raises(BadRun, match="other gold answers for 1 questions"):
         files.compare([first, files.Judged("two", other, verdicts)])
-
-
-def test_features_are_documented_and_harmless(run: RunFolder) -> None:
-    found = runs.read(run)
-    hostile = [line.model_copy(update={"source": "=1+1"}) for line in found.predictions]
-    table = features.rows(hostile, runs.verdicts(run, found.predictions, "rules"))
-    assert len(table) == len(OUTCOMES)
-    assert all(set(row) == set(features.COLUMNS) for row in table)
-    rows = list(csv.DictReader(io.StringIO(features.as_csv(table))))
-    assert {row["source"] for row in rows} == {"'=1+1"}
-    assert [int(row["right"]) for row in rows] == [int(outcome == "right") for outcome, _ in OUTCOMES]
-    assert [float(row["confidence"]) for row in rows] == [confidence for _, confidence in OUTCOMES]
-    assert [json.loads(line) for line in features.as_jsonl(table).splitlines()] == table
-    assert not re.search(r"lamps|\b42\b", features.as_csv(table))
