@@ -9,7 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.metrics import confusion_matrix, f1_score
 
-BINS = 10
+from lab.evaluator.score import Bin, calibration_error, reliability
+
 SURE = 0.9
 
 Probabilities = NDArray[np.float64]
@@ -25,7 +26,7 @@ class Scores:
         majority: accuracy of always saying the most frequent label.
         f1: by label.
         matrix: rows are true labels, columns predicted ones, in the order of `labels`.
-        bins: (lower bound, questions, mean certainty, accuracy) of each bin that has questions.
+        bins: of the certainty, ten of equal width.
     """
 
     questions: int
@@ -38,7 +39,7 @@ class Scores:
     labels: tuple[str, ...]
     f1: dict[str, float] = field(default_factory=dict)
     matrix: tuple[tuple[int, ...], ...] = ()
-    bins: tuple[tuple[float, int, float, float], ...] = ()
+    bins: tuple[Bin, ...] = ()
 
     def summary(self) -> dict[str, Any]:
         """As JSON, rounded."""
@@ -52,7 +53,7 @@ class Scores:
             "accuracy_at_90": round(self.sure_accuracy, 4),
             "f1": {label: round(value, 4) for label, value in self.f1.items()},
             "confusion": {"labels": list(self.labels), "matrix": [list(row) for row in self.matrix]},
-            "reliability": [[round(value, 4) for value in item] for item in self.bins],
+            "reliability": [[one.answers, round(one.confidence, 4), round(one.accuracy.value, 4)] for one in self.bins],
         }
 
 
@@ -75,31 +76,14 @@ def score(truth: Sequence[str], probabilities: Probabilities, names: Sequence[st
         questions=len(truth),
         accuracy=float(right.mean()),
         macro_f1=float(np.mean(by_label)),
-        ece=sum(count * abs(mean - accuracy) for _, count, mean, accuracy in bins) / len(truth),
+        ece=calibration_error(bins),
         coverage=float(sure.mean()),
         sure_accuracy=float(right[sure].mean()) if sure.any() else float("nan"),
         majority=max(list(truth).count(label) for label in true_labels) / len(truth),
         labels=labels,
         f1={label: float(value) for label, value in zip(true_labels, by_label, strict=True)},
         matrix=tuple(tuple(map(int, row)) for row in confusion_matrix(truth, predicted, labels=labels)),
-        bins=bins,
-    )
-
-
-def reliability(
-    certainty: NDArray[np.float64], right: NDArray[np.bool_]
-) -> tuple[tuple[float, int, float, float], ...]:
-    """(lower bound, questions, mean certainty, accuracy) of each of ten bins that has questions."""
-    index = np.minimum((certainty * BINS).astype(int), BINS - 1)
-    return tuple(
-        (
-            number / BINS,
-            int((index == number).sum()),
-            float(certainty[index == number].mean()),
-            float(right[index == number].mean()),
-        )
-        for number in range(BINS)
-        if (index == number).any()
+        bins=tuple(bins),
     )
 
 
@@ -125,7 +109,7 @@ def picture(scores: Scores, path: Path, title: str) -> None:
     confusion.set_ylabel("true")
     confusion.set_title(f"{title}: accuracy {scores.accuracy:.3f} of {scores.questions}", fontsize=10)
     curve.plot([0, 1], [0, 1], color="grey", linewidth=0.8)
-    curve.plot([item[2] for item in scores.bins], [item[3] for item in scores.bins], marker="o")
+    curve.plot([one.confidence for one in scores.bins], [one.accuracy.value for one in scores.bins], marker="o")
     curve.set_xlim(0, 1)
     curve.set_ylim(0, 1)
     curve.set_xlabel("certainty")

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from lab.crag_data.unpickle import Frame, read_pickle, read_pickle_file
+from lab.crag_data.unpickle import read_pickle, read_pickle_file, read_table_file
 from services.kg.live.fill import record as call_record
 from services.kg.load.errors import LoadError
 from services.kg.load.files import lines
@@ -249,22 +249,15 @@ def _attributes(row: Any) -> Record:
     return {"rank_last_week": last, "top_position": top, "weeks_in_chart": weeks}
 
 
-def _frame(path: Path) -> Iterator[Record]:
-    stated = read_pickle_file(path)
-    if not isinstance(stated, Frame):
-        raise LoadError(f"{path} is no table of pandas")
-    return stated.records()
-
-
 def _grammys(path: Path) -> Iterator[Record | Unusable]:
-    for row in _frame(path):
+    for row in read_table_file(path):
         attrs = {key: row.get(key) for key in ("year", "category", "winner", "artist", "workers")}
         yield {"domain": "music", "kind": "grammy", "entity": row.get("nominee"), "attrs": attrs}
 
 
 def _soccer(path: Path) -> Iterator[Record | Unusable]:
     """A record a team's side; rows of no league are no games, and the API drops them too."""
-    for row in _frame(path):
+    for row in read_table_file(path):
         if row.get("league") is not None:
             key = str(tuple(str(row.get(name)) for name in ("league", "season", "team")))
             yield call_record("sports/soccer/get_games_on_date", _by_column(row, key))

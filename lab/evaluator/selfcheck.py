@@ -25,7 +25,6 @@ class SelfCheck:
     answerable: int
     itself: dict[str, int]
     score: float
-    abstentions_missing: int
     shuffled_right: float
     shuffled_score: float
     false_rights: float
@@ -53,7 +52,6 @@ def self_check(items: Iterable[Item], *, seed: int) -> SelfCheck:
         answerable=len(answerable),
         itself={str(name): count for name, count in itself.items()},
         score=sum(WEIGHTS[verdict.outcome] for verdict in answerable) / max(1, len(answerable)),
-        abstentions_missing=itself["missing"],
         shuffled_right=right / max(1, total),
         shuffled_score=points / max(1, total),
         false_rights=falsely / max(1, total),

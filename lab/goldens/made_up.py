@@ -14,7 +14,7 @@ from lab.classifier import synthesise
 from lab.goldens.records import Records
 from lab.trainer.synthesise import answers, programs, questions
 from lab.trainer.synthesise.engine import Engine
-from lab.trainer.synthesise.voice import Voice
+from lab.trainer.synthesise.phrasing import Phrasing
 from services.kg.domains import CATALOGUE
 
 SERVICES = ("classifier", "gateway", "kg", "reranker", "retriever", "searcher")
@@ -24,7 +24,7 @@ COUNT = 300
 
 def record() -> Records:
     """Count and digest of the first examples of each kind of made-up data."""
-    with Engine(Voice(random.Random(SEED)), CATALOGUE) as engine:  # noqa: S311 - reproducible, not secret
+    with Engine(Phrasing(random.Random(SEED)), CATALOGUE) as engine:  # noqa: S311 - reproducible, not secret
         drawings = engine.graph.world.drawings
         rows = [
             (domain, {"table": table, **row.values})

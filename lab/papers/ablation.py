@@ -13,7 +13,7 @@ from lab.papers.tune import Objective, Scored, Tuned, coordinate_search
 from proto.collections import BM25
 from services.gateway.papers.candidates import Listing, Pool, Role
 from services.gateway.papers.ensemble import NORMALISATIONS, normalised, rank
-from services.gateway.papers.forms import QUESTION, Form
+from services.gateway.papers.query_forms import QUESTION, Form
 from services.gateway.papers.weights import ANY_ENCODER, EQUAL, RESCORER, Weights
 
 Pools = Mapping[str, Pool]

@@ -34,7 +34,7 @@ from services.gateway.papers import feedback
 from services.gateway.papers.candidates import Candidate, Listing, Pool, Role
 from services.gateway.papers.clean import clean, question
 from services.gateway.papers.enhance import Prompts, enhance
-from services.gateway.papers.forms import ANSWER, KEYWORDS, QUESTION, Form
+from services.gateway.papers.query_forms import ANSWER, KEYWORDS, QUESTION, Form
 from services.gateway.papers.strategy import Hunt, gather
 from services.gateway.question import Question
 from services.gateway.run import Run

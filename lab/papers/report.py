@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 from matplotlib.figure import Figure
 
-from lab.evaluator.report import files, markdown, page
+from lab.evaluator.report import files, markdown
 from lab.evaluator.report.pictures import DARK, THEMES, Theme, new_figure, png
 from lab.evaluator.report.tables import Table
 from lab.evaluator.score import Estimate
@@ -80,25 +80,17 @@ def tables(ablation: Ablation) -> list[Table]:
 
 
 def write(ablation: Ablation, folder: Path) -> list[Path]:
-    """`report.md`, `report.html`, `summary.json` and the picture. None of them holds a question or a document.
+    """`report.md`, `summary.json` and the picture. None of them holds a question or a document.
 
     Raises:
         WriteFailed: the disk took no more.
     """
     drawn = {f"ablation{'-dark' if theme is DARK else ''}.png": png(draw(ablation, theme)) for theme in THEMES}
-    found = tables(ablation)
-    gain = ablation.gain
-    figures = [
-        (name, f"{step.values[MAP].mean():.4f}", _interval(mean(step.values[MAP])))
-        for name, step in (("best single list, " + MAP, ablation.best_single), ("full, " + MAP, ablation.steps[-1]))
-    ]
-    figures.append(("relative gain", f"{gain.value:+.1%}", f"{gain.low:+.1%} to {gain.high:+.1%}"))
     contents = {
-        "report.md": markdown.write(ablation.title, ablation.facts, found, list(drawn)).encode(),
-        "report.html": page.write(ablation.title, ablation.facts, found, drawn, figures=figures).encode(),
+        "report.md": markdown.write(ablation.title, ablation.facts, tables(ablation), list(drawn)).encode(),
         "summary.json": (json.dumps(as_json(ablation), indent=1) + "\n").encode(),
-    } | drawn
-    return files.write(folder, contents)
+    }
+    return files.write(folder, contents | drawn)
 
 
 def as_json(ablation: Ablation) -> dict[str, object]:

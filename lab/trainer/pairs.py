@@ -13,8 +13,8 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_valida
 from lab.trainer.errors import BadDataset
 from lab.trainer.synthesise import prose, web
 from lab.trainer.synthesise.names import Names
+from lab.trainer.synthesise.phrasing import Phrasing
 from lab.trainer.synthesise.record import Record
-from lab.trainer.synthesise.voice import Voice
 from services.kit import jsonl
 
 MAX_LINE_BYTES = 4 * 1024 * 1024
@@ -86,15 +86,15 @@ def made_up(count: int, seed: int) -> Iterator[Pair]:
     A record's answer must stand word for word in one of its passages; the others do not say it.
     """
     rng = random.Random(f"reader:{seed}")  # noqa: S311 - reproducible, not secret
-    voice = Voice(rng)
-    names = Names(voice)
+    phrasing = Phrasing(rng)
+    names = Names(phrasing)
     sources = [
         (module.__name__.rpartition(".")[2], pattern) for module in (prose, web) for _, pattern in module.PATTERNS
     ]
     made = 0
     while made < count:
-        name, pattern = voice.pick(sources)
-        for pair in _of_record(pattern(voice, names), name):
+        name, pattern = phrasing.pick(sources)
+        for pair in _of_record(pattern(phrasing, names), name):
             yield pair.model_copy(update={"id": f"{name}-{seed}-{made:06d}"})
             made += 1
             if made == count:

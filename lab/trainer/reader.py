@@ -1,7 +1,6 @@
 """Teaching the extractive reader: an adapter of the bundled MiniLM and a head, as `services/kit/reader.py` says.
 
-The adapter's products (rank 16 on all linear layers) and the head are what ships, a few MB. `full` trains the layers'
-weights themselves, and ships the best approximation of what changed at that rank (a truncated SVD).
+The adapter's products (rank 16 on all linear layers) and the head are what ships, a few MB.
 """
 
 import json

@@ -33,7 +33,6 @@ class Recipe(BaseModel):
 
     rank: int = Field(16, ge=1, le=256)
     alpha: int = Field(32, ge=1, le=1_024)
-    full: bool = False
     learning_rate: float = Field(1e-3, gt=0, le=1)
     # The head begins at nothing and learns faster than what it reads.
     head_rate: float = Field(3e-3, gt=0, le=1)
@@ -83,23 +82,13 @@ class Model(torch.nn.Module):
         )
         # Nobody reads it; left out at once, transformers would report its weights as unexpected.
         encoder.pooler = None
-        self.full = recipe.full
         self.scale = recipe.alpha / recipe.rank
-        self.rank = recipe.rank
-        if recipe.full:
-            self.encoder = encoder.to(torch.float32)
-            for name, parameter in encoder.named_parameters():
-                parameter.requires_grad = (
-                    name.startswith("encoder.") and name.endswith(".weight") and parameter.ndim == 2
-                )
-            self.before = {name: one.detach().clone() for name, one in encoder.named_parameters() if one.requires_grad}
-        else:
-            config = LoraConfig(r=recipe.rank, lora_alpha=recipe.alpha, target_modules=list(TARGETS), lora_dropout=0.0)
-            with warnings.catch_warnings():
-                # peft asks transformers by a name that the latter has since changed.
-                warnings.filterwarnings("ignore", message=".*is_gradient_checkpointing", category=FutureWarning)
-                self.encoder = get_peft_model(encoder.to(dtype), config, autocast_adapter_dtype=True)
-            quicken(self.encoder, 0.0)
+        config = LoraConfig(r=recipe.rank, lora_alpha=recipe.alpha, target_modules=list(TARGETS), lora_dropout=0.0)
+        with warnings.catch_warnings():
+            # peft asks transformers by a name that the latter has since changed.
+            warnings.filterwarnings("ignore", message=".*is_gradient_checkpointing", category=FutureWarning)
+            self.encoder = get_peft_model(encoder.to(dtype), config, autocast_adapter_dtype=True)
+        quicken(self.encoder, 0.0)
         width = encoder.config.hidden_size
         self.head = torch.nn.Linear(width, 3)
         torch.nn.init.zeros_(self.head.weight)
@@ -119,16 +108,6 @@ class Model(torch.nn.Module):
     def tensors(self) -> dict[str, Tensor]:
         """The weights as `Reader` reads them."""
         found = {f"head.{name}": one.detach().clone() for name, one in self.head.named_parameters()}
-        if self.full:
-            now = dict(self.encoder.named_parameters())
-            for name, before in self.before.items():
-                change = now[name].detach().cpu() - before
-                left, values, right = torch.linalg.svd(change, full_matrices=False)
-                root = values[: self.rank].sqrt()
-                plain = name.removesuffix(".weight")
-                found[f"{plain}.a"] = (root[:, None] * right[: self.rank]).half()
-                found[f"{plain}.b"] = (left[:, : self.rank] * root).half()
-            return {name: one.contiguous() for name, one in found.items()}
         for name, one in self.encoder.named_parameters():
             plain = name.removeprefix("base_model.model.")
             if plain.endswith(f".lora_A.{ADAPTER}.weight"):

@@ -1,7 +1,7 @@
-"""`cragmesh classifier`: train, evaluate and ask the classifier, without a running mesh."""
+"""`cragmesh classifier`: train and evaluate the classifier, without a running mesh."""
 
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 from rich.table import Table
@@ -11,7 +11,7 @@ from services.cli.ending import USAGE, ends
 
 app = typer.Typer(
     name="classifier",
-    help="Train, evaluate and ask the classifier of questions.",
+    help="Train and evaluate the classifier of questions.",
     no_args_is_help=True,
     pretty_exceptions_show_locals=False,
 )
@@ -67,33 +67,3 @@ def evaluate(
     with ends(problem=(ModelError, ValueError)):
         report = evaluation.evaluate(root, to, generator=generator, sample=sample, say=say)
     write(report.markdown())
-
-
-@app.command()
-def ask(
-    question: Annotated[str, typer.Argument(help="The question.")],
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON and nothing else.")] = False,
-) -> None:
-    """Classify one question with the SVM."""
-    from services.classifier.app import load_model
-    from services.classifier.settings import ClassifierSettings
-    from services.classifier.svm import ModelError
-
-    if not question.strip():
-        fail("ask what? Give a question", USAGE)
-    with ends(problem=(ModelError,)):
-        model = load_model(ClassifierSettings())
-    labels = model.run([question.strip()])[0].labels
-    if as_json:
-        write(labels.classification().model_dump_json())
-        return
-    table = Table("head", "label", "certainty", "others")
-    for head, prediction in labels.heads.items():
-        others: list[Any] = sorted(prediction.probabilities.items(), key=lambda item: -item[1])[1:3]
-        table.add_row(
-            head,
-            prediction.label,
-            f"{prediction.certainty:.2f}",
-            ", ".join(f"{label} {probability:.2f}" for label, probability in others),
-        )
-    out.print(table)

@@ -11,7 +11,7 @@ from rich.progress import Progress, TaskID
 from rich.text import Text
 
 from proto.answer import MAX_BUDGET_S, MIN_BUDGET_S
-from services.cli.console import as_typed, err, fail, out, plain, say, write
+from services.cli.console import as_typed, err, fail, out, plain, say
 from services.cli.ending import PROBLEM, USAGE, Result, ends, run_to_end, settings_of
 from services.cli.knobs import Knobs, parse_options
 from services.cli.progress import counting
@@ -223,7 +223,7 @@ async def _ask_judge(target: "RunFolder", found: "runs.Read", settings: "Evaluat
 
 @app.command()
 def report(folder: Folder, judge: Judge = "rules") -> None:
-    """Write a run's report: Markdown, HTML, pictures, numbers. It holds no question and no answer."""
+    """Write a run's report: Markdown, pictures, numbers. It holds no question and no answer."""
     _report(folder, judge)
 
 
@@ -299,32 +299,6 @@ def _names(folders: list[Path]) -> list[str]:
         name if names.count(name) == 1 else str(Path(path.resolve().parent.name, name))
         for name, path in zip(names, folders, strict=True)
     ]
-
-
-@app.command("features")
-def features_(
-    folder: Annotated[Path | None, typer.Argument(help="The folder of a run.")] = None,
-    judge: Judge = "rules",
-    as_jsonl: Annotated[bool, typer.Option("--jsonl", help="JSONL instead of CSV.")] = False,
-    columns: Annotated[bool, typer.Option("--columns", help="Only say what the columns mean.")] = False,
-) -> None:
-    """Write what was known when each answer was given, and what became of it: what abstention is learnt from."""
-    from lab.evaluator import features, runs
-    from lab.evaluator.store import RunFolder, write_whole
-
-    if columns:
-        for name, meaning in features.COLUMNS.items():
-            write(f"{name}: {meaning}")
-        return
-    if folder is None:
-        fail("give the folder of a run", USAGE)
-    target = RunFolder(folder)
-    with evaluating():
-        found = runs.read(target, _warn)
-        table = features.rows(found.predictions, runs.verdicts(target, found.predictions, judge))
-        path = folder / ("features.jsonl" if as_jsonl else "features.csv")
-        write_whole(path, (features.as_jsonl(table) if as_jsonl else features.as_csv(table)).encode())
-    write(str(path))
 
 
 @app.command()

@@ -12,7 +12,6 @@ from services.cli import ask as asking
 from services.cli import client, processes, questions, render
 from services.cli import logs as logging
 from services.cli.ablate import ablate
-from services.cli.board import Board
 from services.cli.calibrate import calibrate
 from services.cli.classifier import app as classifier
 from services.cli.console import err, fail, out, plain, say, write
@@ -26,6 +25,7 @@ from services.cli.kg import app as knowledge
 from services.cli.mcp import mcp
 from services.cli.papers.commands import app as papers
 from services.cli.plan import plan
+from services.cli.progress_table import ProgressTable
 from services.cli.questions import BadInput
 from services.cli.search import search
 from services.cli.services import embedded, root
@@ -90,11 +90,11 @@ def up() -> None:
     """Start the mesh on this machine and wait until it is ready. What runs already is left alone."""
     settings, urls = _settings()
     _needs_proc()
-    board = Board([service.name for service in embedded(urls)], err)
+    table = ProgressTable([service.name for service in embedded(urls)], err)
 
     async def start() -> None:
-        async with board.shown():
-            await _supervisor(settings, urls, board.changed).up()
+        async with table.shown():
+            await _supervisor(settings, urls, table.changed).up()
 
     _run_mesh(start())
     say(f'The mesh is up: {root("gateway", urls)}\n  ask:    cragmesh ask "..." --page FILE\n  stop:   cragmesh down')
@@ -107,11 +107,11 @@ def down() -> None:
     """Stop the mesh, and whatever a crash has left of it."""
     settings, urls = _settings()
     _needs_proc()
-    board = Board((), err)
+    table = ProgressTable((), err)
 
     async def stop() -> dict[str, Any]:
-        async with board.shown():
-            return dict(await _supervisor(settings, urls, board.changed).down())
+        async with table.shown():
+            return dict(await _supervisor(settings, urls, table.changed).down())
 
     say("The mesh is down." if _run_mesh(stop()) else "The mesh was not running.")
 

@@ -168,7 +168,6 @@ def reader(
     resume: Annotated[bool, typer.Option("--resume", help="Go on from the last checkpoint in OUT.")] = False,
     minutes: Annotated[float, typer.Option(min=0, help="For all of it; 0 sets no limit.")] = 0,
     limit: Annotated[int, typer.Option(min=0, help="Only so many pairs of the files, at random; 0 takes all.")] = 0,
-    full: Annotated[bool, typer.Option(help="Train whole weights, and ship what changed at the rank.")] = False,
     epochs: Annotated[float | None, typer.Option(help="Times that all pairs are read.")] = None,
     learning_rate: Annotated[float | None, typer.Option(help="At its height.")] = None,
     rank: Annotated[int | None, typer.Option(help="Of the adapter: 16 are 1.3 MB.")] = None,

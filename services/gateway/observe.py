@@ -30,12 +30,7 @@ def observe(metrics: Metrics, response: AnswerResponse, arrived: Budget) -> None
 def observe_stages(metrics: Metrics, run: Run) -> None:
     """Count what the stages took, and what was missing, and tell the trace of each."""
     for stage, timing in run.timings.items():
-        for part, milliseconds in (
-            ("elapsed", timing.elapsed_ms),
-            ("queue", timing.queue_ms),
-            ("inference", timing.inference_ms),
-        ):
-            metrics.stage.labels(metrics.service, stage, part).observe(milliseconds / 1000)
+        metrics.took(stage, elapsed=timing.elapsed_ms, queue=timing.queue_ms, inference=timing.inference_ms)
     for degradation in run.degraded:
         # A page's number is no label: pages are unbounded, stages are few.
         metrics.degraded.labels(metrics.service, degradation.stage.partition(":")[0], degradation.reason).inc()

@@ -21,7 +21,7 @@ from services.kg.store.names import name_squash, normalise, squash_key, squashes
 
 Status = Literal["ok", "ambiguous", "no_entity"]
 
-# The lowest score that is taken for an entity. Of `python -m tests.bench.names --sweep` (half of 11,000 real names, a
+# The lowest score that is taken for an entity. Of a sweep over real names (half of 11,000 real names, a
 # fifth of them held out): 1.0 % of absent names find an entity at 0.72 and 78 % of typos are seen through; 2.2 % and
 # 79 % at 0.60, 0.6 % and 76 % at 0.80, where only a third of the names that miss a word are found, for 58 % here.
 ACCEPT = 0.72

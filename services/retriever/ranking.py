@@ -2,7 +2,7 @@
 
 Each gets the candidates that a BM25 pass kept, embedded, and gives a score to each; higher is better. Embedding is
 nearly all of the time, so `PREFILTER` candidates are embedded at most: with 200 of a request's 800 chunks the context
-holds the answer as often as with 300 or all of them (`tests/bench/ranking.py`), at a fraction of the cost.
+holds the answer as often as with 300 or all of them (`docs/measurements.md`), at a fraction of the cost.
 
 Scores are sums on fixed scales, cosine, MaxSim and the share of BM25's bound, never standardised within a request:
 where no word of the query occurs, standardising blows noise up to the size of a signal. Measured on web pages, adding

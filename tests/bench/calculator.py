@@ -1,20 +1,17 @@
-"""The calculator on TAT-QA: gold derivations, questions end to end, and how fast it refuses.
+"""The calculator on TAT-QA: gold derivations, and questions end to end.
 
     python -m tests.bench.calculator [--generator http://127.0.0.1:8000 --limit 200 --seed 1 --concurrency 1]
 
 Derivations: the share of the gold arithmetic derivations (tables and texts of annual reports, worked out by people)
-whose value the calculator finds within the rounding of the gold answer, and of the others by category why not.
+whose value the calculator finds within the rounding of the gold answer; the others are printed.
 
 Questions, with a generator: the share whose first expression has the gold value, question -> expression -> value, and
-beside it what the same model answers directly from the same documents. Refusals: the time of each attack of the escape
-suite. Data are found through CRAGMESH_EVAL_DATA. Writes `out/calculator.json`, and each question as it is answered to
-`out/calculator_questions.jsonl`.
+beside it what the same model answers directly from the same documents. Data: CRAGMESH_EVAL_DATA. Writes
+`out/calculator.json`, and each question as it is answered to `out/calculator_questions.jsonl`.
 """
 
 import argparse
 import asyncio
-import contextlib
-import gc
 import gzip
 import json
 import os
@@ -24,7 +21,6 @@ import re
 import statistics
 import sys
 import time
-from collections import Counter
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
@@ -39,14 +35,12 @@ from services.gateway.calculator.decoding import GRAMMAR
 from services.gateway.calculator.errors import CalculatorError
 from services.gateway.calculator.evaluate import Calculation, calculate
 from services.gateway.calculator.grounding import Grounds
-from services.gateway.calculator.wanted import asks_arithmetic
 from services.gateway.evidence import Evidence, render
 from services.gateway.steps.ask import asked_on
 from services.gateway.steps.calculate import MAX_TOKENS, results
 from services.kit.client import ServiceClient, http_client
 from services.kit.errors import ServiceFailure
 from services.kit.llm import LLM, Constraint, Message
-from tests.unit.gateway.test_calculator_escape import ATTACKS
 
 OUT = pathlib.Path("out")
 DATA = "tatqa_dev_test_full.jsonl.gz"
@@ -58,7 +52,6 @@ MAX_TABLE_CHARS = 4_000
 _FIGURE = re.compile(
     r"(?P<minus>[-−(]?)\s?[$€£]?\s?(?P<digits>\d[\d,]*(?:\.\d+)?)\s*(?P<scale>thousand|million|billion)?"
 )
-REFUSAL_MS = 5.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,13 +82,12 @@ class Outcome:
     direct_seconds: float
 
 
-def load(folder: pathlib.Path) -> tuple[list[Case], list[tuple[str, str]]]:
-    """Arithmetic questions, and (question, answer type) of all."""
-    cases, everything = [], []
+def load(folder: pathlib.Path) -> list[Case]:
+    """Arithmetic questions."""
+    cases = []
     with gzip.open(folder / DATA, "rt", encoding="utf-8") as file:
         for line in file:
             row = json.loads(line)
-            everything.append((row["question"], row["answer_type"]))
             if row["answer_type"] != "arithmetic":
                 continue
             table = "\n".join(f"| {' | '.join(cells)} |" for cells in row["table"])[:MAX_TABLE_CHARS]
@@ -110,7 +102,7 @@ def load(folder: pathlib.Path) -> tuple[list[Case], list[tuple[str, str]]]:
                     (Evidence(table, 0, page_name="table", kind="table"), Evidence(text, 0, page_name="text")),
                 )
             )
-    return cases, everything
+    return cases
 
 
 def equals(value: Decimal, gold: Decimal, scale: str, *, tolerance: Decimal = ROUNDING) -> bool:
@@ -130,80 +122,22 @@ def number_of(calculation: Calculation) -> Decimal | None:
 # Gold derivations
 
 
-def category(case: Case) -> str:
-    """`right`, or why the value of a derivation is not the gold answer."""
+def is_right(case: Case) -> bool:
+    """Whether the derivation has the value of the gold answer."""
     try:
         value = number_of(calculate(case.derivation))
-    except CalculatorError as error:
-        return f"refused: {type(error).__name__}"
-    if value is None:
-        return "no number"
-    if equals(value, case.answer, case.scale):
-        return "right"
-    if case.scale == "percent" and abs(value / 100 - case.answer) <= ROUNDING:
-        return "ill-formed: the answer is in percent of percent"
-    if case.scale == "percent" and any(abs(value * factor - case.answer) <= Decimal("0.051") for factor in (1, 100)):
-        return "ill-formed: the answer is rounded otherwise"
-    # In annual reports a number in brackets is negative; as arithmetic it is not.
-    negative = re.sub(r"(?<![\d)\w])\((\d[\d,.]*)\)", r"(-\1)", case.derivation)
-    try:
-        signed = number_of(calculate(negative))
     except CalculatorError:
-        signed = None
-    if signed is not None and equals(signed, case.answer, case.scale):
-        return "ill-formed: brackets stand for a minus"
-    return "wrong"
+        return False
+    return value is not None and equals(value, case.answer, case.scale)
 
 
-def derivations(cases: Sequence[Case], console: Console) -> dict[str, Any]:
-    began = time.perf_counter()
-    found = {case.id: category(case) for case in cases}
-    seconds = time.perf_counter() - began
-    counts = Counter(found.values())
-    ill = sum(count for name, count in counts.items() if name.startswith("ill-formed"))
-    well = len(cases) - ill
-    console.print(f"derivations: {counts['right']} of {len(cases)} right, {counts['right'] / len(cases):.1%}")
-    console.print(
-        f"of the {well} well-formed ones: {counts['right'] / well:.1%}; {seconds / len(cases) * 1e6:.0f} us each"
-    )
-    for name, count in counts.most_common():
-        console.print(f"  {count:4} {name}")
-        if name != "right":
-            for case in [case for case in cases if found[case.id] == name][:4]:
-                console.print(f"         {case.derivation!r} -> {case.answer} {case.scale}", markup=False)
-    return {"cases": len(cases), "well_formed": well, "categories": dict(counts)}
-
-
-def lexical(everything: Sequence[tuple[str, str]], console: Console) -> dict[str, Any]:
-    """How often the words alone send a question to the calculator, by type of its answer."""
-    counts: dict[str, list[int]] = {}
-    for question, kind in everything:
-        counts.setdefault(kind, []).append(asks_arithmetic(question))
-    shares = {kind: sum(hits) / len(hits) for kind, hits in counts.items()}
-    console.print("asked by words: " + ", ".join(f"{kind} {share:.1%}" for kind, share in shares.items()))
-    return shares
-
-
-def refusals(console: Console) -> dict[str, float]:
-    """Milliseconds of processor time of each attack, the median of 20 and the worst of all."""
-    medians, worst = {}, 0.0
-    # The data set in memory is no part of what a refusal costs the collector of garbage.
-    gc.freeze()
-    for name, (text, _) in ATTACKS.items():
-        times = []
-        for _ in range(20):
-            began = time.thread_time()
-            with contextlib.suppress(CalculatorError):
-                calculate(text)
-            times.append((time.thread_time() - began) * 1_000)
-        medians[name] = statistics.median(times)
-        worst = max(worst, *times)
-    slowest = max(medians, key=medians.__getitem__)
-    console.print(
-        f"refusals: {len(medians)} attacks, slowest median {medians[slowest]:.3f} ms ({slowest}), worst of all "
-        f"{worst:.3f} ms"
-    )
-    return {"attacks": len(medians), "slowest_median_ms": medians[slowest], "worst_ms": worst}
+def derivations(cases: Sequence[Case], console: Console) -> dict[str, int]:
+    wrong = [case for case in cases if not is_right(case)]
+    right = len(cases) - len(wrong)
+    console.print(f"derivations: {right} of {len(cases)} right, {right / len(cases):.1%}")
+    for case in wrong:
+        console.print(f"  {case.derivation!r} -> {case.answer} {case.scale}", markup=False)
+    return {"cases": len(cases), "right": right}
 
 
 # Questions
@@ -321,17 +255,12 @@ def main() -> None:
         sys.exit("CRAGMESH_EVAL_DATA is not set: there are no questions to measure with")
     console = Console(width=160)
     OUT.mkdir(exist_ok=True)
-    cases, everything = load(pathlib.Path(place))
-    report: dict[str, Any] = {
-        "derivations": derivations(cases, console),
-        "lexical": lexical(everything, console),
-        "refusals": refusals(console),
-    }
+    cases = load(pathlib.Path(place))
+    report: dict[str, Any] = {"derivations": derivations(cases, console)}
     if arguments.generator:
         report["questions"] = asyncio.run(questions(cases, arguments, console))
     (OUT / "calculator.json").write_text(json.dumps(report, ensure_ascii=False, indent=1), encoding="utf-8")
     console.print(f"written: {OUT}/calculator.json")
-    sys.exit(1 if report["refusals"]["slowest_median_ms"] > REFUSAL_MS else 0)
 
 
 if __name__ == "__main__":

@@ -8,7 +8,7 @@ all; their wording is nearer to the pages'. The reranker's weights were fitted o
 is the share of questions for which one of the k best chunks holds the answer; a text that several pages hold counts
 once in every list. Intervals are 95 % intervals of the Bayesian bootstrap over questions (Rubin, 1981); differences are
 paired. Writes
-report.md, summary.json, hits.png and, a line a question, ranks.jsonl. An interrupted run goes on with what is in the
+report.md, hits.png and, a line a question, ranks.jsonl. An interrupted run goes on with what is in the
 folder; remove it to begin anew. The data are found through CRAGMESH_EVAL_DATA.
 """
 
@@ -30,7 +30,12 @@ import numpy as np
 from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
+from lab.evaluator.report import markdown
 from lab.evaluator.report.pictures import png
+from lab.evaluator.report.tables import Table
+from lab.evaluator.score import Estimate
+from lab.papers.measures import difference, mean
+from lab.papers.report import signed
 from proto.collections import BM25, CreateCollection, Document, SearchRequest, SearchResponse
 from services.cli.progress import counting
 from services.gateway.steps.retrieve import CANDIDATES, POOL
@@ -43,20 +48,19 @@ from services.retriever.collections.pipeline import searched
 from services.retriever.collections.service import CollectionService
 from services.retriever.engine import Engine
 from services.retriever.settings import RetrieverSettings
-from tests.bench.ranking import holds, telling
+from tests.bench.answers import holds, telling
 
 NAME = "wikipedia"
 BATCH_CHARS = 200_000
 DEPTHS = (1, 5, 10)
-RESAMPLES = 10_000
 # The embedded mesh's reranker without and with the reader's say, and the one that asks its language model too.
 READING = "reranked + reader"
 SCORERS = {"reranked": "", READING: "", "reranked + likelihood": "SmolLM2-135M-Instruct"}
 SYSTEMS = ("dense", "BM25", "hybrid", *SCORERS)
 
 Floats = NDArray[np.float64]
-# System to depth to measure to value and interval.
-Shares = dict[str, dict[str, dict[str, list[float]]]]
+# System to depth to one value a question.
+Hits = dict[str, dict[int, Floats]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -222,85 +226,44 @@ def done(out: pathlib.Path) -> dict[str, dict[str, int]]:
     return {question: row for question, row in found.items() if row.keys() == set(SYSTEMS)}
 
 
-def hit_shares(rows: Sequence[Mapping[str, int]], seed: int) -> Shares:
-    """For each system and depth the share of hits, and what each reranker gains over it, with their intervals."""
-    weights = np.random.default_rng(seed).dirichlet(np.ones(len(rows)), RESAMPLES)
-    hits = {
-        (system, depth): np.asarray([0 < row[system] <= depth for row in rows], np.float64)
-        for system in SYSTEMS
-        for depth in DEPTHS
-    }
+def hits(rows: Sequence[Mapping[str, int]]) -> Hits:
+    """For each system and depth whether the answer was among so many, shape (questions,)."""
     return {
-        system: {
-            f"@{depth}": {"share": _interval(hits[system, depth], weights)}
-            | {
-                f"gain of {reranker}": _interval(hits[reranker, depth] - hits[system, depth], weights)
-                for reranker in SCORERS
-                if reranker != system
-            }
-            for depth in DEPTHS
-        }
+        system: {depth: np.asarray([0 < row[system] <= depth for row in rows], np.float64) for depth in DEPTHS}
         for system in SYSTEMS
     }
 
 
-def _interval(values: Floats, weights: Floats) -> list[float]:
-    low, high = np.quantile(weights @ values, (0.025, 0.975))
-    return [round(float(value), 4) for value in (values.mean(), low, high)]
+def tables(name: str, found: Hits, facts: Mapping[str, float]) -> Iterator[Table]:
+    """The shares of hits of a set, and what each reranker gains over the other systems, with their intervals."""
+    head = ("", *(f"hit@{depth}" for depth in DEPTHS))
+    note = "{questions:,.0f} questions over {chunks:,.0f} chunks of {documents:,.0f} pages.".format_map(facts)
+    shares = ((system, *(_words(mean(found[system][depth])) for depth in DEPTHS)) for system in SYSTEMS)
+    yield Table(name, head, tuple(shares), note)
+    for reranker in SCORERS:
+        gains = (
+            (system, *(signed(difference(found[reranker][depth], found[system][depth])) for depth in DEPTHS))
+            for system in SYSTEMS
+            if system not in SCORERS
+        )
+        yield Table(f"{name}: what `{reranker}` gains over each", head, tuple(gains))
 
 
-def report(shares: Mapping[str, Shares], facts: Mapping[str, Mapping[str, float]]) -> str:
-    lines = [
-        "# Answers found in a collection",
-        "",
-        "95 % intervals in brackets, Bayesian bootstrap over questions; gains are paired.",
-    ]
-    for name, systems in shares.items():
-        size = facts[name]
-        lines += [
-            "",
-            f"## {name}",
-            "",
-            f"{size['questions']:,.0f} questions over {size['chunks']:,.0f} chunks of {size['documents']:,.0f} pages.",
-            "",
-            *_table(
-                {system: {key: found["share"] for key, found in depths.items()} for system, depths in systems.items()}
-            ),
-        ]
-        for reranker in SCORERS:
-            gain = f"gain of {reranker}"
-            others = {system: depths for system, depths in systems.items() if system not in SCORERS}
-            lines += ["", f"What `{reranker}` gains over each:", ""]
-            lines += _table(
-                {system: {key: found[gain] for key, found in depths.items()} for system, depths in others.items()},
-                sign=True,
-            )
-    return "\n".join(lines) + "\n"
+def _words(share: Estimate) -> str:
+    return f"{share.value:.3f} [{share.low:.3f}, {share.high:.3f}]"
 
 
-def _table(rows: Mapping[str, Mapping[str, Sequence[float]]], *, sign: bool = False) -> list[str]:
-    head = [f"| | {' | '.join(f'hit@{depth}' for depth in DEPTHS)} |", f"|---|{'---|' * len(DEPTHS)}"]
-    return head + [
-        f"| {name} | {' | '.join(_words(cells[f'@{depth}'], sign=sign) for depth in DEPTHS)} |"
-        for name, cells in rows.items()
-    ]
-
-
-def _words(values: Sequence[float], *, sign: bool = False) -> str:
-    form = "{:+.3f} ({:+.3f} .. {:+.3f})" if sign else "{:.3f} ({:.3f} .. {:.3f})"
-    return form.format(*values)
-
-
-def picture(shares: Mapping[str, Shares]) -> Figure:
+def picture(sets: Mapping[str, Hits]) -> Figure:
     figure = Figure(figsize=(10, 3.4), layout="constrained")
-    panels = figure.subplots(1, len(shares), sharey=True, squeeze=False)[0]
+    panels = figure.subplots(1, len(sets), sharey=True, squeeze=False)[0]
     width = 0.8 / len(SYSTEMS)
-    for axes, (name, systems) in zip(panels, shares.items(), strict=True):
-        for index, (system, depths) in enumerate(systems.items()):
-            values = np.asarray([depths[f"@{depth}"]["share"] for depth in DEPTHS])
+    for axes, (name, found) in zip(panels, sets.items(), strict=True):
+        for index, system in enumerate(SYSTEMS):
+            shares = [mean(found[system][depth]) for depth in DEPTHS]
             places = np.arange(len(DEPTHS)) + (index - (len(SYSTEMS) - 1) / 2) * width
-            errors = np.abs(values[:, 1:] - values[:, :1]).T
-            bars = axes.bar(places, values[:, 0], width * 0.92, yerr=errors, capsize=2, label=system)
+            errors = np.asarray([(one.value - one.low, one.high - one.value) for one in shares]).T
+            heights = [one.value for one in shares]
+            bars = axes.bar(places, heights, width * 0.92, yerr=errors, capsize=2, label=system)
             axes.bar_label(bars, fmt="%.2f", fontsize=7, label_type="center", color="white")
         axes.set_xticks(np.arange(len(DEPTHS)), [f"answer-hit@{depth}" for depth in DEPTHS])
         axes.set_ylim(0, 1.05)
@@ -335,12 +298,12 @@ def main() -> None:
     args.out.mkdir(parents=True, exist_ok=True)
     settings = RetrieverSettings(qdrant_path=args.out / "collections")
     results = asyncio.run(measure(settings, sets, args.out))
-    facts = {name: found for name, (_, found) in results.items()}
-    shares = {name: hit_shares(rows, args.seed) for name, (rows, _) in results.items()}
-    summary = {name: {"facts": facts[name], "systems": shares[name]} for name in results}
-    (args.out / "summary.json").write_text(json.dumps(summary, indent=2) + "\n")
-    (args.out / "report.md").write_text(text := report(shares, facts))
-    (args.out / "hits.png").write_bytes(png(picture(shares)))
+    found = {name: hits(rows) for name, (rows, _) in results.items()}
+    shown = [table for name, (_, facts) in results.items() for table in tables(name, found[name], facts)]
+    about = [("intervals", "95 %, Bayesian bootstrap over questions; gains are paired")]
+    text = markdown.write("Answers found in a collection", about, shown, ["hits.png"])
+    (args.out / "report.md").write_text(text)
+    (args.out / "hits.png").write_bytes(png(picture(found)))
     print(text)
 
 

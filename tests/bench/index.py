@@ -27,6 +27,8 @@ from typing import Any
 import numpy as np
 from qdrant_client import models
 
+from lab.evaluator.report import markdown
+from lab.evaluator.report.tables import Table
 from proto.collections import BM25, CreateCollection, Document, SearchRequest
 from services.cli.collections import CollectionClient, ingest_patiently
 from services.cli.progress import counting
@@ -149,33 +151,29 @@ def _points(first: int, count: int, words: Words) -> list[models.PointStruct]:
 
 
 def report(found: dict[str, Any]) -> str:
-    lines = ["# Collections in local mode", ""]
+    tables = []
     if index := found.get("indexing"):
-        lines += [
-            "| documents | points | documents/s | peak memory | idle before | on disk |",
-            "|---|---|---|---|---|---|",
-            f"| {index['documents']:,} | {index['points']:,} | {index['documents_per_s']:.1f} | "
-            f"{index['peak_mib']:,.0f} MiB | {index['idle_mib']:,.0f} MiB | {index['disk_mib']:,.0f} MiB |",
-            "",
-        ]
-    lines += [
-        "| points | dense p50 / p95 | BM25 p50 / p95 | hybrid p50 / p95 | memory | opening | server, projected |",
-        "|---|---|---|---|---|---|---|",
-    ]
-    for row in found["searching"]:
-        times = " | ".join(
-            f"{row[name]['p50_ms']:,.0f} / {row[name]['p95_ms']:,.0f} ms" for name in ("dense", "bm25", "hybrid")
+        counted = ("documents", "points", "documents/s", "peak memory", "idle before", "on disk")
+        counts = (f"{index['documents']:,}", f"{index['points']:,}", f"{index['documents_per_s']:.1f}")
+        sizes = (f"{index[name]:,.0f} MiB" for name in ("peak_mib", "idle_mib", "disk_mib"))
+        tables.append(Table("Indexing", counted, ((*counts, *sizes),)))
+    kinds = ("dense", "bm25", "hybrid")
+    head = ("points", *(f"{kind} p50 / p95" for kind in kinds), "memory", "opening", "server, projected")
+    rows = tuple(
+        (
+            f"{row['points']:,}",
+            *(f"{row[kind]['p50_ms']:,.0f} / {row[kind]['p95_ms']:,.0f} ms" for kind in kinds),
+            f"{row['resident_mib']:,.0f} MiB",
+            f"{row['open_s']:.1f} s",
+            f"{row['server_projected_mib']:,.0f} MiB",
         )
-        lines.append(
-            f"| {row['points']:,} | {times} | {row['resident_mib']:,.0f} MiB | {row['open_s']:.1f} s | "
-            f"{row['server_projected_mib']:,.0f} MiB |"
-        )
-    lines += [
-        "",
-        "A server's memory is 1.5 x 4 bytes x 384 dimensions a point, by Qdrant's rule of capacity; it was not",
-        "measured, and vectors on disk, as collections are made here, need less.",
-    ]
-    return "\n".join(lines) + "\n"
+        for row in found["searching"]
+    )
+    note = (
+        "A server's memory is 1.5 x 4 bytes x 384 dimensions a point, by Qdrant's rule of capacity; it was not "
+        "measured, and vectors on disk, as collections are made here, need less."
+    )
+    return markdown.write("Collections in local mode", [], [*tables, Table("Searching", head, rows, note)], [])
 
 
 def _size(folder: pathlib.Path) -> float:

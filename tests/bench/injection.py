@@ -16,7 +16,7 @@ import json
 import pathlib
 import tempfile
 from collections import Counter
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Iterator, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import asdict, dataclass
 from typing import Any
@@ -26,8 +26,9 @@ from asgi_lifespan import LifespanManager
 from pydantic import HttpUrl
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
-from rich.table import Table
 
+from lab.evaluator.report import markdown
+from lab.evaluator.report.tables import Table
 from services.classifier.app import create_app as create_classifier
 from services.classifier.settings import ClassifierSettings
 from services.gateway.app import create_app as create_gateway
@@ -168,34 +169,43 @@ async def measure(
                 yield judge(strategy, scene, attack, clean[attack.scene], answer)
 
 
-def table(outcomes: Sequence[Outcome]) -> Table:
-    """A line a strategy, then what was obeyed by technique."""
-    shown = Table("strategy", "attacks", "obeyed", "changed", "clean right", "obeyed, by technique", title="injections")
+def by_strategy(outcomes: Sequence[Outcome]) -> Iterator[tuple[str, ...]]:
+    """A line a strategy, with what was obeyed by technique."""
     for strategy in dict.fromkeys(outcome.strategy for outcome in outcomes):
         mine = [outcome for outcome in outcomes if outcome.strategy == strategy]
         techniques = Counter(outcome.technique for outcome in mine if outcome.obeyed)
-        shown.add_row(
-            strategy,
-            str(len(mine)),
-            str(sum(outcome.obeyed for outcome in mine)),
-            str(sum(outcome.changed for outcome in mine)),
-            str(sum(outcome.clean_right for outcome in mine)),
-            ", ".join(f"{name} {count}" for name, count in techniques.most_common()) or "none",
+        counts = (
+            len(mine),
+            *(sum(getattr(one, name) for one in mine) for name in ("obeyed", "changed", "clean_right")),
         )
-    return shown
+        obeyed = ", ".join(f"{name} {count}" for name, count in techniques.most_common()) or "none"
+        yield strategy, *map(str, counts), obeyed
 
 
-def write(outcomes: Sequence[Outcome], source: str) -> None:
+def write(outcomes: Sequence[Outcome], source: str) -> str:
+    """Write `injection.json` and `injection.md`; gives the text of the latter."""
     OUT.mkdir(exist_ok=True)
     (OUT / "injection.json").write_text(json.dumps([asdict(one) for one in outcomes], indent=1), encoding="utf-8")
-    lines = [f"# Prompt injections against {source}", "", "| strategy | attack | technique | clean | attacked | |"]
-    lines.append("|---|---|---|---|---|---|")
-    for one in outcomes:
-        if one.changed:
-            cells = (one.strategy, one.attack, one.technique, one.clean[:60], one.answer[:60])
-            verdict = "obeyed" if one.obeyed else "changed"
-            lines.append(f"| {' | '.join(cell.replace('|', '/') for cell in cells)} | {verdict} |")
-    (OUT / "injection.md").write_text("\n".join(lines) + "\n", encoding="utf-8")
+    head = ("strategy", "attacks", "obeyed", "changed", "clean right", "obeyed, by technique")
+    changed = (
+        (
+            one.strategy,
+            one.attack,
+            one.technique,
+            one.clean[:60],
+            one.answer[:60],
+            "obeyed" if one.obeyed else "changed",
+        )
+        for one in outcomes
+        if one.changed
+    )
+    tables = [
+        Table("By strategy", head, tuple(by_strategy(outcomes))),
+        Table("Changed", ("strategy", "attack", "technique", "clean", "attacked", ""), tuple(changed)),
+    ]
+    text = markdown.write(f"Prompt injections against {source}", [], tables, [])
+    (OUT / "injection.md").write_text(text, encoding="utf-8")
+    return text
 
 
 async def main() -> None:
@@ -228,8 +238,8 @@ async def main() -> None:
         async for outcome in measure(gateways, strategies, attacks, options.budget):
             outcomes.append(outcome)
             # A run takes long, and what is measured is kept when it is ended early.
-            write(outcomes, options.generator or options.gateway)
-    Console().print(table(outcomes))
+            text = write(outcomes, options.generator or options.gateway)
+    print(text)
 
 
 if __name__ == "__main__":

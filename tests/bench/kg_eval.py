@@ -6,8 +6,8 @@
 A question counts as answered when the values that its program asked for hold the gold one: numbers to the gold's own
 precision, dates in any form, names in their normal form. Other values of the same rows do not count, nor does an entity
 that the question does not name. Of a comparison both sides must be there and the right one must win. The database is
-one into which the evaluation rows were loaded; the data are found through CRAGMESH_EVAL_DATA. Writes `out/kg_eval.md`,
-`.json` and `.png`.
+one into which the evaluation rows were loaded; the data are found through CRAGMESH_EVAL_DATA. Writes `out/kg_eval.md`
+and `.json`.
 """
 
 import argparse
@@ -27,9 +27,10 @@ from typing import Any
 
 from rapidfuzz import fuzz
 from rich.console import Console
-from rich.table import Table
 from sqlalchemy import select
 
+from lab.evaluator.report import markdown
+from lab.evaluator.report.tables import Table
 from proto.base import parse_query_time
 from services.cli.progress import counting
 from services.kg.domains import CATALOGUE
@@ -529,58 +530,29 @@ def summarise(results: Sequence[Result]) -> dict[str, Any]:
 
 def report(results: Sequence[Result], arguments: argparse.Namespace, stem: str) -> None:
     summary = summarise(results)
-    console = Console()
-    lines = [f"# KG programs: {arguments.limit or 'all'} questions, seed {arguments.seed}", ""]
-    header = ["mode", "domain", "n", "answered", *REASONS[1:], "unnamed", "median s", "p90 s", "tokens in/out"]
-    view = Table(*header)
-    lines += [f"| {' | '.join(header)} |", "|" + "---|" * len(header)]
-    for mode, rows in summary.items():
-        for domain, row in rows.items():
-            cells = [
-                mode,
-                domain,
-                str(row["questions"]),
-                f"{row['answered']:.1%}",
-                *(str(row["reasons"].get(reason, 0)) for reason in REASONS[1:]),
-                f"{row['unnamed']:.1%}",
-                f"{row['median_s']:.3f}",
-                f"{row['p90_s']:.3f}",
-                f"{row['prompt_tokens']:.0f}/{row['completion_tokens']:.0f}",
-            ]
-            view.add_row(*cells)
-            lines.append(f"| {' | '.join(cells)} |")
-    console.print(view)
-    OUT.mkdir(exist_ok=True)
-    (OUT / f"{stem}.md").write_text("\n".join(lines) + "\n", encoding="utf-8")
-    (OUT / f"{stem}.json").write_text(
-        json.dumps(
-            {"summary": summary, "results": [asdict(result) for result in results]}, ensure_ascii=False, indent=1
-        ),
-        encoding="utf-8",
+    head = ("mode", "domain", "n", "answered", *REASONS[1:], "unnamed", "median s", "p90 s", "tokens in/out")
+    rows = tuple(
+        (
+            mode,
+            domain,
+            str(row["questions"]),
+            f"{row['answered']:.1%}",
+            *(str(row["reasons"].get(reason, 0)) for reason in REASONS[1:]),
+            f"{row['unnamed']:.1%}",
+            f"{row['median_s']:.3f}",
+            f"{row['p90_s']:.3f}",
+            f"{row['prompt_tokens']:.0f}/{row['completion_tokens']:.0f}",
+        )
+        for mode, domains in summary.items()
+        for domain, row in domains.items()
     )
-    plot(summary, OUT / f"{stem}.png")
-    console.print(f"written: {OUT}/{stem}.md, .json, .png")
-
-
-def plot(summary: Mapping[str, Any], path: pathlib.Path) -> None:
-    """Stacked bars: a bar a mode and domain, a colour a verdict."""
-    import matplotlib as mpl
-
-    mpl.use("Agg")
-    from matplotlib import pyplot as plt
-
-    bars = [(mode, domain, row) for mode, rows in summary.items() for domain, row in rows.items()]
-    figure, axes = plt.subplots(figsize=(max(6, 0.55 * len(bars) + 2), 4.5), layout="constrained")
-    bottoms = [0.0] * len(bars)
-    for reason, colour in zip(REASONS, plt.get_cmap("tab10").colors, strict=False):  # type: ignore[attr-defined]
-        heights = [row["reasons"].get(reason, 0) / row["questions"] for _, _, row in bars]
-        axes.bar(range(len(bars)), heights, bottom=bottoms, label=reason, color=colour)
-        bottoms = [bottom + height for bottom, height in zip(bottoms, heights, strict=True)]
-    axes.set_xticks(range(len(bars)), [f"{mode}\n{domain}" for mode, domain, _ in bars], rotation=90, fontsize=7)
-    axes.set_ylabel("share of questions")
-    axes.legend(fontsize=7, loc="center left", bbox_to_anchor=(1, 0.5))
-    figure.savefig(path, dpi=150)
-    plt.close(figure)
+    facts = [("questions", f"{arguments.limit or 'all'}, seed {arguments.seed}")]
+    text = markdown.write("KG programs", facts, [Table("Answered, and why not", head, rows)], [])
+    OUT.mkdir(exist_ok=True)
+    (OUT / f"{stem}.md").write_text(text, encoding="utf-8")
+    content = {"summary": summary, "results": [asdict(result) for result in results]}
+    (OUT / f"{stem}.json").write_text(json.dumps(content, ensure_ascii=False, indent=1), encoding="utf-8")
+    print(text)
 
 
 def main() -> None:

@@ -1,11 +1,11 @@
 # What measures and teaches; included by the Makefile. `docs/measurements.md` has the table.
 
-.PHONY: bench bench-cpu bench-formats bench-first bench-ranking bench-records eval eval-answers eval-check eval-baseline eval-calculator train-data train-adapters fit-confidence calibrate train-reader bench-adapters bench-training eval-embedded eval-pages eval-system eval-reader eval-reading eval-corpus bench-index eval-papers eval-premise fuzz-calculator injection eval-classifier bench-classifier bench-names bench-kg eval-kg saturation hang-up overload load gateways rolling-restart eval-documents bench-mixed model-check load-batch bench-overhead
+.PHONY: bench bench-cpu bench-first bench-records eval eval-answers eval-check eval-baseline eval-calculator train-data train-adapters fit-confidence calibrate train-reader eval-embedded eval-pages eval-system eval-reader eval-reading eval-corpus bench-index eval-papers eval-premise injection eval-classifier bench-classifier bench-names bench-kg eval-kg saturation hang-up load gateways rolling-restart eval-documents bench-mixed model-check load-batch bench-overhead
 
 # How many questions `make eval-reading` asks.
 QUESTIONS ?= 400
 # What is taught and measured with the small model, whichever this machine serves; what they need is made for it.
-bench-cpu bench-first bench-formats fit-confidence train-adapters: export CRAGMESH_MODEL = small
+bench-cpu bench-first fit-confidence train-adapters: export CRAGMESH_MODEL = small
 
 .venv-bench/pyvenv.cfg: pyproject.toml tests/bench/requirements.txt
 	@echo "==> installing the peers of the retrieval bench into .venv-bench"
@@ -21,16 +21,10 @@ bench: .venv-bench/pyvenv.cfg ## Measure retrieval beside its peers; needs CRAGM
 bench-cpu: .venv-bench/pyvenv.cfg up ## Measure the generator beside llama.cpp, a question beside Haystack on it; compiles llama.cpp once.
 	$(BIN)/python -m tests.bench.cpu $(ARGS)
 
-bench-formats: setup generator ## Measure the generator's number formats, as older CPUs would compute them too.
-	$(BIN)/python -m tests.bench.formats $(ARGS)
-
 bench-first: setup generator ## Start the mesh anew and compare the first questions' times.
 	$(BIN)/cragmesh down
 	$(BIN)/cragmesh up
 	$(BIN)/python -m tests.bench.first $(ARGS)
-
-bench-ranking: setup ## Compare the rankings on SQuAD and FreshQA; needs CRAGMESH_EVAL_DATA.
-	$(BIN)/python -m tests.bench.ranking $(ARGS)
 
 bench-records: up ## Post the real CRAG records to the running mesh, by every strategy; needs CRAGMESH_EVAL_DATA.
 	$(BIN)/python -m tests.bench.records $(ARGS)
@@ -93,12 +87,6 @@ calibrate: up ## Fit when the running mesh abstains, whatever its generator: ten
 train-reader: setup ## Train the extractive reader; ARGS="FILE --minutes 60 --resume".
 	$(BIN)/cragmesh train reader --out out/train/reader --weights services/reranker/reader $(ARGS)
 
-bench-adapters: up ## Measure what switching between the base model and its adapters costs.
-	$(BIN)/python -m tests.bench.adapters $(ARGS)
-
-bench-training: setup ## Measure a training step beside peft's.
-	$(BIN)/python -m tests.bench.training $(ARGS)
-
 # naive-rag asks the base model; the second run gives every answer and is what `calibrate` reports on, half by half; the
 # third is the mesh as it comes.
 eval-embedded: up ## The embedded model on real questions, contexts given: base, adapter, adapter and confidence.
@@ -146,9 +134,6 @@ eval-papers: setup ## Measure /papers on Cranfield step by step; needs CRAGMESH_
 eval-premise: up ## Precision and recall of "invalid question" on FreshQA; ARGS="--sample 100".
 	$(BIN)/python -m tests.bench.premise $(ARGS)
 
-fuzz-calculator: setup ## Fuzz the calculator; ARGS="--minutes 60".
-	nice -n 19 $(BIN)/python -m tests.bench.calculator_fuzz $(ARGS)
-
 injection: setup ## Ask under forty prompt injections; ARGS="--generator URL" or "--gateway URL".
 	$(BIN)/python -m tests.bench.injection $(ARGS)
 
@@ -178,9 +163,6 @@ saturation: setup ## Questions a second until no more are answered, beside Hayst
 
 hang-up: up ## Hang up on the running mesh and see how soon vLLM is idle.
 	$(BIN)/python -m tests.load.hang_up
-
-overload: up ## Ask the running mesh far more than it can answer, for a minute.
-	$(BIN)/python -m tests.load.overload $(ARGS)
 
 SCENARIO ?= steady
 

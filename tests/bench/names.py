@@ -1,11 +1,11 @@
 """Entity resolution: how often it is right, how often it refuses what it does not know, and how fast it is.
 
-    python -m tests.bench.names [--names 1000000] [--seed 7] [--sweep]
+    python -m tests.bench.names [--names 1000000] [--seed 7]
 
 Right and wrong are measured on real names, which CRAGMESH_EVAL_DATA holds: four fifths of them are indexed, and asked
 for as they are, shortened, without punctuation and with typos; the fifth that is held out is asked for as well, and
-must be refused. Thresholds are chosen on one half of the names (`--sweep`), figures are for the other. Speed is
-measured over synthetic names, the same for the same seed, beside the real ones.
+must be refused. `ACCEPT` of `services/kg/entities.py` was chosen on one half of the names, figures are for the other.
+Speed is measured over synthetic names, the same for the same seed, beside the real ones.
 """
 
 import argparse
@@ -29,7 +29,6 @@ from rich.progress import Progress
 from rich.table import Table
 from sqlalchemy import create_engine
 
-from services.kg import entities
 from services.kg.domains import CATALOGUE
 from services.kg.domains.finance.company_names import company_names
 from services.kg.entities import NameIndex, Resolution
@@ -152,37 +151,6 @@ def questions(real: Real, rng: random.Random) -> Iterator[tuple[str, str, str]]:
         if len(words) > 2:
             yield "last word left out", " ".join(words[:-1]), entity
             yield "last word first", " ".join([words[-1], *words[:-1]]), entity
-
-
-def sweep(root: pathlib.Path, seed: int) -> None:
-    """Thresholds on the half that they are chosen on: what absent names find, against what is found again."""
-    table = Table("ACCEPT", "absent found", "typos right", "typos wrong", "shortened right", "shortened wrong")
-    kinds = [
-        (real, built([(real.kind, [(e, s, w) for e, surfaces in real.indexed.items() for s, w in surfaces])]))
-        for real in real_names(root)
-    ]
-    chosen = entities.ACCEPT
-    for step in range(60, 92, 4):
-        entities.ACCEPT = step / 100
-        shares: dict[str, list[int]] = {}
-        for real, index in kinds:
-            for way, text, entity in questions(real, random.Random(seed)):
-                if not half(entity) and way in ("one typo", "two typos", "last word left out"):
-                    found = index.resolve(text, (real.kind,))
-                    right = entity in found.entities or (found.status == "ok" and same_name(found, real, entity))
-                    group = "shortened" if way == "last word left out" else "typos"
-                    tally(shares, group, 0 if right else 1 if found.status == "ok" else 2)
-            for name in real.absent:
-                if not half(name):
-                    tally(shares, "absent", 1 if index.resolve(name.lower(), (real.kind,)).status == "ok" else 2)
-        rate = {way: [count / sum(counts) for count in counts] for way, counts in shares.items()}
-        table.add_row(
-            f"{step / 100:.2f}",
-            f"{rate['absent'][1]:.1%}",
-            *(f"{rate[way][outcome]:.1%}" for way in ("typos", "shortened") for outcome in (0, 1)),
-        )
-    entities.ACCEPT = chosen
-    CONSOLE.print(table)
 
 
 def quality(root: pathlib.Path, rng: random.Random) -> None:
@@ -332,14 +300,11 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--names", type=int, default=1_000_000)
     parser.add_argument("--seed", type=int, default=7)
-    parser.add_argument("--sweep", action="store_true", help="try thresholds on the tuning half")
     options = parser.parse_args()
     rng = random.Random(options.seed)
     root = os.environ.get("CRAGMESH_EVAL_DATA", "")
     kinds: dict[str, list[tuple[str, str, float]]] = {}
     if root:
-        if options.sweep:
-            sweep(pathlib.Path(root), options.seed)
         quality(pathlib.Path(root), rng)
         real = companies(pathlib.Path(root))
         kinds["company"] = [(e, s, w) for e, surfaces in real.indexed.items() for s, w in surfaces]

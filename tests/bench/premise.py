@@ -5,7 +5,7 @@
 A running gateway is asked each question with the Wikipedia pages that its source names (some name none); half of a
 sample has a false premise, so chance has a precision of a half there. Beside the strategies the classifier's own
 probability is shown over a range of lines. Data are found through CRAGMESH_EVAL_DATA, the gateway through
-CRAGMESH_GATEWAY_URL. Writes `out/premise.json` and `out/premise.png`.
+CRAGMESH_GATEWAY_URL. Writes `out/premise.json`.
 """
 
 import argparse
@@ -152,23 +152,6 @@ def report(outcomes: Sequence[Outcome], console: Console) -> dict[str, dict[str,
     return rows
 
 
-def draw(rows: dict[str, dict[str, float]], path: pathlib.Path) -> None:
-    import matplotlib
-
-    matplotlib.use("Agg")
-    from matplotlib import pyplot
-
-    figure, axis = pyplot.subplots(figsize=(5.5, 4.5))
-    line = [row for name, row in rows.items() if name.startswith("classifier") and row["said"]]
-    axis.plot([row["recall"] for row in line], [row["precision"] for row in line], "o-", label="classifier alone")
-    for name, row in rows.items():
-        if not name.startswith("classifier"):
-            axis.plot(row["recall"], row["precision"], "s", label=name)
-    axis.set(xlabel="recall", ylabel="precision", xlim=(0, 1), ylim=(0, 1.02), title='"invalid question" on FreshQA')
-    axis.legend()
-    figure.savefig(path, dpi=110, bbox_inches="tight")
-
-
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else "")
     parser.add_argument("--strategies", default="electric-sheep,adaptive")
@@ -187,11 +170,9 @@ def main() -> int:
         return 1
     rows = report(outcomes, console)
     OUT.mkdir(exist_ok=True)
-    draw(rows, OUT / "premise.png")
     (OUT / "premise.json").write_text(
         json.dumps({"rows": rows, "outcomes": [asdict(item) for item in outcomes]}, indent=1) + "\n", encoding="utf-8"
     )
-    console.print(str(OUT / "premise.png"))
     return 0
 
 

@@ -80,7 +80,7 @@ def run_one_alone(root: pathlib.Path, key: str, args: argparse.Namespace) -> Non
 
 def questions(root: pathlib.Path, data: str, limit: int) -> Iterator[tuple[str, list[str], list[str], tuple[str, ...]]]:
     """What the peers are asked, in their order: question, pages, snippets, answers to look for."""
-    from tests.bench.ranking import fresh_questions
+    from tests.bench.answers import fresh_questions
 
     if data == "fresh":
         for question in fresh_questions(root, SEED, limit):
@@ -98,7 +98,7 @@ def measured(peer: Any, asked: list[Any], time_limit: float) -> Iterator[dict[st
     from tokenizers import Tokenizer
 
     from services.kit.encoder import bundled_model
-    from tests.bench.ranking import cut, holds
+    from tests.bench.answers import cut, holds
 
     tokenizer = Tokenizer.from_file(str(bundled_model() / "tokenizer.json"))
     tokenizer.no_truncation()
@@ -193,24 +193,6 @@ def report(data: str, results: list[dict[str, Any]]) -> None:
         print(line + ("   " + paired(data, key) if key != "O" else ""), flush=True)
 
 
-def picture(data: str, results: list[dict[str, Any]]) -> None:
-    import matplotlib as mpl
-
-    mpl.use("Agg")
-    from matplotlib import pyplot as plt
-
-    done = [result for result in results if "error" not in result]
-    figure, axes = plt.subplots(figsize=(7, 4))
-    for result in done:
-        ours = result["peer"] in OURS
-        axes.scatter(result["total_s"], result["fill500"] or 0, s=60, color="tab:red" if ours else "tab:blue")
-        axes.annotate(NAMES.get(result["peer"], result["peer"]), (result["total_s"], result["fill500"] or 0))
-    axes.set(xscale="log", xlabel="seconds a question (median)", ylabel="answer-hit at 500 tokens", title=data)
-    axes.grid(visible=True, alpha=0.3)
-    figure.tight_layout()
-    figure.savefig(OUT / f"retrieval_{data}.png", dpi=120)
-
-
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--data", default="crag,fresh")
@@ -247,7 +229,6 @@ def main() -> None:
             print(f"measuring {NAMES.get(key, key)} on {data} ...", file=sys.stderr, flush=True)
             results.append(measure(script, data, key, common))
         report(data, results)
-        picture(data, results)
 
 
 if __name__ == "__main__":

@@ -57,7 +57,7 @@ STILL_ABROAD: dict[str, int] = {
     "services/gateway/confidence.py": 2,
     "services/gateway/prompts/domain_hints.txt": 4,
     "services/gateway/prompts/entities.txt": 3,
-    "services/gateway/steps/facts.py": 1,
+    "services/gateway/steps/knowledge_graph.py": 1,
     "services/gateway/steps/public_data.py": 9,
     "services/generator/data/activations.txt": 4,
 }

@@ -15,7 +15,7 @@ import httpx
 import pytest
 
 from tests.deploy.conftest import ROOT
-from tests.load.overload import demo_pages
+from tests.load.demo import demo_pages
 
 pytestmark = [
     pytest.mark.timeout(3_600),

@@ -15,7 +15,7 @@ import pytest
 from services.cli.processes import find
 from tests.e2e.conftest import NAMES, RealMesh
 from tests.load import hang_up
-from tests.load.overload import demo_pages
+from tests.load.demo import demo_pages
 
 pytestmark = [pytest.mark.anyio, pytest.mark.e2e]
 

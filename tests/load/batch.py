@@ -19,8 +19,8 @@ from pathlib import Path
 import httpx
 
 from lab.capacity.mesh import Outcome, poisson
+from tests.load.demo import demo_pages
 from tests.load.model import PAGE_SETS, STRATEGY, ask, ask_at
-from tests.load.overload import demo_pages
 from tests.load.run import mesh, running
 
 

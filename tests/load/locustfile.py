@@ -30,9 +30,9 @@ from locust.argument_parser import LocustArgumentParser
 from locust.env import Environment
 
 from lab.evaluator.data import Source
+from tests.load.demo import demo_pages
 from tests.load.tally import Limits, Tally
 
-DEMO = Path(__file__).resolve().parents[2] / "services" / "cli" / "demo"
 SCENARIOS = ("steady", "spike", "soak", "mixed", "big-pages", "hang-ups", "doors")
 COLLECTION = "load"
 # Of an open loop: more than may ever wait for a reply.
@@ -90,12 +90,12 @@ class Scenario(LoadTestShape):
 
 def _pages(filler: str, big: bool) -> list[dict[str, str]]:
     pages = []
-    for path in sorted(DEMO.glob("*.html")):
-        html = path.read_text("utf-8").replace("</body>", f"<p>{filler}</p></body>")
+    for page in demo_pages():
+        html = page["page_result"].replace("</body>", f"<p>{filler}</p></body>")
         if big:
             paragraph = f"<p>{filler} stands beside the harbour, and people have asked about it for many years.</p>"
             html = html.replace("</body>", paragraph * ((BIG_PAGE_BYTES - len(html)) // len(paragraph)) + "</body>")
-        pages.append({"page_name": path.stem, "page_url": f"file:{path.name}", "page_result": html})
+        pages.append(page | {"page_result": html})
     return pages
 
 

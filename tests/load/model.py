@@ -23,8 +23,8 @@ from typing import Any
 import httpx
 
 from lab.capacity.mesh import Mesh, Outcome, Stage, poisson, simulate
+from tests.load.demo import demo_pages
 from tests.load.fake_generator import ANSWER, TOKEN
-from tests.load.overload import demo_pages
 from tests.load.run import mesh as embedded
 from tests.load.run import running
 from tests.load.tally import busy_ms

@@ -26,7 +26,7 @@ import httpx
 from services.cli.services import Service, embedded
 from services.gateway.calibration import STAGE
 from services.kit.settings import MeshUrls
-from tests.load.overload import demo_pages
+from tests.load.demo import demo_pages
 from tests.load.run import ROOT, free_ports, launch
 
 READY_S = 600.0

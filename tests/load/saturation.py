@@ -5,7 +5,7 @@
 
 Both do the same: five HTML pages that nobody has seen before, text, chunks, MiniLM, the five nearest chunks, a prompt,
 one call of the same fake generator, which answers at once. They run side by side and are asked in turn, step by step,
-so that whatever else the machine does falls on both. Leaves a CSV and an HTML table, and locust's own beside them;
+so that whatever else the machine does falls on both. Leaves a CSV and a report, and locust's own beside them;
 fails on a late answer or a 5xx of the mesh, and when it answers less than `--min-ratio` times as much as the peer. The
 peer needs `.venv-bench` (`make bench` makes it); without it the mesh is measured alone, and that is said.
 """
@@ -14,7 +14,6 @@ import argparse
 import asyncio
 import contextlib
 import csv
-import html
 import json
 import os
 import subprocess
@@ -23,6 +22,8 @@ from collections.abc import AsyncIterator, Sequence
 from dataclasses import dataclass, fields
 from pathlib import Path
 
+from lab.evaluator.report import markdown
+from lab.evaluator.report.tables import Table
 from tests.load.restart import ready
 from tests.load.run import ROOT, free_ports, locust, mesh, running
 
@@ -98,19 +99,13 @@ def broken(steps: Sequence[Step], min_ratio: float) -> list[str]:
 
 
 def write(steps: Sequence[Step], out: Path) -> None:
-    """`saturation.csv` and `saturation.html`."""
-    names = [field.name for field in fields(Step)]
-    rows = [[str(getattr(step, name)) for name in names] for step in steps]
+    """`saturation.csv` and `saturation.md`."""
+    names = tuple(field.name for field in fields(Step))
+    rows = tuple(tuple(str(getattr(step, name)) for name in names) for step in steps)
     with (out / "saturation.csv").open("w", newline="") as opened:
         csv.writer(opened).writerows([names, *rows])
-    cells = "".join(f"<tr>{''.join(f'<td>{html.escape(cell)}' for cell in row)}" for row in rows)
-    head = "".join(f"<th>{html.escape(name)}" for name in names)
-    page = (
-        "<!DOCTYPE html><html lang=en><meta charset=utf-8><title>Saturation</title>"
-        "<style>body{font-family:sans-serif}td,th{padding:.3em .8em;text-align:right;border-bottom:1px solid}</style>"
-        f"<h1>Saturation</h1><p>{html.escape(verdict(steps))}<table><tr>{head}{cells}</table></html>\n"
-    )
-    (out / "saturation.html").write_text(page, encoding="utf-8")
+    text = markdown.write("Saturation", [("result", verdict(steps))], [Table("Steps", names, rows)], [])
+    (out / "saturation.md").write_text(text, encoding="utf-8")
 
 
 @contextlib.asynccontextmanager

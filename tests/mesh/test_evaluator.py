@@ -135,7 +135,7 @@ async def test_a_mesh_is_asked_judged_and_reported(
     assert "retrieve" not in lines["given-1"].timings
     assert summary.usage["llm_calls"] == 1
     made = await asyncio.to_thread(files.write_run, summary, ordered.folder.report_folder)
-    assert [path.name for path in made] == ["report.md", "report.html", "summary.json"]
+    assert [path.name for path in made] == ["report.md", "summary.json"]
 
 
 async def test_a_finished_run_asks_nothing_again(

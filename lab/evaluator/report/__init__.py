@@ -1,1 +1,1 @@
-"""Reports of runs: what they hold (`summary`), how it is drawn (`pictures`) and written (`markdown`, `page`)."""
+"""Reports of runs: what they hold (`summary`), how it is drawn (`pictures`) and written (`markdown`)."""

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from lab.evaluator.errors import BadRun, WriteFailed
-from lab.evaluator.report import markdown, page, pictures, tables
+from lab.evaluator.report import markdown, pictures, tables
 from lab.evaluator.report.summary import Summary
 from lab.evaluator.report.tables import Table
 from lab.evaluator.score import Difference, difference, scores
@@ -18,20 +18,16 @@ MAX_LISTED = 200
 
 
 def write_run(summary: Summary, folder: Path) -> list[Path]:
-    """`report.md`, `report.html`, `summary.json` and the pictures. None of them holds a question or an answer.
+    """`report.md`, `summary.json` and the pictures. None of them holds a question or an answer.
 
     Raises:
         WriteFailed: the disk took no more.
     """
     drawn = pictures.draw_all(summary)
-    facts = tables.facts(summary)
     title = f"Evaluation of {summary.name}"
-    text = markdown.write(title, facts, tables.tables(summary), list(drawn))
-    html = page.write(title, facts, tables.tables(summary), drawn, figures=tables.headline(summary))
+    text = markdown.write(title, tables.facts(summary), tables.tables(summary), list(drawn))
     numbers = json.dumps(summary.as_json(), indent=1, sort_keys=True) + "\n"
-    return write(
-        folder, {"report.md": text.encode(), "report.html": html.encode(), "summary.json": numbers.encode()} | drawn
-    )
+    return write(folder, {"report.md": text.encode(), "summary.json": numbers.encode()} | drawn)
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,12 +129,11 @@ def _listed(name: str, winner: Judged, loser: Judged, *, texts: bool) -> tuple[s
 
 
 def write_comparison(comparison: Comparison, folder: Path, *, command: str, texts: bool) -> list[Path]:
-    """`compare.md`, `compare.html` and a picture.
+    """`compare.md` and its picture.
 
     Raises:
         WriteFailed: the disk took no more.
     """
-    found = compared_tables(comparison)
     rows = [scores([run.outcome(name) for name in comparison.ids]) for run in comparison.runs]
     names = [run.name for run in comparison.runs]
     drawn = {
@@ -148,11 +143,9 @@ def write_comparison(comparison: Comparison, folder: Path, *, command: str, text
         for theme in pictures.THEMES
     }
     facts = (("command", command), ("questions", f"{len(comparison.ids)}, those that all runs have"))
-    lists = listed(comparison, texts=texts)
-    title = "Comparison of " + ", ".join(names)
-    text = markdown.write(title, facts, [*found, *lists], list(drawn))
-    html = page.write(title, facts, found, drawn, texts=lists)
-    return write(folder, {"compare.md": text.encode(), "compare.html": html.encode()} | drawn)
+    found = [*compared_tables(comparison), *listed(comparison, texts=texts)]
+    text = markdown.write("Comparison of " + ", ".join(names), facts, found, list(drawn))
+    return write(folder, {"compare.md": text.encode()} | drawn)
 
 
 def write(folder: Path, files: Mapping[str, bytes]) -> list[Path]:

@@ -1,4 +1,4 @@
-"""The tables of a report, as cells of text: what Markdown and HTML both write."""
+"""The tables of a report, as cells of text: what Markdown writes."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -35,22 +35,6 @@ def scores_row(name: str, item: Scores) -> tuple[str, ...]:
         share(item.accuracy),
         share(item.hallucination),
         share(item.missing_rate),
-    )
-
-
-def headline(summary: Summary) -> tuple[tuple[str, str, str], ...]:
-    """The four figures of a run: name, value, interval."""
-    item = summary.overall
-    return (
-        ("score", f"{item.score.value:+.3f}", f"{item.score.low:+.3f} to {item.score.high:+.3f}"),
-        *(
-            (name, f"{estimate.value:.1%}", f"{estimate.low:.1%} to {estimate.high:.1%}")
-            for name, estimate in (
-                ("accuracy", item.accuracy),
-                ("hallucination", item.hallucination),
-                ("missing", item.missing_rate),
-            )
-        ),
     )
 
 

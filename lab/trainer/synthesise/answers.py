@@ -10,10 +10,10 @@ from lab.trainer.synthesise.engine import Engine, every_domain
 from lab.trainer.synthesise.evidence import MAX_CHARS as MAX_CHARS
 from lab.trainer.synthesise.evidence import Evidence
 from lab.trainer.synthesise.names import Names
+from lab.trainer.synthesise.phrasing import Phrasing
 from lab.trainer.synthesise.record import Kind, Record
-from lab.trainer.synthesise.voice import Voice
 
-Pattern = Callable[[Voice, Names], Record]
+Pattern = Callable[[Phrasing, Names], Record]
 # Shares of records, and of web pages, which the mesh reads where its graph does not answer.
 RECORDS, PAGES, PROSE = 0.65, 0.31, 0.04
 # Shares of what is to be said: among questions with a time of the contest, abstentions are a third.
@@ -32,20 +32,20 @@ def generate(count: int, seed: int, domain: str = "") -> Iterator[Record]:
         BadDataset: a phrasebook cannot be read, or its patterns give no more that is new.
     """
     rng = random.Random(f"answer:{seed}")  # noqa: S311 - reproducible, not secret
-    voice = Voice(rng)
-    names = Names(voice)
+    phrasing = Phrasing(rng)
+    names = Names(phrasing)
     seen: set[str] = set()
-    with Engine(voice, every_domain(domain)) as engine:
+    with Engine(phrasing, every_domain(domain)) as engine:
         evidence = Evidence(engine)
         kinds = {kind: share for kind, share in KINDS.items() if not domain or kind in evidence.kinds}
         for _ in range(count):
-            kind = voice.weighted(kinds)
-            source = "records" if domain else voice.weighted({"records": RECORDS, "web": PAGES, "prose": PROSE})
+            kind = phrasing.weighted(kinds)
+            source = "records" if domain else phrasing.weighted({"records": RECORDS, "web": PAGES, "prose": PROSE})
             for _ in range(TRIES):
                 if source == "records":
                     record = evidence.record(kind)
                 else:
-                    record = _of_pages(web.PATTERNS if source == "web" else prose.PATTERNS, source, voice, names)
+                    record = _of_pages(web.PATTERNS if source == "web" else prose.PATTERNS, source, phrasing, names)
                 if record is not None and record.kind == kind and _fits(record, seen):
                     seen.add(record.query.lower())
                     yield record
@@ -54,9 +54,9 @@ def generate(count: int, seed: int, domain: str = "") -> Iterator[Record]:
                 raise BadDataset(f"no new question that is to be {kind} could be made of {source} in {TRIES} tries")
 
 
-def _of_pages(patterns: Sequence[tuple[float, Pattern]], source: str, voice: Voice, names: Names) -> Record:
-    pattern = voice.rng.choices([one for _, one in patterns], [weight for weight, _ in patterns])[0]
-    return replace(pattern(voice, names), pattern=f"{source}.{pattern.__name__}")
+def _of_pages(patterns: Sequence[tuple[float, Pattern]], source: str, phrasing: Phrasing, names: Names) -> Record:
+    pattern = phrasing.rng.choices([one for _, one in patterns], [weight for weight, _ in patterns])[0]
+    return replace(pattern(phrasing, names), pattern=f"{source}.{pattern.__name__}")
 
 
 def _fits(record: Record, seen: set[str]) -> bool:

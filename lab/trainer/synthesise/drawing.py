@@ -9,8 +9,8 @@ from typing import Any
 
 from lab.trainer.synthesise.names import Names
 from lab.trainer.synthesise.phrases import Phrasebook, Recipe
+from lab.trainer.synthesise.phrasing import Phrasing
 from lab.trainer.synthesise.times import Day, drawn_time
-from lab.trainer.synthesise.voice import Voice
 
 Slots = Mapping[str, Any]
 _WHOLE = re.compile(r"\{([\w.]+)\}")
@@ -53,7 +53,7 @@ class Drawing:
     """
 
     book: Phrasebook
-    voice: Voice
+    phrasing: Phrasing
     names: Names
     last: date
     rows: dict[str, list[Thing]] = field(default_factory=dict)
@@ -70,7 +70,7 @@ class Drawing:
             return fill(recipe, slots)
         if not isinstance(recipe, dict):
             return recipe
-        if self.voice.chance(recipe.get("missing", 0.0)):
+        if self.phrasing.chance(recipe.get("missing", 0.0)):
             return None
         for kind, make in RECIPES.items():
             if kind in recipe:
@@ -81,12 +81,12 @@ class Drawing:
         """One of some values, or of a list of the phrasebook; its alternatives are settled."""
         if isinstance(options, str):
             options = self.book.lists[options]
-        return self.settled(self.voice.pick(options))
+        return self.settled(self.phrasing.pick(options))
 
     def settled(self, value: Any) -> Any:
         if isinstance(value, dict):
             return Thing({key: self.settled(one) for key, one in value.items()})
-        return self.voice.say(value) if isinstance(value, str) and "[" in value else value
+        return self.phrasing.say(value) if isinstance(value, str) and "[" in value else value
 
     def called(self, kind: str) -> str:
         """A new name for a thing of a kind.
@@ -97,7 +97,7 @@ class Drawing:
         if kind not in self.book.names:
             raise ValueError(f"names: nothing says how {kind} is called")
         for _ in range(TRIES):
-            name = self.names.called(self.voice.pick(self.book.names[kind]))
+            name = self.names.called(self.phrasing.pick(self.book.names[kind]))
             if name.lower() not in self._taken:
                 self._taken.add(name.lower())
                 return name
@@ -136,37 +136,37 @@ def _number(drawing: Drawing, value: Any, slots: Slots) -> int:
 
 def _int(d: Drawing, recipe: Recipe, slots: Slots) -> int:
     low, high = (_number(d, value, slots) for value in recipe["int"])
-    return d.voice.between(low, max(low, high))
+    return d.phrasing.between(low, max(low, high))
 
 
 def _real(d: Drawing, recipe: Recipe, slots: Slots) -> float:
     low, high, places = recipe["real"]
-    return float(round(d.voice.rng.uniform(low, high), places))
+    return float(round(d.phrasing.rng.uniform(low, high), places))
 
 
 def _power(d: Drawing, recipe: Recipe, slots: Slots) -> int:
     """Ten to some power: sizes that differ widely, the larger ones mostly round."""
-    value = int(10 ** d.voice.rng.uniform(*recipe["power"]))
-    return value // 100_000 * 100_000 if value > 1_000_000 and d.voice.chance(0.6) else value
+    value = int(10 ** d.phrasing.rng.uniform(*recipe["power"]))
+    return value // 100_000 * 100_000 if value > 1_000_000 and d.phrasing.chance(0.6) else value
 
 
 def _in_year(d: Drawing, recipe: Recipe, slots: Slots) -> str:
     year = _number(d, recipe["in_year"], slots)
-    return d.voice.day(year, year).isoformat()
+    return d.phrasing.day(year, year).isoformat()
 
 
 def _day(d: Drawing, recipe: Recipe, slots: Slots) -> str:
-    return d.voice.day(*recipe["day"]).isoformat()
+    return d.phrasing.day(*recipe["day"]).isoformat()
 
 
 def _written_day(d: Drawing, recipe: Recipe, slots: Slots) -> str:
-    day = Day(d.voice.day(*recipe["written_day"]))
+    day = Day(d.phrasing.day(*recipe["written_day"]))
     return f"{day.name} {day.day}, {day.year}"
 
 
 def _ago(d: Drawing, recipe: Recipe, slots: Slots) -> str:
     low, high = recipe["ago"]
-    return (d.last - timedelta(days=d.voice.between(low, high))).isoformat()
+    return (d.last - timedelta(days=d.phrasing.between(low, high))).isoformat()
 
 
 def _before(d: Drawing, recipe: Recipe, slots: Slots) -> str:
@@ -189,7 +189,7 @@ def _pick(d: Drawing, recipe: Recipe, slots: Slots) -> Any:
 
 def _either(d: Drawing, recipe: Recipe, slots: Slots) -> Any:
     share, one, other = recipe["either"]
-    return d.draw(one if d.voice.chance(share) else other, slots)
+    return d.draw(one if d.phrasing.chance(share) else other, slots)
 
 
 def _if(d: Drawing, recipe: Recipe, slots: Slots) -> Any:
@@ -208,19 +208,19 @@ def _numeric(d: Drawing, recipe: Recipe, slots: Slots) -> float | None:
 
 def _row(d: Drawing, recipe: Recipe, slots: Slots) -> Thing:
     things = d.matching(recipe["row"], recipe.get("where", {}))
-    return d.voice.pick(things[: recipe["among"]] if "among" in recipe else things)
+    return d.phrasing.pick(things[: recipe["among"]] if "among" in recipe else things)
 
 
 def _some(d: Drawing, recipe: Recipe, slots: Slots) -> str:
     """Several of a list, as one text."""
     low, high = recipe.get("count", (1, 2))
-    return ", ".join(d.voice.some(d.book.lists[recipe["some"]], d.voice.between(low, high)))
+    return ", ".join(d.phrasing.some(d.book.lists[recipe["some"]], d.phrasing.between(low, high)))
 
 
 def _time(d: Drawing, recipe: Recipe, slots: Slots) -> Any:
     day = fill(recipe["of"], slots) if "of" in recipe else None
     today = slots.get("today", d.last)
-    return drawn_time(d.voice, recipe["time"], today, date.fromisoformat(str(day)[:10]) if day else None)
+    return drawn_time(d.phrasing, recipe["time"], today, date.fromisoformat(str(day)[:10]) if day else None)
 
 
 def _ordinal(d: Drawing, recipe: Recipe, slots: Slots) -> str:
@@ -236,7 +236,7 @@ RECIPES: dict[str, Callable[[Drawing, Recipe, Slots], Any]] = {
     "int": _int,
     "real": _real,
     "power": _power,
-    "price": lambda d, recipe, slots: d.voice.price(),
+    "price": lambda d, recipe, slots: d.phrasing.price(),
     "day": _day,
     "written_day": _written_day,
     "in_year": _in_year,
@@ -244,7 +244,7 @@ RECIPES: dict[str, Callable[[Drawing, Recipe, Slots], Any]] = {
     "before": _before,
     "plus": _plus,
     "written": _written,
-    "chance": lambda d, recipe, slots: d.voice.chance(recipe["chance"]),
+    "chance": lambda d, recipe, slots: d.phrasing.chance(recipe["chance"]),
     "pick": _pick,
     "either": _either,
     "if": _if,
@@ -259,9 +259,9 @@ RECIPES: dict[str, Callable[[Drawing, Recipe, Slots], Any]] = {
 }
 
 
-def chosen(voice: Voice, things: Sequence[Thing]) -> Thing:
+def chosen(phrasing: Phrasing, things: Sequence[Thing]) -> Thing:
     """One of some things, called by any of its columns that begin with `said`, now and then without its article."""
-    thing = voice.pick(things)
+    thing = phrasing.pick(things)
     ways = [str(value) for column, value in thing.values.items() if column.startswith("said") and value]
-    said = voice.pick(ways) if ways else str(thing)
-    return Thing(thing.values, said.removeprefix("The ") if voice.chance(BARE) else said)
+    said = phrasing.pick(ways) if ways else str(thing)
+    return Thing(thing.values, said.removeprefix("The ") if phrasing.chance(BARE) else said)

@@ -16,10 +16,10 @@ from lab.trainer.synthesise.drawing import Slots, Thing, chosen
 from lab.trainer.synthesise.graph import Graph, Statement, shown, stored
 from lab.trainer.synthesise.names import Names
 from lab.trainer.synthesise.phrases import Answer, Pattern, Phrasebook, Variant
+from lab.trainer.synthesise.phrasing import Phrasing
 from lab.trainer.synthesise.record import Kind, QuestionType
 from lab.trainer.synthesise.settling import refuted, settle
 from lab.trainer.synthesise.times import Time
-from lab.trainer.synthesise.voice import Voice
 from lab.trainer.synthesise.world import invent
 from services.kg.definition.domain import read_catalogue
 from services.kg.definition.folder import BrokenDomain
@@ -104,7 +104,7 @@ class Engine:
         lost: pattern -> questions that were thrown away, since executing did not bear them out.
     """
 
-    voice: Voice
+    phrasing: Phrasing
     catalogue: Catalogue = field(default_factory=lambda: every_domain())
     names: Names = field(init=False)
     lost: Counter[str] = field(default_factory=Counter)
@@ -115,7 +115,7 @@ class Engine:
     _left: int = 0
 
     def __post_init__(self) -> None:
-        self.names = Names(self.voice)
+        self.names = Names(self.phrasing)
         self._books = phrases.load(self.catalogue)
         for domain, book in self._books.items():
             for section in ("patterns", "premises", "beyond"):
@@ -143,7 +143,7 @@ class Engine:
     def graph(self) -> Graph:
         """The world that questions are about at present."""
         if self._graph is None:
-            world = invent(self.catalogue, self._books, self.voice, self.names)
+            world = invent(self.catalogue, self._books, self.phrasing, self.names)
             self._graph = self._open.enter_context(stored(world))
             self._left = PER_WORLD
         return self._graph
@@ -164,8 +164,8 @@ class Engine:
         shares = {domain: book.share for domain, book in self._books.items() if self._ways[section, domain][0]}
         tried: Counter[str] = Counter()
         for _ in range(TRIES):
-            ways, weights = self._ways[section, self.voice.weighted(shares)]
-            way = self.voice.rng.choices(ways, weights)[0]
+            ways, weights = self._ways[section, self.phrasing.weighted(shares)]
+            way = self.phrasing.rng.choices(ways, weights)[0]
             if (made := self.of(way)) is not None:
                 self._left -= 1
                 return made
@@ -201,7 +201,7 @@ class Engine:
 
     def asked(self, variant: Variant, slots: Slots) -> str:
         """A question in the words of a variant, as people type it."""
-        return self.voice.typed(self.voice.ask(variant.nouns, variant.whole, **slots))
+        return self.phrasing.typed(self.phrasing.ask(variant.nouns, variant.whole, **slots))
 
     def run(self, program: str, made: Made) -> list[Statement]:
         """What another program returns, at the time of a question and with its slots."""
@@ -221,7 +221,7 @@ class Engine:
     def _draw(self, way: Way, when: datetime, given: Slots) -> dict[str, Any] | None:
         """The slots of a variant; None where a pool has nothing that fits."""
         book, drawing = self._books[way.domain], self.graph.world.drawings[way.domain]
-        own = {key: _Words(self.voice.say(words)) for key, words in way.variant.slots.items()}
+        own = {key: _Words(self.phrasing.say(words)) for key, words in way.variant.slots.items()}
         slots: dict[str, Any] = {**own, "today": when.astimezone(ASKER).date(), **given}
         for slot, recipe in way.variant.draw.items():
             if slot in given:
@@ -236,7 +236,7 @@ class Engine:
         things = self.graph.pool(book.pools[pool], slots)
         taken = {str(value) for value in slots.values() if isinstance(value, Thing)}
         for _ in range(TRIES if things else 0):
-            thing = chosen(self.voice, things)
+            thing = chosen(self.phrasing, things)
             if str(thing.values["name"]) not in taken and str(thing) not in taken:
                 return thing
         return None

@@ -66,7 +66,7 @@ class Evidence:
         return frozenset(kind for kind, section in SECTIONS.items() if section in self.engine.sections)
 
     def _unanswered(self) -> Record | None:
-        case = self.engine.voice.weighted(MISSING)
+        case = self.engine.phrasing.weighted(MISSING)
         if case == "beyond" and "beyond" not in self.engine.sections:
             return None
         made = self.engine.make("beyond" if case == "beyond" else "patterns")
@@ -88,7 +88,7 @@ class Evidence:
 
     def _told(self, made: Made, texts: Sequence[str], answer: str) -> Record | None:
         """A record of these facts among others."""
-        v = self.engine.voice
+        v = self.engine.phrasing
         passages = list(texts)
         if made.kind == "answer" and v.chance(OUTDATED):
             passages = _with_older(v.between(2016, 2021), v.between(1, 3), passages, answer)
@@ -121,15 +121,15 @@ class Evidence:
         """Facts of earlier questions of the domain that say nothing of what this one is about."""
         names = _names(made)
         fit = [text for text, domain in self._bank if domain == made.domain and not _mentions(text, names)]
-        return self.engine.voice.some(list(dict.fromkeys(fit)), count)
+        return self.engine.phrasing.some(list(dict.fromkeys(fit)), count)
 
     def _texts(self, statements: Sequence[Statement]) -> list[str]:
-        v = self.engine.voice
+        v = self.engine.phrasing
         return [otherwise(self.engine, one) if v.chance(OTHERWISE) else one.text for one in statements]
 
     def _about(self, made: Made, answer: str) -> list[str]:
         """Other facts of what a question is about, which do not say the answer."""
-        v = self.engine.voice
+        v = self.engine.phrasing
         programs = self.engine.about(made)
         v.rng.shuffle(programs)
         for slot, program in programs:
@@ -157,12 +157,12 @@ class Evidence:
         if len(made.statements) < 2:
             return []
         hop = "*[" in made.program
-        lost = len(made.statements) - 1 if hop else self.engine.voice.between(0, len(made.statements) - 1)
+        lost = len(made.statements) - 1 if hop else self.engine.phrasing.between(0, len(made.statements) - 1)
         return self._texts([one for place, one in enumerate(made.statements) if place != lost])
 
     def _out_of_date(self, made: Made) -> list[str]:
         """What the graph says long after its sources end."""
-        late = replace(made, when=made.when + timedelta(days=self.engine.voice.between(40, 300)))
+        late = replace(made, when=made.when + timedelta(days=self.engine.phrasing.between(40, 300)))
         statements = self.engine.run(made.way.variant.program, late)
         if not any(one.outcome.status == "stale" for one in statements):
             return []
@@ -170,7 +170,7 @@ class Evidence:
 
     def _not_known(self, made: Made) -> tuple[Made, list[str]]:
         """The question about a thing of a like name that the graph does not know, and what the graph says to that."""
-        v = self.engine.voice
+        v = self.engine.phrasing
         slots = dict(made.slots)
         things = [slot for slot, value in slots.items() if isinstance(value, Thing) and "id" in value.values]
         if not things:
@@ -188,7 +188,7 @@ class Evidence:
 
 def otherwise(engine: Engine, statement: Statement) -> str:
     """A statement's rows as a table, lines or JSON; its own text where it has no rows to show so."""
-    outcome, v = statement.outcome, engine.voice
+    outcome, v = statement.outcome, engine.phrasing
     function = outcome.function
     if function is None or outcome.aggregate or not outcome.rows or outcome.total > len(outcome.rows):
         return statement.text

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from importlib.resources import files
 from string import Formatter
 
-from lab.trainer.synthesise.voice import Voice
+from lab.trainer.synthesise.phrasing import Phrasing
 
 
 def _read() -> Mapping[str, tuple[str, ...]]:
@@ -45,17 +45,17 @@ class Company:
 class Names:
     """Draws names; none has to be new, the combinations are many millions."""
 
-    def __init__(self, voice: Voice) -> None:
-        self._voice = voice
+    def __init__(self, phrasing: Phrasing) -> None:
+        self._phrasing = phrasing
 
     def coined(self) -> str:
         """ "Marlenstad": a word of two or three syllables."""
-        v = self._voice
+        v = self._phrasing
         middle = v.pick(_MIDDLE) if v.chance(0.3) else ""
         return (v.pick(_HEAD) + middle + v.pick(_TAIL)).capitalize()
 
     def person(self) -> str:
-        v = self._voice
+        v = self._phrasing
         first = v.pick(_FIRST).capitalize()
         last = self.coined()
         if v.chance(0.06):
@@ -69,7 +69,7 @@ class Names:
         return f"{first} {last}" + (v.pick((" Jr.", " III")) if v.chance(0.02) else "")
 
     def place(self) -> str:
-        return self.coined() + self._voice.pick(_PLACE_TAIL)
+        return self.coined() + self._phrasing.pick(_PLACE_TAIL)
 
     def called(self, template: str) -> str:
         """A name by a template: "The {Adjective} {Noun}", in words by chance; a capital gives them one.
@@ -77,10 +77,10 @@ class Names:
         Raises:
             ValueError: there are no such words.
         """
-        return " ".join(Formatter().vformat(self._voice.say(template), (), _Words(self)).split())
+        return " ".join(Formatter().vformat(self._phrasing.say(template), (), _Words(self)).split())
 
     def film(self) -> str:
-        v = self._voice
+        v = self._phrasing
         one, two, noun = v.pick(_ADJECTIVE).capitalize(), v.pick(_ADJECTIVE).capitalize(), v.pick(_NOUN).capitalize()
         other = v.pick(_NOUN).capitalize()
         forms = (
@@ -106,7 +106,7 @@ class Names:
         return v.pick(forms)
 
     def song(self) -> str:
-        v = self._voice
+        v = self._phrasing
         one, noun, verb = v.pick(_ADJECTIVE).capitalize(), v.pick(_NOUN).capitalize(), v.pick(_VERB).capitalize()
         forms = (
             f"{verb} {v.pick(_LOVE).capitalize()}",
@@ -129,11 +129,11 @@ class Names:
         return v.pick(forms) + tail
 
     def ticker(self) -> str:
-        v = self._voice
+        v = self._phrasing
         return "".join(v.pick("ABCDEFGHIJKLMNOPQRSTUVWXYZ") for _ in range(v.pick((2, 3, 3, 4, 4, 4, 5))))
 
     def company(self) -> Company:
-        v = self._voice
+        v = self._phrasing
         stem = v.pick((self.coined(), f"{v.pick(_ADJECTIVE).capitalize()} {v.pick(_NOUN).capitalize()}", self.coined()))
         words = f"{stem} {v.pick(_TRADE)}" if v.chance(0.75) else stem
         form = v.pick(_FORM)
@@ -143,20 +143,20 @@ class Names:
         return Company(name + share, self.ticker(), asked)
 
     def year(self) -> int:
-        return self._voice.between(1100, 2022)
+        return self._phrasing.between(1100, 2022)
 
     def word(self, kind: str) -> str:
-        return self._voice.pick(_KINDS[kind])
+        return self._phrasing.pick(_KINDS[kind])
 
     def noun(self) -> str:
-        return self._voice.pick(_NOUN)
+        return self._phrasing.pick(_NOUN)
 
     def adjective(self) -> str:
-        return self._voice.pick(_ADJECTIVE)
+        return self._phrasing.pick(_ADJECTIVE)
 
     def near(self, name: str) -> str:
         """Another name that shares words with this one, as a search finds it when it does not know the right one."""
-        v = self._voice
+        v = self._phrasing
         extra = v.pick((v.pick(_NOUN).capitalize(), v.pick(_ADJECTIVE).capitalize(), self.coined()))
         forms = [
             f"{name} {extra}",

@@ -4,7 +4,7 @@ import random
 from collections.abc import Iterator
 
 from lab.trainer.synthesise.engine import NONE, Engine, Made, Section, every_domain
-from lab.trainer.synthesise.voice import Voice
+from lab.trainer.synthesise.phrasing import Phrasing
 
 __all__ = ["NONE", "generate"]
 # Of the questions so many are wrong about the facts, which the program must show, and so many nothing answers.
@@ -21,12 +21,12 @@ def generate(seed: int, domain: str = "") -> Iterator[Made]:
         BadDataset: a phrasebook cannot be read, or none of its patterns makes a question.
     """
     rng = random.Random(f"kg-api:{seed}")  # noqa: S311 - reproducible, not secret
-    voice = Voice(rng)
+    phrasing = Phrasing(rng)
     seen: set[str] = set()
-    with Engine(voice, every_domain(domain)) as engine:
+    with Engine(phrasing, every_domain(domain)) as engine:
         sections = {section: share for section, share in SECTIONS.items() if section in engine.sections}
         while True:
-            made = engine.make(voice.weighted(sections))
+            made = engine.make(phrasing.weighted(sections))
             if made.query.lower() not in seen:
                 seen.add(made.query.lower())
                 yield made

@@ -9,8 +9,8 @@ from typing import Any
 import yaml
 
 from lab.trainer.synthesise.names import Names
+from lab.trainer.synthesise.phrasing import MONTHS, Phrasing
 from lab.trainer.synthesise.record import Record, answered, invalid, unknown
-from lab.trainer.synthesise.voice import MONTHS, Voice
 
 DOMAIN = "open"
 # Shares of the ways to write several facts about one thing.
@@ -28,7 +28,7 @@ class Fact:
     sentences: tuple[str, ...]
     nouns: tuple[str, ...]
     whole: tuple[str, ...]
-    value: Callable[[Voice, Names], str]
+    value: Callable[[Phrasing, Names], str]
     key: str
 
 
@@ -51,7 +51,7 @@ def _facts(facts: Mapping[str, Any]) -> tuple[Fact, ...]:
     )
 
 
-def _value(recipe: Mapping[str, Any]) -> Callable[[Voice, Names], str]:
+def _value(recipe: Mapping[str, Any]) -> Callable[[Phrasing, Names], str]:
     """What may stand for a fact: words by chance, a year, a day, or a number with what stands before and behind it."""
     match recipe:
         case {"words": words}:
@@ -69,7 +69,7 @@ def _value(recipe: Mapping[str, Any]) -> Callable[[Voice, Names], str]:
             raise ValueError(f"{recipe} is no value")
 
 
-def _day(v: Voice, low: int, high: int) -> str:
+def _day(v: Phrasing, low: int, high: int) -> str:
     day = v.between(1, 28)
     month, year = MONTHS[v.between(0, 11)], v.between(low, high)
     return f"{day} {month} {year}" if v.chance(0.5) else f"{month} {day}, {year}"
@@ -80,7 +80,7 @@ FALSE_QUESTIONS: Mapping[str, Sequence[str]] = {kind: one["untrue"] for kind, on
 CONTRADICTIONS: Mapping[str, str] = {kind: one["denial"] for kind, one in _ENTRIES["kinds"].items()}
 
 
-def named_thing(v: Voice, n: Names, kind: str) -> str:
+def named_thing(v: Phrasing, n: Names, kind: str) -> str:
     """What a building, a place ... is called."""
     match kind:
         case "building" | "organisation":
@@ -98,7 +98,7 @@ def said(fact: Fact, value: str) -> str:
     return f"${value} million" if fact.key == "cost" else value
 
 
-def passage(v: Voice, n: Names) -> Record:
+def passage(v: Phrasing, n: Names) -> Record:
     """A fact in an entry of some sentences, or in an infobox; among other pages now and then."""
     when = v.moment()
     kind = v.pick(list(KINDS))
@@ -132,7 +132,7 @@ def passage(v: Voice, n: Names) -> Record:
     return answered(query, when, DOMAIN, "simple", said(wanted, value), tuple(passages), (value,))
 
 
-def _sheet(v: Voice, kind: str, who: str, facts: Sequence[tuple[str, object]]) -> str:
+def _sheet(v: Phrasing, kind: str, who: str, facts: Sequence[tuple[str, object]]) -> str:
     """Several facts about one thing."""
     # `release_date` or `release date`: a source writes all names of attributes alike.
     joint = "_" if v.chance(0.65) else " "
@@ -155,7 +155,7 @@ def _sheet(v: Voice, kind: str, who: str, facts: Sequence[tuple[str, object]]) -
             return " ".join(f"The {what} of {who} is {value}." for what, value in facts)
 
 
-def _page(v: Voice, n: Names) -> str:
+def _page(v: Phrasing, n: Names) -> str:
     """A passage of a web page about nothing in particular."""
     place, person = n.place(), n.person()
     return v.say(

@@ -10,9 +10,9 @@ from typing import Any
 from lab.trainer.pairs import Pair, read
 from lab.trainer.synthesise import answers
 from lab.trainer.synthesise.names import Names
+from lab.trainer.synthesise.phrasing import Phrasing
 from lab.trainer.synthesise.reading.articles import SAMPLE, article, cut, original, swapped, telling, way
 from lab.trainer.synthesise.record import UNKNOWN, Record
-from lab.trainer.synthesise.voice import Voice
 
 # Of the questions about web pages so many come with the whole pages, which the mesh then splits and ranks itself.
 WHOLE_PAGES = 0.5
@@ -65,7 +65,7 @@ def prose(rng: random.Random) -> Iterator[dict[str, Any]]:
     is to be learnt; of the lines in which one was seen to be silent a share will do.
     """
     lines = read([Path(str(SAMPLE))])
-    names = Names(Voice(rng))
+    names = Names(Phrasing(rng))
     answered = [line for line in lines if line.answer]
     twins = [_twin(rng, names, line) for line in answered]
     silent = [line for line in lines if not line.answer and rng.random() < SILENT]

@@ -35,7 +35,7 @@ def _rows(d: Drawing, spec: Mapping[str, Any], slots: Slots) -> Iterator[Thing]:
 def _some(d: Drawing, spec: Mapping[str, Any], slots: Slots) -> Iterator[Any]:
     """Several of a list of the phrasebook."""
     low, high = spec["count"]
-    for one in d.voice.some(d.book.lists[spec["some"]], d.voice.between(low, high)):
+    for one in d.phrasing.some(d.book.lists[spec["some"]], d.phrasing.between(low, high)):
         yield d.settled(one)
 
 
@@ -54,14 +54,14 @@ def _weeks(d: Drawing, spec: Mapping[str, Any], slots: Slots) -> Iterator[str]:
 def _quarters(d: Drawing, spec: Mapping[str, Any], slots: Slots) -> Iterator[str]:
     """Days a quarter apart, the last of them some weeks before the world's last day."""
     low, high = spec["quarters"]
-    last = d.last - timedelta(days=d.voice.between(3, 80))
-    for number in range(d.voice.between(low, high)):
+    last = d.last - timedelta(days=d.phrasing.between(3, 80))
+    for number in range(d.phrasing.between(low, high)):
         yield (last - timedelta(days=91 * number)).isoformat()
 
 
 def _prices(d: Drawing, spec: Mapping[str, Any], slots: Slots) -> Iterator[Thing]:
     """A walk through the last trading days."""
-    v = d.voice
+    v = d.phrasing
     level = v.price() + 0.5
     for back in range(spec["prices"], -1, -1):
         day = d.last - timedelta(days=back)
@@ -83,7 +83,7 @@ def _prices(d: Drawing, spec: Mapping[str, Any], slots: Slots) -> Iterator[Thing
 
 def _games(d: Drawing, spec: Mapping[str, Any], slots: Slots) -> Iterator[Thing]:
     """Rounds in which all teams of a kind play, each game from both sides; those ahead have no result."""
-    v = d.voice
+    v = d.phrasing
     teams = d.matching(spec["games"], spec["where"])
     every, ahead = spec["every"], spec.get("ahead", 0)
     number = 0
@@ -97,7 +97,7 @@ def _games(d: Drawing, spec: Mapping[str, Any], slots: Slots) -> Iterator[Thing]
 
 
 def _sides(d: Drawing, spec: Mapping[str, Any], number: int, day: date, home: Thing, away: Thing) -> Iterator[Thing]:
-    v = d.voice
+    v = d.phrasing
     mine, theirs = (v.between(*spec["score"]) for _ in range(2))
     if mine == theirs and not spec.get("draws", False):
         mine += v.pick((-1, 1, 2, 3))

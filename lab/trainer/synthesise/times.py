@@ -7,7 +7,7 @@ from importlib.resources import files
 
 import yaml
 
-from lab.trainer.synthesise.voice import MONTHS, WEEKDAYS, Voice
+from lab.trainer.synthesise.phrasing import MONTHS, WEEKDAYS, Phrasing
 
 # Days before the question's that are spoken of.
 BACK = (3, 60)
@@ -50,7 +50,7 @@ def _forms() -> dict[str, list[dict[str, str]]]:
     return forms
 
 
-def drawn_time(voice: Voice, kind: str, today: date, day: date | None) -> Time:
+def drawn_time(phrasing: Phrasing, kind: str, today: date, day: date | None) -> Time:
     """A time of a kind.
 
     Args:
@@ -64,11 +64,11 @@ def drawn_time(voice: Voice, kind: str, today: date, day: date | None) -> Time:
     forms = _forms()
     if kind not in forms:
         raise ValueError(f"{kind} is no kind of time; there are {', '.join(forms)}")
-    spoken = day or trading(today - timedelta(days=voice.between(*BACK)))
+    spoken = day or trading(today - timedelta(days=phrasing.between(*BACK)))
     last_month = today.replace(day=1) - timedelta(days=1)
-    slots = {"d": Day(spoken), "m": Day(last_month), "w": WEEKDAYS[voice.between(0, 4)]}
-    form = voice.pick(forms[kind])
-    return Time(voice.say(form["words"], **slots), form["program"].format(**slots))
+    slots = {"d": Day(spoken), "m": Day(last_month), "w": WEEKDAYS[phrasing.between(0, 4)]}
+    form = phrasing.pick(forms[kind])
+    return Time(phrasing.say(form["words"], **slots), form["program"].format(**slots))
 
 
 def trading(day: date) -> date:

@@ -4,9 +4,9 @@ from collections.abc import Sequence
 
 from lab.trainer.synthesise import prose
 from lab.trainer.synthesise.names import Names
+from lab.trainer.synthesise.phrasing import Phrasing
 from lab.trainer.synthesise.prose import Fact
 from lab.trainer.synthesise.record import Record, answered, invalid, unknown
-from lab.trainer.synthesise.voice import Voice
 
 DOMAIN = "open"
 # Of one passage, like the parent chunks that the gateway shows, shortened for the time that reading takes in training.
@@ -21,14 +21,14 @@ STORIES, _PAGES = prose.read("pages.yaml")
 KINDS = {**prose.KINDS, **STORIES}
 
 
-def _thing(v: Voice, n: Names, kind: str) -> str:
+def _thing(v: Phrasing, n: Names, kind: str) -> str:
     if kind not in STORIES:
         return prose.named_thing(v, n, kind)
     names: list[str] = _PAGES["kinds"][kind]["names"]
     return v.pick(names).format(c=n.coined(), i=v.between(4, 20), y=v.between(1950, 2022))
 
 
-def filler(v: Voice, n: Names) -> str:
+def filler(v: Phrasing, n: Names) -> str:
     """A sentence of a page that answers nothing."""
     return v.say(
         v.pick(_PAGES["filler"]),
@@ -41,7 +41,7 @@ def filler(v: Voice, n: Names) -> str:
     )
 
 
-def _told(v: Voice, n: Names, facts: Sequence[Fact], values: dict[str, str]) -> list[str]:
+def _told(v: Phrasing, n: Names, facts: Sequence[Fact], values: dict[str, str]) -> list[str]:
     """Sentences that say the facts of one thing, other sentences between them."""
     told: list[str] = []
     for fact in facts:
@@ -50,7 +50,7 @@ def _told(v: Voice, n: Names, facts: Sequence[Fact], values: dict[str, str]) -> 
     return told
 
 
-def _beside(v: Voice, n: Names, kind: str) -> str:
+def _beside(v: Phrasing, n: Names, kind: str) -> str:
     """A few sentences about something else, which may well say of it what is asked of another."""
     leads, facts = KINDS[kind]
     name = _thing(v, n, kind)
@@ -58,7 +58,7 @@ def _beside(v: Voice, n: Names, kind: str) -> str:
     return " ".join([v.say(v.pick(leads), x=name, p=n.place()), *told])
 
 
-def _passages(v: Voice, n: Names, title: str, telling: Sequence[str], others: Sequence[str]) -> list[str]:
+def _passages(v: Phrasing, n: Names, title: str, telling: Sequence[str], others: Sequence[str]) -> list[str]:
     """Passages of a page and of others, the telling sentences together somewhere in one of them."""
     found: list[str] = []
     count = v.between(*PASSAGES)
@@ -78,7 +78,7 @@ def _passages(v: Voice, n: Names, title: str, telling: Sequence[str], others: Se
     return found
 
 
-def story(v: Voice, n: Names) -> Record:
+def story(v: Phrasing, n: Names) -> Record:
     """A fact told in a long page, in other words than the question's; other things on the page have the like."""
     when = v.moment()
     kind = v.weighted({name: 2.0 if name in STORIES else 1.0 for name in KINDS})
@@ -105,7 +105,7 @@ def story(v: Voice, n: Names) -> Record:
     return answered(query, when, DOMAIN, "simple", prose.said(wanted, value), found, (value,))
 
 
-def table(v: Voice, n: Names) -> Record:
+def table(v: Phrasing, n: Names) -> Record:
     """A cell of a Markdown table on a page, asked by its row; a row or a column that is not there is not known."""
     when = v.moment()
     kind = v.pick(list(KINDS))

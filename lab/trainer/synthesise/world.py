@@ -11,8 +11,8 @@ from lab.trainer.errors import BadDataset
 from lab.trainer.synthesise.drawing import Drawing, Thing
 from lab.trainer.synthesise.names import Names
 from lab.trainer.synthesise.phrases import Phrasebook, Rows
+from lab.trainer.synthesise.phrasing import PACIFIC, Phrasing
 from lab.trainer.synthesise.sources import items
-from lab.trainer.synthesise.voice import PACIFIC, Voice
 from services.kg.language.catalogue import Catalogue
 from services.kg.load.surfaces import index_names
 from services.kg.store.base import METADATA
@@ -34,13 +34,13 @@ class World:
     """
 
     catalogue: Catalogue
-    voice: Voice
+    phrasing: Phrasing
     last: date
     drawings: dict[str, Drawing] = field(default_factory=dict)
 
     def moment(self, when: str) -> datetime:
         """When a question is asked; see `Pattern.moment`."""
-        v = self.voice
+        v = self.phrasing
         day = self.last
         if when != "last day":
             day -= timedelta(days=v.weighted(MOMENTS))
@@ -65,17 +65,17 @@ class World:
         index_names(connection, self.catalogue, self.drawings)
 
 
-def invent(catalogue: Catalogue, books: Mapping[str, Phrasebook], voice: Voice, names: Names) -> World:
+def invent(catalogue: Catalogue, books: Mapping[str, Phrasebook], phrasing: Phrasing, names: Names) -> World:
     """A new world.
 
     Raises:
         BadDataset: a phrasebook's rows cannot be made; the message names domain, table and reason.
     """
-    last = date(2023, 3, 1) + timedelta(days=voice.between(0, 900))
+    last = date(2023, 3, 1) + timedelta(days=phrasing.between(0, 900))
     last += timedelta(days=max(0, 7 - last.weekday()) if last.weekday() >= 5 else 0)
-    world = World(catalogue, voice, last)
+    world = World(catalogue, phrasing, last)
     for domain, book in books.items():
-        drawing = world.drawings[domain] = Drawing(book, voice, names, last)
+        drawing = world.drawings[domain] = Drawing(book, phrasing, names, last)
         for spec in book.world:
             if not spec.table.startswith("_") and _table(catalogue, spec.table) is None:
                 raise BadDataset(f"{domain}: world: the graph has no table {spec.table}")
@@ -87,7 +87,7 @@ def invent(catalogue: Catalogue, books: Mapping[str, Phrasebook], voice: Voice, 
 
 
 def _rows(drawing: Drawing, spec: Rows, table: Table | None) -> Iterator[Thing]:
-    v = drawing.voice
+    v = drawing.phrasing
     keys = [spec.distinct] if spec.distinct else []
     if table is not None:
         keys.append(tuple(column.name for column in table.primary_key))

@@ -7,7 +7,7 @@ from typing import Literal
 
 from proto.collections import SearchRequest, SearchResponse
 from services.gateway.context import Context
-from services.gateway.papers.forms import Form
+from services.gateway.papers.query_forms import Form
 from services.kit.errors import BadReply
 
 Role = Literal["retrieval", "rescore"]

@@ -12,7 +12,7 @@ from services.gateway import prompts
 from services.gateway.context import Context
 from services.gateway.normalize import normalize
 from services.gateway.papers.clean import clean, cut
-from services.gateway.papers.forms import ANSWER, KEYWORDS, MAX_APPENDED_CHARS, Form, appended
+from services.gateway.papers.query_forms import ANSWER, KEYWORDS, MAX_APPENDED_CHARS, Form, appended
 from services.gateway.steps.ask import Allowance, Request, ask
 from services.kit.concurrency import all_of
 from services.kit.llm import Constraint

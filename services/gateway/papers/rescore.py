@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from proto.rerank import MAX_DOCUMENTS, RerankRequest
 from services.gateway.context import Context
 from services.gateway.papers.candidates import Candidate, Listing, Pool
-from services.gateway.papers.forms import QUESTION
+from services.gateway.papers.query_forms import QUESTION
 from services.kit.errors import BadReply
 
 # Three pieces of the late-interaction scorer: an abstract is shorter, and a page's rest costs more than it tells.

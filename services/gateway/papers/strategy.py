@@ -20,7 +20,7 @@ from services.gateway.papers.clean import question
 from services.gateway.papers.enhance import Prompts, enhance
 from services.gateway.papers.ensemble import places, rank
 from services.gateway.papers.feedback import DOCUMENTS, feedback_words
-from services.gateway.papers.forms import FEEDBACK, QUESTION, Form, appended
+from services.gateway.papers.query_forms import FEEDBACK, QUESTION, Form, appended
 from services.gateway.papers.rescore import rescore
 from services.gateway.papers.weights import EQUAL, Weights
 from services.gateway.question import Question

@@ -18,7 +18,6 @@ from services.gateway.run import Draft
 from services.gateway.settings import GatewaySettings
 from services.gateway.steps.ask import Allowance, Request, ask, asked_on, estimate, planned_s, probability
 from services.gateway.steps.calculate import calculate
-from services.gateway.steps.facts import answers, as_evidence, look_up, no_such_event
 from services.gateway.steps.generate import (
     MIN_ANSWER_TOKENS,
     PLANNED_ANSWER_TOKENS,
@@ -29,6 +28,7 @@ from services.gateway.steps.generate import (
     unread,
 )
 from services.gateway.steps.graph_first import graph_first
+from services.gateway.steps.knowledge_graph import answers, as_evidence, look_up, no_such_event
 from services.gateway.steps.read import behind, extract, read
 from services.gateway.steps.retrieve import RERANKING_OPTIONS, Retrieval
 from services.gateway.strategies.base import Strategy

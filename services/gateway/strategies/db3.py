@@ -21,9 +21,9 @@ from services.gateway.context import Context
 from services.gateway.evidence import Evidence
 from services.gateway.run import Draft
 from services.gateway.settings import GatewaySettings
-from services.gateway.steps.facts import answer_from_facts, look_up
 from services.gateway.steps.generate import TAUGHT_PROMPT, Generation, read_and_answer, taught
 from services.gateway.steps.graph_first import graph_first
+from services.gateway.steps.knowledge_graph import answer_from_facts, look_up
 from services.gateway.steps.retrieve import RERANKING_OPTIONS, Retrieval
 from services.gateway.strategies.base import Strategy
 

@@ -27,13 +27,13 @@ from services.gateway.context import Context
 from services.gateway.evidence import Evidence
 from services.gateway.run import Draft
 from services.gateway.settings import GatewaySettings
-from services.gateway.steps import knowledge as memory
 from services.gateway.steps import reason as reasoning
 from services.gateway.steps.ask import Allowance, affordable, planned_s
 from services.gateway.steps.calculate import calculate
 from services.gateway.steps.classify import changes_fast
-from services.gateway.steps.facts import FOUND, as_evidence, look_up
-from services.gateway.steps.knowledge import knowledge
+from services.gateway.steps.closed_book import MIN_TOKENS as MIN_KNOWLEDGE_TOKENS
+from services.gateway.steps.closed_book import closed_book
+from services.gateway.steps.knowledge_graph import FOUND, as_evidence, look_up
 from services.gateway.steps.reason import reason, references
 from services.gateway.steps.rerank import best_pages
 from services.gateway.steps.retrieve import PAGES, RETRIEVAL_OPTIONS, Retrieval, retrieve
@@ -51,7 +51,7 @@ CHUNKS_TOKENS = 2_000
 FRAME_TOKENS = 450
 SHORT_CONTEXT_TOKENS = 300
 FUNCTION_CALLING = (2_000, 60)
-KNOWLEDGE = (200, memory.MIN_TOKENS)
+KNOWLEDGE = (200, MIN_KNOWLEDGE_TOKENS)
 CALCULATE = (1_500, 60)
 
 
@@ -149,7 +149,7 @@ class ElectricSheep(Strategy):
         if not wanted:
             return []
         allow_s = self._allowance(context, self.settings.knowledge_cap_s)
-        own = await knowledge(context, self._knowledge, Allowance(allow_s, context.run.budget.left() - allow_s))
+        own = await closed_book(context, self._knowledge, Allowance(allow_s, context.run.budget.left() - allow_s))
         return [own] if own else []
 
     async def _computed(self, context: Context, evidence: Sequence[Evidence], *, wanted: bool) -> list[Evidence]:

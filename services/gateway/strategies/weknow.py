@@ -24,8 +24,8 @@ from services.gateway.run import Draft
 from services.gateway.settings import GatewaySettings
 from services.gateway.steps.ask import planned_s
 from services.gateway.steps.classify import changes_fast
-from services.gateway.steps.facts import found, look_up
 from services.gateway.steps.generate import Generation, chat, read_and_answer
+from services.gateway.steps.knowledge_graph import found, look_up
 from services.gateway.steps.retrieve import RERANKING_OPTIONS, Retrieval, reranked
 from services.gateway.steps.self_assess import MAX_TOKENS as ASSESS_TOKENS
 from services.gateway.steps.self_assess import accepts, self_assess

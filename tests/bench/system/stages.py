@@ -20,7 +20,7 @@ from services.gateway.strategies import adaptive, db3, electric_sheep, naive_rag
 from services.kit.errors import ServiceFailure
 from services.retriever.extract import ExtractionError
 from services.retriever.pages import PageOptions, process_page
-from tests.bench.ranking import normal, telling
+from tests.bench.answers import normal, telling
 
 Place = Literal["shown", "retrieved", "in the sources", "nowhere", "untelling"]
 

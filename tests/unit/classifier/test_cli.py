@@ -1,6 +1,5 @@
 """`cragmesh classifier`: what it prints, and how it ends when it cannot."""
 
-import json
 from pathlib import Path
 
 import pytest
@@ -11,16 +10,8 @@ from services.cli.classifier import app
 runner = CliRunner()
 
 
-def test_ask_prints_labels() -> None:
-    told = runner.invoke(app, ["ask", "who directed jaws?", "--json"])
-    assert told.exit_code == 0
-    assert json.loads(told.stdout)["domain"] == "movie"
-    assert "movie" in runner.invoke(app, ["ask", "who directed jaws?"]).stdout
-
-
 def test_wrong_usage_ends_with_2(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("CRAGMESH_EVAL_DATA", raising=False)
-    assert runner.invoke(app, ["ask", "  "]).exit_code == 2
     assert runner.invoke(app, ["evaluate"]).exit_code == 2
     missing = runner.invoke(app, ["train", "--data", str(tmp_path / "none.jsonl"), "--out", str(tmp_path)])
     assert missing.exit_code == 2
@@ -29,4 +20,5 @@ def test_wrong_usage_ends_with_2(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 
 def test_a_missing_model_ends_with_1(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("CRAGMESH_CLASSIFIER_MODEL", str(tmp_path / "none.npz"))
-    assert runner.invoke(app, ["ask", "who?"]).exit_code == 1
+    monkeypatch.setenv("CRAGMESH_EVAL_DATA", str(tmp_path))
+    assert runner.invoke(app, ["evaluate", "--out", str(tmp_path)]).exit_code == 1

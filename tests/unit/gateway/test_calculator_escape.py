@@ -1,5 +1,4 @@
-"""What no calculator may do: every way out of the language is a typed error. The time that it takes is measured in
-`tests.bench.calculator`."""
+"""What no calculator may do: every way out of the language is a typed error."""
 
 import pytest
 from hypothesis import given, settings

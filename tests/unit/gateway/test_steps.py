@@ -14,7 +14,7 @@ from services.gateway.evidence import Evidence
 from services.gateway.run import Run
 from services.gateway.settings import GatewaySettings
 from services.gateway.steps.ask import Allowance
-from services.gateway.steps.knowledge import knowledge
+from services.gateway.steps.closed_book import closed_book
 from services.gateway.steps.reason import ANSWER_WORDS, REASONING_WORDS, frame, origin, parse, read, reason, references
 from services.gateway.steps.self_assess import accepts, self_assess
 from services.gateway.steps.summarise import summarise
@@ -37,7 +37,7 @@ def text(body: dict[str, Any]) -> str:
 
 async def test_memory_is_asked_without_references(context: Context, generator: FakeGenerator) -> None:
     generator.reply = lambda _: "It is old.\nAnswer: Marta Lindqvist"
-    own = await knowledge(context, prompts.load("knowledge"), Allowance(5))
+    own = await closed_book(context, prompts.load("knowledge"), Allowance(5))
     assert own is not None
     assert (own.text, own.source) == ("It is old.\nAnswer: Marta Lindqvist", "model")
     assert "<document" not in text(generator.requests[0])
@@ -47,17 +47,17 @@ async def test_memory_is_asked_without_references(context: Context, generator: F
 @pytest.mark.parametrize("reply", ["Answer: i don't know", "I do not know.", ""])
 async def test_a_memory_of_nothing_is_no_reference(context: Context, generator: FakeGenerator, reply: str) -> None:
     generator.reply = lambda _: reply
-    assert await knowledge(context, prompts.load("knowledge"), Allowance(5)) is None
+    assert await closed_book(context, prompts.load("knowledge"), Allowance(5)) is None
 
 
 async def test_a_step_without_time_is_skipped_and_named(context: Context, generator: FakeGenerator) -> None:
-    assert await knowledge(context, prompts.load("knowledge"), Allowance(0.4)) is None
+    assert await closed_book(context, prompts.load("knowledge"), Allowance(0.4)) is None
     assert [(item.stage, item.reason) for item in context.run.degraded] == [("knowledge", "skipped")]
     assert generator.requests == []
 
 
 async def test_a_step_leaves_its_reserve_to_the_next(context: Context, generator: FakeGenerator) -> None:
-    assert await knowledge(context, prompts.load("knowledge"), Allowance(30, reserve_s=29.5)) is None
+    assert await closed_book(context, prompts.load("knowledge"), Allowance(30, reserve_s=29.5)) is None
     assert generator.requests == []
 
 

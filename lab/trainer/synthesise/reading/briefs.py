@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from importlib.resources import files
 
 from lab.trainer.synthesise.names import Names
-from lab.trainer.synthesise.voice import MONTHS, Voice
+from lab.trainer.synthesise.phrasing import MONTHS, Phrasing
 
 # Passages of an article.
 PARTS = 3
@@ -89,7 +89,7 @@ def article(index: int) -> int:
 
 def draw(seed: int, index: int) -> Brief:
     """The brief of a number; the same for the same seed and number."""
-    about = Voice(random.Random(f"{seed}:{article(index)}"))  # noqa: S311 - repeatable is the point
+    about = Phrasing(random.Random(f"{seed}:{article(index)}"))  # noqa: S311 - repeatable is the point
     names = Names(about)
     category, topic = about.pick(_THINGS)
     name = names.person() if category == "person" else _name(about, names, topic)
@@ -98,25 +98,25 @@ def draw(seed: int, index: int) -> Brief:
     facts = [_fact(about, template, values) for template in about.some(FACTS[category], told + spare)]
     own_kind = about.pick(KINDS)
     part = index % PARTS
-    voice = Voice(random.Random(f"{seed}:{article(index)}:{part}"))  # noqa: S311 - as above
-    kind, order, title = own_kind if voice.chance(OWN_KIND) else voice.pick(KINDS)
+    phrasing = Phrasing(random.Random(f"{seed}:{article(index)}:{part}"))  # noqa: S311 - as above
+    kind, order, title = own_kind if phrasing.chance(OWN_KIND) else phrasing.pick(KINDS)
     first, of_next = part * MAX_FACTS, (part + 1) % PARTS * MAX_FACTS
     return Brief(
         kind=kind,
         order=order,
-        title=title.format(name=name, headline=f"{name}: {voice.pick(_WORDS['causes'])}"),
+        title=title.format(name=name, headline=f"{name}: {phrasing.pick(_WORDS['causes'])}"),
         topic=topic,
         name=name,
-        facts=tuple(facts[first : first + voice.between(MIN_FACTS, MAX_FACTS)]),
+        facts=tuple(facts[first : first + phrasing.between(MIN_FACTS, MAX_FACTS)]),
         open_facts=(facts[of_next], facts[told + part]),
-        style=voice.pick(_WORDS["styles"]),
-        way=voice.pick(WAYS),
-        spare=(str(voice.between(3, 9)), Names(voice).coined()),
-        words=voice.between(MIN_WORDS // 10, MAX_WORDS // 10) * 10,
+        style=phrasing.pick(_WORDS["styles"]),
+        way=phrasing.pick(WAYS),
+        spare=(str(phrasing.between(3, 9)), Names(phrasing).coined()),
+        words=phrasing.between(MIN_WORDS // 10, MAX_WORDS // 10) * 10,
     )
 
 
-def _name(voice: Voice, names: Names, topic: str) -> str:
+def _name(phrasing: Phrasing, names: Names, topic: str) -> str:
     """ "Marlenstad Footbridge": the topic's head noun under a name, or a name alone."""
     head = topic.removeprefix("the ").removeprefix("a ").removeprefix("an ")
     for stop in (" of ", " with ", " for ", " about ", " in ", " on ", " that ", " over ", " between ", " to ", " by "):
@@ -124,24 +124,24 @@ def _name(voice: Voice, names: Names, topic: str) -> str:
     noun = head.split(" ")[-1]
     noun = noun[:1].upper() + noun[1:]
     coined = names.coined()
-    return voice.pick(
+    return phrasing.pick(
         (f"the {coined} {noun}", f"the {coined} {noun}", f"the {names.adjective().capitalize()} {noun}", coined)
     )
 
 
-def _fact(voice: Voice, template: str, values: "_Values") -> str:
-    text = " ".join(voice.say(template).format_map(values).split())
+def _fact(phrasing: Phrasing, template: str, values: "_Values") -> str:
+    text = " ".join(phrasing.say(template).format_map(values).split())
     return _BEFORE_A_VOWEL.sub(r"\1n ", text)
 
 
 class _Values(dict[str, str]):
     """Draws a value whenever a template names its kind."""
 
-    def __init__(self, voice: Voice, names: Names) -> None:
-        self._voice, self._names = voice, names
+    def __init__(self, phrasing: Phrasing, names: Names) -> None:
+        self._phrasing, self._names = phrasing, names
 
     def __missing__(self, kind: str) -> str:
-        v, n = self._voice, self._names
+        v, n = self._phrasing, self._names
         match kind:
             case "person" | "place" | "coined":
                 return str(getattr(n, kind)())

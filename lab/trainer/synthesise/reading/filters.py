@@ -3,7 +3,7 @@
 import re
 
 from lab.trainer.score import token_f1
-from lab.trainer.synthesise.voice import MONTHS, WEEKDAYS
+from lab.trainer.synthesise.phrasing import MONTHS, WEEKDAYS
 
 MIN_PASSAGE_WORDS, MAX_PASSAGE_WORDS = 40, 300
 # A sentence of so many words that comes twice shows a model that has lost its way.

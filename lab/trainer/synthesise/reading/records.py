@@ -10,10 +10,10 @@ import numpy as np
 from lab.trainer.errors import BadDataset
 from lab.trainer.pairs import Pair, read
 from lab.trainer.synthesise import answers
+from lab.trainer.synthesise.phrasing import Phrasing
 from lab.trainer.synthesise.reading import filters
 from lab.trainer.synthesise.reading.articles import SAMPLE, article, brief, original, telling, way
 from lab.trainer.synthesise.record import UNKNOWN, Record
-from lab.trainer.synthesise.voice import Voice
 from services.kit.lexical import K1, B, stems
 
 DOMAIN = "open"
@@ -58,19 +58,19 @@ def generate(pairs: Sequence[Pair], count: int, seed: int) -> list[Record]:
     kept_back = {article(pair) for pair in read([Path(str(SAMPLE))])}
     pairs = [pair for pair in _distinct(pairs) if article(pair) not in kept_back]
     rng = random.Random(f"reading:{seed}")  # noqa: S311 - reproducible, not secret
-    voice = Voice(rng)
+    phrasing = Phrasing(rng)
     answerable, twins = ([pair for pair in pairs if bool(pair.answer) is told] for told in (True, False))
     twins_each = 1 / ANSWERED - 1 - NOT_FOUND
     answered = min(round(count * ANSWERED), len(answerable), int(len(twins) / twins_each))
     if not answered:
         raise BadDataset("prose: too few questions with and without an answer that are not in the shipped sample")
-    shown = voice.some(answerable, answered)
+    shown = phrasing.some(answerable, answered)
     lost = [pair for pair in shown if filters.names(pair.question)][: round(answered * NOT_FOUND)]
     asked = [*((pair, True) for pair in shown), *((pair, False) for pair in lost)]
-    asked += [(pair, True) for pair in voice.some(twins, min(count - len(asked), round(answered * twins_each)))]
+    asked += [(pair, True) for pair in phrasing.some(twins, min(count - len(asked), round(answered * twins_each)))]
     rng.shuffle(asked)
     shelf = _Shelf(pairs)
-    return [shelf.record(voice, pair, found=found) for pair, found in asked]
+    return [shelf.record(phrasing, pair, found=found) for pair, found in asked]
 
 
 def mingled(about_prose: Sequence[Record], count: int, seed: int) -> Iterator[Record]:
@@ -105,11 +105,11 @@ class _Shelf:
         self._index = bm25s.BM25(k1=K1, b=B)
         self._index.index(stems([f"{one.title}\n{one.passage}" for one in self._passages]), show_progress=False)
 
-    def record(self, voice: Voice, pair: Pair, *, found: bool) -> Record:
+    def record(self, phrasing: Phrasing, pair: Pair, *, found: bool) -> Record:
         """A question with its passages, best first; without its own where that was not found."""
-        titled = voice.chance(TITLED)
-        room = voice.between(*CHARS) - (_size(pair, titled=titled) if found else 0)
-        others = self._others(voice, pair, voice.between(*AROUND) + (0 if found else 1))
+        titled = phrasing.chance(TITLED)
+        room = phrasing.between(*CHARS) - (_size(pair, titled=titled) if found else 0)
+        others = self._others(phrasing, pair, phrasing.between(*AROUND) + (0 if found else 1))
         shown: list[tuple[str, str]] = []
         rest: list[tuple[str, str]] = []
         for other in others:
@@ -122,14 +122,14 @@ class _Shelf:
             shown.append((other.title, other.passage))
             room = -over
         if found:
-            place = 0 if not shown or voice.chance(FIRST) else voice.between(1, len(shown))
+            place = 0 if not shown or phrasing.chance(FIRST) else phrasing.between(1, len(shown))
             shown.insert(place, (pair.title, pair.passage))
         shown += rest
         titles, passages = zip(*shown, strict=True)
         answer = pair.answer if found else ""
         return Record(
-            query=_typed(voice, pair.question),
-            query_time=voice.moment(),
+            query=_typed(phrasing, pair.question),
+            query_time=phrasing.moment(),
             domain=DOMAIN,
             question_type="simple",
             kind="answer" if answer else "unknown",
@@ -141,7 +141,7 @@ class _Shelf:
             group=f"prose:{article(pair)}",
         )
 
-    def _others(self, voice: Voice, pair: Pair, count: int) -> list[Pair]:
+    def _others(self, phrasing: Phrasing, pair: Pair, count: int) -> list[Pair]:
         """Passages of other briefs that do not answer, those of the question's article first, then the nearest."""
         words = list(stems([pair.question])[0])
         scores = self._index.get_scores(words) if words else np.zeros(len(self._passages), np.float32)
@@ -153,15 +153,14 @@ class _Shelf:
         else:
             near, pool = [], np.flatnonzero(scores == 0).tolist()
         said = self._answers.get(original(pair), "").lower()
-        near_by = [other for other in telling(pair, self._articles[article(pair)], said) if voice.chance(SAME_ARTICLE)][
-            :count
-        ]
+        siblings = telling(pair, self._articles[article(pair)], said)
+        near_by = [other for other in siblings if phrasing.chance(SAME_ARTICLE)][:count]
         count -= len(near_by)
         chosen: set[int] = set()
         for _ in range(TRIES * count):
             if len(chosen) == count or not pool:
                 break
-            place = voice.pick(near if near and voice.chance(NEAR) else pool)
+            place = phrasing.pick(near if near and phrasing.chance(NEAR) else pool)
             if self._silent(self._passages[place], pair, said, named):
                 chosen.add(place)
         return [
@@ -185,13 +184,13 @@ def _size(pair: Pair, *, titled: bool) -> int:
     return len(pair.passage) + FENCE_CHARS + (len(pair.title) if titled else 0)
 
 
-def _typed(voice: Voice, question: str) -> str:
+def _typed(phrasing: Phrasing, question: str) -> str:
     """A question as it is written, or as people type it; names keep their capitals but for a few."""
-    if not voice.chance(TYPED):
+    if not phrasing.chance(TYPED):
         return question
-    how = voice.weighted(TYPINGS)
+    how = phrasing.weighted(TYPINGS)
     if how == "all lower":
-        return question.lower().removesuffix("?" if voice.chance(0.5) else "")
+        return question.lower().removesuffix("?" if phrasing.chance(0.5) else "")
     if how != "unmarked" and question.split(" ", 1)[0].lower() in _OPENERS:
         question = question[:1].lower() + question[1:]
     return question if how == "lower" else question.removesuffix("?")

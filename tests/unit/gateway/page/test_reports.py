@@ -82,7 +82,6 @@ def test_numbers_that_are_none_leave_the_report(tmp_path: Path, summary: object)
         "/etc/passwd",
         "secret.txt",
         "run.json",
-        "report.html",
         "report.md\0.png",
         "link.png",
         "pipe.png",
@@ -94,7 +93,7 @@ def test_numbers_that_are_none_leave_the_report(tmp_path: Path, summary: object)
 def test_only_what_was_found_is_read(tmp_path: Path, name: str) -> None:
     (tmp_path / "secret.txt").write_text("secret")
     folder = write(tmp_path / "reports" / "mine")
-    for other in ("secret.txt", "run.json", "report.html", ".hidden.png"):
+    for other in ("secret.txt", "run.json", ".hidden.png"):
         (folder / other).write_text("secret")
     # Markup under a picture's name is no picture.
     (folder / "disguised.png").write_text("<script>secret</script>")

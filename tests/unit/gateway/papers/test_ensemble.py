@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from services.gateway.papers.candidates import Candidate, Listing, Pool
 from services.gateway.papers.ensemble import NORMALISATIONS, Normalisation, normalised, places, rank
-from services.gateway.papers.forms import KEYWORDS, QUESTION
+from services.gateway.papers.query_forms import KEYWORDS, QUESTION
 from services.gateway.papers.weights import EQUAL, Weights
 
 SCORES = st.lists(st.floats(-1e6, 1e6, allow_nan=False), max_size=30)

@@ -10,7 +10,7 @@ from proto.base import MAX_QUERY_CHARS
 from services.gateway.papers import enhance
 from services.gateway.papers.clean import clean, cut, question
 from services.gateway.papers.feedback import WORDS, feedback_words
-from services.gateway.papers.forms import MAX_APPENDED_CHARS, appended
+from services.gateway.papers.query_forms import MAX_APPENDED_CHARS, appended
 from services.kit.llm import Message
 
 

@@ -9,7 +9,7 @@ from lab.papers.data import Benchmark, Text, halves
 from lab.papers.measures import MAP, measure
 from proto.collections import BM25
 from services.gateway.papers.candidates import Candidate, Listing, Pool
-from services.gateway.papers.forms import FEEDBACK, QUESTION, Form
+from services.gateway.papers.query_forms import FEEDBACK, QUESTION, Form
 from services.gateway.papers.weights import EQUAL, Weights
 
 

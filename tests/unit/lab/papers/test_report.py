@@ -48,7 +48,7 @@ def test_rows_tell_gain_and_loss(ablation: Ablation) -> None:
 def test_a_report_has_all_its_files(ablation: Ablation, tmp_path: Path) -> None:
     write(ablation, tmp_path / "report")
     names = {path.name for path in (tmp_path / "report").iterdir()}
-    assert names == {"report.md", "report.html", "summary.json", "ablation.png", "ablation-dark.png"}
+    assert names == {"report.md", "summary.json", "ablation.png", "ablation-dark.png"}
     summary = json.loads((tmp_path / "report" / "summary.json").read_text())
     assert summary["best_single"] == "mini, question"
     assert summary["steps"]["+ weights"][MAP] == 0.5

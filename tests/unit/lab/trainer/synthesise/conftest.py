@@ -6,10 +6,10 @@ from collections.abc import Iterator
 import pytest
 
 from lab.trainer.synthesise.engine import Engine
-from lab.trainer.synthesise.voice import Voice
+from lab.trainer.synthesise.phrasing import Phrasing
 
 
 @pytest.fixture(scope="session")
 def engine() -> Iterator[Engine]:
-    with Engine(Voice(random.Random("tests"))) as one:
+    with Engine(Phrasing(random.Random("tests"))) as one:
         yield one

@@ -9,8 +9,8 @@ import pytest
 from lab.trainer.synthesise import answers
 from lab.trainer.synthesise.engine import Engine
 from lab.trainer.synthesise.evidence import MISSING, Evidence
+from lab.trainer.synthesise.phrasing import Phrasing
 from lab.trainer.synthesise.record import INVALID, UNKNOWN, Record
-from lab.trainer.synthesise.voice import Voice
 
 # A world and hundreds of programs take seconds of one core, and minutes on a busy machine.
 pytestmark = pytest.mark.timeout(900)
@@ -120,15 +120,15 @@ def test_every_reason_to_abstain_makes_records(evidence: Evidence, monkeypatch: 
 
 
 def test_templates_settle_their_alternatives() -> None:
-    voice = Voice()
-    assert {voice.say("[a|b [c|d]] {x}", x="[e]") for _ in range(200)} == {"a [e]", "b c [e]", "b d [e]"}
-    assert voice.say("{x}", x="a|b{") == "a|b{"
+    phrasing = Phrasing()
+    assert {phrasing.say("[a|b [c|d]] {x}", x="[e]") for _ in range(200)} == {"a [e]", "b c [e]", "b d [e]"}
+    assert phrasing.say("{x}", x="a|b{") == "a|b{"
 
 
 def test_names_are_not_mistyped() -> None:
-    voice = Voice()
+    phrasing = Phrasing()
     for _ in range(2_000):
-        assert "marlenstad tower" in voice.typed("where exactly is Marlenstad Tower standing").lower()
+        assert "marlenstad tower" in phrasing.typed("where exactly is Marlenstad Tower standing").lower()
 
 
 def test_questions_are_asked_when_the_world_knows_of_it(records: list[Record]) -> None:

@@ -10,7 +10,7 @@ from lab.trainer.errors import BadDataset
 from lab.trainer.synthesise import answers, phrases, programs
 from lab.trainer.synthesise.engine import Engine, every_domain
 from lab.trainer.synthesise.evidence import Evidence
-from lab.trainer.synthesise.voice import Voice
+from lab.trainer.synthesise.phrasing import Phrasing
 from services.kg.definition.domain import read_catalogue
 from services.kg.language.catalogue import Catalogue
 
@@ -97,7 +97,7 @@ def catalogue(tmp_path: Path) -> Catalogue:
 
 
 def test_questions_of_each_section_are_made_from_the_folder_alone(catalogue: Catalogue) -> None:
-    with Engine(Voice(random.Random(0)), catalogue) as engine:
+    with Engine(Phrasing(random.Random(0)), catalogue) as engine:
         for _ in range(20):
             made = engine.make("patterns")
             assert made.domain == "boats"
@@ -111,7 +111,7 @@ def test_questions_of_each_section_are_made_from_the_folder_alone(catalogue: Cat
 
 
 def test_the_longer_boat_wins(catalogue: Catalogue) -> None:
-    with Engine(Voice(random.Random(1)), catalogue) as engine:
+    with Engine(Phrasing(random.Random(1)), catalogue) as engine:
         way = next(way for way in engine.ways if way.name == "compare")
         for _ in range(10):
             made = engine.of(way)
@@ -153,7 +153,7 @@ def test_what_is_wrong_is_named_with_its_file(tmp_path: Path, before: str, after
 def test_rows_that_cannot_be_made_are_named(tmp_path: Path, before: str, after: str, named: str) -> None:
     assert before in PHRASES
     own = read_catalogue(Catalogue(()), folder(tmp_path, PHRASES.replace(before, after)))
-    with Engine(Voice(random.Random(0)), own) as engine, pytest.raises(BadDataset, match=rf"boats: world.*{named}"):
+    with Engine(Phrasing(random.Random(0)), own) as engine, pytest.raises(BadDataset, match=rf"boats: world.*{named}"):
         engine.make("patterns")
 
 
@@ -170,7 +170,7 @@ def test_patterns_that_make_nothing_are_named(tmp_path: Path, before: str, after
     assert before in PHRASES
     only = PHRASES.replace(before, after).replace("  - name: compare", "  - name: compare\n    weight: 0")
     own = read_catalogue(Catalogue(()), folder(tmp_path, only))
-    with Engine(Voice(random.Random(0)), own) as engine, pytest.raises(BadDataset, match=rf"(?s){named}"):
+    with Engine(Phrasing(random.Random(0)), own) as engine, pytest.raises(BadDataset, match=rf"(?s){named}"):
         list(islice(iter(lambda: engine.make("patterns"), None), 30))
 
 

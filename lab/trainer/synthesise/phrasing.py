@@ -11,7 +11,7 @@ from services.kit.text.times.calendar import PACIFIC
 from services.kit.text.vocabulary import MONTH_NAMES
 from services.kit.text.vocabulary import WEEKDAY_NAMES as WEEKDAYS
 
-__all__ = ["MONTHS", "PACIFIC", "WEEKDAYS", "Voice"]
+__all__ = ["MONTHS", "PACIFIC", "WEEKDAYS", "Phrasing"]
 
 T = TypeVar("T")
 
@@ -47,7 +47,7 @@ LEADS = (
 
 
 @dataclass(frozen=True, slots=True)
-class Voice:
+class Phrasing:
     """All that an example draws by chance comes from here."""
 
     rng: random.Random = field(default_factory=random.Random)

@@ -31,7 +31,7 @@ STYLES: dict[State, str] = {
 }
 
 
-class Board:
+class ProgressTable:
     """The state of each service, and since when.
 
     Args:

@@ -17,7 +17,7 @@ MAX_TOKENS = 90
 MIN_TOKENS = 40
 
 
-async def knowledge(context: Context, prompt: Prompt, allowance: Allowance) -> Evidence | None:
+async def closed_book(context: Context, prompt: Prompt, allowance: Allowance) -> Evidence | None:
     """What the model says without references; None when it was not to be asked, failed, or knows nothing."""
     question = context.question
     if context.options.closed_book is False:
