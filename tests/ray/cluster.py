@@ -32,16 +32,14 @@ class Cluster:
     def __init__(self, folder: Path) -> None:
         port, client = free_ports(2)
         self.address = f"{ray.util.get_node_ip_address()}:{port}"
-        # No processes that nobody needs here: all of them start at once, and a node waits 15 s for its agents.
-        head = ("--head", f"--port={port}", f"--temp-dir={folder}", "--no-monitor")
+        head = ("--head", f"--port={port}", f"--temp-dir={folder}", "--include-dashboard=false")
         self._nodes: list[subprocess.Popen[bytes]] = []
-        self._add(*head, "--include-dashboard=false", f"--ray-client-server-port={client}")
+        self._add(*head, f"--ray-client-server-port={client}")
         self._add(f"--address={self.address}")
 
     def _start(self, *options: str) -> "subprocess.Popen[bytes]":
         root = str(Path(__file__).parents[2])
         command = [str(Path(sys.executable).with_name("ray")), "start", "--block", "--disable-usage-stats"]
-        command.append("--include-log-monitor=false")
         sizes = [f"--num-cpus={CPUS}", f"--object-store-memory={STORE_BYTES}"]
         # A node waits for ports that it does not know: 15 s, in which its agents may not start on a busy machine.
         ports = [f"--{name}={port}" for name, port in zip(PORTS, free_ports(len(PORTS)), strict=True)]
@@ -92,7 +90,10 @@ class Cluster:
 def _has_died(node: "subprocess.Popen[bytes]") -> bool:
     """Whether a node, or its raylet, has ended."""
     with contextlib.suppress(psutil.Error):
-        return any(child.status() == psutil.STATUS_ZOMBIE for child in psutil.Process(node.pid).children())
+        return node.poll() is not None or any(
+            child.name() == "raylet" and child.status() == psutil.STATUS_ZOMBIE
+            for child in psutil.Process(node.pid).children()
+        )
     return True
 
 
