@@ -22,7 +22,7 @@ from services.kg.generate.rules.lexicon import lexicons
 from services.kg.generate.spans import Spotter
 from services.kg.language.catalogue import Catalogue, Function
 from services.kg.live import LiveExecutor
-from services.kg.serving import Graph, Serving, Store, StoreLook, open_graph
+from services.kg.serving import ServedGraph, Serving, Store, StoreLook, open_graph
 from services.kg.settings import KgSettings
 from services.kit import app as kit
 from services.kit.budget import Budget, current_budget
@@ -63,7 +63,9 @@ async def post_execute(body: KgExecuteRequest, state: Given) -> KgResponse:
     )
 
 
-async def _facts(state: State, domain: str, facts: Callable[[Graph, Budget], Awaitable[KgResponse]]) -> KgResponse:
+async def _facts(
+    state: State, domain: str, facts: Callable[[ServedGraph, Budget], Awaitable[KgResponse]]
+) -> KgResponse:
     graph = state["serving"].graph
     domains = graph.store.catalogue.domains
     if domain not in domains:
@@ -133,10 +135,10 @@ def create_app(settings: KgSettings | None = None, *, transport: httpx.AsyncBase
         async with http_client(transport) as http:
             llm = generator(settings, http, breaker=settings.breaker())
 
-            async def graph() -> Graph:
+            async def graph() -> ServedGraph:
                 store = await asyncio.to_thread(open_graph, settings.kg_database, every)
                 answering = await _answering(settings, store, llm, encoder, http)
-                return Graph(store, answering, StoreLook(store.engine))
+                return ServedGraph(store, answering, StoreLook(store.engine))
 
             try:
                 serving = Serving(settings.kg_database, await graph(), graph, leave_s=settings.max_deadline_s)

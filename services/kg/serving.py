@@ -131,7 +131,7 @@ def _loads(engine: Engine) -> Version:
 
 
 @dataclass(frozen=True, slots=True)
-class Graph:
+class ServedGraph:
     """A graph, and what answers from it."""
 
     store: Store
@@ -153,7 +153,9 @@ class Serving:
         leave_s: how long requests may last that began before the change.
     """
 
-    def __init__(self, url: str, graph: Graph, make: Callable[[], Awaitable[Graph]], *, leave_s: float) -> None:
+    def __init__(
+        self, url: str, graph: ServedGraph, make: Callable[[], Awaitable[ServedGraph]], *, leave_s: float
+    ) -> None:
         self._url = url
         self._make = make
         self._leave_s = leave_s

@@ -14,7 +14,7 @@ from sqlalchemy import Engine, text
 from services.kg.answering import Answering
 from services.kg.domains import CATALOGUE
 from services.kg.load import load
-from services.kg.serving import Graph, Serving, StoreLook, open_graph
+from services.kg.serving import ServedGraph, Serving, StoreLook, open_graph
 from services.kg.store.engine import open_store
 from tests.unit.kg.conftest import DIALECTS, database
 from tests.unit.kg.graph import disposed
@@ -53,9 +53,9 @@ async def until(happened: Callable[[], bool]) -> None:
 
 @asynccontextmanager
 async def serving(url: str) -> AsyncIterator[Serving]:
-    async def graph() -> Graph:
+    async def graph() -> ServedGraph:
         store = await asyncio.to_thread(open_graph, url, CATALOGUE)
-        return Graph(store, cast(Answering, Closable()), StoreLook(store.engine))
+        return ServedGraph(store, cast(Answering, Closable()), StoreLook(store.engine))
 
     found = Serving(url, await graph(), graph, leave_s=0.0)
     following = asyncio.create_task(found.follow(EVERY_S))
