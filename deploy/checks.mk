@@ -34,7 +34,7 @@ test-ray: setup ## Index on a real Ray cluster of two nodes' processes, kill act
 	  --extra retriever --extra evaluator --extra gateway \
 	  $(foreach name,pytest pytest-timeout pytest-xdist hypothesis qdrant-edge-py psutil asgi-lifespan,"$(call pin,$(name))")
 	$(BIN)/uv pip install --quiet --python .venv-ray/bin/python --no-deps -r services/requirements-encoder.txt
-	PYTHONPATH=$(CURDIR) .venv-ray/bin/python -m pytest -rs -s -o filterwarnings=default tests/ray
+	PYTHONPATH=$(CURDIR) .venv-ray/bin/python -m pytest -rs -s -o filterwarnings=default -o timeout=$(if $(CRAGMESH_TEST_RAY),7200,420) tests/ray
 
 size: setup ## Lines of Python by package, beside what they are to be.
 	@$(BIN)/python -m tests.bench.size
