@@ -85,7 +85,9 @@ def gateway(status: int) -> Iterator[str]:
             self.rfile.read(int(self.headers["content-length"]))
             Handler.asked += 1
             body = json.dumps(ANSWER).encode()
-            self.send_response(200 if Handler.asked % 2 else status)
+            said = 200 if Handler.asked % 2 else status
+            self.send_response(said)
+            self.send_header("content-type", "application/json" if said == 200 else "application/problem+json")
             self.send_header("content-length", str(len(body)))
             self.end_headers()
             self.wfile.write(body)

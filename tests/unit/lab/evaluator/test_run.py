@@ -207,7 +207,7 @@ def test_what_an_abstention_shows_is_no_answer(tmp_path: Path, gateway: FakeGate
 
 @pytest.mark.parametrize(
     ("words", "code"),
-    [(["report", "."], 1), (["features"], 2), (["compare", "a", "--out", "c"], 2), (["judge", "."], 1)],
+    [(["report", "."], 1), (["compare", "a", "--out", "c"], 2), (["judge", "."], 1)],
 )
 def test_wrong_use_is_told_without_a_traceback(tmp_path: Path, words: list[str], code: int) -> None:
     assert "cragmesh: " in evaluate(tmp_path, "http://127.0.0.1:1", *words, code=code)
