@@ -1,9 +1,9 @@
 """`cragmesh-client` against the real gateway: typed answers, stages, problems as exceptions, patience."""
 
 import ast
-import asyncio
 from collections.abc import AsyncIterator
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import httpx
@@ -124,7 +124,8 @@ def pauses(monkeypatch: pytest.MonkeyPatch) -> list[float]:
     async def sleep(seconds: float) -> None:
         waited.append(seconds)
 
-    monkeypatch.setattr(asyncio, "sleep", sleep)
+    # In that module alone: the apps of the mesh and servers of other tests sleep in this process too.
+    monkeypatch.setattr("cragmesh_client.client.asyncio", SimpleNamespace(sleep=sleep))
     monkeypatch.setattr("cragmesh_client.client.time.sleep", waited.append)
     return waited
 
