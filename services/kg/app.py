@@ -27,6 +27,7 @@ from services.kg.settings import KgSettings
 from services.kit import app as kit
 from services.kit.budget import Budget, current_budget
 from services.kit.client import ServiceClient, http_client
+from services.kit.concurrency import beside
 from services.kit.encoder import Encoder
 from services.kit.errors import InvalidRequest, ServiceFailure, Unavailable
 from services.kit.generator import generator
@@ -137,19 +138,21 @@ def create_app(settings: KgSettings | None = None, *, transport: httpx.AsyncBase
 
             async def graph() -> ServedGraph:
                 store = await asyncio.to_thread(open_graph, settings.kg_database, every)
-                answering = await _answering(settings, store, llm, encoder, http)
+                try:
+                    answering = await _answering(settings, store, llm, encoder, http)
+                except BaseException:
+                    store.engine.dispose()
+                    raise
                 return ServedGraph(store, answering, StoreLook(store.engine))
 
             try:
                 serving = Serving(settings.kg_database, await graph(), graph, leave_s=settings.max_deadline_s)
             except SQLAlchemyError as error:
                 raise StoreError(f"the knowledge graph cannot be read: {error}") from error
-            following = asyncio.create_task(serving.follow(settings.kg_follow_s))
             try:
-                yield State(serving=serving, settings=settings, metrics=metrics)
+                async with beside(serving.follow(settings.kg_follow_s)):
+                    yield State(serving=serving, settings=settings, metrics=metrics)
             finally:
-                following.cancel()
-                await asyncio.wait({following})
                 await serving.graph.close()
 
     return kit.create_app(

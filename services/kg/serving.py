@@ -90,14 +90,13 @@ def open_graph(url: str, catalogue: Catalogue) -> Store:
         SQLAlchemyError: it is no graph.
     """
     ensure_demo(url)
-    # Before it is read: what changes meanwhile is seen as a change.
-    file = _file(url)
     engine = open_store(url)
     try:
+        # Before it is read: what changes meanwhile is seen as a change.
+        version = _version(url, engine)
         with deadline(10), engine.connect() as connection:
             tables = set(inspect(connection).get_table_names())
             rows = connection.execute(select(source.c.name, source.c.domain, source.c.as_of, source.c.rows)).all()
-        loads = file or _loads(engine)
     except BaseException:
         engine.dispose()
         raise
@@ -111,20 +110,18 @@ def open_graph(url: str, catalogue: Catalogue) -> Store:
         detail += f"; nothing is loaded of {', '.join(empty)}: run `cragmesh kg load`"
         log.warning("domains without tables are left out", domains=empty)
         catalogue = Catalogue(one for one in catalogue.domains.values() if one.name not in empty)
-    return Store(engine, catalogue, as_of, detail, loads)
+    return Store(engine, catalogue, as_of, detail, version)
 
 
-def _file(url: str) -> Version:
-    """The file of a SQLite graph; nothing where a server holds it, or where there is none."""
+def _version(url: str, engine: Engine) -> Version:
+    """Which load the store holds now; nothing where it is a file that is away, as between `rm` and `cp`."""
     parsed = make_url(url)
-    path = Path(parsed.database or "")
-    if parsed.get_backend_name() != "sqlite" or not path.is_file():
-        return ()
-    status = path.stat()
-    return status.st_ino, status.st_mtime_ns, status.st_size
-
-
-def _loads(engine: Engine) -> Version:
+    if parsed.get_backend_name() == "sqlite":
+        path = Path(parsed.database or "")
+        if not path.is_file():
+            return ()
+        status = path.stat()
+        return status.st_ino, status.st_mtime_ns, status.st_size
     columns = (source.c.name, source.c.domain, source.c.digest, source.c.loaded_at)
     with deadline(STORE_LOOK_S), engine.connect() as connection:
         return tuple(map(tuple, connection.execute(select(*columns).order_by(*columns[:2]))))
@@ -168,11 +165,12 @@ class Serving:
             await asyncio.sleep(every_s)
             before, version = self.graph, refused
             try:
-                version = await asyncio.to_thread(self._version)
+                version = await asyncio.to_thread(_version, self._url, before.store.engine)
                 if version in ((), refused, before.store.version):
                     continue
                 self.graph = await self._make()
-            except (KgError, SQLAlchemyError, OSError) as error:
+            except Exception as error:
+                # Whatever lies there, what was served goes on.
                 refused = version
                 log.error("the graph that was loaded cannot be read; the one before is served", error=str(error))
                 continue
@@ -181,6 +179,3 @@ class Serving:
                 await asyncio.sleep(self._leave_s)
             finally:
                 await before.close()
-
-    def _version(self) -> Version:
-        return _file(self._url) or _loads(self.graph.store.engine)

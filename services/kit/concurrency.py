@@ -1,7 +1,8 @@
 """Side by side, structured: what one of several awaitables raises cancels the others and comes out as itself."""
 
 import asyncio
-from collections.abc import AsyncGenerator, Callable, Coroutine, Iterable
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Coroutine, Iterable
+from contextlib import asynccontextmanager
 from typing import Any, TypeVar
 
 T = TypeVar("T")
@@ -32,6 +33,17 @@ async def ahead(coroutines: Iterable[Coroutine[Any, Any, T]]) -> AsyncGenerator[
         if task is not None:
             task.cancel()
             await asyncio.wait({task})
+
+
+@asynccontextmanager
+async def beside(coroutine: Coroutine[Any, Any, T]) -> AsyncIterator[asyncio.Task[T]]:
+    """Runs it while the context is open; at its end it is cancelled and has ended. What it raises is the task's."""
+    task = asyncio.create_task(coroutine)
+    try:
+        yield task
+    finally:
+        task.cancel()
+        await asyncio.wait({task})
 
 
 async def both(one: Coroutine[Any, Any, T], other: Coroutine[Any, Any, U]) -> tuple[T, U]:

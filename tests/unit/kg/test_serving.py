@@ -16,6 +16,7 @@ from services.kg.domains import CATALOGUE
 from services.kg.load import load
 from services.kg.serving import ServedGraph, Serving, StoreLook, open_graph
 from services.kg.store.engine import open_store
+from services.kit.concurrency import beside
 from tests.unit.kg.conftest import DIALECTS, database
 from tests.unit.kg.graph import disposed
 
@@ -58,12 +59,10 @@ async def serving(url: str) -> AsyncIterator[Serving]:
         return ServedGraph(store, cast(Answering, Closable()), StoreLook(store.engine))
 
     found = Serving(url, await graph(), graph, leave_s=0.0)
-    following = asyncio.create_task(found.follow(EVERY_S))
     try:
-        yield found
+        async with beside(found.follow(EVERY_S)):
+            yield found
     finally:
-        following.cancel()
-        await asyncio.wait({following})
         await found.graph.close()
 
 
@@ -97,3 +96,15 @@ async def test_a_file_that_is_no_graph_changes_nothing_until_one_is_put_there(
         os.replace(other, file)
         await until(lambda: served.graph is not before)
         assert titles(served.graph.store.engine) == {"Ronin"}
+
+
+async def test_a_file_that_is_away_for_a_moment_is_no_change(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    file, url = tmp_path / "graph.sqlite", f"sqlite:///{tmp_path / 'graph.sqlite'}"
+    put(url, tmp_path, "Heat")
+    async with serving(url) as served:
+        before, demos = served.graph, []
+        monkeypatch.setattr("services.kg.serving.ensure_demo", demos.append)
+        file.rename(tmp_path / "away.sqlite")
+        await asyncio.sleep(30 * EVERY_S)
+        assert served.graph is before
+    assert demos == [], "which would be served in its place"
