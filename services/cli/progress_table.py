@@ -12,6 +12,7 @@ from rich.table import Table
 from rich.text import Text
 
 from services.cli.supervisor import State
+from services.kit.concurrency import beside
 
 HEARTBEAT_S = 10.0
 REFRESH_PER_S = 8
@@ -64,12 +65,8 @@ class ProgressTable:
             with Live(self, console=self._console, refresh_per_second=REFRESH_PER_S):
                 yield
             return
-        heartbeat = asyncio.create_task(self._beat())
-        try:
+        async with beside(self._beat()):
             yield
-        finally:
-            heartbeat.cancel()
-            await asyncio.wait({heartbeat})
 
     def __rich__(self) -> Table:
         now = time.monotonic()

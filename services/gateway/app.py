@@ -1,6 +1,5 @@
 """The gateway: `POST /answer`, as JSON or as server-sent events."""
 
-import asyncio
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
 from functools import partial
@@ -39,6 +38,7 @@ from services.gateway.warm_up import warm_up
 from services.kit import app as kit
 from services.kit.budget import Budget, current_budget
 from services.kit.client import http_client
+from services.kit.concurrency import beside
 from services.kit.telemetry import Metrics, log
 
 EVENT_STREAM = "text/event-stream"
@@ -177,11 +177,9 @@ def create_app(
             http = await stack.enter_async_context(http_client(transport))
             stack.push_async_callback(store.close)
             mesh = Mesh.connect(settings, http, pace)
-            watching = asyncio.create_task(mesh.calibration.watch())
-            stack.callback(watching.cancel)
+            await stack.enter_async_context(beside(mesh.calibration.watch()))
             feedback = Feedback(settings.feedback_dir, settings.feedback_days)
-            expiring = asyncio.create_task(feedback.expire())
-            stack.callback(expiring.cancel)
+            await stack.enter_async_context(beside(feedback.expire()))
             health = Health(mesh, http, settings, admission)
             stack.push_async_callback(health.close)
             state = State(

@@ -21,6 +21,7 @@ from services.gateway.settings import GatewaySettings
 from services.gateway.strategies import Strategy
 from services.kit import app as kit
 from services.kit.budget import Budget, current_budget
+from services.kit.concurrency import beside
 from services.kit.errors import InvalidRequest, MeshError, UnknownStrategy
 from services.kit.telemetry import Metrics, log, request_id
 
@@ -126,15 +127,11 @@ async def events(body: AnswerRequest, strategy: Strategy, state: State) -> Async
         else:
             queue.put_nowait(response)
 
-    producer = asyncio.create_task(produce())
-    try:
+    async with beside(produce()):
         event: Event | None = None
         while event is None or isinstance(event, StageEvent):
             event = await queue.get()
             yield event
-    finally:
-        producer.cancel()
-        await asyncio.wait({producer})
 
 
 def title_of(citation: Citation) -> str:

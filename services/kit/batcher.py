@@ -16,6 +16,7 @@ from typing import Generic, TypeVar
 from proto.base import StageTiming
 from services.kit.breaker import Breaker
 from services.kit.budget import Budget, current_budget
+from services.kit.concurrency import beside
 from services.kit.errors import DeadlineExceeded, InvalidRequest, Overloaded, Unavailable
 
 Item = TypeVar("Item")
@@ -129,12 +130,10 @@ class Batcher(Generic[Item, Result]):
     @contextlib.asynccontextmanager
     async def running(self) -> AsyncIterator["Batcher[Item, Result]"]:
         """Serve the queue while the context is open; what still waits at its end is cancelled."""
-        worker = self._worker = asyncio.create_task(self._serve())
         try:
-            yield self
+            async with beside(self._serve()) as self._worker:
+                yield self
         finally:
-            worker.cancel()
-            await asyncio.wait({worker})
             for waiting in self._queue:
                 waiting.future.cancel()
             self._queue.clear()

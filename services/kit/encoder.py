@@ -154,17 +154,18 @@ class Encoder:
         if self._on_onnx_runtime():
             from services.kit.onnx_backend import OnnxBackend
 
-            self._batch_tokens = self._batch_tokens or ONNX_BATCH_TOKENS
+            most = ONNX_BATCH_TOKENS
             self._backend = OnnxBackend(self._folder(), self._precision, self.usage)
         else:
             most = CPU_BATCH_TOKENS if self._precision.device == "cpu" else GPU_BATCH_TOKENS
-            self._batch_tokens = self._batch_tokens or most
             if not has_torch():
                 raise ValueError(f"{self.name} in {self._precision.dtype} needs torch: {TORCH_EXTRA}")
             from services.kit.torch_backend import TorchBackend
 
             place = self._place or str(bundled_model())
             self._backend = TorchBackend(place, self.name, self._precision, self.usage, offline=self._offline)
+        if self._batch_tokens <= 0:
+            self._batch_tokens = most
 
     def _on_onnx_runtime(self) -> bool:
         precision = self.precision

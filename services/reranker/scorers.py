@@ -121,8 +121,7 @@ class LateInteraction(Scorer):
         self.unread = len(best) - len(odds)
         if not odds:
             return scores
-        every = np.full(len(values), min(odds.values()))
-        every[list(odds)] = list(odds.values())
+        every = _the_rest_least(len(values), list(odds), list(odds.values()))
         order = np.argsort(-(values + READ * np.clip(every, -ODDS, ODDS)), kind="stable")
         ranked = np.empty(len(values))
         ranked[order] = sorted(scores, reverse=True)
@@ -150,6 +149,13 @@ class LateInteraction(Scorer):
 
 def _pieces(passage: str) -> list[str]:
     return [passage[start : start + PIECE_CHARS] for start in range(0, max(1, len(passage)), PIECE_CHARS)]
+
+
+def _the_rest_least(count: int, places: Sequence[int] | NDArray[np.intp], found: Sequence[float]) -> Values:
+    """What was found of some of `count` passages; of the others, the least of it."""
+    every = np.full(count, min(found), np.float64)
+    every[places] = found
+    return every
 
 
 def _logistic(values: Values, middle: float, steepness: float) -> list[float]:
@@ -184,8 +190,7 @@ class QueryLikelihood(Scorer):
         self.unread = len(best) - len(gains)
         if not gains:
             return _logistic(values, MIDDLE, STEEPNESS)
-        every = np.full(len(values), min(gains))
-        every[best[: len(gains)]] = gains
+        every = _the_rest_least(len(values), best[: len(gains)], gains)
         return _logistic(values + LIKELIHOOD * every, LIKELY_MIDDLE, LIKELY_STEEPNESS)
 
     def gains(self, query: str, passages: Sequence[str], until: float = math.inf) -> list[float]:

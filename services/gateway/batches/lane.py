@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, cast
 from services.gateway.places import EXPIRE, GIVE_BACK, KEY
 from services.gateway.shared import PREFIX, SharedStore
 from services.kit.admission import Admission
+from services.kit.concurrency import beside
 from services.kit.lane import GaveWay, IdleLane
 
 if TYPE_CHECKING:
@@ -55,11 +56,8 @@ class MeshLane(IdleLane):
                 raise GaveWay
             try:
                 async with asyncio.timeout(None) as held:
-                    watching = asyncio.create_task(self._watch(lease, held))
-                    try:
+                    async with beside(self._watch(lease, held)):
                         yield
-                    finally:
-                        watching.cancel()
             except TimeoutError:
                 if held.expired():
                     raise GaveWay from None

@@ -21,6 +21,7 @@ from services.gateway.shared import SharedStore
 from services.kit.admission import Admission
 from services.kit.app import invalid
 from services.kit.budget import Budget, current_budget
+from services.kit.concurrency import beside
 from services.kit.errors import MeshError, Unauthorized, Unavailable
 from services.kit.lane import GaveWay, IdleLane
 from services.kit.telemetry import TraceContext, current_trace, log, request_id
@@ -70,12 +71,8 @@ class Runner:
 
     @asynccontextmanager
     async def running(self) -> AsyncIterator[None]:
-        running = asyncio.create_task(self._run())
-        try:
+        async with beside(self._run()):
             yield
-        finally:
-            running.cancel()
-            await asyncio.wait({running})
 
     async def _run(self) -> None:
         async with asyncio.TaskGroup() as group:

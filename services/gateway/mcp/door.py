@@ -11,6 +11,7 @@ from starlette.types import Receive, Scope, Send
 
 from services.gateway.asking import State
 from services.kit.admission import BodyTooLarge
+from services.kit.concurrency import beside
 from services.kit.deadline import announced
 
 PATH = "/mcp"
@@ -37,12 +38,8 @@ class McpDoor:
     async def open(self, state: State) -> AsyncIterator[None]:
         """Serve while the context is open."""
         self._app = asyncio.get_running_loop().create_future()
-        serving = asyncio.create_task(self._serve(state, self._app))
-        try:
+        async with beside(self._serve(state, self._app)):
             yield
-        finally:
-            serving.cancel()
-            await asyncio.wait({serving})
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         self._wanted.set()

@@ -102,7 +102,8 @@ async def test_a_file_that_is_away_for_a_moment_is_no_change(tmp_path: Path, mon
     file, url = tmp_path / "graph.sqlite", f"sqlite:///{tmp_path / 'graph.sqlite'}"
     put(url, tmp_path, "Heat")
     async with serving(url) as served:
-        before, demos = served.graph, []
+        before = served.graph
+        demos: list[str] = []
         monkeypatch.setattr("services.kg.serving.ensure_demo", demos.append)
         file.rename(tmp_path / "away.sqlite")
         await asyncio.sleep(30 * EVERY_S)
