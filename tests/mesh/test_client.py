@@ -1,6 +1,7 @@
 """`cragmesh-client` against the real gateway: typed answers, stages, problems as exceptions, patience."""
 
 import ast
+import time
 from collections.abc import AsyncIterator
 from pathlib import Path
 from types import SimpleNamespace
@@ -124,9 +125,10 @@ def pauses(monkeypatch: pytest.MonkeyPatch) -> list[float]:
     async def sleep(seconds: float) -> None:
         waited.append(seconds)
 
-    # In that module alone: the apps of the mesh and servers of other tests sleep in this process too.
+    # In that module alone: tasks and threads of what other tests have started sleep in this process too.
     monkeypatch.setattr("cragmesh_client.client.asyncio", SimpleNamespace(sleep=sleep))
-    monkeypatch.setattr("cragmesh_client.client.time.sleep", waited.append)
+    clock = SimpleNamespace(sleep=waited.append, monotonic=time.monotonic)
+    monkeypatch.setattr("cragmesh_client.client.time", clock)
     return waited
 
 
