@@ -170,6 +170,8 @@ class Intake:
             return
 
     async def _end(self, job: Job, problem: str) -> None:
+        # First of all: what no longer is on its way lies nowhere.
+        await asyncio.to_thread(job.path.unlink, missing_ok=True)
         job.state, job.problem = ("failed" if problem else "complete"), problem
         key = (job.collection, job.id)
         if self._jobs.get(key) is job:
@@ -178,7 +180,6 @@ class Intake:
             self._failed[key] = job
             if len(self._failed) > REMEMBERED:
                 self._failed.popitem(last=False)
-        await asyncio.to_thread(job.path.unlink, missing_ok=True)
 
 
 # Below: in a thread. A kept file is a line of JSON that describes it, then its content.
