@@ -31,11 +31,12 @@ DOCUMENTS: list[dict[str, Any]] = [
         "title": f"The year {year}",
         "text": " ".join(
             f"In month {month} of {year} the harbour saw {year % 7 + month} ships with {month * 3} barrels of herring."
-            for month in range(1, 7 + year % 5 * 4)
+            # One in ten has several passages, which are written after every document's first.
+            for month in range(1, 25 if year % 10 == 0 else 2)
         ),
     }
-    # Several times as many as are written at once.
-    for year in range(1700, 1770)
+    # More than are written at once.
+    for year in range(1600, 1760)
 ]
 # One that changes between the attempts, and is left half written by the first.
 CHANGED = {**DOCUMENTS[20], "text": DOCUMENTS[20]["text"].replace("herring", "cod")}
