@@ -13,6 +13,7 @@ import pytest
 import ray
 from ray.data.llm import HttpRequestProcessorConfig, build_processor
 
+from lab.evaluator.store import RunFolder
 from tests.load.fake_generator import ANSWER
 from tests.load.gateways import process, serving
 from tests.load.restart import ready
@@ -72,9 +73,9 @@ async def test_questions_are_asked_by_a_command(nodes: Cluster, tmp_path: Path) 
     async with serving(1, 0, store=False) as (root,):
         for _ in range(2):
             await cragmesh(nodes, {"CRAGMESH_GATEWAY_URL": root}, *run)
-    lines = [json.loads(line) for line in (tmp_path / "run" / "predictions.jsonl").read_text().splitlines()]
-    assert len(lines) == len({line["id"] for line in lines}) == 12
-    assert not any(line["error"] for line in lines)
+    lines = list(RunFolder(tmp_path / "run").predictions())
+    assert len(lines) == len({line.id for line in lines}) == 12
+    assert not any(line.error for line in lines)
 
 
 async def test_ray_datas_http_processor_asks_v1(nodes: Cluster) -> None:
