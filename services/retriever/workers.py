@@ -35,7 +35,7 @@ class PagePool:
     def __init__(self, *, workers: int, memory_mib: int, preload: tuple[str, ...] = ()) -> None:
         context = multiprocessing.get_context("forkserver")
         # Workers fork from a process that has the parsers and nothing else: no model, no threads, no sockets.
-        context.set_forkserver_preload(list(preload))
+        context.set_forkserver_preload([__name__, *preload])
         self._pool = ProcessPool(
             max_workers=workers,
             max_tasks=TASKS_A_WORKER,

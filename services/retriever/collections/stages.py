@@ -8,8 +8,10 @@ encoder `vector:NAME`, a list of as many vectors as the document has passages.
 import asyncio
 import contextlib
 import json
+import sys
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from importlib.machinery import ModuleSpec
 from typing import Any
 
 import numpy as np
@@ -110,6 +112,9 @@ class Parse(_Stage):
             "page_timeout_s": settings.page_timeout_s,
             "file_timeout_s": settings.file_timeout_s,
         }
+        # Each of its processes would import the script that this one was started with, Ray's own, which takes seconds.
+        if (main := sys.modules["__main__"]).__spec__ is None:
+            main.__spec__ = ModuleSpec("__main__", None)
         self._pages = PagePool(
             workers=1, memory_mib=settings.page_worker_mib, preload=("services.retriever.collections.documents",)
         )
