@@ -65,7 +65,7 @@ async def empty_server() -> AsyncIterator[Gateway]:
 
     app = server.streamable_http_app(streamable_http_path=PATH, stateless_http=True, json_response=True, host="")
     async with app.router.lifespan_context(app):
-        yield Gateway(app, {}, Watched({}))
+        yield Gateway(app, {}, Watched(load()[0]))
 
 
 async def main() -> None:
