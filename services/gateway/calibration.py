@@ -10,7 +10,7 @@ import hashlib
 import json
 from bisect import bisect_left, bisect_right, insort
 from collections import deque
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
@@ -238,18 +238,12 @@ def parse(path: Path) -> Fitted | str:
         return f"{'.'.join(map(str, first['loc'])) or 'the whole'}: {first['msg']}"
     except (ValueError, RecursionError):
         return "not JSON"
-    if unknown := names_of(model) - confidence.SIGNALS.keys():
+    if unknown := model.names - confidence.SIGNALS.keys():
         return f"unknown signals: {', '.join(name[:40] for name in sorted(unknown)[:5])}"
     name = model.generator.rpartition("/")[2] or path.name.removesuffix(".json")
-    if name == GENERIC and (own := names_of(model) - confidence.GENERIC_SIGNALS):
+    if name == GENERIC and (own := model.names - confidence.GENERIC_SIGNALS):
         return f"these signals mean something else for each generator: {', '.join(sorted(own)[:5])}"
     return Fitted(name, model, digest_of(content))
-
-
-def names_of(model: Confidence) -> set[str]:
-    """The signals that a model weighs."""
-    heads: Iterable[confidence.Head | None] = (model.answer, model.invalid)
-    return {name for head in heads if head is not None for name in head.names}
 
 
 def digest_of(content: bytes) -> str:

@@ -1,9 +1,9 @@
 """`/collections` at the gateway: what a caller may read of them, and their making and unmaking."""
 
 import contextlib
-from collections.abc import Iterator
+from collections.abc import AsyncIterator
 
-from fastapi import APIRouter, Response
+from fastapi import APIRouter, Depends, Response
 from pydantic import ValidationError
 from starlette.status import HTTP_204_NO_CONTENT
 
@@ -34,8 +34,6 @@ from services.kit.errors import (
 )
 from services.kit.filters import Filters
 
-router = APIRouter(prefix="/collections", tags=["collections"], responses=documented(401, 403))
-
 
 class Refused(MeshError):
     """What the service behind said of a request, as it said it."""
@@ -45,9 +43,8 @@ class Refused(MeshError):
         self.status, self.title = problem.status, problem.title  # type: ignore[misc]
 
 
-@contextlib.contextmanager
-def passed_on() -> Iterator[None]:
-    """Say in the gateway's name what came of a call to a service, for routes that do nothing without it.
+async def passed_on() -> AsyncIterator[None]:
+    """A dependency of routes that do nothing without a service: says in the gateway's name what came of its call.
 
     Raises:
         MeshError: the call failed; a refusal of the request keeps its status and its reasons, but for 404, which says
@@ -68,23 +65,25 @@ def passed_on() -> Iterator[None]:
         raise Unavailable(str(failure)) from failure
 
 
+router = APIRouter(
+    prefix="/collections", tags=["collections"], responses=documented(401, 403), dependencies=[Depends(passed_on)]
+)
+
+
 @router.get("", summary="The collections that the caller may read.")
 async def get_collections(state: Given, filters: Filters) -> Collections:
     """Documents are counted as far as the filters, and those of the key, let them through."""
-    with passed_on():
-        return await state["mesh"].collections(filters, allow_s=left())
+    return await state["mesh"].collections(filters, allow_s=left())
 
 
 @router.get("/{name}", summary="One collection.", responses=documented(404))
 async def get_collection(name: CollectionName, state: Given, filters: Filters) -> CollectionInfo:
-    with passed_on():
-        return await state["mesh"].collection(name, filters, allow_s=left())
+    return await state["mesh"].collection(name, filters, allow_s=left())
 
 
 @router.post("/{name}/search", summary="The best chunks or documents for a query.", responses=documented(404, 409))
 async def search_collection(name: CollectionName, body: SearchRequest, state: Given) -> SearchResponse:
-    with passed_on():
-        return await state["mesh"].search(name, body, allow_s=left())
+    return await state["mesh"].search(name, body, allow_s=left())
 
 
 @router.put(
@@ -95,8 +94,7 @@ async def search_collection(name: CollectionName, body: SearchRequest, state: Gi
 async def put_collection(name: CollectionName, body: CreateCollection, state: Given) -> CollectionInfo:
     if not current_scope.get().reads(name):
         raise Forbidden("this key is for other collections")
-    with passed_on():
-        return await state["mesh"].create_collection(name, body, allow_s=left())
+    return await state["mesh"].create_collection(name, body, allow_s=left())
 
 
 @router.delete(
@@ -107,5 +105,4 @@ async def put_collection(name: CollectionName, body: CreateCollection, state: Gi
     responses=documented(404, 409),
 )
 async def delete_collection(name: CollectionName, state: Given) -> None:
-    with passed_on():
-        await state["mesh"].delete_collection(name, allow_s=left())
+    await state["mesh"].delete_collection(name, allow_s=left())

@@ -164,10 +164,14 @@ class Confidence(BaseModel):
     fitted_on: str = Field("", max_length=2_000)
     generator: str = Field("", max_length=500)
 
+    @property
+    def names(self) -> set[str]:
+        """The signals that it weighs."""
+        return {*self.answer.names, *(self.invalid.names if self.invalid else ())}
+
     def uses(self, names: frozenset[str]) -> bool:
         """Whether any head weighs one of these signals."""
-        heads = (self.answer, self.invalid)
-        return any(names & set(head.names) for head in heads if head is not None)
+        return bool(names & self.names)
 
     def decide(self, signals: Mapping[str, float], caution: Caution = "balanced") -> "Decision":
         """What to say: whatever gains most, `p - c (1 - p)` for a reply that is right with probability p, 0 for none.

@@ -2,7 +2,7 @@
 
 from typing import Annotated
 
-from fastapi import APIRouter, Path, Query, Request, Response
+from fastapi import APIRouter, Depends, Path, Query, Request, Response
 from starlette.status import HTTP_204_NO_CONTENT
 
 from proto.collections import (
@@ -23,28 +23,30 @@ from services.kit.app import accept, documented, file_body
 from services.kit.filters import Filters
 
 DocumentId = Annotated[str, Path(min_length=1, max_length=200, description="The document's id.")]
-router = APIRouter(prefix="/collections/{name}", tags=["collections"], responses=documented(401, 403, 404))
+router = APIRouter(
+    prefix="/collections/{name}",
+    tags=["collections"],
+    responses=documented(401, 403, 404),
+    dependencies=[Depends(passed_on)],
+)
 
 
 @router.get("/documents", summary="A collection's documents, a page at a time.")
 async def get_documents(
     name: CollectionName, listing: Annotated[Listing, Query()], filters: Filters, state: Given
 ) -> Documents:
-    with passed_on():
-        return await state["mesh"].documents(name, listing, filters, allow_s=left())
+    return await state["mesh"].documents(name, listing, filters, allow_s=left())
 
 
 @router.post("/documents", summary="Write a batch of texts.", responses=documented(409))
 async def post_documents(name: CollectionName, body: IngestRequest, state: Given) -> IngestResponse:
     """What the collection holds already is left; sent again after an interruption, a batch goes on where it stopped."""
-    with passed_on():
-        return await state["mesh"].ingest(name, body, allow_s=left())
+    return await state["mesh"].ingest(name, body, allow_s=left())
 
 
 @router.get("/documents/{id:path}", summary="One document, and how far it is.")
 async def get_document(name: CollectionName, id: DocumentId, filters: Filters, state: Given) -> DocumentInfo:
-    with passed_on():
-        return await state["mesh"].document(name, id, filters, allow_s=left())
+    return await state["mesh"].document(name, id, filters, allow_s=left())
 
 
 @router.put(
@@ -70,8 +72,7 @@ async def put_document(
     same path says how far it is.
     """
     body, kind = await request.body(), request.headers.get("content-type", "")
-    with passed_on():
-        info = await state["mesh"].put_document(name, id, body, kind, given, allow_s=left())
+    info = await state["mesh"].put_document(name, id, body, kind, given, allow_s=left())
     if info.state != "complete":
         accept(response, f"/collections/{name}/documents/{id}")
     return info
@@ -81,12 +82,10 @@ async def put_document(
     "/documents/{id:path}", summary="Delete a document.", status_code=HTTP_204_NO_CONTENT, response_class=Response
 )
 async def delete_document(name: CollectionName, id: DocumentId, state: Given) -> None:
-    with passed_on():
-        await state["mesh"].delete_document(name, id, allow_s=left())
+    await state["mesh"].delete_document(name, id, allow_s=left())
 
 
 @router.post("/moves", summary="Give documents other ids.")
 async def post_moves(name: CollectionName, body: MoveRequest, state: Given) -> MoveResponse:
     """For files that lie elsewhere now: nothing is read or encoded again."""
-    with passed_on():
-        return await state["mesh"].move_documents(name, body, allow_s=left())
+    return await state["mesh"].move_documents(name, body, allow_s=left())

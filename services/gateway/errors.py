@@ -18,7 +18,7 @@ from services.gateway.openai import errors as openai
 PROBLEM = "application/problem+json"
 FORMS: Mapping[str, Callable[[dict[str, Any]], dict[str, Any]]] = {
     openai.PREFIX: openai.error_of,
-    mcp.PATH: mcp.error_of,
+    f"{mcp.PATH}/": mcp.error_of,
 }
 
 
@@ -29,8 +29,8 @@ class OwnForms:
         self.app = app
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        forms = (form for prefix, form in FORMS.items() if scope["type"] == "http" and scope["path"].startswith(prefix))
-        form = next(forms, None)
+        path = f"{scope['path']}/" if scope["type"] == "http" else ""
+        form = next((form for prefix, form in FORMS.items() if path.startswith(prefix)), None)
         if form is None:
             await self.app(scope, receive, send)
             return

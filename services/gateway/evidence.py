@@ -49,18 +49,7 @@ class Evidence:
         return f"a web page that is called: {self.page_name}" if claims else self.page_name
 
     def citation(self) -> Citation:
-        return Citation(
-            page=self.page,
-            page_name=self.page_name,
-            page_url=self.page_url,
-            text=self.text,
-            score=self.score,
-            start=self.start,
-            end=self.end,
-            document=self.document,
-            page_number=self.page_number,
-            source=self.source,
-        )
+        return Citation.model_validate(self, from_attributes=True)
 
 
 def from_passage(passage: RetrievedPassage, results: Sequence[SearchResult], pages: Sequence[int]) -> Evidence:

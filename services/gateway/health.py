@@ -11,7 +11,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 import httpx
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import Field, ValidationError
 
 from proto.base import MAX_INT32, Contract, Count, Milliseconds, Readiness
 from services.gateway.calibration import ConfidenceHealth
@@ -20,6 +20,7 @@ from services.gateway.settings import GatewaySettings
 from services.kit.admission import Admission
 from services.kit.client import ServiceClient
 from services.kit.concurrency import all_of
+from services.kit.llm import Model, Models
 
 # What a service gets to answer; one that needs longer is as good as gone to a caller with a budget.
 LOOK_S = 0.8
@@ -58,19 +59,6 @@ class Services(Contract):
     )
 
 
-class _Model(BaseModel):
-    model_config = ConfigDict(extra="ignore")
-
-    id: str = Field(max_length=500)
-    parent: str | None = None
-
-
-class _Models(BaseModel):
-    model_config = ConfigDict(extra="ignore")
-
-    data: list[_Model] = Field(min_length=1)
-
-
 @dataclass(frozen=True, slots=True)
 class _Reply:
     """The probe's result: an HTTP status, or the error that prevented one."""
@@ -98,7 +86,7 @@ class Health:
         self._look: asyncio.Task[None] | None = None
         self._looked = -FRESH_S
         self._seen: tuple[ServiceHealth, ...] = ()
-        self._models: tuple[_Model, ...] = ()
+        self._models: tuple[Model, ...] = ()
 
     async def services(self) -> Services:
         """How all services are, within a second at most."""
@@ -145,25 +133,13 @@ class Health:
     async def _service(self, target: ServiceClient) -> ServiceHealth:
         began = time.monotonic()
         reply, metrics = await all_of((self._get(target, "/readyz"), self._get(target, "/metrics")))
-        answered_ms = round((time.monotonic() - began) * 1000, 1)
         if reply.status is None:
             return self._gone(target, reply.why)
         said = _readiness(reply)
         if said is None:
             why = f"answers HTTP {reply.status}, and not as a service of this mesh"
             return self._gone(target, why, reachable=True)
-        return ServiceHealth(
-            name=target.name,
-            ready=said.ready,
-            reachable=True,
-            model=said.model,
-            device=said.device,
-            precision=said.precision,
-            detail=said.detail,
-            breaker=target.breaker.state,
-            in_flight=_gauge(metrics.body, _RUNNING),
-            answered_ms=answered_ms,
-        )
+        return self._there(target, said, metrics, began)
 
     async def _generator(self) -> ServiceHealth:
         target = self._mesh.generator
@@ -171,27 +147,26 @@ class Health:
         # Ours says what it runs; another engine has no such route, and its models have to do.
         asked = (self._get(target, path, target.headers) for path in ("/v1/models", "/metrics", "/readyz"))
         listed, metrics, ready = await all_of(asked)
-        answered_ms = round((time.monotonic() - began) * 1000, 1)
         self._models = ()
         if listed.status is None:
             return self._gone(target, listed.why)
         try:
-            self._models = tuple(_Models.model_validate_json(listed.body).data)
+            self._models = tuple(Models.model_validate_json(listed.body).data)
         except ValidationError:
             return self._gone(target, f"answers HTTP {listed.status}, and lists no model", reachable=True)
-        readiness = _readiness(ready) or Readiness(ready=True, service=target.name)
+        said = _readiness(ready) or Readiness(ready=True, service=target.name)
+        models = ", ".join(model.id for model in self._models[:MAX_MODELS])
+        there = self._there(target, said.model_copy(update={"ready": True, "model": models}), metrics, began)
+        return there.model_copy(update={"waiting": _gauge(metrics.body, _WAITING)})
+
+    def _there(self, target: ServiceClient, said: Readiness, metrics: _Reply, began: float) -> ServiceHealth:
         return ServiceHealth(
             name=target.name,
-            ready=True,
             reachable=True,
-            model=", ".join(model.id for model in self._models[:MAX_MODELS]),
-            device=readiness.device,
-            precision=readiness.precision,
-            detail=readiness.detail,
             breaker=target.breaker.state,
             in_flight=_gauge(metrics.body, _RUNNING),
-            waiting=_gauge(metrics.body, _WAITING),
-            answered_ms=answered_ms,
+            answered_ms=round((time.monotonic() - began) * 1000, 1),
+            **said.model_dump(include={"ready", "model", "device", "precision", "detail"}),
         )
 
     def _gone(self, target: ServiceClient, why: str, *, reachable: bool = False) -> ServiceHealth:

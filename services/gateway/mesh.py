@@ -127,12 +127,7 @@ class Mesh:
         return await self.retriever.call("/retrieve", request, RetrieveResponse, allow_s=allow_s)
 
     async def search(self, collection: str, request: SearchRequest, *, allow_s: float) -> SearchResponse:
-        """Search a collection as far as the caller may read it.
-
-        Raises:
-            NoCollection: the caller may read none of that name.
-            ServiceFailure: the retriever gave no usable reply.
-        """
+        """Search a collection as far as the caller may read it; raises as `collection`."""
         path = f"/collections/{readable(collection)}/search"
         within = request.model_copy(update={"filters": restricted(request.filters)})
         with _absent(collection):
@@ -168,12 +163,7 @@ class Mesh:
         return await self.retriever.call(path, request, CollectionInfo, allow_s=allow_s, method="PUT")
 
     async def delete_collection(self, name: str, *, allow_s: float) -> None:
-        """Delete a collection.
-
-        Raises:
-            NoCollection: the caller may read none of that name.
-            ServiceFailure: the retriever gave no usable reply.
-        """
+        """Delete a collection; raises as `collection`."""
         with _absent(name):
             await self.retriever.request("DELETE", f"/collections/{readable(name)}", allow_s=allow_s)
 

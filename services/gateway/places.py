@@ -11,8 +11,7 @@ import asyncio
 import contextlib
 import math
 import secrets
-from collections.abc import AsyncIterator, Awaitable
-from typing import TYPE_CHECKING, Any, cast
+from collections.abc import AsyncIterator
 
 from services.gateway.access import QUESTIONS
 from services.gateway.pace import Pace, current_sharing
@@ -20,11 +19,6 @@ from services.gateway.settings import GatewaySettings
 from services.gateway.shared import PREFIX, SharedStore
 from services.kit.admission import Admission
 from services.kit.errors import Overloaded
-
-if TYPE_CHECKING:
-    from redis.asyncio import Redis
-
-    Reply = Awaitable[Any]
 
 # Of the longest deadline: what the generator may take for a question, with all others that share it.
 QUEUE_SHARE = 0.5
@@ -83,7 +77,7 @@ class Places:
             Overloaded: all are taken; `Retry-After` is the time in which one comes free.
         """
         lease = secrets.token_hex(8)
-        granted, taken = await self._store.ask(lambda store: self._take(store, lease), self._take_here)
+        granted, taken = await self._store.run(TAKE, [KEY], self.most, self._deadline_s, lease, alone=self._take_here)
         self._here += granted
         self._know(taken)
         if not granted:
@@ -98,25 +92,15 @@ class Places:
         finally:
             current_sharing.set(0)
             self._here -= 1
-            self._know(await self._store.ask(lambda store: self._return(store, lease), self._told))
+            self._know(await self._store.run(GIVE_BACK, [KEY], lease, alone=lambda: self._here * self._gateways))
 
     def _know(self, taken: int) -> None:
         self.taken = taken
         self.pace.elsewhere = max(0, taken - self._here)
 
-    async def _take(self, store: "Redis", lease: str) -> tuple[bool, int]:
-        granted, taken = await cast("Reply", store.eval(TAKE, 1, KEY, str(self.most), str(self._deadline_s), lease))
-        return bool(granted), int(taken)
-
-    async def _return(self, store: "Redis", lease: str) -> int:
-        return int(await cast("Reply", store.eval(GIVE_BACK, 1, KEY, lease)))
-
-    async def _take_here(self) -> tuple[bool, int]:
+    def _take_here(self) -> tuple[bool, int]:
         granted = self._here < max(1, self.most // self._gateways)
         return granted, (self._here + granted) * self._gateways
-
-    async def _told(self) -> int:
-        return self._here * self._gateways
 
 
 class MeshAdmission(Admission):

@@ -4,8 +4,8 @@ A store that is away stops nobody: until it answers again each gateway counts fo
 """
 
 import time
-from collections.abc import Awaitable, Callable
-from typing import TYPE_CHECKING, TypeVar
+from collections.abc import Awaitable, Callable, Sequence
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from limits import RateLimitItem
 from limits.aio.storage import MemoryStorage, RedisStorage
@@ -77,6 +77,17 @@ class SharedStore:
             raise
         self._breaker.succeeded()
         return answer
+
+    async def run(self, script: str, keys: Sequence[str], *values: object, alone: Callable[[], Any]) -> Any:
+        """What a script in the store gives; what `alone` gives where there is no store, or none that answers."""
+
+        async def shared(client: "Redis") -> Any:
+            return await cast("Awaitable[Any]", client.eval(script, len(keys), *keys, *map(str, values)))
+
+        async def here() -> Any:
+            return alone()
+
+        return await self.ask(shared, here)
 
     async def hit(self, rate: RateLimitItem, name: str) -> float:
         """Count a request against a rate: 0, or the seconds until there is room for it."""

@@ -22,7 +22,7 @@ from services.kg.generate.rules.lexicon import lexicons
 from services.kg.generate.spans import Spotter
 from services.kg.language.catalogue import Catalogue, Function
 from services.kg.live import LiveExecutor
-from services.kg.serving import ServedGraph, Serving, Store, StoreLook, open_graph
+from services.kg.serving import ServedGraph, Serving, Store, open_graph
 from services.kg.settings import KgSettings
 from services.kit import app as kit
 from services.kit.budget import Budget, current_budget
@@ -111,9 +111,9 @@ def _execute_cap_s(settings: KgSettings) -> float:
 
 async def _ready(request: Request) -> Readiness:
     state: State = await kit.state_of(request)
-    graph = state["serving"].graph
-    answers = graph.look.answers()
-    detail = graph.store.detail if answers else "the store does not answer"
+    serving = state["serving"]
+    answers = serving.answers
+    detail = serving.graph.store.detail if answers else "the store does not answer"
     return Readiness(ready=answers, service="kg", model="", device="cpu", detail=detail)
 
 
@@ -143,7 +143,7 @@ def create_app(settings: KgSettings | None = None, *, transport: httpx.AsyncBase
                 except BaseException:
                     store.engine.dispose()
                     raise
-                return ServedGraph(store, answering, StoreLook(store.engine))
+                return ServedGraph(store, answering)
 
             try:
                 serving = Serving(settings.kg_database, await graph(), graph, leave_s=settings.max_deadline_s)
@@ -153,7 +153,7 @@ def create_app(settings: KgSettings | None = None, *, transport: httpx.AsyncBase
                 async with beside(serving.follow(settings.kg_follow_s)):
                     yield State(serving=serving, settings=settings, metrics=metrics)
             finally:
-                await serving.graph.close()
+                serving.graph.close()
 
     return kit.create_app(
         service="kg",

@@ -1,6 +1,7 @@
 """The graph that is served, and the next one as soon as a load has put it in its place."""
 
 import asyncio
+import math
 import time
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
@@ -17,49 +18,8 @@ from services.kg.store.engine import deadline, open_store
 from services.kg.store.tables import source
 from services.kit.telemetry import log
 
-# How often the store is asked, and what it gets to answer: a busy one is not gone.
-STORE_LOOK_EVERY_S = 5.0
+# What the store gets to answer: a busy one is not gone.
 STORE_LOOK_S = 3.0
-
-
-class StoreLook:
-    """Whether the store answers, asked beside the probes: one that hangs must not hold them too."""
-
-    def __init__(self, engine: Engine) -> None:
-        self._engine = engine
-        self._answers = True
-        self._began = time.monotonic()
-        self._look: asyncio.Task[None] | None = None
-
-    def answers(self) -> bool:
-        """What the last look saw, or that the one under way takes too long; the next look begins when it is time."""
-        now = time.monotonic()
-        if self._look is not None:
-            return self._answers and now - self._began < STORE_LOOK_S
-        if now - self._began >= STORE_LOOK_EVERY_S:
-            self._began = now
-            self._look = asyncio.create_task(self._ask())
-        return self._answers
-
-    async def close(self) -> None:
-        """Wait for a look that is under way, which is short where the store answers at all."""
-        if self._look is not None:
-            await asyncio.wait({self._look}, timeout=STORE_LOOK_S)
-
-    async def _ask(self) -> None:
-        try:
-            await asyncio.to_thread(self._select)
-            self._answers = True
-        except (KgError, SQLAlchemyError) as error:
-            log.error("the store does not answer", error=str(error))
-            self._answers = False
-        finally:
-            self._look = None
-
-    def _select(self) -> None:
-        with deadline(STORE_LOOK_S), self._engine.connect() as connection:
-            connection.execute(select(source.c.name).limit(1)).all()
-
 
 # Which load a store holds: of SQLite the file, which a load replaces; of PostgreSQL what was loaded when.
 Version = tuple[object, ...]
@@ -114,17 +74,23 @@ def open_graph(url: str, catalogue: Catalogue) -> Store:
 
 
 def _version(url: str, engine: Engine) -> Version:
-    """Which load the store holds now; nothing where it is a file that is away, as between `rm` and `cp`."""
-    parsed = make_url(url)
-    if parsed.get_backend_name() == "sqlite":
-        path = Path(parsed.database or "")
-        if not path.is_file():
-            return ()
-        status = path.stat()
-        return status.st_ino, status.st_mtime_ns, status.st_size
+    """Which load the store holds now; nothing where it is a file that is away, as between `rm` and `cp`.
+
+    Raises:
+        KgError: the store does not answer.
+        SQLAlchemyError: it has no place for another connection.
+    """
     columns = (source.c.name, source.c.domain, source.c.digest, source.c.loaded_at)
     with deadline(STORE_LOOK_S), engine.connect() as connection:
-        return tuple(map(tuple, connection.execute(select(*columns).order_by(*columns[:2]))))
+        loads = tuple(map(tuple, connection.execute(select(*columns).order_by(*columns[:2]))))
+    parsed = make_url(url)
+    if parsed.get_backend_name() != "sqlite":
+        return loads
+    path = Path(parsed.database or "")
+    if not path.is_file():
+        return ()
+    status = path.stat()
+    return status.st_ino, status.st_mtime_ns, status.st_size
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,10 +99,8 @@ class ServedGraph:
 
     store: Store
     answering: Answering
-    look: StoreLook
 
-    async def close(self) -> None:
-        await self.look.close()
+    def close(self) -> None:
         self.answering.close()
         self.store.engine.dispose()
 
@@ -156,26 +120,50 @@ class Serving:
         self._url = url
         self._make = make
         self._leave_s = leave_s
+        self._answered = True
+        self._asked_at = math.inf
         self.graph = graph
+
+    @property
+    def answers(self) -> bool:
+        """What the last look at the store saw, or that the one under way takes too long: probes wait for neither."""
+        return self._answered and time.monotonic() - self._asked_at < STORE_LOOK_S
+
+    async def look(self) -> Version:
+        """Which load the store holds now; nothing where it does not say."""
+        self._asked_at = time.monotonic()
+        try:
+            version = await asyncio.to_thread(_version, self._url, self.graph.store.engine)
+        except (KgError, SQLAlchemyError, OSError) as error:
+            log.error("the store does not answer", error=str(error))
+            self._answered = False
+            return ()
+        finally:
+            self._asked_at = math.inf
+        self._answered = True
+        return version
 
     async def follow(self, every_s: float) -> None:
         """Look for another graph for as long as the service runs; one that cannot be read changes nothing."""
         refused: Version = ()
-        while True:
-            await asyncio.sleep(every_s)
-            before, version = self.graph, refused
-            try:
-                version = await asyncio.to_thread(_version, self._url, before.store.engine)
+        async with asyncio.TaskGroup() as leaving:
+            while True:
+                await asyncio.sleep(every_s)
+                before, version = self.graph, await self.look()
                 if version in ((), refused, before.store.version):
                     continue
-                self.graph = await self._make()
-            except Exception as error:
-                # Whatever lies there, what was served goes on.
-                refused = version
-                log.error("the graph that was loaded cannot be read; the one before is served", error=str(error))
-                continue
-            log.info("serves the graph that was loaded", detail=self.graph.store.detail)
-            try:
-                await asyncio.sleep(self._leave_s)
-            finally:
-                await before.close()
+                try:
+                    self.graph = await self._make()
+                except Exception as error:
+                    # Whatever lies there, what was served goes on.
+                    refused = version
+                    log.error("the graph that was loaded cannot be read; the one before is served", error=str(error))
+                    continue
+                log.info("serves the graph that was loaded", detail=self.graph.store.detail)
+                leaving.create_task(self._close(before))
+
+    async def _close(self, graph: ServedGraph) -> None:
+        try:
+            await asyncio.sleep(self._leave_s)
+        finally:
+            graph.close()

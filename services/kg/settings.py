@@ -12,8 +12,8 @@ class KgSettings(KitSettings, MeshUrls, EncoderSettings):
     # `sqlite:///file` or `postgresql+psycopg://user@host/name`; a SQLite file that is not there is made with the demo
     # graph, so that a first start needs nothing.
     kg_database: str = Field("sqlite:///models/kg.sqlite", min_length=1, repr=False)
-    # How often to look whether a load has put another graph in its place.
-    kg_follow_s: float = Field(5.0, ge=0.05, le=86_400)
+    # How often to ask the store whether it answers, and whether a load has put another graph in its place.
+    kg_follow_s: float = Field(5.0, ge=0.05, le=60.0)
     # A folder of folders, each a domain of one's own: see docs/knowledge-graph.md. One that is broken stops the start.
     kg_domains: OrNone[Path] = None
     # Root of a running CRAG mock API: programs then run over what it says, not over the database, and rules, which need

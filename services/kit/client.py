@@ -1,7 +1,8 @@
 """The one HTTP client between services: deadline and trace headers, one retry inside the budget, a breaker a target."""
 
 import asyncio
-from typing import TypeVar
+from functools import lru_cache
+from typing import Any, TypeVar
 
 import httpx
 from pydantic import ValidationError
@@ -32,11 +33,26 @@ DOTS = frozenset({".", ".."})
 LIGHT_PATHS = frozenset({"/v1/models", "/tokenize", "/detokenize"})
 
 
+class _NoCookies(httpx.Cookies):
+    """Services set none, and to look for them took a tenth of a call."""
+
+    def extract_cookies(self, response: httpx.Response) -> None:
+        pass
+
+
+class _Client(httpx.AsyncClient):
+    cookies: Any = _NoCookies()
+
+
+_url = lru_cache(maxsize=256)(httpx.URL)
+
+
 def http_client(transport: httpx.AsyncBaseTransport | None = None) -> httpx.AsyncClient:
     """A pooled client without time-outs of its own: each call has an allowance, and only that counts."""
-    return httpx.AsyncClient(
+    return _Client(
         transport=transport,
-        timeout=None,  # noqa: S113 - asyncio.timeout bounds every call as a whole, which httpx's phases do not
+        # asyncio.timeout bounds every call as a whole, which httpx's phases do not.
+        timeout=None,
         limits=httpx.Limits(max_connections=256, max_keepalive_connections=32, keepalive_expiry=4.0),
         follow_redirects=False,
         trust_env=False,
@@ -175,7 +191,7 @@ class ServiceClient:
         if body is not None:
             headers["content-type"] = media_type
         try:
-            async with self._http.stream(method, self.base_url + path, content=body, headers=headers) as response:
+            async with self._http.stream(method, _url(self.base_url + path), content=body, headers=headers) as response:
                 content = await self._read(response)
         except (httpx.ConnectError, httpx.ReadError, httpx.WriteError, httpx.RemoteProtocolError) as error:
             # Every call of the mesh may be sent twice, so a lost connection is tried again as well: questions are pure

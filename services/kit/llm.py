@@ -137,13 +137,17 @@ class _ChatReply(_Loose):
     usage: _Usage = Field(default_factory=_Usage)
 
 
-class _Model(_Loose):
-    id: str
+class Model(_Loose):
+    """A model or an adapter that a server has; `parent` is the adapter's base."""
+
+    id: str = Field(max_length=500)
     parent: str | None = None
 
 
-class _Models(_Loose):
-    data: list[_Model] = Field(min_length=1)
+class Models(_Loose):
+    """`GET /v1/models`."""
+
+    data: list[Model] = Field(min_length=1)
 
 
 class _Tokenized(_Loose):
@@ -192,7 +196,7 @@ class LLM:
         Raises:
             ServiceFailure: the server gave no usable answer.
         """
-        reply = self._parse(_Models, await self.client.request("GET", "/v1/models", allow_s=allow_s))
+        reply = self._parse(Models, await self.client.request("GET", "/v1/models", allow_s=allow_s))
         self._served, self._asked_at = frozenset(model.id for model in reply.data), time.monotonic()
         if not self._model:
             self._model = next((model.id for model in reply.data if model.parent is None), reply.data[0].id)

@@ -2,24 +2,29 @@
 
     python -m tests.bench.overhead [--questions 200]
 
-A question at a time by `adaptive` over a collection, ten calls of services, in one process. Milliseconds of CPU, less
-those of the canned services: reading the request, prompts, calls, weighing the answer, the reply. No socket is in it.
+A question at a time by `adaptive` over a collection, ten calls of services, in one process, the doors in turn.
+Milliseconds of CPU, less those of the canned services: reading the request, prompts, calls, weighing the answer, the
+reply. No socket is in it. `empty tool` is what the SDK alone takes for a call of a tool that does nothing.
 """
 
 import argparse
 import asyncio
 import logging
 import time
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from types import SimpleNamespace
 from typing import Any
 from unittest import mock
 
 import httpx
 import structlog
+from mcp.server.mcpserver import MCPServer
 
 from lab.capacity import percentile
 from lab.goldens import canned
 from lab.goldens.cases import load
+from services.gateway.mcp.door import PATH
 from tests.mesh.doors import ANSWER, QUESTIONS, Door, Gateway, Watched, opened
 
 WARM_UP = 20
@@ -49,6 +54,20 @@ async def ask(gateway: Gateway, services: Timed, door: Door) -> float:
     return 1000 * (time.process_time() - began - services.spent_s)
 
 
+@asynccontextmanager
+async def empty_server() -> AsyncIterator[Gateway]:
+    """A server of the SDK with a tool that does nothing, opened as the gateway opens its own."""
+    server = MCPServer("empty", version="1", subscriptions=False)
+
+    @server.tool()
+    async def answer(question: str, collection: str, budget_s: float) -> None:
+        """Nothing."""
+
+    app = server.streamable_http_app(streamable_http_path=PATH, stateless_http=True, json_response=True, host="")
+    async with app.router.lifespan_context(app):
+        yield Gateway(app, {}, Watched(load()[0]))
+
+
 async def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--questions", type=int, default=200, help="by each door; %(default)s")
@@ -59,10 +78,17 @@ async def main() -> None:
     services = Timed(load()[0])
     with mock.patch.object(canned, "asyncio", clock):
         async with opened(services) as gateway:
-            for name, door in QUESTIONS.items():
-                times = [await ask(gateway, services, door) for _ in range(WARM_UP + count)][WARM_UP:]
+            for door in QUESTIONS.values():
                 assert door.read(await gateway.ask(door))[0] == ANSWER
-                print(f"{name:<12} {percentile(times, 0.5):5.1f} ms, p95 {percentile(times, 0.95):5.1f} ms", flush=True)
+            async with empty_server() as empty:
+                asked = {name: (gateway, door) for name, door in QUESTIONS.items()}
+                asked |= {f"empty tool, {name}": (empty, QUESTIONS[name]) for name in ("agent", "new agent")}
+                # In turn: what a neighbour does to the caches of the CPU, it does to every door.
+                rounds = [
+                    [await ask(asks, services, door) for asks, door in asked.values()] for _ in range(WARM_UP + count)
+                ]
+    for name, *times in zip(asked, *rounds[WARM_UP:], strict=True):
+        print(f"{name:<21} {percentile(times, 0.5):5.1f} ms, p95 {percentile(times, 0.95):5.1f} ms")
 
 
 if __name__ == "__main__":

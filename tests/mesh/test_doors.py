@@ -60,6 +60,15 @@ def refusal(door: Door, reply: Reply) -> str:
 
 
 @virtually
+async def test_a_path_that_merely_begins_like_a_door_is_refused_in_no_form_of_its_own() -> None:
+    own = {"/v1/x": "error", "/mcp/x": "jsonrpc", "/v1x": "title", "/mcpx": "title"}
+    async with opened() as gateway:
+        for path, name in own.items():
+            reply = await gateway.ask(Door("POST", path, {}))
+            assert (reply.status, name in reply.json) == (404, True), path
+
+
+@virtually
 async def test_a_question_is_answered_in_time_and_says_what_was_missing() -> None:
     """`test_faults.py` has more faults, in front of the real services."""
     broken = [*itertools.product(SERVICES, ("down", "hanging")), ("generator", "garbage"), ("generator", "429")]

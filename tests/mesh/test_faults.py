@@ -8,6 +8,9 @@ import threading
 import time
 from collections.abc import AsyncIterator
 from pathlib import Path
+from types import SimpleNamespace
+from typing import cast
+from unittest.mock import AsyncMock
 
 import httpx
 import pytest
@@ -15,10 +18,12 @@ from fastapi import FastAPI
 from structlog.testing import capture_logs
 
 from services.gateway.settings import GatewaySettings
-from services.kg.serving import StoreLook
+from services.kg.language.catalogue import Catalogue
+from services.kg.serving import ServedGraph, Serving, Store
 from services.kg.store.engine import open_store
 from services.kg.store.tables import source
 from services.kit.batcher import FAILED_RUNS, Batcher
+from services.kit.concurrency import beside
 from services.retriever.engine import Engine
 from tests.mesh.conftest import BAKERY, LATE_S, LIGHTHOUSE, Services
 
@@ -157,28 +162,27 @@ async def test_a_graph_whose_store_does_not_answer_is_not_ready(
 ) -> None:
     async with services.client("kg") as client:
         assert (await client.get("/readyz")).json()["ready"] is True
-    monkeypatch.setattr("services.kg.serving.STORE_LOOK_EVERY_S", 0.0)
     monkeypatch.setattr("services.kg.serving.STORE_LOOK_S", 60.0)
-    engine = open_store(f"sqlite:///{tmp_path / 'empty.sqlite'}", read_only=False)
-    look = StoreLook(engine)
-
-    async def until(answers: bool) -> None:
-        async with asyncio.timeout(240):
-            while look.answers() is not answers:
-                await asyncio.sleep(0.01)
-
-    await until(False)
+    url = f"sqlite:///{tmp_path / 'empty.sqlite'}"
+    engine = open_store(url, read_only=False)
+    store = Store(engine, Catalogue(()), {}, "", ())
+    serving = Serving(url, cast(ServedGraph, SimpleNamespace(store=store)), AsyncMock(), leave_s=0.0)
+    assert serving.answers, "as far as is known"
+    await serving.look()
+    assert not serving.answers
     source.create(engine)
-    await until(True)
-    await look.close()
+    assert await serving.look()
+    assert serving.answers
     hanging = threading.Event()
-    monkeypatch.setattr(look, "_select", lambda: hanging.wait(60))
-    assert look.answers(), "as far as is known"
-    monkeypatch.setattr("services.kg.serving.STORE_LOOK_S", 0.0)
-    assert not look.answers(), "a look that takes too long is an answer, and nobody waits for it"
-    hanging.set()
-    monkeypatch.undo()
-    await look.close()
+    monkeypatch.setattr("services.kg.serving._version", lambda *_: (hanging.wait(60),))
+    async with beside(serving.look()) as looking:
+        await asyncio.sleep(0)
+        assert serving.answers, "as far as is known"
+        monkeypatch.setattr("services.kg.serving.STORE_LOOK_S", 0.0)
+        assert not serving.answers, "a look that takes too long is an answer, and nobody waits for it"
+        hanging.set()
+        await looking
+    assert serving.answers
     engine.dispose()
 
 

@@ -4,20 +4,12 @@ import asyncio
 import contextlib
 import secrets
 from collections.abc import AsyncIterator
-from typing import TYPE_CHECKING, Any, cast
 
 from services.gateway.places import EXPIRE, GIVE_BACK, KEY
 from services.gateway.shared import PREFIX, SharedStore
 from services.kit.admission import Admission
 from services.kit.concurrency import beside
 from services.kit.lane import GaveWay, IdleLane
-
-if TYPE_CHECKING:
-    from collections.abc import Awaitable
-
-    from redis.asyncio import Redis
-
-    Reply = Awaitable[Any]
 
 # Apart from the callers' places, so that no caller is refused one for a batch's sake.
 IDLE_KEY = f"{PREFIX}:idle"
@@ -63,7 +55,8 @@ class MeshLane(IdleLane):
                     raise GaveWay from None
                 raise
             finally:
-                await self._store.ask(lambda store: self._leave(store, lease), _nothing)
+                # Where the store is away the lease ends by itself.
+                await self._store.run(GIVE_BACK, [IDLE_KEY], lease, alone=lambda: None)
 
     async def _watch(self, lease: str, held: asyncio.Timeout) -> None:
         while await self._take(lease, LEASE_S):  # noqa: ASYNC110 - the store calls nobody
@@ -71,18 +64,5 @@ class MeshLane(IdleLane):
         held.reschedule(0)
 
     async def _take(self, lease: str, seconds: float) -> bool:
-        async def take(store: "Redis") -> bool:
-            keys = KEY, IDLE_KEY
-            return bool(await cast("Reply", store.eval(TAKE, 2, *keys, str(self._mesh_level), str(seconds), lease)))
-
-        async def alone() -> bool:
-            return True
-
-        return await self._store.ask(take, alone)
-
-    async def _leave(self, store: "Redis", lease: str) -> None:
-        await cast("Reply", store.eval(GIVE_BACK, 1, IDLE_KEY, lease))
-
-
-async def _nothing() -> None:
-    """The lease ends by itself."""
+        keys = [KEY, IDLE_KEY]
+        return bool(await self._store.run(TAKE, keys, self._mesh_level, seconds, lease, alone=lambda: True))

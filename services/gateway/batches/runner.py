@@ -15,7 +15,7 @@ from services.gateway.batches.lane import MeshLane
 from services.gateway.batches.store import TRIES, Item, Store
 from services.gateway.batches.wire import reply_line
 from services.gateway.openai.errors import error_of
-from services.gateway.openai.wire import ChatRequest
+from services.gateway.openai.wire import ChatRequest, of_body
 from services.gateway.settings import GatewaySettings
 from services.gateway.shared import SharedStore
 from services.kit.admission import Admission
@@ -139,7 +139,7 @@ def _request(body: str) -> ChatRequest:
     try:
         return ChatRequest.model_validate_json(body).model_copy(update={"stream": False})
     except ValidationError as error:
-        raise RequestValidationError([{**item, "loc": ("body", *item["loc"])} for item in error.errors()]) from error
+        raise of_body(error) from error
 
 
 def _lacks(body: dict[str, Any]) -> bool:

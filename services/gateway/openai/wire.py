@@ -31,6 +31,8 @@ UNSERVED: dict[str, tuple[Any, ...]] = {
     "web_search_options": (None,),
     "response_format": (None, {"type": "text"}),
 }
+# What means at `POST /answer` what it means here.
+PASSED_ON = ("filters", "search_results", "search", "evidence", "query_time", "budget_s", "options")
 
 
 class _Wire(BaseModel):
@@ -139,17 +141,16 @@ def to_answer_request(request: ChatRequest, strategies: list[str], default: str)
             turns=tuple(turns[-MAX_TURNS:]),
             strategy=strategy,
             collections=tuple(dict.fromkeys((*collections, *request.collections))),
-            filters=request.filters,
-            search_results=request.search_results,
-            search=request.search,
-            evidence=request.evidence,
-            query_time=request.query_time,
-            budget_s=request.budget_s,
-            options=request.options,
+            **{name: getattr(request, name) for name in PASSED_ON},
         )
     except ValidationError as error:
         # What `/answer` would refuse of it: the name of a collection, the size of all pages together.
-        raise RequestValidationError([{**item, "loc": ("body", *item["loc"])} for item in error.errors()]) from error
+        raise of_body(error) from error
+
+
+def of_body(error: ValidationError) -> RequestValidationError:
+    """What is wrong with a request's body."""
+    return RequestValidationError([{**item, "loc": ("body", *item["loc"])} for item in error.errors()])
 
 
 def _turn(message: ChatMessage) -> Turn | None:

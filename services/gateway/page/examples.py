@@ -3,21 +3,10 @@
 import json
 from importlib.resources import files
 
-from pydantic import BaseModel, ConfigDict, TypeAdapter
-
 from services.gateway.page.assets import MEDIA_TYPES, Asset, asset
 
 # Shipped with the command line as data.
 DEMO = ("cli", "demo")
-
-
-class _Example(BaseModel):
-    model_config = ConfigDict(extra="ignore")
-
-    question: str
-
-
-_EXAMPLES = TypeAdapter(list[_Example])
 
 
 def load() -> dict[str, Asset]:
@@ -26,15 +15,10 @@ def load() -> dict[str, Asset]:
     Both are empty where the demo was not installed.
     """
     folder = files("services").joinpath(*DEMO)
-    questions: list[str] = []
-    pages: dict[str, str] = {}
-    if folder.is_dir():
-        listed = folder / "questions.json"
-        if listed.is_file():
-            questions = [example.question for example in _EXAMPLES.validate_json(listed.read_bytes())]
-        names = sorted(item.name for item in folder.iterdir() if item.name.endswith(".html"))
-        pages = {name: (folder / name).read_text(encoding="utf-8") for name in names}
-    return {"examples.json": _json(questions), "example-pages.json": _json(pages)}
+    found = {item.name: item for item in folder.iterdir()} if folder.is_dir() else {}
+    listed = json.loads(found["questions.json"].read_bytes()) if "questions.json" in found else []
+    pages = {name: found[name].read_text(encoding="utf-8") for name in sorted(found) if name.endswith(".html")}
+    return {"examples.json": _json([one["question"] for one in listed]), "example-pages.json": _json(pages)}
 
 
 def _json(value: object) -> Asset:

@@ -5,6 +5,7 @@ found there. Links are not followed. Found files are Markdown, numbers and pictu
 answer. Everything here touches the disk and belongs into a thread.
 """
 
+import contextlib
 import hashlib
 import os
 import re
@@ -13,9 +14,9 @@ import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import AliasPath, BaseModel, ConfigDict, Field, ValidationError
 
 from services.gateway.page.assets import MEDIA_TYPES, TEXT
 
@@ -46,33 +47,20 @@ class Interval(_Loose):
     high: Finite
 
 
-class _Overall(_Loose):
-    questions: int
-    score: Interval
-    accuracy: Interval
-    hallucination: Interval
-    missing_rate: Interval
-
-
-class _Latency(_Loose):
-    percentiles: dict[str, Finite] = {}
-
-
-class _Generator(_Loose):
-    strategy: str = Field("", max_length=200)
-    generator: tuple[Annotated[str, Field(max_length=500)], ...] = ()
-
-
-class _Info(_Loose):
-    mesh: _Generator = _Generator()
-    finished: bool = True
-
-
 class _Summary(_Loose):
-    name: str = Field("", max_length=500)
-    overall: _Overall
-    latency: _Latency = _Latency()
-    info: _Info = _Info()
+    """What the page shows of a run's summary."""
+
+    strategy: str = Field("", max_length=200, validation_alias=AliasPath("info", "mesh", "strategy"))
+    generators: tuple[Annotated[str, Field(max_length=500)], ...] = Field(
+        (), validation_alias=AliasPath("info", "mesh", "generator")
+    )
+    finished: bool = Field(True, validation_alias=AliasPath("info", "finished"))
+    questions: int = Field(validation_alias=AliasPath("overall", "questions"))
+    score: Interval = Field(validation_alias=AliasPath("overall", "score"))
+    accuracy: Interval = Field(validation_alias=AliasPath("overall", "accuracy"))
+    hallucination: Interval = Field(validation_alias=AliasPath("overall", "hallucination"))
+    missing: Interval = Field(validation_alias=AliasPath("overall", "missing_rate"))
+    median_s: Finite | None = Field(None, validation_alias=AliasPath("latency", "percentiles", "50"))
 
 
 class ReportInfo(_Loose):
@@ -178,32 +166,17 @@ def _info(root: Root, folder: Path, files: dict[str, Path]) -> ReportInfo:
     # The evaluator writes a run's report into its folder `report`.
     named = place.parent if place.name == "report" else place
     digest = hashlib.sha256(f"{root.title}\0{place.as_posix()}".encode()).hexdigest()
-    listed = ReportInfo(
+    numbers: dict[str, Any] = {}
+    if content := _content(files[SUMMARY]) if SUMMARY in files else None:
+        with contextlib.suppress(ValidationError):
+            summary = _Summary.model_validate_json(content)
+            numbers = summary.model_dump(exclude={"generators"}) | {"generator": ", ".join(summary.generators)}
+    return ReportInfo(
         id=digest[:20],
         group=root.title,
         name=named.as_posix() if named.parts else root.folder.name,
         pictures=tuple(name for name in files if name.endswith(".png")),
-    )
-    content = _content(files[SUMMARY]) if SUMMARY in files else None
-    try:
-        summary = _Summary.model_validate_json(content) if content else None
-    except ValidationError:
-        summary = None
-    if summary is None:
-        return listed
-    overall = summary.overall
-    return listed.model_copy(
-        update={
-            "strategy": summary.info.mesh.strategy,
-            "generator": ", ".join(summary.info.mesh.generator),
-            "finished": summary.info.finished,
-            "questions": overall.questions,
-            "score": overall.score,
-            "accuracy": overall.accuracy,
-            "hallucination": overall.hallucination,
-            "missing": overall.missing_rate,
-            "median_s": summary.latency.percentiles.get("50"),
-        }
+        **numbers,
     )
 
 

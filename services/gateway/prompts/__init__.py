@@ -1,4 +1,4 @@
-"""The gateway's prompts. Strategies read them once, when they are made."""
+"""The gateway's prompts, read once."""
 
 from services.kit.prompts import PromptFolder
 

@@ -47,6 +47,8 @@ SAMPLE_TOKENS = 32
 SETTLED = 0.98
 CHOICES: tuple[Literal["yes", "no"], ...] = ("yes", "no")
 SOURCES: dict[str, Literal["kg", "web"]] = {"kg": "kg"}
+PROMPTS = {name: prompts.load(name) for name in ("adaptive", "calculate", "closed_book", "entities", TAUGHT_PROMPT)}
+CHECK = Message("user", prompts.load("check").user.template)
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,12 +100,6 @@ class Adaptive(Strategy):
 
     def __init__(self, settings: GatewaySettings) -> None:
         super().__init__(settings)
-        self._entities_prompt = prompts.load("entities")
-        self._taught_prompt = prompts.load(TAUGHT_PROMPT)
-        self._answer_prompt = prompts.load("adaptive")
-        self._check_turn = Message("user", prompts.load("check").user.template)
-        self._calculate_prompt = prompts.load("calculate")
-        self._memory_prompt = prompts.load("closed_book")
         # Calls that tell more about an answer, the cheapest first, by the signals that they bring.
         self._looks: dict[frozenset[str], Callable[[Context, Attempt], Awaitable[Seen]]] = {
             confidence.CHECKED: self._checked,
@@ -122,7 +118,7 @@ class Adaptive(Strategy):
         replies: list[Normalized] = []
         return await graph_first(
             context,
-            self._entities_prompt,
+            PROMPTS["entities"],
             WEB,
             from_graph=lambda: self._from_graph(context, replies),
             read=lambda evidence: self._read(context, evidence, replies),
@@ -233,7 +229,7 @@ class Adaptive(Strategy):
         if not has_adapter:
             # The adapter has not been taught to read calculations, and its base model is too small to write them.
             shown = [*await self._computed(context, shown), *shown]
-        prompt = self._taught_prompt if has_adapter else self._answer_prompt
+        prompt = PROMPTS[TAUGHT_PROMPT] if has_adapter else PROMPTS["adaptive"]
         messages = chat(prompt, plain(question.query), question.query_time, shown)
         request = Request(
             "generate",
@@ -266,7 +262,7 @@ class Adaptive(Strategy):
         read_tokens = sum(estimate_tokens(item.text) for item in shown)
         answering_s = planned_s(context.mesh, read_tokens, PLANNED_ANSWER_TOKENS)
         allowance = Allowance(self.settings.calculate_cap_s, answering_s)
-        return await calculate(context, self._calculate_prompt, shown, allowance)
+        return await calculate(context, PROMPTS["calculate"], shown, allowance)
 
     async def _sampled(self, context: Context, attempt: Attempt) -> Seen:
         """What the same model says again, at a temperature."""
@@ -293,7 +289,7 @@ class Adaptive(Strategy):
             return seen
         request = Request(
             "check",
-            [*attempt.messages, Message("assistant", harmless(seen.answer)), self._check_turn],
+            [*attempt.messages, Message("assistant", harmless(seen.answer)), CHECK],
             max_tokens=1,
             min_tokens=1,
             known_tokens=estimate(attempt.messages),
@@ -309,7 +305,7 @@ class Adaptive(Strategy):
         if context.options.closed_book is False:
             return attempt.seen
         question, seen = context.question, attempt.seen
-        messages = self._memory_prompt.fill(
+        messages = PROMPTS["closed_book"].fill(
             query=one_line(plain(question.query)), query_time=asked_on(question.query_time)
         )
         told = await ask(context, Request("memory", messages, SAMPLE_TOKENS, MIN_ANSWER_TOKENS))

@@ -20,7 +20,6 @@ from services.gateway import prompts
 from services.gateway.context import Context
 from services.gateway.evidence import Evidence
 from services.gateway.run import Draft
-from services.gateway.settings import GatewaySettings
 from services.gateway.steps.generate import TAUGHT_PROMPT, Generation, read_and_answer, taught
 from services.gateway.steps.graph_first import graph_first
 from services.gateway.steps.knowledge_graph import answer_from_facts, look_up
@@ -31,6 +30,7 @@ from services.gateway.strategies.base import Strategy
 WEB = Retrieval(
     recall_k=50, rerank_k=5, chunker="parent-child", ranking="dense", extractor="beautifulsoup", tables=False
 )
+PROMPTS = {name: prompts.load(name) for name in ("basic", "controlled", "facts", "entities", TAUGHT_PROMPT)}
 
 
 class Db3(Strategy):
@@ -49,18 +49,10 @@ class Db3(Strategy):
         "false-premise": Options(false_premise=False),
     }
 
-    def __init__(self, settings: GatewaySettings) -> None:
-        super().__init__(settings)
-        self._prompt = prompts.load(settings.db3_prompt)
-        self._basic_prompt = prompts.load("basic")
-        self._facts_prompt = prompts.load("facts")
-        self._entities_prompt = prompts.load("entities")
-        self._taught_prompt = prompts.load(TAUGHT_PROMPT)
-
     async def answer(self, context: Context) -> Draft:
         return await graph_first(
             context,
-            self._entities_prompt,
+            PROMPTS["entities"],
             WEB,
             from_graph=lambda: self._from_graph(context),
             read=lambda evidence: self._read(context, evidence),
@@ -72,13 +64,13 @@ class Db3(Strategy):
         if facts is None:
             return None
         adapter = self.settings.kg_answer_adapter
-        prompt = self._taught_prompt if await taught(context, adapter) else self._facts_prompt
+        prompt = PROMPTS[TAUGHT_PROMPT] if await taught(context, adapter) else PROMPTS["facts"]
         return await answer_from_facts(context, prompt, facts, adapter=adapter)
 
     async def _read(self, context: Context, evidence: Sequence[Evidence]) -> Draft:
         settings = self.settings
         adapter = settings.web_answer_adapter
-        base = self._prompt if context.options.false_premise is not False else self._basic_prompt
-        prompt = self._taught_prompt if await taught(context, adapter) else base
+        base = PROMPTS[settings.db3_prompt if context.options.false_premise is not False else "basic"]
+        prompt = PROMPTS[TAUGHT_PROMPT] if await taught(context, adapter) else base
         generation = Generation(prompt, context.context_tokens, settings.max_answer_tokens, adapter)
         return await read_and_answer(context, generation, evidence)

@@ -26,7 +26,6 @@ from services.gateway.calculator.wanted import asks_arithmetic
 from services.gateway.context import Context
 from services.gateway.evidence import Evidence
 from services.gateway.run import Draft
-from services.gateway.settings import GatewaySettings
 from services.gateway.steps import reason as reasoning
 from services.gateway.steps.ask import Allowance, affordable, planned_s
 from services.gateway.steps.calculate import calculate
@@ -53,6 +52,8 @@ SHORT_CONTEXT_TOKENS = 300
 FUNCTION_CALLING = (2_000, 60)
 KNOWLEDGE = (200, MIN_KNOWLEDGE_TOKENS)
 CALCULATE = (1_500, 60)
+
+PROMPTS = {name: prompts.load(name) for name in ("reason", "summarise", "knowledge", "calculate")}
 
 
 class ElectricSheep(Strategy):
@@ -81,13 +82,6 @@ class ElectricSheep(Strategy):
         "kg": Options(kg="off"),
     }
 
-    def __init__(self, settings: GatewaySettings) -> None:
-        super().__init__(settings)
-        self._reason = prompts.load("reason")
-        self._summarise = prompts.load("summarise")
-        self._knowledge = prompts.load("knowledge")
-        self._calculate = prompts.load("calculate")
-
     async def answer(self, context: Context) -> Draft:
         if await changes_fast(context):
             return Draft()
@@ -100,7 +94,7 @@ class ElectricSheep(Strategy):
         own, *collected = await all_of(collecting)
         facts, web = collected if collected else ([], list(evidence))
         computed = await self._computed(context, [*facts, *web], wanted="calculate" in planned)
-        return await reason(context, self._reason, self._summarise, [*facts, *computed, *own, *web])
+        return await reason(context, PROMPTS["reason"], PROMPTS["summarise"], [*facts, *computed, *own, *web])
 
     def _plan(self, context: Context) -> set[str]:
         """The calls beside the reasoning that the time left pays for, by the measured pace, the most useful first."""
@@ -149,11 +143,11 @@ class ElectricSheep(Strategy):
         if not wanted:
             return []
         allow_s = self._allowance(context, self.settings.knowledge_cap_s)
-        own = await closed_book(context, self._knowledge, Allowance(allow_s, context.run.budget.left() - allow_s))
+        own = await closed_book(context, PROMPTS["knowledge"], Allowance(allow_s, context.run.budget.left() - allow_s))
         return [own] if own else []
 
     async def _computed(self, context: Context, evidence: Sequence[Evidence], *, wanted: bool) -> list[Evidence]:
         if not wanted:
             return []
         allowance = Allowance(self.settings.calculate_cap_s, planned_s(context.mesh, *self._size(context, evidence)))
-        return await calculate(context, self._calculate, evidence, allowance)
+        return await calculate(context, PROMPTS["calculate"], evidence, allowance)

@@ -4,13 +4,13 @@ from services.gateway import prompts
 from services.gateway.context import Context
 from services.gateway.evidence import Evidence
 from services.gateway.run import Draft
-from services.gateway.settings import GatewaySettings
 from services.gateway.steps.generate import Generation, read_and_answer
 from services.gateway.steps.retrieve import RETRIEVAL_OPTIONS, Retrieval, retrieve
 from services.gateway.steps.search import searched
 from services.gateway.strategies.base import Strategy
 
 WEB = Retrieval(recall_k=5, chunker="tokens", ranking="dense", tables=False)
+PROMPT = prompts.load("basic")
 
 
 class NaiveRag(Strategy):
@@ -18,14 +18,10 @@ class NaiveRag(Strategy):
     summary = "Baseline: 500-token chunks, dense ranking, the top 5 with a basic prompt; no reranking, no abstention."
     options = RETRIEVAL_OPTIONS | {"context_tokens"}
 
-    def __init__(self, settings: GatewaySettings) -> None:
-        super().__init__(settings)
-        self._prompt = prompts.load("basic")
-
     async def answer(self, context: Context) -> Draft:
         settings = self.settings
         evidence = context.question.evidence or await self._web(context)
-        generation = Generation(self._prompt, context.context_tokens, settings.max_answer_tokens)
+        generation = Generation(PROMPT, context.context_tokens, settings.max_answer_tokens)
         return await read_and_answer(context, generation, evidence)
 
     async def _web(self, context: Context) -> list[Evidence]:

@@ -30,7 +30,7 @@ from services.gateway.steps.retrieve import RERANKING_OPTIONS, Retrieval, rerank
 from services.gateway.steps.self_assess import MAX_TOKENS as ASSESS_TOKENS
 from services.gateway.steps.self_assess import accepts, self_assess
 from services.gateway.strategies.base import Strategy
-from services.kit.concurrency import all_of, prefer
+from services.kit.concurrency import both, prefer
 from services.kit.llm import estimate_tokens
 
 # The retriever ranks 200 candidates by BM25; its `hybrid` passes the 5 best of them and the 20 best by vectors on.
@@ -43,6 +43,9 @@ WEB = Retrieval(
     tables=False,
     page_fields=True,
 )
+PROMPT = prompts.load("weknow")
+ASSESS = prompts.load_turn("self_assess")
+HINTS = prompts.load_table("domain_hints")
 
 
 class WeKnow(Strategy):
@@ -64,20 +67,17 @@ class WeKnow(Strategy):
     def __init__(self, settings: GatewaySettings) -> None:
         super().__init__(settings)
         self.min_domain_certainty = settings.weknow_domain_certainty
-        self._prompt = prompts.load("weknow")
-        self._turn = prompts.load_turn("self_assess")
-        self._hints = prompts.load_table("domain_hints")
 
     async def answer(self, context: Context) -> Draft:
         if context.question.evidence:
             return await self._assessed(context, context.question.evidence)
         if await changes_fast(context):
             context.run.plan("balance", "the web first, the knowledge graph's facts after it")
-            web, facts = await all_of((self._web(context), self._facts(context)))
-            return await self._assessed(context, [*web, *facts])
+            web, response = await both(reranked(context, WEB), look_up(context))
+            return await self._assessed(context, [*web, *found(response)])
         context.run.plan("balance", "the knowledge graph first, the web where it does not answer")
-        facts = []
-        first = await prefer(self._from_graph(context, facts), self._web(context), decided=context.run.settle)
+        facts: list[Evidence] = []
+        first = await prefer(self._from_graph(context, facts), reranked(context, WEB), decided=context.run.settle)
         return first if isinstance(first, Draft) else await self._assessed(context, [*facts, *first])
 
     async def _from_graph(self, context: Context, facts: list[Evidence]) -> Draft | None:
@@ -97,24 +97,18 @@ class WeKnow(Strategy):
         draft = await self._assessed(context, facts)
         return draft if draft.kind == "answer" else None
 
-    async def _facts(self, context: Context) -> list[Evidence]:
-        return found(await look_up(context))
-
-    async def _web(self, context: Context) -> list[Evidence]:
-        return await reranked(context, WEB)
-
     async def _assessed(self, context: Context, evidence: Sequence[Evidence]) -> Draft:
         """An answer of which the model is as sure as the settings ask for, else "i don't know" with its evidence."""
         question = context.question
         asked_for = context.options.self_assessment or self.settings.weknow_confidence
-        hint = self._hints[(await context.classification()).domain]
-        generation = Generation(self._prompt, context.context_tokens, self.settings.max_answer_tokens, hint=hint)
-        assessing_s = planned_s(context.mesh, estimate_tokens(self._turn.content), ASSESS_TOKENS)
+        hint = HINTS[(await context.classification()).domain]
+        generation = Generation(PROMPT, context.context_tokens, self.settings.max_answer_tokens, hint=hint)
+        assessing_s = planned_s(context.mesh, estimate_tokens(ASSESS.content), ASSESS_TOKENS)
         draft = await read_and_answer(context, generation, evidence, reserve_s=assessing_s)
         if draft.kind == "unknown" or asked_for == "off":
             return _by_source(draft)
-        messages = chat(self._prompt, question.query, question.query_time, draft.evidence, hint=hint)
-        level = await self_assess(context, self._turn, messages, draft.answer)
+        messages = chat(PROMPT, question.query, question.query_time, draft.evidence, hint=hint)
+        level = await self_assess(context, ASSESS, messages, draft.answer)
         accepted = accepts(asked_for, level)
         context.run.decide(
             "self_assess",

@@ -14,7 +14,7 @@ from sqlalchemy import Engine, text
 from services.kg.answering import Answering
 from services.kg.domains import CATALOGUE
 from services.kg.load import load
-from services.kg.serving import ServedGraph, Serving, StoreLook, open_graph
+from services.kg.serving import ServedGraph, Serving, open_graph
 from services.kg.store.engine import open_store
 from services.kit.concurrency import beside
 from tests.unit.kg.conftest import DIALECTS, database
@@ -56,14 +56,14 @@ async def until(happened: Callable[[], bool]) -> None:
 async def serving(url: str) -> AsyncIterator[Serving]:
     async def graph() -> ServedGraph:
         store = await asyncio.to_thread(open_graph, url, CATALOGUE)
-        return ServedGraph(store, cast(Answering, Closable()), StoreLook(store.engine))
+        return ServedGraph(store, cast(Answering, Closable()))
 
     found = Serving(url, await graph(), graph, leave_s=0.0)
     try:
         async with beside(found.follow(EVERY_S)):
             yield found
     finally:
-        await found.graph.close()
+        found.graph.close()
 
 
 @pytest.mark.parametrize("dialect", DIALECTS)

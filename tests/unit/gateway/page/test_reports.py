@@ -62,7 +62,6 @@ def test_a_run_is_listed_with_its_numbers(tmp_path: Path) -> None:
         [],
         {"overall": {}},
         SUMMARY | {"overall": SUMMARY["overall"] | {"score": interval(float("nan"))}},
-        SUMMARY | {"name": "x" * 10_000},
     ],
 )
 def test_numbers_that_are_none_leave_the_report(tmp_path: Path, summary: object) -> None:
