@@ -1,16 +1,17 @@
 """`POST /classify`: modes, what happens without the generator, and odd input."""
 
 import asyncio
-import json
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import asynccontextmanager
+from dataclasses import replace
 from typing import Any
 
 import httpx
 import pytest
 from asgi_lifespan import LifespanManager
 
-from services.classifier.app import create_app
+from services.classifier import app as module
+from services.classifier.app import Model, create_app
 from services.classifier.examples import Example, read_questions
 from services.classifier.in_context import Demonstrations, InContext, by_logprob, by_vote, candidates
 from services.classifier.settings import ClassifierSettings
@@ -22,6 +23,15 @@ from tests.mesh.fakes import FakeGenerator
 pytestmark = pytest.mark.anyio
 
 STOCK = "what is the stock price of nvidia right now?"
+
+
+@pytest.fixture(scope="module", autouse=True)
+def loaded(model: Model) -> Iterator[None]:
+    """Applications take the loaded model; `auto` asks about its dynamism alone."""
+    unsure = replace(model, thresholds={"domain": 0.5, "dynamism": 1, "question_type": 0})
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(module, "load_model", lambda _: unsure)
+        yield
 
 
 class Switchable(httpx.AsyncBaseTransport):
@@ -86,17 +96,9 @@ async def test_modes_and_their_fallbacks() -> None:
         assert [item["stage"] for item in fallen["degraded"]] == ["generator"]
 
 
-async def test_auto_asks_only_about_what_the_svm_is_unsure_of(tmp_path: Any) -> None:
-    from services.classifier.svm import CARD, MODEL
-
-    (tmp_path / MODEL.name).write_bytes(MODEL.read_bytes())
-    (tmp_path / CARD).write_text(json.dumps({"thresholds": {"domain": 0.5, "dynamism": 1, "question_type": 0}}))
+async def test_auto_asks_only_about_what_the_svm_is_unsure_of() -> None:
     generator = FakeGenerator(says(dynamism="slow-changing"))
-    model = tmp_path / MODEL.name
-    async with served(generator, classifier_mode="auto", classifier_model=model, classifier_llm_min_s=1.0) as (
-        client,
-        transport,
-    ):
+    async with served(generator, classifier_mode="auto", classifier_llm_min_s=1.0) as (client, transport):
         found = await classify(client, STOCK)
         assert found["mode"] == "domain svm, dynamism in-context, question_type svm"
         assert found["classification"]["dynamism"] == "slow-changing"
