@@ -1,12 +1,19 @@
 """Random models whose scores mean nothing, and whose loading and computing are real."""
 
 import shutil
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
+import httpx
+import pytest
 import torch
+from asgi_lifespan import LifespanManager
 
 from services.kit.encoder import bundled_model
+from services.reranker.app import create_app
+from services.reranker.settings import RerankerSettings
 
 TINY: dict[str, Any] = {
     "vocab_size": 30_522,
@@ -25,9 +32,27 @@ def saved(model: Any, folder: Path) -> Path:
     return folder
 
 
-def saved_language_model(folder: Path) -> Path:
+@pytest.fixture(scope="session")
+def language_model(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A causal language model."""
     from transformers import LlamaConfig, LlamaForCausalLM
 
     torch.manual_seed(4)
-    return saved(LlamaForCausalLM(LlamaConfig(**TINY, initializer_range=0.5)), folder)
+    return saved(
+        LlamaForCausalLM(LlamaConfig(**TINY, initializer_range=0.5)), tmp_path_factory.mktemp("language-model")
+    )
+
+
+@asynccontextmanager
+async def served(**settings: Any) -> AsyncIterator[httpx.AsyncClient]:
+    app = create_app(RerankerSettings(threads=1, **settings))
+    async with LifespanManager(app, startup_timeout=300) as manager:
+        transport = httpx.ASGITransport(manager.app, raise_app_exceptions=False)
+        async with httpx.AsyncClient(transport=transport, base_url="http://reranker", timeout=60) as client:
+            yield client
+
+
+@pytest.fixture(scope="session")
+def anyio_backend() -> str:
+    """Session-wide here, since loading models is most of what these tests cost."""
+    return "asyncio"

@@ -2,17 +2,13 @@
 
 import asyncio
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
 from pathlib import Path
 
 import httpx
 import pytest
-from asgi_lifespan import LifespanManager
 
-from services.reranker.app import create_app
 from services.reranker.scorers import LIKELY_POOL, QueryLikelihood
-from services.reranker.settings import RerankerSettings
-from tests.unit.reranker.conftest import saved_language_model
+from tests.unit.reranker.conftest import served
 
 pytestmark = pytest.mark.anyio
 
@@ -21,26 +17,21 @@ PASSAGES = [f"The tower has {number} steps." for number in range(LIKELY_POOL)]
 REQUEST = {"query": "how many steps?", "documents": PASSAGES}
 
 
-@asynccontextmanager
-async def served(folder: Path) -> AsyncIterator[httpx.AsyncClient]:
-    model = saved_language_model(folder)
-    app = create_app(
-        RerankerSettings(reranker_scorer="query-likelihood", reranker_model=str(model), precision="fp32", threads=1)
-    )
-    async with LifespanManager(app, startup_timeout=300) as manager:
-        transport = httpx.ASGITransport(manager.app)
-        async with httpx.AsyncClient(transport=transport, base_url="http://reranker", timeout=60) as client:
-            yield client
+@pytest.fixture(scope="module")
+async def client(language_model: Path) -> AsyncIterator[httpx.AsyncClient]:
+    async with served(
+        reranker_scorer="query-likelihood", reranker_model=str(language_model), precision="fp32", reader=False
+    ) as client:
+        yield client
 
 
 @pytest.mark.parametrize(("allow_s", "complete"), [(60.0, True), (0.0, False)])
 async def test_passages_that_the_language_model_did_not_reach_are_counted(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, allow_s: float, complete: bool
+    client: httpx.AsyncClient, monkeypatch: pytest.MonkeyPatch, allow_s: float, complete: bool
 ) -> None:
     monkeypatch.setattr(QueryLikelihood, "allow_s", allow_s)
-    async with served(tmp_path) as client:
-        found = (await client.post("/rerank", json=REQUEST)).json()
-        metrics = (await client.get("/metrics")).text
+    found = (await client.post("/rerank", json=REQUEST)).json()
+    metrics = (await client.get("/metrics")).text
     assert len(found["results"]) == LIKELY_POOL
     counted = 'cragmesh_degraded_total{reason="timeout",service="reranker",stage="rerank"}' in metrics
     assert counted is not complete
@@ -51,9 +42,8 @@ async def test_passages_that_the_language_model_did_not_reach_are_counted(
         assert f"of {LIKELY_POOL} passages" in found["degraded"][0]["detail"]
 
 
-async def test_while_others_wait_the_language_model_is_not_asked(tmp_path: Path) -> None:
-    async with served(tmp_path) as client:
-        replies = await asyncio.gather(*(client.post("/rerank", json=REQUEST) for _ in range(6)))
+async def test_while_others_wait_the_language_model_is_not_asked(client: httpx.AsyncClient) -> None:
+    replies = await asyncio.gather(*(client.post("/rerank", json=REQUEST) for _ in range(6)))
     complete = [reply.json()["degraded"] == [] for reply in replies]
     # The last one has nobody behind it.
     assert any(complete)

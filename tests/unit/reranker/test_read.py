@@ -1,19 +1,18 @@
 """`POST /read`: spans as they stand, probabilities that add up, limits, time, and a service without a reader."""
 
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
 import httpx
 import pytest
-from asgi_lifespan import LifespanManager
 
 from proto.base import MAX_PASSAGE_CHARS
 from proto.read import MAX_READ_PASSAGES, MAX_SPANS, ReadResponse
 from services.kit.reader import Reader
-from services.reranker.app import create_app
+from services.reranker.app import _load_reader
 from services.reranker.settings import RerankerSettings
+from tests.unit.reranker.conftest import served
 
 pytestmark = pytest.mark.anyio
 
@@ -23,20 +22,6 @@ TOWER = {
 }
 BREAD = {"text": "The old bakery sells rye bread and plum cake."}
 REQUEST: dict[str, Any] = {"query": "who built the harbour tower?", "passages": [BREAD, TOWER]}
-
-
-@asynccontextmanager
-async def served(**settings: Any) -> AsyncIterator[httpx.AsyncClient]:
-    app = create_app(RerankerSettings(threads=1, **settings))
-    async with LifespanManager(app, startup_timeout=300) as manager:
-        transport = httpx.ASGITransport(manager.app, raise_app_exceptions=False)
-        async with httpx.AsyncClient(transport=transport, base_url="http://reranker", timeout=60) as client:
-            yield client
-
-
-@pytest.fixture(scope="module")
-def anyio_backend() -> str:
-    return "asyncio"
 
 
 @pytest.fixture(scope="module")
@@ -113,7 +98,7 @@ async def test_what_is_too_much_is_a_problem_that_names_the_field(
 
 
 @pytest.mark.parametrize(
-    "text", ["", " ", "\x00\x01\u202e\u2028", "x" * MAX_PASSAGE_CHARS, "為" * MAX_PASSAGE_CHARS, "[SEP] [CLS] " * 500]
+    "text", ["", " ", "\x00\x01\u202e\u2028", "x" * MAX_PASSAGE_CHARS, "為" * MAX_PASSAGE_CHARS, "[SEP] [CLS] " * 200]
 )
 async def test_hostile_passages_are_answered(client: httpx.AsyncClient, text: str) -> None:
     found = await read(client, query=(text.strip() or "?")[:2_000], passages=[{"text": text}, TOWER])
@@ -138,9 +123,8 @@ async def test_under_a_deadline_that_has_passed_nothing_is_read(client: httpx.As
     assert reply.status_code == 504 or not any(passage["complete"] for passage in reply.json()["passages"])
 
 
-@pytest.mark.parametrize("settings", [{"reader": False}, {"reader_weights": Path("none")}])
-async def test_without_weights_the_reranker_ranks_and_says_so(settings: dict[str, Any]) -> None:
-    async with served(**settings) as client:
+async def test_without_weights_the_reranker_ranks_and_says_so() -> None:
+    async with served(reader_weights=Path("none")) as client:
         ready = (await client.get("/readyz")).json()
         reply = await client.post("/read", json=REQUEST)
         ranked = await client.post("/rerank", json={"query": "who?", "documents": ["Marta", "bread"]})
@@ -148,15 +132,17 @@ async def test_without_weights_the_reranker_ranks_and_says_so(settings: dict[str
     assert "no reader" in ready["detail"]
     assert (reply.status_code, ranked.status_code) == (503, 200)
     assert reply.headers["content-type"].startswith("application/problem+json")
+    assert _load_reader(RerankerSettings(reader=False)) == (None, "CRAGMESH_READER is off")
 
 
-async def test_a_reader_that_fails_leaves_the_ranking_alone(monkeypatch: pytest.MonkeyPatch) -> None:
-    async with served() as client:
+async def test_a_reader_that_fails_leaves_the_ranking_alone(
+    client: httpx.AsyncClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(*_: object, **__: object) -> None:
+        raise RuntimeError("out of memory")
 
-        def fail(*_: object, **__: object) -> None:
-            raise RuntimeError("out of memory")
-
-        monkeypatch.setattr(Reader, "read", fail)
+    with monkeypatch.context() as failing:
+        failing.setattr(Reader, "read", fail)
         statuses = [(await client.post("/read", json=REQUEST)).status_code for _ in range(4)]
         ready = (await client.get("/readyz")).json()
         ranked = await client.post("/rerank", json={"query": "who?", "documents": ["Marta", "bread"]})
@@ -164,6 +150,8 @@ async def test_a_reader_that_fails_leaves_the_ranking_alone(monkeypatch: pytest.
     assert ready["ready"]
     assert "no reader: the last 3 runs" in ready["detail"]
     assert ranked.status_code == 200
+    await read(client)
+    assert "no reader" not in (await client.get("/readyz")).json()["detail"]
 
 
 # More of the question's words, and nothing that it asks for.

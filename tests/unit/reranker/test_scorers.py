@@ -11,7 +11,6 @@ import numpy as np
 import pytest
 import torch
 
-from services.kit.encoder import Encoder
 from services.reranker.scorers import (
     LEAST,
     LIKELIHOOD,
@@ -30,7 +29,7 @@ from services.reranker.scorers import (
     build_scorer,
 )
 from tests.unit.conftest import FP32
-from tests.unit.reranker.conftest import TINY, saved, saved_language_model
+from tests.unit.reranker.conftest import TINY, saved
 
 QUERY = "when was K2 first climbed?"
 ANSWER = "K2 was first climbed on 31 July 1954 by Lino Lacedelli and Achille Compagnoni."
@@ -39,7 +38,7 @@ FAR = "Bread is baked from flour, water, salt and yeast."
 
 
 @pytest.fixture(scope="session")
-def late_interaction(encoder: Encoder) -> Scorer:
+def late_interaction() -> Scorer:
     scorer = build_scorer("late-interaction", model="", precision=FP32, batch_tokens=1_024)
     scorer.load()
     return scorer
@@ -56,9 +55,8 @@ def tiny_cross_encoder(tmp_path_factory: pytest.TempPathFactory) -> pathlib.Path
 
 
 @pytest.fixture(scope="session")
-def loaded_likelihood(encoder: Encoder, tmp_path_factory: pytest.TempPathFactory) -> QueryLikelihood:
-    model = saved_language_model(tmp_path_factory.mktemp("language-model"))
-    scorer = QueryLikelihood(str(model), FP32, 1_024)
+def loaded_likelihood(language_model: pathlib.Path) -> QueryLikelihood:
+    scorer = QueryLikelihood(str(language_model), FP32, 1_024)
     scorer.load()
     return scorer
 
