@@ -64,27 +64,24 @@ async def program(answering: Scripted) -> Any:
     return await answering.answer(REQUEST, Budget(5), write_cap_s=5, execute_cap_s=1)
 
 
-async def test_no_model_is_asked_where_the_rules_find_something() -> None:
-    answering = Scripted({"rules": "ok", "program": "ok"}, serves=True)
-    assert await program(answering) == ("rules", [])
-    assert answering.asked == ["rules"]
-
-
-@pytest.mark.parametrize(("serves", "writes"), [(True, False), (False, True)])
-async def test_a_model_that_can_is_asked_where_they_find_nothing(serves: bool, writes: bool) -> None:
-    answering = Scripted({"rules": "no_program", "program": "ok"}, serves=serves, base_model_writes=writes)
-    assert await program(answering) == ("program", [])
-    assert answering.asked == ["rules", "program"]
-
-
-async def test_a_model_that_was_not_taught_is_left_alone() -> None:
-    answering = Scripted({"rules": "no_program", "program": "ok"}, serves=False)
-    assert await program(answering) == ("rules", [])
-    assert answering.asked == ["rules"]
-
-
-async def test_the_rules_stand_where_the_model_finds_nothing_either() -> None:
-    assert await program(Scripted({"rules": "empty", "program": "no_entity"}, serves=True)) == ("rules", [])
+@pytest.mark.parametrize(
+    ("found", "serves", "writes", "answer", "asked"),
+    [
+        # No model is asked where the rules find something; where they do not, one that can is, and no other.
+        ({"rules": "ok", "program": "ok"}, True, False, "rules", ["rules"]),
+        ({"rules": "no_program", "program": "ok"}, True, False, "program", ["rules", "program"]),
+        ({"rules": "no_program", "program": "ok"}, False, True, "program", ["rules", "program"]),
+        ({"rules": "no_program", "program": "ok"}, False, False, "rules", ["rules"]),
+        # The rules stand where the model finds nothing either.
+        ({"rules": "empty", "program": "no_entity"}, True, False, "rules", ["rules", "program"]),
+    ],
+)
+async def test_rules_come_first_and_a_model_that_can_after_them(
+    found: dict[str, KgStatus], serves: bool, writes: bool, answer: str, asked: list[str]
+) -> None:
+    answering = Scripted(found, serves=serves, base_model_writes=writes)
+    assert await program(answering) == (answer, [])
+    assert answering.asked == asked
 
 
 async def test_a_model_that_fails_is_named_and_the_rules_stand() -> None:

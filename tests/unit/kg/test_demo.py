@@ -97,13 +97,8 @@ def test_oscars_are_tied_to_films_of_the_year_before(demo: Connection) -> None:
 
 
 def test_prices_are_possible_and_have_their_holidays(demo: Connection) -> None:
-    assert (
-        ask(
-            demo,
-            "SELECT ticker, date FROM price_daily WHERE NOT (low <= min(open, close) AND high >= max(open, close))",
-        )
-        == []
-    )
+    odd = "SELECT ticker, date FROM price_daily WHERE NOT (low <= min(open, close) AND high >= max(open, close))"
+    assert ask(demo, odd) == []
     assert ask(demo, "SELECT 1 FROM price_daily WHERE strftime('%w', date) IN ('0', '6')") == []
     assert ask(demo, "SELECT 1 FROM price_daily WHERE date IN ('2024-01-15', '2024-02-19')") == []
     assert ask(demo, "SELECT DISTINCT date FROM price_daily WHERE is_partial") == [("2024-02-28",)]
@@ -139,14 +134,10 @@ def test_minutes_end_when_the_graph_was_taken(demo: Connection) -> None:
 
 def test_bands_works_and_awards(demo: Connection) -> None:
     assert ask(demo, "SELECT count(*) FROM artist WHERE is_band")[0][0] >= 28
-    assert {len(date) for (date,) in ask(demo, "SELECT release_date FROM work WHERE release_date IS NOT NULL")} == {
-        4,
-        7,
-        10,
-    }
-    assert ask(demo, "SELECT total FROM stated_total WHERE relation = 'music.works' AND entity_id = 'bob-dylan'") == [
-        (860,)
-    ]
+    dates = ask(demo, "SELECT DISTINCT length(release_date) FROM work WHERE release_date IS NOT NULL ORDER BY 1")
+    assert dates == [(4,), (7,), (10,)]
+    total = ask(demo, "SELECT total FROM stated_total WHERE relation = 'music.works' AND entity_id = 'bob-dylan'")
+    assert total == [(860,)]
     assert ask(demo, "SELECT end_date FROM artist WHERE name = 'Adele'") == [(None,)]
     for key in ("best_new_artist", "best_album", "best_song", "best_record"):
         years = {year for (year,) in ask(demo, f"SELECT year FROM grammy WHERE category_key = '{key}'")}  # noqa: S608
@@ -188,20 +179,13 @@ def test_open_facts_lead_from_owner_to_ticker(demo: Connection) -> None:
     ("name", "kind", "entity"),
     [
         ("madeas big happy family", "movie", "madea-s-big-happy-family"),
-        ("amelie", "movie", "amelie"),
         ("lupita nyongo", "movie_person", "lupita-nyong"),
         ("banc^f", "company", "BANC^F"),
-        ("lilliput microsystems", "company", "ZLIL"),
         ("cafe utopia", "company", "ZCAF"),
         ("olooneys ice cream & candy", "company", "ZOLO"),
-        ("apple", "company", "AAPL"),
         ("the beatles", "artist", "the-beatles"),
-        ("beyonce", "artist", "beyonce"),
         ("nets", "nba_team", ""),
-        ("denver nuggets", "nba_team", "nba-denver-nuggets"),
-        ("st brannocs", "soccer_team", "soccer-st-brannocs"),
         ("atletico marisma", "soccer_team", "soccer-atletico-marisma"),
-        ("burj khalifa", "open", "Burj Khalifa"),
         ("viva la vida", "song", "coldplay/viva-la-vida"),
     ],
 )

@@ -96,20 +96,13 @@ def test_questions_are_answered(asking: Asking, question: str, values: list[Any]
 @pytest.mark.parametrize(
     "question",
     [
-        "Who illustrated The Long Way?",
-        "What is the genre of Wuthering Heights?",
-        "How many pages does Short Cuts have?",
-        "Which book is the most famous?",
-        "What is the price of The Long Way in 1999?",
-        "Which books have more than 300 pages?",
-        "Who wrote the price of the author?",
-        "What is the genre of Norway?",
-        "",
-        "?",
-        '") drop table book',
+        "Who illustrated The Long Way?", "What is the genre of Wuthering Heights?",
+        "How many pages does Short Cuts have?", "Which book is the most famous?",
+        "What is the price of The Long Way in 1999?", "Which books have more than 300 pages?",
+        "Who wrote the price of the author?", "What is the genre of Norway?", "", "?", '") drop table book',
         "the the the",
     ],
-)
+)  # fmt: skip
 def test_what_is_not_understood_word_by_word_gets_no_answer(asking: Asking, question: str) -> None:
     outcomes = asking.executor.execute(asking.program(question), domain="library", query_time=NOW, seconds=5.0)
     assert all(not one.rows and one.value is None for one in outcomes), asking.program(question)

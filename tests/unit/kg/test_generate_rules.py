@@ -88,14 +88,12 @@ def writer(small_graph: Engine) -> RuleWriter:
 
 
 @pytest.mark.parametrize(("domain", "query", "program"), PROGRAMS)
-async def test_a_question_becomes_its_program(writer: RuleWriter, domain: str, query: str, program: str) -> None:
+async def test_a_question_becomes_its_program_which_runs(
+    writer: RuleWriter, executor: Executor, domain: str, query: str, program: str
+) -> None:
     written = await writer.write(query, query_time=ASKED, domain=domain, budget=Budget(1))
     assert written.program == program
     assert (written.mode, written.completion_tokens) == ("rules", 0)
-
-
-@pytest.mark.parametrize(("domain", "query", "program"), PROGRAMS)
-def test_every_program_runs(executor: Executor, domain: str, query: str, program: str) -> None:
     outcomes = executor.execute(program, domain=domain, query_time=ASKED)
     assert all(outcome.status not in ("parse_error", "unknown_key") for outcome in outcomes)
     assert len(outcomes) == program.count("\n") + 1
@@ -104,13 +102,10 @@ def test_every_program_runs(executor: Executor, domain: str, query: str, program
 @pytest.mark.parametrize(
     "query", ["", "?", "none", '") drop table name', "<|im_end|> who", "the the the", "🎬 " * 50, "a or b or c " * 60]
 )
-@pytest.mark.parametrize("domain", ["movie", "finance", "music", "sports", "open"])
-def test_hostile_questions_get_programs_that_parse(
-    writer: RuleWriter, executor: Executor, query: str, domain: str
-) -> None:
-    program = writer.program(query, ASKED, domain)
-    outcomes = executor.execute(program, domain=domain, query_time=ASKED)
-    assert all(outcome.status != "parse_error" for outcome in outcomes)
+def test_hostile_questions_get_programs_that_parse(writer: RuleWriter, executor: Executor, query: str) -> None:
+    for domain in CATALOGUE.domains:
+        outcomes = executor.execute(writer.program(query, ASKED, domain), domain=domain, query_time=ASKED)
+        assert all(outcome.status != "parse_error" for outcome in outcomes), domain
 
 
 def test_without_a_graph_names_are_guessed() -> None:

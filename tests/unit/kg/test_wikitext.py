@@ -12,43 +12,28 @@ from services.kg.domains.open.wikitext import MAX_CHARS, facts, plain_text
 @pytest.mark.parametrize(
     ("markup", "plain"),
     [
-        ("[[Oahu]]", "Oahu"),
-        ("[[Honolulu County, Hawaii|Honolulu]]", "Honolulu"),
-        ("[https://example.org a page]", "a page"),
-        ("[[File:Flag of X.svg|thumb]] Rome", "Rome"),
-        ("{{Flag|France}}", "France"),
-        ("{{flagicon|FRA}} Paris", "Paris"),
-        ("{{nowrap|a b}}", "a b"),
-        ("1889<ref name=a>See [[B]].</ref>", "1889"),
-        ('75<ref name="x" /> floors', "75 floors"),
-        ("A<br/>B<BR>C", "A; B; C"),
-        ("{{convert|4205|m|ft|abbr=on}}", "4205 m"),
-        ("{{convert|5|to|10|km|mi}}", "5 to 10 km"),
-        ("{{birth date and age|1963|2|17|df=y}}", "1963-02-17"),
+        ("[[Oahu]]", "Oahu"), ("[[Honolulu County, Hawaii|Honolulu]]", "Honolulu"),
+        ("[https://example.org a page]", "a page"), ("[[File:Flag of X.svg|thumb]] Rome", "Rome"),
+        ("{{Flag|France}}", "France"), ("{{flagicon|FRA}} Paris", "Paris"), ("{{nowrap|a b}}", "a b"),
+        ("1889<ref name=a>See [[B]].</ref>", "1889"), ('75<ref name="x" /> floors', "75 floors"),
+        ("A<br/>B<BR>C", "A; B; C"), ("{{convert|4205|m|ft|abbr=on}}", "4205 m"),
+        ("{{convert|5|to|10|km|mi}}", "5 to 10 km"), ("{{birth date and age|1963|2|17|df=y}}", "1963-02-17"),
         ("{{birth date and age df=yes 1963 2 17}}", "1963-02-17"),
-        ("{{death date and age|1967|5|15|1882|7|22}}", "1967-05-15"),
-        ("{{start date|1971|12}}", "1971-12"),
-        ("{{start date and age 1971 12}}", "1971-12"),
-        ("{{start date|1982|September|15}}", "1982-09-15"),
-        ("{{ubl|[[A]]|B|{{small|C}}}}", "A; B; C"),
-        ("{{hlist   Actor   Singer}}", "Actor; Singer"),
+        ("{{death date and age|1967|5|15|1882|7|22}}", "1967-05-15"), ("{{start date|1971|12}}", "1971-12"),
+        ("{{start date and age 1971 12}}", "1971-12"), ("{{start date|1982|September|15}}", "1982-09-15"),
+        ("{{ubl|[[A]]|B|{{small|C}}}}", "A; B; C"), ("{{hlist   Actor   Singer}}", "Actor; Singer"),
         ("* one\n* [[two|2]]", "one; 2"),
         ("{{marriage|Ann Bee|1924|1930|end=div}}", "Ann Bee (married 1924, divorced 1930)"),
         ("{{marriage Ann Bee 1924 1930 end=div}}", "Ann Bee (married 1924, divorced 1930)"),
-        ("{{NASDAQ|GOOGL}}", "Nasdaq: GOOGL"),
-        ("{{NYSE|GCI}}", "NYSE: GCI"),
+        ("{{NASDAQ|GOOGL}}", "Nasdaq: GOOGL"), ("{{NYSE|GCI}}", "NYSE: GCI"),
         ("{{US$|1.5 billion}} (2020)", "US$1.5 billion (2020)"),
         ("{{coord|38|14|23|N|121|30|06|W|type:x}}", "38°14′23″N 121°30′06″W"),
-        ("''[[Nighthawks (Hopper)|Nighthawks]]''", "Nighthawks"),
-        ("London,, England,", "London, England"),
-        ("Tom &amp; Ann", "Tom & Ann"),
-        ("a<!-- never ends", "a"),
-        ("{{Post-nominals country=GBR OBE size=100}}", "OBE"),
-        ("{{unheard of|x|y}}", "x y"),
-        ("no markup at all", "no markup at all"),
-        ("", ""),
+        ("''[[Nighthawks (Hopper)|Nighthawks]]''", "Nighthawks"), ("London,, England,", "London, England"),
+        ("Tom &amp; Ann", "Tom & Ann"), ("a<!-- never ends", "a"),
+        ("{{Post-nominals country=GBR OBE size=100}}", "OBE"), ("{{unheard of|x|y}}", "x y"),
+        ("no markup at all", "no markup at all"), ("", ""),
     ],
-)
+)  # fmt: skip
 def test_markup_is_resolved(markup: str, plain: str) -> None:
     assert plain_text(markup) == plain
 
@@ -61,15 +46,10 @@ def test_dates_that_are_none_stay_words() -> None:
 @pytest.mark.parametrize(
     "hostile",
     [
-        "{{" * 5_000,
-        "[[" * 5_000,
-        "<ref>" * 5_000,
-        "{{a|" * 3_000 + "}}" * 3_000,
-        "'" * 9_000,
-        "<br" * 5_000,
+        "{{" * 5_000, "[[" * 5_000, "<ref>" * 5_000, "{{a|" * 3_000 + "}}" * 3_000, "'" * 9_000, "<br" * 5_000,
         "* " * 9_000,
     ],
-)
+)  # fmt: skip
 def test_hostile_markup_is_bounded(hostile: str) -> None:
     begin = time.process_time()
     plain = plain_text(hostile)

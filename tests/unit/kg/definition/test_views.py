@@ -46,18 +46,17 @@ def view(sql: str, *flags: str, sources: Sources = SOURCES) -> Any:
     return select_of(read_query(sql, sources), sources, flags)
 
 
+NO_SELECT = (
+    "DELETE FROM city", "SELECT name FROM city; DROP TABLE city", "DROP TABLE city", "PRAGMA table_info(city)",
+    "ATTACH DATABASE 'x' AS y", "INSERT INTO city (name) VALUES ('x')", "UPDATE city SET name = 'x'",
+    "CREATE TABLE x (a int)", "",
+)  # fmt: skip
+
+
 @pytest.mark.parametrize(
     ("sql", "reason"),
     [
-        ("DELETE FROM city", "one SELECT"),
-        ("SELECT name FROM city; DROP TABLE city", "one SELECT"),
-        ("DROP TABLE city", "one SELECT"),
-        ("PRAGMA table_info(city)", "one SELECT"),
-        ("ATTACH DATABASE 'x' AS y", "one SELECT"),
-        ("INSERT INTO city (name) VALUES ('x')", "one SELECT"),
-        ("UPDATE city SET name = 'x'", "one SELECT"),
-        ("CREATE TABLE x (a int)", "one SELECT"),
-        ("", "one SELECT"),
+        *((sql, "one SELECT") for sql in NO_SELECT),
         ("SELECT * INTO other FROM city", "INTO"),
         ("SELECT name FROM sqlite_master", "no table sqlite_master"),
         ("SELECT name FROM movie", "no table movie"),
@@ -106,13 +105,8 @@ def test_flags_are_numbers_in_both_databases(connection: Connection) -> None:
     made = view("SELECT name, capital FROM city", "capital")
     assert [row.capital for row in connection.execute(select(made.subquery()))] == [1, 0, None]
     both = view("SELECT name, capital FROM city UNION ALL SELECT tag, NOT TRUE FROM tag", "capital")
-    assert sorted(str(row.capital) for row in connection.execute(select(both.subquery()))) == [
-        "0",
-        "0",
-        "0",
-        "1",
-        "None",
-    ]
+    found = sorted(str(row.capital) for row in connection.execute(select(both.subquery())))
+    assert found == ["0", "0", "0", "1", "None"]
 
 
 def test_named_views_are_written_out(connection: Connection) -> None:

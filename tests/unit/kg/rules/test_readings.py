@@ -118,13 +118,9 @@ def test_values_narrow_by_their_words() -> None:
 
 def test_a_value_is_taken_from_the_question() -> None:
     reading = {
-        "function": "get_movie_person_cast",
-        "by": {"movie": "movie"},
-        "value": "character",
-        "value_when": ["play <text>"],
-        "needs": ["value"],
-        "otherwise": "name",
-    }
+        "function": "get_movie_person_cast", "by": {"movie": "movie"}, "value": "character",
+        "value_when": ["play <text>"], "needs": ["value"], "otherwise": "name",
+    }  # fmt: skip
     written = program("who plays Captain Reed in heat?", reading, FILM)
     assert written == 'get_movie_person_cast("heat", None, eq(character, "Captain Reed"))["name"]'
 
@@ -140,13 +136,9 @@ def test_a_value_is_taken_from_the_question() -> None:
 )
 def test_times_and_windows(text: str, written: str) -> None:
     reading = {
-        "function": "get_stock_price",
-        "default_time": [{"value": "latest"}],
-        "windows": {"volume": "sum"},
-        "total": ["close"],
-        "show": ["volume"],
-        "otherwise": "close",
-    }
+        "function": "get_stock_price", "default_time": [{"value": "latest"}], "windows": {"volume": "sum"},
+        "total": ["close"], "show": ["volume"], "otherwise": "close",
+    }  # fmt: skip
     assert program(text, reading, ("zzt", "company"), domain="finance") == written
 
 

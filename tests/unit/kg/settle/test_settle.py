@@ -65,33 +65,20 @@ def cap(name: str, value: float) -> Outcome:
 
 def oscars(name: str, *awards: tuple[int, str], value: int | None = None) -> Outcome:
     rows = [{"film": "x", "year": year, "category": category, "name": name, "winner": 1} for year, category in awards]
-    return statement(
-        f'LEN get_movie_person_oscar(None, "{name}", eq(winner, true))',
-        name,
-        rows,
-        value=len(rows) if value is None else value,
-    )
+    program = f'LEN get_movie_person_oscar(None, "{name}", eq(winner, true))'
+    return statement(program, name, rows, value=len(rows) if value is None else value)
 
 
 def wins(name: str, games: int, won: int, *, letter: str = "W", side: str = "") -> Outcome:
     where = f'eq(venue, "{side.title()}"), ' if side else ""
     totals = {"games": games, "wins": won, "losses": games - won, "home_wins": won // 2, "home_losses": 3}
-    return statement(
-        f'LEN get_nba_on_date("{name}", "2019") where({where}eq(result, "{letter}"))',
-        name,
-        [totals],
-        windows=("2019 (2019-01-01 to 2019-12-31)",),
-        count=0,
-    )
+    program = f'LEN get_nba_on_date("{name}", "2019") where({where}eq(result, "{letter}"))'
+    return statement(program, name, [totals], windows=("2019 (2019-01-01 to 2019-12-31)",), count=0)
 
 
 def price(name: str, key: str, value: float, window: str = "yesterday (2023-05-02)") -> Outcome:
-    return statement(
-        f'get_stock_price("{name}", "yesterday")["{key}"]',
-        name,
-        [{"company": name, "ticker": name, "date": "2023-05-02", key: value}],
-        windows=(window,),
-    )
+    rows = [{"company": name, "ticker": name, "date": "2023-05-02", key: value}]
+    return statement(f'get_stock_price("{name}", "yesterday")["{key}"]', name, rows, windows=(window,))
 
 
 def combined(
@@ -104,13 +91,9 @@ def combined(
 
 
 def directed(name: str, count: int) -> Outcome:
-    return statement(
-        f'LEN get_movie_person_crew(None, "{name}", eq(job, "Director"))',
-        name,
-        value=count,
-        count=count,
-        notes=(f"the source counts {count} and lists 0",),
-    )
+    notes = (f"the source counts {count} and lists 0",)
+    program = f'LEN get_movie_person_crew(None, "{name}", eq(job, "Director"))'
+    return statement(program, name, value=count, count=count, notes=notes)
 
 
 ADA, BEN = born("ada moss", "1970-03-01"), born("ben ito", "1982-11-20")
@@ -249,23 +232,18 @@ def test_euros_are_not_compared_with_dollars() -> None:
         assert (settled_by(asked.format(sign), (cap("zqa", 1.05e11),)) is not None) == settled
 
 
-# Lists are held to their program instead.
-@pytest.mark.parametrize(
-    ("question", "statements", "answer"), [one for one in SETTLED if "ALL " not in one[1][0].source]
-)
-def test_a_word_that_is_not_understood_settles_nothing(
-    question: str, statements: tuple[Outcome, ...], answer: str
-) -> None:
-    assert settled_by(question.replace("?", " underwater?"), statements) is None
+def test_a_word_that_is_not_understood_settles_nothing() -> None:
+    # Lists are held to their program instead.
+    for question, statements, _ in SETTLED:
+        asked = question.replace("?", " underwater?")
+        assert "ALL " in statements[0].source or settled_by(asked, statements) is None, asked
 
 
-@pytest.mark.parametrize(("question", "statements", "answer"), SETTLED)
 @pytest.mark.parametrize("status", ["stale", "empty", "ambiguous"])
-def test_facts_that_are_not_sure_settle_nothing(
-    question: str, statements: tuple[Outcome, ...], answer: str, status: Any
-) -> None:
-    doubtful = replace(statements[-1], status=status)
-    assert settled_by(question, (*statements[:-1], doubtful)) is None
+def test_facts_that_are_not_sure_settle_nothing(status: Any) -> None:
+    for question, statements, _ in SETTLED:
+        doubtful = replace(statements[-1], status=status)
+        assert settled_by(question, (*statements[:-1], doubtful)) is None, question
 
 
 FILM = "which is longer, tin harbour or salt road?"
