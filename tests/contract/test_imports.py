@@ -54,9 +54,10 @@ def trespasses(source: str, path: Path) -> list[str]:
     return [name for name in names if not any(within(name, package) for package in packages)]
 
 
-@pytest.mark.parametrize("path", FILES, ids=str)
-def test_imports_point_one_way(path: Path) -> None:
-    assert trespasses((ROOT / path).read_text(encoding="utf-8"), path) == []
+def test_imports_point_one_way() -> None:
+    found = {str(path): trespasses((ROOT / path).read_text(encoding="utf-8"), path) for path in FILES}
+    assert len(found) > 300
+    assert {path: names for path, names in found.items() if names} == {}
 
 
 @pytest.mark.parametrize(

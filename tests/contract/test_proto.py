@@ -11,7 +11,7 @@ from google.protobuf.message import Message
 from grpc_tools import protoc
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from pydantic import Field
+from pydantic import Field, create_model
 
 from proto.base import Contract, StageTiming
 from services.cli import contracts
@@ -27,18 +27,9 @@ def compiled(root: Path, out: Path) -> descriptor_pb2.FileDescriptorSet:
     well_known = Path(grpc_tools.__file__).parent / "_proto"
     sources = sorted(str(path) for path in (root / contracts.PROTO_DIR).glob("*.proto"))
     descriptors = out / "descriptors.binpb"
-    code = protoc.main(
-        [
-            "protoc",
-            f"-I{root / 'proto'}",
-            f"-I{well_known}",
-            "--fatal_warnings",
-            f"--descriptor_set_out={descriptors}",
-            f"--python_out={out}",
-            *sources,
-        ]
-    )
-    assert code == 0
+    options = (f"-I{root / 'proto'}", f"-I{well_known}", "--fatal_warnings")
+    outputs = (f"--descriptor_set_out={descriptors}", f"--python_out={out}")
+    assert protoc.main(["protoc", *options, *outputs, *sources]) == 0
     return descriptor_pb2.FileDescriptorSet.FromString(descriptors.read_bytes())
 
 
@@ -67,7 +58,7 @@ def test_every_module_of_contracts_is_exported() -> None:
 
 
 @pytest.mark.parametrize("model", MODELS, ids=lambda model: model.__name__)
-@settings(max_examples=20, derandomize=True, database=None, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=12, derandomize=True, database=None, deadline=None, suppress_health_check=list(HealthCheck))
 @given(data=st.data())
 def test_proto3_json_is_the_wire_json(messages: Messages, model: type[Contract], data: st.DataObject) -> None:
     sent = data.draw(instances(model))
@@ -84,10 +75,10 @@ def test_proto3_json_is_the_wire_json(messages: Messages, model: type[Contract],
     assert through(sent.model_dump_json(exclude_defaults=True)) == sent
 
 
-@pytest.mark.parametrize("model", MODELS, ids=lambda model: model.__name__)
-def test_names_on_the_wire_are_the_models_names(messages: Messages, model: type[Contract]) -> None:
-    fields = messages[model.__name__].DESCRIPTOR.fields
-    assert [field.json_name for field in fields] == list(model.model_fields)
+def test_names_on_the_wire_are_the_models_names(messages: Messages) -> None:
+    for model in MODELS:
+        fields = messages[model.__name__].DESCRIPTOR.fields
+        assert [field.json_name for field in fields] == list(model.model_fields), model.__name__
 
 
 def test_a_removed_field_keeps_its_number_reserved_and_a_new_one_takes_none_in_use(tmp_path: Path) -> None:
@@ -115,38 +106,22 @@ def test_without_the_lock_nothing_is_renumbered(tmp_path: Path) -> None:
         contracts.render_protos(tmp_path)
 
 
-class _Nested(Contract):
-    field: tuple[tuple[int, ...], ...] = ()
+# By name: the field that proto3 cannot say.
+ODD: dict[str, tuple[Any, Any]] = {
+    "Nested": (tuple[tuple[int, ...], ...], ()),
+    "Either": (int | str, 0),
+    "MaybeList": (tuple[int, ...] | None, None),
+    "NumberKeys": (dict[int, str], Field(default_factory=dict)),
+    "Long": (int, Field(0, le=2**40)),
+    "Bytes": (bytes, b""),
+}
 
 
-class _Either(Contract):
-    field: int | str = 0
-
-
-class _MaybeList(Contract):
-    field: tuple[int, ...] | None = None
-
-
-class _NumberKeys(Contract):
-    field: dict[int, str] = Field(default_factory=dict)
-
-
-class _Long(Contract):
-    field: int = Field(0, le=2**40)
-
-
-class _Bytes(Contract):
-    field: bytes = b""
-
-
-@pytest.mark.parametrize(
-    "model", [_Nested, _Either, _MaybeList, _NumberKeys, _Long, _Bytes], ids=lambda model: model.__name__
-)
-def test_what_proto3_cannot_say_is_refused_by_name(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, model: type[Contract]
-) -> None:
+@pytest.mark.parametrize("name", ODD)
+def test_what_proto3_cannot_say_is_refused_by_name(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, name: str) -> None:
+    model = create_model(name, __base__=Contract, field=ODD[name])
     monkeypatch.setattr(contracts, "contract_models", lambda: {"odd": [model]})
-    with pytest.raises(contracts.ContractError, match=rf"^{model.__name__}\.field: "):
+    with pytest.raises(contracts.ContractError, match=rf"^{name}\.field: "):
         contracts.render_protos(tmp_path)
 
 
