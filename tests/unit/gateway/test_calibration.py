@@ -17,13 +17,8 @@ pytestmark = pytest.mark.anyio
 
 def heads(line: float = 0.5, **change: Any) -> dict[str, Any]:
     head = {
-        "names": ["support"],
-        "means": [0.5],
-        "scales": [0.5],
-        "weights": [2.0],
-        "intercept": 0.0,
-        "threshold": line,
-    }
+        "names": ["support"], "means": [0.5], "scales": [0.5], "weights": [2.0], "intercept": 0.0, "threshold": line,
+    }  # fmt: skip
     return {"answer": head | change, "invalid": None, "fitted_on": "200 answers"}
 
 

@@ -91,13 +91,9 @@ def test_nothing_shown_and_nothing_said_are_numbers_too() -> None:
 
 def head(**change: object) -> Head:
     values: dict[str, object] = {
-        "names": ("support", "echo"),
-        "means": (0.5, 0.5),
-        "scales": (0.5, 0.5),
-        "weights": (2.0, -1.0),
-        "intercept": 0.0,
-        "threshold": 0.5,
-    }
+        "names": ("support", "echo"), "means": (0.5, 0.5), "scales": (0.5, 0.5), "weights": (2.0, -1.0),
+        "intercept": 0.0, "threshold": 0.5,
+    }  # fmt: skip
     return Head.model_validate(values | change)
 
 

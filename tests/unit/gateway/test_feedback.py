@@ -18,24 +18,18 @@ from services.cli.main import app
 from services.gateway import feedback
 from services.gateway.feedback import WAIT_S, Feedback
 from services.kit.errors import NotFound, Unavailable
+from tests.unit.conftest import Clock
 
 pytestmark = pytest.mark.anyio
 
 
-class Time:
-    now = 10_000.0
-
-    def __call__(self) -> float:
-        return self.now
+@pytest.fixture
+def time() -> Clock:
+    return Clock()
 
 
 @pytest.fixture
-def time() -> Time:
-    return Time()
-
-
-@pytest.fixture
-def kept(tmp_path: Path, time: Time) -> Feedback:
+def kept(tmp_path: Path, time: Clock) -> Feedback:
     return Feedback(tmp_path / "feedback", 30, clock=time)
 
 
@@ -51,7 +45,7 @@ def verdict(request_id: str, said: Verdict = "right", right: str = "") -> Feedba
     return FeedbackRequest(request_id=request_id, verdict=said, right_answer=right)
 
 
-async def test_an_answer_is_judged_by_who_asked_and_while_it_waits(kept: Feedback, time: Time, tmp_path: Path) -> None:
+async def test_an_answer_is_judged_by_who_asked_and_while_it_waits(kept: Feedback, time: Clock, tmp_path: Path) -> None:
     answered(kept, "r1")
     for caller, request_id in (("bob", "r1"), ("", "r1"), ("alice", "r2")):
         with pytest.raises(NotFound):

@@ -24,13 +24,8 @@ ASKED = 2 * len(PORTS) + 1
 
 
 def readiness(service: str, **fields: Any) -> dict[str, Any]:
-    return {
-        "ready": True,
-        "service": service,
-        "model": f"{service}-model",
-        "device": "cpu",
-        "precision": "bf16",
-    } | fields
+    common = {"ready": True, "service": service, "device": "cpu", "precision": "bf16"}
+    return common | {"model": f"{service}-model"} | fields
 
 
 def well(request: httpx.Request) -> httpx.Response:
@@ -127,14 +122,6 @@ async def test_nobody_waits_for_a_frozen_service(monkeypatch: pytest.MonkeyPatch
     assert [service.name for service in seen.services if not service.ready] == ["retriever", "generator"]
     assert of(seen, "gateway")["detail"] == "answers without: retriever, generator"
     assert of(seen, "retriever")["detail"] == "no answer within 0.2 s"
-
-
-async def test_a_look_counts_for_no_breaker() -> None:
-    async with looking(Transport(instead("kg", httpx.ConnectError("refused"))), breaker_threshold=1) as looker:
-        for _ in range(3):
-            looker._looked = -10.0
-            seen = await looker.services()
-    assert of(seen, "kg")["breaker"] == "closed"
 
 
 async def test_readiness_is_asked_past_the_breakers_and_tells_them_nothing() -> None:

@@ -1,7 +1,6 @@
 """API keys: who gets in, how often, and what is never written down."""
 
-import subprocess
-import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -9,28 +8,21 @@ from fakeredis import FakeAsyncRedis, FakeServer
 
 from proto.collections import Filter
 from services.gateway.access import NOBODY, OWNER, Scope, current_scope
-from services.gateway.keys import LOOK_S, Key, KeyFileError, KeyRing, digest, parse, rate, write
+from services.gateway.keys import LOOK_S, Key, KeyFileError, KeyRing, digest, main, parse, rate, write
 from services.gateway.shared import SharedStore
 from services.kit.errors import Forbidden, RateLimited, Unauthorized
+from tests.unit.conftest import Clock
 
 pytestmark = pytest.mark.anyio
 
 
-class Time:
-    def __init__(self) -> None:
-        self.now = 1_000.0
-
-    def __call__(self) -> float:
-        return self.now
+@pytest.fixture
+def time() -> Clock:
+    return Clock()
 
 
 @pytest.fixture
-def time() -> Time:
-    return Time()
-
-
-@pytest.fixture
-def window(time: Time, monkeypatch: pytest.MonkeyPatch) -> None:
+def window(time: Clock, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("time.time", time)
 
 
@@ -51,7 +43,7 @@ async def test_without_any_key_all_may_ask() -> None:
     assert current_scope.get() == NOBODY
 
 
-async def test_each_key_has_a_name_and_others_are_refused(file: Path, time: Time) -> None:
+async def test_each_key_has_a_name_and_others_are_refused(file: Path, time: Clock) -> None:
     ring = KeyRing(key="plain", file=file, clock=time)
     assert (await ring.identify(bearer("plain"))).name == "default"
     assert (await ring.identify(bearer("cm_alice"))).name == "alice"
@@ -63,12 +55,12 @@ async def test_each_key_has_a_name_and_others_are_refused(file: Path, time: Time
         assert "cm_" not in str(refused.value)
 
 
-async def test_the_digest_itself_is_no_key(file: Path, time: Time) -> None:
+async def test_the_digest_itself_is_no_key(file: Path, time: Clock) -> None:
     with pytest.raises(Unauthorized):
         await KeyRing(file=file, clock=time).identify(bearer(digest("cm_alice").hex()))
 
 
-async def test_keys_are_rotated_without_a_restart(file: Path, time: Time) -> None:
+async def test_keys_are_rotated_without_a_restart(file: Path, time: Clock) -> None:
     ring = KeyRing(file=file, clock=time)
     assert (await ring.identify(bearer("cm_alice"))).name == "alice"
     write(file, (Key("alice-2", digest("cm_alice_2")),))
@@ -78,18 +70,21 @@ async def test_keys_are_rotated_without_a_restart(file: Path, time: Time) -> Non
         await ring.identify(bearer("cm_alice"))
 
 
-def harm_it(file: Path, harm: str) -> None:
-    if harm == "gone":
-        file.unlink()
-    else:
-        file.write_bytes(b"alice cm_alice\n" if harm == "garbage" else b"\xff\xfe\x00")
-
-
-@pytest.mark.parametrize("harm", ["gone", "garbage", "binary"])
-async def test_a_file_that_cannot_be_read_lets_nobody_in(file: Path, time: Time, harm: str) -> None:
+@pytest.mark.parametrize(
+    "harm",
+    [
+        Path.unlink,
+        lambda file: file.write_text("alice cm_alice\n"),
+        lambda file: file.write_bytes(b"\xff\xfe\x00"),
+    ],
+    ids=["gone", "garbage", "binary"],
+)
+async def test_a_file_that_cannot_be_read_lets_nobody_in(
+    file: Path, time: Clock, harm: Callable[[Path], object]
+) -> None:
     ring = KeyRing(file=file, clock=time)
     assert (await ring.identify(bearer("cm_alice"))).name == "alice"
-    harm_it(file, harm)
+    harm(file)
     time.now += LOOK_S
     with pytest.raises(Unauthorized):
         await ring.identify(bearer("cm_alice"))
@@ -99,7 +94,7 @@ async def test_a_file_that_cannot_be_read_lets_nobody_in(file: Path, time: Time,
 
 
 @pytest.mark.usefixtures("window")
-async def test_a_key_is_held_to_its_own_rate(file: Path, time: Time) -> None:
+async def test_a_key_is_held_to_its_own_rate(file: Path, time: Clock) -> None:
     ring = KeyRing(file=file, per_minute=60, clock=time)
     assert (await ring.identify(bearer("cm_bob"))).name == "bob"
     with pytest.raises(RateLimited) as refused:
@@ -115,7 +110,7 @@ async def test_a_key_is_held_to_its_own_rate(file: Path, time: Time) -> None:
 
 @pytest.mark.usefixtures("window")
 @pytest.mark.parametrize(("per_minute", "at_once"), [(60, 10), (6, 1), (1, 1), (100, 15), (7, 7)])
-async def test_ten_times_the_rate_gets_the_rate(per_minute: int, at_once: int, time: Time) -> None:
+async def test_ten_times_the_rate_gets_the_rate(per_minute: int, at_once: int, time: Clock) -> None:
     store, item, passed = SharedStore(), rate(per_minute), 0
     for number in range(10 * per_minute):
         passed += await store.hit(item, "alice") == 0
@@ -178,7 +173,7 @@ def test_a_scope_that_would_leave_open_what_it_means_to_close_is_refused(scope: 
         parse(f"a {'0' * 64} {scope}\n")
 
 
-async def test_a_key_is_held_to_its_rights_and_what_is_open_asks_for_none(file: Path, time: Time) -> None:
+async def test_a_key_is_held_to_its_rights_and_what_is_open_asks_for_none(file: Path, time: Clock) -> None:
     write(file, (Key("hr", digest("cm_hr"), scope=HR),))
     ring = KeyRing(key="plain", file=file, clock=time)
     async with ring("POST", "/answer", bearer("cm_hr")) as name:
@@ -193,23 +188,30 @@ async def test_a_key_is_held_to_its_rights_and_what_is_open_asks_for_none(file: 
     assert current_scope.get() == NOBODY
 
 
-def test_the_command_line_makes_and_revokes_keys(tmp_path: Path) -> None:
+def test_the_command_line_makes_and_revokes_keys(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
     file = tmp_path / "api_keys"
 
-    def keys(*arguments: str) -> subprocess.CompletedProcess[str]:
-        command = (sys.executable, "-m", "services.gateway.keys", str(file), *arguments)
-        return subprocess.run(command, capture_output=True, text=True, check=False, timeout=400)  # noqa: S603
+    def keys(*arguments: str) -> str:
+        """What it prints."""
+        monkeypatch.setattr("sys.argv", ["keys", str(file), *arguments])
+        main()
+        return capsys.readouterr().out
 
-    key = keys("add", "alice", "--per-minute", "30").stdout.strip()
+    key = keys("add", "alice", "--per-minute", "30").strip()
     assert len(key) > 40
     assert key not in file.read_text()
     assert parse(file.read_text()) == (Key("alice", digest(key), 30),)
-    assert keys("add", "alice").returncode == 1
-    assert "may only ask" in keys("add", "bob", "--right", "write", "--where", "team=hr").stderr
+    with pytest.raises(SystemExit, match="two keys named alice"):
+        keys("add", "alice")
+    with pytest.raises(SystemExit, match="may only ask"):
+        keys("add", "bob", "--right", "write", "--where", "team=hr")
     keys("add", "bob", "--collection", "staff", "--collection", "notes", "--where", "team=hr dept")
     assert parse(file.read_text())[1].scope == HR
-    assert keys("list").stdout.splitlines()[0] == "alice\t30"
-    assert keys("revoke", "bob").returncode == 0
-    assert keys("revoke", "bob").returncode == 1
-    assert keys("revoke", "alice").returncode == 0
+    assert keys("list").splitlines()[0] == "alice\t30"
+    keys("revoke", "bob")
+    with pytest.raises(SystemExit, match="no key named bob"):
+        keys("revoke", "bob")
+    keys("revoke", "alice")
     assert file.read_text() == ""

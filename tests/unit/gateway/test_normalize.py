@@ -36,20 +36,12 @@ def test_one_line_without_labels(text: str, answer: str) -> None:
 @pytest.mark.parametrize(
     "text",
     [
-        "i don't know",
-        "I don’t know.",
-        "I do not know the answer to that.",
-        "Paris, but I don't know for sure",
-        "The documents do not mention it.",
-        "The provided context doesn't contain this information.",
-        "The date is not mentioned in the documents.",
-        "I cannot determine the answer from the documents.",
-        "",
-        "\n \n",
-        "...",
-        "Answer:",
+        "i don't know", "I don’t know.", "I do not know the answer to that.", "Paris, but I don't know for sure",
+        "The documents do not mention it.", "The provided context doesn't contain this information.",
+        "The date is not mentioned in the documents.", "I cannot determine the answer from the documents.", "",
+        "\n \n", "...", "Answer:",
     ],
-)
+)  # fmt: skip
 def test_abstentions_are_canonical(text: str) -> None:
     assert (normalize(text).answer, normalize(text).kind) == (UNKNOWN, "unknown")
 

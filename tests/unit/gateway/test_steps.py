@@ -221,13 +221,9 @@ async def test_a_confidence_that_is_no_word_of_the_three_is_none(context: Contex
 @pytest.mark.parametrize(
     ("required", "given_level", "accepted"),
     [
-        ("high", "high", True),
-        ("high", "medium", False),
-        ("medium", "high", True),
-        ("low", "low", True),
-        ("high", None, False),
-        ("low", None, False),
+        ("high", "high", True), ("high", "medium", False), ("medium", "high", True), ("low", "low", True),
+        ("high", None, False), ("low", None, False),
     ],
-)
+)  # fmt: skip
 def test_only_the_required_confidence_is_accepted(required: Any, given_level: Any, accepted: bool) -> None:
     assert accepts(required, given_level) is accepted

@@ -18,20 +18,14 @@ from services.gateway.openai.wire import ChatRequest
 from services.kit.admission import Admission
 from services.kit.errors import NotFound
 from services.kit.lane import IdleLane
+from tests.unit.conftest import Clock
 
 pytestmark = pytest.mark.anyio
 
 
-class Clock:
-    at = 1_000_000.0
-
-    def __call__(self) -> float:
-        return self.at
-
-
 @pytest.fixture
 def clock() -> Clock:
-    return Clock()
+    return Clock(1_000_000)
 
 
 @pytest.fixture
@@ -60,7 +54,7 @@ def test_a_lease_ends_and_the_first_reply_stays(store: Store, clock: Clock) -> N
     first = store.take()
     assert first
     assert store.take() is None
-    clock.at += LEASE_S
+    clock.now += LEASE_S
     second = store.take()
     assert second == first
     store.finish(first, "one", good=True)
@@ -83,16 +77,16 @@ def test_a_batch_expires_after_a_day_and_is_removed_after_its_days(store: Store,
     item = store.take()
     assert item
     store.finish(item, "one", good=True)
-    clock.at += WINDOW_S
+    clock.now += WINDOW_S
     assert store.take() is None
     store.sweep()
     batch = store.batch("ann", name)
-    assert (batch["status"], batch["expired_at"]) == ("expired", clock.at)
+    assert (batch["status"], batch["expired_at"]) == ("expired", clock.now)
     (unanswered,) = b"".join(store.content("ann", batch["error_file_id"])).splitlines()
     assert json.loads(unanswered)["error"]["code"] == "batch_expired"
     store.remove_file("ann", batch["output_file_id"])
     assert list(store.content("ann", batch["output_file_id"])) == []
-    clock.at += 30 * 86_400 + 1
+    clock.now += 30 * 86_400 + 1
     store.sweep()
     with pytest.raises(NotFound):
         store.batch("ann", name)
@@ -156,7 +150,7 @@ async def test_what_lacked_a_service_is_asked_again_later_and_given_in_the_end(
         give_back(item, failed=failed)
         assert failed
         assert store.take() is None
-        clock.at += RETRY_S
+        clock.now += RETRY_S
 
     async def complete(_: ChatRequest) -> dict[str, Any]:
         nonlocal asked

@@ -74,22 +74,10 @@ def test_numbers_that_are_none_leave_the_report(tmp_path: Path, summary: object)
 @pytest.mark.parametrize(
     "name",
     [
-        "../secret.txt",
-        "../../secret.txt",
-        "..",
-        ".",
-        "",
-        "/etc/passwd",
-        "secret.txt",
-        "run.json",
-        "report.md\0.png",
-        "link.png",
-        "pipe.png",
-        "folder.png",
-        ".hidden.png",
-        "disguised.png",
+        "../secret.txt", "../../secret.txt", "..", ".", "", "/etc/passwd", "secret.txt", "run.json",
+        "report.md\0.png", "link.png", "pipe.png", "folder.png", ".hidden.png", "disguised.png",
     ],
-)
+)  # fmt: skip
 def test_only_what_was_found_is_read(tmp_path: Path, name: str) -> None:
     (tmp_path / "secret.txt").write_text("secret")
     folder = write(tmp_path / "reports" / "mine")

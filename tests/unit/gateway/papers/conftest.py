@@ -4,13 +4,12 @@ import asyncio
 import json
 import re
 from collections.abc import AsyncIterator, Sequence
-from contextlib import asynccontextmanager
+from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, field
 from typing import Any
 
 import httpx
 import pytest
-from asgi_lifespan import LifespanManager
 from starlette.applications import Starlette
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
@@ -20,6 +19,7 @@ from services.gateway.app import create_app
 from services.gateway.settings import GatewaySettings
 from tests.mesh.conftest import HOSTS, Router
 from tests.mesh.fakes import FakeGenerator, Faulty
+from tests.unit.conftest import asking
 
 DOCUMENTS = {
     "tide": "Tides: the moon raises two bulges of water, and a harbour passes through both each day.",
@@ -105,13 +105,8 @@ class Corner:
         apps = {"retriever": self.retriever.app, "reranker": self.reranker.app, "generator": self.generator.app}
         self.faults = {name: Faulty(app) for name, app in apps.items()}
 
-    @asynccontextmanager
-    async def gateway(self, **settings: Any) -> AsyncIterator[httpx.AsyncClient]:
-        app = create_app(GatewaySettings(**(HOSTS | settings)), transport=Router(self.faults))
-        async with LifespanManager(app) as manager:
-            transport = httpx.ASGITransport(manager.app, raise_app_exceptions=False)
-            async with httpx.AsyncClient(transport=transport, base_url="http://gateway", timeout=60) as client:
-                yield client
+    def gateway(self, **settings: Any) -> AbstractAsyncContextManager[httpx.AsyncClient]:
+        return asking(create_app(GatewaySettings(**(HOSTS | settings)), transport=Router(self.faults)))
 
 
 @pytest.fixture

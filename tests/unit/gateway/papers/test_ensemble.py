@@ -79,15 +79,10 @@ def test_places() -> None:
 @pytest.mark.parametrize(
     "text",
     [
-        "",
-        "[]",
-        '{"weights": {"bm25": {"question": -1}}}',
-        '{"weights": {"bm25": {"question": NaN}}}',
-        '{"weights": {"bm25": {"question": 0}}}',
-        '{"normalise": "eval"}',
-        '{"wieghts": {}}',
+        "", "[]", '{"weights": {"bm25": {"question": -1}}}', '{"weights": {"bm25": {"question": NaN}}}',
+        '{"weights": {"bm25": {"question": 0}}}', '{"normalise": "eval"}', '{"wieghts": {}}',
     ],
-)
+)  # fmt: skip
 def test_a_file_that_holds_no_weights_is_refused(tmp_path: Path, text: str) -> None:
     file = tmp_path / "weights.json"
     file.write_text(text)
