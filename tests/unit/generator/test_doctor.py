@@ -19,9 +19,7 @@ T4 = f"0, {UUID}, Tesla T4, 15360, 14914, 580.95.05, 7.5, [N/A]\n"
 FOUR_T4S = "".join(
     f"{index}, GPU-{index}{UUID[5:]}, Tesla T4, 15360, 14914, 580.95.05, 7.5, [N/A]\n" for index in range(4)
 )
-A10 = f"0, {UUID}, NVIDIA A10, 23028, 22515, 580.95.05, 8.6, [N/A]\n"
 L4 = f"0, {UUID}, NVIDIA L4, 23034, 22563, 580.82.07, 8.9, [N/A]\n"
-RTX_4090 = f"0, {UUID}, NVIDIA GeForce RTX 4090, 24564, 23640, 590.44.01, 8.9, [N/A]\n"
 H100 = f"0, {UUID}, NVIDIA H100 80GB HBM3, 81559, 81008, 580.95.05, 9.0, Disabled\n"
 B200 = f"0, {UUID}, NVIDIA B200, 183359, 182632, 580.95.05, 10.0, Disabled\n"
 V100 = f"0, {UUID}, Tesla V100-SXM2-16GB, 16384, 15937, 580.95.05, 7.0, [N/A]\n"
@@ -67,9 +65,7 @@ def examined(tmp_path: Path, printed: str, profile: str = "gpu1", **options: Any
     ("printed", "says"),
     [
         (T4, "Tesla T4, 15.0 GiB (14.6 free), driver 580.95.05, compute capability 7.5, attention by TRITON_ATTN"),
-        (A10, "NVIDIA A10, 22.5 GiB (22.0 free), driver 580.95.05, compute capability 8.6, attention by FLASH_ATTN"),
         (L4, "NVIDIA L4, 22.5 GiB (22.0 free), driver 580.82.07, compute capability 8.9, attention by FLASH_ATTN"),
-        (RTX_4090, "RTX 4090, 24.0 GiB (23.1 free), driver 590.44.01, compute capability 8.9, attention by FLASH_ATTN"),
         (H100, "80GB HBM3, 79.6 GiB (79.1 free), driver 580.95.05, compute capability 9.0, attention by FLASH_ATTN"),
         (B200, "compute capability 10.0, attention by FLASHINFER"),
         (MIG, "NVIDIA H100 80GB HBM3, MIG 3g.40gb, 37.3 GiB (37.3 free), driver 580.95.05, compute capability 9.0"),

@@ -99,13 +99,10 @@ def test_pip_installs_where_uv_does_not(
 
 def test_what_neither_can_install_is_a_failure(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(installer, "by_uv", lambda python, arguments: Command((sys.executable, "-c", "1/0"), {}))
+    assert by_pip("/env/bin/python", ("numpy",)).argv[:4] == ("/env/bin/python", "-m", "pip", "install")
     missing = Command((sys.executable, "-c", "raise SystemExit(1)"), dict(os.environ))
     monkeypatch.setattr(installer, "by_pip", lambda python, arguments: missing)
     assert not install("python", ("numpy",))
-
-
-def test_pip_is_the_environments_own() -> None:
-    assert by_pip("/env/bin/python", ("numpy",)).argv[:4] == ("/env/bin/python", "-m", "pip", "install")
 
 
 def test_it_needs_nothing_that_it_installs() -> None:
