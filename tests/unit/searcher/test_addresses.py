@@ -52,79 +52,27 @@ def test_numbers_that_resolvers_take_for_addresses_are_refused(number: str) -> N
         Policy().check(f"http://{number}/")
 
 
+TRICKS = """
+    http://127.0.0.1/ http://[::1]/ http://[::ffff:169.254.169.254]/ http://[fe80::1%25eth0]/ http://[fe80::1%eth0]/
+    http://169.254.169.254./latest/meta-data http://①②⑦.⓪.⓪.①/ http://１２７.0.0.1/ http://127。0。0。1/ http://localhost/
+    http://a.localhost./ http://metadata.google.internal/ http://user@example.org/ http://user:pass@example.org/
+    http://example.org@169.254.169.254/ http://example.org:22/ https://example.org:80443/ file:///etc/passwd
+    gopher://example.org/ ftp://example.org/ data:text/html,hello javascript:alert(1) //example.org/ example.org
+    http:// http:///path
+"""
+LONG = "http://example.org/" + "a" * 5_000
+
+
 @pytest.mark.parametrize(
-    "url",
-    [
-        "http://127.0.0.1/",
-        "http://[::1]/",
-        "http://[::ffff:169.254.169.254]/",
-        "http://[fe80::1%25eth0]/",
-        "http://[fe80::1%eth0]/",
-        "http://169.254.169.254./latest/meta-data",
-        "http://①②⑦.⓪.⓪.①/",
-        "http://１２７.0.0.1/",
-        "http://127。0。0。1/",
-        "http://localhost/",
-        "http://a.localhost./",
-        "http://metadata.google.internal/",
-        "http://user@example.org/",
-        "http://user:pass@example.org/",
-        "http://example.org@169.254.169.254/",
-        "http://example.org:22/",
-        "https://example.org:80443/",
-        "file:///etc/passwd",
-        "gopher://example.org/",
-        "ftp://example.org/",
-        "data:text/html,hello",
-        "javascript:alert(1)",
-        "//example.org/",
-        "example.org",
-        "http://",
-        "http:///path",
-        "http://exa mple.org/",
-        "http://example.org/\r\nHost: other",
-        "http://example.org/" + "a" * 5_000,
-        "",
-    ],
+    "url", [*TRICKS.split(), "http://exa mple.org/", "http://example.org/\r\nHost: other", LONG, ""]
 )
 def test_urls_with_a_trick_are_refused(url: str) -> None:
     with pytest.raises(Refused):
         Policy().check(url)
 
 
-PIECES = st.sampled_from(
-    [
-        "http",
-        "https:",
-        "//",
-        "/",
-        "\\",
-        "@",
-        "[",
-        "]",
-        "::1",
-        "%",
-        "%25",
-        "xn--",
-        "é",
-        "①",
-        "。",
-        "..",
-        "?",
-        "#",
-        " ",
-        "\x00",
-        "\n",
-        "�",
-        "2130706433",
-        "127.0.0.1",
-        ":80",
-        ":99999",
-        "_",
-        "a" * 70,
-        "example.org",
-    ]
-)
+PARTS = "http https: // / \\ @ [ ] ::1 % %25 xn-- é ① 。 .. ? # � 2130706433 127.0.0.1 :80 :99999 _ example.org"
+PIECES = st.sampled_from([*PARTS.split(), " ", "\x00", "\n", "a" * 70])
 
 
 @given(st.lists(PIECES, max_size=8).map("".join), st.booleans())
@@ -151,15 +99,10 @@ def test_honest_urls_may_be_asked(url: str, plain: str) -> None:
 @pytest.mark.parametrize(
     ("host", "there"),
     [
-        ("example.org", True),
-        ("www.example.org", True),
-        ("bad.example.org", False),
-        ("x.bad.example.org", False),
-        ("notexample.org", False),
-        ("example.org.evil.net", False),
-        ("example.org.", True),
+        ("example.org", True), ("www.example.org", True), ("bad.example.org", False), ("x.bad.example.org", False),
+        ("notexample.org", False), ("example.org.evil.net", False), ("example.org.", True),
     ],
-)
+)  # fmt: skip
 def test_lists_of_domains_hold_for_those_below(host: str, there: bool) -> None:
     policy = Policy(allow=["example.org"], deny=["bad.example.org"])
     if there:

@@ -8,11 +8,11 @@ from typing import Any
 
 import httpx
 import pytest
-from asgi_lifespan import LifespanManager
 
 from services.searcher.app import create_app
 from services.searcher.settings import SearcherSettings
 from tests.site import Site, for_ever, moved, reply
+from tests.unit.conftest import asking
 from tests.unit.searcher.fetching import HERE
 
 pytestmark = pytest.mark.anyio
@@ -47,10 +47,8 @@ async def searching(site: Site, engine: Engine, **settings: Any) -> AsyncIterato
 
     given = {"search_allow_networks": f"{HERE}/32", "search_ports": f"80,{site.port}"} | settings
     app = create_app(SearcherSettings.model_validate(given), transport=engine, resolve=resolve)
-    async with LifespanManager(app) as manager:
-        transport = httpx.ASGITransport(manager.app, raise_app_exceptions=False)
-        async with httpx.AsyncClient(transport=transport, base_url="http://searcher", timeout=60) as client:
-            yield client
+    async with asking(app) as client:
+        yield client
 
 
 def listed(site: Site, *paths: str, host: str = "site.test") -> list[dict[str, Any]]:
@@ -191,14 +189,10 @@ async def test_two_queries_take_turns(site: Site, engine: Engine) -> None:
 @pytest.mark.parametrize(
     "settings",
     [
-        {"search_user_agent": "two\r\nlines"},
-        {"search_user_agent": ""},
-        {"search_allow_domains": "not a domain"},
-        {"search_allow_networks": "10.0.0.0/99"},
-        {"search_ports": "80,70000"},
-        {"search_engine": "another"},
+        {"search_user_agent": "two\r\nlines"}, {"search_user_agent": ""}, {"search_allow_domains": "not a domain"},
+        {"search_allow_networks": "10.0.0.0/99"}, {"search_ports": "80,70000"}, {"search_engine": "another"},
     ],
-)
+)  # fmt: skip
 def test_settings_are_checked(settings: dict[str, str]) -> None:
     with pytest.raises(ValueError, match=next(iter(settings))):
         SearcherSettings.model_validate(settings)

@@ -5,15 +5,9 @@ from pathlib import Path
 import pytest
 
 from services.searcher.cache import Cache
+from tests.unit.conftest import Clock
 
 pytestmark = pytest.mark.anyio
-
-
-class Clock:
-    now = 1_000.0
-
-    def __call__(self) -> float:
-        return self.now
 
 
 @pytest.mark.parametrize("on_disk", [False, True])

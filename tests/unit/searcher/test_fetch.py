@@ -120,16 +120,11 @@ async def test_what_is_no_page_is_none(site: Site, page: bytes) -> None:
 @pytest.mark.parametrize(
     "location",
     [
-        "http://169.254.169.254/latest/meta-data/",
-        "http://[::ffff:a9fe:a9fe]/",
-        "http://2852039166/",
-        "http://127.0.0.1:{port}/secret",
-        "http://inside.test:{port}/secret",
-        "//user:pass@site.test:{port}/secret",
-        "http://site.test:22/",
-        "file:///etc/passwd",
+        "http://169.254.169.254/latest/meta-data/", "http://[::ffff:a9fe:a9fe]/", "http://2852039166/",
+        "http://127.0.0.1:{port}/secret", "http://inside.test:{port}/secret", "//user:pass@site.test:{port}/secret",
+        "http://site.test:22/", "file:///etc/passwd",
     ],
-)
+)  # fmt: skip
 async def test_redirects_are_judged_as_addresses_are(site: Site, location: str) -> None:
     site.pages["/secret"] = reply(PAGE)
     site.pages["/"] = moved(location.format(port=site.port))
