@@ -8,7 +8,6 @@ from typing import Any
 
 import httpx
 import pytest
-from asgi_lifespan import LifespanManager
 
 from services.classifier import app as module
 from services.classifier.app import Model, create_app
@@ -19,6 +18,7 @@ from services.classifier.taxonomy import HEADS
 from services.kit.client import ServiceClient, http_client
 from services.kit.llm import LLM, Completion, Sample
 from tests.mesh.fakes import FakeGenerator
+from tests.unit.conftest import asking
 
 pytestmark = pytest.mark.anyio
 
@@ -61,10 +61,8 @@ def says(**answers: str) -> Callable[[dict[str, Any]], str]:
 async def served(generator: FakeGenerator, **settings: Any) -> AsyncIterator[tuple[httpx.AsyncClient, Switchable]]:
     transport = Switchable(generator)
     app = create_app(ClassifierSettings(precision="fp32", **settings), transport=transport)
-    async with LifespanManager(app, startup_timeout=300) as manager:
-        inner = httpx.ASGITransport(manager.app, raise_app_exceptions=False)
-        async with httpx.AsyncClient(transport=inner, base_url="http://classifier", timeout=30) as client:
-            yield client, transport
+    async with asking(app) as client:
+        yield client, transport
 
 
 async def classify(client: httpx.AsyncClient, query: str, headers: Any = None, **body: Any) -> dict[str, Any]:
@@ -129,20 +127,10 @@ async def test_a_question_cannot_speak_the_chat_templates_language() -> None:
 @pytest.mark.parametrize(
     "query",
     [
-        "😀😀😀",
-        "?",
-        "'; DROP TABLE questions; --",
-        "<script>alert(1)</script>",
-        "你好吗",
-        "¿cuándo murió goya?",
-        "a" * 2_000,
-        "why " * 499,
-        "\u202e\u200b\ufeffx",
-        "\x00\x07\x1b[31m",
-        "{{7*7}} ${HOME} %s %n",
-        "NaN",
+        "😀😀😀", "?", "'; DROP TABLE questions; --", "<script>alert(1)</script>", "你好吗", "¿cuándo murió goya?",
+        "a" * 2_000, "why " * 499, "\u202e\u200b\ufeffx", "\x00\x07\x1b[31m", "{{7*7}} ${HOME} %s %n", "NaN",
     ],
-)
+)  # fmt: skip
 async def test_odd_queries_are_classified(client: httpx.AsyncClient, query: str) -> None:
     found = (await classify(client, query))["classification"]
     assert all(0 <= found[f"{head}_certainty"] <= 1 for head in HEADS)
@@ -151,13 +139,9 @@ async def test_odd_queries_are_classified(client: httpx.AsyncClient, query: str)
 @pytest.mark.parametrize(
     ("body", "field"),
     [
-        ({"query": ""}, "query"),
         ({"query": " \n\t "}, "query"),
-        ({"query": "x" * 2_001}, "query"),
-        ({"query": 7}, "query"),
         ({}, "query"),
         ({"query": "who?", "mode": "magic"}, "mode"),
-        ({"query": "who?", "min_domain_certainty": 2}, "min_domain_certainty"),
     ],
 )
 async def test_bad_requests_are_named(client: httpx.AsyncClient, body: dict[str, Any], field: str) -> None:

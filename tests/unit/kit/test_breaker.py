@@ -1,7 +1,7 @@
 """The breaker's three states."""
 
 from services.kit.breaker import Breaker
-from tests.unit.kit.test_budget import Clock
+from tests.unit.conftest import Clock
 
 
 def opened(clock: Clock) -> Breaker:

@@ -4,16 +4,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from services.kit.budget import Budget
+from tests.unit.conftest import Clock
 
 seconds = st.floats(0, 100)
-
-
-class Clock:
-    def __init__(self) -> None:
-        self.now = 100.0
-
-    def __call__(self) -> float:
-        return self.now
 
 
 def test_left_counts_down_to_zero_and_no_further() -> None:

@@ -26,6 +26,17 @@ def scripted(reply: Callable[[httpx.Request], httpx.Response]) -> LLM:
     return LLM(ServiceClient("generator", "http://g", http_client(httpx.MockTransport(reply))), model="m")
 
 
+def replying(content: bytes | dict[str, Any]) -> LLM:
+    """Of a server that has the model `m`, and says this whatever it is asked."""
+
+    def answer(request: httpx.Request) -> httpx.Response:
+        models = request.url.path == "/v1/models"
+        said = {"data": [{"id": "m"}]} if models else content
+        return httpx.Response(200, content=said if isinstance(said, bytes) else json.dumps(said).encode())
+
+    return scripted(answer)
+
+
 async def test_a_reply_with_its_tokens_and_logprob() -> None:
     generator = FakeGenerator(lambda _: "Paris, France")
     completion = await llm(generator).chat(ASK, max_tokens=9, allow_s=1, logprobs=True, n=2, temperature=0.7)
@@ -36,21 +47,13 @@ async def test_a_reply_with_its_tokens_and_logprob() -> None:
     assert generator.requests[0]["temperature"] == 0.7
 
 
-async def test_an_adapter_is_used_when_served_and_the_base_model_otherwise() -> None:
-    generator = FakeGenerator()
-    generator.adapters = ["web-answer"]
-    model = llm(generator)
-    assert (await model.chat(ASK, max_tokens=5, allow_s=1, adapter="web-answer")).model == "web-answer"
-    assert (await model.chat(ASK, max_tokens=5, allow_s=1, adapter="kg-api")).model == "fake"
-
-
-async def test_a_missing_adapter_is_named() -> None:
+async def test_an_adapter_is_used_when_served_and_otherwise_the_base_model_which_names_it() -> None:
     generator = FakeGenerator()
     generator.adapters = ["answer"]
     model = llm(generator)
-    assert (await model.chat(ASK, max_tokens=5, allow_s=1, adapter="answer")).missing_adapter == ""
-    assert (await model.chat(ASK, max_tokens=5, allow_s=1)).missing_adapter == ""
-    assert (await model.chat(ASK, max_tokens=5, allow_s=1, adapter="kg-api")).missing_adapter == "kg-api"
+    for adapter, used, missing in (("answer", "answer", ""), ("", "fake", ""), ("kg-api", "fake", "kg-api")):
+        completion = await model.chat(ASK, max_tokens=5, allow_s=1, adapter=adapter)
+        assert (completion.model, completion.missing_adapter) == (used, missing)
 
 
 async def test_an_adapter_unloaded_meanwhile_degrades_to_the_base_model_in_the_same_request() -> None:
@@ -115,56 +118,32 @@ async def test_a_server_that_ignores_a_constraint_is_found_out(constraint: Const
 @pytest.mark.parametrize(
     "reply",
     [
-        b"",
-        b"[]",
-        b"{}",
-        b'{"choices": []}',
-        b'{"choices": [{}]}',
-        b'{"choices": [{"message": 1}]}',
-        b"\xff",
-        b"[" * 5000,
+        *(b"", b"[]", b"{}", b"\xff", b"[" * 5000),
+        *(b'{"choices": []}', b'{"choices": [{}]}', b'{"choices": [{"message": 1}]}'),
     ],
 )
 async def test_hostile_replies_are_bad_replies(reply: bytes) -> None:
-    def answer(request: httpx.Request) -> httpx.Response:
-        models = json.dumps({"data": [{"id": "m"}]}).encode()
-        return httpx.Response(200, content=models if request.url.path == "/v1/models" else reply)
-
     with pytest.raises(BadReply):
-        await scripted(answer).chat(ASK, max_tokens=5, allow_s=1)
+        await replying(reply).chat(ASK, max_tokens=5, allow_s=1)
 
 
 async def test_a_reply_that_the_engines_end_cut_off_is_no_answer() -> None:
-    def reply(request: httpx.Request) -> httpx.Response:
-        if request.url.path == "/v1/models":
-            return httpx.Response(200, json={"data": [{"id": "m"}]})
-        choices = [
-            {"message": {"content": text}, "finish_reason": why} for text, why in (("Paris", "stop"), ("P", "abort"))
-        ]
-        return httpx.Response(200, json={"model": "m", "choices": choices})
-
+    choices = [
+        {"message": {"content": text}, "finish_reason": why} for text, why in (("Paris", "stop"), ("P", "abort"))
+    ]
     with pytest.raises(ServiceUnavailable, match="aborted"):
-        await scripted(reply).chat(ASK, max_tokens=5, allow_s=1, n=2)
+        await replying({"model": "m", "choices": choices}).chat(ASK, max_tokens=5, allow_s=1, n=2)
 
 
 async def test_an_empty_content_is_an_empty_text() -> None:
-    def answer(request: httpx.Request) -> httpx.Response:
-        if request.url.path == "/v1/models":
-            return httpx.Response(200, json={"data": [{"id": "m"}]})
-        return httpx.Response(200, json={"choices": [{"message": {"content": None}}]})
-
-    completion = await scripted(answer).chat(ASK, max_tokens=5, allow_s=1)
+    model = replying({"choices": [{"message": {"content": None}}]})
+    completion = await model.chat(ASK, max_tokens=5, allow_s=1)
     assert (completion.text, completion.samples[0].logprob) == ("", None)
 
 
 def saying(logprob: float) -> LLM:
-    def answer(request: httpx.Request) -> httpx.Response:
-        if request.url.path == "/v1/models":
-            return httpx.Response(200, json={"data": [{"id": "m"}]})
-        choice = {"message": {"content": "Paris"}, "logprobs": {"content": [{"logprob": logprob}]}}
-        return httpx.Response(200, content=json.dumps({"choices": [choice]}).encode())
-
-    return scripted(answer)
+    choice = {"message": {"content": "Paris"}, "logprobs": {"content": [{"logprob": logprob}]}}
+    return replying({"choices": [choice]})
 
 
 async def test_a_probability_above_one_is_one_and_what_is_no_number_is_no_reply() -> None:
@@ -184,10 +163,7 @@ async def test_tokens_are_counted_and_cut_by_the_servers_own_tokenizer() -> None
 
 
 async def test_without_a_tokenizer_tokens_are_estimated_from_above() -> None:
-    def answer(_: httpx.Request) -> httpx.Response:
-        return httpx.Response(404)
-
-    model = scripted(answer)
+    model = scripted(lambda _: httpx.Response(404))
     text = "The river is long and wide. " * 20
     estimated = await model.count_tokens(text, allow_s=1)
     assert estimated > len(text.split()) * 1.3
@@ -198,24 +174,8 @@ async def test_without_a_tokenizer_tokens_are_estimated_from_above() -> None:
 
 
 async def test_a_refusing_server_is_no_missing_tokenizer() -> None:
-    def answer(_: httpx.Request) -> httpx.Response:
-        return httpx.Response(401)
-
     with pytest.raises(ServiceRejected):
-        await scripted(answer).count_tokens("x", allow_s=1)
-
-
-def test_constraints_hold_or_not() -> None:
-    cases: list[tuple[Constraint, Any, bool]] = [
-        (Constraint(choice=("a",)), "a", True),
-        (Constraint(choice=("a",)), "a ", False),
-        (Constraint(regex="a+"), "aaa", True),
-        (Constraint(regex="a+"), "aab", False),
-        (Constraint(json_schema={"type": "object"}), "{}", True),
-        (Constraint(json_schema={"type": "object"}), "{", False),
-    ]
-    for constraint, text, holds in cases:
-        assert constraint.holds(text) is holds
+        await scripted(lambda _: httpx.Response(401)).count_tokens("x", allow_s=1)
 
 
 async def test_a_server_that_comes_back_with_another_model_is_asked_again() -> None:

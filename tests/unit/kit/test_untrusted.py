@@ -22,31 +22,14 @@ def test_ordinary_text_is_left_alone(text: str) -> None:
     assert harmless(text) == text
 
 
-FRAGMENTS = (
-    "<|",
-    "|>",
-    "im_end",
-    "\uff5c",
-    "<",
-    ">",
-    "/",
-    "document",
-    "[",
-    "INST",
-    "]",
-    "s",
-    "bos",
-    "\u200b",
-    " ",
-    "x",
-)
+FRAGMENTS = (*["<|", "|>", "im_end", "｜", "<", ">", "/", "document", "[", "INST", "]", "s", "bos", "\u200b", "x"], " ")
 
 
 @given(st.lists(st.sampled_from(FRAGMENTS), max_size=30).map("".join))
 # Its halves belong together once the fence between them is mended.
 @example("<|<document|>")
 @example("<|<[INST]document|>")
-@settings(deadline=None, max_examples=400)
+@settings(deadline=None, max_examples=200)
 def test_no_token_and_no_fence_can_be_put_together(text: str) -> None:
     cleaned = harmless(text)
     assert not re.search(r"<[|\uff5c][^|\uff5c<>\n]{0,40}[|\uff5c]>|\[/?INST\]|</?(?:s|bos)>", cleaned)

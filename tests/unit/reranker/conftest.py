@@ -1,19 +1,18 @@
 """Random models whose scores mean nothing, and whose loading and computing are real."""
 
 import shutil
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import AbstractAsyncContextManager
 from pathlib import Path
 from typing import Any
 
 import httpx
 import pytest
 import torch
-from asgi_lifespan import LifespanManager
 
 from services.kit.encoder import bundled_model
 from services.reranker.app import create_app
 from services.reranker.settings import RerankerSettings
+from tests.unit.conftest import asking
 
 TINY: dict[str, Any] = {
     "vocab_size": 30_522,
@@ -43,13 +42,8 @@ def language_model(tmp_path_factory: pytest.TempPathFactory) -> Path:
     )
 
 
-@asynccontextmanager
-async def served(**settings: Any) -> AsyncIterator[httpx.AsyncClient]:
-    app = create_app(RerankerSettings(threads=1, **settings))
-    async with LifespanManager(app, startup_timeout=300) as manager:
-        transport = httpx.ASGITransport(manager.app, raise_app_exceptions=False)
-        async with httpx.AsyncClient(transport=transport, base_url="http://reranker", timeout=60) as client:
-            yield client
+def served(**settings: Any) -> AbstractAsyncContextManager[httpx.AsyncClient]:
+    return asking(create_app(RerankerSettings(threads=1, **settings)))
 
 
 @pytest.fixture(scope="session")

@@ -55,12 +55,6 @@ def test_a_page_larger_than_the_cache_is_not_kept() -> None:
     assert cache.use.nbytes == 0
 
 
-def test_no_cache_at_all() -> None:
-    cache = PageCache(0)
-    cache.put(key("a"), page("a"))
-    assert cache.get(key("a")) is None
-
-
 def test_a_page_put_again_is_counted_anew() -> None:
     cache = PageCache(10**7)
     grown = page("a")

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from services.retriever import extract as module
 from services.retriever.extract import EXTRACTORS, ExtractionError, extract
 
-steady = settings(derandomize=True, deadline=None, max_examples=60)
+steady = settings(derandomize=True, deadline=None, max_examples=40)
 each_extractor = pytest.mark.parametrize("extractor", EXTRACTORS)
 
 SENTENCE = "The lighthouse at Cape Farrow was lit for the first time in 1871 by its keeper, Anna Brandt. "
@@ -114,12 +114,12 @@ def test_odd_pages_give_clean_text(extractor: str, html: str) -> None:
 @pytest.mark.parametrize(
     "html",
     [
-        "<div>" * 100_000 + "kept" + "</div>" * 100_000,
-        "<ul><li>kept" * 30_000,
-        "<div><span><ul><li><table><tr><td>kept" * 10_000,
-        "<blockquote><p><b><i>kept" * 10_000,
-        "".join(f"<font size={n}>" for n in range(500)) + "<p>kept" * 20_000,
-        "<div " + " ".join(f"a{n}" for n in range(200_000)) + ">kept</div>",
+        "<div>" * 50_000 + "kept" + "</div>" * 50_000,
+        "<ul><li>kept" * 10_000,
+        "<div><span><ul><li><table><tr><td>kept" * 4_000,
+        "<blockquote><p><b><i>kept" * 5_000,
+        "".join(f"<font size={n}>" for n in range(500)) + "<p>kept" * 8_000,
+        "<div " + " ".join(f"a{n}" for n in range(100_000)) + ">kept</div>",
         "<p>kept" + "<" * 500_000,
         "<p>kept" + "&" * 500_000,
         "<p>kept<!--" + "-" * 500_000,
@@ -130,8 +130,8 @@ def test_odd_pages_give_clean_text(extractor: str, html: str) -> None:
 def test_pathological_pages_are_read_in_time(extractor: str, html: str) -> None:
     start = time.process_time()
     assert "kept" in extract(html, extractor).text
-    # Half a second at most; were it the square of the length it would be minutes.
-    assert time.process_time() - start < 20
+    # A quarter of a second at most; were it the square of the length it would be a minute.
+    assert time.process_time() - start < 10
 
 
 def test_the_end_beyond_the_cap_is_left_out_and_reported() -> None:

@@ -102,12 +102,6 @@ def test_options_reach_their_stage(tmp_path_factory: pytest.TempPathFactory) -> 
     assert all(child.parent is None for child in tokens.children)
 
 
-@pytest.mark.parametrize("options", [PageOptions(extractor="lynx"), PageOptions(chunker="lines")])
-def test_unknown_names_are_refused(options: PageOptions) -> None:
-    with pytest.raises(ValueError, match="is named"):
-        process_page(PAGE, options)
-
-
 def test_a_page_travels_between_processes() -> None:
     page = process_page(PAGE, PageOptions())
     pickled = pickle.dumps(page)

@@ -174,14 +174,6 @@ def test_a_giant_row_is_cut() -> None:
     assert "".join(part[table.head :] for part in parts).count("y") == 300
 
 
-def test_a_giant_head_is_not_repeated() -> None:
-    table = to_markdown("n" * 90, ["a", "b"], [["1", "2"], ["3", "4"]], 10_000)
-    assert table is not None
-    parts = pieces(table, 100)
-    assert all(len(part) <= 100 for part in parts)
-    assert "".join(parts).replace("\n", "") == table.markdown.replace("\n", "")
-
-
 cells = st.text(
     st.characters(codec="utf-8", exclude_characters="<&", exclude_categories=["C", "Z"]), min_size=1, max_size=8
 )

@@ -93,7 +93,7 @@ async def test_what_a_page_lacks_is_named_and_its_summary_stays(site: Site, engi
         "/robots.txt": reply(b"User-agent: *\nDisallow: /closed"),
     }
     engine.hits = listed(site, "/missing", "/inside", "/slow", "/long", "/closed", "/good")
-    async with searching(site, engine, search_page_cap_s=0.5, search_page_kib=16) as client:
+    async with searching(site, engine, search_page_cap_s=2.0, search_page_kib=16) as client:
         body = await search(client, top_n=6)
     assert lacking(body) == {
         "page:0": "failed",

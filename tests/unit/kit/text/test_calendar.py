@@ -12,15 +12,10 @@ MOMENT = datetime(2024, 2, 28, 16, tzinfo=UTC)
 def test_a_calendar_of_ones_own() -> None:
     calendar = Calendar.of(
         {
-            "zone": "Europe/Vienna",
-            "zone_label": "CET",
-            "business_day": "auction day",
-            "events": ["auction"],
-            "first": ["opening sale"],
-            "rewrites": {r"\bsale days?\b": "business day"},
-            "examples": ["last auction"],
+            "zone": "Europe/Vienna", "zone_label": "CET", "business_day": "auction day", "events": ["auction"],
+            "first": ["opening sale"], "rewrites": {r"\bsale days?\b": "business day"}, "examples": ["last auction"],
         }
-    )
+    )  # fmt: skip
     assert resolve_time("last sale day", MOMENT, calendar).label == "last auction day (2024-02-27)"
     assert resolve_time("next auction", MOMENT, calendar).kind == "next_event"
     assert resolve_time("opening sale", MOMENT, calendar).kind == "first"

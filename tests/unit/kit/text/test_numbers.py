@@ -33,28 +33,18 @@ def test_a_figure_inside_a_word_is_read_on_demand() -> None:
 
 def test_a_figure_keeps_what_surrounds_its_digits() -> None:
     (figure,) = figures("us$5m")
-    assert (figure.currency, figure.mantissa, figure.multiple, figure.suffix) == (
-        "us$",
-        Decimal(5),
-        Decimal(10**6),
-        "m",
-    )
+    assert (figure.currency, figure.mantissa) == ("us$", Decimal(5))
+    assert (figure.multiple, figure.suffix) == (Decimal(10**6), "m")
 
 
 @pytest.mark.parametrize(
     ("text", "values"),
     [
-        ("twenty-five", [25]),
-        ("one hundred and five", [105]),
-        ("two million three hundred thousand", [2_300_000]),
-        ("nineteen eighty-four", [1984]),
-        ("half a million", [500_000]),
-        ("a dozen or two dozen", [12, 24]),
-        ("five crore", [50_000_000]),
-        ("one two three", [1, 2, 3]),
-        ("none of it", []),
+        ("twenty-five", [25]), ("one hundred and five", [105]), ("two million three hundred thousand", [2_300_000]),
+        ("nineteen eighty-four", [1984]), ("half a million", [500_000]), ("a dozen or two dozen", [12, 24]),
+        ("five crore", [50_000_000]), ("one two three", [1, 2, 3]), ("none of it", []),
     ],
-)
+)  # fmt: skip
 def test_numbers_in_words(text: str, values: list[int]) -> None:
     assert [number.value for number in spelled(text)] == values
 
@@ -77,16 +67,11 @@ def test_ordinals_and_numerals() -> None:
 @pytest.mark.parametrize(
     ("text", "expected"),
     [
-        ("$5 million", (Decimal(5_000_000), "")),
-        (" 1,200 ", (Decimal(1200), "")),
-        ("12 %", (Decimal(12), "%")),
-        ("5 Minutes", (Decimal(5), "minutes")),
-        ("-2.5k", (Decimal(-2500), "")),
-        ("five", None),
-        ("5 to 6", None),
+        ("$5 million", (Decimal(5_000_000), "")), (" 1,200 ", (Decimal(1200), "")), ("12 %", (Decimal(12), "%")),
+        ("5 Minutes", (Decimal(5), "minutes")), ("-2.5k", (Decimal(-2500), "")), ("five", None), ("5 to 6", None),
         ("", None),
     ],
-)
+)  # fmt: skip
 def test_a_text_that_is_one_number(text: str, expected: tuple[Decimal, str] | None) -> None:
     assert number_of(text) == expected
 

@@ -26,20 +26,14 @@ def test_units_of_one_dimension_convert(one: str, other: str) -> None:
 @pytest.mark.parametrize(
     ("text", "kind", "attribute", "value"),
     [
-        ("at 5:30 pm", "clock", "value", Decimal(1050)),
-        ("in the 1990s", "decade", "value", Decimal(1990)),
-        ("more than 40 people", "number", "bound", "low"),
-        ("at most 40", "number", "bound", "high"),
-        ("about 40", "number", "approximate", True),
-        ("minus 40", "number", "value", Decimal(-40)),
-        ("12 %", "number", "dimension", "percent"),
-        ("$5", "number", "dimension", "usd"),
-        ("the second one", "ordinal", "soft", True),
-        ("13 february 2024", "date", "year", 2024),
-        ("nineteen eighty-four", "number", "year", 1984),
-        ("born in 1984", "number", "aside", True),
+        ("at 5:30 pm", "clock", "value", Decimal(1050)), ("in the 1990s", "decade", "value", Decimal(1990)),
+        ("more than 40 people", "number", "bound", "low"), ("at most 40", "number", "bound", "high"),
+        ("about 40", "number", "approximate", True), ("minus 40", "number", "value", Decimal(-40)),
+        ("12 %", "number", "dimension", "percent"), ("$5", "number", "dimension", "usd"),
+        ("the second one", "ordinal", "soft", True), ("13 february 2024", "date", "year", 2024),
+        ("nineteen eighty-four", "number", "year", 1984), ("born in 1984", "number", "aside", True),
     ],
-)
+)  # fmt: skip
 def test_a_quantity_and_its_surroundings(text: str, kind: str, attribute: str, value: object) -> None:
     quantity = find(text)[0]
     assert (quantity.kind, getattr(quantity, attribute)) == (kind, value)

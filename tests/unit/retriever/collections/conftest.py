@@ -2,16 +2,17 @@
 
 import contextlib
 from collections.abc import AsyncIterator, Iterator
+from contextlib import AbstractAsyncContextManager
 from pathlib import Path
 from typing import Any
 
 import httpx
 import pytest
-from asgi_lifespan import LifespanManager
 
 from services.retriever.app import create_app
 from services.retriever.collections.store import ServerStore, Store
 from services.retriever.settings import RetrieverSettings
+from tests.unit.conftest import asking
 from tests.unit.retriever.collections.qdrant_server import QdrantServer
 
 MINILM = "all-MiniLM-L6-v2"
@@ -21,13 +22,8 @@ def settings(folder: Path, **options: Any) -> RetrieverSettings:
     return RetrieverSettings(qdrant_path=folder, precision="fp32", threads=1, page_workers=1, **options)
 
 
-@contextlib.asynccontextmanager
-async def running(settings: RetrieverSettings, store: Store | None = None) -> AsyncIterator[httpx.AsyncClient]:
-    app = create_app(settings, store=store)
-    async with LifespanManager(app, startup_timeout=300, shutdown_timeout=120) as manager:
-        transport = httpx.ASGITransport(manager.app, raise_app_exceptions=False)
-        async with httpx.AsyncClient(transport=transport, base_url="http://retriever", timeout=60) as client:
-            yield client
+def running(settings: RetrieverSettings, store: Store | None = None) -> AbstractAsyncContextManager[httpx.AsyncClient]:
+    return asking(create_app(settings, store=store))
 
 
 @pytest.fixture(scope="session")

@@ -24,20 +24,9 @@ async def shelf(retriever: httpx.AsyncClient) -> str:
     given = {"url": "file:a/b.pdf", "source": "disk", "fields": '{"team": "hr"}'}
     reply = await retriever.put(path, content=KEEPERS, headers=PDF, params=given)
     assert reply.status_code == 201, reply.text
-    assert reply.json() | {"digest": ""} == {
-        "id": "a/b c?.pdf",
-        "title": "b.pdf",
-        "url": "file:a/b.pdf",
-        "source": "disk",
-        "format": "pdf",
-        "digest": "",
-        "fields": {"team": "hr"},
-        "pages": 2,
-        "passages": 2,
-        "written": 2,
-        "state": "complete",
-        "problem": "",
-    }
+    written = {"id": "a/b c?.pdf", "title": "b.pdf", "format": "pdf", "state": "complete", "problem": ""}
+    counts = dict.fromkeys(("pages", "passages", "written"), 2)
+    assert reply.json() | {"digest": ""} == given | written | counts | {"digest": "", "fields": {"team": "hr"}}
     assert (await retriever.put(path, content=KEEPERS, headers=PDF, params=given)).status_code == 200
     return path
 
@@ -116,7 +105,7 @@ async def test_texts_are_read_in_their_charset(retriever: httpx.AsyncClient, she
 async def test_long_work_is_taken_and_asked_after(retriever: httpx.AsyncClient) -> None:
     await made(retriever, "long")
     path = "/collections/long/documents/book.pdf"
-    book = pdf(*(f"On page {number} the ship {number * 7} came in." for number in range(1, 200)))
+    book = pdf(*(f"On page {number} the ship {number * 7} came in." for number in range(1, 61)))
     reply = await retriever.put(path, content=book, headers=PDF, params={"wait_s": 0})
     assert (reply.status_code, reply.headers["location"], reply.headers["retry-after"]) == (202, path, "1")
     states: list[dict[str, Any]] = [reply.json()]
@@ -124,7 +113,7 @@ async def test_long_work_is_taken_and_asked_after(retriever: httpx.AsyncClient) 
         await asyncio.sleep(0.02)
         states.append((await retriever.get(path)).json())
     assert states[-1]["state"] == "complete"
-    assert states[-1]["passages"] == states[-1]["pages"] == 199
+    assert states[-1]["passages"] == states[-1]["pages"] == 60
     assert [one["written"] for one in states] == sorted(one["written"] for one in states)
 
 

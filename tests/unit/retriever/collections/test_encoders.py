@@ -38,12 +38,11 @@ async def test_another_model_of_that_name_is_a_conflict(tmp_path: Path) -> None:
     async with running(settings(tmp_path / "collections", encoders_file=before)) as client:
         await client.put("/collections/built", json={"encoders": ["tiny"]})
         await client.post("/collections/built/documents", json=DOCUMENTS)
-    for dimension, seed, more, words in (
-        (16, 1, "", "32 dimensions"),
-        (32, 2, "", "built with another tiny"),
-        (32, 1, ", passage_instruction: 'passage: '", "built with another tiny"),
+    for dimension, more, words in (
+        (16, "", "32 dimensions"),
+        (32, ", passage_instruction: 'passage: '", "built with another tiny"),
     ):
-        second = tiny_model(tmp_path / f"second-{dimension}-{seed}", dimension=dimension, seed=seed)
+        second = tiny_model(tmp_path / f"second-{dimension}", dimension=dimension)
         after = defined(tmp_path / "after.yaml", second, more)
         async with running(settings(tmp_path / "collections", encoders_file=after)) as client:
             for path, body in (

@@ -125,14 +125,10 @@ async def test_a_server_that_is_not_there_is_named() -> None:
 @pytest.mark.parametrize(
     ("server", "client", "warns"),
     [
-        ("1.19.1", "1.20.0", False),
-        ("v1.21.0-dev", "1.20.0", False),
-        ("1.16.3", "1.20.0", True),
-        ("1.22.0", "1.20.0", True),
-        ("2.0.0", "1.20.0", True),
-        ("unknown", "1.20.0", False),
+        ("1.19.1", "1.20.0", False), ("v1.21.0-dev", "1.20.0", False), ("1.16.3", "1.20.0", True),
+        ("1.22.0", "1.20.0", True), ("2.0.0", "1.20.0", True), ("unknown", "1.20.0", False),
     ],
-)
+)  # fmt: skip
 def test_a_server_may_be_one_minor_version_from_its_client(server: str, client: str, warns: bool) -> None:
     assert bool(skew(server, client)) is warns
 
