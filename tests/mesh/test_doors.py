@@ -13,7 +13,8 @@ from typing import Any
 from structlog.testing import capture_logs
 
 from lab.goldens import virtual
-from lab.goldens.strategies import SERVICES
+from lab.goldens.cases import load
+from lab.goldens.strategies import NAMES, SERVICES
 from services.gateway.access import RULES
 from services.gateway.mcp.door import MAX_BODY
 from tests.mesh.doors import (
@@ -81,6 +82,24 @@ async def test_a_question_is_answered_in_time_and_says_what_was_missing() -> Non
 
 
 @virtually
+async def test_every_strategy_answers_from_what_is_left() -> None:
+    reasons = {"down": "unavailable", "hanging": "timeout", "garbage": "bad_reply", "500": "error", "429": "overloaded"}
+    question = load()[0].body
+    # The reader would answer in the generator's place.
+    async with opened(reader_threshold=1) as gateway:
+        for strategy, service, fault in itertools.product(NAMES, SERVICES, reasons):
+            gateway.services.faults = {service: fault}
+            gateway.services.calls.clear()
+            reply = await gateway.ask(Door("POST", "/answer", question | {"strategy": strategy}))
+            told = f"{strategy}: {service} is {fault}"
+            assert reply.seconds <= 30, told
+            assert (reply.json["answer"] == ANSWER) is (service != "generator"), told
+            missing = {(item["stage"], item["reason"]) for item in reply.json["degraded"]}
+            asked = {call["service"] for call in gateway.services.calls}
+            assert ((service, reasons[fault]) in missing) is (service in asked), (told, missing)
+
+
+@virtually
 async def test_papers_are_found_in_time_and_say_what_was_missing() -> None:
     async with opened() as gateway:
         for service, fault in itertools.product(("retriever", "reranker", "generator"), ("down", "hanging", "garbage")):
@@ -89,6 +108,7 @@ async def test_papers_are_found_in_time_and_say_what_was_missing() -> None:
             assert reply.status == 200
             assert reply.seconds <= BUDGET_S
             assert reply.json["degraded"], (service, fault)
+            assert bool(reply.json["papers"]) is (service != "retriever"), (service, fault)
 
 
 @virtually

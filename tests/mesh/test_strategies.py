@@ -1,6 +1,8 @@
-"""`electric-sheep` and `weknow` through the real mesh: what they ask in which case, and what becomes of it."""
+"""`electric-sheep` and `weknow` through the real mesh: what they ask in which case, and what becomes of it.
 
-import time
+`test_doors.py` has every strategy beside each service that fails.
+"""
+
 from collections.abc import Callable
 from typing import Any
 
@@ -10,7 +12,7 @@ from structlog.testing import capture_logs
 
 from proto.classify import Classification, ClassifyResponse
 from services.gateway.mesh import Mesh
-from tests.mesh.conftest import BAKERY, LATE_S, LIGHTHOUSE, Services
+from tests.mesh.conftest import BAKERY, LIGHTHOUSE, Services
 
 pytestmark = pytest.mark.anyio
 
@@ -97,7 +99,7 @@ async def test_electric_sheep_reasons_over_pages_memory_and_facts(
 
 async def test_what_is_independent_runs_side_by_side(services: Services, gateway: httpx.AsyncClient) -> None:
     services.generator.reply = script(SHEEP)
-    services.generator.seconds = 1.0
+    services.generator.seconds = 0.5
     timings = (await ask(gateway, "electric-sheep", STABLE))["timings"]
     for one, other in (("knowledge", "kg"), ("kg", "retrieve"), ("knowledge", "retrieve")):
         assert timings[one]["start_ms"] < timings[other]["start_ms"] + timings[other]["elapsed_ms"]
@@ -210,27 +212,6 @@ async def test_given_evidence_stands_in_for_retrieval_and_the_graph(
     assert body["kg"] is None
     assert not {"kg", "retrieve"} & set(body["timings"])
     assert body["citations"][-1]["text"] == "It was made by Marta Lindqvist."
-
-
-@pytest.mark.parametrize("fault", ["killed", "frozen", "garbage", "500"])
-@pytest.mark.parametrize("service", ["retriever", "reranker", "classifier", "kg", "generator"])
-@pytest.mark.parametrize("strategy", ["electric-sheep", "weknow"])
-async def test_a_service_that_fails_costs_quality_and_never_the_answer(
-    services: Services, gateway: httpx.AsyncClient, strategy: str, service: str, fault: str
-) -> None:
-    services.generator.reply = script(SHEEP | SURE)
-    services.faults[service].fault = fault
-    results = [dict(BAKERY, page_snippet="Bread."), dict(LIGHTHOUSE, page_snippet="By Marta Lindqvist.")]
-    began = time.monotonic()
-    body = await ask(gateway, strategy, STABLE | {"search_results": results}, budget_s=5)
-    assert time.monotonic() - began < 5 + LATE_S
-    if service == "generator":
-        assert body["kind"] == "unknown"
-    else:
-        assert body["answer"] == "Marta Lindqvist"
-    used = {"electric-sheep": {"retriever", "classifier", "kg", "generator"}, "weknow": {service}}
-    if service in used[strategy]:
-        assert service in {item["stage"] for item in body["degraded"]}
 
 
 @pytest.mark.parametrize("strategy", ["electric-sheep", "weknow"])
