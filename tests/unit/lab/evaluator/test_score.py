@@ -14,7 +14,7 @@ from lab.evaluator.score import (
 )
 
 NAMES = np.array(["right", "missing", "wrong"])
-RUNS = 1_000
+RUNS = 400
 
 
 def holds(estimate: Estimate, truth: float) -> bool:
