@@ -73,7 +73,7 @@ def test_the_signals_that_tell_are_missed_most_and_those_that_do_not_are_not() -
     chance = np.random.default_rng(3)
     noisy = [
         (line.model_copy(update={"signals": line.signals | {"echo": chance.random(), "mine": 1.0}}), judged)
-        for line, judged in run(4, questions=400)
+        for line, judged in run(4, questions=240)
     ]
     score, rows = ablate(pool({"one": noisy, "two": run(5)}, {"support", "logprob_mean_rank", "echo", "mine"}))
     found = {row.group: row for row in rows}

@@ -14,7 +14,7 @@ from lab.trainer.synthesise.record import INVALID, UNKNOWN, Record
 
 # A world and hundreds of programs take seconds of one core, and minutes on a busy machine.
 pytestmark = pytest.mark.timeout(900)
-COUNT = 500
+COUNT = 300
 SEED = 1
 
 
