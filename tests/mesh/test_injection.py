@@ -73,7 +73,7 @@ async def test_attacks_stay_inside_their_fences(
         assert requests, attack
         stays_inside(attack, requests)
         reached += any(mark(attack) in message["content"] for body in requests for message in body["messages"])
-    # Comments, tag characters and base64 do not, or not in clear; without a generator's context nearly none does.
+    # Comments, tag characters and base64 do not, or not in clear; `closed-book` reads the question alone.
     assert reached >= {"db3": 30, "closed-book": 1}.get(strategy, 4), reached
 
 
