@@ -1,8 +1,8 @@
-"""Start a service where what only training needs cannot be imported, as in an image, and ask it once.
+"""Start services where what only training needs cannot be imported, as in an image, and ask each once.
 
-    python -m tests.deploy.start_without_torch SERVICE
+    python -m tests.deploy.start_without_torch
 
-Prints which of these packages its processes tried to import.
+Prints which of these packages their processes tried to import, by service.
 """
 
 import asyncio
@@ -39,7 +39,9 @@ class Missing(importlib.abc.MetaPathFinder):
             raise ModuleNotFoundError(f"No module named {fullname!r}", name=fullname)
 
 
-async def main(service: str, missing: Missing) -> None:
+async def tried(service: str, missing: Missing) -> list[str]:
+    """What a service, started and asked once, tried to import."""
+    missing.tried.clear()
     app = importlib.import_module(f"services.{service}.app").create_app(_settings(service))
     async with LifespanManager(app, startup_timeout=300) as manager:
         transport = httpx.ASGITransport(app=manager.app)
@@ -51,7 +53,11 @@ async def main(service: str, missing: Missing) -> None:
         if service == "retriever":
             pool = manager._state["engine"].pages
             imported = set(await pool.run(eval, "list(__import__('sys').modules)", timeout_s=10))
-    print(json.dumps(sorted(missing.tried | imported & set(HEAVY))))
+    return sorted(missing.tried | imported & set(HEAVY))
+
+
+async def main(missing: Missing) -> None:
+    print(json.dumps({service: await tried(service, missing) for service in ASK}))
 
 
 def _settings(service: str) -> Any:
@@ -67,4 +73,4 @@ def _settings(service: str) -> Any:
 if __name__ == "__main__":
     absent = Missing()
     sys.meta_path.insert(0, absent)
-    asyncio.run(main(sys.argv[1], absent))
+    asyncio.run(main(absent))

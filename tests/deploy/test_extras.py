@@ -131,11 +131,10 @@ def test_the_bundled_encoder_is_pinned_once_and_reaches_the_images_that_run_it()
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("service", SMALL)
-def test_a_service_starts_and_answers_without_torch_and_never_tries_to_import_it(service: str) -> None:
-    result = run(sys.executable, "-m", "tests.deploy.start_without_torch", service)
+def test_services_start_and_answer_without_torch_and_never_try_to_import_it() -> None:
+    result = run(sys.executable, "-m", "tests.deploy.start_without_torch")
     assert result.returncode == 0, result.stderr
-    assert json.loads(result.stdout.splitlines()[-1]) == []
+    assert json.loads(result.stdout.splitlines()[-1]) == {service: [] for service in SMALL}
 
 
 def test_the_generators_images_hold_what_its_launcher_imports() -> None:

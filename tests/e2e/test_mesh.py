@@ -133,14 +133,14 @@ async def test_a_hang_up_stops_vllm(mesh: RealMesh) -> None:
 async def test_ten_users_at_once_and_many_more(mesh: RealMesh, client: httpx.AsyncClient) -> None:
     async def ask() -> tuple[httpx.Response, float]:
         began = time.monotonic()
-        return await client.post("/answer", json=question(budget_s=12)), time.monotonic() - began
+        return await client.post("/answer", json=question(budget_s=8)), time.monotonic() - began
 
     outcomes = await asyncio.gather(*(ask() for _ in range(40)))
     accepted = [seconds for reply, seconds in outcomes if reply.status_code == 200]
     # How many are let in follows from what a question costs this CPU, busy as it is.
     assert {reply.status_code for reply, _ in outcomes} == {200, 429}
     assert all(int(reply.headers["retry-after"]) >= 1 for reply, _ in outcomes if reply.status_code == 429)
-    assert max(accepted) < 12 + LATE_S
+    assert max(accepted) < 8 + LATE_S
     answered = [reply for reply, _ in outcomes if reply.status_code == 200 and reply.json()["kind"] == "answer"]
     print(json.dumps({"accepted": len(accepted), "answered": len(answered), "slowest_s": round(max(accepted), 1)}))
     await whole(client, "generator")

@@ -79,7 +79,8 @@ class Services:
 
     @asynccontextmanager
     async def gateway_app(self, **settings: Any) -> AsyncIterator[Any]:
-        given: dict[str, Any] = HOSTS | {"confidence_dir": NOWHERE} | settings
+        # The page's files are read and compressed for each gateway, which takes longer than most tests.
+        given: dict[str, Any] = HOSTS | {"confidence_dir": NOWHERE, "page": False} | settings
         async with LifespanManager(create_gateway(GatewaySettings(**given), transport=Router(self.faults))) as manager:
             yield manager.app
 
@@ -93,6 +94,16 @@ class Services:
     def client(self, name: str) -> httpx.AsyncClient:
         transport = httpx.ASGITransport(self.faults[name], raise_app_exceptions=False)
         return httpx.AsyncClient(transport=transport, base_url=f"http://{name}", timeout=60)
+
+
+def alone(reply: Callable[[dict[str, Any]], str], **apps: Any) -> Services:
+    """A scripted generator and these applications; of the other services none is there."""
+    generator = FakeGenerator(reply)
+    faults = {"generator": Faulty(generator.app)}
+    for name in (key.removesuffix("_url") for key in HOSTS if key != "generator_url"):
+        faults[name] = Faulty(apps.get(name, generator.app))
+        faults[name].fault = "" if name in apps else "killed"
+    return Services(faults, generator)
 
 
 @pytest.fixture(scope="session")

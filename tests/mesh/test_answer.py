@@ -167,7 +167,7 @@ async def test_ten_at_once_are_all_answered(gateway: httpx.AsyncClient) -> None:
 
 
 async def test_one_too_many_is_told_to_come_again(services: Services) -> None:
-    services.generator.seconds = 0.5
+    services.generator.seconds = 0.1
     async with services.gateway(gateway_max_in_flight=2) as gateway:
         replies = await asyncio.gather(*(gateway.post("/answer", json=QUESTION) for _ in range(4)))
         refused = [reply for reply in replies if reply.status_code == 429]

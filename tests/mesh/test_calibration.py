@@ -135,13 +135,17 @@ async def test_caution_is_a_setting(
         assert (await gateway.get("/services")).json()["confidence"]["caution"] == caution
 
 
-async def test_a_request_has_every_answer_with_all_signals(services: Services) -> None:
-    services.generator.reply = lambda body: "yes" if "structured_outputs" in body else "Jonas Berg"
+@pytest.mark.parametrize("bare", [False, True])
+async def test_a_request_has_every_answer_with_all_signals_that_a_server_has(services: Services, bare: bool) -> None:
+    generator = services.generator
+    generator.logprobs = generator.samples = generator.tokenizer = not bare
+    generator.reply = lambda body: "yes" if "structured_outputs" in body else "Jonas Berg"
     async with services.gateway() as gateway:
         body = await answered(gateway, every_answer=True)
         usual = await answered(gateway)
         wrong = await gateway.post("/answer", json=QUESTION | {"every_answer": "perhaps"})
     assert body["signals"].keys() >= CHECKED
+    assert ("logprob_mean" in body["signals"]) is not bare
     assert body["degraded"] == []
     assert not CHECKED & usual["signals"].keys()
     assert wrong.status_code == 422
@@ -174,15 +178,13 @@ def questions(tmp_path_factory: pytest.TempPathFactory) -> bytes:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("bare", [False, True])
-async def test_any_server_is_calibrated_by_what_it_has_and_then_weighed(
-    services: Services, questions: bytes, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, bare: bool
+async def test_any_server_is_calibrated_and_then_weighed(
+    services: Services, questions: bytes, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(made_up, "write_questions", lambda path, *_: files.write(path.parent, {path.name: questions}))
     # A fit for each set of costly signals would take most of the time.
     monkeypatch.setattr(fitting, "COSTLY", {})
     generator = services.generator
-    generator.logprobs = generator.samples = generator.tokenizer = not bare
     folder = tmp_path / "confidence"
     async with services.gateway(confidence_dir=folder, classify_cap_s=2) as gateway:
         transport = Through(gateway)
@@ -202,7 +204,6 @@ async def test_any_server_is_calibrated_by_what_it_has_and_then_weighed(
         assert len(generator.requests) == asked, "it goes on, and does not begin anew"
         weighed = [line for line in run.predictions() if line.signals]
         assert len(weighed) > 40
-        assert all(("logprob_mean" in line.signals) is not bare for line in weighed)
 
         def fit() -> bytes:
             return calibrate._own([run.path], "fake", folder / "fake.json", [], tmp_path / "report", [], ablate=False)

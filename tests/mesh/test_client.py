@@ -9,16 +9,12 @@ from typing import Any
 
 import httpx
 import pytest
-from asgi_lifespan import LifespanManager
 from pydantic import ValidationError
 
 import cragmesh_client
 from cragmesh_client import AsyncClient, Client, Filter
-from services.gateway.app import create_app
 from services.gateway.keys import Key, digest, write
-from services.gateway.settings import GatewaySettings
-from tests.mesh.conftest import HOSTS, LIGHTHOUSE, NOWHERE, Router, Services
-from tests.mesh.fakes import FakeGenerator, Faulty
+from tests.mesh.conftest import LIGHTHOUSE, Services, alone
 
 pytestmark = pytest.mark.anyio
 
@@ -28,21 +24,14 @@ QUERY = "Who designed the harbour lighthouse?"
 @pytest.fixture
 def services() -> Services:
     """A generator, and a retriever that is not there: the client minds neither."""
-    generator = FakeGenerator()
-    generator.reply = lambda _: "Marta Lindqvist"
-    faults = {name: Faulty(generator.app) for name in ("retriever", "reranker", "classifier", "kg")}
-    for absent in faults.values():
-        absent.fault = "killed"
-    return Services(faults | {"generator": Faulty(generator.app)}, generator)
+    return alone(lambda _: "Marta Lindqvist")
 
 
 @pytest.fixture
 async def transport(services: Services, tmp_path: Path) -> AsyncIterator[httpx.AsyncBaseTransport]:
     write(tmp_path / "keys", (Key("alice", digest("cm_alice")), Key("slow", digest("cm_slow"), per_minute=6)))
-    given: dict[str, Any] = HOSTS | {"confidence_dir": NOWHERE, "api_keys_file": tmp_path / "keys"}
-    given |= {"feedback_dir": tmp_path / "feedback"}
-    async with LifespanManager(create_app(GatewaySettings(**given), transport=Router(services.faults))) as manager:
-        yield httpx.ASGITransport(manager.app, raise_app_exceptions=False)
+    async with services.gateway_app(api_keys_file=tmp_path / "keys", feedback_dir=tmp_path / "feedback") as app:
+        yield httpx.ASGITransport(app, raise_app_exceptions=False)
 
 
 def client(transport: httpx.AsyncBaseTransport, key: str = "cm_alice", **options: Any) -> AsyncClient:

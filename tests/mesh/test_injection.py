@@ -16,6 +16,9 @@ pytestmark = pytest.mark.anyio
 
 ATTACKS = load_attacks()
 NAMES = sorted(strategy.name for strategy in STRATEGIES)
+# Where a strategy hands on a text as it came, these show it: fences, invisible characters and control tokens, in a
+# passage, a title, a snippet, a row of the graph and the question. What else a page holds is the same to all of them.
+BREAKING = {"08", "10", "18", "22", "24", "39", "40"}
 FENCED = re.compile(r"<document[^<>\n]*>\n.*?\n</document>", re.DOTALL)
 CONTROL = re.compile(r"<\||\|>|\[/?INST\]|</?s>|<</?SYS>>|<(?:start|end)_of_turn>")
 INVISIBLE = re.compile("[\u200b-\u200f\u202a-\u202e\u2060-\u206f\ufeff\U000e0000-\U000e007f]")
@@ -57,45 +60,36 @@ async def sent(
     return services.generator.requests
 
 
-@pytest.mark.parametrize("attack", ATTACKS, ids=lambda attack: f"{attack.id} {attack.technique}")
-async def test_an_attack_stays_inside_its_fence(
-    services: Services, gateway: httpx.AsyncClient, graph_row: list[str], attack: Attack
+@pytest.mark.parametrize("strategy", NAMES)
+async def test_attacks_stay_inside_their_fences(
+    services: Services, gateway: httpx.AsyncClient, graph_row: list[str], strategy: str
 ) -> None:
-    for strategy in NAMES:
+    reached = 0
+    attacks = ATTACKS if strategy == "db3" else [attack for attack in ATTACKS if attack.id in BREAKING]
+    for attack in attacks:
         services.generator.requests.clear()
         graph_row.clear()
         requests = await sent(services, gateway, attack, strategy, graph_row)
-        assert requests, strategy
+        assert requests, attack
         stays_inside(attack, requests)
+        reached += any(mark(attack) in message["content"] for body in requests for message in body["messages"])
+    # Comments, tag characters and base64 do not, or not in clear; `closed-book` reads the question alone.
+    assert reached >= {"db3": 30, "closed-book": 1}.get(strategy, 4), reached
 
 
 def stays_inside(attack: Attack, requests: list[dict[str, Any]]) -> None:
     for message in (message for body in requests for message in body["messages"]):
         text = message["content"]
-        assert not CONTROL.search(text)
-        assert not INVISIBLE.search(text)
+        assert not CONTROL.search(text), attack
+        assert not INVISIBLE.search(text), attack
         if message["role"] == "system":
-            assert mark(attack) not in text
+            assert mark(attack) not in text, attack
         if message["role"] == "user":
             outside = FENCED.sub("", text)
-            assert not re.search(r"<\s*/?\s*document", outside, re.IGNORECASE)
+            assert not re.search(r"<\s*/?\s*document", outside, re.IGNORECASE), attack
             spoken = [line for line in outside.splitlines() if mark(attack) in line]
             # Only a question speaks outside a fence, and on its own line.
-            assert all(attack.place == "question" and line.startswith("Question") for line in spoken)
-
-
-async def test_the_attacks_do_reach_the_prompts(
-    services: Services, gateway: httpx.AsyncClient, graph_row: list[str]
-) -> None:
-    reached = set()
-    for attack in ATTACKS:
-        services.generator.requests.clear()
-        graph_row.clear()
-        requests = await sent(services, gateway, attack, "db3", graph_row)
-        if any(mark(attack) in message["content"] for body in requests for message in body["messages"]):
-            reached.add(attack.id)
-    # Comments, tag characters and base64 do not, or not in clear.
-    assert len(reached) >= 30
+            assert all(attack.place == "question" and line.startswith("Question") for line in spoken), attack
 
 
 def test_the_attacks_are_forty_and_differ() -> None:

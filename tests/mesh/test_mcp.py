@@ -22,7 +22,7 @@ URL = "http://gateway/mcp"
 
 @asynccontextmanager
 async def http_to(services: Services, key: str = "", **settings: Any) -> AsyncIterator[httpx2.AsyncClient]:
-    async with services.gateway_app(classify_cap_s=2, page=False, **settings) as app:
+    async with services.gateway_app(classify_cap_s=2, **settings) as app:
         transport = httpx2.ASGITransport(app, raise_app_exceptions=False)
         headers = {"authorization": f"Bearer {key}"} if key else {}
         async with httpx2.AsyncClient(transport=transport, headers=headers, timeout=60) as http:

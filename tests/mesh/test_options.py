@@ -92,7 +92,7 @@ async def test_the_graph_is_asked_as_told_or_not_at_all(
 @pytest.mark.parametrize("strategy", ["naive-rag", "db3", "weknow", "electric-sheep", "adaptive"])
 async def test_the_context_is_as_long_as_told(services: Services, gateway: httpx.AsyncClient, strategy: str) -> None:
     services.generator.reply = script(SHEEP | SURE)
-    long = LIGHTHOUSE | {"page_result": f"<html><body><p>{'The lighthouse stands by the harbour wall. ' * 400}</p>"}
+    long = LIGHTHOUSE | {"page_result": f"<html><body><p>{'The lighthouse stands by the harbour wall. ' * 120}</p>"}
     lengths = {}
     for tokens in (100, 700):
         services.generator.requests.clear()

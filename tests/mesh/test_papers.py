@@ -13,7 +13,7 @@ from lab.papers.in_process import mesh_of
 from services.gateway.settings import GatewaySettings
 from services.retriever.app import create_app
 from services.retriever.settings import RetrieverSettings
-from tests.mesh.conftest import LATE_S, Services
+from tests.mesh.conftest import Services
 from tests.mesh.fakes import Faulty
 
 pytestmark = pytest.mark.anyio
@@ -93,22 +93,13 @@ async def test_the_document_that_answers_is_first(gateway: httpx.AsyncClient) ->
     assert all(score["rank"] <= len(DOCUMENTS) for score in best["scores"])
 
 
-@pytest.mark.parametrize("fault", ["killed", "500", "garbage", "html"])
 @pytest.mark.parametrize("service", ["generator", "reranker", "retriever"])
-async def test_a_ranking_always_comes(gateway: httpx.AsyncClient, services: Services, service: str, fault: str) -> None:
-    services.faults[service].fault = fault
+async def test_a_ranking_always_comes(gateway: httpx.AsyncClient, services: Services, service: str) -> None:
+    """`test_doors.py` has other faults."""
+    services.faults[service].fault = "killed"
     found = await asked(gateway)
     assert {item["stage"] for item in found["degraded"]} == {service}
     assert {paper["id"] for paper in found["papers"][:2]} == (set() if service == "retriever" else TIDES)
-
-
-@pytest.mark.parametrize("service", ["generator", "reranker"])
-async def test_a_frozen_service_costs_no_ranking(gateway: httpx.AsyncClient, services: Services, service: str) -> None:
-    services.faults[service].fault = "frozen"
-    found = await asked(gateway, budget_s=4, enhance=service == "generator")
-    assert {paper["id"] for paper in found["papers"][:2]} == TIDES
-    assert found["degraded"]
-    assert found["elapsed_ms"] < 1_000 * (4 + LATE_S)
 
 
 async def test_an_unknown_collection(gateway: httpx.AsyncClient) -> None:

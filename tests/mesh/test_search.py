@@ -13,7 +13,7 @@ from services.searcher.app import create_app
 from services.searcher.settings import SearcherSettings
 from tests.mesh.conftest import BAKERY, LATE_S, LIGHTHOUSE, Services, events, missing
 from tests.mesh.fakes import Faulty
-from tests.mesh.test_faults import BUDGET_S, FAULTS, REASONS
+from tests.mesh.test_faults import BUDGET_S, REASONS
 from tests.site import Site, reply
 
 pytestmark = pytest.mark.anyio
@@ -105,7 +105,7 @@ async def test_a_mesh_without_a_searcher_says_so(services: Services) -> None:
     assert body["answer"] == "Paris"
 
 
-@pytest.mark.parametrize("fault", FAULTS)
+@pytest.mark.parametrize("fault", REASONS)
 async def test_a_searcher_that_fails_costs_its_pages_and_no_time(
     services: Services, gateway: httpx.AsyncClient, fault: str
 ) -> None:
@@ -113,7 +113,7 @@ async def test_a_searcher_that_fails_costs_its_pages_and_no_time(
     began = time.monotonic()
     body = await asked(gateway, search_results=[LIGHTHOUSE], budget_s=BUDGET_S)
     assert time.monotonic() - began < BUDGET_S + LATE_S
-    assert ("searcher", REASONS.get(fault, "error")) in {(item["stage"], item["reason"]) for item in body["degraded"]}
+    assert ("searcher", REASONS[fault]) in {(item["stage"], item["reason"]) for item in body["degraded"]}
     assert (body["answer"], body["citations"][0]["page"]) == ("Paris", 0)
 
 
