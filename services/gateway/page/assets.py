@@ -5,7 +5,6 @@ import hashlib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from importlib.resources import files
-from importlib.resources.abc import Traversable
 
 from fastapi import Request, Response
 
@@ -48,17 +47,8 @@ def asset(content: bytes, media_type: str) -> Asset:
 
 def load() -> dict[str, Asset]:
     """The files of the page by the names that it asks for them with; a name that is none of these is not there."""
-    return {
-        item.name: asset(item.read_bytes(), media_type(item.name)) for item in _static().iterdir() if item.is_file()
-    }
-
-
-def media_type(name: str) -> str:
-    return MEDIA_TYPES.get(name.rpartition(".")[2], TEXT)
-
-
-def _static() -> Traversable:
-    return files(__package__) / "static"
+    static = (item for item in (files(__package__) / "static").iterdir() if item.is_file())
+    return {item.name: asset(item.read_bytes(), MEDIA_TYPES.get(item.name.rpartition(".")[2], TEXT)) for item in static}
 
 
 def send(request: Request, item: Asset) -> Response:
