@@ -89,10 +89,11 @@ def _shares(lexicon: Lexicon, tokens: Tokens, functions: Sequence[Function]) -> 
         left.take(place)
     for place in places:
         side: dict[str, tuple[str, int]] = {}
+        spots = tokens.spots_at(place)
         for order, function in enumerate(functions):
             roles = Roles(lexicon, function, tokens.copy())
             taken = roles.primary.entities if roles.primary else ()
-            spot = next((one for one in tokens.spots_at(place) if one.kind in taken), None)
+            spot = next((one for one in spots if one.kind in taken), None)
             if spot is None or roles.primary is None:
                 continue
             for mention in roles.mentions:
