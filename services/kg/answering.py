@@ -7,7 +7,6 @@ from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass, replace
 from datetime import datetime
-from typing import get_args
 
 from proto.base import Degradation, StageTiming
 from proto.kg import KgEntity, KgExecuteRequest, KgMode, KgRequest, KgResponse, KgStatement, KgStatus
@@ -53,7 +52,17 @@ class Attempt:
 
     @property
     def status(self) -> KgStatus:
-        return best_status(self.outcomes)
+        return min((one.status for one in self.outcomes), key=lambda status: RANK[status], default="no_program")
+
+
+@dataclass(frozen=True, slots=True)
+class _Task:
+    """A question on its way to facts."""
+
+    request: KgRequest
+    now: datetime  # when it is asked
+    budget: Budget  # for writing
+    execute_cap_s: float  # for running one program
 
 
 class Answering:
@@ -99,40 +108,36 @@ class Answering:
         """
         now = request.query_time or datetime.now(tz=ASKER)
         writing = budget.within(budget.elapsed_ms() / 1000 + write_cap_s)
-        request, attempt = await self._place(request, now, writing, execute_cap_s)
+        task, attempt = await self._place(_Task(request, now, writing, execute_cap_s))
         if request.mode not in ("auto", "rules"):
-            attempt = await self._program(request.mode, request, now, writing, execute_cap_s)
+            attempt = await self._program(request.mode, task)
         elif attempt is None:
             # Rules cost milliseconds and are right more often than small models; a model fails elsewhere than they do.
-            attempt = await self._program("rules", request, now, writing, execute_cap_s)
-        if request.mode != "auto":
-            return self._response(attempt, request, now)
+            attempt = await self._program("rules", task)
         degraded: list[Degradation] = []
-        if RANK[attempt.status] > RANK["no_event"]:
+        if request.mode == "auto" and RANK[attempt.status] > RANK["no_event"]:
             try:
-                if await self._model_may_find(request) and await self._model_writes(request.domain, writing):
-                    attempt = _better(attempt, await self._program("program", request, now, writing, execute_cap_s))
+                if await self._model_may_find(task.request) and await self._model_writes(task.request.domain, writing):
+                    attempt = _better(attempt, await self._program("program", task))
             except (ServiceFailure, TimeoutError) as error:
                 reason = error.reason if isinstance(error, ServiceFailure) else "timeout"
                 degraded.append(Degradation(stage="generator", reason=reason, detail="rules alone wrote the program"))
-        return self._response(attempt, request, now, degraded)
+        return self._response(attempt, task.request, now, degraded)
 
-    async def _place(
-        self, request: KgRequest, now: datetime, budget: Budget, execute_cap_s: float
-    ) -> tuple[KgRequest, Attempt | None]:
-        """The request in the domain that its question belongs to, and what the rules brought there if they were asked.
+    async def _place(self, task: _Task) -> tuple[_Task, Attempt | None]:
+        """The task in the domain that its question belongs to, and what the rules brought there if they were asked.
 
         Its label is one of the benchmark's five. A domain that somebody added is asked as well, and has the question
         where its rules answer it, or where it knows more of its names than the label's domain and neither answers.
         """
-        domains = self._executor.catalogue.domains.values()
+        request, domains = task.request, self._executor.catalogue.domains.values()
         added = tuple(domain.name for domain in domains if not domain.bundled)
         if not added or request.domain in added:
-            return request, None
-        tried: list[tuple[tuple[int, int], KgRequest, Attempt]] = []
+            return task, None
+        tried: list[tuple[tuple[int, int], _Task, Attempt]] = []
         for domain in (*added, request.domain):
-            placed = request.model_copy(update={"domain": domain})
-            attempt = await self._program("rules", placed, now, budget, execute_cap_s)
+            placed = replace(task, request=request.model_copy(update={"domain": domain}))
+            attempt = await self._program("rules", placed)
             if attempt.status in ANSWERED:
                 tried.append(((RANK[attempt.status], 0), placed, attempt))
             else:
@@ -142,13 +147,6 @@ class Answering:
                 tried.append(((len(ORDER), -2 * known - (domain == request.domain)), placed, attempt))
         _, placed, attempt = min(tried, key=lambda one: one[0])
         return placed, attempt
-
-    async def _program(
-        self, mode: str, request: KgRequest, now: datetime, budget: Budget, execute_cap_s: float
-    ) -> Attempt:
-        """A program by one writer, mended where that can be, and what running it brought."""
-        first = await self._attempt(mode, request, now, budget, execute_cap_s)
-        return await self._mend(first, mode, request, now, budget, execute_cap_s)
 
     async def _model_may_find(self, request: KgRequest) -> bool:
         """Whether the question names anything that the graph knows: about all else no program finds a row.
@@ -171,37 +169,37 @@ class Answering:
             ParseError: the whole is too long, has too many statements or is nested too deeply.
         """
         now = request.query_time or datetime.now(tz=ASKER)
-        written = Written(request.program, "auto", 0, 0, ())
+        written = Written(request.program, "auto")
         attempt = await self._run(written, request.domain, now, budget.allow(execute_cap_s))
         return self._response(attempt, request, now)
 
-    async def _attempt(
-        self, mode: str, request: KgRequest, now: datetime, budget: Budget, execute_cap_s: float, feedback: str = ""
-    ) -> Attempt:
-        began = time.monotonic()
+    async def _attempt(self, mode: KgMode, task: _Task, feedback: str = "") -> Attempt:
+        request, budget, began = task.request, task.budget, time.monotonic()
         async with asyncio.timeout(budget.allow(reserve_s=EXECUTE_RESERVE_S)):
             written = await self._writers[mode].write(
-                request.query, query_time=now, domain=request.domain, budget=budget, feedback=feedback
+                request.query, query_time=task.now, domain=request.domain, budget=budget, feedback=feedback
             )
         write_ms = (time.monotonic() - began) * 1000
         try:
-            attempt = await self._run(written, request.domain, now, execute_cap_s)
+            attempt = await self._run(written, request.domain, task.now, task.execute_cap_s)
         except ParseError as error:
             failed = Outcome(written.program[:200], "parse_error", message=str(error))
             attempt = Attempt(written, (failed,))
         return replace(attempt, write_ms=write_ms, calls=int(written.completion_tokens > 0))
 
-    async def _mend(
-        self, first: Attempt, mode: str, request: KgRequest, now: datetime, budget: Budget, execute_cap_s: float
-    ) -> Attempt:
-        """A second program, when its writer could mend the errors of the first and has the time that it took again."""
+    async def _program(self, mode: KgMode, task: _Task) -> Attempt:
+        """A program by one writer, and what running it brought.
+
+        A second one is tried where its writer could mend the errors of the first and has the time that it took again.
+        """
+        first = await self._attempt(mode, task)
         wrong = [outcome for outcome in first.outcomes if outcome.status in MENDABLE]
-        spare_s = budget.left() - EXECUTE_RESERVE_S
+        spare_s = task.budget.left() - EXECUTE_RESERVE_S
         if not wrong or first.status == "ok" or mode == "rules" or spare_s < 1.5 * first.write_ms / 1000:
             return first
         feedback = "\n".join(f"{outcome.source}\n-> {outcome.message}" for outcome in wrong)
         try:
-            second = await self._attempt(mode, request, now, budget, execute_cap_s, feedback)
+            second = await self._attempt(mode, task, feedback)
         except (ServiceFailure, TimeoutError):
             return first
         better = second if RANK[second.status] < RANK[first.status] else first
@@ -235,7 +233,7 @@ class Answering:
             status=attempt.status,
             program=written.program,
             domain=request.domain,
-            mode=_mode(written.mode),
+            mode=written.mode,
             statements=tuple(_statement(one, text) for one, text in zip(attempt.outcomes, texts, strict=True)),
             text="\n".join(text for text in texts if text),
             settled=settle(question, attempt.outcomes, lexicons(catalogue)),
@@ -257,11 +255,6 @@ def _better(rules: Attempt, model: Attempt) -> Attempt:
     return replace(found, calls=model.calls, write_ms=rules.write_ms + model.write_ms)
 
 
-def best_status(outcomes: Sequence[Outcome]) -> KgStatus:
-    """The status of a whole program."""
-    return min((outcome.status for outcome in outcomes), key=lambda status: RANK[status], default="no_program")
-
-
 def _statement(outcome: Outcome, text: str) -> KgStatement:
     entities = ({**asdict(one), "score": min(1.0, max(0.0, one.score))} for one in outcome.entities)
     return KgStatement(
@@ -277,7 +270,3 @@ def _statement(outcome: Outcome, text: str) -> KgStatement:
         error=outcome.message,
         expected=outcome.expected,
     )
-
-
-def _mode(name: str) -> KgMode:
-    return name if name in get_args(KgMode) else "auto"  # type: ignore[return-value]

@@ -51,14 +51,15 @@ router = APIRouter()
 @router.post("/kg/query", summary="Facts for a question, with the program that fetched them.", tags=["kg"])
 async def post_query(body: KgRequest, state: Given) -> KgResponse:
     """Write a program for the question, run it, and say its facts in words."""
-    caps = {"write_cap_s": state["settings"].kg_write_cap_s, "execute_cap_s": _execute_cap_s(state["settings"])}
+    settings = state["settings"]
+    caps = {"write_cap_s": settings.kg_write_cap_s, "execute_cap_s": settings.execute_cap_s}
     return await _facts(state, body.domain, lambda graph, budget: graph.answering.answer(body, budget, **caps))
 
 
 @router.post("/kg/execute", summary="Facts of a program.", tags=["kg"])
 async def post_execute(body: KgExecuteRequest, state: Given) -> KgResponse:
     """Run a program in the regularized language; a statement that is wrong says so and does not cost the others."""
-    cap_s = _execute_cap_s(state["settings"])
+    cap_s = state["settings"].execute_cap_s
     return await _facts(
         state, body.domain, lambda graph, budget: graph.answering.execute(body, budget, execute_cap_s=cap_s)
     )
@@ -103,10 +104,6 @@ def _function(function: Function) -> KgFunction:
         facets=tuple(function.facets),
         aliases=function.aliases,
     )
-
-
-def _execute_cap_s(settings: KgSettings) -> float:
-    return settings.kg_live_cap_s if settings.kg_live_url else settings.kg_execute_cap_s
 
 
 async def _ready(request: Request) -> Readiness:

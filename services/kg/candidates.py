@@ -140,13 +140,11 @@ def search(connection: Connection, norm: str, kind: str, rules: NameRules, doubt
     guess = not rules.codes or len(norm) >= MIN_FUZZY_CODE_CHARS
     found = []
     for row, row_tokens in names.items():
-        if rules.codes and row.surface.casefold() == row.entity_id.casefold():
-            # One edit away from a ticker is another ticker, and "ICU Medical" need not be ICU.
-            allowed = beside_code and set(row_tokens) <= set(query)
-        else:
-            allowed = True
+        is_code = rules.codes and row.surface.casefold() == row.entity_id.casefold()
         score, how = _score(query, row_tokens, weights, known.keys())
-        if not allowed or (how == "fuzzy" and not guess):
+        # One edit away from a ticker is another ticker, and "ICU Medical" need not be ICU.
+        other_code = is_code and not (beside_code and set(row_tokens) <= set(query))
+        if other_code or (how == "fuzzy" and not guess):
             score = min(score, doubtful)
         found.append(Candidate(row.entity_id, row.surface, score, row.weight, how, row.kind))
     return found

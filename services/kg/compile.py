@@ -72,18 +72,11 @@ class Compiler:
             projects = [step for step in query.steps if isinstance(step, bind.BoundProject)]
             asked = frozenset(key.name for step in projects for key in step.keys)
             return self._call(query.source, asked, every=query.every)
-        earlier = self._earlier(query.source)
+        earlier = bind.earlier(query.source, self.done)
         rows = Rows(earlier.function, earlier.select(list(earlier.source.c)).subquery(), identity=earlier.identity)
         rows.default, rows.hops = earlier.default, earlier.hops
         named = [(getattr(column, "name", ""), descending) for column, descending in earlier.order]
         rows.order = [(rows.c[name], descending) for name, descending in named if name]
-        return rows
-
-    def _earlier(self, reference: Reference) -> Rows:
-        index = len(self.done) - 1 if reference.statement is None else reference.statement - 1
-        rows = self.done[index] if 0 <= index < len(self.done) else None
-        if rows is None:
-            raise ParseError("* has no rows before it", expected=("a statement with rows before this one",))
         return rows
 
     def _call(self, call: BoundCall, asked: frozenset[str], *, every: bool = False, instead_of: str = "") -> Rows:
@@ -91,8 +84,7 @@ class Compiler:
         rows = Rows(function, view_of(function.view), limit=function.limit)
         tables = self._catalogue.domains[function.domain].tables
         scope = Scope(self._connection, rows, self.findings, asked, self._now, tables, instead_of)
-        presets = (BoundCondition(function.key(p.key), p.operator, (Literal_(p.value),)) for p in function.presets)
-        rows.where = [self._clause(rows, condition) for condition in presets]
+        rows.where = [self._clause(rows, condition) for condition in bind.fixed(function, function.presets)]
         for parameter in function.parameters:
             if values := call.arguments.get(parameter.name):
                 self._argument(scope, call, parameter, values, series=every and parameter.series)
@@ -233,7 +225,7 @@ class Compiler:
         """The rows that a value means, and the name of the key that it takes of them."""
         if isinstance(value, Query):
             return self.compile(self.binder.query(value)), ""
-        return self._earlier(value), value.key
+        return bind.earlier(value, self.done), value.key
 
     def _listed(self, text: str, kinds: tuple[str, ...]) -> list[str]:
         """Entities of "A, B and C", whole first."""

@@ -94,12 +94,11 @@ class NameIndex:
         self.engine = engine
         self._particular = _particular(catalogue)
 
-    def resolve(self, name: str, kinds: Sequence[str], *, limit: int = MAX_CANDIDATES) -> Resolution:
+    def resolve(self, name: str, kinds: Sequence[str]) -> Resolution:
         """The entity of one of those kinds that the name means, or a refusal.
 
         Nothing in the name is read as a query; at most 10 candidates are given.
         """
-        limit = max(1, min(limit, MAX_CANDIDATES))
         norm = normalise(name) if len(name) <= MAX_NAME_CHARS else ""
         kinds = tuple(dict.fromkeys(kinds))
         if not norm or not kinds:
@@ -110,10 +109,12 @@ class NameIndex:
             if found:
                 named = [one for one in found if not _is_generic(norm, of(one.kind), even_exact=True)]
                 status: Status = "ok" if named else "no_entity"
-                return Resolution(status, name, tuple((named or found)[:limit]), 1.0 - _next_score(named or found))
+                found = named or found
+                second = next((one.score for one in found if one.score < found[0].score), 0.0)
+                return Resolution(status, name, tuple(found[:MAX_CANDIDATES]), 1.0 - second)
             searched = [kind for kind in kinds if not _is_generic(norm, of(kind))]
             found = [one for kind in searched for one in search(connection, norm, kind, of(kind), ACCEPT - MARGIN)]
-        return _decide(name, norm, _ordered(found), limit)
+        return _decide(name, norm, _ordered(found))
 
 
 class _Particular:
@@ -140,10 +141,6 @@ def _particular(catalogue: Catalogue) -> _Particular:
 def _any(words: Iterable[Iterable[str]]) -> str:
     """A pattern of any of the words; of none it is one that is found nowhere."""
     return "|".join(sorted({re.escape(word) for some in words for word in some})) or r"(?!)"
-
-
-def _next_score(found: Sequence[Candidate]) -> float:
-    return next((candidate.score for candidate in found if candidate.score < found[0].score), 0.0)
 
 
 def _exact(
@@ -207,7 +204,7 @@ def _codes_first(name: str, norm: str, found: list[Candidate], particular: _Part
     return [*coded, *(Candidate(c.entity_id, c.surface, behind, c.weight, "alias", c.kind) for c in others)]
 
 
-def _decide(name: str, norm: str, found: Sequence[Candidate], limit: int) -> Resolution:
+def _decide(name: str, norm: str, found: Sequence[Candidate]) -> Resolution:
     words = set(tokens(norm))
     contain = {candidate for candidate in found if words <= set(tokens(normalise(candidate.surface)))}
     found = [candidate for candidate in found if candidate.score >= SUGGEST or candidate in contain]
@@ -225,7 +222,7 @@ def _decide(name: str, norm: str, found: Sequence[Candidate], limit: int) -> Res
     else:
         # What several names contain ("lord of the rings") is not unknown, but could be any of them.
         status = "ambiguous" if len(contain) > 1 else "no_entity"
-    return Resolution(status, name, tuple(found[:limit]), max(0.0, margin))
+    return Resolution(status, name, tuple(found[:MAX_CANDIDATES]), max(0.0, margin))
 
 
 def _is_generic(norm: str, rules: NameRules, *, even_exact: bool = False) -> bool:

@@ -39,7 +39,9 @@ class Finding:
 def lint(folder: Path) -> list[Finding]:
     """Everything that can be said of a domain's folder: its faults, or without any its warnings."""
     try:
-        catalogue, domain = _read(folder)
+        domain = read_domain(folder)
+        # Beside the bundled ones, whose names it must not take.
+        catalogue = with_domain(CATALOGUE, domain)
         words = read_words(domain)
         sources_of(catalogue)
         library = load_library(catalogue)
@@ -50,17 +52,6 @@ def lint(folder: Path) -> list[Finding]:
     faults = list(_examples(catalogue, domain, library))
     warnings = [*_kinds(domain, content), *_keys(domain, lexicon, content), *_tables(catalogue, domain)]
     return [Finding(one, True) for one in faults] or [Finding(one, False) for one in warnings]
-
-
-def _read(folder: Path) -> tuple[Catalogue, Domain]:
-    """The domain beside the bundled ones, whose names it must not take.
-
-    Raises:
-        BrokenDomain: it is none.
-    """
-    domain = read_domain(folder)
-    every = with_domain(CATALOGUE, domain)
-    return every, domain
 
 
 def _examples(catalogue: Catalogue, domain: Domain, library: Library) -> Iterator[Fault]:

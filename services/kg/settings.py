@@ -34,3 +34,7 @@ class KgSettings(KitSettings, MeshUrls, EncoderSettings):
     kg_adapter: str = "kg-api"
     # Programs executed at a time; more wait.
     kg_workers: int = Field(4, ge=1, le=64)
+
+    @property
+    def execute_cap_s(self) -> float:
+        return self.kg_live_cap_s if self.kg_live_url else self.kg_execute_cap_s

@@ -50,24 +50,27 @@ def _statement(outcome: Outcome, domains: Mapping[str, Domain], today: date, ite
     notes = f" (Note: {'; '.join(outcome.notes)}.)" if outcome.notes else ""
     function = outcome.function
     if function is None:
-        return STATUS.get(outcome.status) or _sentence(outcome.message) + _near(outcome)
+        possible = outcome.expected[:5] if outcome.status in ("unknown_key", "parse_error") else ()
+        near = f" Possible: {', '.join(possible)}." if possible else ""
+        return STATUS.get(outcome.status) or f"{_capital(outcome.message).rstrip('.')}.{near}"
     domain = domains[function.domain]
     if outcome.status == "no_event":
         return domain.wording.missing(outcome) or f"Nothing is known of {_names(domain, outcome)}{_in(outcome)}."
     if not outcome.rows and outcome.value is None:
         return f"The knowledge graph knows nothing of this: {domain.wording.rows(outcome)}{_in(outcome)}.{notes}"
     if outcome.aggregate == "len" and outcome.value is not None:
-        body = f"Number of {domain.wording.rows(outcome)}{_in(outcome)}: {_number(outcome.value)}."
+        body = f"Number of {domain.wording.rows(outcome)}{_in(outcome)}: {grouped(outcome.value)}."
         if outcome.rows:
             body += f" {_list(domain, outcome, today, items)}"
     elif outcome.aggregate:
         body = _aggregate(domain, outcome, today, items)
     elif outcome.summary and outcome.rows[0] == outcome.summary:
         body = ""
-    elif len(outcome.rows) == 1 and not _listed(outcome):
+    elif len(outcome.rows) == 1 and function.pair is None:
         body = _single(domain, outcome, outcome.rows[0], today)
     else:
-        body = f"{_capital(domain.wording.rows(outcome))}{_in(outcome)} ({_number(outcome.total)}): "
+        # Of what an entity has several, a list says one better than a sentence does.
+        body = f"{_capital(domain.wording.rows(outcome))}{_in(outcome)} ({grouped(outcome.total)}): "
         body += _list(domain, outcome, today, items)
     if outcome.summary and (outcome.total != 1 or not body):
         body = f"{_names(domain, outcome)}{_in(outcome)}: {domain.wording.totals(outcome.summary)}. {body}".rstrip()
@@ -77,19 +80,18 @@ def _statement(outcome: Outcome, domains: Mapping[str, Domain], today: date, ite
 def _single(domain: Domain, outcome: Outcome, row: Mapping[str, Scalar], today: date) -> str:
     """ "The budget of the film "Alien" (1979) is $11,000,000." for each key that was asked for."""
     function = _function(outcome)
-    subject = domain.wording.row(function.name, row)
-    facts = []
     if function.dynamic and row.get("key") is not None and "value" in row:
         return f"{_dynamic(domain, function, row)}."
     if function.narrates:
         return f"{_item(domain, outcome, row, today)}."
-    for key in _keys(outcome):
-        value = row.get(key.name)
-        if value is None:
-            facts.append(f"No {key.words} of {subject} is known")
-        else:
-            facts.append(f"The {key.words} of {subject} is {_value(key, value, today)}")
-    return ". ".join(facts) + "."
+    subject = domain.wording.row(function.name, row)
+    facts = [
+        f"No {key.words} of {subject} is known."
+        if (value := row.get(key.name)) is None
+        else f"The {key.words} of {subject} is {_value(key, value, today)}."
+        for key in _keys(outcome)
+    ]
+    return " ".join(facts)
 
 
 def _dynamic(domain: Domain, function: Function, row: Mapping[str, Scalar]) -> str:
@@ -105,19 +107,14 @@ def _dynamic_value(function: Function, row: Mapping[str, Scalar]) -> str:
     if isinstance(number, int | float):
         key = str(row["key"]).lower()
         if any(word in key for word in function.percent) and abs(number) < 10:
-            return f"{_number(round(number * 100, 3))}%"
-        return _number(number)
+            return f"{grouped(round(number * 100, 3))}%"
+        return grouped(number)
     return str(row["value"])
 
 
 def _words(key: str) -> str:
     """`fullTimeEmployees` and `death_date` as words."""
     return re.sub(r"(?<=[a-z])(?=[A-Z])", " ", key).replace("_", " ").lower()
-
-
-def _listed(outcome: Outcome) -> bool:
-    """Whether a list says a single row better than a sentence: where the row is one of those that an entity has."""
-    return _function(outcome).pair is not None
 
 
 def _list(domain: Domain, outcome: Outcome, today: date, items: int) -> str:
@@ -129,7 +126,7 @@ def _list(domain: Domain, outcome: Outcome, today: date, items: int) -> str:
             tail = items // 3
             last = [_item(domain, outcome, row, today) for row in rows[-tail:]]
             shown = [*shown[: items - tail], "...", *last]
-        return f"{'; '.join(shown)} (showing {min(items, len(rows))} of {_number(outcome.total)})."
+        return f"{'; '.join(shown)} (showing {min(items, len(rows))} of {grouped(outcome.total)})."
     return f"{'; '.join(shown)}."
 
 
@@ -161,7 +158,7 @@ def _item(domain: Domain, outcome: Outcome, row: Mapping[str, Scalar], today: da
 def _aggregate(domain: Domain, outcome: Outcome, today: date, items: int) -> str:
     function = _function(outcome)
     how = AGGREGATES.get(outcome.aggregate, outcome.aggregate)
-    key = _key(function, outcome.shown[-1])
+    key = key_of(outcome, outcome.shown[-1])
     if outcome.value is None:
         return f"The {how} {key.words} cannot be computed: values are missing."
     of = _names(domain, outcome) or domain.wording.rows(outcome)
@@ -174,7 +171,7 @@ def _aggregate(domain: Domain, outcome: Outcome, today: date, items: int) -> str
         for row in outcome.rows[:items]
         if row.get(key.name) is not None
     ]
-    return f"{text}, from {_number(outcome.total)} values: {'; '.join(inputs)}."
+    return f"{text}, from {grouped(outcome.total)} values: {'; '.join(inputs)}."
 
 
 def _ages(outcomes: Sequence[Outcome]) -> str:
@@ -214,33 +211,32 @@ def _value(key: Key, value: Scalar, today: date) -> str:
             return str(value) + (f" (aged {age} on {today}, if alive)" if age is not None else "")
         case _:
             unit = f" {key.unit}" if key.unit else ""
-            text = str(value) if key.spell == "plain" else _number(value)
+            text = str(value) if key.spell == "plain" else grouped(value)
             return text + unit
 
 
 def _money(value: float) -> str:
     if abs(value) < 1_000:
         return f"${value:,.4f}" if 0 < abs(value) < 0.1 else f"${value:,.2f}"
-    words = ""
-    for scale, name in ((1e12, "trillion"), (1e9, "billion")):
-        if abs(value) >= scale:
-            words = f" ({value / scale:.2f} {name})"
-            break
+    scales = ((1e12, "trillion"), (1e9, "billion"))
+    words = next((f" ({value / scale:.2f} {name})" for scale, name in scales if abs(value) >= scale), "")
     return f"${value:,.0f}{words}"
 
 
-def _number(value: Scalar) -> str:
+def grouped(value: Scalar) -> str:
+    """A number with commas between its thousands and at most three decimals; anything else as it is."""
     if isinstance(value, float):
         return f"{value:,.0f}" if value.is_integer() else f"{value:,.3f}".rstrip("0").rstrip(".")
     return f"{value:,}" if isinstance(value, int) and not isinstance(value, bool) else str(value)
 
 
 def _keys(outcome: Outcome) -> list[Key]:
-    return [_key(_function(outcome), name) for name in outcome.shown]
+    return [key_of(outcome, name) for name in outcome.shown]
 
 
-def _key(function: Function, name: str) -> Key:
-    return function.exact_keys.get(name) or Key(name)
+def key_of(outcome: Outcome, name: str) -> Key:
+    """The key of a statement's rows that is called so; one of plain text where its function has none."""
+    return (outcome.function.exact_keys.get(name) if outcome.function else None) or Key(name)
 
 
 def _function(outcome: Outcome) -> Function:
@@ -253,23 +249,10 @@ def _names(domain: Domain, outcome: Outcome) -> str:
 
 
 def _in(outcome: Outcome) -> str:
-    return f" ({', '.join(map(_once, outcome.windows))})" if outcome.windows else ""
-
-
-def _once(label: str) -> str:
-    """A window that was asked for by its dates is labelled by them once, not "A to B (A to B)"."""
-    half = label[: (len(label) - 3) // 2]
-    return half if label == f"{half} ({half})" else label
-
-
-def _near(outcome: Outcome) -> str:
-    if outcome.status not in ("unknown_key", "parse_error") or not outcome.expected:
-        return ""
-    return f" Possible: {', '.join(outcome.expected[:5])}."
-
-
-def _sentence(text: str) -> str:
-    return _capital(text).rstrip(".") + "."
+    # A window that was asked for by its dates is labelled by them once, not "A to B (A to B)".
+    halves = [(label, label[: (len(label) - 3) // 2]) for label in outcome.windows]
+    labels = [half if label == f"{half} ({half})" else label for label, half in halves]
+    return f" ({', '.join(labels)})" if labels else ""
 
 
 def _capital(text: str) -> str:

@@ -10,6 +10,7 @@ from lab.trainer.synthesise.phrases import Answer
 from services.kg.codes import spell
 from services.kg.language.catalogue import NUMERIC, Key
 from services.kg.outcome import Outcome, Scalar
+from services.kg.verbalize import grouped, key_of
 from services.kit.text.dates import whole_years
 
 # What a question asks to have listed, and an answer can say.
@@ -62,15 +63,10 @@ def _written(key: Key, value: Scalar) -> tuple[str, ...]:
         return (spell(key, value).removesuffix(f" ({value})"),)
     if not isinstance(value, int | float) or key.spell == "plain":
         return (str(value),)
-    number = _number(value)
+    number = grouped(value)
     if key.kind == "money":
         return (f"${value:,.2f}" if abs(value) < 1_000 else f"${value:,.0f}", number, str(value))
     return (f"{number} {key.unit}", number, str(value)) if key.unit else (number, str(value))
-
-
-def _key(outcome: Outcome, name: str) -> Key:
-    keys = outcome.function.keys if outcome.function else ()
-    return next((key for key in keys if key.name == name), Key(name))
 
 
 def _single(outcome: Outcome) -> Any:
@@ -94,7 +90,7 @@ def _leading_number(value: Scalar) -> Scalar:
 
 def _values(outcome: Outcome, text: str, only: str) -> str | None:
     if outcome.aggregate and outcome.value is not None:
-        key = _key(outcome, outcome.shown[-1]) if outcome.shown else Key("")
+        key = key_of(outcome, outcome.shown[-1]) if outcome.shown else Key("")
         if outcome.aggregate in ("len", "ratio") or (outcome.aggregate == "diff" and key.kind not in NUMERIC):
             key = Key("number", "number")
         # "By how much more": the question says that the first is the larger.
@@ -108,7 +104,7 @@ def _values(outcome: Outcome, text: str, only: str) -> str | None:
         if outcome.function is not None and outcome.function.dynamic:
             parts.append(_as_in(text, _dynamic(row, outcome.function.percent)))
             continue
-        keys = [_key(outcome, name) for name in ((only,) if only else outcome.shown)]
+        keys = [key_of(outcome, name) for name in ((only,) if only else outcome.shown)]
         parts += [_as_in(text, _written(key, row[key.name])) for key in keys if row.get(key.name) is not None]
     return ", ".join(dict.fromkeys(parts)) or None
 
@@ -119,8 +115,8 @@ def _dynamic(row: Any, percent: Sequence[str]) -> tuple[str, ...]:
     if not isinstance(number, int | float):
         return (str(row["value"]),)
     if any(word in str(row["key"]).lower() for word in percent):
-        return (f"{_number(round(number * 100, 3))}%", _number(number))
-    return (_number(number), str(number))
+        return (f"{grouped(round(number * 100, 3))}%", grouped(number))
+    return (grouped(number), str(number))
 
 
 def _as_in(text: str, ways: Sequence[str]) -> str:
@@ -146,9 +142,3 @@ def _years(outcomes: Sequence[Outcome]) -> str | None:
         return None
     years = whole_years(born, day)
     return str(years) if 0 <= years <= 110 else None
-
-
-def _number(value: float) -> str:
-    if isinstance(value, float):
-        return f"{value:,.0f}" if value.is_integer() else f"{value:,.3f}".rstrip("0").rstrip(".")
-    return f"{value:,}"

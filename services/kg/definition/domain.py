@@ -10,13 +10,13 @@ from typing import Any
 from jinja2 import Template
 from sqlalchemy import MetaData
 
-from services.kg.definition.folder import BrokenDomain, Content, Fault, Folder
-from services.kg.definition.functions import BrokenPart, Builder, check_facets
+from services.kg.definition.folder import BrokenDomain, BrokenPart, Content, Fault, Folder
+from services.kg.definition.functions import Builder, check_facets
 from services.kg.definition.kinds import kind_of
 from services.kg.definition.schema import DomainFile
 from services.kg.definition.tables import read_tables
-from services.kg.definition.texts import BrokenText, Texts, template
-from services.kg.definition.views import BrokenSQL, Sources, read_query
+from services.kg.definition.texts import Texts, template
+from services.kg.definition.views import Sources, read_query
 from services.kg.language.catalogue import Catalogue, Domain, Function, Kind
 from services.kg.store.names import INDEX_TABLES
 from services.kg.store.names import name as name_table
@@ -56,11 +56,7 @@ def read_catalogue(bundled: Catalogue, folder: Path | None) -> Catalogue:
 
 
 def with_domain(catalogue: Catalogue, domain: Domain) -> Catalogue:
-    """The domains of a catalogue and one more.
-
-    Raises:
-        BrokenDomain: it has a name, a table or a kind that another has.
-    """
+    """The domains of a catalogue and one more."""
     if faults := list(_taken(domain, catalogue.domains)):
         raise BrokenDomain(domain.name, faults)
     return Catalogue((*catalogue.domains.values(), domain))
@@ -152,9 +148,7 @@ class _Reading:
         try:
             yield
         except BrokenPart as error:
-            self.faults.append(content.fault((*path, *error.place), str(error), error.line))
-        except (BrokenSQL, BrokenText) as error:
-            self.faults.append(content.fault(path, str(error), error.line + block))
+            self.faults.append(content.fault((*path, *error.place), str(error), error.line + block))
         except BrokenDomain as error:
             self.faults += error.faults
 

@@ -47,6 +47,15 @@ class BrokenDomain(ValueError):
         super().__init__(f"the domain {domain} is broken: {'; '.join(map(str, self.faults[:5]))}{more}")
 
 
+class BrokenPart(ValueError):
+    """Something in a part of a file is wrong; `place` leads to it from there, `line` counts from 0 within its text."""
+
+    def __init__(self, reason: str, *place: str, line: int = 0) -> None:
+        super().__init__(reason)
+        self.place = place
+        self.line = line
+
+
 @dataclass(frozen=True, slots=True)
 class Content:
     """A file of YAML with its lines."""
@@ -74,7 +83,10 @@ class Content:
 
 @dataclass(frozen=True, slots=True)
 class Folder:
-    """The files of a domain, in the package or anywhere else."""
+    """The files of a domain, in the package or anywhere else.
+
+    Reading one raises BrokenDomain where it is not there, too large, no UTF-8, no YAML, or not what a model takes.
+    """
 
     place: Traversable
 
@@ -87,11 +99,7 @@ class Folder:
         return (self.place / name).is_file()
 
     def text(self, name: str) -> str:
-        """The text of a file.
-
-        Raises:
-            BrokenDomain: it is not there, is too large or no UTF-8.
-        """
+        """The text of a file."""
         file = self.place / name
         try:
             text = file.read_text(encoding="utf-8")
@@ -103,11 +111,7 @@ class Folder:
         return text
 
     def content(self, name: str) -> Content:
-        """A file of YAML.
-
-        Raises:
-            BrokenDomain: see `text`; or it is no YAML.
-        """
+        """A file of YAML."""
         file = str(self.place / name)
         try:
             return Content(file, *load(self.text(name)))
@@ -116,11 +120,7 @@ class Folder:
             raise BrokenDomain(self.name, [fault]) from None
 
     def model(self, name: str, model: type[M]) -> tuple[M, Content]:
-        """A file of YAML as a model, with its lines.
-
-        Raises:
-            BrokenDomain: see `content`; or the model does not take it.
-        """
+        """A file of YAML as a model, with its lines."""
         content = self.content(name)
         try:
             return model.model_validate(content.data), content
@@ -128,19 +128,11 @@ class Folder:
             raise BrokenDomain(self.name, dict.fromkeys(map(content.misfit, error.errors()))) from None
 
     def read(self, name: str, model: type[M]) -> M | None:
-        """A file of YAML as a model; None where there is no such file.
-
-        Raises:
-            BrokenDomain: see `model`.
-        """
+        """A file of YAML as a model; None where there is no such file."""
         return self.model(name, model)[0] if self.has(name) else None
 
     def lines(self, name: str) -> frozenset[str]:
-        """Lines of a text file but for comments.
-
-        Raises:
-            BrokenDomain: see `text`.
-        """
+        """Lines of a text file but for comments."""
         return frozenset(line for line in self.text(name).splitlines() if line and not line.startswith("#"))
 
 

@@ -1,4 +1,4 @@
-"""Functions out of a domain's files."""
+"""Functions out of a domain's files; a part that names what is not there raises BrokenPart."""
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, fields
@@ -8,23 +8,14 @@ from typing import TYPE_CHECKING, Any
 from sqlalchemy import Table
 
 from services.kg.definition import clauses
-from services.kg.definition.folder import Folder, Part
+from services.kg.definition.folder import BrokenPart, Folder, Part
 from services.kg.definition.schema import FunctionPart, KeyPart, Member, ParameterPart, Words
-from services.kg.definition.views import BrokenSQL, Sources, read_query, select_of
-from services.kg.definition.vocabulary import Vocabulary, read_vocabulary, vocabulary_inline
-from services.kg.language.catalogue import Compare, Facet, Function, Key, Parameter, Preset
+from services.kg.definition.views import Sources, read_query, select_of
+from services.kg.definition.vocabulary import Vocabulary
+from services.kg.language.catalogue import Compare, Function, Key, Parameter
 
 if TYPE_CHECKING:
     from _typeshed import DataclassInstance
-
-
-class BrokenPart(ValueError):
-    """Something in a function's part is wrong; `place` leads to it from there, `line` counts within its text."""
-
-    def __init__(self, reason: str, *place: str, line: int = 0) -> None:
-        super().__init__(reason)
-        self.place = place
-        self.line = line
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,27 +28,17 @@ class Builder:
     hook: Callable[[str], Callable[..., Any]]  # finds a function of the folder's Python
 
     def function(self, name: str, part: FunctionPart) -> Function:
-        """A function.
-
-        Raises:
-            BrokenPart: it names what is not there.
-            BrokenDomain: a vocabulary cannot be read.
-        """
+        """A function."""
         flags = [key for key, one in part.keys.items() if one.type == "flag"]
         try:
             view = select_of(read_query(part.view, self.sources), self.sources, flags)
-        except BrokenSQL as error:
+        except BrokenPart as error:
             raise BrokenPart(str(error), "view", line=error.line + 1) from None
         columns = frozenset(column.name for column in view.selected_columns)
         parameters = tuple(self._parameter(one, parameter, columns) for one, parameter in part.parameters.items())
         keys = tuple(self._key(one, key, columns) for one, key in part.keys.items())
         _check(part, columns)
-        facets = {
-            one: Facet(**same(facet, Facet) | {"project": facet.show, "presets": _presets(facet.where)})
-            for one, facet in part.facets.items()
-        }
-        made: dict[str, Any] = {"parameters": parameters, "view": view, "keys": keys, "facets": facets}
-        made |= {"presets": _presets(part.presets), "event": part.event or ""}
+        made: dict[str, Any] = {"parameters": parameters, "view": view, "keys": keys, "event": part.event or ""}
         made |= {"refine": self.hook(part.python) if part.python else None}
         return Function(name=name, domain=self.folder.name, **same(part, Function) | made)
 
@@ -82,15 +63,13 @@ class Builder:
             case Words() as words:
                 column = words.column or name
                 _known(column, columns, "column of the view", *place, "column")
-                vocabulary = self._vocabulary(words)
+                if isinstance(words.vocabulary, str):
+                    vocabulary, _ = self.folder.model(words.vocabulary, Vocabulary)
+                else:
+                    vocabulary = Vocabulary.model_validate({"words": words.vocabulary})
                 return clauses.in_vocabulary(vocabulary, column, name, or_contains=words.contains)
             case _:
                 return clauses.contains(name)
-
-    def _vocabulary(self, words: Words) -> Vocabulary:
-        if isinstance(words.vocabulary, str):
-            return read_vocabulary(self.folder, words.vocabulary)
-        return vocabulary_inline(words.vocabulary)
 
     def _table(self, member: Member, columns: frozenset[str], *place: str) -> Table:
         _known(member.member, self.sources.tables, "table", *place, "member")
@@ -125,27 +104,18 @@ def same(part: Part, kind: "type[DataclassInstance]") -> dict[str, Any]:
 
 
 def check_facets(functions: Mapping[str, Function], name: str) -> None:
-    """Facets of a function and their functions.
-
-    Raises:
-        BrokenPart: a facet names a function or a key that is not there.
-    """
+    """Facets of a function and their functions."""
     for facet, one in functions[name].facets.items():
         place = ("facets", facet)
         _known(one.function, functions, "function", *place, "function")
         keys = {key.name for key in functions[one.function].keys}
-        for key in one.project:
-            _known(key, keys, f"key of {one.function}", *place, "show")
-        for preset in one.presets:
-            _known(preset.key, keys, f"key of {one.function}", *place, "where")
+        for field, named in (("show", one.show), ("where", one.where)):
+            for key in named:
+                _known(key, keys, f"key of {one.function}", *place, field)
 
 
 def _check(part: FunctionPart, columns: frozenset[str]) -> None:
-    """Fields that name keys or parameters of the same function.
-
-    Raises:
-        BrokenPart: one names what is not there.
-    """
+    """Fields that name keys or parameters of the same function."""
     keys, parameters = part.keys, part.parameters
     known: list[tuple[str, Iterable[str], Any, str]] = [
         # A subject may be fetched for what is said of a row without being a key of its own.
@@ -166,7 +136,3 @@ def _check(part: FunctionPart, columns: frozenset[str]) -> None:
 def _known(name: str, known: Any, what: str, *place: str) -> None:
     if name not in known:
         raise BrokenPart(f"there is no {what} {name}; there are {', '.join(sorted(known))}", *place)
-
-
-def _presets(conditions: Mapping[str, Any]) -> tuple[Preset, ...]:
-    return tuple(Preset(key, value) for key, value in conditions.items())

@@ -1,4 +1,4 @@
-"""Kinds of names out of a domain's files."""
+"""Kinds of names out of a domain's files; a part whose SQL cannot be selected raises BrokenPart."""
 
 from collections.abc import Callable, Iterable
 from typing import Any
@@ -20,12 +20,7 @@ class AliasesFile(RootModel[dict[str, tuple[str, ...]]]):
 def kind_of(
     name: str, part: KindPart, folder: Folder, sources: Sources, hook: Callable[[str], Callable[..., Any]]
 ) -> Kind:
-    """A kind of names.
-
-    Raises:
-        BrokenSQL: a condition or a number cannot be selected.
-        BrokenDomain: a list of words cannot be read.
-    """
+    """A kind of names."""
     also = "".join(f", {column} AS other_{number}" for number, column in enumerate(part.also))
     where = f" WHERE {part.where}" if part.where else ""
     aliases = folder.model(part.aliases, AliasesFile)[0].root if part.aliases else {}

@@ -1,12 +1,15 @@
 """The files of a domain's folder as pydantic reads them: `domain.yaml` and `tables.yaml`, field by field."""
 
+import re
 from typing import Annotated, Any, Literal, TypeAlias
 
-from pydantic import Field, StrictBool, StrictInt, StrictStr, model_validator
+from pydantic import Discriminator, Field, StrictBool, StrictInt, StrictStr, Tag, model_validator
 
 from services.kg.definition.folder import Part
-from services.kg.language.catalogue import KeyKind, ParameterKind
 from services.kg.language.tree import Aggregate
+
+KeyKind = Literal["text", "integer", "number", "money", "percent", "date", "flag"]
+ParameterKind = Literal["entity", "time", "integer", "text"]
 
 Name = Annotated[str, Field(pattern=r"^[a-z][a-z0-9_]{0,39}$")]
 # Of a column of a view: those with a leading underscore are no keys.
@@ -101,12 +104,21 @@ class Member(Part):
 class Words(Part):
     """People's words by patterns: a file, or pattern -> code; `contains` also takes what has the words in it."""
 
-    vocabulary: str | dict[str, str]
+    vocabulary: str | dict[re.Pattern[str], tuple[str, ...] | str]
     column: ColumnName | None = None
     contains: bool = False
 
 
-Compare: TypeAlias = Literal["contains"] | Member | Words
+def _comparison(value: Any) -> str:
+    if not isinstance(value, dict):
+        return "contains"
+    return "member" if "member" in value else "words"
+
+
+Compare = Annotated[
+    Annotated[Literal["contains"], Tag("contains")] | Annotated[Member, Tag("member")] | Annotated[Words, Tag("words")],
+    Discriminator(_comparison),
+]
 
 
 class KeyPart(Part):
@@ -152,14 +164,14 @@ class ParameterPart(Part):
         return self
 
 
-class FacetPart(Part):
-    """A key that stands for another function over the same entity."""
+class Facet(Part):
+    """A key that stands for another function over the same entity: `get_person(x)["music"]`."""
 
-    function: Name
-    show: tuple[Name, ...] = ()
-    where: dict[Name, Fixed] = Field(default_factory=dict)
-    aggregate: Aggregate | None = None
-    aliases: tuple[str, ...] = ()
+    function: Name  # the one whose rows it is
+    show: tuple[Name, ...] = ()  # keys that are shown
+    where: dict[Name, Fixed] = Field(default_factory=dict)  # conditions on that function, key -> value
+    aggregate: Aggregate | None = None  # what is made of the rows
+    aliases: tuple[str, ...] = ()  # other spellings
 
 
 class FunctionPart(Part):
@@ -177,7 +189,7 @@ class FunctionPart(Part):
     pair: tuple[Name, Name] | None = None
     totals: dict[Total, str] = Field(default_factory=dict)
     event: Name | None = None
-    facets: dict[Name, FacetPart] = Field(default_factory=dict)
+    facets: dict[Name, Facet] = Field(default_factory=dict)
     presets: dict[Name, Fixed] = Field(default_factory=dict)
     span: tuple[Name, Name] | None = None
     limit: Annotated[int, Field(ge=1)] | None = None

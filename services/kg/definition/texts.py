@@ -7,6 +7,7 @@ from typing import Any
 from jinja2 import Template, TemplateSyntaxError, meta
 from jinja2.sandbox import ImmutableSandboxedEnvironment
 
+from services.kg.definition.folder import BrokenPart
 from services.kg.definition.schema import DomainFile
 from services.kg.outcome import Outcome
 
@@ -14,35 +15,19 @@ from services.kg.outcome import Outcome
 OF_STATEMENT = frozenset({"names", "entities", "of_kind", "rows", "when"})
 
 
-def _quoted(values: Iterable[str]) -> list[str]:
-    return [f'"{value}"' for value in values]
-
-
 _ENVIRONMENT = ImmutableSandboxedEnvironment(trim_blocks=True, lstrip_blocks=True, keep_trailing_newline=False)
-_ENVIRONMENT.filters["quoted"] = _quoted
-
-
-class BrokenText(ValueError):
-    """A template cannot be read or names what is not there; `line` counts from 0 within its text."""
-
-    def __init__(self, reason: str, line: int = 0) -> None:
-        super().__init__(reason)
-        self.line = line
+_ENVIRONMENT.filters["quoted"] = lambda values: [f'"{value}"' for value in values]
 
 
 def template(text: str, names: Iterable[str]) -> Template:
-    """A template that may name those.
-
-    Raises:
-        BrokenText: see there.
-    """
+    """A template that may name those; BrokenPart where it cannot be read, or names something else."""
     known = frozenset(names)
     try:
         used, made = _compiled(text)
     except TemplateSyntaxError as error:
-        raise BrokenText(error.message or "cannot be read", error.lineno - 1) from None
+        raise BrokenPart(error.message or "cannot be read", line=error.lineno - 1) from None
     if unknown := sorted(used - known):
-        raise BrokenText(f"{', '.join(unknown)} cannot be named here; {', '.join(sorted(known))} can")
+        raise BrokenPart(f"{', '.join(unknown)} cannot be named here; {', '.join(sorted(known))} can")
     return made
 
 

@@ -19,45 +19,26 @@ from sqlglot.optimizer.annotate_types import annotate_types
 from sqlglot.optimizer.qualify import qualify
 from sqlglot.schema import MappingSchema
 
+from services.kg.definition.folder import BrokenPart
+
 # Functions that both databases have and that only compute.
 FUNCTIONS: tuple[type[exp.Expr], ...] = (
     *(exp.Abs, exp.And, exp.Avg, exp.Case, exp.Cast, exp.Ceil, exp.Coalesce, exp.Concat, exp.Count, exp.Exists),
     *(exp.Floor, exp.GroupConcat, exp.If, exp.Length, exp.Lower, exp.Max, exp.Min, exp.Nullif, exp.Or, exp.Replace),
     *(exp.Round, exp.RowNumber, exp.Substring, exp.Sum, exp.Trim, exp.Upper, exp.Xor),
 )
-_REFUSED: tuple[tuple[type[exp.Expr], str], ...] = (
-    (exp.Placeholder, "a parameter"),
-    (exp.Parameter, "a parameter"),
-    (exp.SessionParameter, "a parameter"),
-    (exp.Into, "INTO"),
-    (exp.Lock, "a lock"),
-    (exp.Command, "a command"),
+_REFUSED: tuple[tuple[type[exp.Expr] | tuple[type[exp.Expr], ...], str], ...] = (
+    ((exp.Placeholder, exp.Parameter, exp.SessionParameter), "a parameter"),
+    *((exp.Into, "INTO"), (exp.Lock, "a lock"), (exp.Command, "a command")),
 )
-_TYPES: tuple[tuple[tuple[type[TypeEngine[Any]], ...], str], ...] = (
-    ((BigInteger,), "BIGINT"),
-    ((Integer,), "INT"),
-    ((Float,), "DOUBLE"),
-    ((Boolean,), "BOOLEAN"),
-    ((Text,), "TEXT"),
+_TYPES: tuple[tuple[type[TypeEngine[Any]], str], ...] = (
+    *((BigInteger, "BIGINT"), (Integer, "INT"), (Float, "DOUBLE"), (Boolean, "BOOLEAN"), (Text, "TEXT")),
 )
 _OF_TYPE: Mapping[exp.DType, TypeEngine[Any]] = {
-    exp.DType.TEXT: Text(),
-    exp.DType.VARCHAR: Text(),
-    exp.DType.INT: Integer(),
-    exp.DType.BIGINT: BigInteger(),
-    exp.DType.DOUBLE: Float(),
-    exp.DType.FLOAT: Float(),
-    exp.DType.DECIMAL: Float(),
-    exp.DType.BOOLEAN: Boolean(),
+    **dict.fromkeys((exp.DType.TEXT, exp.DType.VARCHAR), Text()),
+    **dict.fromkeys((exp.DType.DOUBLE, exp.DType.FLOAT, exp.DType.DECIMAL), Float()),
+    **{exp.DType.INT: Integer(), exp.DType.BIGINT: BigInteger(), exp.DType.BOOLEAN: Boolean()},
 }
-
-
-class BrokenSQL(ValueError):
-    """The SQL is refused; `line` counts from 0 within its text."""
-
-    def __init__(self, reason: str, line: int = 0) -> None:
-        super().__init__(reason)
-        self.line = line
 
 
 class _Text(TextClause):
@@ -91,8 +72,12 @@ class Sources:
     @cached_property
     def schema(self) -> MappingSchema:
         """The tables as the parser knows them."""
+
+        def type_name(kind: TypeEngine[Any]) -> str:
+            return next((name for known, name in _TYPES if isinstance(kind, known)), "UNKNOWN")
+
         tables: dict[str, object] = {
-            name: {one.name: _type_name(one.type) for one in table.c} for name, table in self.tables.items()
+            name: {one.name: type_name(one.type) for one in table.c} for name, table in self.tables.items()
         }
         return MappingSchema(tables, dialect="sqlite")
 
@@ -101,18 +86,18 @@ def read_query(sql: str, sources: Sources) -> exp.Query:
     """One SELECT, or several by UNION, over those sources, with views expanded.
 
     Raises:
-        BrokenSQL: it is anything else; the reason names what.
+        BrokenPart: it is anything else; the reason names what.
     """
     try:
         statements = [one for one in sqlglot.parse(sql, read="sqlite") if one is not None]
     except ParseError as error:
         first = error.errors[0] if error.errors else {}
         where = f' at "{first["highlight"]}"' if first.get("highlight") else ""
-        raise BrokenSQL(f"{first.get('description', error)}{where}", (first.get("line") or 1) - 1) from None
+        raise BrokenPart(f"{first.get('description', error)}{where}", line=(first.get("line") or 1) - 1) from None
     except SqlglotError as error:
-        raise BrokenSQL(str(error).splitlines()[0]) from None
+        raise BrokenPart(str(error).splitlines()[0]) from None
     if len(statements) != 1 or not isinstance(statements[0], exp.Query):
-        raise BrokenSQL("it must be one SELECT")
+        raise BrokenPart("it must be one SELECT")
     query = statements[0]
     _check(query, sources)
     named = {table.name for table in query.find_all(exp.Table)} & sources.views.keys()
@@ -126,21 +111,21 @@ def select_of(query: exp.Query, sources: Sources, flags: Sequence[str] = ()) -> 
     `flags` are columns of true and false that shall be 1 and 0, to be compared and summed alike in both databases.
 
     Raises:
-        BrokenSQL: a column is not there, has no name, or a name twice.
+        BrokenPart: a column is not there, has no name, or a name twice.
     """
     try:
         qualified = qualify(query.copy(), schema=sources.schema, dialect="sqlite")
         typed = annotate_types(qualified, schema=sources.schema, dialect="sqlite")
     except OptimizeError as error:
         reason, _, place = str(error).splitlines()[0].partition(" Line: ")
-        raise BrokenSQL(reason, int(place.partition(",")[0] or 1) - 1) from None
+        raise BrokenPart(reason, line=int(place.partition(",")[0] or 1) - 1) from None
     names = [one.alias_or_name for one in typed.selects]
     for one, name in zip(query.selects, names, strict=False):
         if not name or name.startswith("_col_"):
-            raise BrokenSQL(f"{one.sql('sqlite')} needs a name: AS ...", _line(one))
+            raise BrokenPart(f"{one.sql('sqlite')} needs a name: AS ...", line=_line(one))
     twice = next((name for name in names if names.count(name) > 1), None)
     if twice is not None:
-        raise BrokenSQL(f"{twice} is selected twice")
+        raise BrokenPart(f"{twice} is selected twice")
     types = {one.alias_or_name: one.type.this if one.type else None for one in typed.selects}
     if wanted := [name for name in flags if types.get(name) == exp.DType.BOOLEAN]:
         _as_numbers(typed, wanted)
@@ -156,21 +141,18 @@ def _check(query: exp.Query, sources: Sources) -> None:
     for node in query.walk():
         for kind, words in _REFUSED:
             if isinstance(node, kind):
-                raise BrokenSQL(f"{words} has no place in a view", _line(node))
+                raise BrokenPart(f"{words} has no place in a view", line=_line(node))
         if isinstance(node, exp.With) and node.args.get("recursive"):
-            raise BrokenSQL("WITH RECURSIVE has no place in a view", _line(node))
+            raise BrokenPart("WITH RECURSIVE has no place in a view", line=_line(node))
         if isinstance(node, exp.Table):
-            _check_table(node, known)
+            if not isinstance(node.this, exp.Identifier) or node.args.get("db") or node.args.get("catalog"):
+                raise BrokenPart(f"{node.sql('sqlite')} is no table of this domain", line=_line(node))
+            if node.name not in known:
+                there = ", ".join(sorted(known))
+                raise BrokenPart(f"there is no table {node.name}; there are {there}", line=_line(node))
         elif isinstance(node, exp.Func) and not isinstance(node, FUNCTIONS):
             name = node.name if isinstance(node, exp.Anonymous) else node.sql_name()
-            raise BrokenSQL(f"{name} is not among the functions that a view may call", _line(node))
-
-
-def _check_table(node: exp.Table, known: set[str]) -> None:
-    if not isinstance(node.this, exp.Identifier) or node.args.get("db") or node.args.get("catalog"):
-        raise BrokenSQL(f"{node.sql('sqlite')} is no table of this domain", _line(node))
-    if node.name not in known:
-        raise BrokenSQL(f"there is no table {node.name}; there are {', '.join(sorted(known))}", _line(node))
+            raise BrokenPart(f"{name} is not among the functions that a view may call", line=_line(node))
 
 
 def _as_numbers(query: exp.Expr, names: Sequence[str]) -> None:
@@ -187,10 +169,6 @@ def _as_numbers(query: exp.Expr, names: Sequence[str]) -> None:
 def _line(node: exp.Expr) -> int:
     found = next((one.meta["line"] for one in node.walk() if "line" in one.meta), 1)
     return int(found) - 1
-
-
-def _type_name(kind: TypeEngine[Any]) -> str:
-    return next((name for kinds, name in _TYPES if isinstance(kind, kinds)), "UNKNOWN")
 
 
 def _escaped(sql: str) -> str:

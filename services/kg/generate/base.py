@@ -1,11 +1,16 @@
 """What every writer of programs takes and gives."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime
+from itertools import chain
 from typing import Protocol
 
+from proto.kg import KgMode
+from services.kg.generate.examples import Example
 from services.kg.language.catalogue import Domain
 from services.kit.budget import Budget
+from services.kit.llm import Message
 from services.kit.untrusted import one_line
 
 # Of a longer question the rest is not shown; none of the real ones comes near.
@@ -19,17 +24,16 @@ class Written:
     """A program and what it cost."""
 
     program: str  # text in the regularized language, "none" when no function fits
-    mode: str  # name of the writer
+    mode: KgMode  # name of the writer
     prompt_tokens: int = 0  # of the generator; 0 when it was not asked
     completion_tokens: int = 0  # likewise
-    examples: tuple[str, ...] = ()  # questions of the worked examples that were shown
 
 
 class Writer(Protocol):
     """Question to program."""
 
     @property
-    def name(self) -> str: ...
+    def name(self) -> KgMode: ...
 
     async def write(
         self, query: str, *, query_time: datetime, domain: str, budget: Budget, feedback: str = ""
@@ -61,3 +65,11 @@ def asked_again(query: str, query_time: datetime, domain: Domain, feedback: str)
     if feedback:
         question += f"\nThe first try failed: {one_line(feedback)[:MAX_FEEDBACK_CHARS]}"
     return question
+
+
+def conversation(system: str, examples: Iterable[tuple[Example, str]], question: str) -> list[Message]:
+    """A chat, what all of a domain's have in common first, so that vLLM computes it once; examples with replies."""
+    shown = [
+        (Message("user", asked(one.query, one.query_time)), Message("assistant", reply)) for one, reply in examples
+    ]
+    return [Message("system", system), *chain(*shown), Message("user", question)]

@@ -6,6 +6,7 @@ nearest by sentence embedding are shown (Liu et al. 2022, "What makes good in-co
 
 import asyncio
 import json
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -27,6 +28,8 @@ Floats = NDArray[np.float32]
 LEXICAL = 0.5
 # What stands for a name in what is embedded, so that questions are near by what they ask and not by whom.
 MASK = "X"
+# Examples with one program but for its names teach nothing new after the second.
+MAX_OF_SHAPE = 2
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +55,7 @@ class Library:
         """Embed all questions, names masked; blocks for a second."""
         self._encoder = encoder
         for domain, examples in self.examples.items():
-            masked = [self._masked(domain, one) for one in examples]
+            masked = [mask(one.query, literals(one.program, self.catalogue, domain)) for one in examples]
             self._vectors[domain] = encoder.encode(masked).vectors
             self._stems[domain] = stems(masked)
 
@@ -64,31 +67,21 @@ class Library:
         if self._encoder is None:
             return examples[-k:]
         scores = await asyncio.to_thread(self._scores, mask(query, names), domain)
-        order = np.argsort(-scores, kind="stable")
         chosen: list[Example] = []
-        shapes: dict[str, int] = {}
-        for index in order:
-            example = examples[int(index)]
-            shape = _shape(example, self.catalogue, domain)
-            if shapes.get(shape, 0) >= MAX_OF_SHAPE:
-                continue
-            shapes[shape] = shapes.get(shape, 0) + 1
-            chosen.append(example)
+        shapes = Counter[str]()
+        for index in np.argsort(-scores, kind="stable"):
             if len(chosen) == k:
                 break
+            shape = _shape(examples[index], self.catalogue, domain)
+            if shapes[shape] < MAX_OF_SHAPE:
+                chosen.append(examples[index])
+                shapes[shape] += 1
         return tuple(reversed(chosen))
 
     def _scores(self, masked: str, domain: str) -> Floats:
         assert self._encoder is not None  # noqa: S101 - checked by the caller
         dense: Floats = self._vectors[domain] @ self._encoder.encode([masked]).vectors[0]
         return dense + LEXICAL * bm25(stems([masked])[0], self._stems[domain])
-
-    def _masked(self, domain: str, example: Example) -> str:
-        return mask(example.query, literals(example.program, self.catalogue, domain))
-
-
-# Examples with one program but for its names teach nothing new after the second.
-MAX_OF_SHAPE = 2
 
 
 def mask(query: str, names: Iterable[str]) -> str:

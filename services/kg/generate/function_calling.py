@@ -7,14 +7,16 @@ one executor serves all writers. What a call cannot say, such as an order or a s
 import asyncio
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import datetime
+from functools import lru_cache
 from typing import Any
 
 from pydantic import BaseModel, ConfigDict, Field, JsonValue, TypeAdapter, ValidationError
 
+from proto.kg import KgMode
 from services.kg.errors import KgError
-from services.kg.generate.base import Written, asked, asked_again
+from services.kg.generate.base import Written, asked_again, conversation
 from services.kg.generate.examples import Example, Library
 from services.kg.generate.ground import ground
 from services.kg.generate.program import RESERVE_S, load_prompt
@@ -57,53 +59,35 @@ class FunctionCallingWriter:
     library: Library
     k: int = 4
     spotter: Spotter | None = None
-    name: str = "function-calling"
-    _schemas: dict[str, dict[str, JsonValue]] = field(default_factory=dict)
+    name: KgMode = "function-calling"
 
     async def write(
         self, query: str, *, query_time: datetime, domain: str, budget: Budget, feedback: str = ""
     ) -> Written:
-        """See `Writer.write`.
-
-        Raises:
-            ServiceFailure: no reply, or one that is no list of calls.
-        """
+        """See `Writer.write`; a reply that is no list of calls is a ServiceFailure, too."""
         spots = await spots_in(query, domain, self.spotter)
         examples = await self.library.nearest(query, domain=domain, k=self.k, names=[spot.text for spot in spots])
-        if domain not in self._schemas:
-            self._schemas[domain] = call_schema(self.catalogue, domain)
         completion = await self.llm.chat(
             self.messages(query, examples, query_time=query_time, domain=domain, feedback=feedback),
             max_tokens=MAX_TOKENS,
             allow_s=budget.allow(reserve_s=RESERVE_S),
-            constraint=Constraint(json_schema=self._schemas[domain]),
+            constraint=Constraint(json_schema=call_schema(self.catalogue, domain)),
         )
         try:
             program = await asyncio.to_thread(to_program, completion.text, self.catalogue, domain)
         except (ValidationError, KgError) as error:
             raise BadReply("generator", f"no list of calls: {type(error).__name__}") from error
         program = await asyncio.to_thread(ground, program, query, self.catalogue, domain, spots)
-        return Written(
-            program,
-            self.name,
-            completion.prompt_tokens,
-            completion.completion_tokens,
-            tuple(example.query for example in examples),
-        )
+        return Written(program, self.name, completion.prompt_tokens, completion.completion_tokens)
 
     def messages(
         self, query: str, examples: Sequence[Example], *, query_time: datetime, domain: str, feedback: str = ""
     ) -> list[Message]:
-        """The chat, static part first; examples that calls cannot express are left out."""
+        """The chat; examples that calls cannot express are left out."""
         system = load_prompt("function_calling").substitute(functions=signatures(self.catalogue, domain))
-        messages = [Message("system", system)]
-        for example in examples:
-            calls = to_calls(example.program, self.catalogue, domain)
-            if calls is not None:
-                messages.append(Message("user", asked(example.query, example.query_time)))
-                messages.append(Message("assistant", calls))
+        replies = ((one, to_calls(one.program, self.catalogue, domain)) for one in examples)
         question = asked_again(query, query_time, self.catalogue.domains[domain], feedback)
-        return [*messages, Message("user", question)]
+        return conversation(system, [(one, reply) for one, reply in replies if reply is not None], question)
 
 
 def signatures(catalogue: Catalogue, domain: str) -> str:
@@ -116,6 +100,7 @@ def signatures(catalogue: Catalogue, domain: str) -> str:
     return "\n".join(lines)
 
 
+@lru_cache(maxsize=64)
 def call_schema(catalogue: Catalogue, domain: str) -> dict[str, JsonValue]:
     """The JSON schema of a list of calls over one domain's functions."""
     calls: list[JsonValue] = [_schema(function) for function in catalogue.domains[domain].shown]

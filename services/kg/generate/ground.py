@@ -15,7 +15,7 @@ from functools import partial
 from rapidfuzz import fuzz
 
 from services.kg.errors import ParseError
-from services.kg.generate.names import Change, Unnamed, literals, refers, rename
+from services.kg.generate.names import Renaming, Unnamed, literals, refers
 from services.kg.generate.spans import Spot
 from services.kg.language.catalogue import Catalogue
 from services.kg.language.parse import parse_each
@@ -71,9 +71,8 @@ def ground(program: str, query: str, catalogue: Catalogue, domain: str, spots: S
         parsed = parse_each(program, catalogue.spellings)
     except ParseError:
         return program
-    change = Change(
-        partial(_settled, query=query, spots=spots), partial(spelt, query=query), partial(says_year, query=query)
-    )
+    settled, years = partial(_settled, query=query, spots=spots), partial(says_year, query=query)
+    change = Renaming(catalogue, domain, settled, partial(spelt, query=query), years)
     kept: list[str] = []
     grounded: list[Query] = []
     lost = linked = False
@@ -86,15 +85,14 @@ def ground(program: str, query: str, catalogue: Catalogue, domain: str, spots: S
             if refers_back and lost:
                 continue
             try:
-                grounded.append(rename(one.statement, change, catalogue, domain))
+                grounded.append(change.query(one.statement))
                 kept.append(render(grounded[-1]))
             except Unnamed:
                 lost = True
     if not linked and len(set(kept)) == len(grounded) == 1:
         said = literals(kept[0], catalogue, domain)
         if len(said) == 1 and (other := _other_side(said[0], query, spots)):
-            swap = Change(lambda _name, _kinds: other)
-            kept.append(render(rename(grounded[0], swap, catalogue, domain)))
+            kept.append(render(Renaming(catalogue, domain, lambda _name, _kinds: other).query(grounded[0])))
     # Small models say the same twice; where a later statement counts those before it, they stay.
     return "\n".join(kept if linked else dict.fromkeys(kept)) or "none"
 
@@ -163,7 +161,7 @@ def says_year(text: str, query: str) -> bool:
 def _says(words: list[_Word], said: list[_Word]) -> bool:
     """Whether all words stand near one another, or their letters stand there under another spacing."""
     squashed = "".join(word.text for word in words)
-    if len(squashed) >= MIN_FUZZY_CHARS and squashed in _joined(said):
+    if len(squashed) >= MIN_FUZZY_CHARS and squashed in "".join(word.text for word in said):
         return True
     strong = [word for word in words if word.text not in _WEAK] or words
     places = [[index for index, other in enumerate(said) if _same(word.text, other.text)] for word in strong]
@@ -205,10 +203,6 @@ def _same(word: str, other: str) -> bool:
     if min(len(word), len(other)) < MIN_FUZZY_CHARS or word.isdigit() or other.isdigit():
         return False
     return fuzz.ratio(word, other) >= SAME_WORD
-
-
-def _joined(words: list[_Word]) -> str:
-    return "".join(word.text for word in words)
 
 
 def _words(text: str) -> list[_Word]:

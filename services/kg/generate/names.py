@@ -30,21 +30,8 @@ Rename = Callable[[str, Sequence[str]], str | None]
 YEARS = frozenset(("year", "until"))
 
 
-@dataclass(frozen=True, slots=True)
-class Change:
-    """What becomes of the literals of a statement."""
-
-    name: Rename  # of names of entities
-    text: Callable[[str], str | None] = str  # of other words that the question should have said, such as a league
-    year: Callable[[str], bool] = bool  # whether years, alone or in dates, may stay; False refuses the statement
-
-
 class Unnamed(Exception):
-    """A statement has a name that was refused; `name` is that name."""
-
-    def __init__(self, name: str) -> None:
-        super().__init__(name)
-        self.name = name
+    """A statement has a name that was refused."""
 
 
 def literals(program: str, catalogue: Catalogue, domain: str) -> tuple[str, ...]:
@@ -57,7 +44,7 @@ def literals(program: str, catalogue: Catalogue, domain: str) -> tuple[str, ...]
 
     for parsed in parse_each(program):
         if isinstance(parsed.statement, Query):
-            rename(parsed.statement, Change(note), catalogue, domain)
+            Renaming(catalogue, domain, note).query(parsed.statement)
     return tuple(found)
 
 
@@ -87,22 +74,18 @@ def _values(argument: Argument) -> Sequence[object]:
     return (argument,)
 
 
-def rename(query: Query, change: Change, catalogue: Catalogue, domain: str) -> Query:
-    """The statement with every name of an entity changed.
-
-    Raises:
-        Unnamed: a name was refused.
-    """
-    return _Renaming(change, catalogue, domain).query(query)
-
-
 @dataclass(frozen=True, slots=True)
-class _Renaming:
-    change: Change
+class Renaming:
+    """What becomes of the literals of a domain's statements."""
+
     catalogue: Catalogue
     domain: str
+    name: Rename  # of names of entities
+    text: Callable[[str], str | None] = str  # of other words that the question should have said, such as a league
+    year: Callable[[str], bool] = bool  # whether years, alone or in dates, may stay; False refuses the statement
 
     def query(self, query: Query) -> Query:
+        """The statement with every name of an entity changed; raises Unnamed where one is refused."""
         if isinstance(query.source, Combine):
             return replace(query, source=replace(query.source, queries=tuple(map(self.query, query.source.queries))))
         if not isinstance(query.source, Call):
@@ -143,7 +126,7 @@ class _Renaming:
         if isinstance(argument, Literal_) and argument.value is not None:
             text = str(argument.value)
             if parameter.kind == "text":
-                return Literal_(self.change.text(text) or text)
+                return Literal_(self.text(text) or text)
             if parameter.kind == "time" or parameter.name in YEARS:
                 self._check_year(text)
         return argument
@@ -151,7 +134,7 @@ class _Renaming:
     def _value(self, value: Value, kinds: Sequence[str]) -> Value:
         match value:
             case Literal_(str() as name):
-                if (changed := self.change.name(name, kinds)) is None:
+                if (changed := self.name(name, kinds)) is None:
                     raise Unnamed(name)
                 return Literal_(changed)
             case List_():
@@ -174,5 +157,5 @@ class _Renaming:
         return replace(condition, values=tuple(values))
 
     def _check_year(self, text: str) -> None:
-        if not self.change.year(text):
+        if not self.year(text):
             raise Unnamed(text)

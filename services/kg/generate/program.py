@@ -1,12 +1,13 @@
 """Programs written by a language model under the decoding grammar (db3, section 3.2), examples chosen per question."""
 
 import asyncio
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import datetime
 from functools import cache
 from string import Template
 
-from services.kg.generate.base import Written, asked, asked_again
+from proto.kg import KgMode
+from services.kg.generate.base import Written, asked_again, conversation
 from services.kg.generate.examples import Example, Library
 from services.kg.generate.ground import ground
 from services.kg.generate.spans import Spotter, spots_in
@@ -37,17 +38,14 @@ class ProgramWriter:
     library: Library  # worked examples
     k: int = 4  # how many a question is shown
     adapter: str = ADAPTER  # the fine-tuned one, where the generator serves it
-    constrained: bool = True  # whether decoding keeps to the grammar
     spotter: Spotter | None = None  # finds the names that are masked before examples are looked for
-    name: str = "program"
-    _grammars: dict[str, str] = field(default_factory=dict)
+    name: KgMode = "program"
 
     async def write(
         self, query: str, *, query_time: datetime, domain: str, budget: Budget, feedback: str = ""
     ) -> Written:
         """See `Writer.write`."""
         spots = await spots_in(query, domain, self.spotter)
-        examples: tuple[Example, ...] = ()
         # It was taught the domains that come with the service; of another it knows no function.
         adapter = self.adapter if self.catalogue.domains[domain].bundled else ""
         if adapter and await self.llm.serves(adapter, allow_s=budget.allow(reserve_s=RESERVE_S)):
@@ -64,32 +62,18 @@ class ProgramWriter:
             max_tokens=MAX_TOKENS,
             allow_s=budget.allow(reserve_s=RESERVE_S),
             adapter=adapter,
-            constraint=Constraint(grammar=self._grammar(domain)) if self.constrained else None,
+            constraint=Constraint(grammar=decoding_grammar(self.catalogue, domain)),
         )
         program = await asyncio.to_thread(ground, completion.text, query, self.catalogue, domain, spots)
-        return Written(
-            program,
-            self.name,
-            completion.prompt_tokens,
-            completion.completion_tokens,
-            tuple(example.query for example in examples),
-        )
+        return Written(program, self.name, completion.prompt_tokens, completion.completion_tokens)
 
     def messages(
         self, query: str, examples: tuple[Example, ...], *, query_time: datetime, domain: str, feedback: str = ""
     ) -> list[Message]:
-        """The chat for a base model: what a domain's have in common first, so that vLLM computes it once."""
+        """The chat for a base model."""
         system = load_prompt("program").substitute(functions=schema_text(self.catalogue, domain))
-        messages = [Message("system", system)]
-        for example in examples:
-            messages.append(Message("user", asked(example.query, example.query_time)))
-            messages.append(Message("assistant", example.program))
-        return [*messages, Message("user", asked_again(query, query_time, self.catalogue.domains[domain], feedback))]
-
-    def _grammar(self, domain: str) -> str:
-        if domain not in self._grammars:
-            self._grammars[domain] = decoding_grammar(self.catalogue, domain)
-        return self._grammars[domain]
+        question = asked_again(query, query_time, self.catalogue.domains[domain], feedback)
+        return conversation(system, [(one, one.program) for one in examples], question)
 
 
 def taught_messages(query: str, *, query_time: datetime, domain: Domain, feedback: str = "") -> list[Message]:
@@ -98,4 +82,4 @@ def taught_messages(query: str, *, query_time: datetime, domain: Domain, feedbac
     It is read many times faster than what a base model is shown. Training data is rendered by this very function.
     """
     system = load_prompt("program_adapter").substitute(domain=domain.name)
-    return [Message("system", system), Message("user", asked_again(query, query_time, domain, feedback))]
+    return conversation(system, [], asked_again(query, query_time, domain, feedback))

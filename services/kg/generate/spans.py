@@ -6,7 +6,7 @@ One query looks all stretches up, so that a question of thirty words costs a few
 import asyncio
 import re
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 
 from sqlalchemy import Engine, bindparam, func, select
@@ -46,15 +46,6 @@ class Spot:
     quoted: bool
 
 
-@dataclass(frozen=True, slots=True)
-class _Stretch:
-    text: str
-    start: int
-    end: int
-    words: int
-    quoted: bool
-
-
 class Spotter:
     """Finds names in questions."""
 
@@ -79,7 +70,7 @@ class Spotter:
 
         Blocks for milliseconds. Of two stretches that overlap the one in quotes or with more words is taken.
         """
-        stretches: dict[str, list[_Stretch]] = {}
+        stretches: dict[str, list[Spot]] = {}
         for stretch in _stretches(query):
             stretches.setdefault(normalise(stretch.text), []).append(stretch)
         stretches.pop("", None)
@@ -88,7 +79,7 @@ class Spotter:
         with self._engine.connect() as connection:
             rows = connection.execute(self._statement, {"kinds": list(kinds), "norms": list(stretches)}).all()
         found = [
-            Spot(one.text, one.start, one.end, kind, float(weight or 0), one.words, one.quoted)
+            replace(one, kind=kind, weight=float(weight or 0))
             for kind, norm, weight in rows
             for one in stretches[norm]
             if one.quoted or _tells(one, self._catalogue.kinds[kind].rules)
@@ -112,7 +103,7 @@ def _apart(found: Iterable[Spot]) -> list[Spot]:
     return sorted(chosen, key=lambda spot: (spot.start, -spot.weight))
 
 
-def _tells(stretch: _Stretch, rules: NameRules) -> bool:
+def _tells(stretch: Spot, rules: NameRules) -> bool:
     """Whether a stretch can be a name of those rules and not just words of the question."""
     words = [word.strip(_TRIM).lower().removesuffix("'s") for word in stretch.text.split()]
     if all(word in asking_words() or not word for word in words):
@@ -131,7 +122,8 @@ _JOINING = frozenset(("of", "and", "or", "by", "in", "for", "to", "with", "on", 
 _ARTICLES = frozenset(("the", "a", "an", "and", "or", "of"))
 
 
-def _stretches(query: str) -> Iterable[_Stretch]:
+def _stretches(query: str) -> Iterable[Spot]:
+    """Stretches of up to so many words, of no kind yet; with and without a possessive ending."""
     words = list(_WORD.finditer(query))[:MAX_WORDS]
     for first in range(len(words)):
         for last in range(first, min(first + MAX_NAME_WORDS, len(words))):
@@ -139,12 +131,8 @@ def _stretches(query: str) -> Iterable[_Stretch]:
             raw = query[start:end]
             quoted = len(raw) > 2 and raw[0] in _QUOTES and raw.rstrip(" ,.?!;:)").rstrip("'s")[-1:] in _QUOTES
             text = raw.strip(_TRIM.replace("(", "").replace(")", "")) if raw.count("(") == raw.count(")") else ""
-            if not text:
-                text = raw.strip(_TRIM)
-            if not text:
-                continue
+            text = text or raw.strip(_TRIM)
             at = start + raw.find(text)
-            yield _Stretch(text, at, at + len(text), last - first + 1, quoted)
-            bare = _POSSESSIVE.sub("", text)
-            if bare != text and bare:
-                yield _Stretch(bare, at, at + len(bare), last - first + 1, quoted)
+            for form in dict.fromkeys((text, _POSSESSIVE.sub("", text))):
+                if form:
+                    yield Spot(form, at, at + len(form), "", 0.0, last - first + 1, quoted)

@@ -1,12 +1,16 @@
 """From a tree to catalogue objects: functions, keys and parameters that exist, or an error that names what does."""
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import cast
+from typing import TypeVar, cast
 
+from services.kg.definition.schema import Facet, Fixed
 from services.kg.errors import ParseError, UnknownName
 from services.kg.language import tree
-from services.kg.language.catalogue import Catalogue, Facet, Function, Key, Parameter
+from services.kg.language.catalogue import Catalogue, Function, Key, Parameter
 from services.kg.language.tree import Argument, Condition, Literal_, Query, Reference, Value, conditions_of, values_of
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,6 +81,20 @@ class BoundCombine:
 Bound = BoundQuery | BoundCombine
 
 
+def earlier(reference: Reference, done: Sequence[T | None]) -> T:
+    """What the statement that a reference means came to; ParseError where there is none."""
+    index = len(done) - 1 if reference.statement is None else reference.statement - 1
+    one = done[index] if 0 <= index < len(done) else None
+    if one is None:
+        raise ParseError("* has no rows before it", expected=("a statement with rows before this one",))
+    return one
+
+
+def fixed(function: Function, conditions: Mapping[str, Fixed]) -> list[BoundCondition]:
+    """Conditions of a domain's file, key -> value, on a function."""
+    return [BoundCondition(function.key(key), "eq", (Literal_(value),)) for key, value in conditions.items()]
+
+
 class Binder:
     """Binds statements of one program in order, since `*` takes its keys from an earlier one.
 
@@ -110,14 +128,7 @@ class Binder:
     def function_of(self, query: BoundQuery) -> Function:
         if isinstance(query.source, BoundCall):
             return query.source.function
-        return self._earlier(query.source)
-
-    def _earlier(self, reference: Reference) -> Function:
-        index = len(self.functions) - 1 if reference.statement is None else reference.statement - 1
-        function = self.functions[index] if 0 <= index < len(self.functions) else None
-        if function is None:
-            raise ParseError("* has no rows before it", expected=("a statement with rows before this one",))
-        return function
+        return earlier(query.source, self.functions)
 
     def query(self, query: Query) -> BoundQuery:
         """One query, not remembered; raises as `bind`."""
@@ -135,7 +146,7 @@ class Binder:
                 source = self._facet(asked, source, facet)
         else:
             source = query.source
-        function = source.function if isinstance(source, BoundCall) else self._earlier(source)
+        function = source.function if isinstance(source, BoundCall) else earlier(source, self.functions)
         bound = [step for one in steps for step in self._step(function, one)]
         narrowed = function.whole or any(isinstance(step, BoundWhere | BoundGroup) for step in bound)
         if isinstance(source, BoundCall) and not (source.arguments or source.conditions or narrowed):
@@ -143,19 +154,16 @@ class Binder:
             raise ParseError(f"{function.name} of what? It needs {' or '.join(names)}, or a condition", expected=names)
         aggregate = query.aggregate
         if facet is not None and not any(isinstance(step, BoundProject) for step in bound):
-            bound += [BoundProject(tuple(function.key(key) for key in facet.project))] if facet.project else []
+            bound += [BoundProject(tuple(function.key(key) for key in facet.show))] if facet.show else []
             aggregate = aggregate or facet.aggregate
         return BoundQuery(source, tuple(bound), query.every, aggregate, query.head, facet_name, asked)
 
     def _facet(self, asked: Function, call: BoundCall, facet: Facet) -> BoundCall:
         function = self._catalogue.function(facet.function, asked.domain)
-        presets = tuple(
-            BoundCondition(function.key(preset.key), preset.operator, (Literal_(preset.value),))
-            for preset in facet.presets
-        )
         kept = tuple(replace(one, key=function.key(one.key.name)) for one in call.conditions)
         known = {parameter.name for parameter in function.parameters}
-        return BoundCall(function, {n: v for n, v in call.arguments.items() if n in known}, presets + kept)
+        arguments = {name: values for name, values in call.arguments.items() if name in known}
+        return BoundCall(function, arguments, (*fixed(function, facet.where), *kept))
 
     def _call(self, function: Function, arguments: tuple[Argument, ...]) -> BoundCall:
         call = BoundCall(function, {}, ())

@@ -13,15 +13,13 @@ from rapidfuzz import fuzz, process
 from sqlalchemy import ColumnElement, Connection, Table, TextualSelect
 
 from services.kg.definition.folder import Folder
+from services.kg.definition.schema import Facet, Fixed, KeyKind, ParameterKind
 from services.kg.errors import UnknownName
-from services.kg.language.tree import Aggregate, Operator, Project, Step
+from services.kg.language.tree import Operator, Project, Step
 from services.kit.text.times import Calendar
 
 if TYPE_CHECKING:
     from services.kg.definition.texts import Texts
-
-KeyKind = Literal["text", "integer", "number", "money", "percent", "date", "flag"]
-ParameterKind = Literal["entity", "time", "integer", "text"]
 
 # What can be summed, averaged and compared as a number.
 NUMERIC = frozenset({"integer", "number", "money", "percent", "flag"})
@@ -71,26 +69,6 @@ class Parameter:
     clause: Callable[[Any, tuple[Any, ...]], ColumnElement[bool]] | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Preset:
-    """A condition that a facet or a function always has."""
-
-    key: str
-    value: str | int | bool
-    operator: Operator = "eq"
-
-
-@dataclass(frozen=True, slots=True)
-class Facet:
-    """A key that stands for another function over the same entity: `get_person(x)["music"]`."""
-
-    function: str  # the one whose rows it is
-    project: tuple[str, ...] = ()  # keys that are shown
-    presets: tuple[Preset, ...] = ()  # conditions on that function
-    aggregate: Aggregate | None = None  # what is made of the rows
-    aliases: tuple[str, ...] = ()  # other spellings
-
-
 @dataclass(frozen=True, eq=False)
 class Function:
     """A view with its parameters."""
@@ -120,7 +98,7 @@ class Function:
     apart: Mapping[str, str] = field(default_factory=dict)
     spellings: Mapping[str, str] = field(default_factory=dict)  # people's words -> keys, for a dynamic function
     span: tuple[str, str] | None = None  # two parameters that are the first and the last of a range
-    presets: tuple[Preset, ...] = ()  # conditions that always hold
+    presets: Mapping[str, Fixed] = field(default_factory=dict)  # key -> the value that its rows have
     limit: int | None = None  # rows at most, for functions that mean one row
     aliases: tuple[str, ...] = ()  # other spellings
     # The domain's own rules for time and order; they change the `Scope` that they are given.
@@ -157,13 +135,12 @@ class Function:
         near = process.extractOne(wanted, self._spelt.keys(), scorer=fuzz.ratio, score_cutoff=NEAR)
         return self._spelt[near[0]] if near else None
 
-    def find_facet(self, name: str) -> Facet | None:
-        return self._facets.get(spelling(name))
-
     def facet_of(self, steps: Sequence[Step]) -> Facet | None:
         """The facet that the first step projects alone: of `get_person(x)["music"]` the works."""
-        project = steps[0] if steps else None
-        return self.find_facet(project.keys[0]) if isinstance(project, Project) and len(project.keys) == 1 else None
+        match steps:
+            case [Project([key]), *_]:
+                return self._facets.get(spelling(key))
+        return None
 
     def key(self, name: str) -> Key:
         """The key of this name.
@@ -171,13 +148,11 @@ class Function:
         Raises:
             UnknownName: with the keys that there are.
         """
-        found = self.find_key(name)
-        if found is None:
-            known = (*(key.name for key in self.keys), *self.facets)
-            raise UnknownName(
-                "key", f'{self.name} has no "{name}"; it has {", ".join(known)}', expected=nearest(name, known)
-            )
-        return found
+        if (found := self.find_key(name)) is not None:
+            return found
+        known = (*self.exact_keys, *self.facets)
+        message = f'{self.name} has no "{name}"; it has {", ".join(known)}'
+        raise UnknownName("key", message, expected=nearest(name, known))
 
 
 @dataclass(frozen=True, slots=True)
@@ -301,6 +276,6 @@ def spelling(name: str) -> str:
     return "".join(char for char in name.lower() if char.isalnum())
 
 
-def nearest(name: str, known: Iterable[str], limit: int = 3) -> tuple[str, ...]:
-    """Known names by likeness, best first."""
-    return tuple(match for match, _, _ in process.extract(name, tuple(known), scorer=fuzz.WRatio, limit=limit))
+def nearest(name: str, known: Iterable[str]) -> tuple[str, ...]:
+    """The three known names that are most alike, best first."""
+    return tuple(match for match, _, _ in process.extract(name, tuple(known), scorer=fuzz.WRatio, limit=3))

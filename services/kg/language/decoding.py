@@ -7,10 +7,12 @@ are admitted because a model that means "box office" must not be forced to the n
 
 import json
 from collections.abc import Iterable
+from functools import lru_cache
 
 from services.kg.language.catalogue import Catalogue, Function, Key, Parameter
 
 MAX_STATEMENTS = 4
+AGGREGATES = ("AVG", "SUM", "MIN", "MAX", "LEN")
 # Words of a name and of a time; a model that loses itself in one is stopped there. Words, because an engine compiles a
 # count of characters for seconds and a count of words in a few milliseconds.
 MAX_NAME_WORDS = 14
@@ -26,9 +28,9 @@ TIME_WORDS = (
 )
 # A fact of an entity that has facts of any name.
 ANY_KEY = '[a-z] [a-zA-Z0-9_]* (" " [a-zA-Z0-9_]+){0,4}'
-AGGREGATES = ("AVG", "SUM", "MIN", "MAX", "LEN")
 
 
+@lru_cache(maxsize=64)
 def decoding_grammar(catalogue: Catalogue, domain: str) -> str:
     """The EBNF of programs over one domain's functions."""
     every, functions = catalogue.domains[domain].functions, catalogue.domains[domain].shown
@@ -45,8 +47,9 @@ def decoding_grammar(catalogue: Catalogue, domain: str) -> str:
         "number ::= [0-9]+",
         'rows ::= "[:" [1-9] [0-9]? "]"',
     ]
-    keys = sorted({key.name for function in functions for key in function.keys if key.entity} | _facets(functions))
-    named = ANY_KEY if any(function.dynamic for function in functions) else f"({_choice(keys)})"
+    keys = {key.name for function in functions for key in function.keys if key.entity}
+    keys |= {name for function in functions for name, facet in function.facets.items() if facet.show}
+    named = ANY_KEY if any(function.dynamic for function in functions) else f"({_choice(sorted(keys))})"
     rules.append(f'reference ::= "*" [1-3]? "[\\"" {named} "\\"]"')
     reached = {facet.function for function in functions for facet in function.facets.values()}
     for function in every:
@@ -135,11 +138,11 @@ def _argument(parameter: Parameter) -> str:
 def _conditions(keys: Iterable[Key]) -> list[str]:
     """Conditions by the kind of the key: a number is compared with a number, a price also with another."""
     alternatives: list[str] = []
-    spelt: list[list[str]] = [[], [], [], [], []]
-    text, dated, numbers, flags, money = spelt
-    place = {"date": 1, "integer": 2, "number": 2, "percent": 2, "flag": 3, "money": 4}
+    spelt: dict[str, list[str]] = {}
     for key in keys:
-        spelt[place.get(key.kind, 0)].extend((key.name, *key.aliases))
+        kind = "numbers" if key.kind in ("integer", "number", "percent") else key.kind
+        spelt.setdefault(kind, []).extend((key.name, *key.aliases))
+    text, dated, numbers, flags, money = (spelt.get(one, []) for one in ("text", "date", "numbers", "flag", "money"))
     equal, order = '"eq" | "neq"', '"eq" | "ge" | "le" | "gt" | "lt"'
     if text:
         alternatives.append(f'({equal}) "(" ({_choice(text)}) ", " name ")"')
@@ -152,10 +155,6 @@ def _conditions(keys: Iterable[Key]) -> list[str]:
     if flags:
         alternatives.append(f'"eq(" ({_choice(flags)}) ", " ("true" | "false") ")"')
     return alternatives
-
-
-def _facets(functions: Iterable[Function]) -> set[str]:
-    return {name for function in functions for name, facet in function.facets.items() if facet.project}
 
 
 def _rule(function: Function) -> str:

@@ -98,9 +98,6 @@ def _how(token: Token) -> Any:
 class _Build(Transformer[Token, Any]):
     """The grammar's rules to the tree's nodes; what stands in front of a query is a field of it."""
 
-    def start(self, query: Query) -> Query:
-        return query
-
     def aggregate_last(self, token: Token) -> Query:
         return Query(tree.Reference(), aggregate=_how(token))
 
@@ -121,9 +118,6 @@ class _Build(Transformer[Token, Any]):
             steps, fields["aggregate"] = steps[:-1], "len"
         return Query(source, tuple(steps), **fields)
 
-    def query_value(self, *parts: Any) -> Query:
-        return self.query(*parts)
-
     def every(self, _: Token) -> dict[str, Any]:
         return {"every": True}
 
@@ -133,10 +127,7 @@ class _Build(Transformer[Token, Any]):
     def head(self, token: Token) -> dict[str, Any]:
         return {"head": int(token)}
 
-    def reference(self, _: Token, number: Token | None) -> tree.Reference:
-        return tree.Reference(None if number is None else int(number))
-
-    def reference_value(self, _: Token, number: Token | None, key: str) -> tree.Reference:
+    def reference(self, _: Token, number: Token | None, key: str = "") -> tree.Reference:
         return tree.Reference(None if number is None else int(number), key)
 
     def combine(self, token: Token, *queries: Query) -> tree.Combine:

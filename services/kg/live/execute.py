@@ -4,8 +4,6 @@ import asyncio
 from collections.abc import Iterator, Sequence
 from datetime import datetime
 
-from sqlalchemy import Engine
-
 from services.kg.entities import NameIndex
 from services.kg.errors import KgError
 from services.kg.execute import ASKER, Executor
@@ -17,7 +15,7 @@ from services.kg.live.fill import Wanted, fill, prepare, private_graph, requests
 from services.kg.outcome import Outcome
 from services.kit.budget import Budget
 from services.kit.client import ServiceClient
-from services.kit.text.times import Calendar, UnknownTime, Window, resolve_time
+from services.kit.text.times import Calendar, UnknownTime, resolve_time
 
 # Each statement that goes on with an earlier one needs what that one found to be fetched first.
 MAX_ROUNDS = 3
@@ -34,12 +32,7 @@ class LiveExecutor:
         self._catalogue = catalogue
 
     async def execute(self, program: str, *, domain: str, query_time: datetime, budget: Budget) -> list[Outcome]:
-        """Outcomes in program order.
-
-        Raises:
-            ParseError: the whole is too long, has too many statements or is nested too deeply.
-            ServiceFailure: the API answered nothing.
-        """
+        """Outcomes in program order; raises as `Executor.execute`, and ServiceFailure where the API answers nothing."""
         parsed = parse_each(program, self._catalogue.spellings)
         now = query_time.astimezone(ASKER)
         outcomes: list[Outcome] = []
@@ -53,15 +46,10 @@ class LiveExecutor:
                 fetched |= names
                 left = budget.allow(reserve_s=EXECUTE_RESERVE_S)
                 await fill(engine, self._client, wanted, query_time=now, budget=Budget(left))
+                executor = Executor(engine, NameIndex(engine, self._catalogue), self._catalogue)
                 seconds = max(EXECUTE_RESERVE_S, budget.left())
-                outcomes = await asyncio.to_thread(self._run, engine, parsed, domain, now, seconds)
+                outcomes = await asyncio.to_thread(executor.run, parsed, domain=domain, query_time=now, seconds=seconds)
         return outcomes
-
-    def _run(
-        self, engine: Engine, parsed: Sequence[Parsed], domain: str, now: datetime, seconds: float
-    ) -> list[Outcome]:
-        executor = Executor(engine, NameIndex(engine, self._catalogue), self._catalogue)
-        return executor.run(parsed, domain=domain, query_time=now, seconds=seconds)
 
     def _wanted(self, parsed: Sequence[Parsed], domain: str, now: datetime, before: Sequence[Outcome]) -> Wanted:
         """What the statements name, by themselves or through the values of statements that have been run."""
@@ -133,7 +121,7 @@ def _texts(value: Value, index: int, before: Sequence[Outcome]) -> list[str]:
 def _days(text: str, now: datetime, calendar: Calendar) -> list[str]:
     """The window as the API's dates: a day, a month, a year, or each day of a few."""
     try:
-        window: Window = resolve_time(text, now, calendar)
+        window = resolve_time(text, now, calendar)
     except UnknownTime:
         return []
     if window.start is None:

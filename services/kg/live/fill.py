@@ -76,13 +76,12 @@ def requests_for(
     `names` is kind of entity -> names as the program spells them; dates are days, months or years in ISO 8601; ranks
     are places of a chart.
     """
-    stripped = {kind: (one.strip() for one in some) for kind, some in names.items()}
-    several = {kind: tuple(dict.fromkeys(filter(None, some)))[:MAX_NAMES] for kind, some in stripped.items()}
-    return Wanted(domain, several, frozenset(functions), _first(years), _first(dates), _first(ranks))
 
+    def first(values: Iterable[T], most: int = MAX_YEARS) -> tuple[T, ...]:
+        return tuple(dict.fromkeys(values))[:most]
 
-def _first(values: Iterable[T]) -> tuple[T, ...]:
-    return tuple(dict.fromkeys(values))[:MAX_YEARS]
+    several = {kind: first(filter(None, map(str.strip, some)), MAX_NAMES) for kind, some in names.items()}
+    return Wanted(domain, several, frozenset(functions), first(years), first(dates), first(ranks))
 
 
 @contextmanager

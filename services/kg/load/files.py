@@ -62,11 +62,8 @@ def check(path: Path) -> None:
 
 def digest(path: Path) -> str:
     """SHA-256 of the bytes."""
-    total = hashlib.sha256()
     with path.open("rb") as file:
-        while chunk := file.read(READ_BYTES):
-            total.update(chunk)
-    return total.hexdigest()
+        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def _opened(raw: IO[bytes], path: Path) -> IO[bytes]:

@@ -5,10 +5,10 @@ A row that comes twice becomes one: what a later one leaves null stays, what it 
 """
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
-from sqlalchemy import Column, Connection, Table, func
+from sqlalchemy import Connection, Table, func
 from sqlalchemy.dialects import postgresql, sqlite
 from sqlalchemy.sql.schema import ScalarElementColumnDefault
 
@@ -66,29 +66,24 @@ class Graph:
     def _upsert(self, table: Table, rows: list[Row], *, fill: bool) -> None:
         names = [column.name for column in table.columns]
         used = [name for name in names if any(name in row for row in rows)]
-        defaults = {column.name: _default(column) for column in table.columns}
+        defaults: Row = {}
         for column in table.columns:
+            default = column.default
+            defaults[column.name] = default.arg if isinstance(default, ScalarElementColumnDefault) else None
             # A column that may not be null takes its default from the statement, for the driver sends null.
             if not column.nullable and column.name not in used:
                 used.append(column.name)
         complete = [{name: defaults[name] if row.get(name) is None else row[name] for name in used} for row in rows]
         statement = self._insert(table)
         keys = [column.name for column in table.primary_key]
-        merged = {
-            name: func.coalesce(*_order(statement.excluded[name], table.c[name], fill=fill))
+        pairs = {
+            name: (statement.excluded[name], table.c[name])
             for name in used
             if name not in keys and any(row.get(name) is not None for row in rows)
         }
+        merged = {name: func.coalesce(*(reversed(pair) if fill else pair)) for name, pair in pairs.items()}
         if merged:
             statement = statement.on_conflict_do_update(index_elements=keys, set_=merged)
         else:
             statement = statement.on_conflict_do_nothing(index_elements=keys)
         self.connection.execute(statement, complete)
-
-
-def _default(column: Column[Any]) -> Any:
-    return column.default.arg if isinstance(column.default, ScalarElementColumnDefault) else None
-
-
-def _order(new: Any, old: Any, *, fill: bool) -> Iterable[Any]:
-    return (old, new) if fill else (new, old)

@@ -62,11 +62,7 @@ class Action:
         return all(read(record) in self.when[name] for name, read in self.deciding)
 
     def apply(self, writer: Writer, record: Record) -> None:
-        """Put the rows of a record.
-
-        Raises:
-            BadRow: a value is missing or of the wrong type. Rows before it may have been put.
-        """
+        """Put the rows of a record; where one raises BadRow, those before it may have been put."""
         scope = Scope(writer, record, self.lets)
         for part in self.parts:
             part(scope)

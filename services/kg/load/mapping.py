@@ -214,6 +214,10 @@ class Source(_Strict):
     def all_rules(self) -> tuple[Rule, ...]:
         return self.rules or (Rule(order=self.order, rows=self.tables),)
 
+    def header(self) -> frozenset[str]:
+        """What the header of a CSV file has that is such a source."""
+        return frozenset(self.columns) or self.fields()
+
     def fields(self) -> frozenset[str]:
         """The fields of records that the values name."""
         values = (value for rule in self.all_rules() for value in rule_values(rule))

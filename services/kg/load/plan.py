@@ -1,11 +1,10 @@
 """Which files of a source are loaded, and how: each is recognised by what is in it."""
 
 import json
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
 from pathlib import Path
-from typing import Any
 
 from services.kg.load.errors import BadMapping, BadRow
 from services.kg.load.files import TABULAR, Line, header, lines, records, suffix
@@ -139,23 +138,23 @@ def format_of(path: Path, rows: RowAction, mappings: Sequence[Described], given:
     if kind in TABULAR:
         columns = header(path)
         if given is not None:
-            missing = sorted(given.fields - set(columns))
+            missing = sorted(given.source.fields() - set(columns))
             if missing:
                 raise BadMapping(f"{path} has no column {missing[0]!r}: {', '.join(columns)}")
             return Format(given.name, given.actions, [given])
-        fitting = [one for one in mappings if _describes(one, set(columns))]
-        if fitting:
-            best = max(fitting, key=lambda one: len(one.source.columns or one.fields))
+        always = [one for one in mappings if not any(rule.when for rule in one.source.rules)]
+        if fitting := [one for one in always if one.source.header() <= set(columns)]:
+            best = max(fitting, key=lambda one: len(one.source.header()))
             return Format(best.name, best.actions, [best])
         table = path.name.split(".")[0]
         if rows.takes(table, columns):
-            return Format("table", [rows.of_table(table)])
+            return Format("table", [RowAction(rows.tables, rows.domain_by_table, table)])
         return None
     if kind not in LISTED:
         return None
     if given is not None:
         return Format(given.name, given.actions, [given])
-    sample = _sample(path)
+    sample = list(islice(_rows(path), SAMPLE_RECORDS))
     if not sample:
         return None
     taken = [one for one in mappings if not one.source.columns and any(_takes(one, record) for record in sample)]
@@ -169,19 +168,11 @@ def format_of(path: Path, rows: RowAction, mappings: Sequence[Described], given:
     return Format(taken[0].name, [rows, *(action for one in alike for action in one.actions)], alike)
 
 
-def _describes(one: Described, columns: set[str]) -> bool:
-    return (set(one.source.columns) or one.fields) <= columns and not any(rule.when for rule in one.source.rules)
-
-
 def _takes(one: Described, record: Record) -> bool:
     if one.source.tables:
-        return all(field in record or field.split(".")[0] in record for field in one.fields)
+        return all(field in record or field.split(".")[0] in record for field in one.source.fields())
     return any(action.fits(record) for action in one.actions)
 
 
 def _rows(path: Path) -> Iterator[Record]:
     return (record for _, record in read(path, _silent))
-
-
-def _sample(path: Path) -> list[Mapping[str, Any]]:
-    return list(islice(_rows(path), SAMPLE_RECORDS))

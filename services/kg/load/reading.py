@@ -75,11 +75,7 @@ def is_there(value: object) -> bool:
 
 
 def elements(value: object, place: str) -> Iterator[Any]:
-    """Elements of a list, or of an object as {"key", "value"}; none for null.
-
-    Raises:
-        BadRow: it is something else.
-    """
+    """Elements of a list, or of an object as {"key", "value"}; none for null, BadRow for something else."""
     if isinstance(value, Mapping):
         return iter([{"key": key, "value": one} for key, one in value.items()])
     if value is not None and not isinstance(value, (list, tuple)):

@@ -8,15 +8,12 @@ whose header has columns of it, is such rows too.
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, ClassVar
 
 from sqlalchemy import Table
 
 from services.kg.load.errors import BadRow
 from services.kg.load.reading import Record, Writer, converter, required
-
-# That of entities in most mappings.
-ORDER = 30
 
 
 @dataclass(slots=True)
@@ -26,7 +23,7 @@ class RowAction:
     tables: Mapping[str, Table]  # by name
     domain_by_table: Mapping[str, str]  # of each table, by its name
     table: str | None = None  # the table of all records, which then are rows without more
-    order: int = ORDER
+    order: ClassVar[int] = 30  # that of entities in most mappings
     _columns: dict[str, tuple[dict[str, Any], list[str]]] = field(default_factory=dict)
 
     @property
@@ -47,9 +44,6 @@ class RowAction:
         """Whether a CSV file of that name and header is rows of a table."""
         return table in self.domain_by_table and bool(columns) and set(columns) <= set(self.tables[table].c.keys())
 
-    def of_table(self, table: str) -> "RowAction":
-        return RowAction(self.tables, self.domain_by_table, table)
-
     def domain_of(self, record: Record) -> str:
         table = self.table or str(record["table"])
         row = record.get("row")
@@ -58,11 +52,7 @@ class RowAction:
         return self.domain_by_table.get(table, "")
 
     def apply(self, writer: Writer, record: Record) -> None:
-        """Put the row of a record.
-
-        Raises:
-            BadRow: there is no such table or column, or a value is missing or of the wrong type.
-        """
+        """Put the row of a record."""
         name = self.table or str(record["table"])
         row: Mapping[str, Any] = record if self.table else record["row"]
         if name not in self.domain_by_table:

@@ -142,7 +142,7 @@ def load(
         raise BadMapping(str(error)) from None
     given = sources.describe(mapping) if mapping else None
     with _writable(engine) as target, aside.open("w", encoding="utf-8") if aside else nullcontext() as rejects:
-        task = _Load(catalogue, sources, given, domain, progress or _silent, rejects)
+        task = _Load(catalogue, sources, given, domain, progress or (lambda *_: None), rejects)
         with target.begin() as connection:
             METADATA.create_all(connection)
             catalogue.create_tables(connection)
@@ -155,10 +155,6 @@ def load(
             }
     reports = list({step.name: step.report for step in steps}.values())
     return LoadReport(reports, unknown, tables, time.monotonic() - begin)
-
-
-def _silent(step: str, done: int, total: int) -> None:
-    pass
 
 
 @contextmanager

@@ -1,4 +1,7 @@
-"""What can be loaded into a domain: its tables, its kinds of entities, and the mappings of sources in its folder."""
+"""What can be loaded into a domain: its tables, its kinds of entities, and the mappings of sources in its folder.
+
+A file of its `sources` that is not valid raises BrokenDomain.
+"""
 
 import hashlib
 from collections.abc import Callable, Iterator, Mapping
@@ -43,11 +46,6 @@ class Described:
     digest: str
     through: Filter | None = None
 
-    @property
-    def fields(self) -> frozenset[str]:
-        """The fields of the records."""
-        return self.source.fields()
-
 
 @dataclass(frozen=True, slots=True)
 class Schema:
@@ -79,22 +77,15 @@ class Schema:
             except Misplaced as error:
                 steps = ("rules", number, *error.place) if source.rules else ("tables", *error.place[1:])
                 raise BrokenDomain(self.name, [content.fault(steps, str(error))]) from None
-        through = self._filter(source.through, content) if source.through else None
+        if source.through and source.through not in self.filters:
+            raise BrokenDomain(self.name, [content.fault(("through",), f"there is no filter {source.through!r}")])
+        through = self.filters[source.through] if source.through else None
         digest = hashlib.sha256(folder.text(file).encode()).hexdigest()
         return Described(name, source, tuple(actions), digest, through)
 
-    def _filter(self, name: str, content: Content) -> Filter:
-        if name not in self.filters:
-            raise BrokenDomain(self.name, [content.fault(("through",), f"there is no filter {name!r}")])
-        return self.filters[name]
-
 
 class Sources:
-    """The schemas of all domains and the mappings in their folders.
-
-    Raises:
-        BrokenDomain: a file of `sources` is not valid.
-    """
+    """The schemas of all domains and the mappings in their folders."""
 
     def __init__(self, catalogue: Catalogue) -> None:
         self.schemas = {domain.name: schema_of(domain) for domain in catalogue.domains.values()}
@@ -130,20 +121,12 @@ class Sources:
 
 @lru_cache(maxsize=4)
 def sources_of(catalogue: Catalogue) -> Sources:
-    """The sources of a catalogue, read once.
-
-    Raises:
-        BrokenDomain: a file of `sources` is not valid.
-    """
+    """The sources of a catalogue, read once."""
     return Sources(catalogue)
 
 
 def schema_of(domain: Domain) -> Schema:
-    """A domain as loaders see it.
-
-    Raises:
-        BrokenDomain: its `identity.yaml` is not valid.
-    """
+    """A domain as loaders see it."""
     file = f"{SOURCES}/{IDENTITY}"
     identities: Mapping[str, Identity] = {}
     if domain.folder.has(file):

@@ -60,11 +60,7 @@ def _joined(value: object) -> str | None:
 
 
 def _by_column(value: object) -> list[dict[str, Any]]:
-    """Rows of a table by column, {"date": {"0": ..}, ..}, which may come as a text of JSON; `key` holds their labels.
-
-    Raises:
-        BadRow: it is no such table.
-    """
+    """Rows of a table by column, {"date": {"0": ..}, ..}, perhaps as a text of JSON; `key` holds their labels."""
     if isinstance(value, str):
         try:
             value = json.loads(value)

@@ -1,4 +1,7 @@
-"""Values as sources write them, made plain: dates, numbers and texts, with null for unknown."""
+"""Values as sources write them, made plain: dates, numbers and texts, with null for unknown.
+
+What is no date, no number, and so on, raises BadRow.
+"""
 
 import math
 import re
@@ -48,11 +51,7 @@ def leniently(read: Callable[[Any], T]) -> Callable[[Any], T | None]:
 
 
 def needed(row: Mapping[str, Any], field: str) -> str:
-    """A name that must be there.
-
-    Raises:
-        BadRow: it is not.
-    """
+    """A name that must be there."""
     plain = name(row.get(field))
     if plain is None:
         raise BadRow(field, "is missing")
@@ -63,9 +62,6 @@ def day(value: object, field: str = "date") -> str | None:
     """ISO 8601, complete or not: "2003-04-21", "2003-04", "2003"; null for nothing.
 
     Reads 20240228, 2024-2-8, and dates with a time of day.
-
-    Raises:
-        BadRow: it is no date.
     """
     plain = text(value)
     if plain is None:
@@ -93,11 +89,7 @@ def _iso(plain: str) -> str | None:
 
 
 def moment(value: object, field: str = "at") -> str:
-    """ "2024-02-28 10:49:00 EST" as "2024-02-28T10:49:00": a wall clock, its zone is the table's.
-
-    Raises:
-        BadRow: it is no date and time.
-    """
+    """ "2024-02-28 10:49:00 EST" as "2024-02-28T10:49:00": a wall clock, its zone is the table's."""
     match = _MOMENT.fullmatch(str(value or "").strip())
     if not match:
         raise BadRow(field, f"{str(value)[:40]!r} is no date and time")
@@ -107,11 +99,7 @@ def moment(value: object, field: str = "at") -> str:
 
 
 def number(value: object, field: str = "value") -> float | None:
-    """A finite number; null for nothing and for infinities, which sources write for a division by zero.
-
-    Raises:
-        BadRow: it is no number.
-    """
+    """A finite number; null for nothing and for infinities, which sources write for a division by zero."""
     if type(value) is float:
         return value if math.isfinite(value) else None
     if isinstance(value, bool) or value is None:
@@ -132,11 +120,7 @@ def number(value: object, field: str = "value") -> float | None:
 
 
 def whole(value: object, field: str = "value") -> int | None:
-    """A whole number, as `number`; what does not fit 64 bits is refused.
-
-    Raises:
-        BadRow: it is no whole number.
-    """
+    """A whole number, as `number`; what does not fit 64 bits is refused."""
     if isinstance(value, int) and not isinstance(value, bool):
         result = value
     else:
@@ -150,11 +134,7 @@ def whole(value: object, field: str = "value") -> int | None:
 
 
 def truth(value: object, field: str = "value") -> bool:
-    """True and false in words and numbers; "False" is false.
-
-    Raises:
-        BadRow: it is neither.
-    """
+    """True and false in words and numbers; "False" is false."""
     plain = str(value).strip().casefold()
     if plain in {"true", "1", "yes", "won", "winner"}:
         return True

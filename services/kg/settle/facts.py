@@ -39,7 +39,8 @@ class Fact:
 
     @property
     def words(self) -> str:
-        return f"{self.name}: {self.outcome.source.strip()} = {value_text(self.value)}"
+        value = self.value.isoformat() if isinstance(self.value, date) else number_text(self.value)
+        return f"{self.name}: {self.outcome.source.strip()} = {value}"
 
 
 def fact_of(query: str, outcome: Outcome, lexicons: Mapping[str, Lexicon]) -> Fact | None:
@@ -126,8 +127,7 @@ def _rows_as_meant(outcome: Outcome, function: Function, lexicon: Lexicon, query
     conditions = {name for name, _, _ in _CONDITION.findall(outcome.source)}
     for key in function.keys:
         unless = lexicon.key(function.name, key.name).unless
-        preset = any(one.key == key.name for one in function.presets)
-        if key.kind != "flag" or not unless or preset:
+        if key.kind != "flag" or not unless or key.name in function.presets:
             continue
         if (key.name in conditions) == (compiled(unless).search(query) is not None):
             return False
@@ -159,7 +159,3 @@ def place(query: str, name: str) -> int | None:
     """Where the question first names an entity, in whole words."""
     found = re.search(rf"(?<!\w){re.escape(name)}(?!\w)", query) if name else None
     return found.start() if found else None
-
-
-def value_text(value: Value) -> str:
-    return value.isoformat() if isinstance(value, date) else number_text(value)

@@ -215,11 +215,6 @@ def _hash(kind: str, text: str) -> int:
     return int.from_bytes(digest, "big") >> 1
 
 
-def index_ddl(dialect: str) -> tuple[str, ...]:
-    """What a database of that dialect should run after a load, beside the tables themselves."""
-    return ("ANALYZE",) if dialect == "sqlite" else tuple(f"ANALYZE {table.name}" for table in (name, *INDEX_TABLES))
-
-
 def create_index(connection: Connection) -> None:
     """Create the tables of names and of their index where they are missing."""
     METADATA.create_all(connection, tables=[name, *INDEX_TABLES])
@@ -266,13 +261,11 @@ def refresh(
     """
     for kind in dict.fromkeys(kinds):
         _clear(connection, kind)
-        _build(connection, kind, progress or _silent)
-    for statement in index_ddl(connection.dialect.name):
-        connection.exec_driver_sql(statement)
-
-
-def _silent(step: str, done: int, total: int) -> None:
-    pass
+        _build(connection, kind, progress or (lambda *_: None))
+    # Of a PostgreSQL it would read the tables of others, too.
+    tables = [""] if connection.dialect.name == "sqlite" else [table.name for table in (name, *INDEX_TABLES)]
+    for table in tables:
+        connection.exec_driver_sql(f"ANALYZE {table}")
 
 
 def _clear(connection: Connection, kind: str) -> None:

@@ -1,13 +1,12 @@
 """Who writes the program in the mode `auto`: rules first, a model that can where theirs finds nothing."""
 
 from collections.abc import Sequence
-from datetime import datetime
 from types import SimpleNamespace
 from typing import Any, cast
 
 import pytest
 
-from proto.kg import KgExecuteRequest, KgRequest, KgStatus
+from proto.kg import KgExecuteRequest, KgMode, KgRequest, KgStatus
 from services.kg.answering import Answering, Attempt
 from services.kg.definition.domain import read_catalogue
 from services.kg.domains import CATALOGUE
@@ -48,13 +47,11 @@ class Scripted(Answering):
         self._base_model_writes = base_model_writes
         self._spotter = spotter
 
-    async def _program(
-        self, mode: str, request: KgRequest, now: datetime, budget: Budget, execute_cap_s: float
-    ) -> Attempt:
+    async def _program(self, mode: KgMode, task: Any) -> Attempt:
         self.asked.append(mode)
         if mode not in self._found:
             raise ServiceTimeout("generator", "too late")
-        return Attempt(Written(mode, mode, 0, 0, ()), (Outcome(mode, self._found[mode]),), write_ms=1, calls=0)
+        return Attempt(Written(mode, mode), (Outcome(mode, self._found[mode]),), write_ms=1, calls=0)
 
     def _response(self, attempt: Attempt, *rest: Any) -> Any:
         return attempt.written.program, [item.stage for item in (rest[2] if len(rest) > 2 else ())]

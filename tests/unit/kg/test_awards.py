@@ -2,12 +2,12 @@
 
 import pytest
 
-from services.kg.definition.vocabulary import read_vocabulary
+from services.kg.definition.vocabulary import Vocabulary
 from services.kg.domains import CATALOGUE
 from services.kg.domains.credits import nominees, performers, workers
 
-OSCARS = read_vocabulary(CATALOGUE.domains["movie"].folder, "categories.yaml")
-GRAMMYS = read_vocabulary(CATALOGUE.domains["music"].folder, "categories.yaml")
+OSCARS = CATALOGUE.domains["movie"].folder.model("categories.yaml", Vocabulary)[0]
+GRAMMYS = CATALOGUE.domains["music"].folder.model("categories.yaml", Vocabulary)[0]
 
 
 @pytest.mark.parametrize(

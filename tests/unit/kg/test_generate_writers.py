@@ -38,7 +38,7 @@ async def test_the_prompt_has_its_static_part_first_and_the_question_last() -> N
     model, generator = llm('get_movie("alien")["director"]')
     written = await write(ProgramWriter(model, CATALOGUE, LIBRARY, k=3), "who directed alien?")
     assert written.program == 'get_movie("alien")["director"]'
-    assert (written.mode, len(written.examples)) == ("program", 3)
+    assert written.mode == "program"
     request = generator.requests[0]
     roles = [message["role"] for message in request["messages"]]
     assert roles == ["system", *["user", "assistant"] * 3, "user"]
@@ -73,8 +73,7 @@ async def test_an_adapter_that_knows_the_language_is_not_told_it() -> None:
     assert after[0]["content"].endswith("Domain: finance")
     assert "get_stock" not in after[0]["content"]
     assert after[-1] == before[-1]
-    assert taught.examples == ()
-    assert base.examples != ()
+    assert len(before) > len(after)
     assert taught.prompt_tokens < base.prompt_tokens / 5
     assert generator.requests[-1]["structured_outputs"]["grammar"].startswith("root ::=")
 

@@ -2,7 +2,7 @@
 
 from sqlalchemy import Connection, exists, select, update
 
-from services.kg.definition.vocabulary import read_vocabulary
+from services.kg.definition.vocabulary import Vocabulary
 from services.kg.domains import CATALOGUE
 from services.kg.domains.credits import nominees
 from services.kg.load.graph import Graph, Row
@@ -12,7 +12,7 @@ from services.kg.load.reading import Writer
 from services.kg.load.registry import Mention
 from services.kg.load.values import needed, text, truth, whole
 
-CATEGORIES = read_vocabulary(CATALOGUE.domains["movie"].folder, "categories.yaml")
+CATEGORIES = CATALOGUE.domains["movie"].folder.model("categories.yaml", Vocabulary)[0]
 # The 76th ceremony was held in 2004; they are yearly since 1935.
 _BEFORE_FIRST = 1928
 # A place in the credits that is not stated: after all that are.
@@ -20,11 +20,7 @@ UNPLACED = 9_999
 
 
 def oscar(writer: Writer, stated: Row) -> None:
-    """One nomination, tied to the film by title and year and to its people by name.
-
-    Raises:
-        BadRow: it has no year or category.
-    """
+    """One nomination, tied to the film by title and year and to its people by name."""
     year = whole(needed(stated, "year"), "year") or 0
     category, nominee, film = needed(stated, "category"), text(stated.get("nominee")), text(stated.get("film"))
     key, ceremony = CATEGORIES.code(category, year), whole(stated.get("ceremony"), "ceremony") or year - _BEFORE_FIRST

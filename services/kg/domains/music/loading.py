@@ -4,7 +4,7 @@ import re
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
-from services.kg.definition.vocabulary import read_vocabulary
+from services.kg.definition.vocabulary import Vocabulary
 from services.kg.domains import CATALOGUE
 from services.kg.domains.credits import IN_BRACKETS, credited, performers, workers
 from services.kg.load.errors import BadRow
@@ -16,7 +16,7 @@ from services.kg.load.registry import Mention
 from services.kg.load.transforms import Transform
 from services.kg.load.values import needed, text, truth, whole
 
-CATEGORIES = read_vocabulary(CATALOGUE.domains["music"].folder, "categories.yaml")
+CATEGORIES = CATALOGUE.domains["music"].folder.model("categories.yaml", Vocabulary)[0]
 # Sources count by the year whose music is awarded: the 61st Grammys are of 2018, and were given in February 2019.
 BEFORE_FIRST = 1957
 # Awards whose nominee is a person or a band, not a song.
@@ -26,11 +26,7 @@ _NOMINEES_A_CATEGORY = 3.0
 
 
 def grammy(writer: Writer, stated: Row) -> None:
-    """One award, tied to everyone whom it names, each by exact name; where `fill` is true others' spelling stays.
-
-    Raises:
-        BadRow: it has no category, nominee or year.
-    """
+    """One award, tied to everyone whom it names, each by exact name; where `fill` is true others' spelling stays."""
     year = whole(needed(stated, "year"), "year") or 0
     if not 1900 <= year <= 2200:
         raise BadRow("year", "is no year")

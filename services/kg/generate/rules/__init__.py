@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
+from proto.kg import KgMode
 from services.kg.entities import NameIndex
 from services.kg.generate.base import Written, as_data
 from services.kg.generate.rules.general import general
@@ -35,7 +36,7 @@ class RuleWriter:
     values: Values | None = None  # knows the values of keys in the store, which are words of questions too
     # Finds names that are misspelt or said in part, in a domain that is read by its catalogue.
     names: NameIndex | None = None
-    name: str = "rules"
+    name: KgMode = "rules"
 
     async def write(
         self, query: str, *, query_time: datetime, domain: str, budget: Budget, feedback: str = ""
@@ -75,12 +76,9 @@ def understand(text: str, calendar: Calendar, query_time: datetime, spots: Seque
         if len(same) == 1:
             chosen.append(spot)
             continue
-        own = [kind for kind in deciding if kind in same and _meant(question, words, kind)]
+        named = [kind for kind in deciding if kind in same and question.says(words.kinds[kind].named)]
+        own = [kind for kind in named if not question.says(words.kinds[kind].unless)]
         usual = [kind for kind in words.kinds if kind in same and kind not in deciding]
         if spot.kind in (own or usual or same)[:1]:
             chosen.append(spot)
     return Question(text, calendar, query_time, tuple(chosen), words.editions)
-
-
-def _meant(question: Question, words: Words, kind: str) -> bool:
-    return question.says(words.kinds[kind].named) and not question.says(words.kinds[kind].unless)

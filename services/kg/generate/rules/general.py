@@ -7,12 +7,12 @@ Where several understand it, the plainest is taken.
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import pairwise
+from itertools import pairwise, product
 
 from services.kg.generate.rules.english import english
 from services.kg.generate.rules.lexicon import Lexicon
 from services.kg.generate.rules.question import Question, all_of, quote
-from services.kg.generate.rules.roles import BESIDE, NEAR, Mention, Roles, Superlative, subject_of, written
+from services.kg.generate.rules.roles import BESIDE, NEAR, Mention, Roles, Superlative, subject_of
 from services.kg.generate.rules.tokens import Range, Tokens
 from services.kg.generate.rules.values import Values
 from services.kg.language.catalogue import Function
@@ -40,9 +40,8 @@ def general(lexicon: Lexicon, question: Question, values: Values | None = None) 
     for function in functions:
         found += _Reader(lexicon, Roles(lexicon, function, tokens.copy(), values)).readings()
     if min((one.cost for one in found), default=HOP) >= HOP:
-        for first in functions:
-            for second in functions:
-                found += _hops(lexicon, tokens, first, second, values)
+        for first, second in product(functions, repeat=2):
+            found += _hops(lexicon, tokens, first, second, values)
     found += _shares(lexicon, tokens, functions)
     best = min(found, key=lambda one: one.cost, default=None)
     return list(best.statements) if best is not None else []
@@ -89,11 +88,12 @@ def _shares(lexicon: Lexicon, tokens: Tokens, functions: Sequence[Function]) -> 
     for place in ratio:
         left.take(place)
     for place in places:
-        spots = [one for one in tokens.question.spots if tokens.place_of(one.start, one.end) == place]
         side: dict[str, tuple[str, int]] = {}
+        spots = tokens.spots_at(place)
         for order, function in enumerate(functions):
             roles = Roles(lexicon, function, tokens.copy())
-            spot = next((one for one in spots if roles.primary and one.kind in roles.primary.entities), None)
+            taken = roles.primary.entities if roles.primary else ()
+            spot = next((one for one in spots if one.kind in taken), None)
             if spot is None or roles.primary is None:
                 continue
             for mention in roles.mentions:
@@ -112,12 +112,12 @@ def _shares(lexicon: Lexicon, tokens: Tokens, functions: Sequence[Function]) -> 
 def _bind(roles: Roles) -> dict[str, list[str]] | None:
     """The names of the question by the parameters that take them; None where one takes none of them."""
     given: dict[str, list[str]] = {}
-    question, tokens = roles.tokens.question, roles.tokens
+    tokens = roles.tokens
     parameters = [one for one in roles.function.parameters if one.kind == "entity"]
     if roles.function.pair is None and roles.primary is not None:
         parameters.sort(key=lambda one: one is not roles.primary)
     for place in tokens.names():
-        spots = [one for one in question.spots if tokens.place_of(one.start, one.end) == place]
+        spots = tokens.spots_at(place)
         fitting = [(one, spot) for one in parameters for spot in spots if spot.kind in one.entities]
         apposed = [(one, spot) for one, spot in fitting if roles.apposed(place, spot.kind)]
         free = [(one, spot) for one, spot in apposed or fitting if one.name not in given or one is roles.primary]
@@ -162,13 +162,15 @@ class _Reader:
         own = names.get(roles.primary.name, []) if roles.primary is not None else []
         several = len(own) > 1
         # "How much heavier" is a difference, and names what differs.
-        computed, places = self._computation()
+        asking = (("diff", english().difference), ("ratio", english().ratio))
+        computed, places = next(((how, some) for how, words in asking if (some := tokens.find(words))), ("", []))
         measures = (superlative.key,) if superlative and several else roles.comparative() if several else ()
         roles.take(*places)
         counting = tokens.find(english().count)
         shown, counted = self._shown(counting)
         aggregate = self._aggregate(shown) if superlative is None else ""
-        nouns = roles.take_nouns()
+        nouns = tokens.find(roles.nouns)
+        roles.take(*nouns)
         roles.take_apposed(names)
         roles.take(*tokens.find(english().every), *tokens.find(english().together))
         if several and any(not mention.counted for mention in shown):
@@ -176,7 +178,7 @@ class _Reader:
         conditions += self._literals(shown)
         if tokens.unread() or (computed and not several) or not self._listed(shown):
             return
-        conditions += [written(one, roles.function.key(one.key)) for one in thresholds]
+        conditions += thresholds
         keys = list(dict.fromkeys(mention.key for mention in shown))
         if thresholds and own:
             self.cost += HOP
@@ -250,13 +252,6 @@ class _Reader:
             one.key == other.key or any(word in _JOINTS for word in self.roles.tokens.between(one.place, other.place))
             for one, other in pairwise(shown)
         )
-
-    def _computation(self) -> tuple[str, list[Range]]:
-        """What is computed of two values, and the words that ask for it."""
-        for how, phrases in (("diff", english().difference), ("ratio", english().ratio)):
-            if places := self.roles.tokens.find(phrases):
-                return how, list(places)
-        return "", []
 
     def _compared(self, names: Mapping[str, list[str]], keys: Sequence[str], computed: str) -> Iterator[Reading]:
         """One statement a name, or what is computed of two."""

@@ -41,9 +41,11 @@ def with_guesses(lexicon: Lexicon, question: Question, names: NameIndex | None, 
         if len(text) < MIN_CHARS:
             continue
         if not of_kind and _is_value(lexicon, text, values):
-            spots = [one for one in spots if not _inside(one, tokens, place)]
+            spots = [one for one in spots if not tokens.place_of(one.start, one.end).within(place)]
             continue
-        best = _resolved(names, text, of_kind or kinds, said_so=_looks_like_a_name(question, text) or bool(of_kind))
+        # It is written as a name, or the whole question is in small letters.
+        said_so = text[0].isupper() or question.text.islower() or bool(of_kind)
+        best = _resolved(names, text, of_kind or kinds, said_so=said_so)
         if best is None:
             continue
         start = question.text.index(text, tokens.start(place))
@@ -86,11 +88,6 @@ def _has_words(surface: str, words: Sequence[str]) -> bool:
     return all(any(fuzz.ratio(word, other) >= SAME_WORD for other in own) for word in words)
 
 
-def _looks_like_a_name(question: Question, text: str) -> bool:
-    """Whether it is written as one, or the whole question in small letters."""
-    return text[0].isupper() or question.text.islower()
-
-
 def _is_value(lexicon: Lexicon, text: str, values: Values | None) -> bool:
     """Whether a text of some row, which is no name, is just this."""
     return values is not None and any(
@@ -101,11 +98,6 @@ def _is_value(lexicon: Lexicon, text: str, values: Values | None) -> bool:
     )
 
 
-def _inside(spot: Spot, tokens: Tokens, place: Range) -> bool:
-    where = tokens.place_of(spot.start, spot.end)
-    return place.first <= where.first and where.end <= place.end
-
-
 def _without_parts(lexicon: Lexicon, question: Question, values: Values | None) -> Question:
     """Without names inside of a value or of the words for a key, and those in small letters where others are not.
 
@@ -113,14 +105,19 @@ def _without_parts(lexicon: Lexicon, question: Question, values: Values | None) 
     """
     plain = Tokens(replace(question, spots=()), frozenset())
     phrases = (*_values(lexicon, values), *(words for words, _ in _keyed(lexicon)))
-    inside = [place for texts in phrases for place in plain.find(texts)]
+    larger = [place for texts in phrases for place in plain.find(texts)]
+
+    def inside(spot: Spot) -> bool:
+        where = plain.place_of(spot.start, spot.end)
+        return any(where.within(place) and where != place for place in larger)
+
     small = question.text.islower()
     kept = [
         spot
         for spot in question.spots
         if (small or not spot.text.islower())
         and not all(word.lower() in lexicon.fillers for word in spot.text.split())
-        and not any(_within(plain.place_of(spot.start, spot.end), place) for place in inside)
+        and not inside(spot)
     ]
     return replace(question, spots=tuple(kept))
 
@@ -130,10 +127,6 @@ def _keyed(lexicon: Lexicon) -> Iterator[tuple[tuple[str, ...], tuple[str, ...]]
     for function in lexicon.own.functions:
         for key in function.projected:
             yield lexicon.plain(function.name, key), lexicon.adjectives(function.name, key)
-
-
-def _within(spot: Range, value: Range) -> bool:
-    return value.first <= spot.first and spot.end <= value.end and value.end - value.first > spot.end - spot.first
 
 
 def _values(lexicon: Lexicon, values: Values | None) -> Iterator[tuple[str, ...]]:
@@ -181,6 +174,6 @@ def _stretches(lexicon: Lexicon, tokens: Tokens) -> Iterator[tuple[Range, tuple[
         # "Denver airport" need not be a name of the airport's own.
         for kind, found in places.items():
             noun = next((one for one in found if one.first == spot.end), None)
-            known = {one.kind for one in tokens.question.spots if tokens.place_of(one.start, one.end) == spot}
+            known = {one.kind for one in tokens.spots_at(spot)}
             if noun is not None and kind not in known:
                 yield Range(spot.first, noun.end), (kind,)

@@ -111,11 +111,7 @@ def lexicons(catalogue: Catalogue) -> Mapping[str, Lexicon]:
 
 
 def read_words(domain: Domain) -> Words:
-    """What a domain's `words.yaml` says; nothing where it has none.
-
-    Raises:
-        BrokenDomain: see `lexicons`.
-    """
+    """What a domain's `words.yaml` says; nothing where it has none."""
     if not domain.folder.has(FILE):
         return Words()
     words, content = domain.folder.model(FILE, Words)

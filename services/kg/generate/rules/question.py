@@ -12,12 +12,10 @@ from services.kg.generate.rules.phrases import compiled
 from services.kg.generate.rules.words import Editions
 from services.kg.generate.spans import Spot, asking_words
 from services.kit.text.times import Calendar, UnknownTime, resolve_time
+from services.kit.text.vocabulary import MONTH, WEEKDAY_NAMES, alternatives
 
-_MONTH = (
-    r"(?:jan(?:uary)?|feb(?:ruary)?|mar(?:ch)?|apr(?:il)?|may|june?|july?|aug(?:ust)?|sept?(?:ember)?|oct(?:ober)?|"
-    r"nov(?:ember)?|dec(?:ember)?)"
-)
-_WEEKDAY = r"(?:mon|tues|wednes|thurs|fri|satur|sun)day"
+_MONTH = f"(?:{MONTH})"
+_WEEKDAY = f"(?:{alternatives(WEEKDAY_NAMES)})"
 _LAST = r"(?:last|previous|past|prior|recent|most recent|latest|this past|this|current)"
 _DAY = r"(?:full )?(?:day of trading|trading day|trading session|market day|business day)"
 _ONE = r"(?:first|second|third|fourth|last|final|1st|2nd|3rd|4th)"
@@ -195,11 +193,6 @@ _INSIDE = frozenset(("of", "the", "and", "in", "for", "on", "a", "to", "with", "
 
 def quote(name: str) -> str:
     return json.dumps(name, ensure_ascii=False)
-
-
-def listed(names: Sequence[str]) -> str:
-    """One name, or several that are meant together."""
-    return all_of([*map(quote, names[:3])])
 
 
 def all_of(texts: Sequence[str]) -> str:

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from services.kg.generate.rules.english import english
 from services.kg.generate.rules.lexicon import Lexicon
 from services.kg.generate.rules.phrases import compiled
-from services.kg.generate.rules.question import Question, all_of, listed, quote
+from services.kg.generate.rules.question import Question, all_of, quote
 from services.kg.generate.rules.words import NOTHING, Hop, Narrow, Reading, Show
 from services.kg.language.catalogue import Parameter
 from services.kit.text.vocabulary import SMALL, TENS
@@ -64,7 +64,7 @@ class _Writer:
         self.rows = lexicon.function(facet.function) if facet else self.function
 
     def statements(self) -> list[str]:
-        if not self._fits():
+        if not suits(self.reading, self.question) or not all(self._says(need) for need in self.reading.needs):
             return []
         calls = self._names()
         if calls is None:
@@ -76,11 +76,6 @@ class _Writer:
         for other in self.reading.also:
             written += _Writer(self.lexicon, other, self.question).statements()
         return written
-
-    # Whether it fits
-
-    def _fits(self) -> bool:
-        return suits(self.reading, self.question) and all(self._says(need) for need in self.reading.needs)
 
     def _says(self, need: str) -> bool:
         question = self.question
@@ -153,7 +148,7 @@ class _Writer:
         question, reading = self.question, self.reading
         match parameter.kind:
             case "entity":
-                return listed(names[parameter.name]) if names.get(parameter.name) else "None"
+                return all_of([quote(one) for one in names.get(parameter.name, ())[:TOGETHER]])
             case "time":
                 first = self.function.span is None or parameter.name == self.function.span[0]
                 time = self._time() if first else ""
@@ -225,11 +220,9 @@ class _Writer:
     def _captured(self) -> str:
         chosen = [name for names in (self._names() or [])[:1] for group in names.values() for name in group]
         text = self.question.captures(self.reading.value_when, chosen)
-        known = {spot.text.lower() for spot in self.question.spots if spot.kind not in self._subjects()}
+        subjects = {kind for kinds in self._parameters().values() for kind in kinds}
+        known = {spot.text.lower() for spot in self.question.spots if spot.kind not in subjects}
         return "" if text.lower() in known else text
-
-    def _subjects(self) -> set[str]:
-        return {kind for kinds in self._parameters().values() for kind in kinds}
 
     def _chosen(self) -> str:
         return choose(self.lexicon, self.question, self.rows.name, self.reading.show)
@@ -247,11 +240,9 @@ class _Writer:
         aggregate = self._aggregate(shown)
         if aggregate:
             return f"{aggregate} {call}{projected}"
-        return f"{'ALL ' if reading.every and not self._conditions_dated() else ''}{call}{projected}"
-
-    def _conditions_dated(self) -> bool:
-        """A list of some years only is shown as it is, not asked for as all."""
-        return bool(self.reading.facet) and bool(self.question.years)
+        # A list of some years only is shown as it is, not asked for as all.
+        some = reading.facet and self.question.years
+        return f"{'ALL ' if reading.every and not some else ''}{call}{projected}"
 
     def _counts(self) -> bool:
         count = self.reading.count

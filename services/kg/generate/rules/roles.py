@@ -9,7 +9,7 @@ from services.kg.generate.rules.english import english
 from services.kg.generate.rules.inflection import degrees
 from services.kg.generate.rules.lexicon import Lexicon
 from services.kg.generate.rules.question import quote
-from services.kg.generate.rules.tokens import Number, Range, Tokens, apart, nearest
+from services.kg.generate.rules.tokens import Number, Range, Tokens, apart
 from services.kg.generate.rules.values import Values
 from services.kg.generate.spans import Spot
 from services.kg.language.catalogue import NUMERIC, Function, Key, Parameter
@@ -18,6 +18,7 @@ from services.kg.language.catalogue import NUMERIC, Function, Key, Parameter
 BESIDE = 2
 NEAR = 4
 COUNTED = "number of "
+_BY = ("by", "in terms of", "measured by")
 _SIGNS = {"<": "lt", ">": "gt", "<=": "le", ">=": "ge"}
 
 
@@ -33,21 +34,6 @@ class Mention:
     place: Range
     key: str
     counted: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class Threshold:
-    """A condition on a number."""
-
-    key: str
-    operator: str
-    value: int | float
-
-
-def written(threshold: Threshold, key: Key) -> str:
-    """A threshold as a condition of the language; dates are texts."""
-    value = f'"{threshold.value}"' if key.kind == "date" else str(threshold.value)
-    return f"{threshold.operator}({threshold.key}, {value})"
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,11 +89,8 @@ class Roles:
                 found.setdefault(place, Mention(place, key, counted=True))
         return [found[place] for place in apart(found)]
 
-    def key(self, name: str) -> Key | None:
-        return self.function.exact_keys.get(name)
-
     def numeric(self, mention: Mention) -> bool:
-        key = self.key(mention.key)
+        key = self.function.exact_keys.get(mention.key)
         return key is not None and key.kind in NUMERIC
 
     # Values
@@ -117,25 +100,23 @@ class Roles:
         found: list[str] = []
         for key in self.function.keys:
             own = self.lexicon.key(self.function.name, key.name)
-            spoken = {value: phrases for value, phrases in own.values.items()}
+            spoken = dict(own.values)
             for text in self.values.of(self.function, key.name) if self.values is not None and own.open else ():
                 spoken[text] = (*spoken.get(text, ()), *exact(text))
             for value, phrases in spoken.items():
                 for place in self.tokens.find(phrases)[:1]:
                     self.tokens.take(place)
                     found.append(_condition(key, value))
-                    self._take_beside(key.name, place)
+                    named = [one.place for one in self.mentions if one.key == key.name]
+                    beside = min(named, key=place.near, default=None)
+                    if beside is not None and beside.near(place) <= NEAR and self.tokens.free(beside):
+                        self.tokens.take(beside)
         return found
-
-    def _take_beside(self, key: str, place: Range) -> None:
-        beside = [one.place for one in self.mentions if one.key == key and one.place.near(place) <= NEAR]
-        if (mention := nearest(place, beside)) is not None and self.tokens.free(mention):
-            self.tokens.take(mention)
 
     def take_value(self, place: Range, spots: Sequence[Spot]) -> bool:
         """Read a name as the value of a key that is named beside it: the country whose capital is X."""
         for mention in self.mentions:
-            key = self.key(mention.key)
+            key = self.function.exact_keys.get(mention.key)
             spot = next((one for one in spots if key is not None and key.entity == one.kind), None)
             if spot is None or mention.place.near(place) > NEAR or not self.tokens.free(mention.place):
                 continue
@@ -146,43 +127,49 @@ class Roles:
 
     # Numbers
 
-    def thresholds(self) -> list[Threshold]:
+    def thresholds(self) -> list[str]:
         """Conditions on numbers: over, under, between, with the key that the unit, the adjective or a noun says."""
         figures = [one for one in self.tokens.numbers if not one.ordinal and self.tokens.free(one.place)]
-        found: list[Threshold] = []
+        found: list[str] = []
         for low, high in pairwise(figures):
             opening = [one for one in self.tokens.find(("between", "from")) if one.end == low.place.first]
             if not opening or high.place.first - low.place.end > BESIDE:
                 continue
             if key := self._year_key(low, high) or self._key_of(high, opening[0], ()):
                 self.take(opening[0], low.place, Range(low.place.end, high.place.first), high.place)
-                found += [Threshold(key, "ge", low.value), Threshold(key, "le", high.value)]
+                found += [self._compared(key, "ge", low), self._compared(key, "le", high)]
         for figure in figures:
-            if self.tokens.free(figure.place) and (one := self._year(figure) or self._bound(figure)) is not None:
+            if self.tokens.free(figure.place) and (one := self._year(figure) or self._bound(figure)):
                 found.append(one)
         return found
 
-    def _bound(self, figure: Number) -> Threshold | None:
-        """More or less than a number."""
+    def _compared(self, key: str, operator: str, figure: Number) -> str:
+        """A condition of the language; dates are texts."""
+        dated = self.function.key(key).kind == "date"
+        return f"{operator}({key}, {quote(str(figure.value)) if dated else figure.value})"
+
+    def _bound(self, figure: Number) -> str:
+        """More or less than a number; empty where nothing says so."""
         words = english()
         for more, phrases, inclusive, strict in ((True, words.over, "ge", "gt"), (False, words.under, "le", "lt")):
             adjectives = self._comparatives(more=more)
             signs = self.tokens.find((*phrases, *(f"{one} than" for one in adjectives)))
-            sign = nearest(figure.place, [one for one in signs if 0 <= figure.place.first - one.end <= 1])
-            if sign is None:
+            signs = [one for one in signs if 0 <= figure.place.first - one.end <= 1]
+            if not signs:
                 continue
+            sign = min(signs, key=figure.place.near)
             said = self.tokens.said(sign).lower()
             keys = tuple(dict.fromkeys(key for one in adjectives if one in said for key in adjectives[one]))
             if key := self._key_of(figure, sign, keys):
                 self.take(sign, figure.place)
                 loose = any(word in said for word in ("least", "at most", "no less", "no more"))
-                return Threshold(key, inclusive if loose else strict, figure.value)
-        return None
+                return self._compared(key, inclusive if loose else strict, figure)
+        return ""
 
-    def _year(self, figure: Number) -> Threshold | None:
-        """A year with what stands before it: in, before, since."""
+    def _year(self, figure: Number) -> str:
+        """A year with what stands before it: in, before, since; empty where it is none."""
         if not (key := self._year_key(figure)):
-            return None
+            return ""
         words = english()
         sign = "eq"
         for operator, phrases in (
@@ -195,7 +182,7 @@ class Roles:
                 sign = operator
                 break
         self.take(figure.place)
-        return Threshold(key, sign, figure.value)
+        return self._compared(key, sign, figure)
 
     def _year_key(self, *figures: Number) -> str:
         """The key that years narrow: the dated one that is named, else the first; empty where these are no years."""
@@ -243,31 +230,32 @@ class Roles:
             if measure is None and not keys:
                 continue
             self.take(place, *([measure.place] if measure else []), *([count] if count else []))
-            self.take(*(one for one in self.tokens.find(("by", "in terms of", "measured by"))))
+            self.take(*self.tokens.find(_BY))
             return Superlative(measure.key if measure else keys[0], descending, rank, rows)
         return None
 
     def _extremes(self) -> Iterator[tuple[Range, bool, tuple[str, ...]]]:
         """Superlatives with the keys that they speak of; those of the domain before general ones."""
         words = english()
-        found: dict[Range, tuple[bool, tuple[str, ...]]] = {}
-        for descending, adjectives in ((True, self._superlatives(more=True)), (False, self._superlatives(more=False))):
+        wanted: list[tuple[bool, tuple[str, ...], tuple[str, ...]]] = []
+        for more in (True, False):
+            adjectives = self._adjectives(more, lambda one: (degrees(one)[1], f"{one}most"))
             for adjective, keys in adjectives.items():
-                for place in self.tokens.find((f"={adjective}" if " " not in adjective else adjective,)):
-                    found.setdefault(place, (descending, keys))
-        for descending, phrases in ((False, words.first), (True, words.last)) if self.dated else ():
+                wanted.append((more, keys, (adjective if " " in adjective else f"={adjective}",)))
+        if self.dated:
+            wanted += [(False, self.dated, words.first), (True, self.dated, words.last)]
+        wanted += [(True, (), words.greatest), (False, (), words.least)]
+        found: dict[Range, tuple[bool, tuple[str, ...]]] = {}
+        for descending, keys, phrases in wanted:
             for place in self.tokens.find(phrases):
-                found.setdefault(place, (descending, self.dated))
-        for descending, phrases in ((True, words.greatest), (False, words.least)):
-            for place in self.tokens.find(phrases):
-                found.setdefault(place, (descending, ()))
+                found.setdefault(place, (descending, keys))
         for place in apart(found):
             yield place, *found[place]
 
     def _measure(self, place: Range) -> Mention | None:
         """The key by which is ordered: "largest population", "by area"."""
         numeric = [one for one in self.mentions if self.numeric(one) and self.tokens.free(one.place)]
-        by = self.tokens.find(("by", "in terms of", "measured by"))
+        by = self.tokens.find(_BY)
         for mention in numeric:
             if any(one.end <= mention.place.end and mention.place.first - one.end <= 1 for one in by):
                 return mention
@@ -296,9 +284,6 @@ class Roles:
                 self.take(place, measure.place)
                 return (measure.key,)
         return ()
-
-    def _superlatives(self, *, more: bool) -> dict[str, tuple[str, ...]]:
-        return self._adjectives(more, lambda one: (degrees(one)[1], f"{one}most"))
 
     def _comparatives(self, *, more: bool) -> dict[str, tuple[str, ...]]:
         return self._adjectives(more, lambda one: (degrees(one)[0],))
@@ -341,15 +326,9 @@ class Roles:
                 if any(self._joined(noun, place) for place in self.tokens.names()):
                     self.tokens.take(noun)
 
-    def take_nouns(self) -> list[Range]:
-        """Read what the rows are called, and where."""
-        places = self.tokens.find(self.nouns)
-        self.take(*places)
-        return places
-
     def _counted(self, key: str) -> tuple[str, ...]:
         """The noun that a key counts: airports of "number of airports"."""
-        found = self.key(key)
+        found = self.function.exact_keys.get(key)
         if found is None or found.kind != "integer" or not found.words.startswith(COUNTED):
             return ()
         return (found.words.removeprefix(COUNTED),)

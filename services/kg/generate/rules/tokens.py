@@ -1,13 +1,14 @@
 """A question as a row of words, each of which is read once: what a reading leaves over, it has not understood."""
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from decimal import Decimal
 from functools import cached_property
 
 from services.kg.generate.rules.phrases import compiled
 from services.kg.generate.rules.question import Question
+from services.kg.generate.spans import Spot
 from services.kit.text.numbers import numbers, ordinals
 
 _WORD = re.compile(r"['’]s\b|[^\W_]+(?:[.'’&/-]\w+)*|_+|\.[a-z]{2,}|\S")
@@ -26,6 +27,9 @@ class Range:
 
     def overlaps(self, other: "Range") -> bool:
         return self.first < other.end and other.first < self.end
+
+    def within(self, other: "Range") -> bool:
+        return other.first <= self.first and self.end <= other.end
 
     def near(self, other: "Range") -> int:
         """Words between the two; 0 where they touch."""
@@ -123,6 +127,10 @@ class Tokens:
         places = (self._range(spot.start, spot.end) for spot in self.question.spots)
         return list(dict.fromkeys(place for place in places if place is not None))
 
+    def spots_at(self, place: Range) -> list[Spot]:
+        """The names that stand there, perhaps of several kinds."""
+        return [one for one in self.question.spots if self.place_of(one.start, one.end) == place]
+
     def place_of(self, start: int, end: int) -> Range:
         """The words within these characters."""
         place = self._range(start, end)
@@ -168,11 +176,6 @@ def apart(places: Iterable[Range]) -> list[Range]:
         if all(place.end <= other.first or other.end <= place.first for other in chosen):
             chosen.append(place)
     return sorted(chosen, key=lambda one: one.first)
-
-
-def nearest(place: Range, others: Sequence[Range]) -> Range | None:
-    """The place with the fewest words between."""
-    return min(others, key=place.near, default=None)
 
 
 def _plain(value: Decimal) -> int | float:

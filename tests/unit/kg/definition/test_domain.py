@@ -152,6 +152,7 @@ BROKEN: dict[str, list[tuple[Any, ...]]] = {
         ("type: date, aliases: [disc", "type: day, aliases: [disc", "discovered.type", "'date'"),
         ("kind: element, id: _symbol}", "kind: metal, id: _symbol}", "name.kind", "no kind metal"),
         ("kind: element, id: _symbol}", "kind: element, id: _id}", "name.id", "no column of the view _id"),
+        ("kind: element, id: _symbol}", "compare: {vocabulary: {'(': a}}}", "name.compare", "valid regular expression"),
         ("      group: {aliases", "      groups: {aliases", "keys.groups", "no column of the view groups"),
         ("melting_point, boiling_point, density", "melting_point, boilng, density", "get_element.view", "boilng"),
         ("      FROM element\n", "      FROM elements\n", "get_element.view", "no table elements"),

@@ -7,7 +7,8 @@ import pytest
 from sqlalchemy import Boolean, Column, Connection, Float, Integer, MetaData, Table, Text, create_engine, insert, select
 from sqlalchemy.dialects import postgresql, sqlite
 
-from services.kg.definition.views import BrokenSQL, Sources, read_query, select_of
+from services.kg.definition.folder import BrokenPart
+from services.kg.definition.views import Sources, read_query, select_of
 
 METADATA = MetaData()
 CITY = Table(
@@ -77,12 +78,12 @@ NO_SELECT = (
     ],
 )
 def test_what_is_no_view_is_refused(sql: str, reason: str) -> None:
-    with pytest.raises(BrokenSQL, match=reason):
+    with pytest.raises(BrokenPart, match=reason):
         view(sql)
 
 
 def test_the_line_of_what_is_wrong_is_named() -> None:
-    with pytest.raises(BrokenSQL) as caught:
+    with pytest.raises(BrokenPart) as caught:
         view("SELECT\n  name,\n  load_extension('x') AS y\nFROM city")
     assert caught.value.line == 2
 

@@ -1,14 +1,12 @@
-from services.kg.definition.vocabulary import VocabularyFile, vocabulary_inline, vocabulary_of
+from services.kg.definition.vocabulary import Vocabulary
 
-PRIZES = vocabulary_of(
-    VocabularyFile.model_validate(
-        {
-            "words": {"^writ": ["novel", "play"], "novel|book": "novel", "play|drama": "play"},
-            "names": {"^fiction": "novel", "^stage": {"code": "play", "until": 1950}, "^stage work": "opera"},
-            "noise": r"\b(?:best|the)\b",
-            "official": r"\(",
-        }
-    )
+PRIZES = Vocabulary.model_validate(
+    {
+        "words": {"^writ": ["novel", "play"], "novel|book": "novel", "play|drama": "play"},
+        "names": {"^fiction": "novel", "^stage": {"code": "play", "until": 1950}, "^stage work": "opera"},
+        "noise": r"\b(?:best|the)\b",
+        "official": r"\(",
+    }
 )
 
 
@@ -36,7 +34,7 @@ def test_a_name_that_no_pattern_has_is_a_code_of_its_own() -> None:
 
 
 def test_without_names_the_words_are_the_names_and_a_text_may_be_its_own_code() -> None:
-    plain = vocabulary_of(VocabularyFile(words={"new": "newcomer"}, otherwise="slug"))
+    plain = Vocabulary.model_validate({"words": {"new": "newcomer"}, "otherwise": "slug"})
     assert plain.code("A New One") == "newcomer"
     assert plain.find("rap album") == ("rap_album",)
-    assert vocabulary_inline({"^w": "W"}).find("Won") == ("W",)
+    assert Vocabulary.model_validate({"words": {"^w": "W"}}).find("Won") == ("W",)
