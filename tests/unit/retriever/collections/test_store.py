@@ -9,8 +9,11 @@ from typing import Any
 
 import httpx
 import pytest
+from qdrant_client import QdrantClient
 
+from services.retriever.collections import local
 from services.retriever.collections.local import LocalStore
+from services.retriever.collections.postings import Postings
 from services.retriever.collections.schema import KEY
 from services.retriever.collections.store import ServerStore, skew
 from tests.unit.retriever.collections.conftest import running, settings
@@ -183,3 +186,30 @@ async def test_a_file_where_the_folder_should_be_is_named(tmp_path: Path) -> Non
     async with LocalStore(tmp_path / "file").running() as store:
         with pytest.raises(Exception, match="cannot be opened"):
             await store.names()
+
+
+async def test_what_lies_there_is_read_before_anybody_asks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    async with running(settings(tmp_path)) as client:
+        await client.put("/collections/notes", json={})
+        body = {"documents": [{"id": "a", "text": "The lighthouse is 43 metres tall."}]}
+        (await client.post("/collections/notes/documents", json=body)).raise_for_status()
+    read: list[str] = []
+    index = local._index
+
+    def noted(client: QdrantClient, name: str) -> Postings:
+        read.append(name)
+        return index(client, name)
+
+    monkeypatch.setattr(local, "_index", noted)
+    async with running(settings(tmp_path)) as client:
+        assert read == ["notes"]
+        reply = await client.post("/collections/notes/search", json={"queries": ["How tall is the lighthouse?"]})
+        assert "43 metres" in reply.text
+        assert read == ["notes"]
+
+    def damaged(*_: object) -> Postings:
+        raise KeyError("bm25")
+
+    monkeypatch.setattr(local, "_index", damaged)
+    async with running(settings(tmp_path)) as client:
+        assert (await client.get("/readyz")).is_success
