@@ -93,7 +93,7 @@ class CollectionService:
 
     @contextlib.asynccontextmanager
     async def running(self) -> AsyncIterator["CollectionService"]:
-        """Serve while the context is open; an embedded store is opened when first asked for."""
+        """Serve while the context is open; what an embedded store holds is read before."""
         async with self._store.running(), self._encoding.running(), self.intake.running():
             yield self
 
