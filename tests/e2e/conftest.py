@@ -49,6 +49,8 @@ def ports() -> dict[str, int]:
 async def mesh(ports: dict[str, int], tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[RealMesh]:
     urls = {name: f"http://127.0.0.1:{port}" for name, port in ports.items()}
     env = {f"CRAGMESH_{name.upper()}_URL": url for name, url in urls.items()} | {"CRAGMESH_WARM_UP_S": "10"}
+    # Whoever tests may have collections, which a retriever holds from its start.
+    env |= {"CRAGMESH_QDRANT_PATH": str(tmp_path_factory.mktemp("collections"))}
     env |= {"CRAGMESH_GENERATOR_PORT": str(ports["generator"])}
     table = embedded(MeshUrls.model_validate({f"{name}_url": url for name, url in urls.items() if name != "generator"}))
     services = [replace(_with(service, env), url=urls[service.name]) for service in table if service.name in NAMES]
