@@ -20,6 +20,7 @@ from services.kg.language.tree import (
     Call,
     Combine,
     Condition,
+    Descending,
     List_,
     Literal_,
     Nothing,
@@ -291,3 +292,7 @@ def test_the_decoding_grammar_defines_all_that_it_uses(domain: str) -> None:
     shown = schema_text(CATALOGUE, domain)
     for function in CATALOGUE.domains[domain].functions:
         assert function.hidden or (f"{function.name}(" in shown and f'"{function.name}("' in grammar)
+
+
+def test_descending_keys_are_printed() -> None:
+    assert render(Descending("year")) == "-year"

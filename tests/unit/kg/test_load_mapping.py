@@ -14,7 +14,7 @@ from services.kg.definition.domain import read_catalogue
 from services.kg.domains import CATALOGUE
 from services.kg.entities import NameIndex
 from services.kg.language.catalogue import Catalogue
-from services.kg.load import BadMapping, LoadReport, UnknownFormat, load
+from services.kg.load import BadMapping, LoadError, LoadReport, UnknownFormat, load
 from services.kg.store.tables import source
 
 MAPPING = """
@@ -338,3 +338,8 @@ def test_the_command_fills_a_domain_of_one_s_own(
     assert "list.csv:3: First ascent 'no' is no date" in done.output
     assert json.loads(aside.read_text())["record"]["Mountain"] == "Bay Top"
     assert CliRunner().invoke(app, ["load", str(path), "--database", url, "--domain", "cooking"]).exit_code == 2
+
+
+def test_a_pointer_in_place_of_a_file_is_refused(store: Engine, tmp_path: pathlib.Path) -> None:
+    with pytest.raises(LoadError, match="git lfs pull"):
+        load(written(tmp_path, "movie.csv", "version https://git-lfs.github.com/spec/v1"), store)

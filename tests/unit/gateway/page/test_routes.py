@@ -117,6 +117,10 @@ def test_one_module_parses_html_and_never_to_show_it() -> None:
     assert parsing == ["page-text.js"]
 
 
+def test_the_scripts_stay_little() -> None:
+    assert sum(len((STATIC / name).read_text(encoding="utf-8").splitlines()) for name in SCRIPTS) < 1_800
+
+
 def test_every_field_has_a_label() -> None:
     elements = page().elements
     labels = {attributes.get("for") for tag, attributes in elements if tag == "label"}

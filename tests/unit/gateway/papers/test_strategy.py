@@ -216,3 +216,10 @@ async def test_weights_come_from_a_file(corner: Corner, tmp_path: Any) -> None:
         found = await ask(gateway)
     weights = {(score["source"], score["form"]): score["weight"] for score in found["papers"][0]["scores"]}
     assert {key for key, weight in weights.items() if weight} == {("letters", "question")}
+
+
+@pytest.mark.parametrize(
+    "fields", [{"collection": "../x"}, {"query": " "}, {"top_n": 0}, {"top_n": 201}, {"body": "x" * 20_001}]
+)
+async def test_limits(gateway: httpx.AsyncClient, fields: dict[str, Any]) -> None:
+    assert (await gateway.post("/papers", json=BODY | fields)).status_code == 422
