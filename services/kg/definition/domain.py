@@ -56,7 +56,11 @@ def read_catalogue(bundled: Catalogue, folder: Path | None) -> Catalogue:
 
 
 def with_domain(catalogue: Catalogue, domain: Domain) -> Catalogue:
-    """The domains of a catalogue and one more."""
+    """The domains of a catalogue and one more.
+
+    Raises:
+        BrokenDomain: it has a name, a table or a kind that another has.
+    """
     if faults := list(_taken(domain, catalogue.domains)):
         raise BrokenDomain(domain.name, faults)
     return Catalogue((*catalogue.domains.values(), domain))

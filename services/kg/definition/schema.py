@@ -104,7 +104,7 @@ class Member(Part):
 class Words(Part):
     """People's words by patterns: a file, or pattern -> code; `contains` also takes what has the words in it."""
 
-    vocabulary: str | dict[re.Pattern[str], tuple[str, ...] | str]
+    vocabulary: str | dict[re.Pattern[str], str]
     column: ColumnName | None = None
     contains: bool = False
 

@@ -27,17 +27,30 @@ FUNCTIONS: tuple[type[exp.Expr], ...] = (
     *(exp.Floor, exp.GroupConcat, exp.If, exp.Length, exp.Lower, exp.Max, exp.Min, exp.Nullif, exp.Or, exp.Replace),
     *(exp.Round, exp.RowNumber, exp.Substring, exp.Sum, exp.Trim, exp.Upper, exp.Xor),
 )
-_REFUSED: tuple[tuple[type[exp.Expr] | tuple[type[exp.Expr], ...], str], ...] = (
-    ((exp.Placeholder, exp.Parameter, exp.SessionParameter), "a parameter"),
-    *((exp.Into, "INTO"), (exp.Lock, "a lock"), (exp.Command, "a command")),
+_REFUSED: tuple[tuple[type[exp.Expr], str], ...] = (
+    (exp.Placeholder, "a parameter"),
+    (exp.Parameter, "a parameter"),
+    (exp.SessionParameter, "a parameter"),
+    (exp.Into, "INTO"),
+    (exp.Lock, "a lock"),
+    (exp.Command, "a command"),
 )
 _TYPES: tuple[tuple[type[TypeEngine[Any]], str], ...] = (
-    *((BigInteger, "BIGINT"), (Integer, "INT"), (Float, "DOUBLE"), (Boolean, "BOOLEAN"), (Text, "TEXT")),
+    (BigInteger, "BIGINT"),
+    (Integer, "INT"),
+    (Float, "DOUBLE"),
+    (Boolean, "BOOLEAN"),
+    (Text, "TEXT"),
 )
 _OF_TYPE: Mapping[exp.DType, TypeEngine[Any]] = {
-    **dict.fromkeys((exp.DType.TEXT, exp.DType.VARCHAR), Text()),
-    **dict.fromkeys((exp.DType.DOUBLE, exp.DType.FLOAT, exp.DType.DECIMAL), Float()),
-    **{exp.DType.INT: Integer(), exp.DType.BIGINT: BigInteger(), exp.DType.BOOLEAN: Boolean()},
+    exp.DType.TEXT: Text(),
+    exp.DType.VARCHAR: Text(),
+    exp.DType.INT: Integer(),
+    exp.DType.BIGINT: BigInteger(),
+    exp.DType.DOUBLE: Float(),
+    exp.DType.FLOAT: Float(),
+    exp.DType.DECIMAL: Float(),
+    exp.DType.BOOLEAN: Boolean(),
 }
 
 
@@ -72,12 +85,8 @@ class Sources:
     @cached_property
     def schema(self) -> MappingSchema:
         """The tables as the parser knows them."""
-
-        def type_name(kind: TypeEngine[Any]) -> str:
-            return next((name for known, name in _TYPES if isinstance(kind, known)), "UNKNOWN")
-
         tables: dict[str, object] = {
-            name: {one.name: type_name(one.type) for one in table.c} for name, table in self.tables.items()
+            name: {one.name: _type_name(one.type) for one in table.c} for name, table in self.tables.items()
         }
         return MappingSchema(tables, dialect="sqlite")
 
@@ -169,6 +178,10 @@ def _as_numbers(query: exp.Expr, names: Sequence[str]) -> None:
 def _line(node: exp.Expr) -> int:
     found = next((one.meta["line"] for one in node.walk() if "line" in one.meta), 1)
     return int(found) - 1
+
+
+def _type_name(kind: TypeEngine[Any]) -> str:
+    return next((name for known, name in _TYPES if isinstance(kind, known)), "UNKNOWN")
 
 
 def _escaped(sql: str) -> str:

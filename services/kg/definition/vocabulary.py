@@ -21,6 +21,10 @@ def _several(value: Any) -> Any:
     return (value,) if isinstance(value, str) else value
 
 
+# An empty one would be found everywhere; it means that there is none.
+Wanted = Annotated[re.Pattern[str] | None, BeforeValidator(lambda value: value or None)]
+
+
 class Vocabulary(Part):
     """People's words and sources' names for one set of codes, by patterns; the first that is found decides."""
 
@@ -28,8 +32,8 @@ class Vocabulary(Part):
     words: Mapping[re.Pattern[str], Annotated[tuple[str, ...], BeforeValidator(_several)]]
     # What a source writes -> code; the words where it is empty.
     names: Mapping[re.Pattern[str], str | Dated] = Field(default_factory=dict)
-    noise: re.Pattern[str] | None = None  # what of people's words is dropped first
-    official: re.Pattern[str] | None = None  # what tells a source's name from people's words
+    noise: Wanted = None  # what of people's words is dropped first
+    official: Wanted = None  # what tells a source's name from people's words
     otherwise: Literal["none", "slug"] = "none"  # what a text is that no pattern finds: no code, or a slug of itself
 
     @cached_property

@@ -38,3 +38,9 @@ def test_without_names_the_words_are_the_names_and_a_text_may_be_its_own_code() 
     assert plain.code("A New One") == "newcomer"
     assert plain.find("rap album") == ("rap_album",)
     assert Vocabulary.model_validate({"words": {"^w": "W"}}).find("Won") == ("W",)
+
+
+def test_an_empty_pattern_is_none() -> None:
+    words = {"^rap album$": "rap"}
+    assert Vocabulary.model_validate({"words": words, "noise": "", "official": ""}).find("Rap album") == ("rap",)
+    assert Vocabulary.model_validate({"words": words, "noise": "", "official": ""}).find("jazz") == ()
