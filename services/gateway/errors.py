@@ -29,6 +29,7 @@ class OwnForms:
         self.app = app
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        # With a slash, as the prefixes end: `/mcpx` is not below `/mcp`.
         path = f"{scope['path']}/" if scope["type"] == "http" else ""
         form = next((form for prefix, form in FORMS.items() if path.startswith(prefix)), None)
         if form is None:

@@ -162,11 +162,15 @@ class Health:
     def _there(self, target: ServiceClient, said: Readiness, metrics: _Reply, began: float) -> ServiceHealth:
         return ServiceHealth(
             name=target.name,
+            ready=said.ready,
             reachable=True,
+            model=said.model,
+            device=said.device,
+            precision=said.precision,
+            detail=said.detail,
             breaker=target.breaker.state,
             in_flight=_gauge(metrics.body, _RUNNING),
             answered_ms=round((time.monotonic() - began) * 1000, 1),
-            **said.model_dump(include={"ready", "model", "device", "precision", "detail"}),
         )
 
     def _gone(self, target: ServiceClient, why: str, *, reachable: bool = False) -> ServiceHealth:

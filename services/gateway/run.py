@@ -152,9 +152,11 @@ class Run:
         earlier = self.timings.get(name)
         if earlier is None:
             return timing
-        parts = ("elapsed_ms", "queue_ms", "inference_ms")
-        return earlier.model_copy(
-            update={part: round(getattr(earlier, part) + getattr(timing, part), 1) for part in parts}
+        return StageTiming(
+            start_ms=earlier.start_ms,
+            elapsed_ms=round(earlier.elapsed_ms + timing.elapsed_ms, 1),
+            queue_ms=round(earlier.queue_ms + timing.queue_ms, 1),
+            inference_ms=round(earlier.inference_ms + timing.inference_ms, 1),
         )
 
     def degrade(self, stage: str, reason: str, detail: str = "") -> None:

@@ -120,7 +120,14 @@ def build(state: State) -> MCPServer:
         with _failures():
             response = await state["mesh"].search(collection, request, allow_s=left())
         hits = (
-            Hit(document=hit.id, page=hit.page_number, **hit.model_dump(include={"title", "text", "score", "url"}))
+            Hit(
+                title=hit.title,
+                text=hit.text,
+                score=hit.score,
+                document=hit.id,
+                url=hit.url,
+                page=hit.page_number,
+            )
             for hit in response.hits
         )
         return SearchResult(hits=list(hits))
@@ -166,7 +173,9 @@ def _failures(kind: type[ToolError | ResourceError] = ToolError) -> Iterator[Non
 
 def _told(response: AnswerResponse) -> AnswerResult:
     return AnswerResult(
-        **response.model_dump(include={"answer", "kind", "confidence"}),
+        answer=response.answer,
+        kind=response.kind,
+        confidence=response.confidence,
         sources=[
             Source(title=title_of(one), url=address_of(one), text=one.text, document=one.document)
             for one in response.citations[:MAX_CITATIONS]

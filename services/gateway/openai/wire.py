@@ -31,8 +31,6 @@ UNSERVED: dict[str, tuple[Any, ...]] = {
     "web_search_options": (None,),
     "response_format": (None, {"type": "text"}),
 }
-# What means at `POST /answer` what it means here.
-PASSED_ON = ("filters", "search_results", "search", "evidence", "query_time", "budget_s", "options")
 
 
 class _Wire(BaseModel):
@@ -141,7 +139,13 @@ def to_answer_request(request: ChatRequest, strategies: list[str], default: str)
             turns=tuple(turns[-MAX_TURNS:]),
             strategy=strategy,
             collections=tuple(dict.fromkeys((*collections, *request.collections))),
-            **{name: getattr(request, name) for name in PASSED_ON},
+            filters=request.filters,
+            search_results=request.search_results,
+            search=request.search,
+            evidence=request.evidence,
+            query_time=request.query_time,
+            budget_s=request.budget_s,
+            options=request.options,
         )
     except ValidationError as error:
         # What `/answer` would refuse of it: the name of a collection, the size of all pages together.

@@ -6,7 +6,7 @@ generator writes: so there is a ranking after a fraction of a second, and its be
 
 import asyncio
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 
 from proto.base import FieldError
@@ -163,7 +163,17 @@ def ranking(pool: Pool, weights: Weights, top_n: int) -> tuple[Paper, ...]:
             )
             for listing, place in placed
         )
-        found.append(Paper(**asdict(pool.candidates[item.id]), score=item.score, scores=scores))
+        candidate = pool.candidates[item.id]
+        found.append(
+            Paper(
+                id=item.id,
+                title=candidate.title,
+                url=candidate.url,
+                text=candidate.text,
+                score=item.score,
+                scores=scores,
+            )
+        )
     return tuple(found)
 
 

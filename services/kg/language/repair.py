@@ -36,6 +36,9 @@ def statements(text: str, functions: Iterable[str] = ()) -> list[str]:
     """The program's statements, each on one line and quoted in JSON's way.
 
     One of `functions` that lacks its `get_` gets it.
+
+    Raises:
+        ParseError: the text is too long, has too many statements or is nested too deeply.
     """
     if len(text) > MAX_CHARS:
         raise ParseError(f"a program may have {MAX_CHARS} characters, this one has {len(text)}", position=MAX_CHARS)

@@ -34,7 +34,11 @@ class CallsFile(RootModel[dict[str, dict[str, str]]]):
 
 
 def calls_of(catalogue: Catalogue) -> dict[str, dict[str, str]]:
-    """All calls of the bundled domains."""
+    """All calls of the bundled domains.
+
+    Raises:
+        BrokenDomain: a table of them is not valid.
+    """
     calls: dict[str, dict[str, str]] = {}
     for domain in catalogue.domains.values():
         if domain.bundled and (file := domain.folder.read(FILE, CallsFile)):

@@ -52,7 +52,11 @@ class RowAction:
         return self.domain_by_table.get(table, "")
 
     def apply(self, writer: Writer, record: Record) -> None:
-        """Put the row of a record."""
+        """Put the row of a record.
+
+        Raises:
+            BadRow: there is no such table or column, or a value is missing or of the wrong type.
+        """
         name = self.table or str(record["table"])
         row: Mapping[str, Any] = record if self.table else record["row"]
         if name not in self.domain_by_table:

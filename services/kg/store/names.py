@@ -263,9 +263,9 @@ def refresh(
         _clear(connection, kind)
         _build(connection, kind, progress or (lambda *_: None))
     # Of a PostgreSQL it would read the tables of others, too.
-    tables = [""] if connection.dialect.name == "sqlite" else [table.name for table in (name, *INDEX_TABLES)]
-    for table in tables:
-        connection.exec_driver_sql(f"ANALYZE {table}")
+    own = [f"ANALYZE {table.name}" for table in (name, *INDEX_TABLES)]
+    for statement in ["ANALYZE"] if connection.dialect.name == "sqlite" else own:
+        connection.exec_driver_sql(statement)
 
 
 def _clear(connection: Connection, kind: str) -> None:

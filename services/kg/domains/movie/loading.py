@@ -20,7 +20,11 @@ UNPLACED = 9_999
 
 
 def oscar(writer: Writer, stated: Row) -> None:
-    """One nomination, tied to the film by title and year and to its people by name."""
+    """One nomination, tied to the film by title and year and to its people by name.
+
+    Raises:
+        BadRow: it has no year or category.
+    """
     year = whole(needed(stated, "year"), "year") or 0
     category, nominee, film = needed(stated, "category"), text(stated.get("nominee")), text(stated.get("film"))
     key, ceremony = CATEGORIES.code(category, year), whole(stated.get("ceremony"), "ceremony") or year - _BEFORE_FIRST

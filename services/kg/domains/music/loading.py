@@ -26,7 +26,11 @@ _NOMINEES_A_CATEGORY = 3.0
 
 
 def grammy(writer: Writer, stated: Row) -> None:
-    """One award, tied to everyone whom it names, each by exact name; where `fill` is true others' spelling stays."""
+    """One award, tied to everyone whom it names, each by exact name; where `fill` is true others' spelling stays.
+
+    Raises:
+        BadRow: it has no category, nominee or year.
+    """
     year = whole(needed(stated, "year"), "year") or 0
     if not 1900 <= year <= 2200:
         raise BadRow("year", "is no year")

@@ -111,7 +111,11 @@ def lexicons(catalogue: Catalogue) -> Mapping[str, Lexicon]:
 
 
 def read_words(domain: Domain) -> Words:
-    """What a domain's `words.yaml` says; nothing where it has none."""
+    """What a domain's `words.yaml` says; nothing where it has none.
+
+    Raises:
+        BrokenDomain: see `lexicons`.
+    """
     if not domain.folder.has(FILE):
         return Words()
     words, content = domain.folder.model(FILE, Words)
