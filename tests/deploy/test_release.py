@@ -102,7 +102,7 @@ def test_sums_are_what_sha256sum_checks(tmp_path: Path) -> None:
 def test_images_install_what_is_locked() -> None:
     recipe = (ROOT / "services/Dockerfile").read_text()
     assert '--no-deps --require-hashes -r "/locks/${SERVICE}.txt"' in recipe
-    assert f"in {'|'.join(release.ENCODER)}) sh install.sh /opt/cragmesh --no-deps -r" in recipe
+    assert f"in {'|'.join(release.ENCODER)}) sh install.sh /opt/cragmesh --no-compile --no-deps -r" in recipe
     extras = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["optional-dependencies"]
     assert set(release.ENCODER) <= set(release.LOCKED) <= extras.keys()
     assert {*release.LOCKED, "trainer"} == {*PUSHED.split(), "evaluator"}

@@ -69,6 +69,15 @@ async def test_reranking_is_bounded_and_switched_off(gateway: httpx.AsyncClient,
     assert len(calls.rerank) == 1
 
 
+@pytest.mark.parametrize(("strategy", "kept"), [("adaptive", 20), ("db3", 5)])
+async def test_a_larger_context_takes_more_passages_but_where_a_paper_says_how_many(
+    gateway: httpx.AsyncClient, calls: Calls, strategy: str, kept: int
+) -> None:
+    await ask(gateway, strategy, STABLE)
+    await ask(gateway, strategy, STABLE, options={"context_tokens": 4_000})
+    assert [request.top_n for request in calls.rerank] == [5, kept]
+
+
 async def test_without_snippets_reranked_the_first_pages_are_read(gateway: httpx.AsyncClient, calls: Calls) -> None:
     pages = [BAKERY | {"page_name": f"Bakery {number}"} for number in range(6)] + [LIGHTHOUSE]
     await ask(gateway, "electric-sheep", STABLE | {"search_results": pages}, options={"rerank": False})

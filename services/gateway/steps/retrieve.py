@@ -23,6 +23,8 @@ PAGES = 5
 CANDIDATES = 150
 # Of a collection, what goes on to the reranker: of 50 it finds the answer no more often, in 2.5 times the time.
 POOL = 20
+# What a chunk of a collection has, more often than not less: so many tokens of context make room for one more.
+PASSAGE_TOKENS = 200
 
 # The knobs of `Retrieval` and of `reranked` that a request may set.
 RETRIEVAL_OPTIONS = frozenset(("extractor", "chunker", "chunk_chars", "ranking", "prefilter", "recall_k", "tables"))
@@ -36,6 +38,7 @@ class Retrieval:
     Args:
         recall_k: passages of the pages, and of a collection as many up to 20.
         rerank_k: that are kept after reranking, where there is any.
+        fills: whether more are kept where the generator is shown more than the embedded one.
         chunk_chars: characters that are shown of a chunk; 0 is the chunker's own.
         prefilter: chunks that are embedded at most, chosen by BM25.
         page_fields: whether a chunk is matched with its page's name and snippet.
@@ -44,6 +47,7 @@ class Retrieval:
 
     recall_k: int
     rerank_k: int = 0
+    fills: bool = False
     chunker: ChunkerName = "passages"
     chunk_chars: int = 0
     ranking: RankingName = "default"
@@ -85,7 +89,8 @@ async def reranked(context: Context, retrieval: Retrieval) -> list[Evidence]:
     settings = context.settings
     pages = await best_pages(context, top_n=PAGES, allow_s=context.before_generation(settings.rerank_cap_s))
     found = await retrieve(context, pages, retrieval, allow_s=context.before_generation(settings.retrieve_cap_s))
-    top_n = context.options.rerank_k or retrieval.rerank_k
+    room = context.context_tokens // PASSAGE_TOKENS if retrieval.fills else 0
+    top_n = context.options.rerank_k or max(retrieval.rerank_k, room)
     allow_s = context.before_generation(settings.rerank_cap_s)
     return await rerank(context, found, top_n=top_n, allow_s=allow_s, reading=retrieval.reading)
 

@@ -38,7 +38,7 @@ from services.kit.llm import Completion, Constraint, Message, estimate_tokens
 from services.kit.untrusted import harmless, one_line
 
 # As db3, but for the ranking, the reader's say, the extractor and tables: what found most (`docs/measurements.md`).
-WEB = Retrieval(recall_k=50, rerank_k=5, chunker="parent-child", reading=True)
+WEB = Retrieval(recall_k=50, rerank_k=5, fills=True, chunker="parent-child", reading=True)
 # Further samples tell whether the model would say the same again.
 SAMPLES = 3
 TEMPERATURE = 0.8
