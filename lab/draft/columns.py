@@ -144,7 +144,8 @@ def read_columns(headers: Sequence[str], rows: Iterable[Sequence[str]]) -> list[
         while name in taken:
             name = f"{name[: MAX_NAME - 1]}2"
         values = frozenset(filled)
-        columns.append(Column(header, name, guess_type(values), values, len(filled)))
+        switch = name.startswith(("is_", "has_")) and values <= {"0", "1"}
+        columns.append(Column(header, name, "flag" if switch else guess_type(values), values, len(filled)))
     return columns
 
 

@@ -86,12 +86,12 @@ class View:
     @property
     def summary(self) -> str:
         words = ", ".join(_words(key) for key in self.keys)
-        return f"{plural(self.table.name)}: {words}"
+        return f"{plural(self.table.noun)}: {words}"
 
     @property
     def lead(self) -> str:
         """The template of what a statement's rows are."""
-        return plural(self.table.name) + "{% if names %} of {{ names | join(' and ') }}{% endif %}"
+        return plural(self.table.noun) + "{% if names %} of {{ names | join(' and ') }}{% endif %}"
 
     @property
     def shown(self) -> list[str]:
@@ -156,7 +156,7 @@ def _listed(names: Iterable[str]) -> str:
 
 def _view(table: CsvTable, tables: Sequence[CsvTable]) -> View:
     keys: list[Key] = []
-    hidden = [f"t.{_QUOTE(table.key[0])} AS _{table.name}"] if table.names_things else []
+    hidden = [f"t.{_QUOTE(table.id)} AS _{table.name}"] if table.names_things else []
     sources = [f"FROM {_QUOTE(table.name)} AS t"]
     for column in _ordered(table):
         join = table.join_of(column)
@@ -166,9 +166,11 @@ def _view(table: CsvTable, tables: Sequence[CsvTable]) -> View:
             sources.append(f"LEFT JOIN {_QUOTE(join.table)} AS {alias} ON {on}")
             hidden.append(f"t.{_QUOTE(column.name)} AS _{join.role}")
             keys.append(Key(join.role, f"{alias}.{_QUOTE(join.label)}", kind=join.table, id=f"_{join.role}"))
-        elif not (table.names_things and column.name in table.key and column.numeric):
+        elif not (table.names_things and column.name == table.id and column.numeric):
             keys.append(_key(table, column))
-    children = [(other, join) for other in tables for join in other.joins if join.table == table.name == join.role]
+    own = (table.name, table.noun)
+    joins = [(other, join) for other in tables for join in other.joins if join.table == table.name]
+    children = [(other, join) for other, join in joins if join.role in own]
     keys += [_count(other, join) for other, join in children]
     selects = [*hidden, *(f"{key.select} AS {_QUOTE(key.name)}" for key in keys)]
     facets = [
@@ -192,7 +194,7 @@ def _keyed(tables: Sequence[CsvTable]) -> list[Column]:
     found: dict[str, Column] = {}
     for table in tables:
         for column in table.columns:
-            named = column is table.label or (table.names_things and column.name in table.key)
+            named = column is table.label or (table.names_things and column.name == table.id)
             if named or table.join_of(column) is not None:
                 continue
             if column.key not in found or column.sorts:
@@ -215,9 +217,15 @@ def _key(table: CsvTable, column: Column) -> Key:
         kind=table.name if named else "",
         id=f"_{table.name}" if named else "",
         spell="plain" if column.year else "",
-        # People say the currency where a column has its name.
-        alias=column.key.removesuffix("_name") if column.key.endswith("_name") and not named else "",
+        alias="" if named else _alias(column),
     )
+
+
+def _alias(column: Column) -> str:
+    """What people say of a key: the currency of what has its name, hired of a date `hired_on`."""
+    endings = ("_on", "_at") if column.type == "date" else ("_name",)
+    short = next((column.key.removesuffix(one) for one in endings if column.key.endswith(one)), "")
+    return short.replace("_", " ")
 
 
 def _parameters(table: CsvTable) -> Iterable[tuple[str, str, str]]:
@@ -232,7 +240,7 @@ def _parameters(table: CsvTable) -> Iterable[tuple[str, str, str]]:
 def _child(table: CsvTable, join: Join) -> str:
     """What rows of a table that joins another are to it: its cities; of a link, what stands on the other side."""
     others = [one.role for one in table.joins if one is not join]
-    return others[0] if others and not table.names_things else table.name
+    return others[0] if others and not table.names_things else table.noun
 
 
 def _child_key(table: CsvTable, join: Join) -> str:
@@ -253,7 +261,7 @@ def _examples(views: Sequence[View]) -> Iterable[dict[str, str]]:
             yield {"query": f"What is the {_words(key)} of {name}?", "program": f'{call}["{key.name}"]'}
         for key in [key for key in view.keys if key.type in ("integer", "number", "money") and not key.spell][:1]:
             yield {
-                "query": f"Which {table.name.replace('_', ' ')} has the highest {_words(key)}?",
+                "query": f"Which {table.noun.replace('_', ' ')} has the highest {_words(key)}?",
                 "program": f'{function}(None) sort(None, -{key.name})["{table.label.key}"][:1]',
             }
         for facet, _, _ in view.facets:

@@ -43,6 +43,7 @@ class CsvTable:
     """A table of the draft."""
 
     name: str  # in the singular, as the kind of its rows
+    noun: str  # the same without the domain's name before it
     path: Path  # of its CSV file
     columns: list[Column]  # in the file's order
     rows: int  # the number that was read
@@ -53,7 +54,12 @@ class CsvTable:
 
     @property
     def names_things(self) -> bool:
-        return self.label is not None and len(self.key) == 1
+        return self.label is not None
+
+    @property
+    def id(self) -> str:
+        """The column that tells its things apart: its key, else the name, which several rows may have."""
+        return self.key[0] if len(self.key) == 1 or self.label is None else self.label.name
 
     @property
     def codes(self) -> list[Column]:
@@ -61,7 +67,11 @@ class CsvTable:
         return [
             column
             for column in self.columns
-            if column.code and column.unique and column.filled > SHARED * self.rows and min(map(len, column.values)) > 2
+            if column.code
+            and column.unique
+            and column.filled > SHARED * self.rows
+            and min(map(len, column.values)) > 2
+            and self.join_of(column) is None
         ]
 
     @property
@@ -70,7 +80,7 @@ class CsvTable:
         counts = [column for column in self.columns if column.type in ("integer", "bigint") and not column.year]
         spread = {column.name: max(int(one.replace(",", "")) for one in column.values) for column in counts}
         best = max(counts, key=lambda column: spread[column.name], default=None)
-        if best is None or spread[best.name] < MIN_WEIGHT or best.name in self.key or self.join_of(best):
+        if best is None or spread[best.name] < MIN_WEIGHT or best.name == self.id or self.join_of(best):
             return None
         return best, spread[best.name]
 
@@ -113,7 +123,7 @@ def _read(path: Path) -> CsvTable:
     columns = read_columns(headers, rows)
     if not name or not columns:
         raise LoadError(f"{path} has no rows under a header")
-    table = CsvTable(name, path, columns, len(rows))
+    table = CsvTable(name, name, path, columns, len(rows))
     table.key = _key(table, rows, headers)
     table.label = _label(table)
     places = {column.name: headers.index(column.header) for column in columns}
@@ -151,7 +161,7 @@ def _mostly_unique(column: Column, table: CsvTable) -> bool:
 
 def _joins(table: CsvTable, tables: Mapping[str, CsvTable]) -> list[Join]:
     """Columns that hold the keys of other tables, and of this one where they are not its own key."""
-    named = [one for one in tables.values() if one.names_things]
+    named = [one for one in tables.values() if one.names_things and len(one.key) == 1]
     found: list[Join] = []
     for column in table.columns:
         if table.key == (column.name,):

@@ -179,7 +179,7 @@ class FunctionPart(Part):
 
     summary: Annotated[str, Field(min_length=1)]
     aliases: tuple[Name, ...] = ()
-    parameters: Annotated[dict[Name, ParameterPart], Field(min_length=1)]
+    parameters: dict[Name, ParameterPart]
     view: Annotated[str, Field(min_length=1)]
     keys: Annotated[dict[Name, KeyPart], Field(min_length=1)]
     subject: Annotated[tuple[Name, ...], Field(min_length=1)]

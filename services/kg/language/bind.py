@@ -162,7 +162,13 @@ class Binder:
         function = self._catalogue.function(facet.function, asked.domain)
         kept = tuple(replace(one, key=function.key(one.key.name)) for one in call.conditions)
         known = {parameter.name for parameter in function.parameters}
-        arguments = {name: values for name, values in call.arguments.items() if name in known}
+        kinds = {parameter.name: parameter.entities for parameter in asked.parameters}
+        arguments: dict[str, tuple[Value, ...]] = {}
+        for name, values in call.arguments.items():
+            # What is a team to its own function may be called otherwise by that of its employees.
+            same = (one.name for one in function.parameters if one.entities and one.entities == kinds[name])
+            if taken := name if name in known else next(same, ""):
+                arguments[taken] = values
         return BoundCall(function, arguments, (*fixed(function, facet.where), *kept))
 
     def _call(self, function: Function, arguments: tuple[Argument, ...]) -> BoundCall:

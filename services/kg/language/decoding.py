@@ -50,7 +50,8 @@ def decoding_grammar(catalogue: Catalogue, domain: str) -> str:
     keys = {key.name for function in functions for key in function.keys if key.entity}
     keys |= {name for function in functions for name, facet in function.facets.items() if facet.show}
     named = ANY_KEY if any(function.dynamic for function in functions) else f"({_choice(sorted(keys))})"
-    rules.append(f'reference ::= "*" [1-3]? "[\\"" {named} "\\"]"')
+    if any(parameter.kind == "entity" for function in every for parameter in function.parameters):
+        rules.append(f'reference ::= "*" [1-3]? "[\\"" {named} "\\"]"')
     reached = {facet.function for function in functions for facet in function.facets.values()}
     for function in every:
         if not function.hidden:
@@ -107,6 +108,8 @@ def _steps(function: Function) -> list[str]:
 
 
 def _arguments(function: Function) -> str:
+    if not function.parameters:
+        return '"None"'
     parts: list[str] = []
     optional = ""
     entities = sum(parameter.kind == "entity" for parameter in function.parameters)

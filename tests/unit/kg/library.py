@@ -1,4 +1,4 @@
-"""A small domain of one's own, drafted from CSV files: authors, their books, and who lent them."""
+"""Domains of one's own, drafted from CSV files: authors, their books and who lent them; teams and who works there."""
 
 import csv
 from collections.abc import Sequence
@@ -21,6 +21,21 @@ BOOKS = [
     ("0006", "Loose Leaves", "a4", "Poetry", "2004", "15", "0.3", "no", "300"),
 ]
 LOANS = [("reader", "book"), ("Rosa", "0001"), ("Rosa", "0002"), ("Tom", "0001"), ("Tom", "0004")]
+TEAMS = [
+    ("team_id", "name", "head", "founded_on"),
+    ("T1", "Tools", "E1", "2001-02-03"),
+    ("T2", "Paint", "E3", "2004-05-06"),
+    ("T3", "Glass", "E4", "2008-09-10"),
+]
+EMPLOYEES = [
+    ("employee_id", "full_name", "team", "salary_eur", "is_trainee"),
+    ("E1", "Una Marsh", "T1", "52000", "0"),
+    ("E2", "Vic", "T1", "31000", "1"),
+    ("E3", "Wanda Peel", "T2", "61000", "0"),
+    ("E4", "Xaver Holt", "T3", "47000", "0"),
+]
+# Nothing tells their rows apart.
+VANS = [("name", "wheels", "colour"), ("Ox", "4", "red"), ("Ox", "6", "red"), ("Mule", "4", "grey")]
 
 
 def write(folder: Path, name: str, rows: Sequence[Sequence[str]]) -> Path:
@@ -33,3 +48,12 @@ def write(folder: Path, name: str, rows: Sequence[Sequence[str]]) -> Path:
 def write_all(folder: Path) -> list[Path]:
     folder.mkdir(parents=True, exist_ok=True)
     return [write(folder, "Authors.csv", AUTHORS), write(folder, "books.csv", BOOKS), write(folder, "loans.csv", LOANS)]
+
+
+def write_office(folder: Path) -> list[Path]:
+    folder.mkdir(parents=True, exist_ok=True)
+    return [
+        write(folder, "teams.csv", TEAMS),
+        write(folder, "employees.csv", EMPLOYEES),
+        write(folder, "vans.csv", VANS),
+    ]

@@ -15,7 +15,7 @@ from services.cli.ending import USAGE
 from services.cli.kg_domain import app
 from services.kg.lint import lint
 from services.kg.load.errors import LoadError
-from tests.unit.kg.library import BOOKS, write, write_all
+from tests.unit.kg.library import BOOKS, write, write_all, write_office
 
 
 @pytest.fixture
@@ -120,6 +120,26 @@ def test_a_folder_says_what_the_files_hold(drafted: Path) -> None:
     assert domain["functions"]["get_author"]["facets"]["books"] == {"function": "get_book", "show": ["title"]}
     assert tables["book"]["columns"]["copies"] == "bigint"
     assert tables["book"]["indexes"] == {"book_author_id": ["author_id"]}
+
+
+def test_things_without_a_key_are_told_apart_by_name_and_switches_are_flags(tmp_path: Path) -> None:
+    draft("office", write_office(tmp_path), tmp_path / "domains")
+    domain = read(tmp_path / "domains" / "office", "domain.yaml")
+    assert domain["kinds"]["van"]["id"] == "name"
+    # The name of a team is one of another domain's kinds.
+    assert domain["kinds"]["office_team"].keys() == {"table", "id", "name"}, "who heads a team is no code for it"
+    keys = domain["functions"]["get_employee"]["keys"] | domain["functions"]["get_office_team"]["keys"]
+    assert keys["is_trainee"] == {"type": "flag"}
+    assert keys["salary"] == {"type": "integer", "unit": "EUR"}
+    assert keys["founded_on"]["aliases"] == ["founded"]
+    assert keys["employee_count"]["label"] == "number of employees"
+    assert not any(one.fault for one in lint(tmp_path / "domains" / "office"))
+
+
+def test_rows_that_nothing_names_are_a_domain_too(tmp_path: Path) -> None:
+    draft("weather", [write(tmp_path, "days.csv", [("day", "rain_mm"), ("2020-01-01", "3")])], tmp_path)
+    assert read(tmp_path / "weather", "domain.yaml")["kinds"] == {}
+    assert not any(one.fault for one in lint(tmp_path / "weather"))
 
 
 def test_what_is_guessed_says_so(drafted: Path) -> None:

@@ -29,6 +29,7 @@ class English(Part):
     over: Phrases
     under: Phrases
     whole: Phrases
+    doing: Phrases
     fillers: str
 
 

@@ -118,7 +118,7 @@ def _bind(roles: Roles) -> dict[str, list[str]] | None:
         parameters.sort(key=lambda one: one is not roles.primary)
     for place in tokens.names():
         spots = tokens.spots_at(place)
-        fitting = [(one, spot) for one in parameters for spot in spots if spot.kind in one.entities]
+        fitting = [(one, spot) for one in parameters for spot in spots if spot.kind in one.entities and roles.says(one)]
         apposed = [(one, spot) for one, spot in fitting if roles.apposed(place, spot.kind)]
         free = [(one, spot) for one, spot in apposed or fitting if one.name not in given or one is roles.primary]
         if not free:
@@ -157,7 +157,7 @@ class _Reader:
         roles, tokens = self.roles, self.roles.tokens
         head = roles.head()
         thresholds = roles.thresholds()
-        conditions = [*roles.named, *roles.conditions()]
+        said = roles.conditions()
         superlative = roles.superlative()
         own = names.get(roles.primary.name, []) if roles.primary is not None else []
         several = len(own) > 1
@@ -169,20 +169,29 @@ class _Reader:
         counting = tokens.find(english().count)
         shown, counted = self._shown(counting)
         aggregate = self._aggregate(shown) if superlative is None else ""
-        nouns = tokens.find(roles.nouns)
+        nouns = [*tokens.find(roles.nouns), *roles.classes]
         roles.take(*nouns)
         roles.take_apposed(names)
         roles.take(*tokens.find(english().every), *tokens.find(english().together))
         if several and any(not mention.counted for mention in shown):
             roles.take(*tokens.find((*english().greater, *english().lesser)))
-        conditions += self._literals(shown)
+        conditions = [*roles.named, *self._literals(shown)]
         if tokens.unread() or (computed and not several) or not self._listed(shown):
             return
-        conditions += thresholds
+        rows = bool(nouns) and (head is None or not shown or any(head.overlaps(one) for one in nouns))
         keys = list(dict.fromkeys(mention.key for mention in shown))
+        if rows and superlative is not None:
+            # "Which element was discovered last?" asks for no year.
+            keys = [key for key in keys if key != superlative.key]
+        if own and not keys:
+            # "Is radon a noble gas?"
+            keys = [key for key, _ in said]
+        else:
+            conditions += [condition for _, condition in said]
+        conditions += thresholds
         if thresholds and own:
             self.cost += HOP
-        if not own and not nouns and not self._is_second():
+        if not own and not nouns and not self._is_second() and not (aggregate and self._alone(shown[0].key)):
             # Rows that nothing names are not what the question wants: a country's area is not that of its cities.
             return
         if several:
@@ -194,7 +203,7 @@ class _Reader:
                 superlative,
                 keys,
                 aggregate="LEN" if counted else aggregate if not own else "",
-                rows=bool(nouns) and (head is None or not keys or any(head.overlaps(one) for one in nouns)),
+                rows=rows,
                 many=bool(conditions) or superlative is not None or not own,
             )
             if statement := self._statement(wanted):
@@ -214,6 +223,10 @@ class _Reader:
             roles.take(*own)
         return {**names, **self.bound}
 
+    def _alone(self, key: str) -> bool:
+        """Whether no other function has this key: a department's average salary is that of its people."""
+        return sum(key in one.exact_keys for one in self.lexicon.own.shown) == 1
+
     def _is_second(self) -> bool:
         """Whether another function has the same rows by themselves: neighbours are countries too."""
         function = self.roles.function
@@ -225,14 +238,17 @@ class _Reader:
 
     def _shown(self, counting: Sequence[Range]) -> tuple[list[Mention], bool]:
         """The keys that are asked for, and whether rows are counted."""
-        roles = self.roles
-        free = [one for one in roles.mentions if roles.tokens.free(one.place)]
+        roles, tokens = self.roles, self.roles.tokens
+        free = [one for one in roles.mentions if tokens.free(one.place)]
         shown: list[Mention] = []
         counted = False
         for mention in free:
             count = next((one for one in counting if 0 <= mention.place.first - one.end <= BESIDE), None)
             if mention.counted and count is None:
-                continue
+                facets = (one for one in roles.function.facets if mention.place in tokens.find(roles.phrases(one)))
+                if not (facet := next(facets, "")):
+                    continue
+                mention = Mention(mention.place, facet)
             if count is not None and not roles.numeric(mention) and mention.key not in roles.function.facets:
                 continue
             if count is not None:
@@ -241,7 +257,7 @@ class _Reader:
             roles.take(mention.place)
             shown.append(mention)
         for one in counting:
-            if roles.tokens.free(one):
+            if tokens.free(one):
                 counted = True
                 roles.take(one)
         return shown, counted
@@ -274,7 +290,10 @@ class _Reader:
             text = tokens.said(run)
             beside = [one for one in shown if one.place.near(run) <= NEAR and self._holds(one.key, text)]
             mention = min(beside, key=lambda one: one.place.near(run), default=None)
-            key = mention.key if mention else next((one for one in self._texts() if self._holds(one, text)), "")
+            # Without its key beside it, what is a code in capitals may be a word in small letters: LIE.
+            said_so = not text.islower() or tokens.question.text.islower()
+            alone = next((one for one in self._texts() if said_so and self._holds(one, text)), "")
+            key = mention.key if mention else alone
             if not key:
                 continue
             found.append(f"eq({key}, {quote(text)})")
@@ -296,6 +315,8 @@ class _Reader:
     def _statement(self, wanted: "_Wanted") -> str:
         """The one call; empty where the question asks for nothing of its rows."""
         function, names, keys = self.roles.function, wanted.names, wanted.keys
+        if not (keys or wanted.conditions or wanted.superlative) and self.roles.tokens.find(english().doing):
+            return ""
         counts = f"{wanted.aggregate} " if wanted.aggregate else ""
         if facets := [one for one in keys if one in function.facets]:
             plain = wanted.superlative is None and not wanted.conditions and len(keys) == 1

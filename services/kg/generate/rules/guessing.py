@@ -10,9 +10,8 @@ from services.kg.entities import NameIndex
 from services.kg.generate.rules.english import english
 from services.kg.generate.rules.lexicon import Lexicon
 from services.kg.generate.rules.question import Question
-from services.kg.generate.rules.roles import exact
 from services.kg.generate.rules.tokens import Range, Tokens
-from services.kg.generate.rules.values import Values
+from services.kg.generate.rules.values import Values, exact
 from services.kg.generate.spans import Spot
 from services.kg.store.names import normalise
 from services.kg.store.names import tokens as name_words
@@ -38,15 +37,13 @@ def with_guesses(lexicon: Lexicon, question: Question, names: NameIndex | None, 
     spots = list(question.spots)
     for place, of_kind in list(_stretches(lexicon, tokens))[:MOST_GUESSES]:
         text = tokens.said(place).strip(" '’\"")
-        if len(text) < MIN_CHARS:
-            continue
         if not of_kind and _is_value(lexicon, text, values):
             spots = [one for one in spots if not tokens.place_of(one.start, one.end).within(place)]
             continue
         # It is written as a name, or the whole question is in small letters.
         said_so = text[0].isupper() or question.text.islower() or bool(of_kind)
         best = _resolved(names, text, of_kind or kinds, said_so=said_so)
-        if best is None:
+        if best is None or (len(text) < MIN_CHARS and normalise(best.surface) != normalise(text)):
             continue
         start = question.text.index(text, tokens.start(place))
         end = start + len(text)

@@ -55,6 +55,16 @@ def inflections(word: str) -> tuple[str, ...]:
     return tuple(forms)
 
 
+def singular(words: str) -> str:
+    """A phrase with the singular of its last word, by its ending: noble gases, countries, halogens; Paris as it is."""
+    if len(words) <= MIN_INFLECTED:
+        return words
+    for ending, one in (("ies", "y"), ("sses", "ss"), ("ases", "as"), ("xes", "x"), ("ches", "ch"), ("shes", "sh")):
+        if words.endswith(ending):
+            return words.removesuffix(ending) + one
+    return words if words.endswith(("ss", "us", "is")) else words.removesuffix("s")
+
+
 @cache
 def degrees(adjective: str) -> tuple[str, str]:
     """Comparative and superlative of an adjective: longer, longest; more expensive, most expensive."""

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property, lru_cache
+from functools import cached_property
 from itertools import pairwise
 
 from services.kg.generate.rules.english import english
@@ -10,7 +10,7 @@ from services.kg.generate.rules.inflection import degrees
 from services.kg.generate.rules.lexicon import Lexicon
 from services.kg.generate.rules.question import quote
 from services.kg.generate.rules.tokens import Number, Range, Tokens, apart
-from services.kg.generate.rules.values import Values
+from services.kg.generate.rules.values import Values, exact, said_of
 from services.kg.generate.spans import Spot
 from services.kg.language.catalogue import NUMERIC, Function, Key, Parameter
 
@@ -19,6 +19,8 @@ BESIDE = 2
 NEAR = 4
 COUNTED = "number of "
 _BY = ("by", "in terms of", "measured by")
+_BEFORE_NOUNS = frozenset(("which", "what", "many", "list", "name", "all", "every"))
+_BEFORE_COUNTS = frozenset(("has", "have", "had", "having", "with", "exactly"))
 _SIGNS = {"<": "lt", ">": "gt", "<=": "le", ">=": "ge"}
 
 
@@ -56,6 +58,8 @@ class Roles:
     values: Values | None = None  # knows the texts that `open` keys have in the store
     # Conditions that names are.
     named: list[str] = field(default_factory=list)
+    # Values that stand where the rows' noun does: "which halogens".
+    classes: list[Range] = field(default_factory=list)
 
     @cached_property
     def subject(self) -> Key:
@@ -70,11 +74,17 @@ class Roles:
             None,
         )
 
+    def says(self, parameter: Parameter) -> bool:
+        """Whether the question may mean this parameter: whom a project is led by only where it says "lead"."""
+        nouns = [noun for kind in parameter.entities for noun in self.lexicon.nouns(kind)]
+        named = parameter.name.replace("_", " ") in nouns or parameter is self.primary or self.function.pair is not None
+        return named or bool(self.tokens.find(self.phrases(parameter.name)))
+
     @cached_property
     def nouns(self) -> tuple[str, ...]:
         """What the rows are called."""
         kind = self.lexicon.nouns(self.subject.entity) if self.subject.entity else ()
-        return tuple(dict.fromkeys((*kind, *self._phrases(self.subject.name))))
+        return tuple(dict.fromkeys((*kind, *self.phrases(self.subject.name))))
 
     @cached_property
     def mentions(self) -> list[Mention]:
@@ -83,7 +93,7 @@ class Roles:
         for key in self.function.projected:
             if key == self.subject.name:
                 continue
-            for place in self.tokens.find_joined(self._phrases(key)):
+            for place in self.tokens.find_joined(self.phrases(key)):
                 found.setdefault(place, Mention(place, key))
             for place in self.tokens.find(self._counted(key)):
                 found.setdefault(place, Mention(place, key, counted=True))
@@ -95,23 +105,32 @@ class Roles:
 
     # Values
 
-    def conditions(self) -> list[str]:
-        """`eq` for each value of a key that the question says; the key's own words beside it are read with it."""
-        found: list[str] = []
+    def conditions(self) -> list[tuple[str, str]]:
+        """Key and `eq` for each value that the question says; the key's own words beside it are read with it."""
+        found: list[tuple[str, str]] = []
         for key in self.function.keys:
             own = self.lexicon.key(self.function.name, key.name)
             spoken = dict(own.values)
             for text in self.values.of(self.function, key.name) if self.values is not None and own.open else ():
                 spoken[text] = (*spoken.get(text, ()), *exact(text))
+            if key.kind == "flag":
+                spoken = {**said_of(key, own.words), **spoken}
             for value, phrases in spoken.items():
                 for place in self.tokens.find(phrases)[:1]:
                     self.tokens.take(place)
-                    found.append(_condition(key, value))
+                    found.append((key.name, _condition(key, value)))
+                    if self._opens(place):
+                        self.classes.append(place)
                     named = [one.place for one in self.mentions if one.key == key.name]
                     beside = min(named, key=place.near, default=None)
                     if beside is not None and beside.near(place) <= NEAR and self.tokens.free(beside):
                         self.tokens.take(beside)
         return found
+
+    def _opens(self, place: Range) -> bool:
+        """Whether the words stand where a noun does: which halogens, how many of the halogens."""
+        before = (self.tokens.word(index) for index in range(place.first - 1, -1, -1))
+        return next((word for word in before if word not in ("of", "the")), "") in _BEFORE_NOUNS
 
     def take_value(self, place: Range, spots: Sequence[Spot]) -> bool:
         """Read a name as the value of a key that is named beside it: the country whose capital is X."""
@@ -139,7 +158,9 @@ class Roles:
                 self.take(opening[0], low.place, Range(low.place.end, high.place.first), high.place)
                 found += [self._compared(key, "ge", low), self._compared(key, "le", high)]
         for figure in figures:
-            if self.tokens.free(figure.place) and (one := self._year(figure) or self._bound(figure)):
+            if self.tokens.free(figure.place) and (
+                one := self._year(figure) or self._bound(figure) or self._exactly(figure)
+            ):
                 found.append(one)
         return found
 
@@ -164,6 +185,19 @@ class Roles:
                 self.take(sign, figure.place)
                 loose = any(word in said for word in ("least", "at most", "no less", "no more"))
                 return self._compared(key, inclusive if loose else strict, figure)
+        return ""
+
+    def _exactly(self, figure: Number) -> str:
+        """Just this number of what is counted in whole ones: period 2, with 8 cylinders; empty where it is none."""
+        for mention in self.mentions:
+            key = self.function.exact_keys.get(mention.key)
+            if key is None or key.kind != "integer" or not self.tokens.free(mention.place):
+                continue
+            before = self.tokens.word(figure.place.first - 1) if figure.place.first else ""
+            counted = figure.place.end == mention.place.first and before in _BEFORE_COUNTS
+            if counted or (mention.place.end == figure.place.first and not mention.counted):
+                self.take(mention.place, figure.place)
+                return self._compared(key.name, "eq", figure)
         return ""
 
     def _year(self, figure: Number) -> str:
@@ -209,7 +243,8 @@ class Roles:
             units = (*own.unit, *((key.unit,) if key.unit else ()))
             behind = [one for one in self.tokens.find(units) if 0 <= one.first - figure.place.end <= 1]
             if key.kind in NUMERIC and behind:
-                self.take(*behind)
+                said = [one.place for one in self.mentions if one.key == key.name and one.place.near(sign) <= NEAR]
+                self.take(*behind, *said)
                 return key.name
         if keys:
             return keys[0]
@@ -253,13 +288,14 @@ class Roles:
             yield place, *found[place]
 
     def _measure(self, place: Range) -> Mention | None:
-        """The key by which is ordered: "largest population", "by area"."""
+        """The key by which is ordered: "largest population", "by area", "earns the most"."""
         numeric = [one for one in self.mentions if self.numeric(one) and self.tokens.free(one.place)]
         by = self.tokens.find(_BY)
         for mention in numeric:
             if any(one.end <= mention.place.end and mention.place.first - one.end <= 1 for one in by):
                 return mention
-        return next((one for one in numeric if 0 <= one.place.first - place.end <= 1), None)
+        behind = next((one for one in numeric if 0 <= one.place.first - place.end <= 1), None)
+        return behind or next((one for one in numeric if 0 <= place.first - one.place.end <= 1), None)
 
     def _rank(self, place: Range) -> tuple[int, int, Range | None]:
         """First row, number of rows and their place in the question: second largest, three largest, top ten."""
@@ -302,7 +338,7 @@ class Roles:
     @cached_property
     def own_words(self) -> tuple[str, ...]:
         """What is said of this function's rows and of no others of their kind."""
-        return self.lexicon.words.function(self.function.name).words or self._phrases(self.subject.name)
+        return self.lexicon.words.function(self.function.name).words or self.phrases(self.subject.name)
 
     def head(self) -> Range | None:
         """What the question wants: its first noun or key, of whatever function."""
@@ -333,19 +369,13 @@ class Roles:
             return ()
         return (found.words.removeprefix(COUNTED),)
 
-    def _phrases(self, key: str) -> tuple[str, ...]:
+    def phrases(self, key: str) -> tuple[str, ...]:
+        """All that asks for a key or facet but comparatives and superlatives."""
         return self.lexicon.plain(self.function.name, key)
 
     def take(self, *places: Range) -> None:
         for place in places:
             self.tokens.take(place)
-
-
-@lru_cache(maxsize=10_000)
-def exact(text: str) -> tuple[str, ...]:
-    """A text of the store as a phrase, and with the plural of its last word."""
-    plain = "".join(char if char not in "()|<>^=*~" else " " for char in text.lower()).strip()
-    return (plain,) if plain else ()
 
 
 def _condition(key: Key, value: str) -> str:

@@ -5,6 +5,7 @@ Only keys with few values have such words, and only where looking them up is qui
 
 import time
 from collections.abc import Sequence
+from functools import lru_cache
 from threading import Lock
 from typing import Any
 
@@ -12,7 +13,9 @@ from sqlalchemy import ColumnElement, Engine, func, select
 from sqlalchemy.exc import SQLAlchemyError
 
 from services.kg.errors import KgError
-from services.kg.language.catalogue import Function
+from services.kg.generate.rules.inflection import singular
+from services.kg.generate.rules.words import Phrases
+from services.kg.language.catalogue import Function, Key
 from services.kg.rows import view_of
 from services.kg.store.engine import deadline
 
@@ -67,3 +70,16 @@ class Values:
         if len(found) > MOST_VALUES or any(len(one) > LONGEST_VALUE for one in found):
             return ()
         return tuple(sorted((one for one in found if any(map(str.isalpha, one))), key=lambda one: (-len(one), one)))
+
+
+@lru_cache(maxsize=10_000)
+def exact(text: str) -> tuple[str, ...]:
+    """A text of the store as a phrase, which finds the plural of its last word; of a plural the singular too."""
+    plain = "".join(char if char not in "()|<>^=*~" else " " for char in text.lower()).strip()
+    return tuple(dict.fromkeys((plain, singular(plain)))) if plain else ()
+
+
+def said_of(flag: Key, words: Phrases) -> dict[str, tuple[str, ...]]:
+    """Phrases by the value of a flag: rings and no rings of `has_rings`, radioactive of `is_radioactive`."""
+    plain = flag.name.removeprefix("has_").removeprefix("is_").replace("_", " ")
+    return {"false": tuple(f"{no} {plain}" for no in ("no", "not", "non", "without")), "true": (plain, *words)}
