@@ -288,12 +288,10 @@ class _Reader:
         tokens, found = self.roles.tokens, []
         for run in tokens.unread():
             text = tokens.said(run)
-            beside = [one for one in shown if one.place.near(run) <= NEAR and self._holds(one.key, text)]
+            beside = [one for one in shown if one.place.near(run) <= NEAR and self._stored(one.key, text)]
             mention = min(beside, key=lambda one: one.place.near(run), default=None)
-            # Without its key beside it, what is a code in capitals may be a word in small letters: LIE.
-            said_so = not text.islower() or tokens.question.text.islower()
-            alone = next((one for one in self._texts() if said_so and self._holds(one, text)), "")
-            key = mention.key if mention else alone
+            alone = (one for one in self._texts() if (stored := self._stored(one, text)) and self._says(text, stored))
+            key = mention.key if mention else next(alone, "")
             if not key:
                 continue
             found.append(f"eq({key}, {quote(text)})")
@@ -307,10 +305,14 @@ class _Reader:
         subject = self.roles.subject
         return [one.name for one in self.roles.function.keys if one.kind == "text" and one != subject]
 
-    def _holds(self, key: str, text: str) -> bool:
-        """Whether a row has this text under a key."""
+    def _stored(self, key: str, text: str) -> str:
+        """The text as a row has it under a key; empty where none does."""
         values = self.roles.values
-        return key in self._texts() and values is not None and values.has(self.roles.function, key, text)
+        return values.stored(self.roles.function, key, text) if values is not None and key in self._texts() else ""
+
+    def _says(self, text: str, stored: str) -> bool:
+        """Whether a word may be a value whose key is not named: one in small letters is no code, as LIE is."""
+        return not text.islower() or self.roles.tokens.question.text.islower() or not stored.isupper()
 
     def _statement(self, wanted: "_Wanted") -> str:
         """The one call; empty where the question asks for nothing of its rows."""

@@ -88,7 +88,7 @@ def _has_words(surface: str, words: Sequence[str]) -> bool:
 def _is_value(lexicon: Lexicon, text: str, values: Values | None) -> bool:
     """Whether a text of some row, which is no name, is just this."""
     return values is not None and any(
-        values.has(function, key.name, text)
+        values.stored(function, key.name, text)
         for function in lexicon.own.functions
         for key in function.keys
         if key.kind == "text" and (key.name not in function.subject)

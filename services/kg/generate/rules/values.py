@@ -40,9 +40,9 @@ class Values:
         """The key's values, longest first; none where they are many, long, or slow to find. Blocks for milliseconds."""
         return self._fresh(function, key, None)
 
-    def has(self, function: Function, key: str, text: str) -> bool:
-        """Whether a row has this text, in any case. Blocks for milliseconds; False where that takes too long."""
-        return bool(self._fresh(function, key, text.lower()))
+    def stored(self, function: Function, key: str, text: str) -> str:
+        """This text in the case that a row has it in; empty where none has, or it takes too long. Blocks for milliseconds."""
+        return next(iter(self._fresh(function, key, text.lower())), "")
 
     def _fresh(self, function: Function, key: str, text: str | None) -> tuple[str, ...]:
         place = (function.domain, function.name, key, text)
