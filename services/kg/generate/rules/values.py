@@ -41,7 +41,7 @@ class Values:
         return self._fresh(function, key, None)
 
     def stored(self, function: Function, key: str, text: str) -> str:
-        """This text in the case that a row has it in; empty where none has, or it takes too long. Blocks for milliseconds."""
+        """This text as a row has it; empty where none does, or finding out takes too long. Blocks for milliseconds."""
         return next(iter(self._fresh(function, key, text.lower())), "")
 
     def _fresh(self, function: Function, key: str, text: str | None) -> tuple[str, ...]:
