@@ -17,6 +17,7 @@ from dataclasses import dataclass, field
 import httpx
 
 from proto.collections import MAX_LISTED, MEDIA_TYPES
+from services.cli.progress import counting
 from tests.unit.retriever.collections.test_interrupted import Process, written
 from tests.unit.retriever.formats.files import MAIL, docx, epub, pdf
 from tests.unit.retriever.formats.test_formats import book, deck
@@ -60,26 +61,33 @@ def run(folder: pathlib.Path, files: int, kills: int) -> Outcome:
     """Send the files, kill the retriever while it writes, and see what came of them."""
     began, outcome = time.monotonic(), Outcome(files)
     process = Process(folder)
+    bar = counting()
+    sending, writing = bar.add_task("sending", total=files), bar.add_task("writing", total=files)
     try:
+        bar.start()
         with httpx.Client(base_url=process.url, timeout=60, trust_env=False) as client:
             client.put(f"/collections/{NAME}", json={}).raise_for_status()
             for number in range(files):
                 send(client, number)
+                bar.advance(sending)
         while kills:
             # Some are written and some are not.
             before = written(folder)
-            while written(folder) < before + 3 and waiting(folder):
+            while written(folder) < before + 3 and (left := waiting(folder)):
+                bar.update(writing, completed=files - left)
                 outcome.peak_mib = max(outcome.peak_mib, process.memory_mib())
                 time.sleep(0.02)
             process.end(signal.SIGKILL)
             kills, outcome.kills = kills - 1, outcome.kills + 1
             process = Process(folder)
-        while waiting(folder):
+        while left := waiting(folder):
+            bar.update(writing, completed=files - left)
             outcome.peak_mib = max(outcome.peak_mib, process.memory_mib())
             time.sleep(POLL_S)
         with httpx.Client(base_url=process.url, timeout=60, trust_env=False) as client:
             see(client, outcome)
     finally:
+        bar.stop()
         process.end(signal.SIGKILL)
     outcome.seconds = round(time.monotonic() - began, 1)
     return outcome
