@@ -6,6 +6,7 @@ import gzip
 import hashlib
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
+from itertools import chain
 from pathlib import Path
 from typing import IO, Any, cast
 
@@ -17,6 +18,14 @@ _UNREADABLE = "\ufffd"
 _LFS = b"version https://git-lfs"
 # Tables by the endings of their names.
 TABULAR: Mapping[str, type[csv.Dialect]] = {".csv": csv.excel, ".dict": csv.excel, ".tsv": csv.excel_tab}
+
+
+class _Semicolons(csv.excel):
+    """What Excel writes where numbers have a comma."""
+
+    delimiter = ";"
+
+
 _COMPRESSED: dict[str, Callable[..., Any]] = {".gz": gzip.open, ".bz2": bz2.open}
 
 
@@ -115,19 +124,27 @@ def records(path: Path) -> Iterator[tuple[Line, dict[str, str]]]:
                 yield chunk.decode(encoding, errors="replace")
                 encoding = "utf-8"
 
-    reader = csv.DictReader(texts(), dialect=TABULAR[suffix(path)], restkey="", restval="")
     try:
+        rest = texts()
+        first = next(rest, "")
+        reader = csv.DictReader(chain([first], rest), dialect=_dialect(path, first), restkey="", restval="")
         for row in reader:
             yield Line(reader.line_num, "", end), {str(key): str(value) for key, value in row.items()}
     except (csv.Error, OSError, EOFError) as error:
         raise LoadError(f"{path} is no CSV: {error}") from None
 
 
+def _dialect(path: Path, first: str) -> type[csv.Dialect]:
+    """How the file parts its cells: as its ending says; by semicolons where its first line has these and no comma."""
+    known = TABULAR[suffix(path)]
+    return _Semicolons if known is csv.excel and ";" in first and "," not in first else known
+
+
 def header(path: Path) -> list[str]:
     """Column names of a CSV or TSV file, empty if the first line is none."""
     for line in lines(path):
         try:
-            return next(csv.reader([line.text], dialect=TABULAR[suffix(path)]), [])
+            return next(csv.reader([line.text], dialect=_dialect(path, line.text)), [])
         except csv.Error:
             return []
     return []

@@ -142,6 +142,16 @@ def test_rows_that_nothing_names_are_a_domain_too(tmp_path: Path) -> None:
     assert not any(one.fault for one in lint(tmp_path / "weather"))
 
 
+def test_semicolons_part_cells_where_the_header_has_no_comma(tmp_path: Path) -> None:
+    path = tmp_path / "towers.csv"
+    path.write_text("\ufeffname;height_m;note\nOld;12;red, round\nNew;30;\n", encoding="utf-8")
+    (table,) = read_tables([path])
+    assert [(column.name, column.type) for column in table.columns] == [
+        ("name", "text"), ("height_m", "integer"), ("note", "text"),
+    ]  # fmt: skip
+    assert table.sample["note"] == "red, round"
+
+
 def test_what_is_guessed_says_so(drafted: Path) -> None:
     text = (drafted / "domain.yaml").read_text(encoding="utf-8")
     assert text.count("# guess") >= 4
