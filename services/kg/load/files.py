@@ -4,6 +4,7 @@ import bz2
 import csv
 import gzip
 import hashlib
+import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from itertools import chain
@@ -21,9 +22,12 @@ TABULAR: Mapping[str, type[csv.Dialect]] = {".csv": csv.excel, ".dict": csv.exce
 
 
 class _Semicolons(csv.excel):
-    """What Excel writes where numbers have a comma."""
+    """What Excel writes where numbers have a decimal comma, 12,5 and 1.250,75."""
 
     delimiter = ";"
+
+
+_DECIMAL_COMMA = re.compile(r"-?(?:\d+|\d{1,3}(?:\.\d{3})+),\d+")
 
 
 _COMPRESSED: dict[str, Callable[..., Any]] = {".gz": gzip.open, ".bz2": bz2.open}
@@ -127,9 +131,11 @@ def records(path: Path) -> Iterator[tuple[Line, dict[str, str]]]:
     try:
         rest = texts()
         first = next(rest, "")
-        reader = csv.DictReader(chain([first], rest), dialect=_dialect(path, first), restkey="", restval="")
+        dialect = _dialect(path, first)
+        reader = csv.DictReader(chain([first], rest), dialect=dialect, restkey="", restval="")
+        cell = _pointed if dialect is _Semicolons else str
         for row in reader:
-            yield Line(reader.line_num, "", end), {str(key): str(value) for key, value in row.items()}
+            yield Line(reader.line_num, "", end), {str(key): cell(value) for key, value in row.items()}
     except (csv.Error, OSError, EOFError) as error:
         raise LoadError(f"{path} is no CSV: {error}") from None
 
@@ -138,6 +144,12 @@ def _dialect(path: Path, first: str) -> type[csv.Dialect]:
     """How the file parts its cells: as its ending says; by semicolons where its first line has these and no comma."""
     known = TABULAR[suffix(path)]
     return _Semicolons if known is csv.excel and ";" in first and "," not in first else known
+
+
+def _pointed(cell: object) -> str:
+    """A cell with its decimal comma as a point."""
+    text = str(cell)
+    return text.replace(".", "").replace(",", ".") if _DECIMAL_COMMA.fullmatch(text.strip()) else text
 
 
 def header(path: Path) -> list[str]:

@@ -142,14 +142,15 @@ def test_rows_that_nothing_names_are_a_domain_too(tmp_path: Path) -> None:
     assert not any(one.fault for one in lint(tmp_path / "weather"))
 
 
-def test_semicolons_part_cells_where_the_header_has_no_comma(tmp_path: Path) -> None:
+def test_semicolons_part_cells_and_commas_decimals_where_the_header_has_no_comma(tmp_path: Path) -> None:
     path = tmp_path / "towers.csv"
-    path.write_text("\ufeffname;height_m;note\nOld;12;red, round\nNew;30;\n", encoding="utf-8")
+    path.write_text("\ufeffname;height_m;note\nOld;1,250;red, round\nNew;1.030,5;\n", encoding="utf-8")
     (table,) = read_tables([path])
     assert [(column.name, column.type) for column in table.columns] == [
-        ("name", "text"), ("height_m", "integer"), ("note", "text"),
+        ("name", "text"), ("height_m", "number"), ("note", "text"),
     ]  # fmt: skip
     assert table.sample["note"] == "red, round"
+    assert [column.values for column in table.columns if column.name == "height_m"] == [{"1.250", "1030.5"}]
 
 
 def test_what_is_guessed_says_so(drafted: Path) -> None:
