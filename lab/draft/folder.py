@@ -208,7 +208,7 @@ def _ordered(table: CsvTable) -> list[Column]:
 
 
 def _key(table: CsvTable, column: Column) -> Key:
-    named = column is table.label and table.names_things
+    named = column is table.label
     return Key(
         column.key,
         f"t.{_QUOTE(column.name)}",
@@ -244,7 +244,7 @@ def _child(table: CsvTable, join: Join) -> str:
 
 
 def _child_key(table: CsvTable, join: Join) -> str:
-    if table.names_things and table.label is not None:
+    if table.label is not None:
         return table.label.key
     return _child(table, join) if len(table.joins) > 1 else table.columns[0].key
 
@@ -253,7 +253,7 @@ def _examples(views: Sequence[View]) -> Iterable[dict[str, str]]:
     """Worked examples with names of the files, for the model that writes programs."""
     for view in views:
         table = view.table
-        if table.label is None or not table.names_things:
+        if table.label is None:
             continue
         name, function = table.sample[table.label.name], f"get_{table.name}"
         call = f"{function}({json.dumps(name, ensure_ascii=False)})"

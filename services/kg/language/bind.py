@@ -161,14 +161,15 @@ class Binder:
     def _facet(self, asked: Function, call: BoundCall, facet: Facet) -> BoundCall:
         function = self._catalogue.function(facet.function, asked.domain)
         kept = tuple(replace(one, key=function.key(one.key.name)) for one in call.conditions)
-        known = {parameter.name for parameter in function.parameters}
-        kinds = {parameter.name: parameter.entities for parameter in asked.parameters}
-        arguments: dict[str, tuple[Value, ...]] = {}
-        for name, values in call.arguments.items():
-            # What is a team to its own function may be called otherwise by that of its employees.
-            same = (one.name for one in function.parameters if one.entities and one.entities == kinds[name])
-            if taken := name if name in known else next(same, ""):
-                arguments[taken] = values
+        taken = {parameter.name: parameter.name for parameter in function.parameters}
+        entity = asked.parameters[0] if asked.parameters else None
+        if entity is not None and entity.entities and entity.name not in taken:
+            # What names the rows may be called otherwise there: the team of employees.
+            same = next((one.name for one in function.parameters if one.entities == entity.entities), "")
+            taken |= {entity.name: same} if same else {}
+        if lost := call.arguments.keys() - taken.keys():
+            raise ParseError(f"{facet.function} takes no {' or '.join(sorted(lost))}")
+        arguments = {taken[name]: values for name, values in call.arguments.items()}
         return BoundCall(function, arguments, (*fixed(function, facet.where), *kept))
 
     def _call(self, function: Function, arguments: tuple[Argument, ...]) -> BoundCall:

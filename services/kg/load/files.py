@@ -7,7 +7,6 @@ import hashlib
 import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from itertools import chain
 from pathlib import Path
 from typing import IO, Any, cast
 
@@ -129,10 +128,8 @@ def records(path: Path) -> Iterator[tuple[Line, dict[str, str]]]:
                 encoding = "utf-8"
 
     try:
-        rest = texts()
-        first = next(rest, "")
-        dialect = _dialect(path, first)
-        reader = csv.DictReader(chain([first], rest), dialect=dialect, restkey="", restval="")
+        dialect = _dialect(path, next((line.text for line in lines(path)), ""))
+        reader = csv.DictReader(texts(), dialect=dialect, restkey="", restval="")
         cell = _pointed if dialect is _Semicolons else str
         for row in reader:
             yield Line(reader.line_num, "", end), {str(key): cell(value) for key, value in row.items()}

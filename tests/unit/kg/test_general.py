@@ -154,6 +154,13 @@ def test_a_draft_answers_what_its_columns_say(office: Asking, question: str, val
     assert in_order(office.values(question)) == in_order(values)
 
 
+def test_a_facet_refuses_what_its_function_does_not_take(office: Asking) -> None:
+    program = 'get_office_team("Tools")["employees"]\nget_office_team(None, "Una Marsh")["employees"]'
+    taken, refused = office.executor.execute(program, domain="office", query_time=NOW, seconds=5.0)
+    assert {row["full_name"] for row in taken.rows} == {"Una Marsh", "Vic"}
+    assert (refused.rows, refused.message) == ((), "get_employee takes no head")
+
+
 @pytest.mark.parametrize("question", ["Which teams does Una Marsh work for?", "What are the vans used for?"])
 def test_who_heads_a_team_is_not_who_works_there(office: Asking, question: str) -> None:
     assert [one.status for one in office.outcomes(question)] == ["no_program"]

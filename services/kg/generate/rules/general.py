@@ -290,7 +290,7 @@ class _Reader:
             text = tokens.said(run)
             beside = [one for one in shown if one.place.near(run) <= NEAR and self._stored(one.key, text)]
             mention = min(beside, key=lambda one: one.place.near(run), default=None)
-            alone = (one for one in self._texts() if (stored := self._stored(one, text)) and self._says(text, stored))
+            alone = (one for one in self._texts() if (stored := self._stored(one, text)) and self._may_be(text, stored))
             key = mention.key if mention else next(alone, "")
             if not key:
                 continue
@@ -310,7 +310,7 @@ class _Reader:
         values = self.roles.values
         return values.stored(self.roles.function, key, text) if values is not None and key in self._texts() else ""
 
-    def _says(self, text: str, stored: str) -> bool:
+    def _may_be(self, text: str, stored: str) -> bool:
         """Whether a word may be a value whose key is not named: one in small letters is no code, as LIE is."""
         return not text.islower() or self.roles.tokens.question.text.islower() or not stored.isupper()
 

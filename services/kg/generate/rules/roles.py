@@ -189,12 +189,12 @@ class Roles:
 
     def _exactly(self, figure: Number) -> str:
         """Just this number of what is counted in whole ones: period 2, with 8 cylinders; empty where it is none."""
+        had = figure.place.first > 0 and self.tokens.word(figure.place.first - 1) in _BEFORE_COUNTS
         for mention in self.mentions:
             key = self.function.exact_keys.get(mention.key)
             if key is None or key.kind != "integer" or not self.tokens.free(mention.place):
                 continue
-            before = self.tokens.word(figure.place.first - 1) if figure.place.first else ""
-            counted = figure.place.end == mention.place.first and before in _BEFORE_COUNTS
+            counted = had and figure.place.end == mention.place.first
             if counted or (mention.place.end == figure.place.first and not mention.counted):
                 self.take(mention.place, figure.place)
                 return self._compared(key.name, "eq", figure)
