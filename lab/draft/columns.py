@@ -9,17 +9,23 @@ from importlib.resources import files
 from typing import Any, Literal, cast
 
 from services.kg.definition.folder import Folder
+from services.kg.load.values import NO_NUMBER, NOTHING
 
 ColumnType = Literal["text", "date", "integer", "bigint", "number", "flag"]
+NUMERIC = ("integer", "bigint", "number")
 
 MAX_NAME = 40
 # What an INTEGER of PostgreSQL holds.
 MAX_INTEGER = 2**31 - 1
 # More values than these sort nothing, and are not looked for in questions.
 MOST_SORTS = 300
+# A column of 0 and 1 in fewer rows may count something.
+MIN_SWITCHED = 10
 # A code is a short word without spaces: DE, LHR, ISBN-like identifiers.
 MAX_CODE = 6
 
+_KEYS = ("id", "key", "code", "slug", "uuid", "symbol")
+_NUMBERED = ("no", "nr", "number")
 _GAPS = re.compile(r"[^a-z0-9]+")
 _WHOLE = re.compile(r"-?(?:0|[1-9]\d{0,17}|[1-9]\d{0,2}(?:,\d{3})+)")
 _NUMBER = re.compile(r"-?(?:\d+|\d{1,3}(?:,\d{3})+)(?:\.\d+)?(?:[eE][+-]?\d+)?")
@@ -37,8 +43,8 @@ class Column:
     header: str  # as the file has it
     name: str  # as the table has it
     type: ColumnType  # of the table's column
-    values: frozenset[str] = field(repr=False)  # its distinct values, stripped, the empty one left out
-    filled: int  # rows in which it is not empty
+    values: frozenset[str] = field(repr=False)  # its distinct values, stripped, without what stands for none
+    filled: int  # rows in which it says something
 
     @property
     def unique(self) -> bool:
@@ -47,7 +53,7 @@ class Column:
 
     @property
     def numeric(self) -> bool:
-        return self.type in ("integer", "bigint", "number")
+        return self.type in NUMERIC
 
     @property
     def code(self) -> bool:
@@ -55,6 +61,16 @@ class Column:
         return self.type == "text" and all(
             len(one) <= MAX_CODE and one == one.upper() and " " not in one for one in self.values
         )
+
+    @property
+    def keyed(self) -> bool:
+        """Whether it is called as keys are."""
+        return self.name.split("_")[-1] in _KEYS
+
+    @property
+    def numbered(self) -> bool:
+        """Whether it is called as what tells things without a name: an id, a number."""
+        return self.keyed or self.name.split("_")[-1] in _NUMBERED
 
     @property
     def year(self) -> bool:
@@ -73,8 +89,16 @@ class Column:
     @property
     def adjectives(self) -> dict[str, list[str]]:
         """`more` and `less`: what is said of a great and of a small value."""
-        measured = self.numeric or self.type == "date"
-        return measures().get(self.key.rpartition("_")[2], {}) if measured else {}
+        return self._said if self.numeric or self.type == "date" else {}
+
+    @property
+    def words(self) -> list[str]:
+        """What asks for it, beside its name."""
+        return self._said.get("words", [])
+
+    @property
+    def _said(self) -> dict[str, list[str]]:
+        return measures().get(self.key.rpartition("_")[2], {})
 
     @property
     def sorts(self) -> bool:
@@ -110,7 +134,7 @@ def units() -> dict[str, dict[str, Any]]:
 
 
 def measures() -> dict[str, dict[str, list[str]]]:
-    """By the last word of a name, the adjectives of great and small values."""
+    """By the last word of a name, `words` that ask for it, and the adjectives of `more` and `less`."""
     return _table("measures.yaml")
 
 
@@ -133,18 +157,22 @@ def read_columns(headers: Sequence[str], rows: Iterable[Sequence[str]]) -> list[
     cells: list[list[str]] = [[] for _ in headers]
     for row in rows:
         for index, cell in enumerate(row[: len(headers)]):
-            if stripped := cell.strip():
+            if (stripped := cell.strip()).casefold() not in NOTHING:
                 cells[index].append(stripped)
     columns: list[Column] = []
     for header, filled in zip(headers, cells, strict=True):
         name = identifier(header)
         if not name or not filled:
             continue
+        figures = [one for one in filled if one.casefold() not in NO_NUMBER]
+        if figures and guess_type(frozenset(figures)) in NUMERIC:
+            filled = figures
         taken = {column.name for column in columns}
         while name in taken:
             name = f"{name[: MAX_NAME - 1]}2"
         values = frozenset(filled)
-        switch = name.startswith(("is_", "has_")) and values <= {"0", "1"}
+        called = name.startswith(("is_", "has_"))
+        switch = values <= {"0", "1"} and (called or (len(values) == 2 and len(filled) >= MIN_SWITCHED))
         columns.append(Column(header, name, "flag" if switch else guess_type(values), values, len(filled)))
     return columns
 

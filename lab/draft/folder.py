@@ -166,7 +166,7 @@ def _view(table: CsvTable, tables: Sequence[CsvTable]) -> View:
             sources.append(f"LEFT JOIN {_QUOTE(join.table)} AS {alias} ON {on}")
             hidden.append(f"t.{_QUOTE(column.name)} AS _{join.role}")
             keys.append(Key(join.role, f"{alias}.{_QUOTE(join.label)}", kind=join.table, id=f"_{join.role}"))
-        elif not (table.names_things and column.name == table.id and column.numeric):
+        elif column is table.label or not (table.names_things and column.name == table.id and column.numeric):
             keys.append(_key(table, column))
     own = (table.name, table.noun)
     joins = [(other, join) for other in tables for join in other.joins if join.table == table.name]

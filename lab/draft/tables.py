@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from lab.draft.columns import MAX_NAME, Column, identifier, read_columns
 from services.kg.load.errors import LoadError
 from services.kg.load.files import check, header, records, suffix
+from services.kg.load.mapping import MAX_FIELDS
 
 if TYPE_CHECKING:
     import inflect
@@ -22,9 +23,10 @@ SHARED = 0.95
 MIN_SHARED = 3
 # A column whose largest value is below this tells nobody apart.
 MIN_WEIGHT = 1_000
+# More words than these are no name, on average.
+MOST_WORDS = 5
 # Names of columns that name a row.
 _NAMES = ("name", "title", "label", "surface")
-_KEYS = ("id", "key", "code", "slug", "uuid", "symbol")
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +49,7 @@ class CsvTable:
     path: Path  # of its CSV file
     columns: list[Column]  # in the file's order
     rows: int  # the number that was read
-    key: tuple[str, ...] = ()  # columns that tell rows apart
+    key: tuple[str, ...] = ()  # columns that tell rows apart; where none do, how often their like came before
     label: Column | None = None  # the column that names a row; None for a table that only links others
     joins: list[Join] = field(default_factory=list)
     sample: dict[str, str] = field(default_factory=dict)
@@ -55,6 +57,22 @@ class CsvTable:
     @property
     def names_things(self) -> bool:
         return self.label is not None
+
+    @property
+    def nouns(self) -> list[str]:
+        """What one of its rows is called: as the table, and as the column that names it."""
+        label = self.label.name if self.label is not None and self.label.name not in _NAMES else ""
+        return list(dict.fromkeys(one.replace("_", " ") for one in (self.noun, singular(label)) if one))
+
+    @property
+    def filled(self) -> list[Column]:
+        """Columns that every row has."""
+        return [column for column in self.columns if column.filled == self.rows]
+
+    @property
+    def alike(self) -> list[Column]:
+        """Columns by which rows are numbered that nothing tells apart; none where there is a key."""
+        return [] if self.key else self.filled[:MAX_FIELDS]
 
     @property
     def id(self) -> str:
@@ -133,17 +151,17 @@ def _read(path: Path) -> CsvTable:
 
 
 def _key(table: CsvTable, rows: Sequence[Sequence[str]], headers: Sequence[str]) -> tuple[str, ...]:
-    """The column that tells rows apart: one that is called so, else the first; else two columns, else all of them."""
-    whole = [column for column in table.columns if column.unique and column.filled == table.rows]
-    called = [column for column in whole if column.name.split("_")[-1] in _KEYS or column.name == table.name]
+    """The column that tells rows apart: one that is called so, else the first; else two columns, else none."""
+    whole = [column for column in table.filled if column.unique]
+    called = [column for column in whole if column.keyed or column.name == table.name]
     plain = [column for column in whole if column.type != "number"]
     if best := (called or plain):
         return (best[0].name,)
-    for pair in combinations(table.columns[:4], 2):
+    for pair in combinations(table.filled[:4], 2):
         places = [headers.index(column.header) for column in pair]
         if len({tuple(row[place] for place in places) for row in rows}) == table.rows:
             return tuple(column.name for column in pair)
-    return tuple(column.name for column in table.columns)
+    return ()
 
 
 def _label(table: CsvTable) -> Column | None:
@@ -152,11 +170,21 @@ def _label(table: CsvTable) -> Column | None:
         for column in texts:
             if column.name in (name, f"{table.name}_{name}"):
                 return column
-    return next((one for one in texts if one.name == table.name or _mostly_unique(one, table)), None)
+    called = (one for one in texts if one.name == table.name or _mostly_unique(one, table))
+    named = next(called, None) or next((one for one in texts if _tells_apart(one, table)), None)
+    # What has no name is told by its key: order 1005, invoice 2024-17.
+    key = table.column(table.key[0]) if len(table.key) == 1 else None
+    return key if named is None and key is not None and (key.type == "text" or key.numbered) else named
 
 
 def _mostly_unique(column: Column, table: CsvTable) -> bool:
     return column.name.split("_")[-1] in _NAMES and len(column.values) > 0.5 * table.rows
+
+
+def _tells_apart(column: Column, table: CsvTable) -> bool:
+    """Whether each row has a short text of its own there."""
+    words = sum(len(value.split()) for value in column.values)
+    return column.unique and column in table.filled and words <= MOST_WORDS * table.rows
 
 
 def _joins(table: CsvTable, tables: Mapping[str, CsvTable]) -> list[Join]:
@@ -169,7 +197,8 @@ def _joins(table: CsvTable, tables: Mapping[str, CsvTable]) -> list[Join]:
         best = max(named, key=lambda one: (_shared(column, one), one.name in column.name), default=None)
         if best is not None and best.label is not None and _shared(column, best) >= SHARED:
             (key,) = best.key
-            role = column.name.removesuffix(f"_{key}").removesuffix("_id").removesuffix("_code") or best.name
+            role = column.name.removesuffix(f"_{key}").removesuffix("_id").removesuffix("_code")
+            role = best.name if role == key else role
             found.append(Join(column, best.name, key, best.label.name, role))
     return found
 

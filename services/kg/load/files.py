@@ -16,16 +16,22 @@ MAX_LINE_BYTES = 64 * 1024 * 1024
 READ_BYTES = 1024 * 1024
 _UNREADABLE = "\ufffd"
 _LFS = b"version https://git-lfs"
-# Tables by the endings of their names.
-TABULAR: Mapping[str, type[csv.Dialect]] = {".csv": csv.excel, ".dict": csv.excel, ".tsv": csv.excel_tab}
 
 
-class _Semicolons(csv.excel):
+class _Commas(csv.excel):
+    """Also with the cells in columns, as people align them: what follows a comma and spaces may be quoted."""
+
+    skipinitialspace = True
+
+
+class _Semicolons(_Commas):
     """What Excel writes where numbers have a decimal comma, 12,5 and 1.250,75."""
 
     delimiter = ";"
 
 
+# Tables by the endings of their names.
+TABULAR: Mapping[str, type[csv.Dialect]] = {".csv": _Commas, ".dict": _Commas, ".tsv": csv.excel_tab}
 _DECIMAL_COMMA = re.compile(r"-?(?:\d+|\d{1,3}(?:\.\d{3})+),\d+")
 
 
@@ -132,7 +138,7 @@ def records(path: Path) -> Iterator[tuple[Line, dict[str, str]]]:
         reader = csv.DictReader(texts(), dialect=dialect, restkey="", restval="")
         cell = _pointed if dialect is _Semicolons else str
         for row in reader:
-            yield Line(reader.line_num, "", end), {str(key): cell(value) for key, value in row.items()}
+            yield Line(reader.line_num, "", end), {str(key).strip(): cell(value) for key, value in row.items()}
     except (csv.Error, OSError, EOFError) as error:
         raise LoadError(f"{path} is no CSV: {error}") from None
 
@@ -140,7 +146,7 @@ def records(path: Path) -> Iterator[tuple[Line, dict[str, str]]]:
 def _dialect(path: Path, first: str) -> type[csv.Dialect]:
     """How the file parts its cells: as its ending says; by semicolons where its first line has these and no comma."""
     known = TABULAR[suffix(path)]
-    return _Semicolons if known is csv.excel and ";" in first and "," not in first else known
+    return _Semicolons if known is _Commas and ";" in first and "," not in first else known
 
 
 def _pointed(cell: object) -> str:
@@ -153,7 +159,7 @@ def header(path: Path) -> list[str]:
     """Column names of a CSV or TSV file, empty if the first line is none."""
     for line in lines(path):
         try:
-            return next(csv.reader([line.text], dialect=_dialect(path, line.text)), [])
+            return [one.strip() for one in next(csv.reader([line.text], dialect=_dialect(path, line.text)), [])]
         except csv.Error:
             return []
     return []

@@ -42,13 +42,15 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Discriminator, Fiel
 
 Name = Annotated[str, Field(min_length=1, max_length=200)]
 Scalar = str | int | float | bool | None
+# That one value is made of.
+MAX_FIELDS = 12
 
 
 def _listed(value: Any) -> Any:
     return [value] if isinstance(value, str) else value
 
 
-Names = Annotated[tuple[Name, ...], BeforeValidator(_listed), Field(min_length=1, max_length=12)]
+Names = Annotated[tuple[Name, ...], BeforeValidator(_listed), Field(min_length=1, max_length=MAX_FIELDS)]
 
 
 class _Strict(BaseModel):
@@ -94,9 +96,9 @@ class Text(_Strict):
 
 
 class Occurrence(_Strict):
-    """1 for the first record of a file with these values, 2 for the second that is alike."""
+    """1 for the first record of a file with these values, 2 for the second that is alike; of no fields all are."""
 
-    occurrence: Names
+    occurrence: Annotated[tuple[Name, ...], BeforeValidator(_listed), Field(max_length=MAX_FIELDS)]
 
 
 class Entity(_Strict):

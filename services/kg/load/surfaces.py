@@ -38,8 +38,9 @@ def index_names(
 def surfaces(connection: Connection, kind: Kind, kinds: Mapping[str, Kind]) -> Iterator[Surface]:
     """All names of a kind."""
     weigh = _weights(connection, kind, kinds)
-    for identifier, main, *others in connection.execute(kind.entities):
-        weight = weigh(identifier)
+    for identifier, name, *others in connection.execute(kind.entities):
+        # A number may be a name: order 1005.
+        main, weight = str(name), weigh(identifier)
         if kind.spellings is not None:
             for surface, share in kind.spellings(main, identifier):
                 yield Surface(identifier, surface, share * weight)

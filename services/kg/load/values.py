@@ -17,7 +17,9 @@ T = TypeVar("T")
 _COMPACT_DATE = re.compile(r"(\d{4})(\d{2})(\d{2})")
 _DATE = re.compile(r"(\d{4})(?:-(\d{1,2})(?:-(\d{1,2}))?)?(?:[T ].*)?")
 _MOMENT = re.compile(r"(\d{4}-\d{2}-\d{2})[T ](\d{2}:\d{2})(?::(\d{2}))?.*")
-_NOTHING = frozenset({"", "none", "null", "nan", "n/a", "nat", "unknown"})
+NOTHING = frozenset({"", "none", "null", "nan", "n/a", "nat", "unknown"})
+# Names and codes elsewhere: Namibia's is NA.
+NO_NUMBER = NOTHING | {"na", "-", "--", ".", "..", "*", "?"}
 MAX_TEXT = 20_000
 
 
@@ -28,7 +30,7 @@ def text(value: object, *, limit: int = MAX_TEXT) -> str | None:
     if isinstance(value, float) and math.isnan(value):
         return None
     plain = str(value).replace("\x00", "").strip()
-    return None if plain.casefold() in _NOTHING else plain[:limit]
+    return None if plain.casefold() in NOTHING else plain[:limit]
 
 
 def name(value: object) -> str | None:
@@ -99,14 +101,14 @@ def moment(value: object, field: str = "at") -> str:
 
 
 def number(value: object, field: str = "value") -> float | None:
-    """A finite number; null for nothing and for infinities, which sources write for a division by zero."""
+    """A finite number; null for nothing, for signs that stand for it, and for infinities, as of a division by zero."""
     if type(value) is float:
         return value if math.isfinite(value) else None
     if isinstance(value, bool) or value is None:
         return None
     if not isinstance(value, (int, float)):
         plain = text(value)
-        if plain is None:
+        if plain is None or plain.casefold() in NO_NUMBER:
             return None
         try:
             value = float(plain.replace(",", ""))

@@ -38,6 +38,31 @@ EMPLOYEES = [
 VANS = [("name", "wheels", "colour"), ("Ox", "4", "red"), ("Ox", "6", "red"), ("Mule", "4", "grey")]
 
 
+# A year is the name of its row.
+YEARS = [("Year", "Weddings", "Partings"), ("1945", "1613", "485"), ("1946", "2291", "610"), ("1947", "1992", "483")]
+ORDERS = [
+    ("order_id", "buyer", "order_date", "status", "total_eur"),
+    ("1005", "A. Moss", "2023-05-01", "open", "420"),
+    ("1006", "B. Fern", "2023-06-01", "shipped", "1500.5"),
+    ("1007", "A. Moss", "2024-01-09", "shipped", "80"),
+]
+LINES = [("order_id", "sku", "pieces"), ("1005", "P-1", "1"), ("1006", "P-1", "3"), ("1006", "P-2", "2")]
+PRODUCTS = [("sku", "name", "price_eur"), ("P-1", "Oak Desk", "420"), ("P-2", "Wall Clock", "120.25")]
+# As people align them; nothing tells the first two apart, and what is not known is NA.
+GUESTS = """class, sex,      age, "came back"
+1st,   "female", 29,  1
+1st,   "female", 29,  1
+3rd,   "male",   NA,  0
+2nd,   "male",   61,  0
+2nd,   "female", NA,  1
+3rd,   "male",   30,  0
+3rd,   "male",   31,  1
+3rd,   "male",   32,  0
+3rd,   "female", 33,  1
+3rd,   "male",   64,  0
+"""
+
+
 def write(folder: Path, name: str, rows: Sequence[Sequence[str]]) -> Path:
     path = folder / name
     with path.open("w", encoding="utf-8", newline="") as file:
@@ -57,3 +82,16 @@ def write_office(folder: Path) -> list[Path]:
         write(folder, "employees.csv", EMPLOYEES),
         write(folder, "vans.csv", VANS),
     ]
+
+
+def write_shop(folder: Path) -> list[Path]:
+    folder.mkdir(parents=True, exist_ok=True)
+    guests = folder / "guests.csv"
+    guests.write_text(GUESTS, encoding="utf-8")
+    tables: dict[str, Sequence[Sequence[str]]] = {
+        "years.csv": YEARS,
+        "orders.csv": ORDERS,
+        "lines.csv": LINES,
+        "products.csv": PRODUCTS,
+    }
+    return [guests, *(write(folder, name, rows) for name, rows in tables.items())]

@@ -20,7 +20,7 @@ from services.kg.generate.spans import Spotter
 from services.kg.load import load
 from services.kg.outcome import Outcome
 from services.kg.store.engine import open_store
-from tests.unit.kg.library import write_all, write_office
+from tests.unit.kg.library import write_all, write_office, write_shop
 
 NOW = datetime(2026, 11, 22, tzinfo=UTC)
 
@@ -55,6 +55,12 @@ def asking(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Asking]:
 @pytest.fixture(scope="module")
 def office(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Asking]:
     with drafted(tmp_path_factory.mktemp("office"), "office", write_office) as asking:
+        yield asking
+
+
+@pytest.fixture(scope="module")
+def shop(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Asking]:
+    with drafted(tmp_path_factory.mktemp("shop"), "shop", write_shop) as asking:
         yield asking
 
 
@@ -164,3 +170,42 @@ def test_a_facet_refuses_what_its_function_does_not_take(office: Asking) -> None
 @pytest.mark.parametrize("question", ["Which teams does Una Marsh work for?", "What are the vans used for?"])
 def test_who_heads_a_team_is_not_who_works_there(office: Asking, question: str) -> None:
     assert [one.status for one in office.outcomes(question)] == ["no_program"]
+
+
+@pytest.mark.parametrize(
+    ("question", "values"),
+    [
+        ("How many guests came back?", [5]),
+        ("How many first class guests were there?", [2]),
+        ("How many women came back?", [4]),
+        ("How many guests were older than 60?", [2]),
+        ("What is the average age of third class guests?", [38]),
+        ("How many weddings were there in 1946?", [[2291]]),
+        ("In which year were there the most partings?", [[1946]]),
+        ("What is the status of order 1005?", [["open"]]),
+        ("What is the total of order no. 1006?", [[1500.5]]),
+        ("Which order has the highest total?", [[1006]]),
+        ("How many orders were there in 2023?", [2]),
+        ("How many orders over 1000 euros are there?", [1]),
+        ("Which orders have a total above 1500?", [[1006]]),
+        ("Which products are in order 1006?", [["Oak Desk", "Wall Clock"]]),
+        ("What does the Oak Desk cost?", [[420]]),
+        ("Which products cost less than 200 euros?", [["Wall Clock"]]),
+    ],
+)
+def test_tables_as_teams_have_them_are_asked_by_number_year_and_value(
+    shop: Asking, question: str, values: list[Any]
+) -> None:
+    assert in_order(shop.values(question)) == in_order(values)
+
+
+@pytest.mark.parametrize(
+    "question",
+    [
+        "What is the status of order 2050?",  # is no order, and no year
+        "How many orders with more than 1 pieces are there?",  # an order is not as many rows as its lines
+        "How many guests age?",
+    ],
+)
+def test_a_count_of_something_else_is_no_answer(shop: Asking, question: str) -> None:
+    assert shop.program(question) == "none"

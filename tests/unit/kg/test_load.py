@@ -425,7 +425,7 @@ def test_no_date_is_refused(written: str) -> None:
 
 
 def test_numbers_are_finite_or_unknown() -> None:
-    assert {number(value) for value in ("Infinity", float("nan"), None, True)} == {None}
+    assert {number(value) for value in ("Infinity", float("nan"), None, True, "NA", "-", "..")} == {None}
     assert number("1,234.5") == 1234.5
     assert whole("3.0") == 3
     with pytest.raises(BadRow):

@@ -15,7 +15,7 @@ from services.cli.ending import USAGE
 from services.cli.kg_domain import app
 from services.kg.lint import lint
 from services.kg.load.errors import LoadError
-from tests.unit.kg.library import BOOKS, write, write_all, write_office
+from tests.unit.kg.library import BOOKS, write, write_all, write_office, write_shop
 
 
 @pytest.fixture
@@ -139,7 +139,25 @@ def test_things_without_a_key_are_told_apart_by_name_and_switches_are_flags(tmp_
 def test_rows_that_nothing_names_are_a_domain_too(tmp_path: Path) -> None:
     draft("weather", [write(tmp_path, "days.csv", [("day", "rain_mm"), ("2020-01-01", "3")])], tmp_path)
     assert read(tmp_path / "weather", "domain.yaml")["kinds"] == {}
+    assert read(tmp_path / "weather", "words.yaml")["functions"] == {"get_day": {"words": ["day"]}}
     assert not any(one.fault for one in lint(tmp_path / "weather"))
+
+
+def test_what_has_no_name_is_called_by_its_key_and_what_has_no_key_is_numbered(tmp_path: Path) -> None:
+    draft("shop", write_shop(tmp_path / "csv"), tmp_path)
+    domain, tables = read(tmp_path / "shop", "domain.yaml"), read(tmp_path / "shop", "tables.yaml")
+    assert domain["kinds"]["order"] == {"table": "order", "id": "order_id", "name": "order_id"}
+    assert domain["functions"]["get_line"]["pair"] == ["order", "product"]
+    assert tables["guest"]["key"] == ["class", "sex", "came_back", "occurrence"], "an age may be unknown"
+    assert (tables["guest"]["columns"]["age"], tables["guest"]["columns"]["came_back"]) == ("integer", "flag")
+    assert not any(one.fault for one in lint(tmp_path / "shop"))
+
+
+def test_what_tells_each_row_apart_in_few_words_names_it(tmp_path: Path) -> None:
+    rows = [("mushroom", "edible", "note"), ("Red Cap", "no", "grows under old birches in all woods of the north")]
+    (table,) = read_tables([write(tmp_path, "finds.csv", [*rows, ("Fir Cup", "yes", "found once")])])
+    assert table.label is not None
+    assert (table.label.name, table.nouns) == ("mushroom", ["find", "mushroom"])
 
 
 def test_semicolons_part_cells_and_commas_decimals_where_the_header_has_no_comma(tmp_path: Path) -> None:

@@ -1,5 +1,6 @@
 """Words of general English by what they ask for."""
 
+from collections.abc import Mapping
 from functools import cache
 
 from services.kg.definition.folder import PACKAGED, Part
@@ -30,6 +31,7 @@ class English(Part):
     under: Phrases
     whole: Phrases
     doing: Phrases
+    synonyms: Mapping[str, Phrases]
     fillers: str
 
 

@@ -191,7 +191,10 @@ class _Reader:
         conditions += thresholds
         if thresholds and own:
             self.cost += HOP
-        if not own and not nouns and not self._is_second() and not (aggregate and self._alone(shown[0].key)):
+        # By its key alone, or by the year that is its name: "how many divorces were there in 1980".
+        alone = bool(shown) and self._alone(shown[0].key)
+        dated = any(one.startswith(f"eq({roles.subject.name}, ") for one in thresholds)
+        if not own and not nouns and not self._is_second() and not (alone and (aggregate or dated)):
             # Rows that nothing names are not what the question wants: a country's area is not that of its cities.
             return
         if several:
@@ -242,8 +245,11 @@ class _Reader:
         free = [one for one in roles.mentions if tokens.free(one.place)]
         shown: list[Mention] = []
         counted = False
+        # "How many passengers" counts these, whatever key is spoken of behind it.
+        rows = {noun.first for noun in tokens.find(roles.nouns)} - {one.place.first for one in free}
+        values = [one for one in counting if one.end not in rows]
         for mention in free:
-            count = next((one for one in counting if 0 <= mention.place.first - one.end <= BESIDE), None)
+            count = next((one for one in values if 0 <= mention.place.first - one.end <= BESIDE), None)
             if mention.counted and count is None:
                 facets = (one for one in roles.function.facets if mention.place in tokens.find(roles.phrases(one)))
                 if not (facet := next(facets, "")):
@@ -303,7 +309,8 @@ class _Reader:
 
     def _texts(self) -> list[str]:
         subject = self.roles.subject
-        return [one.name for one in self.roles.function.keys if one.kind == "text" and one != subject]
+        texts = (one for one in self.roles.function.keys if one.kind == "text" and not one.entity)
+        return [one.name for one in texts if one != subject]
 
     def _stored(self, key: str, text: str) -> str:
         """The text as a row has it under a key; empty where none does."""
@@ -329,7 +336,9 @@ class _Reader:
             return f"{_call(function, names, ())} {sort}{_project(keys or function.subject[:1])}{rows}"
         call = _call(function, names, wanted.conditions)
         if wanted.aggregate == "LEN":
-            return f"LEN {call}" if wanted.many else ""
+            # Pairs are as many as the things on one side only for one thing on the other.
+            told = wanted.many and not keys and (function.pair is None or names)
+            return f"LEN {call}" if told else ""
         if wanted.aggregate:
             return f"{counts}{call}{_project(keys[:1])}"
         if wanted.rows:

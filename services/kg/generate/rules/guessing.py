@@ -22,6 +22,8 @@ MOST_GUESSES = 4
 SAME_WORD = 85
 # A shorter stretch is no name that somebody got nearly right.
 MIN_CHARS = 4
+# Between a noun and the digits that name it.
+_SIGNS = frozenset(("#", "no", "no.", "nr", "number", "id", "."))
 
 
 def with_guesses(lexicon: Lexicon, question: Question, names: NameIndex | None, values: Values | None) -> Question:
@@ -34,7 +36,7 @@ def with_guesses(lexicon: Lexicon, question: Question, names: NameIndex | None, 
         return question
     kinds = tuple(lexicon.own.kinds)
     tokens = _tokens(lexicon, question, values)
-    spots = list(question.spots)
+    spots = [*question.spots, *_numbered(lexicon, tokens, names)]
     for place, of_kind in list(_stretches(lexicon, tokens))[:MOST_GUESSES]:
         text = tokens.said(place).strip(" '’\"")
         if not of_kind and _is_value(lexicon, text, values):
@@ -50,6 +52,22 @@ def with_guesses(lexicon: Lexicon, question: Question, names: NameIndex | None, 
         spots = [one for one in spots if one.end <= start or end <= one.start]
         spots.append(Spot(best.surface, start, end, best.kind, best.weight, place.end - place.first, False))
     return replace(question, spots=tuple(sorted(spots, key=lambda one: one.start)))
+
+
+def _numbered(lexicon: Lexicon, tokens: Tokens, names: NameIndex) -> Iterator[Spot]:
+    """Digits that name what stands before them: order 1005."""
+    plain = replace(tokens, read=set())
+    for number in plain.numbers:
+        text = plain.said(number.place)
+        for kind in lexicon.own.kinds if text.isdigit() else ():
+            before = (noun for noun in plain.find(lexicon.nouns(kind)) if noun.end <= number.place.first)
+            noun = max(before, key=lambda one: one.end, default=None)
+            if noun is not None and _SIGNS.issuperset(plain.between(noun, number.place)):
+                best = _resolved(names, text, (kind,), said_so=False)
+                if best is not None and best.surface == text:
+                    # With the sign before it, as in "no. 1005".
+                    first = plain.start(Range(noun.end, number.place.end))
+                    yield Spot(text, first, plain.start(number.place) + len(text), kind, best.weight, 1, False)
 
 
 def with_other_kinds(lexicon: Lexicon, question: Question, names: NameIndex | None) -> Question:
@@ -91,7 +109,7 @@ def _is_value(lexicon: Lexicon, text: str, values: Values | None) -> bool:
         values.stored(function, key.name, text)
         for function in lexicon.own.functions
         for key in function.keys
-        if key.kind == "text" and (key.name not in function.subject)
+        if key.kind == "text" and not key.entity and key.name not in function.subject
     )
 
 
@@ -144,8 +162,7 @@ def _tokens(lexicon: Lexicon, question: Question, values: Values | None) -> Toke
         *(words.difference, words.ratio, words.together, words.whole),
     )
     keyed = ((*phrases, *adjectives) for phrases, adjectives in _keyed(lexicon))
-    nouns = (lexicon.nouns(kind) for kind in lexicon.own.kinds)
-    for phrases in (*keyed, *nouns, *general, *_values(lexicon, values)):
+    for phrases in (*keyed, lexicon.every_noun, *general, *_values(lexicon, values)):
         for place in tokens.find(phrases):
             tokens.take(place)
     for number in tokens.numbers:

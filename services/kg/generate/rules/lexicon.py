@@ -66,13 +66,23 @@ class Lexicon:
         own = self.words.kinds.get(kind)
         return (kind.replace("_", " "), *(own.words if own else ()))
 
+    def rows(self, function: Function) -> tuple[str, ...]:
+        """What the rows of a function are called: as their kind, else as its own words say."""
+        kind = function.exact_keys[function.subject[0]].entity
+        return self.nouns(kind) if kind else self.words.function(function.name).words
+
+    @cached_property
+    def every_noun(self) -> tuple[str, ...]:
+        """All that things and rows are called."""
+        domain = self.own
+        nouns = (*map(self.nouns, domain.kinds), *map(self.rows, domain.functions))
+        return tuple(dict.fromkeys(phrase for phrases in nouns for phrase in phrases))
+
     @cached_property
     def every_word(self) -> tuple[str, ...]:
         """All nouns, and all that asks for any key or facet."""
-        domain = self.own
-        keyed = (self.plain(function.name, key) for function in domain.functions for key in function.projected)
-        nouns = (self.nouns(kind) for kind in domain.kinds)
-        return tuple(dict.fromkeys(phrase for phrases in (*nouns, *keyed) for phrase in phrases))
+        keyed = (self.plain(function.name, key) for function in self.own.functions for key in function.projected)
+        return tuple(dict.fromkeys(phrase for phrases in (self.every_noun, *keyed) for phrase in phrases))
 
     @cached_property
     def fillers(self) -> frozenset[str]:

@@ -83,8 +83,7 @@ class Roles:
     @cached_property
     def nouns(self) -> tuple[str, ...]:
         """What the rows are called."""
-        kind = self.lexicon.nouns(self.subject.entity) if self.subject.entity else ()
-        return tuple(dict.fromkeys((*kind, *self.phrases(self.subject.name))))
+        return tuple(dict.fromkeys((*self.lexicon.rows(self.function), *self.phrases(self.subject.name))))
 
     @cached_property
     def mentions(self) -> list[Mention]:
@@ -202,9 +201,10 @@ class Roles:
 
     def _year(self, figure: Number) -> str:
         """A year with what stands before it: in, before, since; empty where it is none."""
-        if not (key := self._year_key(figure)):
-            return ""
         words = english()
+        bounds = self.tokens.find((*words.over, *words.under))
+        if any(one.end == figure.place.first for one in bounds) or not (key := self._year_key(figure)):
+            return ""
         sign = "eq"
         for operator, phrases in (
             *(("gt", ("after", "later than")), ("lt", ("before", "earlier than", "prior to"))),
@@ -221,6 +221,12 @@ class Roles:
     def _year_key(self, *figures: Number) -> str:
         """The key that years narrow: the dated one that is named, else the first; empty where these are no years."""
         if not self.dated or not all(isinstance(one.value, int) and 1000 <= one.value < 2100 for one in figures):
+            return ""
+        units = [one for key in self.function.keys for one in self._units(key)]
+        if any(noun.end == one.place.first for noun in self.tokens.find(self.nouns) for one in figures) or any(
+            unit.first == one.place.end for unit in self.tokens.find(units) for one in figures
+        ):
+            # Order 2050, which is not known; 1000 euros.
             return ""
         named = [one for one in self.mentions if one.key in self.dated and self.tokens.free(one.place)]
         if named:
@@ -239,9 +245,7 @@ class Roles:
     def _key_of(self, figure: Number, sign: Range, keys: Sequence[str]) -> str:
         """The key that a number is of: by the unit behind it, by the adjective, by a key that is named beside it."""
         for key in self.function.keys:
-            own = self.lexicon.key(self.function.name, key.name)
-            units = (*own.unit, *((key.unit,) if key.unit else ()))
-            behind = [one for one in self.tokens.find(units) if 0 <= one.first - figure.place.end <= 1]
+            behind = [one for one in self.tokens.find(self._units(key)) if 0 <= one.first - figure.place.end <= 1]
             if key.kind in NUMERIC and behind:
                 said = [one.place for one in self.mentions if one.key == key.name and one.place.near(sign) <= NEAR]
                 self.take(*behind, *said)
@@ -254,6 +258,10 @@ class Roles:
             return ""
         self.tokens.take(named.place)
         return named.key
+
+    def _units(self, key: Key) -> tuple[str, ...]:
+        """What is said behind the numbers of a key."""
+        return (*self.lexicon.key(self.function.name, key.name).unit, *((key.unit,) if key.unit else ()))
 
     # Orders
 

@@ -13,11 +13,13 @@ from sqlalchemy import ColumnElement, Engine, func, select
 from sqlalchemy.exc import SQLAlchemyError
 
 from services.kg.errors import KgError
+from services.kg.generate.rules.english import english
 from services.kg.generate.rules.inflection import singular
 from services.kg.generate.rules.words import Phrases
 from services.kg.language.catalogue import Function, Key
 from services.kg.rows import view_of
 from services.kg.store.engine import deadline
+from services.kit.text.vocabulary import ORDINALS
 
 MOST_VALUES = 300
 LONGEST_VALUE = 40
@@ -26,6 +28,7 @@ LOOK_S = 0.5
 MOST_KNOWN = 10_000
 # A graph may be loaded anew under a running service.
 FRESH_S = 600.0
+_SPELLED = {f"{rank}{ending}": word for word, rank in ORDINALS.items() for ending in ("st", "nd", "rd", "th")}
 
 
 class Values:
@@ -74,9 +77,10 @@ class Values:
 
 @lru_cache(maxsize=10_000)
 def exact(text: str) -> tuple[str, ...]:
-    """A text of the store as a phrase, which finds the plural of its last word; of a plural the singular too."""
+    """A text of the store as phrases: they find the plural of its last word, of a plural the singular, first of 1st."""
     plain = "".join(char if char not in "()|<>^=*~" else " " for char in text.lower()).strip()
-    return tuple(dict.fromkeys((plain, singular(plain)))) if plain else ()
+    spelled = (_SPELLED.get(plain, plain), *english().synonyms.get(plain, ()))
+    return tuple(dict.fromkeys((plain, singular(plain), *spelled))) if plain else ()
 
 
 def said_of(flag: Key, words: Phrases) -> dict[str, tuple[str, ...]]:
