@@ -22,7 +22,7 @@ from lab.trainer.synthesise.reading.briefs import (
 
 @pytest.fixture(scope="module")
 def briefs() -> list[Brief]:
-    return [draw(3, index) for index in range(9_000)]
+    return [draw(3, index) for index in range(3_000)]
 
 
 def test_a_seed_and_a_number_make_one_brief(briefs: list[Brief]) -> None:
