@@ -6,6 +6,7 @@ from functools import cache
 from itertools import combinations, islice
 from pathlib import Path
 from typing import TYPE_CHECKING
+from unittest.mock import patch
 
 from lab.draft.columns import MAX_NAME, Column, identifier, read_columns
 from services.kg.load.errors import LoadError
@@ -188,8 +189,11 @@ def _shared(column: Column, table: CsvTable) -> float:
 
 @cache
 def _english() -> "inflect.engine":
-    # Its import takes seconds, and who only asks drafts nothing.
-    import inflect
+    import typeguard
+
+    # It has each call's types checked; to have that put into its code takes three seconds of its import.
+    with patch.object(typeguard, "typechecked", lambda function: function):
+        import inflect
 
     return inflect.engine()
 

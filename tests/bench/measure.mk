@@ -1,6 +1,6 @@
 # What measures and teaches; included by the Makefile. `docs/measurements.md` has the table.
 
-.PHONY: bench bench-cpu bench-first bench-records eval eval-answers eval-check eval-baseline eval-calculator train-data train-adapters fit-confidence calibrate train-reader eval-embedded eval-pages eval-system eval-reader eval-reading eval-corpus bench-index eval-papers eval-premise injection eval-classifier bench-classifier bench-names bench-kg eval-kg saturation hang-up load gateways rolling-restart eval-documents bench-mixed model-check load-batch bench-overhead
+.PHONY: bench bench-cpu bench-first bench-records eval eval-answers eval-check eval-baseline eval-calculator train-data train-adapters fit-confidence calibrate train-reader eval-embedded eval-pages eval-system eval-reader eval-reading eval-corpus bench-index eval-papers injection eval-classifier bench-classifier bench-names bench-kg eval-kg saturation hang-up load gateways rolling-restart eval-documents bench-mixed model-check load-batch
 
 # How many questions `make eval-reading` asks.
 QUESTIONS ?= 400
@@ -131,9 +131,6 @@ bench-index: setup ## What collections cost in local mode: indexing, search at 1
 eval-papers: setup ## Measure /papers on Cranfield step by step; needs CRAGMESH_EVAL_DATA, and a generator for what is new.
 	$(BIN)/cragmesh papers eval "$(DATA)/ir/cranfield" --out out/eval-papers $(ARGS)
 
-eval-premise: up ## Precision and recall of "invalid question" on FreshQA; ARGS="--sample 100".
-	$(BIN)/python -m tests.bench.premise $(ARGS)
-
 injection: setup ## Ask under forty prompt injections; ARGS="--generator URL" or "--gateway URL".
 	$(BIN)/python -m tests.bench.injection $(ARGS)
 
@@ -168,9 +165,6 @@ SCENARIO ?= steady
 
 load: setup ## Load a mesh by locust, with a fake generator or TARGET=URL: SCENARIO="steady spike soak mixed big-pages hang-ups doors", ARGS="--rate 2 --questions FILE".
 	$(BIN)/python -m tests.load.run $(SCENARIO) $(if $(TARGET),--target $(TARGET)) $(ARGS)
-
-bench-overhead: setup ## What the gateway itself computes for a question, by each door.
-	$(BIN)/python -m tests.bench.overhead $(ARGS)
 
 gateways: setup ## Three gateways, one Valkey or Redis, one slow generator, asked 20 times what it answers.
 	$(BIN)/python -m tests.load.gateways $(ARGS)
