@@ -175,12 +175,12 @@ def _names(connection: Connection, graph: Graph, bar: Progress) -> None:
 def programs(graph: Graph) -> list[tuple[str, str]]:
     """One of each kind, over entities that are there."""
     chance = random.Random(SEED + 1)
-    film, person, company = (
-        (lambda: chance.choice(graph.films)[1]),
-        (lambda: chance.choice(graph.people)[1]),
-        (lambda: chance.choice(graph.companies)[0]),
-    )
-    artist, team = (lambda: chance.choice(graph.artists)[1]), (lambda: chance.choice(graph.teams)[1])
+
+    def name_of(entities: list[tuple[str, str]], part: int = 1) -> Callable[[], str]:
+        return lambda: chance.choice(entities)[part]
+
+    film, person, company = name_of(graph.films), name_of(graph.people), name_of(graph.companies, 0)
+    artist, team = name_of(graph.artists), name_of(graph.teams)
     made: list[tuple[str, str]] = []
     for _ in range(40):
         made += [
