@@ -15,8 +15,9 @@ import resource
 import statistics
 import sys
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from datetime import date, datetime, timedelta
+from itertools import islice
 from pathlib import Path
 from typing import Any
 from zoneinfo import ZoneInfo
@@ -67,135 +68,69 @@ class Graph:
         self.rows = rows
 
     def tables(self) -> Iterator[tuple[Table, Iterator[dict[str, Any]], int]]:
+        for name, count, row in self._tables():
+            yield CATALOGUE.tables[name], map(row, range(count)), count
+
+    def _tables(self) -> Iterator[tuple[str, int, Callable[[int], dict[str, Any]]]]:
+        """Tables with how many rows they have and what makes each by its number."""
         chance, rows = self.chance, self.rows
-        cast, crew, works = rows * 46 // 100, rows * 8 // 100, rows * 10 // 100
-        days = [date(2024, 2, 27) - timedelta(days=i) for i in range(rows * 20 // 100 // len(self.companies))]
+        films, people, companies, artists, teams = self.films, self.people, self.companies, self.artists, self.teams
+        days = rows * 20 // 100 // len(companies)
 
         def day() -> str:
             return (date(1960, 1, 1) + timedelta(days=chance.randrange(23_500))).isoformat()
 
-        yield (
-            CATALOGUE.tables["movie"],
-            (
-                {
-                    "movie_id": i,
-                    "title": t,
-                    "original_title": t,
-                    "original_language": chance.choice(["en", "fr", "ko"]),
-                    "release_date": day(),
-                    "budget": chance.randrange(10**8),
-                    "revenue": chance.randrange(10**9),
-                    "rating": chance.random() * 10,
-                    "length": chance.randint(60, 200),
-                }
-                for i, t in self.films
-            ),
-            len(self.films),
-        )
-        yield (
-            CATALOGUE.tables["movie_person"],
-            ({"person_id": i, "name": n, "birthday": day()} for i, n in self.people),
-            len(self.people),
-        )
-        yield (
-            CATALOGUE.tables["movie_cast"],
-            (
-                {
-                    "movie_id": str(n % len(self.films)),
-                    "person_id": str(chance.randrange(len(self.people))),
-                    "ord": n // 11,
-                    "character": word(chance),
-                    "gender": chance.randrange(3),
-                }
-                for n in range(cast)
-            ),
-            cast,
-        )
-        yield (
-            CATALOGUE.tables["movie_crew"],
-            (
-                {
-                    "movie_id": str(n % len(self.films)),
-                    "person_id": str(chance.randrange(len(self.people))),
-                    "job": ("Director", "Producer", "Writer")[n // len(self.films) % 3],
-                }
-                for n in range(crew)
-            ),
-            crew,
-        )
-        yield (
-            CATALOGUE.tables["company"],
-            ({"ticker": t, "name": n, "currency": "USD"} for t, n in self.companies),
-            len(self.companies),
-        )
-        yield (
-            CATALOGUE.tables["company_fact"],
-            (
-                {"ticker": t, "key": "marketCap", "value": None, "number": chance.random() * 1e11}
-                for t, _ in self.companies
-            ),
-            len(self.companies),
-        )
-        yield (
-            CATALOGUE.tables["price_daily"],
-            (
-                {
-                    "ticker": t,
-                    "date": d.isoformat(),
-                    "open": chance.random() * 100,
-                    "high": 100.0,
-                    "low": 1.0,
-                    "close": chance.random() * 100,
-                    "volume": chance.randrange(10**7),
-                    "is_partial": False,
-                }
-                for t, _ in self.companies
-                for d in days
-            ),
-            len(self.companies) * len(days),
-        )
-        yield (
-            CATALOGUE.tables["artist"],
-            (
-                {"artist_id": i, "name": n, "birth_place": "US", "begin_date": day(), "is_band": False}
-                for i, n in self.artists
-            ),
-            len(self.artists),
-        )
-        yield (
-            CATALOGUE.tables["work"],
-            ({"work_id": str(n), "title": word(chance), "release_date": day(), "country": "US"} for n in range(works)),
-            works,
-        )
-        yield (
-            CATALOGUE.tables["artist_work"],
-            ({"artist_id": str(n % len(self.artists)), "work_id": str(n)} for n in range(works)),
-            works,
-        )
-        yield (
-            CATALOGUE.tables["team"],
-            ({"team_id": i, "name": n, "sport": "nba"} for i, n in self.teams),
-            len(self.teams),
-        )
-        games = rows * 2 // 100
-        yield (
-            CATALOGUE.tables["nba_game"],
-            (
-                {
-                    "game_id": str(n),
-                    "team_id": self.teams[n % 30][0],
-                    "date": day(),
-                    "season_type": "Regular Season",
-                    "opponent": chance.choice(self.teams)[1],
-                    "venue": chance.choice(["Home", "Away"]),
-                    "result": chance.choice("WL"),
-                    "gf": chance.randint(80, 140),
-                    "ga": chance.randint(80, 140),
-                }
-                for n in range(games)
-            ),
-            games,
-        )
+        def film(n: int) -> dict[str, Any]:
+            number, title = films[n]
+            language, money = chance.choice(["en", "fr", "ko"]), (chance.randrange(10**8), chance.randrange(10**9))
+            return {
+                "movie_id": number, "title": title, "original_title": title, "original_language": language,
+                "release_date": day(), "budget": money[0], "revenue": money[1], "rating": chance.random() * 10,
+                "length": chance.randint(60, 200),
+            }  # fmt: skip
+
+        def price(n: int) -> dict[str, Any]:
+            when = (date(2024, 2, 27) - timedelta(days=n % days)).isoformat()
+            return {
+                "ticker": companies[n // days][0], "date": when, "open": chance.random() * 100, "high": 100.0,
+                "low": 1.0, "close": chance.random() * 100, "volume": chance.randrange(10**7), "is_partial": False,
+            }  # fmt: skip
+
+        def game(n: int) -> dict[str, Any]:
+            return {
+                "game_id": str(n), "team_id": teams[n % 30][0], "date": day(), "season_type": "Regular Season",
+                "opponent": chance.choice(teams)[1], "venue": chance.choice(["Home", "Away"]),
+                "result": chance.choice("WL"), "gf": chance.randint(80, 140), "ga": chance.randint(80, 140),
+            }  # fmt: skip
+
+        def part(n: int, **more: Any) -> dict[str, Any]:
+            return {"movie_id": str(n % len(films)), "person_id": str(chance.randrange(len(people))), **more}
+
+        def cast(n: int) -> dict[str, Any]:
+            return part(n, ord=n // 11, character=word(chance), gender=chance.randrange(3))
+
+        def fact(n: int) -> dict[str, Any]:
+            return {"ticker": companies[n][0], "key": "marketCap", "value": None, "number": chance.random() * 1e11}
+
+        def artist(n: int) -> dict[str, Any]:
+            return _row(artists[n], "artist_id", birth_place="US", begin_date=day(), is_band=False)
+
+        def work(n: int) -> dict[str, Any]:
+            return {"work_id": str(n), "title": word(chance), "release_date": day(), "country": "US"}
+
+        jobs = ("Director", "Producer", "Writer")
+        yield "movie", len(films), film
+        yield "movie_person", len(people), lambda n: _row(people[n], "person_id", birthday=day())
+        yield "movie_cast", rows * 46 // 100, cast
+        yield "movie_crew", rows * 8 // 100, lambda n: part(n, job=jobs[n // len(films) % 3])
+        yield "company", len(companies), lambda n: _row(companies[n], "ticker", currency="USD")
+        yield "company_fact", len(companies), fact
+        yield "price_daily", len(companies) * days, price
+        yield "artist", len(artists), artist
+        yield "work", rows * 10 // 100, work
+        yield "artist_work", rows * 10 // 100, lambda n: {"artist_id": str(n % len(artists)), "work_id": str(n)}
+        yield "team", len(teams), lambda n: _row(teams[n], "team_id", sport="nba")
+        yield "nba_game", rows * 2 // 100, game
 
     def names(self) -> dict[str, list[tuple[str, str]]]:
         return {
@@ -207,6 +142,10 @@ class Graph:
         }
 
 
+def _row(entity: tuple[str, str], key: str, **more: Any) -> dict[str, Any]:
+    return {key: entity[0], "name": entity[1], **more}
+
+
 def build(path: Path, rows: int) -> None:
     graph = Graph(rows)
     engine = create_engine(f"sqlite:///{path}")
@@ -215,7 +154,7 @@ def build(path: Path, rows: int) -> None:
     with Progress(*columns) as bar, engine.begin() as connection:
         for table, lines, total in graph.tables():
             task = bar.add_task(table.name, total=total)
-            for batch in _batches(lines):
+            while batch := list(islice(lines, BATCH)):
                 connection.execute(insert(table).prefix_with("OR IGNORE"), batch)
                 bar.advance(task, len(batch))
         _names(connection, graph, bar)
@@ -233,26 +172,15 @@ def _names(connection: Connection, graph: Graph, bar: Progress) -> None:
         bar.advance(task)
 
 
-def _batches(lines: Iterator[dict[str, Any]]) -> Iterator[list[dict[str, Any]]]:
-    batch: list[dict[str, Any]] = []
-    for line in lines:
-        batch.append(line)
-        if len(batch) == BATCH:
-            yield batch
-            batch = []
-    if batch:
-        yield batch
-
-
 def programs(graph: Graph) -> list[tuple[str, str]]:
     """One of each kind, over entities that are there."""
     chance = random.Random(SEED + 1)
-    film, person, company = (
-        (lambda: chance.choice(graph.films)[1]),
-        (lambda: chance.choice(graph.people)[1]),
-        (lambda: chance.choice(graph.companies)[0]),
-    )
-    artist, team = (lambda: chance.choice(graph.artists)[1]), (lambda: chance.choice(graph.teams)[1])
+
+    def name_of(entities: list[tuple[str, str]], part: int = 1) -> Callable[[], str]:
+        return lambda: chance.choice(entities)[part]
+
+    film, person, company = name_of(graph.films), name_of(graph.people), name_of(graph.companies, 0)
+    artist, team = name_of(graph.artists), name_of(graph.teams)
     made: list[tuple[str, str]] = []
     for _ in range(40):
         made += [

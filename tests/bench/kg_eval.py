@@ -88,6 +88,8 @@ FUNCTIONS = {
     "nba_period": {"get_nba_on_date"},
     "wiki": {"get_open"},
 }
+# Of names by which a question may mean an entity of another kind.
+KINDS = ("company", "movie", "movie_person", "artist", "song", "nba_team", "soccer_team", "open")
 MONTHS = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
 LEAST = re.compile(
     r"\b(?:lower|lowest|fewer|fewest|less|least|smaller|smallest|shorter|cheaper|older|elder|earlier|"
@@ -322,19 +324,7 @@ class Surfaces:
         for entity in outcome.entities:
             statement = select(name_table.c.surface).where(
                 name_table.c.entity_id.in_(entity.entity_ids),
-                name_table.c.kind.in_(
-                    (
-                        entity.kind,
-                        "company",
-                        "movie",
-                        "movie_person",
-                        "artist",
-                        "song",
-                        "nba_team",
-                        "soccer_team",
-                        "open",
-                    )
-                ),
+                name_table.c.kind.in_((entity.kind, *KINDS)),
             )
             with self._engine.connect() as connection:
                 surfaces = list(connection.execute(statement).scalars())

@@ -202,29 +202,9 @@ def built(kinds: list[tuple[str, list[tuple[str, str, float]]]], path: str = "")
 
 SYLLABLES = tuple(f"{a}{b}{c}" for a in "bdfghklmnprstvz" for b in "aeiou" for c in ("", "n", "r", "l", "s"))
 COMMON = (
-    "the",
-    "of",
-    "and",
-    "a",
-    "in",
-    "love",
-    "to",
-    "my",
-    "you",
-    "me",
-    "night",
-    "day",
-    "man",
-    "world",
-    "life",
-    "time",
-    "heart",
-    "dark",
-    "story",
-    "one",
-    "girl",
-    "house",
-)
+    "the", "of", "and", "a", "in", "love", "to", "my", "you", "me", "night", "day", "man", "world", "life", "time",
+    "heart", "dark", "story", "one", "girl", "house",
+)  # fmt: skip
 
 
 def synthetic(count: int, seed: int) -> Iterator[tuple[str, str, str, float]]:

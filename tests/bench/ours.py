@@ -4,7 +4,6 @@ import asyncio
 import contextlib
 import os
 import re
-import socket
 import subprocess
 import sys
 import time
@@ -17,6 +16,7 @@ import httpx
 from proto.retrieve import Page, RetrieveRequest, RetrieveResponse
 from services.retriever.engine import Engine
 from services.retriever.settings import RetrieverSettings
+from tests.ports import free_port
 
 # The harness fills contexts of up to 4,000 tokens from the ranking.
 TOP_N = 40
@@ -64,9 +64,7 @@ class HttpPeer(LocalPeer):
     name = "ours-http"
 
     def __init__(self) -> None:
-        with socket.socket() as free:
-            free.bind(("127.0.0.1", 0))
-            port = free.getsockname()[1]
+        port = free_port()
         env = os.environ | {
             "CRAGMESH_RETRIEVER_PORT": str(port),
             "CRAGMESH_PAGE_CACHE_MIB": os.environ.get("CACHE", "0"),

@@ -26,7 +26,7 @@ import httpx
 
 from tests.load.fake_generator import ANSWER
 from tests.load.restart import ready
-from tests.load.run import ROOT, free_ports
+from tests.load.run import ROOT, ports_of
 
 BUDGET_S = 30.0
 # Until the first questions have been measured.
@@ -82,7 +82,7 @@ def process(*argv: str, **env: str) -> Iterator[None]:
 async def serving(count: int, prefill: float, *, store: bool) -> AsyncIterator[list[str]]:
     """The gateways' roots, each ready and with one question behind it."""
     names = [f"gateway{number}" for number in range(count)]
-    ports = free_ports([*names, "generator", "valkey", "nobody"])
+    ports = ports_of([*names, "generator", "valkey", "nobody"])
     away = {
         f"CRAGMESH_{name}_URL": f"http://127.0.0.1:{ports['nobody']}"
         for name in ("RETRIEVER", "RERANKER", "CLASSIFIER", "KG")

@@ -27,7 +27,8 @@ from services.cli.services import Service, embedded
 from services.gateway.calibration import STAGE
 from services.kit.settings import MeshUrls
 from tests.load.demo import demo_pages
-from tests.load.run import ROOT, free_ports, launch
+from tests.load.run import ROOT, launch, ports_of
+from tests.ports import free_port
 
 READY_S = 600.0
 # What a pod waits between leaving the endpoints and SIGTERM; five seconds in a cluster.
@@ -130,7 +131,7 @@ class Rollout:
     async def running(self) -> AsyncIterator[str]:
         """The gateway's address, once every service is ready."""
         # Those that are not started have an address where nobody listens.
-        ports = free_ports([service.name for service in embedded(MeshUrls())])
+        ports = ports_of([service.name for service in embedded(MeshUrls())])
         self._urls = {name: f"http://127.0.0.1:{port}" for name, port in ports.items()}
         async with contextlib.AsyncExitStack() as stack:
             for name, endpoints in self._endpoints.items():
@@ -152,7 +153,7 @@ class Rollout:
         return await old.stop()
 
     async def _start(self, service: Service) -> Instance:
-        port = free_ports([service.name])[service.name]
+        port = free_port()
         started = launch(service, port, self._urls, GENERATOR)
         process = await asyncio.create_subprocess_exec(
             *started.argv, cwd=ROOT, env=os.environ | started.env | PATIENT, stdout=asyncio.subprocess.DEVNULL

@@ -14,7 +14,6 @@ import asyncio
 import contextlib
 import json
 import shlex
-import socket
 import subprocess
 import sys
 from collections.abc import AsyncIterator, Callable
@@ -28,6 +27,7 @@ from services.cli.supervisor import Supervisor
 from services.kit.settings import MeshUrls
 from tests.load import report
 from tests.load.memory import MemoryLog, memory_mib, whole
+from tests.ports import free_ports
 
 ROOT = Path(__file__).resolve().parents[2]
 # Longer than `cragmesh up` gives: a load run may share its machine with others.
@@ -47,12 +47,8 @@ class Load:
     more: tuple[str, ...]
 
 
-def free_ports(names: list[str]) -> dict[str, int]:
-    sockets = {name: socket.create_server(("127.0.0.1", 0)) for name in names}
-    ports = {name: bound.getsockname()[1] for name, bound in sockets.items()}
-    for bound in sockets.values():
-        bound.close()
-    return ports
+def ports_of(names: list[str]) -> dict[str, int]:
+    return dict(zip(names, free_ports(len(names)), strict=True))
 
 
 def launch(service: Service, port: int, urls: dict[str, str], generator: tuple[str, ...]) -> Launch:
@@ -73,7 +69,7 @@ def launch(service: Service, port: int, urls: dict[str, str], generator: tuple[s
 def mesh(generator: tuple[str, ...]) -> tuple[list[Service], dict[str, str]]:
     """The embedded services on free ports, and where they are."""
     services = embedded(MeshUrls())
-    ports = free_ports([service.name for service in services])
+    ports = ports_of([service.name for service in services])
     urls = {name: f"http://127.0.0.1:{port}" for name, port in ports.items()}
 
     def prepare(service: Service) -> Service:

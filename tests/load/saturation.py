@@ -25,7 +25,8 @@ from pathlib import Path
 from lab.evaluator.report import markdown
 from lab.evaluator.report.tables import Table
 from tests.load.restart import ready
-from tests.load.run import ROOT, free_ports, locust, mesh, running
+from tests.load.run import ROOT, locust, mesh, running
+from tests.ports import free_port
 
 PEER = ROOT / ".venv-bench" / "bin" / "python"
 PEER_START_S = 300.0
@@ -164,8 +165,8 @@ async def main() -> int:
         peers = {"mesh": urls["gateway"]}
         if PEER.exists():
             print("haystack: starting", flush=True)
-            port = free_ports(["haystack"])["haystack"]
-            peers["haystack"] = await stack.enter_async_context(serving_peer("haystack", port, urls["generator"]))
+            haystack = serving_peer("haystack", free_port(), urls["generator"])
+            peers["haystack"] = await stack.enter_async_context(haystack)
         else:
             print("haystack: not measured, since there is no .venv-bench", flush=True)
         for users in args.users:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from services.cli import processes
+from services.cli import processes, supervisor
 from services.cli.services import Launch, Service
 from services.cli.supervisor import State, Supervisor
 from tests.ports import free_port
@@ -24,7 +24,7 @@ if "ignores-sigterm" in behaviour:
     signal.signal(signal.SIGTERM, signal.SIG_IGN)
 if "forks" in behaviour and os.fork() == 0:
     time.sleep(60)
-ready_at = time.monotonic() + (0 if "at-once" in behaviour else 60 if "never-ready" in behaviour else 0.2)
+ready_at = time.monotonic() + (0 if "at-once" in behaviour else 60 if "never-ready" in behaviour else 0.1)
 
 class Handler(http.server.BaseHTTPRequestHandler):
     def do_GET(self):
@@ -83,7 +83,8 @@ async def ended(pid: int) -> None:
 
 
 @pytest.fixture
-async def mesh(tmp_path: Path) -> AsyncIterator[Mesh]:
+async def mesh(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Mesh]:
+    monkeypatch.setattr(supervisor, "POLL_S", 0.02)
     mesh = Mesh(tmp_path)
     yield mesh
     await mesh.supervisor.down()

@@ -2,7 +2,6 @@
 
 import asyncio
 import socket
-import subprocess
 import sys
 from collections.abc import Iterator
 
@@ -10,7 +9,9 @@ import pytest
 import uvicorn
 from mcp import Client, StdioServerParameters, stdio_client
 from mcp.server.mcpserver import MCPServer
+from typer.testing import CliRunner
 
+from services.cli.main import app
 from tests.unit.lab.evaluator.conftest import environment
 
 pytestmark = pytest.mark.anyio
@@ -36,8 +37,8 @@ async def test_an_agent_calls_the_gateways_tools_over_stdio(listening: socket.so
     async def collections() -> str:
         return "notes"
 
-    app = gateway.streamable_http_app(stateless_http=True, json_response=True)
-    server = uvicorn.Server(uvicorn.Config(app, log_config=None))
+    tools = gateway.streamable_http_app(stateless_http=True, json_response=True)
+    server = uvicorn.Server(uvicorn.Config(tools, log_config=None))
     serving = asyncio.create_task(server.serve(sockets=[listening]))
     url = f"http://127.0.0.1:{listening.getsockname()[1]}"
     try:
@@ -57,14 +58,6 @@ async def test_an_agent_calls_the_gateways_tools_over_stdio(listening: socket.so
 
 
 def test_without_a_gateway_it_says_so() -> None:
-    done = subprocess.run(
-        [sys.executable, "-m", "services.cli", "mcp"],
-        env=environment("http://127.0.0.1:9"),
-        input="",
-        capture_output=True,
-        text=True,
-        timeout=60,
-        check=False,
-    )
-    assert done.returncode == 3
+    done = CliRunner().invoke(app, ["mcp"], env={"CRAGMESH_GATEWAY_URL": "http://127.0.0.1:9"})
+    assert done.exit_code == 3
     assert "the gateway cannot be reached" in done.stderr

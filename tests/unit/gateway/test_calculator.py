@@ -156,18 +156,17 @@ def test_a_day_so_many_days_later() -> None:
         ("1 < 2 < 2", False, "1 < 2 < 2 is false"),
         ("1 <= 1 == 1 != 2", True, "1 <= 1 == 1 != 2 is true"),
         ("5 - 1 > 3 * 2", False, "5 - 1 > 3 * 2 is false, with 4 and 6"),
-        ('days("2024-01-01") < days("2024-01-02")', True, None),
-        ("50% > 0.4", False, None),
+        (
+            'days("2024-01-01") < days("2024-01-02")',
+            True,
+            'days("2024-01-01") < days("2024-01-02") is true, with 2024-01-01 and 2024-01-02',
+        ),
     ],
 )
-def test_comparisons(text: str, held: bool, words: str | None) -> None:
-    if text == "50% > 0.4":
-        with pytest.raises(UnitMismatch):
-            calculate(text)
-        return
+def test_comparisons(text: str, held: bool, words: str) -> None:
     found = calculate(text)
     assert found.value is held
-    assert words is None or found.text == words
+    assert found.text == words
 
 
 def test_inputs_are_kept_as_they_were_written() -> None:
@@ -197,6 +196,7 @@ def test_inputs_are_kept_as_they_were_written() -> None:
         ('years_between("2024-01-01", "2000-01-01")', Undefined),
         ("$5 + €3", UnitMismatch),
         ("100 + 5%", UnitMismatch),
+        ("50% > 0.4", UnitMismatch),
         ('days("2024-01-01") + days("2024-01-02")', UnitMismatch),
         ('days("2024-01-01") * 2', UnitMismatch),
         ('-days("2024-01-01")', UnitMismatch),
@@ -258,7 +258,7 @@ comparisons = st.builds(
 
 
 @given(expressions | comparisons)
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=150, deadline=None)
 def test_what_is_printed_reads_as_the_same_tree(tree: Expression) -> None:
     text = render(tree)
     if len(text) <= MAX_CHARS:
@@ -266,7 +266,7 @@ def test_what_is_printed_reads_as_the_same_tree(tree: Expression) -> None:
 
 
 @given(expressions)
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=150, deadline=None)
 def test_a_tree_has_a_value_or_a_typed_error(tree: Expression) -> None:
     try:
         found = calculate(render(tree))

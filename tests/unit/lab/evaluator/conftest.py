@@ -122,6 +122,14 @@ def evaluate(folder: Path, url: str, *words: str, code: int = 0) -> str:
     return result.output
 
 
+@pytest.fixture(scope="module")
+def few_folds() -> Iterator[None]:
+    """A fit regresses for each pair of folds."""
+    with pytest.MonkeyPatch.context() as patching:
+        patching.setattr("lab.evaluator.calibrate.FOLDS", 3)
+        yield
+
+
 @pytest.fixture
 def gateway() -> Iterator[FakeGateway]:
     gateway = FakeGateway()

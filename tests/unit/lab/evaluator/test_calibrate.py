@@ -30,6 +30,7 @@ from lab.evaluator.store import Judgement, Prediction
 from proto.answer import AnswerKind
 from services.kit.caution import COSTS
 
+pytestmark = pytest.mark.usefixtures("few_folds")
 NAMES = ("telling", "noise", "constant", "false_premise", "check")
 
 

@@ -10,6 +10,7 @@ from lab.evaluator.calibrate import TooLittle
 from lab.evaluator.generic import Judged, pool, ranked, transfer
 from lab.evaluator.store import Judgement, Prediction
 
+pytestmark = pytest.mark.usefixtures("few_folds")
 SHARED = frozenset({"support", "logprob_mean_rank"})
 
 

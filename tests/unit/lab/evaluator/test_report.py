@@ -31,9 +31,8 @@ def summary_of(run: RunFolder) -> Summary:
     )
 
 
-@pytest.fixture
-def run(tmp_path: Path) -> RunFolder:
-    return make_run(
+def test_the_same_run_makes_the_same_files_with_all_their_parts_and_no_question(tmp_path: Path) -> None:
+    run = make_run(
         tmp_path / "run",
         OUTCOMES,
         domain=HOSTILE,
@@ -42,20 +41,20 @@ def run(tmp_path: Path) -> RunFolder:
         llm_calls=2,
         prompt_tokens=300,
     )
-
-
-def test_a_report_has_all_its_parts_and_no_question(run: RunFolder, tmp_path: Path) -> None:
-    files.write_run(summary_of(run), tmp_path / "report")
-    names = {path.name for path in (tmp_path / "report").iterdir()}
+    made = []
+    for name in ("one", "report"):
+        files.write_run(summary_of(run), tmp_path / name)
+        made.append({path.name: path.read_bytes() for path in (tmp_path / name).iterdir()})
+    assert made[0] == made[1]
+    names = set(made[1])
     pictures = {
         f"{name}{dark}.png"
         for name in ("outcomes", "risk-coverage", "reliability", "latency")
         for dark in ("", "-dark")
     }
     assert names == pictures | {"report.md", "summary.json"}
-    assert all((tmp_path / "report" / name).read_bytes().startswith(b"\x89PNG") for name in pictures)
-    text = (tmp_path / "report" / "report.md").read_text()
-    numbers = json.loads((tmp_path / "report" / "summary.json").read_text())
+    assert all(made[1][name].startswith(b"\x89PNG") for name in pictures)
+    text, numbers = made[1]["report.md"].decode(), json.loads(made[1]["summary.json"])
     for part in ("+0.000 [", "40.0% [", "inside 30 s", "page=timeout", "Cohen's kappa"):
         assert part in text
     assert "lamps" not in text
@@ -63,14 +62,6 @@ def test_a_report_has_all_its_parts_and_no_question(run: RunFolder, tmp_path: Pa
     assert numbers["overall"]["right"] == 24
     assert numbers["usage"]["llm_calls"] == 2
     assert numbers["latency"]["inside_limit"] == 1
-
-
-def test_the_same_run_makes_the_same_files(run: RunFolder, tmp_path: Path) -> None:
-    made = []
-    for name in ("one", "two"):
-        files.write_run(summary_of(run), tmp_path / name)
-        made.append({path.name: path.read_bytes() for path in (tmp_path / name).iterdir()})
-    assert made[0] == made[1]
 
 
 def test_markdown_shows_text_as_it_is() -> None:

@@ -178,7 +178,7 @@ def test_an_adapter_for_layers_that_are_not_there_is_refused(base: Base) -> None
 
 def test_replies_are_what_the_model_says_to_each_prompt_alone(base: Base) -> None:
     learner = learner_of(base, dropout=0.0)
-    items = items_of(base, 6)
+    items = items_of(base, 4)
     together = replies(learner, items, max_tokens=64)
     alone = [replies(learner, [item], max_tokens=64)[0] for item in items]
     # The longest that may be said depends on the set; what both say must agree.
@@ -187,7 +187,7 @@ def test_replies_are_what_the_model_says_to_each_prompt_alone(base: Base) -> Non
 
 
 def test_replies_are_measured_within_the_bound_of_a_batch(base: Base, monkeypatch: pytest.MonkeyPatch) -> None:
-    learner, items = learner_of(base, dropout=0.0), items_of(base, 20)
+    learner, items = learner_of(base, dropout=0.0), items_of(base, 9)
     most = max(len(item.completion) for item in items) + SPARE_TOKENS
     real: Any = learner.adapted.generate
     seen: list[tuple[int, int]] = []

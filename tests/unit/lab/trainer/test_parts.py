@@ -200,7 +200,7 @@ def test_a_link_to_a_folder_stays_one(tmp_path: Path) -> None:
 
 
 def test_the_card_says_what_was_learnt_from_what_and_what_came_of_it(base: Base, tmp_path: Path) -> None:
-    result = sft.train(base, examples(200), recipe(), tmp_path)
+    result = sft.train(base, examples(60), recipe(), tmp_path)
     made = card.files("answer", result)
     text = made[card.CARD].decode()
     for part in (base.name, result.data.sha256, "peft ", "torch ", "tests (", "peak memory", "learning_rate 0.01"):

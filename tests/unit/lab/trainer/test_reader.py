@@ -22,11 +22,6 @@ from tests.unit.kit.tiny import tiny_model
 NAMES = ("Marta", "Jonas", "Oskar", "Sofia", "Elias", "Greta", "Anton", "Clara")
 
 
-@pytest.fixture(autouse=True)
-def exact(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("services.kit.precision.computes_bf16", lambda _: False)
-
-
 @pytest.fixture(scope="module")
 def base(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return tiny_model(tmp_path_factory.mktemp("base") / "tiny")
@@ -147,7 +142,7 @@ def test_a_killed_run_goes_on_as_if_nothing_had_happened(base: Path, tmp_path: P
 
 
 def test_a_run_keeps_to_its_time(base: Path, tmp_path: Path) -> None:
-    result = train(examples(60), recipe(epochs=100, time_limit_s=1.0), tmp_path, tmp_path / "weights", base=base)
+    result = train(examples(60), recipe(epochs=100, time_limit_s=0.3), tmp_path, tmp_path / "weights", base=base)
     assert result.stopped == "time"
     assert result.steps < 100 * 6
     assert checkpoint.last(tmp_path / reader.CHECKPOINTS).state.stopped == "time"
