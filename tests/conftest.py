@@ -17,7 +17,6 @@ HERE = Path(__file__).parent
 # tests go file by file.
 GROUPS = {
     "e2e/test_mesh.py": "e2e",
-    "unit/retriever/collections/test_interrupted.py": "",
     "unit/lab/evaluator/test_run.py": "",
     "unit/lab/trainer/test_sft.py": "training",
     "deploy/test_load_limits.py": "",

@@ -18,7 +18,7 @@ import httpx
 
 from proto.collections import MAX_LISTED, MEDIA_TYPES
 from services.cli.progress import counting
-from tests.unit.retriever.collections.test_interrupted import Process, written
+from tests.unit.retriever.collections.process import Process, written
 from tests.unit.retriever.formats.files import MAIL, docx, epub, pdf
 from tests.unit.retriever.formats.test_formats import book, deck
 

@@ -72,16 +72,9 @@ def seconds(duration: str) -> float:
     return int(number) * {"s": 1, "m": 60}[unit]
 
 
-@pytest.mark.parametrize("name", FILES)
-def test_the_file_follows_the_compose_specification(name: str) -> None:
-    result = run(tool("check-jsonschema"), "--builtin-schema", "vendor.compose-spec", name)
+def test_the_files_follow_the_compose_specification() -> None:
+    result = run(tool("check-jsonschema"), "--builtin-schema", "vendor.compose-spec", *FILES)
     assert result.returncode == 0, result.stdout
-
-
-def test_the_schema_sees_a_mistake(tmp_path: Path) -> None:
-    wrong = tmp_path / "docker-compose.yml"
-    wrong.write_text("services: {gateway: {imag: x}}\n")
-    assert run(tool("check-jsonschema"), "--builtin-schema", "vendor.compose-spec", str(wrong)).returncode != 0
 
 
 @pytest.mark.parametrize("recipe", ["services/Dockerfile", "services/generator/Dockerfile"])

@@ -12,10 +12,8 @@ from typing import Any
 
 import pytest
 
-from tests.deploy.conftest import run
 from tests.load import run as load
 from tests.load import saturation
-from tests.load.run import locust
 from tests.load.saturation import Step, broken
 from tests.load.tally import Limits, Tally
 
@@ -111,30 +109,23 @@ def gateway(status: int) -> Iterator[str]:
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    ("options", "failed"),
+    ("status", "options", "failed"),
     [
-        ((), True),
-        (("--max-5xx", "1000000", "--max-overhead-ms", "60000"), False),
+        # The steady users are held to no overhead: of one alone it fails the whole run.
+        (200, ("--alone", "1", "--max-overhead-ms", "0.0001"), True),
+        (503, ("--alone", "0", "--max-5xx", "1000000"), False),
     ],
 )
-def test_locust_ends_with_what_the_run_held(tmp_path: Path, options: tuple[str, ...], failed: bool) -> None:
-    with gateway(503) as host:
-        command = locust("steady", host, 2, 1, tmp_path / "run", *options)
-        done = run(*command)
-    assert done.returncode == int(failed), done.stdout + done.stderr
-    assert ("FAILED: " in done.stdout) == failed
-
-
-@pytest.mark.slow
-def test_the_overhead_of_one_user_fails_the_whole_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    with gateway(200) as host:
+def test_a_run_ends_with_what_it_held(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, status: int, options: tuple[str, ...], failed: bool
+) -> None:
+    with gateway(status) as host:
         monkeypatch.setattr(load, "mesh", lambda _: ([], {"gateway": host}))
         monkeypatch.setattr(load, "memory_mib", lambda _: {"gateway": 1.0})
         monkeypatch.setattr(load, "running", lambda *_: nullcontext())
-        options = ("--seconds", "1", "--alone", "1", "--users", "2", "--max-overhead-ms", "0.0001")
-        monkeypatch.setattr(sys, "argv", ["run", *options, "--out", str(tmp_path)])
-        assert asyncio.run(load.main()) == 1
-    assert (tmp_path / "alone_summary.json").exists()
+        monkeypatch.setattr(sys, "argv", ["run", "--seconds", "1", "--users", "2", *options, "--out", str(tmp_path)])
+        assert asyncio.run(load.main()) == int(failed)
+    assert (tmp_path / "alone_summary.json").exists() is failed
     assert (tmp_path / "steady_summary.json").exists()
 
 

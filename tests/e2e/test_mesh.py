@@ -99,7 +99,8 @@ async def test_the_readiness_of_each_service_says_what_runs(mesh: RealMesh) -> N
     assert "SmolLM2" in rows["generator"].model
 
 
-@pytest.mark.parametrize("name", ["retriever", "reranker", "classifier", "kg", "generator"])
+# Each other service, in one process: `tests/mesh/test_doors.py`.
+@pytest.mark.parametrize("name", ["retriever", "generator"])
 async def test_a_frozen_service_costs_quality_not_the_answer(
     mesh: RealMesh, client: httpx.AsyncClient, name: str
 ) -> None:

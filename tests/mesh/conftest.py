@@ -4,6 +4,7 @@ import json
 from collections.abc import AsyncIterator, Callable
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +18,7 @@ from services.classifier.settings import ClassifierSettings
 from services.gateway import confidence
 from services.gateway.app import create_app as create_gateway
 from services.gateway.calibration import STAGE
+from services.gateway.pace import Pace
 from services.gateway.settings import GatewaySettings
 from services.kg.app import create_app as create_kg
 from services.kg.settings import KgSettings
@@ -52,8 +54,8 @@ class Router(httpx.AsyncBaseTransport):
         return await self._transports[request.url.host].handle_async_request(request)
 
 
-class ToGenerator(httpx.AsyncBaseTransport):
-    """How services that outlive a test reach the generator of the test that runs."""
+class Elsewhere(httpx.AsyncBaseTransport):
+    """How applications that outlive a test reach those of the test that runs."""
 
     def __init__(self) -> None:
         self.current: Router | None = None
@@ -86,14 +88,41 @@ class Services:
 
     @asynccontextmanager
     async def gateway(self, **settings: Any) -> AsyncIterator[httpx.AsyncClient]:
-        async with self.gateway_app(**settings) as app:
-            transport = httpx.ASGITransport(app, raise_app_exceptions=False)
-            async with httpx.AsyncClient(transport=transport, base_url="http://gateway", timeout=60) as client:
-                yield client
+        async with self.gateway_app(**settings) as app, reaching(app) as client:
+            yield client
+
+    @asynccontextmanager
+    async def usual_app(self, **settings: Any) -> AsyncIterator[Any]:
+        """As `gateway_app`, but for routes and metrics, which are those of all tests of these settings."""
+        app, services = built_once(**settings)
+        services.current = Router(self.faults)
+        async with LifespanManager(app) as manager:
+            state = manager._state
+            vars(state["mesh"].pace).update(vars(Pace.first(state["settings"])))
+            yield manager.app
+
+    @asynccontextmanager
+    async def usual(self, **settings: Any) -> AsyncIterator[httpx.AsyncClient]:
+        async with self.usual_app(**settings) as app, reaching(app) as client:
+            yield client
 
     def client(self, name: str) -> httpx.AsyncClient:
         transport = httpx.ASGITransport(self.faults[name], raise_app_exceptions=False)
         return httpx.AsyncClient(transport=transport, base_url=f"http://{name}", timeout=60)
+
+
+def reaching(app: Any) -> httpx.AsyncClient:
+    transport = httpx.ASGITransport(app, raise_app_exceptions=False)
+    return httpx.AsyncClient(transport=transport, base_url="http://gateway", timeout=60)
+
+
+@cache
+def built_once(**settings: Any) -> tuple[Any, Elsewhere]:
+    """A gateway's application, and how it reaches others: its routes take longer to build than most tests."""
+    services = Elsewhere()
+    # What a classification takes on a busy machine is more than it may take of a user's time.
+    usual: dict[str, Any] = HOSTS | {"confidence_dir": NOWHERE, "page": False, "classify_cap_s": 2}
+    return create_gateway(GatewaySettings(**usual | settings), transport=services), services
 
 
 def alone(reply: Callable[[dict[str, Any]], str], **apps: Any) -> Services:
@@ -113,8 +142,8 @@ def anyio_backend() -> str:
 
 
 @pytest.fixture(scope="session")
-def to_generator() -> ToGenerator:
-    return ToGenerator()
+def to_generator() -> Elsewhere:
+    return Elsewhere()
 
 
 @pytest.fixture(scope="session")
@@ -125,7 +154,7 @@ def demo_graph(tmp_path_factory: pytest.TempPathFactory) -> str:
 
 @pytest.fixture(scope="session")
 async def running(
-    to_generator: ToGenerator, demo_graph: str, tmp_path_factory: pytest.TempPathFactory
+    to_generator: Elsewhere, demo_graph: str, tmp_path_factory: pytest.TempPathFactory
 ) -> AsyncIterator[dict[str, Any]]:
     async with AsyncExitStack() as stack:
         apps = {
@@ -147,7 +176,7 @@ async def running(
 
 
 @pytest.fixture
-def services(running: dict[str, Any], to_generator: ToGenerator) -> Services:
+def services(running: dict[str, Any], to_generator: Elsewhere) -> Services:
     generator = FakeGenerator()
     faults = {name: Faulty(app) for name, app in running.items()} | {"generator": Faulty(generator.app)}
     to_generator.current = Router({"generator": faults["generator"]})
@@ -156,8 +185,7 @@ def services(running: dict[str, Any], to_generator: ToGenerator) -> Services:
 
 @pytest.fixture
 async def gateway(services: Services) -> AsyncIterator[httpx.AsyncClient]:
-    # What a classification takes on a busy machine is more than it may take of a user's time.
-    async with services.gateway(classify_cap_s=2) as client:
+    async with services.usual() as client:
         yield client
 
 

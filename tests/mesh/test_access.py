@@ -79,7 +79,7 @@ def keys(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 async def gateway(services: Services, keys: Path) -> AsyncIterator[httpx.AsyncClient]:
-    async with services.gateway(api_keys_file=keys, abstain=False) as client:
+    async with services.usual(api_keys_file=keys, abstain=False) as client:
         yield client
 
 

@@ -38,7 +38,7 @@ def fitted(monkeypatch: pytest.MonkeyPatch, **heads: Head) -> None:
 
 
 async def ask(services: Services, **change: Any) -> dict[str, Any]:
-    async with services.gateway() as gateway:
+    async with services.usual() as gateway:
         reply = await gateway.post("/answer", json=QUESTION | change)
     assert reply.status_code == 200, reply.text
     body: dict[str, Any] = reply.json()

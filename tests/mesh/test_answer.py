@@ -57,23 +57,6 @@ async def test_given_evidence_stands_in_for_retrieval(services: Services, gatewa
     assert "retrieve" not in body["timings"]
 
 
-async def test_a_crag_record_posts_as_it_is(gateway: httpx.AsyncClient) -> None:
-    record = {
-        "interaction_id": "7e5d",
-        "query_time": "02/28/2024, 10:04:54 PT",
-        "domain": "open",
-        "question_type": "simple",
-        "static_or_dynamic": "static",
-        "query": "when was the harbour lighthouse built?",
-        "answer": "1864",
-        "alt_ans": [],
-        "split": 0,
-        "search_results": [dict(LIGHTHOUSE, page_last_modified=None)],
-    }
-    body = (await gateway.post("/answer", json=record)).json()
-    assert (body["kind"], body["interaction_id"]) == ("answer", "7e5d")
-
-
 async def test_the_question_comes_last_and_the_time_is_told(services: Services, gateway: httpx.AsyncClient) -> None:
     await gateway.post("/answer", json=QUESTION | {"query_time": "02/28/2024, 10:04:54 PT"})
     messages = services.generator.requests[-1]["messages"]

@@ -41,7 +41,7 @@ async def retriever(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[A
 async def gateway(services: Services, retriever: Any) -> AsyncIterator[httpx.AsyncClient]:
     services.faults["retriever"] = Faulty(retriever)
     services.generator.reply = lambda _: "Pieter Aalbers"
-    async with services.gateway(abstain=False, classify_cap_s=2) as client:
+    async with services.usual(abstain=False) as client:
         yield client
 
 

@@ -31,6 +31,7 @@ from tests.mesh.conftest import BAKERY, LATE_S, LIGHTHOUSE, Services
 pytestmark = pytest.mark.anyio
 
 BUDGET_S = 3.0
+PACE = {"prefill_tokens_per_s": 20_000, "decode_tokens_per_s": 1_000}
 QUESTION = {
     "query": "Who designed the harbour lighthouse?",
     "search_results": [dict(BAKERY, page_snippet="Bread."), dict(LIGHTHOUSE, page_snippet="By Marta Lindqvist.")],
@@ -50,7 +51,7 @@ async def gateway(services: Services) -> AsyncIterator[httpx.AsyncClient]:
     # The scripted generator answers at once: a gateway that expects a CPU's pace would cut the context at the end of
     # so short a budget, sometimes.
     # And nobody answers in the generator's place: tests/mesh/test_reader.py is about that.
-    async with services.gateway(prefill_tokens_per_s=20_000, decode_tokens_per_s=1_000, reader_threshold=1) as client:
+    async with services.usual(**PACE, reader_threshold=1, classify_cap_s=0.3) as client:
         yield client
 
 

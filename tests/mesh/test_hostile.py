@@ -11,20 +11,20 @@ pytestmark = pytest.mark.anyio
 
 MIB = 1024 * 1024
 PAGES = {
-    "nested": "<div>" * 200_000 + "deep" + "</div>" * 200_000,
-    "unclosed": "<b><i><font>" * 100_000,
-    "many rows": "<table>" + "<tr><td>1</td><td>2</td></tr>" * 140_000 + "</table>",
+    "nested": "<div>" * 50_000 + "deep" + "</div>" * 50_000,
+    "unclosed": "<b><i><font>" * 30_000,
+    "many rows": "<table>" + "<tr><td>1</td><td>2</td></tr>" * 30_000 + "</table>",
     "huge spans": "<table><tr><td rowspan=999999 colspan=999999>x</td><td>y</td></tr><tr><td>z</td></tr></table>"
     * 2_000,
-    "attributes": "<p " + " ".join(f"a{n}=1" for n in range(300_000)) + ">text</p>",
-    "nuls": "<p>lighthouse\x00\x00 designed by</p>" * 20_000,
+    "attributes": "<p " + " ".join(f"a{n}=1" for n in range(80_000)) + ">text</p>",
+    "nuls": "<p>lighthouse\x00\x00 designed by</p>" * 5_000,
     "no markup": "lighthouse " * (4 * MIB // 11),
     "one word": "x" * (4 * MIB),
-    "binary": "".join(map(chr, range(256))) * 8_000,
-    "unfinished": "<html><body><script>" + "var a = '<p>';" * 200_000,
-    "entities": "&#x1F600;&nbsp;&lt;script&gt;" * 100_000,
-    "lists": "<ul><li>" * 50_000,
-    "replacement": "\ufffd\ufeff\u202e" * 100_000,
+    "binary": "".join(map(chr, range(256))) * 2_000,
+    "unfinished": "<html><body><script>" + "var a = '<p>';" * 50_000,
+    "entities": "&#x1F600;&nbsp;&lt;script&gt;" * 20_000,
+    "lists": "<ul><li>" * 20_000,
+    "replacement": "\ufffd\ufeff\u202e" * 20_000,
 }
 
 

@@ -22,7 +22,7 @@ PAGES = {"search_results": [LIGHTHOUSE | {"page_url": "https://example.org/light
 
 @asynccontextmanager
 async def connected(services: Services, **settings: Any) -> AsyncIterator[AsyncOpenAI]:
-    async with services.gateway_app(classify_cap_s=2, **settings) as app:
+    async with services.usual_app(**settings) as app:
         transport = httpx2.ASGITransport(app, raise_app_exceptions=False)
         async with httpx2.AsyncClient(transport=transport, base_url="http://gateway/v1", timeout=60) as http:
             yield AsyncOpenAI(

@@ -13,7 +13,7 @@ from pydantic import HttpUrl
 from services.kg.app import create_app
 from services.kg.definition.folder import BrokenDomain
 from services.kg.settings import KgSettings
-from tests.mesh.conftest import HOSTS, LIGHTHOUSE, Services, ToGenerator
+from tests.mesh.conftest import HOSTS, LIGHTHOUSE, Elsewhere, Services
 from tests.mesh.fakes import Faulty
 from tests.places.store import DOMAINS, fill
 
@@ -23,7 +23,7 @@ COUNTRIES = frozenset({"AT", "DE", "ES", "HU", "IS", "PE", "PT", "SK"})
 
 
 @pytest.fixture(scope="module")
-async def places(to_generator: ToGenerator, tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Any]:
+async def places(to_generator: Elsewhere, tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Any]:
     """The service of the graph with the domain of places and the bundled ones."""
     url = fill(tmp_path_factory.mktemp("places"), countries=COUNTRIES)
     settings = KgSettings(

@@ -65,7 +65,7 @@ async def gateway(services: Services, retriever: Any) -> AsyncIterator[httpx.Asy
     services.generator.reply = lambda body: (
         "lunar gravity, tidal bulge" if "structured_outputs" in body else "The moon raises two bulges of water."
     )
-    async with services.gateway() as client:
+    async with services.usual() as client:
         yield client
 
 

@@ -29,13 +29,13 @@ PAGES = {"query": EVIDENCE["query"], "search_results": [BAKERY, LIGHTHOUSE], "bu
 @pytest.fixture
 async def gateway(services: Services) -> AsyncIterator[httpx.AsyncClient]:
     # A line that the shipped weights are far above, and those of tomorrow too.
-    async with services.gateway(reader_threshold=0.05, prefill_tokens_per_s=20_000, classify_cap_s=2) as client:
+    async with services.usual(reader_threshold=0.05, prefill_tokens_per_s=20_000) as client:
         yield client
 
 
 @pytest.fixture
 async def cautious(services: Services) -> AsyncIterator[httpx.AsyncClient]:
-    async with services.gateway(reader_threshold=1.0, prefill_tokens_per_s=20_000, classify_cap_s=2) as client:
+    async with services.usual(reader_threshold=1.0, prefill_tokens_per_s=20_000) as client:
         yield client
 
 
@@ -68,7 +68,7 @@ async def test_a_generator_that_is_down_leaves_the_answer_to_the_reader(
 
 
 async def test_no_time_for_the_generator_leaves_it_to_the_reader_too(services: Services) -> None:
-    async with services.gateway(reader_threshold=0.05, prefill_tokens_per_s=1, classify_cap_s=2) as gateway:
+    async with services.usual(reader_threshold=0.05, prefill_tokens_per_s=1) as gateway:
         body = await ask(gateway)
     assert (body["answer"], body["kind"]) == ("Marta Lindqvist", "answer")
     assert ("context", "skipped") in {(item["stage"], item["reason"]) for item in body["degraded"]}
@@ -106,7 +106,7 @@ async def test_an_abstention_shows_what_the_nearest_passage_says(
     assert (body["kind"], body["candidates"][0]["span"]) == ("unknown", "Marta Lindqvist")
     abstains(monkeypatch)
     services.generator.reply = lambda _: "Marta Lindqvist"
-    async with services.gateway(reader_threshold=0.05, classify_cap_s=2) as anew:
+    async with services.usual(reader_threshold=0.05) as anew:
         body = await ask(anew)
     assert (body["answer"], body["kind"]) == ("i don't know", "unknown")
     assert body["candidates"][0]["span"] == "Marta Lindqvist"
@@ -116,7 +116,7 @@ async def test_an_abstention_shows_what_the_nearest_passage_says(
 async def test_a_reader_that_is_down_takes_nothing_from_the_answer(services: Services, fault: str) -> None:
     services.faults["reranker"].fault = fault
     services.generator.reply = lambda _: "Marta Lindqvist"
-    async with services.gateway(reader_threshold=0.05, read_cap_s=0.3, classify_cap_s=2) as gateway:
+    async with services.usual(reader_threshold=0.05, read_cap_s=0.3) as gateway:
         body = await ask(gateway)
     assert body["answer"] == "Marta Lindqvist"
     assert "reader" in {item["stage"] for item in body["degraded"]}
@@ -132,7 +132,7 @@ async def test_it_reads_beside_the_generator(services: Services, gateway: httpx.
 
 
 async def test_it_can_be_left_out(services: Services) -> None:
-    async with services.gateway(read_cap_s=0, classify_cap_s=2) as gateway:
+    async with services.usual(read_cap_s=0) as gateway:
         body = await ask(gateway)
     assert "read" not in body["timings"]
     assert "reader" not in {item["stage"] for item in body["degraded"]}

@@ -13,14 +13,14 @@ from services.searcher.app import create_app
 from services.searcher.settings import SearcherSettings
 from tests.mesh.conftest import BAKERY, LATE_S, LIGHTHOUSE, Services, events, missing
 from tests.mesh.fakes import Faulty
-from tests.mesh.test_faults import BUDGET_S, REASONS
+from tests.mesh.test_faults import BUDGET_S, PACE, REASONS
 from tests.site import Site, reply
 
 pytestmark = pytest.mark.anyio
 
 QUERY = "Who designed the harbour lighthouse?"
 ASKED = {"query": QUERY, "search": True, "strategy": "naive-rag"}
-HERE = {"searcher_url": "http://searcher", "prefill_tokens_per_s": 20_000, "decode_tokens_per_s": 1_000}
+HERE = {"searcher_url": "http://searcher"} | PACE
 
 
 class Engine(httpx.AsyncBaseTransport):
@@ -58,7 +58,7 @@ async def engine(services: Services, site: Site) -> AsyncIterator[Engine]:
 
 @pytest.fixture
 async def gateway(services: Services, engine: Engine) -> AsyncIterator[httpx.AsyncClient]:
-    async with services.gateway(**HERE, reader_threshold=1) as client:
+    async with services.usual(**HERE, reader_threshold=1) as client:
         yield client
 
 

@@ -130,7 +130,7 @@ async def test_electric_sheep_does_not_answer_what_changes_fast(
 async def test_the_threshold_of_the_gate_is_a_setting(services: Services, monkeypatch: pytest.MonkeyPatch) -> None:
     classified(monkeypatch, dynamism="fast-changing", dynamic_probability=0.7)
     services.generator.reply = script(SHEEP)
-    async with services.gateway(dynamic_threshold=0.8) as gateway:
+    async with services.usual(dynamic_threshold=0.8) as gateway:
         assert (await ask(gateway, "electric-sheep", STABLE))["answer"] == "Marta Lindqvist"
 
 
@@ -154,7 +154,7 @@ async def test_weknow_gives_only_what_the_model_is_sure_of(services: Services, g
 
 async def test_the_required_confidence_is_a_setting(services: Services) -> None:
     services.generator.reply = script(SURE | {"self_assess": "medium"})
-    async with services.gateway(weknow_confidence="medium") as gateway:
+    async with services.usual(weknow_confidence="medium") as gateway:
         assert (await ask(gateway, "weknow", STABLE))["answer"] == "Marta Lindqvist"
 
 
@@ -196,9 +196,9 @@ async def test_weknow_leans_on_the_web_for_what_changes_fast(
 
 async def test_a_domain_that_is_not_certain_enough_is_open(services: Services) -> None:
     services.generator.reply = script(SURE)
-    async with services.gateway(weknow_domain_certainty=1.0) as gateway:
+    async with services.usual(weknow_domain_certainty=1.0) as gateway:
         assert (await ask(gateway, "weknow", FILM))["classification"]["domain"] == "open"
-    async with services.gateway(weknow_domain_certainty=0.5) as gateway:
+    async with services.usual(weknow_domain_certainty=0.5) as gateway:
         assert (await ask(gateway, "weknow", FILM))["classification"]["domain"] == "movie"
 
 
@@ -272,7 +272,7 @@ async def test_public_data_has_records_of_the_entities_in_question(
     services: Services, query: str, named: str, shown: str
 ) -> None:
     services.generator.reply = script({"entities": named, "other": "148"})
-    async with services.gateway(db3_public_data=True, classify_cap_s=5) as gateway:
+    async with services.usual(db3_public_data=True, classify_cap_s=5) as gateway:
         body = await ask(gateway, "db3", {"query": query, "search_results": [LIGHTHOUSE]}, trace=True)
     records = [citation["text"] for citation in body["citations"] if citation["source"] == "public_data"]
     assert records, [event["detail"] for event in body["trace"]["events"] if event["step"] == "public_data"]
@@ -285,7 +285,7 @@ async def test_public_data_has_records_of_the_entities_in_question(
 @pytest.mark.parametrize("named", ["titanic", "the matrix", "none", 'inception"]) get_person("x', "a | b | c | d | e"])
 async def test_names_that_a_model_makes_up_are_not_looked_up(services: Services, named: str) -> None:
     services.generator.reply = script({"entities": named, "other": "148"})
-    async with services.gateway(db3_public_data=True, classify_cap_s=5) as gateway:
+    async with services.usual(db3_public_data=True, classify_cap_s=5) as gateway:
         body = await ask(gateway, "db3", {"query": "how long is the movie inceptions?", "search_results": [LIGHTHOUSE]})
     assert [citation["source"] for citation in body["citations"]] == ["web"] * len(body["citations"])
     assert body["kind"] == "answer"
@@ -294,7 +294,7 @@ async def test_names_that_a_model_makes_up_are_not_looked_up(services: Services,
 async def test_public_data_without_its_services_is_an_answer_from_the_web(services: Services) -> None:
     services.generator.reply = script({"entities": "inception", "other": "148"})
     services.faults["kg"].fault = "killed"
-    async with services.gateway(db3_public_data=True, classify_cap_s=5) as gateway:
+    async with services.usual(db3_public_data=True, classify_cap_s=5) as gateway:
         body = await ask(gateway, "db3", {"query": "how long is the movie inception?", "search_results": [LIGHTHOUSE]})
     assert body["source"] == "web"
     assert "kg" in {item["stage"] for item in body["degraded"]}
@@ -302,7 +302,7 @@ async def test_public_data_without_its_services_is_an_answer_from_the_web(servic
 
 async def test_a_name_cannot_write_a_program(services: Services) -> None:
     services.generator.reply = script({"entities": 'inception"]) get_person("leonardo', "other": "148"})
-    async with services.gateway(db3_public_data=True, classify_cap_s=5) as gateway:
+    async with services.usual(db3_public_data=True, classify_cap_s=5) as gateway:
         question = {"query": "how long is the movie inception?", "search_results": [LIGHTHOUSE]}
         body = await ask(gateway, "db3", question, trace=True)
     assert body["degraded"] == []

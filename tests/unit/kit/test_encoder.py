@@ -54,7 +54,7 @@ def test_vectors_are_those_of_sentence_transformers(
     assert (encoder.encode(TEXTS).vectors * reference).sum(axis=1).min() >= closeness
 
 
-def test_token_states_are_those_of_sentence_transformers(encoder: Encoder) -> None:
+def test_token_states_and_fingerprints_are_those_of_sentence_transformers(encoder: Encoder) -> None:
     other = Encoder(str(bundled_model()), precision=FP32)
     other.load()
     ours, theirs = (each.encode(TEXTS, keep_token_states=True).token_states for each in (encoder, other))
@@ -63,11 +63,6 @@ def test_token_states_are_those_of_sentence_transformers(encoder: Encoder) -> No
     assert np.array_equal(ours.ids, theirs.ids)
     assert np.array_equal(ours.offsets, theirs.offsets)
     assert (ours.states * theirs.states).sum(axis=1).min() >= 0.99999
-
-
-def test_both_runtimes_have_the_same_fingerprint(encoder: Encoder) -> None:
-    other = Encoder(str(bundled_model()), precision=FP32)
-    other.load()
     assert encoder.fingerprint == other.fingerprint
     assert encoder.dimension == other.dimension
 
@@ -104,12 +99,6 @@ def test_batches_are_bounded_by_tokens_with_padding() -> None:
     batches = list(small._batches(lengths))
     assert batches == [[3], [1, 4], [2, 0]]
     assert all(len(batch) == 1 or len(batch) * max(lengths[i] for i in batch) <= 20 for batch in batches)
-
-
-def test_the_size_of_batches_changes_nothing(encoder: Encoder) -> None:
-    small = Encoder(precision=FP32, batch_tokens=1)
-    small.load()
-    assert np.allclose(small.encode(TEXTS).vectors, encoder.encode(TEXTS).vectors, atol=1e-5)
 
 
 def test_token_states_come_with_the_vectors(encoder: Encoder) -> None:

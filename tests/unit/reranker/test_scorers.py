@@ -215,26 +215,18 @@ def test_the_best_piece_speaks_for_a_long_passage(late_interaction: Scorer) -> N
     assert buried > without
 
 
-@pytest.mark.parametrize("name", ["cross-encoder", "flag-embedding"])
-def test_cross_encoders_give_probabilities(name: str, tiny_cross_encoder: pathlib.Path) -> None:
-    scorer = build_scorer(name, model=str(tiny_cross_encoder), precision=FP32, batch_tokens=2_048)
-    scorer.load()
-    scorer.warm_up()
+def test_both_cross_encoder_engines_give_the_same_probabilities(tiny_cross_encoder: pathlib.Path) -> None:
     passages = (FAR, ANSWER, NEAR, "", ANSWER * 20)
-    scores = scorer.score(Pairs(QUERY, passages))
-    assert len(scores) == len(passages)
-    assert all(0 < score < 1 for score in scores)
-    alone = [scorer.score(Pairs(QUERY, (passage,)))[0] for passage in passages]
-    assert np.allclose(scores, alone, atol=1e-4)
-
-
-def test_both_cross_encoder_engines_agree(tiny_cross_encoder: pathlib.Path) -> None:
-    scores = []
+    both = []
     for name in ("cross-encoder", "flag-embedding"):
         scorer = build_scorer(name, model=str(tiny_cross_encoder), precision=FP32, batch_tokens=2_048)
         scorer.load()
-        scores.append(scorer.score(Pairs(QUERY, (FAR, ANSWER, NEAR))))
-    assert np.allclose(scores[0], scores[1], atol=1e-4)
+        scorer.warm_up()
+        both.append(scorer.score(Pairs(QUERY, passages)))
+        assert all(0 < score < 1 for score in both[-1])
+        alone = [scorer.score(Pairs(QUERY, (passage,)))[0] for passage in passages]
+        assert np.allclose(both[-1], alone, atol=1e-4)
+    assert np.allclose(both[0], both[1], atol=1e-4)
 
 
 def test_what_is_no_number_is_irrelevant() -> None:

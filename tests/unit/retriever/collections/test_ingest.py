@@ -1,5 +1,10 @@
 """An ingest cut short at any point, and sent again: what is written once is neither lost nor written twice."""
 
+import asyncio
+import contextlib
+import multiprocessing
+import os
+import signal
 import sqlite3
 from collections.abc import AsyncIterator, Callable, Sequence
 from pathlib import Path
@@ -27,7 +32,7 @@ pytestmark = pytest.mark.anyio
 
 NAME = "library"
 SCHEMA = Schema(encoders={"count": EncoderRecord(dimension=2, fingerprint="none", precision="fp32")}, chunked=True)
-BOOK = " ".join(f"Chapter {index} tells of walruses, and of {index * 7} of them at most." for index in range(4_000))
+BOOK = " ".join(f"Chapter {index} tells of walruses, and of {index * 7} of them at most." for index in range(2_000))
 LETTER = Document(id="letter", text="A letter about seals.")
 
 
@@ -90,9 +95,9 @@ async def library(tmp_path: Path) -> AsyncIterator[Library]:
         yield Library(store)
 
 
-@pytest.fixture
-async def undisturbed(tmp_path: Path) -> dict[str, Any]:
-    async with LocalStore(tmp_path / "undisturbed").running() as store:
+@pytest.fixture(scope="module")
+async def undisturbed(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
+    async with LocalStore(tmp_path_factory.mktemp("undisturbed")).running() as store:
         await store.create(NAME, SCHEMA)
         library = Library(store)
         await library.put(Document(id="book", text=BOOK), LETTER)
@@ -115,7 +120,33 @@ async def test_a_book_longer_than_a_request_goes_on_with_the_next(
     assert library.encoding.texts == []
 
 
-@pytest.mark.parametrize("calls", [0, 1, 3])
+def killed(folder: Path) -> None:
+    """Write what two calls allow, and end as by SIGKILL."""
+
+    async def write() -> None:
+        async with LocalStore(folder).running() as store:
+            await store.create(NAME, SCHEMA)
+            with contextlib.suppress(DeadlineExceeded):
+                await Library(store).put(Document(id="book", text=BOOK), LETTER, calls=2)
+            os.kill(os.getpid(), signal.SIGKILL)
+
+    asyncio.run(write())
+
+
+async def test_a_process_killed_while_it_writes_is_gone_on_with(undisturbed: dict[str, Any], tmp_path: Path) -> None:
+    process = multiprocessing.get_context("spawn").Process(target=killed, args=(tmp_path,))
+    process.start()
+    await asyncio.to_thread(process.join)
+    assert process.exitcode == -signal.SIGKILL
+    async with LocalStore(tmp_path).running() as store:
+        library = Library(store)
+        assert 0 < len(await library.contents()) < len(undisturbed)
+        found = await library.put(Document(id="book", text=BOOK), LETTER)
+        assert (found.added, found.unchanged) == (1, 1)
+        assert await library.contents() == undisturbed
+
+
+@pytest.mark.parametrize("calls", [0, 1, 2])
 async def test_a_replacement_cut_short_leaves_nothing_of_the_old(
     library: Library, undisturbed: dict[str, Any], calls: int
 ) -> None:

@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+import gc
 import os
 from collections.abc import Iterator
 from pathlib import Path
@@ -11,6 +12,7 @@ import httpx
 import pytest
 from qdrant_client import QdrantClient
 
+from services.kit.errors import Unavailable
 from services.retriever.collections import local
 from services.retriever.collections.local import LocalStore
 from services.retriever.collections.postings import Postings
@@ -18,6 +20,7 @@ from services.retriever.collections.schema import KEY
 from services.retriever.collections.store import ServerStore, skew
 from tests.unit.retriever.collections.conftest import running, settings
 from tests.unit.retriever.collections.qdrant_server import QdrantServer
+from tests.unit.retriever.collections.test_ingest import LETTER, NAME, SCHEMA, Library
 
 pytestmark = pytest.mark.anyio
 
@@ -189,10 +192,9 @@ async def test_a_file_where_the_folder_should_be_is_named(tmp_path: Path) -> Non
 
 
 async def test_what_lies_there_is_read_before_anybody_asks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    async with running(settings(tmp_path)) as client:
-        await client.put("/collections/notes", json={})
-        body = {"documents": [{"id": "a", "text": "The lighthouse is 43 metres tall."}]}
-        (await client.post("/collections/notes/documents", json=body)).raise_for_status()
+    async with LocalStore(tmp_path).running() as store:
+        await store.create(NAME, SCHEMA)
+        await Library(store).put(LETTER)
     read: list[str] = []
     index = local._index
 
@@ -201,15 +203,30 @@ async def test_what_lies_there_is_read_before_anybody_asks(tmp_path: Path, monke
         return index(client, name)
 
     monkeypatch.setattr(local, "_index", noted)
-    async with running(settings(tmp_path)) as client:
-        assert read == ["notes"]
-        reply = await client.post("/collections/notes/search", json={"queries": ["How tall is the lighthouse?"]})
-        assert "43 metres" in reply.text
-        assert read == ["notes"]
+    async with LocalStore(tmp_path).running() as store:
+        assert read == [NAME]
+        assert len(await Library(store).found("seals")) == 1
+        assert read == [NAME]
 
     def damaged(*_: object) -> Postings:
         raise KeyError("bm25")
 
     monkeypatch.setattr(local, "_index", damaged)
-    async with running(settings(tmp_path)) as client:
-        assert (await client.get("/readyz")).is_success
+    async with LocalStore(tmp_path).running() as store:
+        assert await store.names() == [NAME]
+
+
+# Of qdrant-client, where another has the lock.
+@pytest.mark.filterwarnings(r"ignore:unclosed file .*\.lock:ResourceWarning")
+async def test_one_store_holds_the_folder(tmp_path: Path) -> None:
+    # The lock is an open file's, so that two stores in one process are as two processes.
+    async with LocalStore(tmp_path).running() as second:
+        async with LocalStore(tmp_path).running() as first:
+            await first.create(NAME, SCHEMA)
+            with pytest.raises(Unavailable, match="CRAGMESH_QDRANT_PATH"):
+                await second.names()
+            # One that finds it held starts all the same, for pages.
+            async with LocalStore(tmp_path).running():
+                pass
+        assert await second.names() == [NAME]
+    gc.collect()
