@@ -9,7 +9,7 @@ from tests.unit.lab.trainer.tiny import NAME, save_model
 Fresh = Callable[[], Base]
 
 
-@pytest.fixture(scope="session", autouse=True)
+@pytest.fixture(scope="module", autouse=True)
 def exact() -> Iterator[None]:
     """All compute in fp32, so that what is compared differs by nothing else, and draw masks for a tiny model."""
     with pytest.MonkeyPatch.context() as patch:
