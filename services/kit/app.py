@@ -17,6 +17,7 @@ from starlette.exceptions import HTTPException
 from starlette.status import HTTP_202_ACCEPTED
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from uvicorn.config import STARTUP_FAILURE
+from uvicorn.protocols.http.auto import AutoHTTPProtocol
 
 from proto.base import FieldError, Problem, Readiness
 from services.kit.admission import Admission
@@ -233,6 +234,18 @@ async def _mesh_error(_: Request, error: Exception) -> Response:
     return _respond(error.problem(request_id()), error.headers)
 
 
+def _refuse(protocol: Any, _: str) -> None:
+    detail = "this is no HTTP, or its address and headers are longer than 64 KiB"
+    body = problem_body(Problem(title="Bad Request", status=400, detail=detail))
+    lines = (f"content-type: {PROBLEM_TYPE}", f"content-length: {len(body)}", "connection: close", "", "")
+    protocol.transport.write("\r\n".join(("HTTP/1.1 400 Bad Request", *lines)).encode() + body)
+    protocol.transport.close()
+
+
+# What no application sees is refused as everything else is; uvicorn would say it in plain text.
+HTTP = type("HTTP", (AutoHTTPProtocol,), {"send_400_response": _refuse})
+
+
 class PartingServer(uvicorn.Server):
     """A server that says on its connections that it will close them, before it does.
 
@@ -244,7 +257,7 @@ class PartingServer(uvicorn.Server):
     """
 
     def __init__(self, app: ASGIApp, **options: Any) -> None:
-        super().__init__(uvicorn.Config(self._answer, interface="asgi3", **options))
+        super().__init__(uvicorn.Config(self._answer, interface="asgi3", http=HTTP, **options))
         self._app = app
         self._parting = False
 

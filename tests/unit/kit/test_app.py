@@ -6,6 +6,7 @@ import socket
 import pytest
 from starlette.types import Receive, Scope, Send
 
+from proto.base import Problem
 from services.kit import app as kit
 from services.kit.app import PartingServer
 from tests.unit.kit.test_deadline import until
@@ -109,3 +110,20 @@ async def test_a_server_without_connections_or_without_grace_leaves_at_once(
             await serving
         for client in kept:
             assert await client.is_closed()
+
+
+@pytest.mark.parametrize("sent", [b"GET /?%s HTTP/1.1\r\nhost: x\r\n\r\n" % (b"a" * 70_000), b"no\r\n\r\n"])
+async def test_what_no_application_sees_is_refused_as_a_problem(sent: bytes) -> None:
+    with socket.socket() as bound:
+        bound.bind(("127.0.0.1", 0))
+        server = PartingServer(App(), log_config=None, access_log=False, lifespan="off", timeout_graceful_shutdown=0)
+        serving = asyncio.create_task(server.serve(sockets=[bound]))
+        await until(lambda: server.started)
+        reader, writer = await asyncio.open_connection(*bound.getsockname())
+        writer.write(sent)
+        head, _, body = (await reader.read()).partition(b"\r\n\r\n")
+        assert head.startswith(b"HTTP/1.1 400 Bad Request\r\ncontent-type: application/problem+json")
+        assert "64 KiB" in Problem.model_validate_json(body).detail
+        writer.close()
+        server.should_exit = True
+        await serving

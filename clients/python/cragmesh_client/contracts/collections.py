@@ -143,7 +143,9 @@ class FileDescription(Contract):
     title: str = Field("", max_length=4_000, description="What a reader knows it by; the file's own when empty.")
     url: str = Field("", max_length=8_192, description="Where it came from; never fetched.")
     source: str = Field("", max_length=200, description="The corpus that it is of.")
-    fields: str = Field("{}", max_length=65_536, description="Values to filter by, as JSON.")
+    fields: str = Field(
+        "{}", max_length=65_536, description="Values to filter by, as JSON; with the whole address at most 64 KiB."
+    )
     wait_s: float = Field(10.0, ge=0, le=25, description="Seconds to wait until it is written.")
 
     @field_validator("fields")
