@@ -186,6 +186,11 @@ def test_who_heads_a_team_is_not_who_works_there(office: Asking, question: str) 
         ("What is the total of order no. 1006?", [[1500.5]]),
         ("Which order has the highest total?", [[1006]]),
         ("How many orders were there in 2023?", [2]),
+        ("Which orders are of 1 May 2023?", [[1005]]),
+        ("How many orders were there in June 2023?", [1]),
+        ("How many orders were there after May 2023?", [2]),
+        ("How many orders were there between May 2023 and June 2023?", [2]),
+        ("How many orders were there today?", [0]),
         ("How many orders over 1000 euros are there?", [1]),
         ("Which orders have a total above 1500?", [[1006]]),
         ("Which products are in order 1006?", [["Oak Desk", "Wall Clock"]]),
@@ -205,6 +210,7 @@ def test_tables_as_teams_have_them_are_asked_by_number_year_and_value(
         "What is the status of order 2050?",  # is no order, and no year
         "How many orders with more than 1 pieces are there?",  # an order is not as many rows as its lines
         "How many guests age?",
+        "How many orders were there in May 2023 or January 2024?",  # neither of the two alone
     ],
 )
 def test_a_count_of_something_else_is_no_answer(shop: Asking, question: str) -> None:

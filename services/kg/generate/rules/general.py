@@ -176,7 +176,7 @@ class _Reader:
         if several and any(not mention.counted for mention in shown):
             roles.take(*tokens.find((*english().greater, *english().lesser)))
         conditions = [*roles.named, *self._literals(shown)]
-        if tokens.unread() or (computed and not several) or not self._listed(shown):
+        if tokens.doubt or tokens.unread() or (computed and not several) or not self._listed(shown):
             return
         rows = bool(nouns) and (head is None or not shown or any(head.overlaps(one) for one in nouns))
         keys = list(dict.fromkeys(mention.key for mention in shown))

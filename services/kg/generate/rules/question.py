@@ -138,15 +138,26 @@ class Question:
         """Its longest phrase that is a time, as it says it; empty when there is none."""
         if _OPEN_DAY.search(self.words):
             return "last trading day"
-        found = sorted((match[0] for match in _TIMES.finditer(self.words)), key=len, reverse=True)
-        for phrase in found:
-            plain = re.sub(r"^(?:in|during|for|of|over|throughout|year) ", "", phrase.lower()).removeprefix("the ")
+        _, longest, _ = max(self._times, key=lambda one: one[0], default=(0, "", 0))
+        return longest
+
+    @cached_property
+    def times(self) -> list[tuple[str, int]]:
+        """All phrases that are times, as it says them, with their places in the text, in its order."""
+        return [(phrase, end - len(phrase)) for _, phrase, end in self._times]
+
+    @cached_property
+    def _times(self) -> list[tuple[int, str, int]]:
+        """Length with the word before it, phrase without that and end of each time."""
+        found: list[tuple[int, str, int]] = []
+        for match in _TIMES.finditer(self.words):
+            plain = re.sub(r"^(?:in|during|for|of|over|throughout|year) ", "", match[0].lower()).removeprefix("the ")
             try:
                 resolve_time(plain, self.query_time, self.calendar)
             except UnknownTime:
                 continue
-            return plain
-        return ""
+            found.append((len(match[0]), plain, match.end()))
+        return found
 
     @cached_property
     def window(self) -> bool:

@@ -9,8 +9,9 @@ from services.kg.generate.rules.english import english
 from services.kg.generate.rules.inflection import degrees
 from services.kg.generate.rules.lexicon import Lexicon
 from services.kg.generate.rules.question import quote
+from services.kg.generate.rules.spans import sign_of_time, spans
 from services.kg.generate.rules.tokens import Number, Range, Tokens, apart
-from services.kg.generate.rules.values import Values, exact, said_of
+from services.kg.generate.rules.values import Values, condition, exact, said_of
 from services.kg.generate.spans import Spot
 from services.kg.language.catalogue import NUMERIC, Function, Key, Parameter
 
@@ -21,7 +22,6 @@ COUNTED = "number of "
 _BY = ("by", "in terms of", "measured by")
 _BEFORE_NOUNS = frozenset(("which", "what", "many", "list", "name", "all", "every"))
 _BEFORE_COUNTS = frozenset(("has", "have", "had", "having", "with", "exactly"))
-_SIGNS = {"<": "lt", ">": "gt", "<=": "le", ">=": "ge"}
 
 
 def subject_of(function: Function) -> Key:
@@ -117,7 +117,7 @@ class Roles:
             for value, phrases in spoken.items():
                 for place in self.tokens.find(phrases)[:1]:
                     self.tokens.take(place)
-                    found.append((key.name, _condition(key, value)))
+                    found.append((key.name, condition(key, value)))
                     if self._opens(place):
                         self.classes.append(place)
                     named = [one.place for one in self.mentions if one.key == key.name]
@@ -148,10 +148,10 @@ class Roles:
     def thresholds(self) -> list[str]:
         """Conditions on numbers: over, under, between, with the key that the unit, the adjective or a noun says."""
         figures = [one for one in self.tokens.numbers if not one.ordinal and self.tokens.free(one.place)]
-        found: list[str] = []
+        found = spans(self)
         for low, high in pairwise(figures):
             opening = [one for one in self.tokens.find(("between", "from")) if one.end == low.place.first]
-            if not opening or high.place.first - low.place.end > BESIDE:
+            if not opening or high.place.first - low.place.end > BESIDE or not self.tokens.free(low.place):
                 continue
             if key := self._year_key(low, high) or self._key_of(high, opening[0], ()):
                 self.take(opening[0], low.place, Range(low.place.end, high.place.first), high.place)
@@ -201,20 +201,10 @@ class Roles:
 
     def _year(self, figure: Number) -> str:
         """A year with what stands before it: in, before, since; empty where it is none."""
-        words = english()
-        bounds = self.tokens.find((*words.over, *words.under))
+        bounds = self.tokens.find((*english().over, *english().under))
         if any(one.end == figure.place.first for one in bounds) or not (key := self._year_key(figure)):
             return ""
-        sign = "eq"
-        for operator, phrases in (
-            *(("gt", ("after", "later than")), ("lt", ("before", "earlier than", "prior to"))),
-            *(("ge", words.after), ("le", words.before), ("eq", ("in", "of", "during"))),
-        ):
-            places = [one for one in self.tokens.find(phrases) if 0 <= figure.place.first - one.end <= 1]
-            if places:
-                self.take(places[0])
-                sign = operator
-                break
+        sign = sign_of_time(self.tokens, figure.place)
         self.take(figure.place)
         return self._compared(key, sign, figure)
 
@@ -228,10 +218,14 @@ class Roles:
         ):
             # Order 2050, which is not known; 1000 euros.
             return ""
-        named = [one for one in self.mentions if one.key in self.dated and self.tokens.free(one.place)]
+        return self.dated_key(self.dated)
+
+    def dated_key(self, keys: Sequence[str]) -> str:
+        """The one that is named, else the first."""
+        named = [one for one in self.mentions if one.key in keys and self.tokens.free(one.place)]
         if named:
             self.tokens.take(named[0].place)
-        return named[0].key if named else self.dated[0]
+        return named[0].key if named else keys[0]
 
     @cached_property
     def dated(self) -> tuple[str, ...]:
@@ -384,11 +378,3 @@ class Roles:
     def take(self, *places: Range) -> None:
         for place in places:
             self.tokens.take(place)
-
-
-def _condition(key: Key, value: str) -> str:
-    """`eq`, or what a value that begins with a sign says: `< 0`."""
-    sign, _, number = value.partition(" ")
-    if sign in _SIGNS and key.kind in NUMERIC:
-        return f"{_SIGNS[sign]}({key.name}, {number})"
-    return f"eq({key.name}, {quote(value)})"

@@ -52,6 +52,7 @@ class Tokens:
     question: Question  # its names are blanked
     fillers: frozenset[str]  # words that ask nothing
     read: set[int] = field(default_factory=set)
+    doubt: bool = False  # whether something was said that no reading may pass over
     # Phrase -> where it stands; the readings of one question share it.
     _places: dict[str, tuple[Range, ...]] = field(default_factory=dict)
 
@@ -65,7 +66,7 @@ class Tokens:
 
     def copy(self) -> "Tokens":
         """The same words, to be read anew from here; what was found in them is shared."""
-        other = Tokens(self.question, self.fillers, set(self.read), self._places)
+        other = Tokens(self.question, self.fillers, set(self.read), _places=self._places)
         other.__dict__.update(_text=self._text, _spans=self._spans, numbers=self.numbers)
         return other
 

@@ -15,8 +15,9 @@ from sqlalchemy.exc import SQLAlchemyError
 from services.kg.errors import KgError
 from services.kg.generate.rules.english import english
 from services.kg.generate.rules.inflection import singular
+from services.kg.generate.rules.question import quote
 from services.kg.generate.rules.words import Phrases
-from services.kg.language.catalogue import Function, Key
+from services.kg.language.catalogue import NUMERIC, Function, Key
 from services.kg.rows import view_of
 from services.kg.store.engine import deadline
 from services.kit.text.vocabulary import ORDINALS
@@ -28,6 +29,7 @@ LOOK_S = 0.5
 MOST_KNOWN = 10_000
 # A graph may be loaded anew under a running service.
 FRESH_S = 600.0
+_SIGNS = {"<": "lt", ">": "gt", "<=": "le", ">=": "ge"}
 _SPELLED = {f"{rank}{ending}": word for word, rank in ORDINALS.items() for ending in ("st", "nd", "rd", "th")}
 
 
@@ -81,6 +83,14 @@ def exact(text: str) -> tuple[str, ...]:
     plain = "".join(char if char not in "()|<>^=*~" else " " for char in text.lower()).strip()
     spelled = (_SPELLED.get(plain, plain), *english().synonyms.get(plain, ()))
     return tuple(dict.fromkeys((plain, singular(plain), *spelled))) if plain else ()
+
+
+def condition(key: Key, value: str) -> str:
+    """`eq`, or what a value that begins with a sign says: `< 0`."""
+    sign, _, number = value.partition(" ")
+    if sign in _SIGNS and key.kind in NUMERIC:
+        return f"{_SIGNS[sign]}({key.name}, {number})"
+    return f"eq({key.name}, {quote(value)})"
 
 
 def said_of(flag: Key, words: Phrases) -> dict[str, tuple[str, ...]]:

@@ -1,0 +1,56 @@
+"""Days, months and "last week" of a question as conditions on a date."""
+
+from typing import TYPE_CHECKING
+
+from services.kg.generate.rules.english import english
+from services.kg.generate.rules.question import quote
+from services.kg.generate.rules.tokens import Range, Tokens
+
+if TYPE_CHECKING:
+    from services.kg.generate.rules.roles import Roles
+
+# Words between the two ends of a span.
+_TO = frozenset(("and", "to", "until", "till", "-", "through"))
+
+
+def spans(roles: "Roles") -> list[str]:
+    """Conditions on a date by the times that are said: on, in, before, since one, between two; none by a year alone.
+
+    Of several that are no two ends the words stay unread, so that no reading takes one for all.
+    """
+    tokens, question = roles.tokens, roles.tokens.question
+    dates = [key for key in roles.dated if roles.function.key(key).kind == "date"]
+    said = [
+        (text, place)
+        for text, start in question.times
+        if tokens.free(place := tokens.place_of(start, start + len(text)))
+    ]
+    if not dates or not said or all(text.isdigit() for text, _ in said):
+        return []
+    (first, place), *others = said
+    if not others:
+        sign = sign_of_time(tokens, place)
+        key = roles.dated_key(dates)
+        tokens.take(place)
+        return [f"{sign}({key}, {quote(first)})"]
+    (last, end) = others[0]
+    opening = [one for one in tokens.find(("between", "from")) if one.end == place.first]
+    if len(others) > 1 or not opening or not _TO.issuperset(tokens.between(place, end)):
+        tokens.doubt = True
+        return []
+    key = roles.dated_key(dates)
+    tokens.take(Range(opening[0].first, end.end))
+    return [f"ge({key}, {quote(first)})", f"le({key}, {quote(last)})"]
+
+
+def sign_of_time(tokens: Tokens, place: Range) -> str:
+    """The operator that what stands before a time means; what says so is taken."""
+    words = english()
+    for operator, phrases in (
+        *(("gt", ("after", "later than")), ("lt", ("before", "earlier than", "prior to"))),
+        *(("ge", words.after), ("le", words.before), ("eq", ("in", "of", "on", "during"))),
+    ):
+        if places := [one for one in tokens.find(phrases) if 0 <= place.first - one.end <= 1]:
+            tokens.take(places[0])
+            return operator
+    return "eq"
