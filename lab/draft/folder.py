@@ -97,7 +97,7 @@ class View:
     def shown(self) -> list[str]:
         if self.table.names_things:
             return [key.name for key in self.keys if key.name not in self.subject][:SHOWN] or self.subject
-        return self.subject[-1:]
+        return self.subject[-1:] if self.table.key else [key.name for key in self.keys][:SHOWN]
 
 
 def draft(name: str, paths: Sequence[Path], to: Path) -> list[Path]:

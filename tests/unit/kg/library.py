@@ -40,6 +40,7 @@ VANS = [("name", "wheels", "colour"), ("Ox", "4", "red"), ("Ox", "6", "red"), ("
 
 # A year is the name of its row.
 YEARS = [("Year", "Weddings", "Partings"), ("1945", "1613", "485"), ("1946", "2291", "610"), ("1947", "1992", "483")]
+RATES = [("quarter", "percent_2024"), ("first", "4.5"), ("second", "4.25")]
 ORDERS = [
     ("order_id", "buyer", "order_date", "status", "total_eur"),
     ("1005", "A. Moss", "2023-05-01", "open", "420"),
@@ -89,6 +90,7 @@ def write_shop(folder: Path) -> list[Path]:
     guests = folder / "guests.csv"
     guests.write_text(GUESTS, encoding="utf-8")
     tables: dict[str, Sequence[Sequence[str]]] = {
+        "rates2024.csv": RATES,
         "years.csv": YEARS,
         "orders.csv": ORDERS,
         "lines.csv": LINES,

@@ -191,6 +191,9 @@ def test_who_heads_a_team_is_not_who_works_there(office: Asking, question: str) 
         ("How many orders were there after May 2023?", [2]),
         ("How many orders were there between May 2023 and June 2023?", [2]),
         ("How many orders were there today?", [0]),
+        ("Which status has the most orders?", [[2]]),  # the count beside it
+        ("Which buyer had the most orders in 2023?", [[1]]),
+        ("Which quarter has the highest percent 2024?", [["first"]]),
         ("How many orders over 1000 euros are there?", [1]),
         ("Which orders have a total above 1500?", [[1006]]),
         ("Which products are in order 1006?", [["Oak Desk", "Wall Clock"]]),

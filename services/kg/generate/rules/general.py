@@ -176,6 +176,7 @@ class _Reader:
         if several and any(not mention.counted for mention in shown):
             roles.take(*tokens.find((*english().greater, *english().lesser)))
         conditions = [*roles.named, *self._literals(shown)]
+        grouped = self._grouped(shown, nouns) if head is not None and superlative is None and not own else ""
         if tokens.doubt or tokens.unread() or (computed and not several) or not self._listed(shown):
             return
         rows = bool(nouns) and (head is None or not shown or any(head.overlaps(one) for one in nouns))
@@ -191,13 +192,20 @@ class _Reader:
         conditions += thresholds
         if thresholds and own:
             self.cost += HOP
+        asked = {*keys, superlative.key if superlative else ""}
+        timed = any(f"({key}, " in one for one in thresholds for key in roles.dated)
+        if timed and any(one.counted and one.key in asked for one in roles.mentions):
+            # "Who had the most orders in 2024": that is the orders' year, and their number is of all years.
+            return
         # By its key alone, or by the year that is its name: "how many divorces were there in 1980".
         alone = bool(shown) and self._alone(shown[0].key)
         dated = any(one.startswith(f"eq({roles.subject.name}, ") for one in thresholds)
         if not own and not nouns and not self._is_second() and not (alone and (aggregate or dated)):
             # Rows that nothing names are not what the question wants: a country's area is not that of its cities.
             return
-        if several:
+        if grouped:
+            yield Reading((f"{_call(roles.function, names, conditions)} {grouped}",), self.cost + DEFAULT)
+        elif several:
             yield from self._compared(names, measures[:1] or keys[:1], computed)
         elif names or roles.function.whole or conditions:
             wanted = _Wanted(
@@ -211,6 +219,18 @@ class _Reader:
             )
             if statement := self._statement(wanted):
                 yield Reading((statement,), self.cost)
+
+    def _grouped(self, shown: Sequence[Mention], nouns: Sequence[Range]) -> str:
+        """A step to the value that most rows have, "which state has the most orders"; empty where none is asked for."""
+        roles = self.roles
+        most = [one for one in roles.tokens.find(("most",)) if any(noun.first == one.end for noun in nouns)]
+        if len(shown) != 1 or not most or shown[0].place.end > most[0].first:
+            return ""
+        key = roles.function.exact_keys.get(shown[0].key)
+        if key is None or key.kind != "text":
+            return ""
+        roles.take(most[0])
+        return f"group({key.name})[:1]"
 
     def _names(self) -> dict[str, list[str]] | None:
         """Values by parameter; None where a name has no place, or nothing says that this function is meant."""
@@ -308,9 +328,8 @@ class _Reader:
         return found
 
     def _texts(self) -> list[str]:
-        subject = self.roles.subject
-        texts = (one for one in self.roles.function.keys if one.kind == "text" and not one.entity)
-        return [one.name for one in texts if one != subject]
+        keys = (one for one in self.roles.function.keys if one != self.roles.subject)
+        return [one.name for one in keys if one.kind == "text" and not one.entity]
 
     def _stored(self, key: str, text: str) -> str:
         """The text as a row has it under a key; empty where none does."""
@@ -333,7 +352,8 @@ class _Reader:
         if (order := wanted.superlative) is not None:
             sort = f"sort({all_of(wanted.conditions)}, {'-' if order.descending else ''}{order.key})"
             rows = f"[{order.first or ''}:{order.first + order.rows}]"
-            return f"{_call(function, names, ())} {sort}{_project(keys or function.subject[:1])}{rows}"
+            shown = keys or (function.subject[:1] if self.roles.subject.entity else ())
+            return f"{_call(function, names, ())} {sort}{_project(shown)}{rows}"
         call = _call(function, names, wanted.conditions)
         if wanted.aggregate == "LEN":
             # Pairs are as many as the things on one side only for one thing on the other.
@@ -376,4 +396,4 @@ class _Wanted:
 
 
 def _project(keys: Sequence[str]) -> str:
-    return f"[{', '.join(map(quote, keys))}]"
+    return f"[{', '.join(map(quote, keys))}]" if keys else ""

@@ -9,7 +9,7 @@ from services.kg.generate.rules.english import english
 from services.kg.generate.rules.inflection import degrees
 from services.kg.generate.rules.lexicon import Lexicon
 from services.kg.generate.rules.question import quote
-from services.kg.generate.rules.spans import sign_of_time, spans
+from services.kg.generate.rules.times import date_conditions, sign_of_time
 from services.kg.generate.rules.tokens import Number, Range, Tokens, apart
 from services.kg.generate.rules.values import Values, condition, exact, said_of
 from services.kg.generate.spans import Spot
@@ -148,12 +148,13 @@ class Roles:
     def thresholds(self) -> list[str]:
         """Conditions on numbers: over, under, between, with the key that the unit, the adjective or a noun says."""
         figures = [one for one in self.tokens.numbers if not one.ordinal and self.tokens.free(one.place)]
-        found = spans(self)
+        found = date_conditions(self)
         for low, high in pairwise(figures):
             opening = [one for one in self.tokens.find(("between", "from")) if one.end == low.place.first]
             if not opening or high.place.first - low.place.end > BESIDE or not self.tokens.free(low.place):
                 continue
-            if key := self._year_key(low, high) or self._key_of(high, opening[0], ()):
+            years = self._are_years(low, high)
+            if key := self.dated_key(self.dated) if years else self._key_of(high, opening[0], ()):
                 self.take(opening[0], low.place, Range(low.place.end, high.place.first), high.place)
                 found += [self._compared(key, "ge", low), self._compared(key, "le", high)]
         for figure in figures:
@@ -202,23 +203,20 @@ class Roles:
     def _year(self, figure: Number) -> str:
         """A year with what stands before it: in, before, since; empty where it is none."""
         bounds = self.tokens.find((*english().over, *english().under))
-        if any(one.end == figure.place.first for one in bounds) or not (key := self._year_key(figure)):
+        if any(one.end == figure.place.first for one in bounds) or not self._are_years(figure):
             return ""
+        # Before the key is looked for: one may be called `since`.
         sign = sign_of_time(self.tokens, figure.place)
         self.take(figure.place)
-        return self._compared(key, sign, figure)
+        return self._compared(self.dated_key(self.dated), sign, figure)
 
-    def _year_key(self, *figures: Number) -> str:
-        """The key that years narrow: the dated one that is named, else the first; empty where these are no years."""
+    def _are_years(self, *figures: Number) -> bool:
+        """Whether the rows are dated and these may be years: neither order 2050, which is not known, nor 1000 euros."""
         if not self.dated or not all(isinstance(one.value, int) and 1000 <= one.value < 2100 for one in figures):
-            return ""
-        units = [one for key in self.function.keys for one in self._units(key)]
-        if any(noun.end == one.place.first for noun in self.tokens.find(self.nouns) for one in figures) or any(
-            unit.first == one.place.end for unit in self.tokens.find(units) for one in figures
-        ):
-            # Order 2050, which is not known; 1000 euros.
-            return ""
-        return self.dated_key(self.dated)
+            return False
+        units = self.tokens.find(one for key in self.function.keys for one in self._units(key))
+        before, behind = {noun.end for noun in self.tokens.find(self.nouns)}, {unit.first for unit in units}
+        return not any(one.place.first in before or one.place.end in behind for one in figures)
 
     def dated_key(self, keys: Sequence[str]) -> str:
         """The one that is named, else the first."""

@@ -13,10 +13,10 @@ if TYPE_CHECKING:
 _TO = frozenset(("and", "to", "until", "till", "-", "through"))
 
 
-def spans(roles: "Roles") -> list[str]:
+def date_conditions(roles: "Roles") -> list[str]:
     """Conditions on a date by the times that are said: on, in, before, since one, between two; none by a year alone.
 
-    Of several that are no two ends the words stay unread, so that no reading takes one for all.
+    Of several that are no two ends none is taken for all: they are a doubt, with which no reading is one.
     """
     tokens, question = roles.tokens, roles.tokens.question
     dates = [key for key in roles.dated if roles.function.key(key).kind == "date"]
