@@ -75,6 +75,11 @@ class CsvTable:
         return [] if self.key else self.filled[:MAX_FIELDS]
 
     @property
+    def number(self) -> str:
+        """The column of those numbers."""
+        return "occurrence" if all(column.name != "occurrence" for column in self.columns) else "occurrence_number"
+
+    @property
     def id(self) -> str:
         """The column that tells its things apart: its key, else the name, which several rows may have."""
         return self.key[0] if len(self.key) == 1 or self.label is None else self.label.name

@@ -153,6 +153,13 @@ def test_what_has_no_name_is_called_by_its_key_and_what_has_no_key_is_numbered(t
     assert not any(one.fault for one in lint(tmp_path / "shop"))
 
 
+def test_a_column_of_ones_own_is_not_the_number_among_alike(tmp_path: Path) -> None:
+    rows = [("occurrence", "plot"), ("wet", "a"), ("wet", "a"), ("dry", "b")]
+    draft("moss", [write(tmp_path, "finds.csv", rows)], tmp_path)
+    assert read(tmp_path / "moss", "tables.yaml")["find"]["key"] == ["occurrence", "plot", "occurrence_number"]
+    assert not any(one.fault for one in lint(tmp_path / "moss"))
+
+
 def test_what_tells_each_row_apart_in_few_words_names_it(tmp_path: Path) -> None:
     rows = [("mushroom", "edible", "note"), ("Red Cap", "no", "grows under old birches in all woods of the north")]
     (table,) = read_tables([write(tmp_path, "finds.csv", [*rows, ("Fir Cup", "yes", "found once")])])
