@@ -56,6 +56,7 @@ class Rows:
             *(whole.name, whole.domain, whole.summary, (), whole.view, (*keys, counted)),
             subject=names,
             default=(*names, counted.name),
+            grouped=True,
         )
         self.source, self.where, self.identity, self.limit, self.offset = inner.subquery(), [], "", None, 0
         self.order, self.shown = [(self.c[counted.name], True)], (*keys, counted)

@@ -66,10 +66,13 @@ def _statement(outcome: Outcome, domains: Mapping[str, Domain], today: date, ite
         body = _aggregate(domain, outcome, today, items)
     elif outcome.summary and outcome.rows[0] == outcome.summary:
         body = ""
-    elif len(outcome.rows) == 1 and function.pair is None:
+    elif function.grouped:
+        by = " and ".join(function.exact_keys[name].words for name in function.subject)
+        body = f"{_capital(domain.wording.rows(outcome))}{_in(outcome)} by {by}: {_list(domain, outcome, today, items)}"
+    elif len(outcome.rows) == 1 and function.pair is None and domain.wording.row(function.name, outcome.rows[0]):
         body = _single(domain, outcome, outcome.rows[0], today)
     else:
-        # Of what an entity has several, a list says one better than a sentence does.
+        # Of what an entity has several, or what has no name, a list says one better than a sentence does.
         body = f"{_capital(domain.wording.rows(outcome))}{_in(outcome)} ({grouped(outcome.total)}): "
         body += _list(domain, outcome, today, items)
     if outcome.summary and (outcome.total != 1 or not body):
@@ -145,7 +148,7 @@ def _item(domain: Domain, outcome: Outcome, row: Mapping[str, Scalar], today: da
     subjects = [name for name in function.subject if name in outcome.shown]
     if not subjects:
         known = "; ".join(f"{key.words} {_value(key, value, today)}" for key, value in values if value is not None)
-        return f"{domain.wording.row(function.name, row)}: {known or 'not known'}"
+        return ": ".join(filter(None, (domain.wording.row(function.name, row), known or "not known")))
     first, *rest = [(key, value) for key, value in values if value is not None] or [(keys[0], "unknown")]
     more = [f"{key.words} {_value(key, value, today)}" for key, value in rest]
     # Namesakes are told apart by their year, winners of several years as well; a person is of no year.

@@ -87,6 +87,7 @@ class Function:
     # Two parameters whose entities the rows link; counting with one given counts entities of the other, and several
     # names for one mean those that all of them share.
     pair: tuple[str, str] | None = None
+    grouped: bool = False  # whether a row stands for all of its subject, with their `count`
     # Parameter, or parameter with one condition as `person job=director`, -> relation of `stated_total`.
     totals: Mapping[str, str] = field(default_factory=dict)
     event: str = ""  # the key whose date, after the query time, hides a row

@@ -68,7 +68,7 @@ FACTS: dict[str, list[tuple[Any, ...]]] = {
         ),
         ('diff(get_movie("glass orchard")["length"], get_movie("harbour lights", 1991)["length"])', ["42 minutes"]),
         ('get_year_movies("2017")["title"]', ["The Glass Orchard"], ["Harbour"]),
-        ('get_movie("harbour lights") group(original_language)', ["en", "fr", "count 1"]),
+        ('get_movie("harbour lights") group(original_language)', ["by original language: ", "en", "fr", "count 1"]),
     ],
     "finance": [
         ('get_stock_price("zzt","yesterday")["close"]', ["2024-02-27", "$10.53"]),
