@@ -174,9 +174,9 @@ def normalise(text: str, *, keep_article: bool = False) -> str:
         plain = " ".join("".join(c if _is_letter(c) else " " for c in plain).split())
     plain = _INITIALS.sub(lambda match: match[0].replace(" ", ""), plain)
     plain = _N_BETWEEN.sub(" and ", _LOOSE_S.sub("s", plain))
-    if plain not in ("", "plus", "and") or any(c.isalnum() for c in folded):
+    if plain and (plain not in ("plus", "and") or any(c.isalnum() for c in folded)):
         return plain
-    return " ".join("".join(c for c in folded if c.isprintable()).split())
+    return " ".join("".join(c for c in folded or text if c.isprintable()).split())
 
 
 @lru_cache(maxsize=65_536)

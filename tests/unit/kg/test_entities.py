@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 from sqlalchemy import Engine, create_engine, event, select
 from sqlalchemy.exc import OperationalError
@@ -128,6 +128,8 @@ def test_different_names_do_not(names: str) -> None:
 
 
 @given(st.text(max_size=80))
+@example("\u02bc")
+@example("\u037a")
 def test_a_name_with_a_letter_or_digit_never_vanishes(text: str) -> None:
     norm = normalise(text)
     assert norm or not any(character.isalnum() for character in text)
