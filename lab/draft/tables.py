@@ -189,7 +189,7 @@ def _mostly_unique(column: Column, table: CsvTable) -> bool:
 def _tells_apart(column: Column, table: CsvTable) -> bool:
     """Whether each row has a short text of its own there."""
     words = sum(len(value.split()) for value in column.values)
-    return column.unique and column in table.filled and words <= MOST_WORDS * table.rows
+    return column.unique and column.filled == table.rows and words <= MOST_WORDS * table.rows
 
 
 def _joins(table: CsvTable, tables: Mapping[str, CsvTable]) -> list[Join]:

@@ -69,8 +69,8 @@ def _statement(outcome: Outcome, domains: Mapping[str, Domain], today: date, ite
     elif function.grouped:
         by = " and ".join(function.exact_keys[name].words for name in function.subject)
         body = f"{_capital(domain.wording.rows(outcome))}{_in(outcome)} by {by}: {_list(domain, outcome, today, items)}"
-    elif len(outcome.rows) == 1 and function.pair is None and domain.wording.row(function.name, outcome.rows[0]):
-        body = _single(domain, outcome, outcome.rows[0], today)
+    elif len(outcome.rows) == 1 and function.pair is None and (fact := _fact(domain, outcome, today)):
+        body = fact
     else:
         # Of what an entity has several, or what has no name, a list says one better than a sentence does.
         body = f"{_capital(domain.wording.rows(outcome))}{_in(outcome)} ({grouped(outcome.total)}): "
@@ -80,14 +80,19 @@ def _statement(outcome: Outcome, domains: Mapping[str, Domain], today: date, ite
     return body + notes
 
 
-def _single(domain: Domain, outcome: Outcome, row: Mapping[str, Scalar], today: date) -> str:
-    """ "The budget of the film "Alien" (1979) is $11,000,000." for each key that was asked for."""
-    function = _function(outcome)
+def _fact(domain: Domain, outcome: Outcome, today: date) -> str:
+    """ "The budget of the film "Alien" (1979) is $11,000,000." for each key that was asked for.
+
+    Empty of what has no name.
+    """
+    function, row = _function(outcome), outcome.rows[0]
     if function.dynamic and row.get("key") is not None and "value" in row:
         return f"{_dynamic(domain, function, row)}."
     if function.narrates:
         return f"{_item(domain, outcome, row, today)}."
     subject = domain.wording.row(function.name, row)
+    if not subject:
+        return ""
     facts = [
         f"No {key.words} of {subject} is known."
         if (value := row.get(key.name)) is None

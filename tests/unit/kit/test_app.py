@@ -2,6 +2,8 @@
 
 import asyncio
 import socket
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 
 import pytest
 from starlette.types import Receive, Scope, Send
@@ -52,20 +54,31 @@ class Keeping:
         return ended
 
 
+@asynccontextmanager
+async def serving(app: App, grace_s: int) -> AsyncIterator[tuple[PartingServer, tuple[str, int]]]:
+    """A server with its address; at the end it has left."""
+    with socket.socket() as bound:
+        bound.bind(("127.0.0.1", 0))
+        server = PartingServer(
+            app, log_config=None, access_log=False, lifespan="off", timeout_graceful_shutdown=grace_s
+        )
+        task = asyncio.create_task(server.serve(sockets=[bound]))
+        await until(lambda: server.started)
+        yield server, bound.getsockname()
+        async with asyncio.timeout(240):
+            await task
+
+
 async def test_a_server_that_stops_closes_no_connection_on_which_a_request_may_be_on_its_way(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     # It ends when the last connection has.
     monkeypatch.setattr(kit, "PARTING_S", 60.0)
     app = App()
-    with socket.socket() as bound:
-        bound.bind(("127.0.0.1", 0))
-        server = PartingServer(app, log_config=None, access_log=False, lifespan="off", timeout_graceful_shutdown=60)
-        serving = asyncio.create_task(server.serve(sockets=[bound]))
-        await until(lambda: server.started)
+    async with serving(app, grace_s=60) as (server, address):
 
         async def connect() -> Keeping:
-            return Keeping(*await asyncio.open_connection(*bound.getsockname()))
+            return Keeping(*await asyncio.open_connection(*address))
 
         idle, busy = await connect(), await connect()
         for client in (idle, busy):
@@ -86,7 +99,6 @@ async def test_a_server_that_stops_closes_no_connection_on_which_a_request_may_b
             assert head.startswith("HTTP/1.1 200")
             assert "connection: close" in head
             assert await client.is_closed()
-        await serving
 
 
 @pytest.mark.parametrize(("connections", "grace_s"), [(0, 3_600), (1, 0)])
@@ -94,36 +106,23 @@ async def test_a_server_without_connections_or_without_grace_leaves_at_once(
     monkeypatch: pytest.MonkeyPatch, connections: int, grace_s: int
 ) -> None:
     monkeypatch.setattr(kit, "PARTING_S", 3_600.0)
-    with socket.socket() as bound:
-        bound.bind(("127.0.0.1", 0))
-        server = PartingServer(
-            App(), log_config=None, access_log=False, lifespan="off", timeout_graceful_shutdown=grace_s
-        )
-        serving = asyncio.create_task(server.serve(sockets=[bound]))
-        await until(lambda: server.started)
-        kept = [Keeping(*await asyncio.open_connection(*bound.getsockname())) for _ in range(connections)]
+    async with serving(App(), grace_s) as (server, address):
+        kept = [Keeping(*await asyncio.open_connection(*address)) for _ in range(connections)]
         for client in kept:
             client.send()
             await client.reply()
         server.should_exit = True
-        async with asyncio.timeout(240):
-            await serving
-        for client in kept:
-            assert await client.is_closed()
+    for client in kept:
+        assert await client.is_closed()
 
 
 @pytest.mark.parametrize("sent", [b"GET /?%s HTTP/1.1\r\nhost: x\r\n\r\n" % (b"a" * 70_000), b"no\r\n\r\n"])
 async def test_what_no_application_sees_is_refused_as_a_problem(sent: bytes) -> None:
-    with socket.socket() as bound:
-        bound.bind(("127.0.0.1", 0))
-        server = PartingServer(App(), log_config=None, access_log=False, lifespan="off", timeout_graceful_shutdown=0)
-        serving = asyncio.create_task(server.serve(sockets=[bound]))
-        await until(lambda: server.started)
-        reader, writer = await asyncio.open_connection(*bound.getsockname())
+    async with serving(App(), grace_s=0) as (server, address):
+        reader, writer = await asyncio.open_connection(*address)
         writer.write(sent)
         head, _, body = (await reader.read()).partition(b"\r\n\r\n")
         assert head.startswith(b"HTTP/1.1 400 Bad Request\r\ncontent-type: application/problem+json")
         assert "64 KiB" in Problem.model_validate_json(body).detail
         writer.close()
         server.should_exit = True
-        await serving
