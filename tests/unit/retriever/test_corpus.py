@@ -29,6 +29,13 @@ def test_a_page_comes_back_as_it_was_put() -> None:
     assert cache.use.nbytes == first.nbytes
 
 
+def test_options_and_names_are_part_of_the_key() -> None:
+    cache = PageCache(10**7)
+    cache.put(key("a"), page("a"))
+    assert cache.get(("a", PageOptions(parent_chars=600), "")) is None
+    assert cache.get(("a", OPTIONS, "A name")) is None
+
+
 def test_the_page_unused_for_longest_goes_first() -> None:
     pages = {name: page(name) for name in "abc"}
     cache = PageCache(pages["a"].nbytes + pages["b"].nbytes + pages["c"].nbytes // 2)
@@ -83,6 +90,11 @@ def test_threads_leave_the_count_right() -> None:
     kept = [found for name in pages if (found := cache.get(key(name)))]
     assert cache.use.nbytes == sum(found.nbytes for found in kept) <= 5 * pages["p0"].nbytes
     assert cache.use.pages == len(kept)
+
+
+def test_the_estimate_covers_vectors_and_text() -> None:
+    one = page("a")
+    assert one.nbytes > one.vectors.nbytes + sum(len(chunk.text) for chunk in one.children)
 
 
 def test_a_child_is_shown_as_its_parent() -> None:
