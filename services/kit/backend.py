@@ -1,8 +1,8 @@
 """What runs a sentence encoder's model: ONNX Runtime or torch, behind one interface."""
 
-from collections.abc import MutableMapping
+from collections.abc import Callable, Iterable, MutableMapping, Sequence
 from dataclasses import dataclass, field
-from typing import Literal, Protocol
+from typing import Literal, Protocol, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,6 +11,8 @@ from tokenizers import Tokenizer
 Floats = NDArray[np.float32]
 Ints = NDArray[np.int64]
 Pooling = Literal["mean", "cls", "lasttoken"]
+T = TypeVar("T")
+R = TypeVar("R")
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,9 +53,11 @@ class Backend(Protocol):
     Attributes:
         runtime: its name, for people.
         prompts: what the model's files put before a text, by `query` and `passage`.
+        streams: batches that run at once.
     """
 
     runtime: str
+    streams: int
     tokenizer: Tokenizer
     dimension: int
     nbytes: int
@@ -62,4 +66,8 @@ class Backend(Protocol):
 
     def run(self, ids: Ints, mask: Ints, *, keep_states: bool) -> Pass:
         """Encode a padded batch; `ids` and `mask` have the shape (texts, tokens)."""
+        ...
+
+    def map(self, work: Callable[[T], R], batches: Sequence[T]) -> Iterable[R]:
+        """What `work`, which may run several batches at once, makes of each batch, in order."""
         ...

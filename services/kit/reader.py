@@ -221,7 +221,7 @@ class Reader:
 
     def __init__(self, weights: Path, precision: Precision, folder: Path | None = None) -> None:
         # ONNX Runtime takes a while to import, which the layout above does not need.
-        from services.kit.onnx_backend import session
+        from services.kit.onnx_backend import Graph
 
         try:
             folder = folder or bundled_model()
@@ -236,7 +236,7 @@ class Reader:
             raise NoReader(f"the reader's weights cannot be read: {' '.join(str(error).split())[:300]}") from error
         self._layout = Layout(folder, max_tokens=min(MAX_TOKENS, len(model.positions)))
         self._words, self._positions, self._second = model.words, model.positions, model.second
-        self._session = session(model, precision.threads)
+        self._graph = Graph(model, precision.threads)
         self.precision = precision
 
     def read(self, query: str, passages: Sequence[Text], *, spans: int = 5, until: float = math.inf) -> list[Reading]:
@@ -264,11 +264,13 @@ class Reader:
             for window in self._layout.windows(asked, title, text)[:MAX_WINDOWS]
         ]
         values: list[list[tuple[Window, Floats]]] = [[] for _ in passages]
-        for batch in _batches([window for _, window in work]):
-            if time.monotonic() > until:
-                break
-            results = self._run([work[place][1] for place in batch])
-            for place, result in zip(batch, results, strict=True):
+
+        def run(batch: Sequence[int]) -> list[Floats]:
+            return [] if time.monotonic() > until else self._run([work[place][1] for place in batch])
+
+        batches = list(_batches([window for _, window in work], self._graph.streams))
+        for batch, results in zip(batches, self._graph.map(run, batches), strict=True):
+            for place, result in zip(batch, results, strict=False):
                 index, window = work[place]
                 values[index].append((window, result))
         return list(zip(texts, values, strict=True))
@@ -284,8 +286,7 @@ class Reader:
         ids, mask, types = padded(windows)
         embedded = np.asarray(self._words[ids], np.float32) + self._positions[: ids.shape[1]]
         embedded += types[:, :, None].astype(np.float32) * self._second
-        (states,) = self._session.run([bert.OUTPUT], {bert.INPUT: embedded, bert.MASK: mask.astype(np.int32)})
-        values = states @ self._head + self._bias
+        values = self._graph.run(embedded, mask) @ self._head + self._bias
         return [values[row, : len(window)] for row, window in enumerate(windows)]
 
 
@@ -367,13 +368,14 @@ def _log_sum(odds: Floats) -> float:
     return float(np.logaddexp.reduce(odds, axis=None, dtype=np.float64)) if odds.size else -math.inf
 
 
-def _batches(windows: Sequence[Window]) -> Iterator[list[int]]:
+def _batches(windows: Sequence[Window], streams: int) -> Iterator[list[int]]:
     """Places of windows that are read together, in order: at most so many tokens, padding included."""
+    most = min(ONNX_BATCH_TOKENS, -(-sum(map(len, windows)) // streams))
     batch: list[int] = []
     longest = 0
     for place, window in enumerate(windows):
         longest = max(longest, len(window))
-        if batch and longest * (len(batch) + 1) > ONNX_BATCH_TOKENS:
+        if batch and longest * (len(batch) + 1) > most:
             yield batch
             batch, longest = [], len(window)
         batch.append(place)

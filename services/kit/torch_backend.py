@@ -21,6 +21,8 @@ class TorchBackend:
     """
 
     runtime = "torch"
+    streams = 1
+    map = staticmethod(map)
 
     def __init__(self, place: str, name: str, precision: Precision, usage: EncoderUsage, *, offline: bool) -> None:
         model: Any = SentenceTransformer(

@@ -93,12 +93,18 @@ def test_vectors_are_unit_float32_in_the_order_given(encoder: Encoder) -> None:
     assert np.allclose(vectors, alone, atol=1e-5)
 
 
-def test_batches_are_bounded_by_tokens_with_padding() -> None:
-    small = Encoder(precision=FP32, batch_tokens=20)
-    lengths = [3, 10, 4, 25, 9]
-    batches = list(small._batches(lengths))
-    assert batches == [[3], [1, 4], [2, 0]]
-    assert all(len(batch) == 1 or len(batch) * max(lengths[i] for i in batch) <= 20 for batch in batches)
+@pytest.mark.parametrize(
+    ("streams", "batches"), [(1, [[1], [3, 0], [2, 4]]), (2, [[1], [3, 0], [2, 4]]), (4, [[1], [3], [0], [2, 4]])]
+)
+def test_batches_are_bounded_by_tokens_with_padding(streams: int, batches: list[list[int]]) -> None:
+    assert list(module._batches([7, 30, 3, 9, 3], 20, streams)) == batches
+
+
+def test_batches_that_run_at_once_come_back_in_order(encoder: Encoder) -> None:
+    several = Encoder(precision=Precision("cpu", "fp32", "test", threads=3), batch_tokens=40)
+    several.load()
+    texts = [f"text {number} of {'several ' * (number % 7)}" for number in range(40)]
+    assert np.abs(several.encode(texts).vectors - encoder.encode(texts).vectors).max() < 1e-5
 
 
 def test_token_states_come_with_the_vectors(encoder: Encoder) -> None:
