@@ -9,6 +9,7 @@ from importlib.resources import files
 from typing import Any, Literal, cast
 
 from services.kg.definition.folder import Folder
+from services.kg.generate.rules.english import english
 from services.kg.load.values import NO_NUMBER, NOTHING
 
 ColumnType = Literal["text", "date", "integer", "bigint", "number", "flag"]
@@ -19,6 +20,8 @@ MAX_NAME = 40
 MAX_INTEGER = 2**31 - 1
 # More values than these sort nothing, and are not looked for in questions.
 MOST_SORTS = 300
+# Nor does a column in which nearly every row has a value of its own.
+SORTED = 0.7
 # A column of 0 and 1 in fewer rows may count something.
 MIN_SWITCHED = 10
 # A code is a short word without spaces: DE, LHR, ISBN-like identifiers.
@@ -32,6 +35,7 @@ _NUMBER = re.compile(r"-?(?:\d+|\d{1,3}(?:,\d{3})+)(?:\.\d+)?(?:[eE][+-]?\d+)?")
 # A nought in front says that digits are no quantity.
 _POSTCODE = re.compile(r"-?0\d")
 _DATE = re.compile(r"\d{4}-\d{1,2}(?:-\d{1,2})?(?:[T ].*)?")
+_YEAR = re.compile(r"1\d{3}|20\d{2}")
 _TRUTH = frozenset({"true", "false", "yes", "no"})
 _LETTERS = str.maketrans({"ø": "o", "ł": "l", "ß": "ss", "æ": "ae", "œ": "oe", "²": "2", "³": "3", "%": " percent "})
 
@@ -97,13 +101,30 @@ class Column:
         return self._said.get("words", [])
 
     @property
+    def spoken_values(self) -> dict[str, list[str]]:
+        """What people say for codes: women and men."""
+        sexes = {"f": "female", "m": "male"}
+        if (
+            self.name.split("_")[-1] not in ("sex", "gender")
+            or not {one.lower() for one in self.values} <= sexes.keys()
+        ):
+            return {}
+        words = {one: sexes[one.lower()] for one in sorted(self.values)}
+        return {one: [word, *english().synonyms[word]] for one, word in words.items()}
+
+    @property
+    def idle(self) -> list[str]:
+        """What may stand beside it and asks nothing."""
+        return self._said.get("also", [])
+
+    @property
     def _said(self) -> dict[str, list[str]]:
-        return measures().get(self.key.rpartition("_")[2], {})
+        return spoken(self.key)
 
     @property
     def sorts(self) -> bool:
         """Whether its values are few texts that sort the rows: their words are words of questions."""
-        return self.type == "text" and len(self.values) <= MOST_SORTS and 2 * len(self.values) <= self.filled
+        return self.type == "text" and len(self.values) <= MOST_SORTS and len(self.values) <= SORTED * self.filled
 
     @property
     def examples(self) -> str:
@@ -133,9 +154,17 @@ def units() -> dict[str, dict[str, Any]]:
     return _table("units.yaml")
 
 
-def measures() -> dict[str, dict[str, list[str]]]:
-    """By the last word of a name, `words` that ask for it, and the adjectives of `more` and `less`."""
-    return _table("measures.yaml")
+def spoken(key: str) -> dict[str, list[str]]:
+    """By a key's last words: `words` that ask for it, `also` what asks nothing, adjectives of `more` and `less`."""
+    known, words = _table("measures.yaml"), key.split("_")
+    parts = ("_".join(words[first:]) for first in range(len(words)))
+    return next((known[one] for one in parts if one in known), {})
+
+
+@cache
+def endings(kind: str) -> frozenset[str]:
+    """Last words of names: `done` are of dates, `vague` ask for no key."""
+    return frozenset(str(_table("names.yaml")[kind]).split())
 
 
 @cache
@@ -173,8 +202,14 @@ def read_columns(headers: Sequence[str], rows: Iterable[Sequence[str]]) -> list[
         values = frozenset(filled)
         called = name.startswith(("is_", "has_"))
         switch = values <= {"0", "1"} and (called or (len(values) == 2 and len(filled) >= MIN_SWITCHED))
-        columns.append(Column(header, name, "flag" if switch else guess_type(values), values, len(filled)))
+        done = name.endswith("ed") or name.split("_")[-1] in endings("done")
+        kind = "date" if done and _are_years(values) else guess_type(values)
+        columns.append(Column(header, name, "flag" if switch else kind, values, len(filled)))
     return columns
+
+
+def _are_years(values: frozenset[str]) -> bool:
+    return all(_YEAR.fullmatch(one) for one in values)
 
 
 def guess_type(values: frozenset[str]) -> ColumnType:

@@ -1,6 +1,7 @@
 """The files of a drafted domain."""
 
 import json
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from importlib.resources import files
@@ -10,8 +11,8 @@ from typing import Any
 from jinja2 import Environment
 from sqlalchemy.dialects import sqlite
 
-from lab.draft.columns import MAX_NAME, Column, identifier
-from lab.draft.tables import CsvTable, Join, plural, read_tables
+from lab.draft.columns import MAX_NAME, MOST_SORTS, Column, endings, identifier, spoken
+from lab.draft.tables import CsvTable, Join, plural, read_tables, singular
 from services.kg.definition.domain import STORE
 from services.kg.domains import CATALOGUE
 
@@ -70,12 +71,14 @@ class View:
     def subject(self) -> list[str]:
         if self.table.label is not None:
             return [self.table.label.key]
+        if self.table.event:
+            return [self.table.event]
         return [join.role for join in self.table.joins] or [self.keys[0].name]
 
     @property
     def pair(self) -> list[str]:
         """The two things that a table links."""
-        return [] if self.table.names_things else [join.role for join in self.table.joins][:2]
+        return [] if self.table.names_things or self.table.event else [join.role for join in self.table.joins][:2]
 
     @property
     def order(self) -> list[str]:
@@ -95,7 +98,7 @@ class View:
 
     @property
     def shown(self) -> list[str]:
-        if self.table.names_things:
+        if self.table.names_things or self.table.event:
             return [key.name for key in self.keys if key.name not in self.subject][:SHOWN] or self.subject
         return self.subject[-1:] if self.table.key else [key.name for key in self.keys][:SHOWN]
 
@@ -119,7 +122,7 @@ def draft(name: str, paths: Sequence[Path], to: Path) -> list[Path]:
     texts = {
         "domain.yaml": _render("domain.yaml", name=name, tables=tables, views=views),
         "tables.yaml": _render("tables.yaml", tables=tables),
-        "words.yaml": _render("words.yaml", tables=tables, keyed=_keyed(tables)),
+        "words.yaml": _render("words.yaml", tables=tables, keyed=_keyed(tables), joins=_joined(tables)),
         **{f"sources/{table.name}.yaml": _render("source.yaml", name=name, table=table) for table in tables},
         "examples.jsonl": "".join(f"{json.dumps(one, ensure_ascii=False)}\n" for one in _examples(views)),
     }
@@ -156,6 +159,7 @@ def _listed(names: Iterable[str]) -> str:
 
 def _view(table: CsvTable, tables: Sequence[CsvTable]) -> View:
     keys: list[Key] = []
+    behind: list[Key] = []
     hidden = [f"t.{_QUOTE(table.id)} AS _{table.name}"] if table.names_things else []
     sources = [f"FROM {_QUOTE(table.name)} AS t"]
     for column in _ordered(table):
@@ -166,18 +170,50 @@ def _view(table: CsvTable, tables: Sequence[CsvTable]) -> View:
             sources.append(f"LEFT JOIN {_QUOTE(join.table)} AS {alias} ON {on}")
             hidden.append(f"t.{_QUOTE(column.name)} AS _{join.role}")
             keys.append(Key(join.role, f"{alias}.{_QUOTE(join.label)}", kind=join.table, id=f"_{join.role}"))
+            behind += [
+                Key(name, f"{alias}.{_QUOTE(column.name)}") for name, column in _behind(table, join, tables).items()
+            ]
         elif column is table.label or not (table.names_things and column.name == table.id and column.numeric):
             keys.append(_key(table, column))
+    if table.event:
+        keys.insert(0, _happening(table))
     own = (table.name, table.noun)
     joins = [(other, join) for other in tables for join in other.joins if join.table == table.name]
     children = [(other, join) for other, join in joins if join.role in own]
     keys += [_count(other, join) for other, join in children]
+    keys += [key for key in behind if key.name not in {one.name for one in keys}]
     selects = [*hidden, *(f"{key.select} AS {_QUOTE(key.name)}" for key in keys)]
     facets = [
         (identifier(plural(_child(other, join))), other.name, _child_key(other, join)) for other, join in children
     ]
     sql = ["SELECT", *(f"  {one}," for one in selects[:-1]), f"  {selects[-1]}", *sources]
     return View(table, tuple(keys), tuple(_parameters(table)), tuple(sql), tuple(facets))
+
+
+def _happening(table: CsvTable) -> Key:
+    """What an event is called: who met, and when."""
+    days = [f"t.{_QUOTE(column.name)}" for column in table.columns if column.type == "date"][:1]
+    parts = " || ' - ' || ".join(f"{join.role}_.{_QUOTE(join.label)}" for join in table.joins)
+    return Key(table.event, " || ', ' || ".join((parts, *days)))
+
+
+def _behind(table: CsvTable, join: Join, tables: Sequence[CsvTable]) -> dict[str, Column]:
+    """What sorts the things that a table joins, by the name of the key: the country of a host's data centre.
+
+    None where it joins the same table twice: a match is played by two teams of different cities.
+    """
+    if sum(one.table == join.table for one in table.joins) > 1:
+        return {}
+    (other,) = (one for one in tables if one.name == join.table)
+    return {
+        f"{join.role}_{column.key}": column
+        for column in other.columns
+        if column.type == "text"
+        and len(column.values) <= MOST_SORTS
+        and column is not other.label
+        and column.name != other.id
+        and other.join_of(column) is None
+    }
 
 
 def _count(table: CsvTable, join: Join) -> Key:
@@ -189,9 +225,10 @@ def _count(table: CsvTable, join: Join) -> Key:
     return Key(f"{child}_count", count, "integer", label=f"number of {plural(child)}")
 
 
-def _keyed(tables: Sequence[CsvTable]) -> list[Column]:
-    """One column a key, the most telling where several tables have it; names and joins speak for themselves."""
+def _keyed(tables: Sequence[CsvTable]) -> list[tuple[Column, list[str]]]:
+    """One column a key, the most telling where several tables have it, with what asks for it beside its name."""
     found: dict[str, Column] = {}
+    joins = {join.role for table in tables for join in table.joins}
     for table in tables:
         for column in table.columns:
             named = column is table.label or (table.names_things and column.name == table.id)
@@ -199,7 +236,51 @@ def _keyed(tables: Sequence[CsvTable]) -> list[Column]:
                 continue
             if column.key not in found or column.sorts:
                 found[column.key] = column
-    return list(found.values())
+    heads = Counter(key.rpartition("_")[2] for key in {*found, *joins, *(table.name for table in tables)})
+
+    def words(key: str) -> list[str]:
+        """The last word of `cpu_cores`, where no other key ends so."""
+        head = key.rpartition("_")[2]
+        return [singular(head)] if head != key and heads[head] == 1 and head not in endings("vague") else []
+
+    return [(column, list(dict.fromkeys((*column.words, *words(key))))) for key, column in found.items()]
+
+
+@dataclass(frozen=True, slots=True)
+class _Joined:
+    """What is said of a join.
+
+    Attributes:
+        words: of the role beside its name: whoever wrote is the author.
+        idle: what stands beside the rows that another thing has and asks nothing: students take courses.
+        sorts: keys of what sorts the things behind it.
+    """
+
+    role: str
+    words: list[str]
+    idle: dict[str, list[str]]
+    sorts: list[str]
+
+
+def _joined(tables: Sequence[CsvTable]) -> list[_Joined]:
+    return [
+        _Joined(
+            join.role,
+            spoken(join.role).get("words", []),
+            _idle(table, join),
+            list(_behind(table, join, tables)),
+        )
+        for table in tables
+        for join in table.joins
+    ]
+
+
+def _idle(table: CsvTable, join: Join) -> dict[str, list[str]]:
+    child = _child(table, join)
+    words = [*spoken(join.role).get("words", []), *spoken(child).get("also", [])]
+    return (
+        dict.fromkeys((f"{child}_count", identifier(plural(child))), words) if words and join.role == join.table else {}
+    )
 
 
 def _ordered(table: CsvTable) -> list[Column]:

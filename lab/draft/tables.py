@@ -59,6 +59,14 @@ class CsvTable:
         return self.label is not None
 
     @property
+    def event(self) -> str:
+        """What a row without a name is called in which things of one kind meet, as teams in a match; else empty."""
+        twice = len({join.table for join in self.joins}) < len(self.joins)
+        more = any(column.numeric or column.type == "date" for column in self.columns if self.join_of(column) is None)
+        free = all(column.name != self.noun for column in self.columns)
+        return self.noun if twice and more and free and not self.names_things else ""
+
+    @property
     def nouns(self) -> list[str]:
         """What one of its rows is called: as the table, and as the column that names it."""
         label = self.label.name if self.label is not None and self.label.name not in _NAMES else ""
@@ -132,6 +140,9 @@ def read_tables(paths: Sequence[Path], prefix: str = "", taken: Container[str] =
         tables[table.name] = table
     for table in tables.values():
         table.joins = _joins(table, tables)
+        if table.label is not None and table.join_of(table.label) is not None:
+            # Whoever takes part names no race, though nobody took part in two.
+            table.label = None
     # What others refer to comes first, and last what only links them.
     return sorted(tables.values(), key=lambda one: (not one.names_things, len(one.joins)))
 

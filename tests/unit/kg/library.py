@@ -49,6 +49,32 @@ ORDERS = [
 ]
 LINES = [("order_id", "sku", "pieces"), ("1005", "P-1", "1"), ("1006", "P-1", "3"), ("1006", "P-2", "2")]
 PRODUCTS = [("sku", "name", "price_eur"), ("P-1", "Oak Desk", "420"), ("P-2", "Wall Clock", "120.25")]
+# Ports of two countries, one of which is called as its city; ships that sail there, and races of two ships.
+PORTS = [
+    ("code", "city", "country", "depth_m"),
+    ("nor1", "Bergen", "Norway", "14"),
+    ("sgp1", "Singapore", "Singapore", "22"),
+    ("nor2", "Oslo", "Norway", "9"),
+]
+SHIPS = [
+    ("ship", "shipyard", "launched", "fuel_capacity_kg", "engine_cores", "port", "owner", "rating", "sex"),
+    ("tug01", "Dock Nine", "1931", "4000", "2", "nor1", "Dr. Weiss", "B+", "F"),
+    ("tug02", "Keel & Sons", "1958", "6500", "4", "nor2", "A. Lund", "A+", "M"),
+    ("gale", "North Slip", "1899", "9000", "4", "sgp1", "Dr. Weiss", "A", "F"),
+    ("mist", "Dock Nine", "1972", "2500", "8", "sgp1", "B. Holm", "C", "M"),
+]
+RACES = [
+    ("day", "first_ship", "second_ship", "spectators"),
+    ("2024-05-01", "tug01", "gale", "3100"),
+    ("2024-06-09", "gale", "tug02", "4500"),
+    ("2025-06-11", "mist", "tug01", "900"),
+]
+REPAIRS = [
+    ("repair", "ship", "started", "finished", "master"),
+    ("R-1", "tug01", "2024-02-03", "2024-02-09", "Ulla Berg"),
+    ("R-2", "tug01", "2024-07-15", "", "Ove Lie"),
+    ("R-3", "gale", "2025-01-20", "", "Ulla Berg"),
+]
 # As people align them; nothing tells the first two apart, and what is not known is NA.
 GUESTS = """class, sex,      age, "came back"
 1st,   "female", 29,  1
@@ -97,3 +123,9 @@ def write_shop(folder: Path) -> list[Path]:
         "products.csv": PRODUCTS,
     }
     return [guests, *(write(folder, name, rows) for name, rows in tables.items())]
+
+
+def write_yard(folder: Path) -> list[Path]:
+    folder.mkdir(parents=True, exist_ok=True)
+    tables = {"ports.csv": PORTS, "ships.csv": SHIPS, "races.csv": RACES, "repairs.csv": REPAIRS}
+    return [write(folder, name, rows) for name, rows in tables.items()]

@@ -20,7 +20,7 @@ from services.kg.generate.spans import Spotter
 from services.kg.load import load
 from services.kg.outcome import Outcome
 from services.kg.store.engine import open_store
-from tests.unit.kg.library import write_all, write_office, write_shop
+from tests.unit.kg.library import write_all, write_office, write_shop, write_yard
 
 NOW = datetime(2026, 11, 22, tzinfo=UTC)
 
@@ -61,6 +61,12 @@ def office(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Asking]:
 @pytest.fixture(scope="module")
 def shop(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Asking]:
     with drafted(tmp_path_factory.mktemp("shop"), "shop", write_shop) as asking:
+        yield asking
+
+
+@pytest.fixture(scope="module")
+def yard(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Asking]:
+    with drafted(tmp_path_factory.mktemp("yard"), "yard", write_yard) as asking:
         yield asking
 
 
@@ -218,3 +224,47 @@ def test_tables_as_teams_have_them_are_asked_by_number_year_and_value(
 )
 def test_a_count_of_something_else_is_no_answer(shop: Asking, question: str) -> None:
     assert shop.program(question) == "none"
+
+
+@pytest.mark.parametrize(
+    ("question", "values"),
+    [
+        ("When was gale launched?", [["1899"]]),
+        ("When did tug02 launch?", [["1958"]]),
+        ("Which ships were launched before 1940?", [["tug01", "gale"]]),
+        ("What is the oldest ship?", [["gale"]]),
+        ("Who owns tug01?", [["Dr. Weiss"]]),
+        ("Which ships does Dr. Weiss own?", [["gale", "tug01"]]),
+        ("How many cores does mist have?", [[8]]),
+        ("What is the rating of tug01?", [["B+"]]),
+        ("Which ships have rating A+?", [["tug02"]]),
+        ("How many ships are female?", [2]),
+        ("Which ships are in Norway?", [["tug01", "tug02"]]),
+        ("Which ships are in Singapore?", [["gale", "mist"]]),  # the city and the country
+        ("What is the fuel capacity of the North Slip ship?", [[9000]]),
+        ("Which race had the most spectators?", [[4500]]),
+        ("Which race was on 2025-06-11?", [["mist - tug01, 2025-06-11"]]),
+        ("How many races were held in June 2024?", [1]),
+        ("How many spectators did the race on 2025-06-11 have?", [[900]]),
+        ("Which repairs have not been finished?", [["R-2", "R-3"]]),
+        ("How many repairs were started in 2024?", [2]),
+        ("Which master had the most repairs?", [[2]]),
+        ("Which master is the most common?", [[2]]),
+        ("List all ships and their owners.", [["A. Lund", "B. Holm", "Dr. Weiss", "Dr. Weiss"]]),
+    ],
+)
+def test_a_draft_knows_verbs_years_and_what_lies_behind_a_join(yard: Asking, question: str, values: list[Any]) -> None:
+    assert in_order(yard.values(question)) == in_order(values)
+
+
+@pytest.mark.parametrize(
+    "question",
+    [
+        "When was tug01 owned?",  # a date is wanted, and there is one of something else
+        "Which repairs are still start?",
+        "Which ships rating?",
+        "How many races did gale win?",
+    ],
+)
+def test_a_key_that_narrows_nothing_lists_nothing(yard: Asking, question: str) -> None:
+    assert yard.program(question) == "none"

@@ -9,17 +9,21 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise, product
 
+from services.kg.generate.rules.calls import Wanted, call_of, statement_of
 from services.kg.generate.rules.english import english
 from services.kg.generate.rules.lexicon import Lexicon
-from services.kg.generate.rules.question import Question, all_of, quote
-from services.kg.generate.rules.roles import BESIDE, NEAR, Mention, Roles, Superlative, subject_of
-from services.kg.generate.rules.tokens import Range, Tokens
+from services.kg.generate.rules.question import Question, quote
+from services.kg.generate.rules.roles import BESIDE, NEAR, Roles, subject_of
+from services.kg.generate.rules.times import when_asked
+from services.kg.generate.rules.tokens import Mention, Range, Tokens
 from services.kg.generate.rules.values import Values
 from services.kg.language.catalogue import Function
 
 _JOINTS = frozenset(("and", ",", "or", "&", "as", "plus", "/"))
 # Names that one question compares.
 MOST_NAMES = 4
+# Words of a value behind its key.
+MOST_BESIDE = 4
 # What a reading costs beside one that says all by one call.
 HOP, DEFAULT, LITERAL, SECOND = 2.0, 1.0, 1.0, 0.5
 
@@ -68,7 +72,7 @@ def _hops(
             continue
         before.take(*(places if own_rows else places[:1]))
         before.take_apposed(names)
-        call = _call(first, names, [])
+        call = call_of(first, names, [])
         after = Roles(lexicon, second, before.tokens, values)
         reader = _Reader(lexicon, after, bound={parameter.name: [f'*["{key.name}"]']}, hop=True)
         for reading in reader.readings():
@@ -98,7 +102,7 @@ def _shares(lexicon: Lexicon, tokens: Tokens, functions: Sequence[Function]) -> 
                 continue
             for mention in roles.mentions:
                 if roles.numeric(mention):
-                    call = _call(function, {roles.primary.name: [spot.text]}, ())
+                    call = call_of(function, {roles.primary.name: [spot.text]}, ())
                     side.setdefault(mention.key, (f'{call}["{mention.key}"]', order))
                     left.take(mention.place)
         sides.append(side)
@@ -130,15 +134,6 @@ def _bind(roles: Roles) -> dict[str, list[str]] | None:
     return given
 
 
-def _call(function: Function, names: Mapping[str, Sequence[str]], conditions: Sequence[str]) -> str:
-    given = [names.get(one.name, ()) for one in function.parameters]
-    arguments = [all_of([name if name.startswith("*[") else quote(name) for name in some]) for some in given]
-    while arguments and arguments[-1] == "None":
-        arguments.pop()
-    narrowed = f" where({', '.join(conditions)})" if conditions else ""
-    return f"{function.name}({', '.join(arguments) or 'None'}){narrowed}"
-
-
 @dataclass
 class _Reader:
     """One function's readings of a question."""
@@ -168,6 +163,8 @@ class _Reader:
         roles.take(*places)
         counting = tokens.find(english().count)
         shown, counted = self._shown(counting)
+        shown = when_asked(roles, shown)
+        roles.take_idle([*(one.key for one in shown), *([superlative.key] if superlative else [])])
         aggregate = self._aggregate(shown) if superlative is None else ""
         nouns = [*tokens.find(roles.nouns), *roles.classes]
         roles.take(*nouns)
@@ -175,7 +172,8 @@ class _Reader:
         roles.take(*tokens.find(english().every), *tokens.find(english().together))
         if several and any(not mention.counted for mention in shown):
             roles.take(*tokens.find((*english().greater, *english().lesser)))
-        conditions = [*roles.named, *self._literals(shown)]
+        literals = self._literals(shown)
+        conditions = [*roles.named]
         grouped = self._grouped(shown, nouns) if head is not None and superlative is None and not own else ""
         if tokens.doubt or tokens.unread() or (computed and not several) or not self._listed(shown):
             return
@@ -186,9 +184,9 @@ class _Reader:
             keys = [key for key in keys if key != superlative.key]
         if own and not keys:
             # "Is radon a noble gas?"
-            keys = [key for key, _ in said]
+            keys = [key for key, _ in (*said, *literals)]
         else:
-            conditions += [condition for _, condition in said]
+            conditions += [condition for _, condition in (*literals, *said)]
         conditions += thresholds
         if thresholds and own:
             self.cost += HOP
@@ -200,15 +198,16 @@ class _Reader:
         # By its key alone, or by the year that is its name: "how many divorces were there in 1980".
         alone = bool(shown) and self._alone(shown[0].key)
         dated = any(one.startswith(f"eq({roles.subject.name}, ") for one in thresholds)
-        if not own and not nouns and not self._is_second() and not (alone and (aggregate or dated)):
+        told = bool(literals) or (alone and (aggregate or dated or grouped))
+        if not own and not nouns and not self._is_second() and not told:
             # Rows that nothing names are not what the question wants: a country's area is not that of its cities.
             return
         if grouped:
-            yield Reading((f"{_call(roles.function, names, conditions)} {grouped}",), self.cost + DEFAULT)
+            yield Reading((f"{call_of(roles.function, names, conditions)} {grouped}",), self.cost + DEFAULT)
         elif several:
             yield from self._compared(names, measures[:1] or keys[:1], computed)
         elif names or roles.function.whole or conditions:
-            wanted = _Wanted(
+            wanted = Wanted(
                 names,
                 conditions,
                 superlative,
@@ -217,14 +216,16 @@ class _Reader:
                 rows=rows,
                 many=bool(conditions) or superlative is not None or not own,
             )
-            if statement := self._statement(wanted):
-                yield Reading((statement,), self.cost)
+            if statement := statement_of(roles, wanted):
+                yield Reading((statement,), self.cost + (0 if wanted.many or keys else DEFAULT))
 
     def _grouped(self, shown: Sequence[Mention], nouns: Sequence[Range]) -> str:
         """A step to the value that most rows have, "which state has the most orders"; empty where none is asked for."""
         roles = self.roles
         most = [one for one in roles.tokens.find(("most",)) if any(noun.first == one.end for noun in nouns)]
-        if len(shown) != 1 or not most or shown[0].place.end > most[0].first:
+        most = [one for one in most if shown and shown[0].place.end <= one.first]
+        most += roles.tokens.find(("most (common|frequent)",))
+        if len(shown) != 1 or not most:
             return ""
         key = roles.function.exact_keys.get(shown[0].key)
         if key is None or key.kind != "text":
@@ -238,7 +239,7 @@ class _Reader:
         names = {} if self.hop else _bind(roles)
         if names is None or any(one.required and one.name not in names for one in roles.function.parameters):
             return None
-        if self._is_second():
+        if self._is_second() and not any(self._alone(mention.key) for mention in roles.mentions):
             own = roles.tokens.find(roles.own_words)
             if not own:
                 return None
@@ -303,16 +304,25 @@ class _Reader:
         if not keys or len(own) > MOST_NAMES:
             return
         others = {name: texts for name, texts in names.items() if name != primary.name}
-        calls = [f'{_call(self.roles.function, {**others, primary.name: [one]}, ())}["{keys[0]}"]' for one in own]
+        calls = [f'{call_of(self.roles.function, {**others, primary.name: [one]}, ())}["{keys[0]}"]' for one in own]
         if computed and len(calls) == 2:
             yield Reading((f"{computed}({', '.join(calls)})",), self.cost)
         elif not computed:
             yield Reading(tuple(calls), self.cost)
 
-    def _literals(self, shown: list[Mention]) -> list[str]:
-        """Words that nothing explains beside a key of texts are its value: the domain .is, the state of Alaska."""
+    def _literals(self, shown: list[Mention]) -> list[tuple[str, str]]:
+        """Key and `eq`: words beside a key of texts are its value where a row has it: domain .is, blood group A+."""
         tokens, found = self.roles.tokens, []
-        for run in tokens.unread():
+        for spoken in tuple(shown):
+            # Of "blood group A+" and "grade a" general English explains each sign.
+            ends = range(min(tokens.count, spoken.place.end + MOST_BESIDE), spoken.place.end, -1)
+            behind = (Range(spoken.place.end, end) for end in ends)
+            free = (one for one in behind if tokens.free(one) and self._stored(spoken.key, tokens.said(one)))
+            if (value := next(free, None)) is not None:
+                found.append((spoken.key, tokens.said(value)))
+                shown.remove(spoken)
+                tokens.take(value)
+        for run in tokens.unread(joined=True):
             text = tokens.said(run)
             beside = [one for one in shown if one.place.near(run) <= NEAR and self._stored(one.key, text)]
             mention = min(beside, key=lambda one: one.place.near(run), default=None)
@@ -320,12 +330,12 @@ class _Reader:
             key = mention.key if mention else next(alone, "")
             if not key:
                 continue
-            found.append(f"eq({key}, {quote(text)})")
+            found.append((key, text))
             if mention is not None:
                 shown.remove(mention)
             tokens.take(run)
             self.cost += LITERAL
-        return found
+        return [(key, f"eq({key}, {quote(text)})") for key, text in found]
 
     def _texts(self) -> list[str]:
         keys = (one for one in self.roles.function.keys if one != self.roles.subject)
@@ -340,37 +350,6 @@ class _Reader:
         """Whether a word may be a value whose key is not named: one in small letters is no code, as LIE is."""
         return not text.islower() or self.roles.tokens.question.text.islower() or not stored.isupper()
 
-    def _statement(self, wanted: "_Wanted") -> str:
-        """The one call; empty where the question asks for nothing of its rows."""
-        function, names, keys = self.roles.function, wanted.names, wanted.keys
-        if not (keys or wanted.conditions or wanted.superlative) and self.roles.tokens.find(english().doing):
-            return ""
-        counts = f"{wanted.aggregate} " if wanted.aggregate else ""
-        if facets := [one for one in keys if one in function.facets]:
-            plain = wanted.superlative is None and not wanted.conditions and len(keys) == 1
-            return f'{counts}{_call(function, names, ())}["{facets[0]}"]' if plain else ""
-        if (order := wanted.superlative) is not None:
-            sort = f"sort({all_of(wanted.conditions)}, {'-' if order.descending else ''}{order.key})"
-            rows = f"[{order.first or ''}:{order.first + order.rows}]"
-            shown = keys or (function.subject[:1] if self.roles.subject.entity else ())
-            return f"{_call(function, names, ())} {sort}{_project(shown)}{rows}"
-        call = _call(function, names, wanted.conditions)
-        if wanted.aggregate == "LEN":
-            # Pairs are as many as the things on one side only for one thing on the other.
-            told = wanted.many and not keys and (function.pair is None or names)
-            return f"LEN {call}" if told else ""
-        if wanted.aggregate:
-            return f"{counts}{call}{_project(keys[:1])}"
-        if wanted.rows:
-            self.cost += 0 if wanted.many or keys else DEFAULT
-            return f"{call}{_project(function.subject[:1] if wanted.many else (*function.subject[:1], *keys))}"
-        if keys:
-            return f"{call}{_project(keys)}"
-        if wanted.many:
-            return ""
-        self.cost += DEFAULT
-        return call
-
     def _aggregate(self, shown: Sequence[Mention]) -> str:
         """What is made of the values of many rows: their total, their average."""
         if len(shown) != 1 or not self.roles.numeric(shown[0]):
@@ -380,20 +359,3 @@ class _Reader:
                 self.roles.take(*places)
                 return how
         return ""
-
-
-@dataclass(frozen=True, slots=True)
-class _Wanted:
-    """What a question wants of one call."""
-
-    names: Mapping[str, Sequence[str]]  # by parameter
-    conditions: Sequence[str]  # on the rows
-    superlative: Superlative | None  # which of them
-    keys: Sequence[str]  # that are asked for
-    aggregate: str  # LEN, SUM or AVG, or none
-    rows: bool  # whether the rows' own names are asked for
-    many: bool  # whether the call may be of several rows
-
-
-def _project(keys: Sequence[str]) -> str:
-    return f"[{', '.join(map(quote, keys))}]" if keys else ""

@@ -117,6 +117,7 @@ def _without_parts(lexicon: Lexicon, question: Question, values: Values | None) 
     """Without names inside of a value or of the words for a key, and those in small letters where others are not.
 
     Of the latter those that are meant are found again, as words that nothing explains; "how many lie above" is none.
+    With a digit it is no word: web03.
     """
     plain = Tokens(replace(question, spots=()), frozenset())
     phrases = (*_values(lexicon, values), *(words for words, _ in _keyed(lexicon)))
@@ -130,7 +131,7 @@ def _without_parts(lexicon: Lexicon, question: Question, values: Values | None) 
     kept = [
         spot
         for spot in question.spots
-        if (small or not spot.text.islower())
+        if (small or not spot.text.islower() or any(map(str.isdigit, spot.text)))
         and not all(word.lower() in lexicon.fillers for word in spot.text.split())
         and not inside(spot)
     ]
@@ -138,10 +139,11 @@ def _without_parts(lexicon: Lexicon, question: Question, values: Values | None) 
 
 
 def _keyed(lexicon: Lexicon) -> Iterator[tuple[tuple[str, ...], tuple[str, ...]]]:
-    """Words and adjectives of each key and facet."""
+    """Words and adjectives of each key and facet, with what stands beside it and asks nothing."""
     for function in lexicon.own.functions:
         for key in function.projected:
-            yield lexicon.plain(function.name, key), lexicon.adjectives(function.name, key)
+            idle = lexicon.key(function.name, key).also
+            yield lexicon.plain(function.name, key), (*lexicon.adjectives(function.name, key), *idle)
 
 
 def _values(lexicon: Lexicon, values: Values | None) -> Iterator[tuple[str, ...]]:

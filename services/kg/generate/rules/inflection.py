@@ -36,7 +36,9 @@ def inflections(word: str) -> tuple[str, ...]:
     if word in _forms().closed or len(word) < MIN_INFLECTED or not word.isalpha():
         return (word,)
     if (past := _forms().verbs.get(word)) is not None:
-        return (word, f"{word}s", f"{word.removesuffix('e')}ing", f"{word}{word[-1]}ing", *past)
+        third = f"{word[:-1]}ies" if word.endswith("y") and word[-2] not in _VOWELS else f"{word}es"
+        third = third if word.endswith(("s", "x", "z", "ch", "sh", "o", "y")) and third[-3:] != "yes" else f"{word}s"
+        return (word, third, f"{word.removesuffix('e')}ing", f"{word}{word[-1]}ing", *past)
     if word.endswith("s") and not word.endswith("ss"):
         return (word,)
     forms = [word]

@@ -14,6 +14,7 @@ from services.kg.generate.rules.words import KeyWords, Words
 from services.kg.language.catalogue import Catalogue, Domain, Function
 
 FILE = "words.yaml"
+PARTICIPLE = re.compile(r"[a-z]{2,}[^e\W\d_]ed")
 
 
 @dataclass(eq=False)
@@ -107,7 +108,10 @@ def catalogue_words(function: Function, name: str) -> tuple[str, ...]:
     key, facet = function.exact_keys.get(name), function.facets.get(name)
     aliases = key.aliases if key else facet.aliases if facet else ()
     label = (re.sub(r"\s*\(.*?\)", "", key.label),) if key and key.label else ()
-    return tuple(dict.fromkeys(one.replace("_", " ").lower() for one in (name, *label, *aliases) if one))
+    found = [one.replace("_", " ").lower() for one in (name, *label, *aliases) if one]
+    # A key is called as what happened, `enrolled`: when did she enroll?
+    verbs = [f"({one[:-2]}|{one[:-1]})" for one in found if PARTICIPLE.fullmatch(one)]
+    return tuple(dict.fromkeys((*found, *verbs)))
 
 
 @cache

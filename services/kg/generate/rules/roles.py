@@ -9,8 +9,8 @@ from services.kg.generate.rules.english import english
 from services.kg.generate.rules.inflection import degrees
 from services.kg.generate.rules.lexicon import Lexicon
 from services.kg.generate.rules.question import quote
-from services.kg.generate.rules.times import date_conditions, sign_of_time
-from services.kg.generate.rules.tokens import Number, Range, Tokens, apart
+from services.kg.generate.rules.times import date_conditions, never_conditions, sign_of_time
+from services.kg.generate.rules.tokens import Mention, Number, Range, Superlative, Tokens, apart
 from services.kg.generate.rules.values import Values, condition, exact, said_of
 from services.kg.generate.spans import Spot
 from services.kg.language.catalogue import NUMERIC, Function, Key, Parameter
@@ -27,25 +27,6 @@ _BEFORE_COUNTS = frozenset(("has", "have", "had", "having", "with", "exactly"))
 def subject_of(function: Function) -> Key:
     """The key that names a row of a function."""
     return function.exact_keys[function.subject[0]]
-
-
-@dataclass(frozen=True, slots=True)
-class Mention:
-    """A key or facet that words speak of. `counted`: by the noun that a number counts, "airports"."""
-
-    place: Range
-    key: str
-    counted: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class Superlative:
-    """The end of an order: the first rows of it, or the one of a rank."""
-
-    key: str
-    descending: bool
-    first: int = 0
-    rows: int = 1
 
 
 @dataclass
@@ -106,7 +87,7 @@ class Roles:
 
     def conditions(self) -> list[tuple[str, str]]:
         """Key and `eq` for each value that the question says; the key's own words beside it are read with it."""
-        found: list[tuple[str, str]] = []
+        claims: dict[Range, list[tuple[Key, str]]] = {}
         for key in self.function.keys:
             own = self.lexicon.key(self.function.name, key.name)
             spoken = dict(own.values)
@@ -116,15 +97,40 @@ class Roles:
                 spoken = {**said_of(key, own.words), **spoken}
             for value, phrases in spoken.items():
                 for place in self.tokens.find(phrases)[:1]:
-                    self.tokens.take(place)
-                    found.append((key.name, condition(key, value)))
-                    if self._opens(place):
-                        self.classes.append(place)
-                    named = [one.place for one in self.mentions if one.key == key.name]
-                    beside = min(named, key=place.near, default=None)
-                    if beside is not None and beside.near(place) <= NEAR and self.tokens.free(beside):
-                        self.tokens.take(beside)
+                    claims.setdefault(place, []).append((key, value))
+        found: list[tuple[str, str]] = []
+        for place in apart(claims):
+            key, value = self._claimant(place, claims[place])
+            self.tokens.take(place)
+            found.append((key.name, condition(key, value)))
+            if self._opens(place):
+                self.classes.append(place)
+            if (beside := self._beside(place, key)) is not None and self.tokens.free(beside):
+                self.tokens.take(beside)
+        self.take_idle([key for key, _ in found])
         return found
+
+    def _claimant(self, place: Range, claims: Sequence[tuple[Key, str]]) -> tuple[Key, str]:
+        """Whose value is meant: of a key that is named beside it, else of the row's own; else there is a doubt."""
+        spoken = [one for one in claims if self._beside(place, one[0]) is not None]
+        joined = tuple(f"{one.name}_" for one in self.function.parameters if one is not self.primary)
+        owned = spoken or [one for one in claims if not one[0].name.startswith(joined)] or claims
+        # Of what is called as the country that it lies in, people mean the country.
+        owned = [one for one in owned if one[0].name.endswith("country")] or owned
+        if len({key.name for key, _ in owned}) > 1:
+            self.tokens.doubt = True
+        return owned[0]
+
+    def _beside(self, place: Range, key: Key) -> Range | None:
+        """Where a key is named beside some words."""
+        named = [one.place for one in self.mentions if one.key == key.name]
+        nearest = min(named, key=place.near, default=None)
+        return nearest if nearest is not None and nearest.near(place) <= NEAR else None
+
+    def take_idle(self, keys: Sequence[str]) -> None:
+        """Read what may stand beside a key and asks nothing."""
+        for key in keys:
+            self.take(*self.tokens.find(self.lexicon.key(self.function.name, key).also))
 
     def _opens(self, place: Range) -> bool:
         """Whether the words stand where a noun does: which halogens, how many of the halogens."""
@@ -148,7 +154,7 @@ class Roles:
     def thresholds(self) -> list[str]:
         """Conditions on numbers: over, under, between, with the key that the unit, the adjective or a noun says."""
         figures = [one for one in self.tokens.numbers if not one.ordinal and self.tokens.free(one.place)]
-        found = date_conditions(self)
+        found = [*date_conditions(self), *never_conditions(self)]
         for low, high in pairwise(figures):
             opening = [one for one in self.tokens.find(("between", "from")) if one.end == low.place.first]
             if not opening or high.place.first - low.place.end > BESIDE or not self.tokens.free(low.place):
@@ -162,6 +168,7 @@ class Roles:
                 one := self._year(figure) or self._bound(figure) or self._exactly(figure)
             ):
                 found.append(one)
+        self.take_idle([one.partition("(")[2].partition(",")[0].rstrip(")") for one in found])
         return found
 
     def _compared(self, key: str, operator: str, figure: Number) -> str:

@@ -1,14 +1,19 @@
 """Days, months and "last week" of a question as conditions on a date."""
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from services.kg.generate.rules.english import english
 from services.kg.generate.rules.question import quote
-from services.kg.generate.rules.tokens import Range, Tokens
+from services.kg.generate.rules.tokens import Mention, Range, Tokens
 
 if TYPE_CHECKING:
     from services.kg.generate.rules.roles import Roles
 
+_NOT = frozenset(("not", "never", "haven't", "hasn't", "wasn't", "weren't", "isn't", "aren't"))
+_BETWEEN_NOT = frozenset(("been", "yet", "be", "ever", "so", "far"))
+# Keys of a date that do not say what happened then.
+_PLAIN = ("year", "date", "day")
 # Words between the two ends of a span.
 _TO = frozenset(("and", "to", "until", "till", "-", "through"))
 
@@ -41,6 +46,32 @@ def date_conditions(roles: "Roles") -> list[str]:
     key = roles.dated_key(dates)
     tokens.take(Range(opening[0].first, end.end))
     return [f"ge({key}, {quote(first)})", f"le({key}, {quote(last)})"]
+
+
+def never_conditions(roles: "Roles") -> list[str]:
+    """Conditions on dates that have not come: what has not been returned."""
+    tokens, found = roles.tokens, []
+    for mention in roles.mentions:
+        key = roles.function.exact_keys.get(mention.key)
+        first = mention.place.first - 1
+        while first >= 0 and tokens.word(first) in _BETWEEN_NOT:
+            first -= 1
+        place = Range(first, mention.place.end)
+        if key is not None and key.kind == "date" and first >= 0 and tokens.word(first) in _NOT and tokens.free(place):
+            tokens.take(place)
+            found.append(f"isnull({key.name})")
+    return found
+
+
+def when_asked(roles: "Roles", shown: "list[Mention]") -> "list[Mention]":
+    """What a question with "when" asks for is a date: the row's only one where it is of no certain event, or none."""
+    others = {*roles.dated, *roles.function.facets}
+    if not shown or roles.tokens.word(0) != "when" or any(one.key in others for one in shown):
+        return shown
+    if len(roles.dated) == 1 and roles.dated[0] in _PLAIN:
+        return [replace(shown[0], key=roles.dated[0])]
+    roles.tokens.doubt = True
+    return shown
 
 
 def sign_of_time(tokens: Tokens, place: Range) -> str:

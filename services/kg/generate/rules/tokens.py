@@ -45,6 +45,25 @@ class Number:
     ordinal: bool = False
 
 
+@dataclass(frozen=True, slots=True)
+class Mention:
+    """A key or facet that words speak of. `counted`: by the noun that a number counts, "airports"."""
+
+    place: Range
+    key: str
+    counted: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Superlative:
+    """The end of an order: the first rows of it, or the one of a rank."""
+
+    key: str
+    descending: bool
+    first: int = 0
+    rows: int = 1
+
+
 @dataclass
 class Tokens:
     """The words of a question, and which of them have been read."""
@@ -69,6 +88,11 @@ class Tokens:
         other = Tokens(self.question, self.fillers, set(self.read), _places=self._places)
         other.__dict__.update(_text=self._text, _spans=self._spans, numbers=self.numbers)
         return other
+
+    @property
+    def count(self) -> int:
+        """Words of the question."""
+        return len(self._spans)
 
     def word(self, index: int) -> str:
         start, end = self._spans[index]
@@ -138,13 +162,18 @@ class Tokens:
         assert place is not None  # noqa: S101 - spots lie in the question
         return place
 
-    def unread(self) -> list[Range]:
-        """Runs of words that ask something and have not been read; names are none of them."""
+    def unread(self, *, joined: bool = False) -> list[Range]:
+        """Runs of words that ask something and have not been read; names are none of them.
+
+        Args:
+            joined: whether a dot between two words parts no run: Dr. Weiss.
+        """
         runs: list[Range] = []
         for index in range(len(self._spans)):
             if index in self.read or self._idle(index):
                 continue
-            if runs and runs[-1].end == index:
+            dotted = joined and index > 0 and self.word(index - 1) == "."
+            if runs and runs[-1].end in (index, index - dotted):
                 runs[-1] = Range(runs[-1].first, index + 1)
             else:
                 runs.append(Range(index, index + 1))
