@@ -97,8 +97,9 @@ class Column:
 
     @property
     def words(self) -> list[str]:
-        """What asks for it, beside its name."""
-        return self._said.get("words", [])
+        """What asks for it, beside its name: its words, and "how many kilometres"."""
+        units = "|".join(one for one in self.unit_words if one.isalpha() and one.isascii())
+        return [*self._said.get("words", []), *([f"how many ({units})"] if units else [])]
 
     @property
     def spoken_values(self) -> dict[str, list[str]]:
@@ -157,13 +158,15 @@ def units() -> dict[str, dict[str, Any]]:
 def spoken(key: str) -> dict[str, list[str]]:
     """By a key's last words: `words` that ask for it, `also` what asks nothing, adjectives of `more` and `less`."""
     known, words = _table("measures.yaml"), key.split("_")
-    parts = ("_".join(words[first:]) for first in range(len(words)))
+    parts = [one for one in words if one in words_of_names("telling")] + [
+        "_".join(words[first:]) for first in range(len(words))
+    ]
     return next((known[one] for one in parts if one in known), {})
 
 
 @cache
-def endings(kind: str) -> frozenset[str]:
-    """Last words of names: `done` are of dates, `vague` ask for no key."""
+def words_of_names(kind: str) -> frozenset[str]:
+    """Words of names: `done` are of dates, `vague` ask for no key, `telling` tell more than the last one."""
     return frozenset(str(_table("names.yaml")[kind]).split())
 
 
@@ -202,7 +205,7 @@ def read_columns(headers: Sequence[str], rows: Iterable[Sequence[str]]) -> list[
         values = frozenset(filled)
         called = name.startswith(("is_", "has_"))
         switch = values <= {"0", "1"} and (called or (len(values) == 2 and len(filled) >= MIN_SWITCHED))
-        done = name.endswith("ed") or name.split("_")[-1] in endings("done")
+        done = name.endswith("ed") or name.split("_")[-1] in words_of_names("done")
         kind = "date" if done and _are_years(values) else guess_type(values)
         columns.append(Column(header, name, "flag" if switch else kind, values, len(filled)))
     return columns

@@ -11,7 +11,7 @@ from typing import Any
 from jinja2 import Environment
 from sqlalchemy.dialects import sqlite
 
-from lab.draft.columns import MAX_NAME, MOST_SORTS, Column, endings, identifier, spoken
+from lab.draft.columns import MAX_NAME, MOST_SORTS, Column, identifier, spoken, words_of_names
 from lab.draft.tables import CsvTable, Join, plural, read_tables, singular
 from services.kg.definition.domain import STORE
 from services.kg.domains import CATALOGUE
@@ -241,7 +241,7 @@ def _keyed(tables: Sequence[CsvTable]) -> list[tuple[Column, list[str]]]:
     def words(key: str) -> list[str]:
         """The last word of `cpu_cores`, where no other key ends so."""
         head = key.rpartition("_")[2]
-        return [singular(head)] if head != key and heads[head] == 1 and head not in endings("vague") else []
+        return [singular(head)] if head != key and heads[head] == 1 and head not in words_of_names("vague") else []
 
     return [(column, list(dict.fromkeys((*column.words, *words(key))))) for key, column in found.items()]
 

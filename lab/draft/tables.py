@@ -23,6 +23,8 @@ SHARED = 0.95
 MIN_SHARED = 3
 # A column whose largest value is below this tells nobody apart.
 MIN_WEIGHT = 1_000
+# In fewer rows no maker may stand twice by chance, and yet name no vehicle.
+MIN_TELLING = 20
 # More words than these are no name, on average.
 MOST_WORDS = 5
 # Names of columns that name a row.
@@ -187,10 +189,15 @@ def _label(table: CsvTable) -> Column | None:
             if column.name in (name, f"{table.name}_{name}"):
                 return column
     called = (one for one in texts if one.name == table.name or _mostly_unique(one, table))
-    named = next(called, None) or next((one for one in texts if _tells_apart(one, table)), None)
     # What has no name is told by its key: order 1005, invoice 2024-17.
     key = table.column(table.key[0]) if len(table.key) == 1 else None
+    telling = None if key is not None and key.code and table.rows < MIN_TELLING else _telling(table, texts)
+    named = next(called, None) or telling
     return key if named is None and key is not None and (key.type == "text" or key.numbered) else named
+
+
+def _telling(table: CsvTable, texts: Sequence[Column]) -> Column | None:
+    return next((one for one in texts if _tells_apart(one, table)), None)
 
 
 def _mostly_unique(column: Column, table: CsvTable) -> bool:

@@ -127,5 +127,10 @@ def write_shop(folder: Path) -> list[Path]:
 
 def write_yard(folder: Path) -> list[Path]:
     folder.mkdir(parents=True, exist_ok=True)
-    tables = {"ports.csv": PORTS, "ships.csv": SHIPS, "races.csv": RACES, "repairs.csv": REPAIRS}
+    tables: dict[str, Sequence[Sequence[str]]] = {
+        "ports.csv": PORTS,
+        "ships.csv": SHIPS,
+        "races.csv": RACES,
+        "repairs.csv": REPAIRS,
+    }
     return [write(folder, name, rows) for name, rows in tables.items()]
