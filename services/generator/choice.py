@@ -28,6 +28,7 @@ PROMPT_TOKENS, PROMPT_S = 400, 5.0
 RETRY_AFTER = timedelta(days=1)
 # Of the server and the engine without a model: interpreters, libraries, tokenizers, buffers. Measured, as what follows.
 PROGRAMS_BYTES = 1_900_000_000
+OTHERS_CACHE_GIB = 0.5
 # What the other services of the mesh take.
 OTHERS_BYTES = 2_000_000_000
 # A vocabulary's layer of fewer weights stays in float32: the plugin's `memory.LARGE`.
@@ -184,7 +185,12 @@ def memory_bytes(settings: GeneratorSettings, size: Size) -> int:
         weights = size.layers + size.vocabulary * (1 if size.vocabulary >= INT8_VOCABULARY else 4)
     else:
         weights = (size.layers + size.vocabulary) * (2 if settings.precision in ("bf16", "fp16") else 4)
-    return round(PROGRAMS_BYTES + table + weights + settings.kv_cache_gib * 1024**3)
+    return round(PROGRAMS_BYTES + table + weights + cache_gib(settings, size) * 1024**3)
+
+
+def cache_gib(settings: GeneratorSettings, size: Size | None) -> float:
+    """Of the key-value cache, by the settings or the embedded model; of another model half a GiB."""
+    return settings.kv_cache_gib or (size.kv_cache_gib if size is not None else OTHERS_CACHE_GIB)
 
 
 def free_memory(meminfo: Path = MEMINFO, cgroup: Path = CGROUP) -> int:

@@ -10,7 +10,7 @@ from typing import NoReturn, TypeAlias
 
 import yaml
 
-from services.generator.choice import embedded, overflow, size_of
+from services.generator.choice import cache_gib, embedded, overflow, size_of
 from services.generator.errors import GeneratorError
 from services.generator.settings import PLUGIN, PROFILES, SHIPPED, GeneratorSettings
 from services.generator.smoothing import FILE as SMOOTHING_FILE
@@ -251,7 +251,7 @@ def command(settings: GeneratorSettings, profile: str | None = None) -> Command:
     if settings.otlp_traces_endpoint:
         argv += ["--otlp-traces-endpoint", settings.otlp_traces_endpoint]
     if in_one_process(arguments):
-        argv += ["--kv-cache-memory-bytes", str(round(settings.kv_cache_gib * GIB))]
+        argv += ["--kv-cache-memory-bytes", str(round(cache_gib(settings, size_of(model)) * GIB))]
     if arguments.get("enable-lora") and (found := served_adapters(settings, model)):
         argv += ["--lora-modules", *(f"{adapter}={path}" for adapter, path in found.items())]
     readiness = {

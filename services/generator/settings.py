@@ -74,9 +74,9 @@ class GeneratorSettings(BaseSettings):
     cpu_isa: IsaLimit = Field("", validation_alias="CRAGMESH_CPU_ISA")
     # CPU only. Threads of the engine; the machine's cores unless other models need some.
     threads: int = Field(default_factory=_threads, ge=1, le=256)
-    # CPU only. Size of the key-value cache, all of it taken at start; half a GiB holds 11,000 tokens of the embedded
-    # model in fp32, and must hold one request of the longest kind.
-    kv_cache_gib: float = Field(0.5, ge=0.25, le=256)
+    # CPU only. Size of the key-value cache, all of it taken at start; it must hold one request of the longest kind.
+    # None takes what the embedded model needs for that (0.25 to 0.5), and for a model of one's own half a GiB.
+    kv_cache_gib: float | None = Field(None, ge=0.25, le=256)
     # An OpenTelemetry collector that vLLM sends its own spans to, http://host:4318/v1/traces; empty keeps none.
     otlp_traces_endpoint: str = Field("", max_length=2_000)
     # Seconds that vLLM gives requests in flight after SIGTERM; None keeps the profile's. As long as the longest request

@@ -68,6 +68,7 @@ class Size:
         vocabulary: weights in the table of embeddings; as many turn its last state into the next token.
         keeps_original: whether the weights of before int8 are kept: for training, and to compare with. The larger
             models' take 1.3 and 3.6 GB, and training makes them again (`prepare --original`).
+        kv_cache_gib: of the key-value cache; a request of the longest kind and a tenth, in fp32.
         max_context_tokens: how much of the evidence the gateway shows it.
         prefill_tokens_per_s, decode_tokens_per_s: the gateway's first guesses of its speed, on two cores with VNNI.
     """
@@ -78,6 +79,7 @@ class Size:
     layers: int
     vocabulary: int
     keeps_original: bool
+    kv_cache_gib: float
     max_context_tokens: int
     prefill_tokens_per_s: float
     decode_tokens_per_s: float
@@ -167,9 +169,13 @@ QWEN_1_5B = Source(
 SIZES = {
     size.name: size
     for size in (
-        Size("small", "HuggingFaceTB/SmolLM2-135M-Instruct", SMOLLM2, 106_200_000, 28_300_000, True, 900, 700, 40),
-        Size("medium", "Qwen/Qwen2.5-Coder-0.5B-Instruct", QWEN_0_5B, 357_900_000, 136_100_000, False, 900, 650, 19),
-        Size("large", "Qwen/Qwen2.5-Coder-1.5B-Instruct", QWEN_1_5B, 1_310_300_000, 233_400_000, False, 900, 230, 9),
+        Size("small", "HuggingFaceTB/SmolLM2-135M-Instruct", SMOLLM2, 106_200_000, 28_300_000, True, 0.4, 900, 700, 40),
+        Size(
+            "medium", "Qwen/Qwen2.5-Coder-0.5B-Instruct", QWEN_0_5B, 357_900_000, 136_100_000, False, 0.25, 900, 650, 19
+        ),
+        Size(
+            "large", "Qwen/Qwen2.5-Coder-1.5B-Instruct", QWEN_1_5B, 1_310_300_000, 233_400_000, False, 0.5, 900, 230, 9
+        ),
     )
 }
 
