@@ -3,7 +3,7 @@
 import json
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
@@ -122,7 +122,7 @@ def draft(name: str, paths: Sequence[Path], to: Path) -> list[Path]:
     texts = {
         "domain.yaml": _render("domain.yaml", name=name, tables=tables, views=views),
         "tables.yaml": _render("tables.yaml", tables=tables),
-        "words.yaml": _render("words.yaml", tables=tables, keyed=_keyed(tables), joins=_joined(tables)),
+        "words.yaml": _render("words.yaml", tables=tables, spoken=_spoken(tables)),
         **{f"sources/{table.name}.yaml": _render("source.yaml", name=name, table=table) for table in tables},
         "examples.jsonl": "".join(f"{json.dumps(one, ensure_ascii=False)}\n" for one in _examples(views)),
     }
@@ -200,16 +200,20 @@ def _happening(table: CsvTable) -> Key:
 def _behind(table: CsvTable, join: Join, tables: Sequence[CsvTable]) -> dict[str, Column]:
     """What sorts the things that a table joins, by the name of the key: the country of a host's data centre.
 
-    None where it joins the same table twice: a match is played by two teams of different cities.
+    None where it joins the same table twice: a match is played by two teams of different cities; and none whose values
+    stand in a column of the table's own: a talk in Oslo is not one whose author lives there.
     """
     if sum(one.table == join.table for one in table.joins) > 1:
         return {}
     (other,) = (one for one in tables if one.name == join.table)
+    own = frozenset().union(*(column.values for column in table.columns if column.type == "text"))
     return {
         f"{join.role}_{column.key}": column
         for column in other.columns
         if column.type == "text"
+        and not column.numbered
         and len(column.values) <= MOST_SORTS
+        and column.values.isdisjoint(own)
         and column is not other.label
         and column.name != other.id
         and other.join_of(column) is None
@@ -225,62 +229,52 @@ def _count(table: CsvTable, join: Join) -> Key:
     return Key(f"{child}_count", count, "integer", label=f"number of {plural(child)}")
 
 
-def _keyed(tables: Sequence[CsvTable]) -> list[tuple[Column, list[str]]]:
-    """One column a key, the most telling where several tables have it, with what asks for it beside its name."""
-    found: dict[str, Column] = {}
-    joins = {join.role for table in tables for join in table.joins}
+@dataclass(slots=True)
+class _Spoken:
+    """What words.yaml says of a key."""
+
+    column: Column | None = None  # whose key it is; None of a join, of a number of rows, and of what lies behind a join
+    words: list[str] = field(default_factory=list)  # what asks for it beside its name
+    also: list[str] = field(default_factory=list)  # what stands beside it and asks nothing
+    open: str = ""  # why its values are words of questions
+
+
+def _spoken(tables: Sequence[CsvTable]) -> dict[str, _Spoken]:
+    """By key, of the column that tells most where several tables have it; names speak for themselves."""
+    found: dict[str, _Spoken] = {}
     for table in tables:
         for column in table.columns:
             named = column is table.label or (table.names_things and column.name == table.id)
             if named or table.join_of(column) is not None:
                 continue
             if column.key not in found or column.sorts:
-                found[column.key] = column
-    heads = Counter(key.rpartition("_")[2] for key in {*found, *joins, *(table.name for table in tables)})
-
-    def words(key: str) -> list[str]:
-        """The last word of `cpu_cores`, where no other key ends so."""
+                words = [] if _is_of_its_like(column, table) else column.words
+                why = f"its values are words of questions: {column.examples}" if column.sorts else ""
+                found[column.key] = _Spoken(column, words, column.idle, why)
+    joins = [(table, join) for table in tables for join in table.joins]
+    heads = Counter(key.rpartition("_")[2] for key in {*found, *(join.role for _, join in joins)})
+    nouns = {table.name for table in tables}
+    for key, one in found.items():
+        # The last word of `cpu_cores`, where no other key ends so.
         head = key.rpartition("_")[2]
-        return [singular(head)] if head != key and heads[head] == 1 and head not in words_of_names("vague") else []
-
-    return [(column, list(dict.fromkeys((*column.words, *words(key))))) for key, column in found.items()]
-
-
-@dataclass(frozen=True, slots=True)
-class _Joined:
-    """What is said of a join.
-
-    Attributes:
-        words: of the role beside its name: whoever wrote is the author.
-        idle: what stands beside the rows that another thing has and asks nothing: students take courses.
-        sorts: keys of what sorts the things behind it.
-    """
-
-    role: str
-    words: list[str]
-    idle: dict[str, list[str]]
-    sorts: list[str]
+        if head != key and heads[head] == 1 and head not in {*nouns, *words_of_names("vague")}:
+            one.words = list(dict.fromkeys((*one.words, singular(head))))
+    for table, join in joins:
+        verbs = spoken(join.role).get("words", []) if join.table != table.name else []
+        if verbs:
+            found.setdefault(join.role, _Spoken(words=verbs))
+        child = _child(table, join)
+        if join.role == join.table and (idle := [*verbs, *spoken(child).get("also", [])]):
+            for key in (f"{child}_count", identifier(plural(child))):
+                found.setdefault(key, _Spoken(also=idle))
+        for key in _behind(table, join, tables):
+            found.setdefault(key, _Spoken(open="its values are words of questions"))
+    return found
 
 
-def _joined(tables: Sequence[CsvTable]) -> list[_Joined]:
-    return [
-        _Joined(
-            join.role,
-            spoken(join.role).get("words", []),
-            _idle(table, join),
-            list(_behind(table, join, tables)),
-        )
-        for table in tables
-        for join in table.joins
-    ]
-
-
-def _idle(table: CsvTable, join: Join) -> dict[str, list[str]]:
-    child = _child(table, join)
-    words = [*spoken(join.role).get("words", []), *spoken(child).get("also", [])]
-    return (
-        dict.fromkeys((f"{child}_count", identifier(plural(child))), words) if words and join.role == join.table else {}
-    )
+def _is_of_its_like(column: Column, table: CsvTable) -> bool:
+    """Whether things of a table stand there: whom Anna manages is not who manages Anna, and one verb says both."""
+    return table.label is not None and not column.values.isdisjoint(table.label.values)
 
 
 def _ordered(table: CsvTable) -> list[Column]:

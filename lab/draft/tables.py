@@ -23,7 +23,7 @@ SHARED = 0.95
 MIN_SHARED = 3
 # A column whose largest value is below this tells nobody apart.
 MIN_WEIGHT = 1_000
-# In fewer rows no maker may stand twice by chance, and yet name no vehicle.
+# In fewer rows no maker may stand twice by chance, and yet Volvo names no vehicle.
 MIN_TELLING = 20
 # More words than these are no name, on average.
 MOST_WORDS = 5
@@ -191,13 +191,16 @@ def _label(table: CsvTable) -> Column | None:
     called = (one for one in texts if one.name == table.name or _mostly_unique(one, table))
     # What has no name is told by its key: order 1005, invoice 2024-17.
     key = table.column(table.key[0]) if len(table.key) == 1 else None
-    telling = None if key is not None and key.code and table.rows < MIN_TELLING else _telling(table, texts)
+    telling = next((one for one in texts if _tells_apart(one, table)), None)
+    if key is not None and key.code and telling is not None and table.rows < MIN_TELLING and not _of_words(telling):
+        telling = None
     named = next(called, None) or telling
     return key if named is None and key is not None and (key.type == "text" or key.numbered) else named
 
 
-def _telling(table: CsvTable, texts: Sequence[Column]) -> Column | None:
-    return next((one for one in texts if _tells_apart(one, table)), None)
+def _of_words(column: Column) -> bool:
+    """Whether most of its values have several words, as titles have."""
+    return 2 * sum(" " in value for value in column.values) > len(column.values)
 
 
 def _mostly_unique(column: Column, table: CsvTable) -> bool:

@@ -75,6 +75,26 @@ REPAIRS = [
     ("R-2", "tug01", "2024-07-15", "", "Ove Lie"),
     ("R-3", "gale", "2025-01-20", "", "Ulla Berg"),
 ]
+# Two tables that join a third by the same role; people whom people manage, by name.
+PEOPLE = [
+    ("person_id", "name", "manager", "city"),
+    ("P1", "Ann Reed", "", "Oslo"),
+    ("P2", "Bo Falk", "Ann Reed", "Riga"),
+    ("P3", "Cy Dorn", "Ann Reed", "Turku"),
+]
+ARTICLES = [
+    ("article_id", "title", "author_id"),
+    ("A1", "Cold Ice", "P1"),
+    ("A2", "Warm Sand", "P2"),
+    ("A3", "Late Rain", "P3"),
+    ("A4", "First Snow", "P3"),
+]
+TALKS = [
+    ("talk_id", "topic", "author_id", "city"),
+    ("T1", "Ice Live", "P1", "Riga"),
+    ("T2", "Sand Live", "P2", "Oslo"),
+    ("T3", "Rain Live", "P3", "Bergen"),
+]
 # As people align them; nothing tells the first two apart, and what is not known is NA.
 GUESTS = """class, sex,      age, "came back"
 1st,   "female", 29,  1
@@ -133,4 +153,10 @@ def write_yard(folder: Path) -> list[Path]:
         "races.csv": RACES,
         "repairs.csv": REPAIRS,
     }
+    return [write(folder, name, rows) for name, rows in tables.items()]
+
+
+def write_press(folder: Path) -> list[Path]:
+    folder.mkdir(parents=True, exist_ok=True)
+    tables: dict[str, Sequence[Sequence[str]]] = {"people.csv": PEOPLE, "articles.csv": ARTICLES, "talks.csv": TALKS}
     return [write(folder, name, rows) for name, rows in tables.items()]

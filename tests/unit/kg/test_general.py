@@ -20,7 +20,7 @@ from services.kg.generate.spans import Spotter
 from services.kg.load import load
 from services.kg.outcome import Outcome
 from services.kg.store.engine import open_store
-from tests.unit.kg.library import write_all, write_office, write_shop, write_yard
+from tests.unit.kg.library import write_all, write_office, write_press, write_shop, write_yard
 
 NOW = datetime(2026, 11, 22, tzinfo=UTC)
 
@@ -268,3 +268,15 @@ def test_a_draft_knows_verbs_years_and_what_lies_behind_a_join(yard: Asking, que
 )
 def test_a_key_that_narrows_nothing_lists_nothing(yard: Asking, question: str) -> None:
     assert yard.program(question) == "none"
+
+
+def test_two_joins_of_one_role_and_people_of_people(tmp_path: Path) -> None:
+    with drafted(tmp_path, "press", write_press) as asking:
+        assert asking.values("Who wrote Cold Ice?") == [["Ann Reed"]]
+        assert in_order(asking.values("Which articles did Cy Dorn write?")) == [["First Snow", "Late Rain"]]
+        # Of the talk's own city, not its author's; an article has only the latter.
+        assert asking.values("Which talks are in Oslo?") == [["Sand Live"]]
+        assert asking.values("Which articles are from Oslo?") == [["Cold Ice"]]
+        assert asking.values("Who is the manager of Bo Falk?") == [["Ann Reed"]]
+        # One verb says both who manages her and whom she manages.
+        assert asking.program("Who does Bo Falk manage?") == "none"
