@@ -61,6 +61,7 @@ def statement_of(roles: Roles, wanted: Wanted) -> str:
 
 
 def call_of(function: Function, names: Mapping[str, Sequence[str]], conditions: Sequence[str]) -> str:
+    """A call with its names by position and the conditions on its rows."""
     given = [names.get(one.name, ()) for one in function.parameters]
     arguments = [all_of([name if name.startswith("*[") else quote(name) for name in some]) for some in given]
     while arguments and arguments[-1] == "None":
@@ -70,4 +71,5 @@ def call_of(function: Function, names: Mapping[str, Sequence[str]], conditions: 
 
 
 def project(keys: Sequence[str]) -> str:
+    """The keys that a call shows; nothing where it shows its own."""
     return f"[{', '.join(map(quote, keys))}]" if keys else ""

@@ -5,6 +5,7 @@ superlatives narrow and sort its rows. A reading that leaves a word over has not
 Where several understand it, the plainest is taken.
 """
 
+import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise, product
@@ -19,11 +20,12 @@ from services.kg.generate.rules.tokens import Mention, Range, Tokens
 from services.kg.generate.rules.values import Values
 from services.kg.language.catalogue import Function
 
+_MARK = re.compile(r"[^\W_]{1,2}[+\-#*]+|[^\W\d_]")
 _JOINTS = frozenset(("and", ",", "or", "&", "as", "plus", "/"))
 # Names that one question compares.
 MOST_NAMES = 4
-# Words of a value behind its key.
-MOST_BESIDE = 4
+# Words of a mark behind its key: a letter or digit with a sign.
+MOST_BESIDE = 3
 # What a reading costs beside one that says all by one call.
 HOP, DEFAULT, LITERAL, SECOND = 2.0, 1.0, 1.0, 0.5
 
@@ -317,7 +319,8 @@ class _Reader:
             # Of "blood group A+" and "grade a" general English explains each sign.
             ends = range(min(tokens.count, spoken.place.end + MOST_BESIDE), spoken.place.end, -1)
             behind = (Range(spoken.place.end, end) for end in ends)
-            free = (one for one in behind if tokens.free(one) and self._stored(spoken.key, tokens.said(one)))
+            short = (one for one in behind if tokens.free(one) and _MARK.fullmatch(tokens.said(one)))
+            free = (one for one in short if self._stored(spoken.key, tokens.said(one)))
             if (value := next(free, None)) is not None:
                 found.append((spoken.key, tokens.said(value)))
                 shown.remove(spoken)
