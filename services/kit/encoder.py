@@ -269,10 +269,15 @@ def fingerprint(folder: pathlib.Path) -> str:
     return digest.hexdigest()
 
 
+def batch_share(lengths: Sequence[int], most: int, streams: int) -> int:
+    """Tokens of a batch: at most so many, and few enough that each stream has a share of all texts."""
+    return min(most, -(-sum(lengths) // streams))
+
+
 def _batches(lengths: Sequence[int], most: int, streams: int) -> Iterator[list[int]]:
     """Places of texts of like length, at most so many tokens of them with padding, and some for each stream."""
     order = sorted(range(len(lengths)), key=lambda i: -lengths[i])
-    most = min(most, -(-sum(lengths) // streams))
+    most = batch_share(lengths, most, streams)
     start = 0
     while start < len(order):
         size = max(1, most // lengths[order[start]])

@@ -48,7 +48,7 @@ class Precision:
         dtype: number format of weights and activations.
         reason: one line for people.
         measured: milliseconds of the probe by number format; empty when nothing had to be measured.
-        threads: threads within one operation; 0 leaves the runtime's own.
+        threads: on ONNX Runtime batches at once, 0 of all cores; on torch threads within one operation, 0 its own.
     """
 
     device: str
@@ -97,8 +97,8 @@ def choose_precision(
         wanted: a number format, or `auto` for the fastest that is exact enough.
         model: what will run; empty is the bundled MiniLM.
         device: a torch device; empty takes the first GPU, else the CPU.
-        threads: threads within one operation; 0 leaves the runtime's own. torch's are set for the whole process before
-            measuring. Two processes that together have more threads than cores run many times slower.
+        threads: as `Precision` has them. torch's are set for the whole process before measuring. Two processes that
+            together have more threads than cores run many times slower.
         limit: the newest instruction set that counts.
         calibration_s: the longest that measuring may take, in seconds.
 

@@ -24,7 +24,7 @@ from tokenizers import Encoding, Tokenizer
 
 from services.kit import bert
 from services.kit.backend import Floats, Ints
-from services.kit.encoder import ONNX_BATCH_TOKENS, bundled_model, fingerprint
+from services.kit.encoder import ONNX_BATCH_TOKENS, batch_share, bundled_model, fingerprint
 from services.kit.precision import Precision
 
 Flags = NDArray[np.bool_]
@@ -370,7 +370,7 @@ def _log_sum(odds: Floats) -> float:
 
 def _batches(windows: Sequence[Window], streams: int) -> Iterator[list[int]]:
     """Places of windows that are read together, in order: at most so many tokens, padding included."""
-    most = min(ONNX_BATCH_TOKENS, -(-sum(map(len, windows)) // streams))
+    most = batch_share([len(window) for window in windows], ONNX_BATCH_TOKENS, streams)
     batch: list[int] = []
     longest = 0
     for place, window in enumerate(windows):
