@@ -9,6 +9,8 @@ from typing import Any
 from services.kg.definition.folder import PACKAGED
 
 _VOWELS = "aeiou"
+# Behind these an s needs an e.
+_HISSING = ("s", "x", "z", "ch", "sh", "o")
 # Shorter words are no nouns or verbs that a domain speaks of.
 MIN_INFLECTED = 3
 
@@ -36,25 +38,30 @@ def inflections(word: str) -> tuple[str, ...]:
     if word in _forms().closed or len(word) < MIN_INFLECTED or not word.isalpha():
         return (word,)
     if (past := _forms().verbs.get(word)) is not None:
-        third = f"{word[:-1]}ies" if word.endswith("y") and word[-2] not in _VOWELS else f"{word}es"
-        third = third if word.endswith(("s", "x", "z", "ch", "sh", "o", "y")) and third[-3:] != "yes" else f"{word}s"
-        return (word, third, f"{word.removesuffix('e')}ing", f"{word}{word[-1]}ing", *past)
+        return (word, _with_s(word), f"{word.removesuffix('e')}ing", f"{word}{word[-1]}ing", *past)
     if word.endswith("s") and not word.endswith("ss"):
         return (word,)
     forms = [word]
     if word.endswith("y") and word[-2] not in _VOWELS:
-        forms += [f"{word[:-1]}ies", f"{word}s", f"{word[:-1]}ied", f"{word}ing"]
+        forms += [_with_s(word), f"{word}s", f"{word[:-1]}ied", f"{word}ing"]
     elif word.endswith("ie"):
         forms += [f"{word}s", f"{word}d", f"{word[:-2]}ying"]
     elif word.endswith("e"):
         forms += [f"{word}s", f"{word}d", f"{word[:-1]}ing"]
-    elif word.endswith(("s", "x", "z", "ch", "sh", "o")):
-        forms += [f"{word}es", f"{word}s", f"{word}ed", f"{word}ing"]
+    elif word.endswith(_HISSING):
+        forms += [_with_s(word), f"{word}s", f"{word}ed", f"{word}ing"]
     else:
         forms += [f"{word}s", f"{word}ed", f"{word}ing"]
         if word[-2] in _VOWELS and word[-1] not in "wxy":
             forms += [f"{word}{word[-1]}ed", f"{word}{word[-1]}ing"]
     return tuple(forms)
+
+
+def _with_s(word: str) -> str:
+    """The plural of a noun, the third person of a verb."""
+    if word.endswith("y") and word[-2] not in _VOWELS:
+        return f"{word[:-1]}ies"
+    return f"{word}es" if word.endswith(_HISSING) else f"{word}s"
 
 
 def singular(words: str) -> str:
