@@ -69,16 +69,16 @@ class Column:
     @property
     def keyed(self) -> bool:
         """Whether it is called as keys are."""
-        return self.name.split("_")[-1] in _KEYS
+        return self._last in _KEYS
 
     @property
     def numbered(self) -> bool:
         """Whether it is called as what tells things without a name: an id, a number."""
-        return self.keyed or self.name.split("_")[-1] in _NUMBERED
+        return self.keyed or self._last in _NUMBERED
 
     @property
     def year(self) -> bool:
-        return self.name.split("_")[-1] == "year" and self.type == "integer"
+        return self._last == "year" and self.type == "integer"
 
     @property
     def unit(self) -> str:
@@ -105,10 +105,7 @@ class Column:
     def spoken_values(self) -> dict[str, list[str]]:
         """What people say for codes: women and men."""
         sexes = {"f": "female", "m": "male"}
-        if (
-            self.name.split("_")[-1] not in ("sex", "gender")
-            or not {one.lower() for one in self.values} <= sexes.keys()
-        ):
+        if self._last not in ("sex", "gender") or not {one.lower() for one in self.values} <= sexes.keys():
             return {}
         words = {one: sexes[one.lower()] for one in sorted(self.values)}
         return {one: [word, *english().synonyms[word]] for one, word in words.items()}
