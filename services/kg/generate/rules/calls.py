@@ -53,11 +53,7 @@ def statement_of(roles: Roles, wanted: Wanted) -> str:
             # "Which incidents are open?" wants some of them, and names no value.
             return ""
         return f"{call}{project((*function.subject[:1], *beside))}"
-    if keys:
-        return f"{call}{project(keys)}"
-    if wanted.many:
-        return ""
-    return call
+    return "" if wanted.many and not keys else f"{call}{project(keys)}"
 
 
 def call_of(function: Function, names: Mapping[str, Sequence[str]], conditions: Sequence[str]) -> str:

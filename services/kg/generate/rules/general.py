@@ -224,10 +224,12 @@ class _Reader:
     def _grouped(self, shown: Sequence[Mention], nouns: Sequence[Range]) -> str:
         """A step to the value that most rows have, "which state has the most orders"; empty where none is asked for."""
         roles = self.roles
-        most = [one for one in roles.tokens.find(("most",)) if any(noun.first == one.end for noun in nouns)]
-        most = [one for one in most if shown and shown[0].place.end <= one.first]
-        most += roles.tokens.find(("most (common|frequent)",))
-        if len(shown) != 1 or not most:
+        if len(shown) != 1:
+            return ""
+        starts = {noun.first for noun in nouns}
+        behind = (one for one in roles.tokens.find(("most",)) if shown[0].place.end <= one.first)
+        most = [one for one in behind if one.end in starts] + roles.tokens.find(("most (common|frequent)",))
+        if not most:
             return ""
         key = roles.function.exact_keys.get(shown[0].key)
         if key is None or key.kind != "text":
