@@ -1,7 +1,7 @@
 """Domains of one's own, drafted from CSV files: authors, their books and who lent them; teams and who works there."""
 
 import csv
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 AUTHORS = [
@@ -117,46 +117,31 @@ def write(folder: Path, name: str, rows: Sequence[Sequence[str]]) -> Path:
     return path
 
 
-def write_all(folder: Path) -> list[Path]:
+def write_tables(folder: Path, tables: Mapping[str, Sequence[Sequence[str]]]) -> list[Path]:
     folder.mkdir(parents=True, exist_ok=True)
-    return [write(folder, "Authors.csv", AUTHORS), write(folder, "books.csv", BOOKS), write(folder, "loans.csv", LOANS)]
+    return [write(folder, f"{name}.csv", rows) for name, rows in tables.items()]
+
+
+def write_all(folder: Path) -> list[Path]:
+    return write_tables(folder, {"Authors": AUTHORS, "books": BOOKS, "loans": LOANS})
 
 
 def write_office(folder: Path) -> list[Path]:
-    folder.mkdir(parents=True, exist_ok=True)
-    return [
-        write(folder, "teams.csv", TEAMS),
-        write(folder, "employees.csv", EMPLOYEES),
-        write(folder, "vans.csv", VANS),
-    ]
+    return write_tables(folder, {"teams": TEAMS, "employees": EMPLOYEES, "vans": VANS})
 
 
 def write_shop(folder: Path) -> list[Path]:
-    folder.mkdir(parents=True, exist_ok=True)
+    written = write_tables(
+        folder, {"rates2024": RATES, "years": YEARS, "orders": ORDERS, "lines": LINES, "products": PRODUCTS}
+    )
     guests = folder / "guests.csv"
     guests.write_text(GUESTS, encoding="utf-8")
-    tables: dict[str, Sequence[Sequence[str]]] = {
-        "rates2024.csv": RATES,
-        "years.csv": YEARS,
-        "orders.csv": ORDERS,
-        "lines.csv": LINES,
-        "products.csv": PRODUCTS,
-    }
-    return [guests, *(write(folder, name, rows) for name, rows in tables.items())]
+    return [guests, *written]
 
 
 def write_yard(folder: Path) -> list[Path]:
-    folder.mkdir(parents=True, exist_ok=True)
-    tables: dict[str, Sequence[Sequence[str]]] = {
-        "ports.csv": PORTS,
-        "ships.csv": SHIPS,
-        "races.csv": RACES,
-        "repairs.csv": REPAIRS,
-    }
-    return [write(folder, name, rows) for name, rows in tables.items()]
+    return write_tables(folder, {"ports": PORTS, "ships": SHIPS, "races": RACES, "repairs": REPAIRS})
 
 
 def write_press(folder: Path) -> list[Path]:
-    folder.mkdir(parents=True, exist_ok=True)
-    tables: dict[str, Sequence[Sequence[str]]] = {"people.csv": PEOPLE, "articles.csv": ARTICLES, "talks.csv": TALKS}
-    return [write(folder, name, rows) for name, rows in tables.items()]
+    return write_tables(folder, {"people": PEOPLE, "articles": ARTICLES, "talks": TALKS})
