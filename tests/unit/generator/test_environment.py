@@ -155,7 +155,7 @@ def test_half_installed_packages_are_installed_again(tmp_path: Path) -> None:
 
 
 def test_a_failed_command_shows_how_it_ended() -> None:
-    program = "import sys; print('step one'); print('no such file', file=sys.stderr); sys.exit(3)"
+    program = "import sys; print('step one', flush=True); print('no such file', file=sys.stderr); sys.exit(3)"
     with pytest.raises(GeneratorError, match=r"(?s)status 3.*step one.*no such file"):
         run(quiet(), "failing", (sys.executable, "-c", program))
     with pytest.raises(GeneratorError, match="could not be started"):
