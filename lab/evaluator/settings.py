@@ -5,6 +5,8 @@ from pathlib import Path
 from pydantic import Field
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
+from services.kit.settings import OrNone
+
 
 class EvaluatorSettings(BaseSettings):
     model_config = SettingsConfigDict(env_prefix="CRAGMESH_", frozen=True, extra="ignore")
@@ -22,4 +24,4 @@ class EvaluatorSettings(BaseSettings):
     # Where `cragmesh calibrate` puts what it fits, and the gateway looks for it.
     confidence_dir: Path = Path("models/confidence")
     # Where evaluation data lies; reports write the variable's name instead.
-    eval_data: Path | None = None
+    eval_data: OrNone[Path] = None

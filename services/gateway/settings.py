@@ -24,7 +24,7 @@ class GatewaySettings(KitSettings, MeshUrls):
     # Asked for as a bearer token by every POST when it is set; the inner services are protected by their network.
     api_key: str = Field("", repr=False)
     # A file that `python -m services.gateway.keys` writes: several keys, hashed, read again when it changes.
-    api_keys_file: Path | None = None
+    api_keys_file: OrNone[Path] = None
     # Requests a minute of a key that has no rate of its own in the file; 0 is no limit.
     rate_per_minute: int = Field(0, ge=0, le=1_000_000)
     # Off where the gateway is an API for programs only: then `/` is not there.
@@ -32,7 +32,7 @@ class GatewaySettings(KitSettings, MeshUrls):
     # The Model Context Protocol at `/mcp`; nothing of it is loaded before the first call.
     mcp: bool = True
     # The evaluator's reports that the page shows; when empty those of `out/eval` here, and those that are shipped.
-    reports_dir: Path | None = None
+    reports_dir: OrNone[Path] = None
     # Where `POST /feedback` keeps what people say of answers, with question and answer; nothing is kept without it.
     feedback_dir: OrNone[Path] = None
     # How long that is kept.
@@ -82,7 +82,7 @@ class GatewaySettings(KitSettings, MeshUrls):
     read_cap_s: float = Field(3.0, ge=0, le=30)
     # From which probability on the reader answers where the generator does not; what was fitted with its weights when
     # empty.
-    reader_threshold: float | None = Field(None, ge=0, le=1)
+    reader_threshold: OrNone[float] = Field(None, ge=0, le=1)
     # What the classification may take of a request; it runs beside the strategy, which waits for it only to read it.
     classify_cap_s: float = Field(0.3, gt=0, le=30)
     # Who writes the graph's programs where the request does not say: `auto` is a language model that was taught to, or
@@ -107,7 +107,7 @@ class GatewaySettings(KitSettings, MeshUrls):
     # WeKnow-RAG: what the model must say of its own answer for it to be given.
     weknow_confidence: Literal["high", "medium", "low"] = "high"
     # Weights of the ensemble of `/papers`, as `cragmesh papers tune` writes them; the shipped ones when empty.
-    papers_weights: Path | None = None
+    papers_weights: OrNone[Path] = None
     # Onewo: length of each list, encoder by form of the query.
     papers_candidates: int = Field(150, ge=10, le=1_000)
     # Of the candidates so many are scored again; twice as many take twice as long.

@@ -8,6 +8,7 @@ from pydantic import Field
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
 from services.kit.cpu import IsaLimit
+from services.kit.settings import OrNone
 
 PROFILES = Path(__file__).parent / "profiles"
 # Adapters that come with the project, each for the base model that it names.
@@ -52,7 +53,7 @@ class GeneratorSettings(BaseSettings):
     # Empty keeps the profile's; 0.0.0.0 where a container has a network of its own.
     host: str = Field("", max_length=253)
     # None keeps the profile's; another one when two meshes share a machine.
-    port: int | None = Field(None, ge=1024, le=65_535)
+    port: OrNone[int] = Field(None, ge=1024, le=65_535)
     # vLLM pins what the mesh pins otherwise, so it has an environment of its own; an image that brings vLLM names its
     # own interpreter here.
     interpreter: Path = Field(default_factory=lambda: project_root() / ".venv-generator/bin/python")
@@ -76,12 +77,12 @@ class GeneratorSettings(BaseSettings):
     threads: int = Field(default_factory=_threads, ge=1, le=256)
     # CPU only. Size of the key-value cache, all of it taken at start; it must hold one request of the longest kind.
     # None takes what the embedded model needs for that (0.25 to 0.5), and for a model of one's own half a GiB.
-    kv_cache_gib: float | None = Field(None, ge=0.25, le=256)
+    kv_cache_gib: OrNone[float] = Field(None, ge=0.25, le=256)
     # An OpenTelemetry collector that vLLM sends its own spans to, http://host:4318/v1/traces; empty keeps none.
     otlp_traces_endpoint: str = Field("", max_length=2_000)
     # Seconds that vLLM gives requests in flight after SIGTERM; None keeps the profile's. As long as the longest request
     # where another instance takes over, as in a rolling restart.
-    shutdown_timeout_s: int | None = Field(None, ge=0, le=300)
+    shutdown_timeout_s: OrNone[int] = Field(None, ge=0, le=300)
     # Asked for by vLLM as a bearer token on all of `/v1`, loading adapters included; those who call it send what this
     # same variable says. Empty lets all in.
     api_key: str = Field("", max_length=500, repr=False)

@@ -18,7 +18,7 @@ class KgSettings(KitSettings, MeshUrls, EncoderSettings):
     kg_domains: OrNone[Path] = None
     # Root of a running CRAG mock API: programs then run over what it says, not over the database, and rules, which need
     # the names of the database, write them less well.
-    kg_live_url: HttpUrl | None = None
+    kg_live_url: OrNone[HttpUrl] = None
     # For all requests that one program needs of it.
     kg_live_cap_s: float = Field(8.0, gt=0, le=30)
     # For all statements of a program together; a graph in memory answers in milliseconds.

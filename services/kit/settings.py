@@ -11,7 +11,7 @@ from services.kit.precision import Wanted
 
 T = TypeVar("T")
 # In the environment: an empty value is none.
-OrNone = Annotated[T | None, BeforeValidator(lambda value: value or None)]
+OrNone = Annotated[T | None, BeforeValidator(lambda value: None if value == "" else value)]
 
 
 class KitSettings(BaseSettings):

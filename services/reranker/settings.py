@@ -5,7 +5,7 @@ from typing import Literal
 
 from pydantic import Field
 
-from services.kit.settings import EncoderSettings, KitSettings
+from services.kit.settings import EncoderSettings, KitSettings, OrNone
 
 ScorerName = Literal["late-interaction", "query-likelihood", "cross-encoder", "flag-embedding"]
 
@@ -23,6 +23,6 @@ class RerankerSettings(KitSettings, EncoderSettings):
     # The extractive reader of `POST /read`: some 15 MiB in int8, 50 in fp32.
     reader: bool = True
     # A folder that `cragmesh train reader` has written; the shipped one when empty.
-    reader_weights: Path | None = None
+    reader_weights: OrNone[Path] = None
     # Tokens that may wait for the reader; above it callers are told to come again.
     reader_queue_tokens: int = Field(200_000, ge=1_024, le=100_000_000)

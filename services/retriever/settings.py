@@ -4,7 +4,7 @@ from pathlib import Path
 
 from pydantic import Field, HttpUrl
 
-from services.kit.settings import EncoderSettings, KitSettings
+from services.kit.settings import EncoderSettings, KitSettings, OrNone
 
 
 class RetrieverSettings(KitSettings, EncoderSettings):
@@ -27,13 +27,13 @@ class RetrieverSettings(KitSettings, EncoderSettings):
     qdrant_path: Path = Path("models/collections")
     # Where files wait that are not written yet, those of a killed retriever too; of one retriever alone. Below the
     # collections' own folder when empty.
-    intake_path: Path | None = None
+    intake_path: OrNone[Path] = None
     # What may wait there; more is refused with 429.
     intake_mib: int = Field(2_048, ge=64, le=1_048_576)
     # A Qdrant server, or any node of a cluster: from about 50,000 chunks on, or for several retrievers.
-    qdrant_url: HttpUrl | None = None
+    qdrant_url: OrNone[HttpUrl] = None
     qdrant_api_key: str = Field("", repr=False)
     # Encoders of one's own, in the form of `services/kit/encoders.yaml`.
-    encoders_file: Path | None = None
+    encoders_file: OrNone[Path] = None
     # Weights of the encoders that collections ask for, beside the retriever's own; the one unused longest makes room.
     encoders_mib: int = Field(2_048, ge=1, le=1_048_576)

@@ -15,7 +15,7 @@ from services.cli.services import embedded
 from services.generator.launch import read_profile
 from services.kit.settings import MeshUrls
 from tests.deploy.conftest import PROBE, ROOT, Manifest, container, of_kind, pods, run, tool
-from tests.deploy.known import EVERY, all_names, bodies_mib, defaults, names, secrets
+from tests.deploy.known import EVERY, SETTINGS, all_names, bodies_mib, defaults, names, secrets
 
 SERVICES = ("gateway", "retriever", "reranker", "classifier", "kg", "generator")
 OURS = (*SERVICES, "searcher")
@@ -227,6 +227,14 @@ def test_env_example_names_what_exists_and_shows_true_defaults() -> None:
         elif isinstance(default, Path) and default.is_relative_to(ROOT):
             plain = (default.relative_to(ROOT),)
         assert shown in {str(value).rstrip("/") for value in plain}, f"{name}: {default!r}"
+
+
+def test_each_line_of_env_example_can_be_uncommented(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name, shown in example().items():
+        monkeypatch.setenv(name, shown)
+    for settings in {kind for kinds in SETTINGS.values() for kind in kinds}:
+        given = settings().model_dump()
+        assert {name for name, value in given.items() if value == Path()} == set()
 
 
 def test_compose_and_kubernetes_agree(

@@ -19,12 +19,14 @@ class FakeGenerator:
     """An OpenAI-compatible server: tokens are runs of word characters or single others, and replies are scripted.
 
     `reply` gets the request's JSON and returns the text to say. `running` counts requests being served, `cancelled`
-    those whose caller left, as vLLM's metrics do.
+    those whose caller left, as vLLM's metrics do. While `free` is cleared no reply is given.
     """
 
     def __init__(self, reply: Callable[[Body], str] = lambda _: "Paris", *, seconds: float = 0.0) -> None:
         self.reply = reply
         self.seconds = seconds
+        self.free = asyncio.Event()
+        self.free.set()
         self.requests: list[Body] = []
         self.running = 0
         self.cancelled = 0
@@ -53,6 +55,7 @@ class FakeGenerator:
         self.running += 1
         try:
             await asyncio.sleep(self.seconds)
+            await self.free.wait()
         except asyncio.CancelledError:
             self.cancelled += 1
             raise
