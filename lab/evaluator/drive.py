@@ -9,7 +9,6 @@ from collections.abc import Awaitable, Callable, Iterator
 from dataclasses import dataclass, field
 
 from lab.evaluator.data import Item
-from lab.evaluator.errors import EvaluatorError
 from lab.evaluator.judge import rules
 from lab.evaluator.judge.verdict import WEIGHTS, Case, Outcome
 from lab.evaluator.mesh import MeshClient, NoAnswer
@@ -17,6 +16,7 @@ from lab.evaluator.store import AppendLog, Prediction, Shown
 from lab.evaluator.tokens import TokenCutter
 from proto.answer import AnswerResponse
 from proto.options import Options
+from services.kit.concurrency import all_of
 
 _WORD = re.compile(r"\w+")
 
@@ -113,21 +113,8 @@ async def drive(
         log.append(prediction)
         progress.count(prediction)
 
-    try:
-        async with asyncio.TaskGroup() as group:
-            for _ in range(asking.concurrency):
-                group.create_task(work())
-    except* EvaluatorError as errors:
-        # One reason is enough: the others are the same one, met by other workers.
-        raise _first(errors) from None
-
-
-def _first(errors: BaseExceptionGroup[EvaluatorError]) -> EvaluatorError:
-    error: BaseException = errors
-    while isinstance(error, BaseExceptionGroup):
-        error = error.exceptions[0]
-    assert isinstance(error, EvaluatorError)  # noqa: S101 - except* lets nothing else through
-    return error
+    # One reason is enough: the others are the same one, met by other workers.
+    await all_of(work() for _ in range(asking.concurrency))
 
 
 async def ask(item: Item, mesh: MeshClient, cutter: TokenCutter, asking: Asking) -> Prediction:

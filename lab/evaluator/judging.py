@@ -1,14 +1,13 @@
 """Judges all predictions of a run, and compares two judges."""
 
-import asyncio
 from collections.abc import Awaitable, Callable, Iterable, Iterator
 from dataclasses import dataclass
 
 from lab.evaluator.drive import case_of
-from lab.evaluator.errors import EvaluatorError
 from lab.evaluator.judge import rules
 from lab.evaluator.judge.verdict import Case, Verdict
 from lab.evaluator.store import Judgement, Prediction
+from services.kit.concurrency import all_of
 
 Judge = Callable[[Case], Awaitable[Verdict]]
 JUDGES = ("rules", "llm")
@@ -35,15 +34,7 @@ async def by_model(
             found.append(_judgement(line, await judge(case_of(line))))
             on_done()
 
-    try:
-        async with asyncio.TaskGroup() as group:
-            for _ in range(concurrency):
-                group.create_task(work())
-    except* EvaluatorError as errors:
-        error: BaseException = errors
-        while isinstance(error, BaseExceptionGroup):
-            error = error.exceptions[0]
-        raise error from None
+    await all_of(work() for _ in range(concurrency))
     return found
 
 

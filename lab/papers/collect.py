@@ -41,6 +41,7 @@ from services.gateway.run import Run
 from services.gateway.settings import GatewaySettings
 from services.gateway.steps.ask import Allowance
 from services.kit.budget import Budget
+from services.kit.concurrency import all_of
 from services.kit.errors import ServiceFailure
 
 ENHANCEMENTS, LISTS = "enhancements.jsonl", "lists.jsonl"
@@ -149,9 +150,7 @@ class Collector:
                 known[query] = line.forms
                 on_step(1)
 
-            async with asyncio.TaskGroup() as group:
-                for query in missing:
-                    group.create_task(write(query))
+            await all_of(write(query) for query in missing)
         return known
 
     async def _enhance(self, query: str, key: str, prompts: Prompts) -> Enhanced:

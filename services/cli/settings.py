@@ -5,7 +5,7 @@ from pathlib import Path
 from pydantic import Field
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
-from services.kit.settings import OrNone
+from services.kit.environment import OrNone
 
 
 def project_root() -> Path:

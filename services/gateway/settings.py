@@ -7,7 +7,8 @@ from pydantic import Field
 
 from proto.kg import KgMode
 from services.kit.caution import Caution
-from services.kit.settings import KitSettings, MeshUrls, OrNone
+from services.kit.environment import OrNone
+from services.kit.settings import KitSettings, MeshUrls
 
 
 class GatewaySettings(KitSettings, MeshUrls):

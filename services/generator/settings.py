@@ -8,7 +8,7 @@ from pydantic import Field
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
 from services.kit.cpu import IsaLimit
-from services.kit.settings import OrNone
+from services.kit.environment import OrNone
 
 PROFILES = Path(__file__).parent / "profiles"
 # Adapters that come with the project, each for the base model that it names.

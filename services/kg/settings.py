@@ -4,7 +4,8 @@ from pathlib import Path
 
 from pydantic import Field, HttpUrl
 
-from services.kit.settings import EncoderSettings, KitSettings, MeshUrls, OrNone
+from services.kit.environment import OrNone
+from services.kit.settings import EncoderSettings, KitSettings, MeshUrls
 
 
 class KgSettings(KitSettings, MeshUrls, EncoderSettings):

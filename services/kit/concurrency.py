@@ -9,13 +9,27 @@ T = TypeVar("T")
 U = TypeVar("U")
 
 
-async def all_of(coroutines: Iterable[Coroutine[Any, Any, T]]) -> list[T]:
-    """Results in order. Unlike `asyncio.gather` it leaves no task running; unlike a bare group it raises no group."""
+@asynccontextmanager
+async def _group() -> AsyncIterator[asyncio.TaskGroup]:
+    """A task group that raises no group: the first of its errors comes out as itself."""
+    parent = asyncio.current_task()
+    assert parent is not None  # noqa: S101 - what awaits is a task
+    asked = parent.cancelling()
     try:
         async with asyncio.TaskGroup() as group:
-            tasks = [group.create_task(coroutine) for coroutine in coroutines]
+            yield group
     except BaseExceptionGroup as errors:
+        # Before Python 3.13 a group that fails while its parent waits for it leaves its own request to cancel counted,
+        # and before 3.11.4 every later time-out of the parent is then a cancellation.
+        if parent.cancelling() > asked:
+            parent.uncancel()
         raise errors.exceptions[0] from None
+
+
+async def all_of(coroutines: Iterable[Coroutine[Any, Any, T]]) -> list[T]:
+    """Results in order. Unlike `asyncio.gather` it leaves no task running; unlike a bare group it raises no group."""
+    async with _group() as group:
+        tasks = [group.create_task(coroutine) for coroutine in coroutines]
     return [task.result() for task in tasks]
 
 
@@ -48,11 +62,8 @@ async def beside(coroutine: Coroutine[Any, Any, T]) -> AsyncIterator[asyncio.Tas
 
 async def both(one: Coroutine[Any, Any, T], other: Coroutine[Any, Any, U]) -> tuple[T, U]:
     """The results of two of different types; otherwise as `all_of`."""
-    try:
-        async with asyncio.TaskGroup() as group:
-            first, second = group.create_task(one), group.create_task(other)
-    except BaseExceptionGroup as errors:
-        raise errors.exceptions[0] from None
+    async with _group() as group:
+        first, second = group.create_task(one), group.create_task(other)
     return first.result(), second.result()
 
 
@@ -64,13 +75,10 @@ async def prefer(
     Args:
         decided: called before the other is cancelled, so that it can tell a lost race from a deadline.
     """
-    try:
-        async with asyncio.TaskGroup() as group:
-            running = group.create_task(other)
-            preferred = await first
-            if preferred is not None:
-                decided()
-                running.cancel()
-    except BaseExceptionGroup as errors:
-        raise errors.exceptions[0] from None
+    async with _group() as group:
+        running = group.create_task(other)
+        preferred = await first
+        if preferred is not None:
+            decided()
+            running.cancel()
     return running.result() if preferred is None else preferred

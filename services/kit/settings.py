@@ -1,17 +1,14 @@
 """Settings that every service has. Environment variables carry the prefix `CRAGMESH_`."""
 
-from typing import Annotated, Literal, TypeVar
+from typing import Literal
 
-from pydantic import BeforeValidator, Field, HttpUrl
+from pydantic import Field, HttpUrl
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
 from services.kit.breaker import Breaker
 from services.kit.cpu import IsaLimit
+from services.kit.environment import OrNone
 from services.kit.precision import Wanted
-
-T = TypeVar("T")
-# In the environment: an empty value is none.
-OrNone = Annotated[T | None, BeforeValidator(lambda value: None if value == "" else value)]
 
 
 class KitSettings(BaseSettings):

@@ -5,7 +5,8 @@ from typing import Literal
 
 from pydantic import Field
 
-from services.kit.settings import EncoderSettings, KitSettings, OrNone
+from services.kit.environment import OrNone
+from services.kit.settings import EncoderSettings, KitSettings
 
 ScorerName = Literal["late-interaction", "query-likelihood", "cross-encoder", "flag-embedding"]
 

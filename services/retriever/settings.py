@@ -4,7 +4,8 @@ from pathlib import Path
 
 from pydantic import Field, HttpUrl
 
-from services.kit.settings import EncoderSettings, KitSettings, OrNone
+from services.kit.environment import OrNone
+from services.kit.settings import EncoderSettings, KitSettings
 
 
 class RetrieverSettings(KitSettings, EncoderSettings):

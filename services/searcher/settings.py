@@ -7,7 +7,8 @@ from typing import Annotated, Any, Literal, TypeVar
 from pydantic import BeforeValidator, Field, HttpUrl, StringConstraints
 from pydantic_settings import NoDecode
 
-from services.kit.settings import KitSettings, OrNone
+from services.kit.environment import OrNone
+from services.kit.settings import KitSettings
 
 EngineName = Literal["searxng", "brave", "tavily"]
 T = TypeVar("T")

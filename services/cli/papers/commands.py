@@ -129,9 +129,6 @@ def _papers(
         fail(f"{error}; what was found until then is kept, the same command goes on", UNREACHABLE)
     except (EvaluatorError, OSError, ValueError, ValidationError) as error:
         fail(str(error), PROBLEM)
-    except ExceptionGroup as errors:
-        # Questions are enhanced side by side.
-        fail(f"{errors.exceptions[0]}; what was found until then is kept", UNREACHABLE)
     for path in written:
         write(str(path))
 

@@ -17,6 +17,7 @@ from lab.trainer.errors import BadDataset, TrainerError
 from lab.trainer.synthesise.reading import articles
 from lab.trainer.synthesise.reading.briefs import Brief, draw, indices
 from lab.trainer.synthesise.reading.writer import BRIEF, Item, Written
+from services.kit.concurrency import all_of
 from services.kit.errors import BadReply, ServiceFailure
 
 # Briefs that fail one after the other before the server is given up.
@@ -181,13 +182,7 @@ async def write(
             left += [(goal - data.items) * seconds / fresh] if fresh else []
             on_progress(Progress(data.items, fresh, goal, finished, seconds, max(0.0, min(left)) if left else None))
 
-    try:
-        async with asyncio.TaskGroup() as group:
-            for _ in range(briefs):
-                group.create_task(work())
-    except ExceptionGroup as errors:
-        # All of one cause.
-        raise errors.exceptions[0] from None
+    await all_of(work() for _ in range(briefs))
     if gone is not None:
         raise ServerGone(f"{gone}; the same command goes on from what is written") from gone
 
