@@ -2,6 +2,8 @@
 
 import asyncio
 import selectors
+import threading
+import time
 from collections.abc import Callable, Coroutine
 from typing import Any, TypeVar
 from unittest import mock
@@ -63,8 +65,14 @@ async def _here(func: Callable[..., Result], *args: Any, **_: Any) -> Result:
 
 def run(main: Coroutine[Any, Any, Result]) -> Result:
     """The result of a coroutine under virtual time; `time.monotonic` and every budget read the same clock."""
+    thread, real = threading.get_ident(), time.monotonic
     with asyncio.Runner(loop_factory=VirtualLoop) as runner:
-        clock = runner.get_loop().time
+        virtual = runner.get_loop().time
+
+        def clock() -> float:
+            # Other threads, of pools that outlive this loop, would wait for hours between the two times.
+            return virtual() if threading.get_ident() == thread else real()
+
         defaults: dict[str, Any] = Budget.__init__.__kwdefaults__ or {}
         here = mock.patch("anyio.to_thread.run_sync", _here)
         with mock.patch("time.monotonic", clock), mock.patch.dict(defaults, clock=clock), here:

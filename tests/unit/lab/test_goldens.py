@@ -2,6 +2,7 @@
 
 import asyncio
 import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -39,6 +40,18 @@ def test_threads_are_run_at_once() -> None:
         return await asyncio.gather(*(asyncio.to_thread(pow, number, 2) for number in range(3)))
 
     assert virtual.run(threads()) == [0, 1, 4]
+
+
+def test_threads_that_were_there_before_keep_their_clock() -> None:
+    with ThreadPoolExecutor(1) as pool:
+
+        async def both() -> tuple[float, float]:
+            return time.monotonic(), pool.submit(time.monotonic).result()
+
+        began = time.monotonic()
+        here, there = virtual.run(both())
+        assert here == virtual.BEGIN_S
+        assert began <= there <= time.monotonic()
 
 
 def test_a_deadlock_is_an_error() -> None:
