@@ -220,6 +220,11 @@ def _behind(table: CsvTable, join: Join, tables: Sequence[CsvTable]) -> dict[str
     }
 
 
+def _behind_others(table: CsvTable, join: Join, tables: Sequence[CsvTable]) -> list[Column]:
+    """What lies behind the other joins of a table."""
+    return [one for other in table.joins if other is not join for one in _behind(table, other, tables).values()]
+
+
 def _count(table: CsvTable, join: Join) -> Key:
     """How many rows of a table join one of another: a country's airports."""
     child = _child(table, join)
@@ -253,22 +258,29 @@ def _spoken(tables: Sequence[CsvTable]) -> dict[str, _Spoken]:
                 found[column.key] = _Spoken(column, words, column.idle, why)
     joins = [(table, join) for table in tables for join in table.joins]
     heads = Counter(key.rpartition("_")[2] for key in {*found, *(join.role for _, join in joins)})
-    nouns = {table.name for table in tables}
+    nouns = {table.name: table.noun for table in tables}
     for key, one in found.items():
         # The last word of `cpu_cores`, where no other key ends so.
         head = key.rpartition("_")[2]
         if head != key and heads[head] == 1 and head not in {*nouns, *words_of_names("vague")}:
             one.words = list(dict.fromkeys((*one.words, singular(head))))
     for table, join in joins:
-        verbs = spoken(join.role).get("words", []) if join.table != table.name else []
+        said = spoken(join.role)
+        verbs = said.get("words", [])
+        if join.table == table.name:
+            # Whom Anna manages is not who manages Anna.
+            verbs = [f"who {one}" for one in verbs]
         if verbs:
-            found.setdefault(join.role, _Spoken(words=verbs))
+            found.setdefault(join.role, _Spoken(words=verbs, also=said.get("also", [])))
         child = _child(table, join)
-        if join.role == join.table and (idle := [*verbs, *spoken(child).get("also", [])]):
+        if join.role in (join.table, nouns[join.table]) and (idle := [*verbs, *spoken(child).get("also", [])]):
             for key in (f"{child}_count", identifier(plural(child))):
                 found.setdefault(key, _Spoken(also=idle))
-        for key in _behind(table, join, tables):
-            found.setdefault(key, _Spoken(open="its values are words of questions"))
+        for key, column in _behind(table, join, tables).items():
+            # "In which city is it": of what has none, and belongs to one thing that has.
+            others = (one.key for one in (*table.columns, *_behind_others(table, join, tables)))
+            words = [] if column.key in others else [column.key.replace("_", " ")]
+            found.setdefault(key, _Spoken(words=words, open="its values are words of questions"))
     return found
 
 

@@ -7,7 +7,7 @@ from itertools import combinations, islice
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from lab.draft.columns import MAX_NAME, Column, identifier, read_columns
+from lab.draft.columns import MAX_NAME, Column, identifier, read_columns, words_of_names
 from services.kg.load.errors import LoadError
 from services.kg.load.files import check, header, records, suffix
 from services.kg.load.mapping import MAX_FIELDS
@@ -72,7 +72,13 @@ class CsvTable:
     def nouns(self) -> list[str]:
         """What one of its rows is called: as the table, and as the column that names it."""
         label = self.label.name if self.label is not None and self.label.name not in _NAMES else ""
-        return list(dict.fromkeys(one.replace("_", " ") for one in (self.noun, singular(label)) if one))
+        persons = ("person", "people") if self.of_persons else ()
+        return list(dict.fromkeys(one.replace("_", " ") for one in (self.noun, singular(label), *persons) if one))
+
+    @property
+    def of_persons(self) -> bool:
+        """Whether its rows are people, as it is called."""
+        return self.noun.rpartition("_")[2] in words_of_names("persons")
 
     @property
     def filled(self) -> list[Column]:
@@ -220,25 +226,44 @@ def _joins(table: CsvTable, tables: Mapping[str, CsvTable]) -> list[Join]:
     for column in table.columns:
         if table.key == (column.name,):
             continue
-        best = max(named, key=lambda one: (_shared(column, one), one.name in column.name), default=None)
-        if best is not None and best.label is not None and _shared(column, best) >= SHARED:
+        best = max(named, key=lambda one: (_shared(column, one), one.noun in column.name), default=None)
+        if best is None or _shared(column, best) < SHARED:
+            best = _by_role(column, table, named)
+        if best is not None and best.label is not None:
             (key,) = best.key
             role = column.name.removesuffix(f"_{key}").removesuffix("_id").removesuffix("_code")
-            role = best.name if role == key else role
+            role = best.noun if role == key else role
             found.append(Join(column, best.name, key, best.label.name, role))
     return found
 
 
 def _shared(column: Column, table: CsvTable) -> float:
     """Share of a column's values that are keys of a table; of numbers only where the column is called so."""
-    (key,) = table.key
-    keys = table.column(key)
-    named = column.name == key or table.name in column.name
-    if column.type != keys.type or (column.type != "text" and not named):
+    named = column.name == table.key[0] or table.noun in column.name
+    if (column.type != "text" and not named) or (len(column.values) < MIN_SHARED and not named):
         return 0.0
-    if len(column.values) < MIN_SHARED and not named:
-        return 0.0
-    return len(column.values & keys.values) / len(column.values)
+    return _held(column, table)
+
+
+def _held(column: Column, table: CsvTable) -> float:
+    """Share of a column's values that are keys of a table."""
+    keys = table.column(table.key[0])
+    return len(column.values & keys.values) / len(column.values) if column.type == keys.type else 0.0
+
+
+def _by_role(column: Column, table: CsvTable, named: Sequence[CsvTable]) -> CsvTable | None:
+    """The table whose numbers a column holds that is called by what they are to a row: manager_id, author_id.
+
+    Small numbers are keys of any table, so it is the column's own, or the only one of people.
+    """
+    role = column.name.removesuffix("_id").rpartition("_")[2]
+    if not column.keyed or column.type != "integer":
+        return None
+    fitting = [one for one in named if _held(column, one) >= SHARED]
+    people = [one for one in fitting if one.of_persons] if role in words_of_names("persons") else []
+    if role in words_of_names("kin") and table in fitting and (table.of_persons or not people):
+        return table
+    return people[0] if len(people) == 1 else None
 
 
 @cache

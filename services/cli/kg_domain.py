@@ -16,7 +16,9 @@ DEFAULT_FOLDER = Path("domains")
 @app.command()
 def new(
     name: Annotated[str, typer.Argument(help="The domain's name: letters, digits and _.")],
-    first: Annotated[Path, typer.Option("--from", help="A CSV or TSV file with a header; more may follow it.")],
+    first: Annotated[
+        list[Path], typer.Option("--from", help="A CSV or TSV file with a header; more may follow it, or repeat it.")
+    ],
     more: Annotated[list[Path] | None, typer.Argument(metavar="[FILE]...", help="More files, a table each.")] = None,
     to: Annotated[
         Path | None, typer.Option(help="The folder of your domains; CRAGMESH_KG_DOMAINS, else `domains`.")
@@ -29,7 +31,7 @@ def new(
 
     with ends(usage=(DraftError,), problem=(LoadError,)):
         folder = to or settings_of(KgSettings).kg_domains or DEFAULT_FOLDER
-        written = draft(name, [first, *(more or ())], folder)
+        written = draft(name, [*first, *(more or ())], folder)
     for path in written:
         write(str(path))
     say(f"Look at the lines with `guess`, then: cragmesh kg domain check {folder / name}")

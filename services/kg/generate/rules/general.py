@@ -12,10 +12,10 @@ from itertools import pairwise, product
 
 from services.kg.generate.rules.calls import Wanted, call_of, statement_of
 from services.kg.generate.rules.english import english
+from services.kg.generate.rules.interrogatives import asked_for, values_may_answer, who
 from services.kg.generate.rules.lexicon import Lexicon
 from services.kg.generate.rules.question import Question, quote
 from services.kg.generate.rules.roles import BESIDE, NEAR, Roles, subject_of
-from services.kg.generate.rules.times import when_asked
 from services.kg.generate.rules.tokens import Mention, Range, Tokens
 from services.kg.generate.rules.values import Values
 from services.kg.language.catalogue import Function
@@ -165,10 +165,12 @@ class _Reader:
         roles.take(*places)
         counting = tokens.find(english().count)
         shown, counted = self._shown(counting)
-        shown = when_asked(roles, shown)
+        shown = asked_for(roles, shown, named=bool(own))
         roles.take_idle([*(one.key for one in shown), *([superlative.key] if superlative else [])])
         aggregate = self._aggregate(shown) if superlative is None else ""
         nouns = [*tokens.find(roles.nouns), *roles.classes]
+        if not own and not nouns and (superlative is not None or not shown):
+            nouns += who(roles)
         roles.take(*nouns)
         roles.take_apposed(names)
         roles.take(*tokens.find(english().every), *tokens.find(english().together))
@@ -184,6 +186,8 @@ class _Reader:
         if rows and superlative is not None:
             # "Which element was discovered last?" asks for no year.
             keys = [key for key in keys if key != superlative.key]
+        if own and not keys and not values_may_answer(roles) and (said or literals):
+            return
         if own and not keys:
             # "Is radon a noble gas?"
             keys = [key for key, _ in (*said, *literals)]

@@ -7,6 +7,7 @@ from itertools import pairwise
 
 from services.kg.generate.rules.english import english
 from services.kg.generate.rules.inflection import degrees
+from services.kg.generate.rules.interrogatives import means_date
 from services.kg.generate.rules.lexicon import Lexicon
 from services.kg.generate.rules.question import quote
 from services.kg.generate.rules.times import date_conditions, never_conditions, sign_of_time
@@ -97,7 +98,8 @@ class Roles:
                 spoken = {**said_of(key, own.words), **spoken}
             for value, phrases in spoken.items():
                 for place in self.tokens.find(phrases)[:1]:
-                    claims.setdefault(place, []).append((key, value))
+                    if not means_date(self, place):
+                        claims.setdefault(place, []).append((key, value))
         found: list[tuple[str, str]] = []
         for place in apart(claims):
             key, value = self._claimant(place, claims[place])

@@ -1,19 +1,16 @@
 """Days, months and "last week" of a question as conditions on a date."""
 
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from services.kg.generate.rules.english import english
 from services.kg.generate.rules.question import quote
-from services.kg.generate.rules.tokens import Mention, Range, Tokens
+from services.kg.generate.rules.tokens import Range, Tokens
 
 if TYPE_CHECKING:
     from services.kg.generate.rules.roles import Roles
 
 _NOT = frozenset(("not", "never", "haven't", "hasn't", "wasn't", "weren't", "isn't", "aren't"))
 _BETWEEN_NOT = frozenset(("been", "yet", "be", "ever", "so", "far"))
-# Keys of a date that do not say what happened then.
-_PLAIN = ("year", "date", "day")
 # Words between the two ends of a span.
 _TO = frozenset(("and", "to", "until", "till", "-", "through"))
 
@@ -61,17 +58,6 @@ def never_conditions(roles: "Roles") -> list[str]:
             tokens.take(place)
             found.append(f"isnull({key.name})")
     return found
-
-
-def when_asked(roles: "Roles", shown: "list[Mention]") -> "list[Mention]":
-    """What a question with "when" asks for is a date: the row's only one where it is of no certain event, or none."""
-    others = {*roles.dated, *roles.function.facets}
-    if not shown or roles.tokens.word(0) != "when" or any(one.key in others for one in shown):
-        return shown
-    if len(roles.dated) == 1 and roles.dated[0] in _PLAIN:
-        return [replace(shown[0], key=roles.dated[0])]
-    roles.tokens.doubt = True
-    return shown
 
 
 def sign_of_time(tokens: Tokens, place: Range) -> str:

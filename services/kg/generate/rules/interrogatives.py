@@ -1,0 +1,75 @@
+"""What a question's first word wants: a date by "when", people by "who", and no bare date by "how old"."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from services.kg.generate.rules.inflection import degrees
+from services.kg.generate.rules.tokens import Mention, Range
+
+if TYPE_CHECKING:
+    from services.kg.generate.rules.roles import Roles
+
+# Keys of a date that do not say what happened then.
+_PLAIN = ("year", "date", "day")
+# What kinds of people are called, whatever else they are.
+_PERSON = "person"
+
+
+def asked_for(roles: "Roles", shown: list[Mention], *, named: bool) -> list[Mention]:
+    """The keys that may answer such a question; where none of them may, the reading is in doubt.
+
+    Args:
+        named: whether the question names a row.
+    """
+    keys = [one.key for one in shown]
+    if not keys or any(key in roles.function.facets for key in keys):
+        return shown
+    first = roles.tokens.word(0)
+    dated = [key for key in keys if key in roles.dated]
+    if first == "when" and not dated:
+        # The row's only date, where it is of no certain event.
+        if len(roles.dated) == 1 and roles.dated[0] in _PLAIN:
+            return [replace(shown[0], key=roles.dated[0])]
+        roles.tokens.doubt = True
+    elif first in ("who", "where") and named and not any(one.counted for one in shown):
+        # "Who opened it" is not answered by the day.
+        roles.tokens.doubt |= all(key in dated or roles.numeric(one) for key, one in zip(keys, shown, strict=True))
+    elif first == "how" and roles.tokens.count > 1:
+        roles.tokens.doubt |= bool(dated) and _is_adjective_of(roles, roles.tokens.word(1), dated)
+    elif first == "what":
+        # "What was it painted in" asks for no painter.
+        roles.tokens.doubt |= any(_is_person(roles, one) for one in shown)
+    return shown
+
+
+def values_may_answer(roles: "Roles") -> bool:
+    """Whether a value that the question says may be its answer: "is radon a noble gas", and not "who closed it"."""
+    return roles.tokens.count == 0 or roles.tokens.word(0) not in ("who", "when", "where", "whose", "how")
+
+
+def means_date(roles: "Roles", place: Range) -> bool:
+    """Whether a word is the name of a date that is asked for: "when was it closed", beside a status `closed`."""
+    dates = [one.place for one in roles.mentions if one.key in roles.dated]
+    return roles.tokens.word(0) == "when" and any(place.overlaps(one) for one in dates)
+
+
+def who(roles: "Roles") -> Sequence[Range]:
+    """The word "who" where it stands for the rows' noun: rows that are people, and the only ones of the domain."""
+    functions = [one for one in roles.lexicon.own.shown if _PERSON in roles.lexicon.rows(one)]
+    start = Range(0, 1)
+    stands = functions == [roles.function] and roles.tokens.count > 0 and roles.tokens.word(0) == "who"
+    return [start] if stands else []
+
+
+def _is_person(roles: "Roles", mention: Mention) -> bool:
+    """Whether somebody stands under a key that is mentioned by a verb."""
+    key = roles.function.exact_keys.get(mention.key)
+    nouns = roles.lexicon.nouns(key.entity) if key is not None and key.entity else ()
+    said = roles.tokens.said(mention.place).lower()
+    return _PERSON in nouns and not any(one in said for one in (mention.key.replace("_", " "), *nouns))
+
+
+def _is_adjective_of(roles: "Roles", word: str, keys: Sequence[str]) -> bool:
+    spoken = [roles.lexicon.key(roles.function.name, key) for key in keys]
+    return any(word in (one, *degrees(one)) for own in spoken for one in (*own.more, *own.less))
