@@ -10,6 +10,7 @@ from typing import Any, Literal, cast
 
 from services.kg.definition.folder import Folder
 from services.kg.generate.rules.english import english
+from services.kg.generate.rules.inflection import inflections, irregular
 from services.kg.load.values import NO_NUMBER, NOTHING
 
 ColumnType = Literal["text", "date", "integer", "bigint", "number", "flag"]
@@ -99,7 +100,15 @@ class Column:
     def words(self) -> list[str]:
         """What asks for it, beside its name: its words, and "how many kilometres"."""
         units = "|".join(one for one in self.unit_words if one.isalpha() and one.isascii())
-        return [*self._said.get("words", []), *([f"how many ({units})"] if units else [])]
+        known = [*self._said.get("words", []), *([f"how many ({units})"] if units else [])]
+        *front, last = self.key.split("_")
+        noun = " ".join(front)
+        if front and _YEAR.fullmatch(last):
+            known.append(noun)
+        elif front and (verb := verb_of(last)):
+            # Tickets were sold, dogs are allowed, which trails allow dogs.
+            known += [f"{noun} (is|are|was|were) ={last}", f"({verb}|={last}) {noun}"]
+        return known
 
     @property
     def spoken_values(self) -> dict[str, list[str]]:
@@ -113,7 +122,8 @@ class Column:
     @property
     def idle(self) -> list[str]:
         """What may stand beside it and asks nothing."""
-        return self._said.get("also", [])
+        of = [self.name.removesuffix("_since").replace("_", " ")] if self.name.endswith("_since") else []
+        return [*self._said.get("also", []), *of]
 
     @property
     def _said(self) -> dict[str, list[str]]:
@@ -145,6 +155,14 @@ class Column:
     @property
     def _last(self) -> str:
         return self.name.rpartition("_")[2]
+
+
+def verb_of(participle: str) -> str:
+    """The verb of a participle: `allow` of allowed, `sell` of sold; empty of what is none."""
+    endings = ("ed", "d") if participle.endswith("ed") else ()
+    regular = (participle.removesuffix(one) for one in endings)
+    verbs = (*irregular(participle), *(one for one in regular if participle in inflections(one)))
+    return next(iter(verbs), "")
 
 
 def units() -> dict[str, dict[str, Any]]:

@@ -15,6 +15,7 @@ from lab.draft.columns import MAX_NAME, MOST_SORTS, Column, identifier, spoken, 
 from lab.draft.tables import CsvTable, Join, plural, read_tables, singular
 from services.kg.definition.domain import STORE
 from services.kg.domains import CATALOGUE
+from services.kg.generate.rules.inflection import inflections
 
 TEMPLATES = files("lab.draft") / "templates"
 # Keys that a statement shows where a question names none, beside the name.
@@ -253,7 +254,7 @@ def _spoken(tables: Sequence[CsvTable]) -> dict[str, _Spoken]:
             if named or table.join_of(column) is not None:
                 continue
             if column.key not in found or column.sorts:
-                words = [] if _is_of_its_like(column, table) else column.words
+                words = _of_its_like(column.words) if _is_of_its_like(column, table) else column.words
                 why = f"its values are words of questions: {column.examples}" if column.sorts else ""
                 found[column.key] = _Spoken(column, words, column.idle, why)
     joins = [(table, join) for table in tables for join in table.joins]
@@ -266,12 +267,13 @@ def _spoken(tables: Sequence[CsvTable]) -> dict[str, _Spoken]:
             one.words = list(dict.fromkeys((*one.words, singular(head))))
     for table, join in joins:
         said = spoken(join.role)
-        verbs = said.get("words", [])
+        verbs, also = said.get("words", []), said.get("also", [])
+        if table.of_persons:
+            also = list(dict.fromkeys((*also, "work")))
         if join.table == table.name:
-            # Whom Anna manages is not who manages Anna.
-            verbs = [f"who {one}" for one in verbs]
-        if verbs:
-            found.setdefault(join.role, _Spoken(words=verbs, also=said.get("also", [])))
+            verbs = _of_its_like(verbs)
+        if verbs or also:
+            found.setdefault(join.role, _Spoken(words=verbs, also=also))
         child = _child(table, join)
         if join.role in (join.table, nouns[join.table]) and (idle := [*verbs, *spoken(child).get("also", [])]):
             for key in (f"{child}_count", identifier(plural(child))):
@@ -281,12 +283,20 @@ def _spoken(tables: Sequence[CsvTable]) -> dict[str, _Spoken]:
             others = (one.key for one in (*table.columns, *_behind_others(table, join, tables)))
             words = [] if column.key in others else [column.key.replace("_", " ")]
             found.setdefault(key, _Spoken(words=words, open="its values are words of questions"))
+    for one in found.values():
+        # Who books makes a booking, and the booking is no word for him.
+        one.words = [word for word in one.words if not set(nouns.values()).intersection(inflections(word))]
     return found
 
 
 def _is_of_its_like(column: Column, table: CsvTable) -> bool:
-    """Whether things of a table stand there: whom Anna manages is not who manages Anna, and one verb says both."""
+    """Whether things of a table stand there: managers in a table of employees."""
     return table.label is not None and not column.values.isdisjoint(table.label.values)
+
+
+def _of_its_like(verbs: Iterable[str]) -> list[str]:
+    """What asks for a thing's like: whom Anna manages is not who manages Anna, and one verb says both."""
+    return [f"who {one}" for one in verbs]
 
 
 def _ordered(table: CsvTable) -> list[Column]:

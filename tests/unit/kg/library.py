@@ -95,6 +95,31 @@ TALKS = [
     ("T2", "Sand Live", "P2", "Oslo"),
     ("T3", "Rain Live", "P3", "Bergen"),
 ]
+# Small numbers for keys, which are called by what they are to a row; ends of a way; a word that is a value and a date.
+GUIDES = [
+    ("id", "name", "language", "joined", "manager_id"),
+    ("1", "Ada Lum", "Danish", "2009-04-01", ""),
+    ("2", "Ben Orr", "English", "2015-09-12", "1"),
+    ("3", "Cleo Pim", "Greek", "2021-02-20", "1"),
+]
+PIERS = [
+    ("code", "name", "city", "opened"),
+    ("QA1", "North Pier", "Lund", "1901"),
+    ("QB2", "Mole Head", "Visby", "1955"),
+    ("QC3", "Old Quay", "Visby", "1888"),
+]
+TRIPS = [
+    ("id", "title", "guide_id", "from_pier", "to_pier", "price_usd", "status", "closed", "dogs_allowed", "riders_2024"),
+    ("1", "Seal Watch", "2", "QA1", "QB2", "45", "closed", "2024-03-02", "yes", "310"),
+    ("2", "Dusk Sail", "3", "QB2", "QC3", "80", "open", "", "no", "120"),
+    ("3", "Cave Row", "2", "QC3", "QA1", "25", "open", "", "yes", "95"),
+]
+VISITS = [
+    ("visit_no", "pier", "customer", "day", "nights"),
+    ("V901", "QA1", "Rolf Ek", "2024-05-01", "2"),
+    ("V902", "QC3", "Mina Roth", "2024-06-03", "5"),
+    ("V903", "QA1", "Mina Roth", "2024-07-09", "1"),
+]
 # As people align them; nothing tells the first two apart, and what is not known is NA.
 GUESTS = """class, sex,      age, "came back"
 1st,   "female", 29,  1
@@ -145,3 +170,7 @@ def write_yard(folder: Path) -> list[Path]:
 
 def write_press(folder: Path) -> list[Path]:
     return write_tables(folder, {"people": PEOPLE, "articles": ARTICLES, "talks": TALKS})
+
+
+def write_tours(folder: Path) -> list[Path]:
+    return write_tables(folder, {"guides": GUIDES, "piers": PIERS, "trips": TRIPS, "visits": VISITS})

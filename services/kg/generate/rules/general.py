@@ -12,7 +12,7 @@ from itertools import pairwise, product
 
 from services.kg.generate.rules.calls import Wanted, call_of, statement_of
 from services.kg.generate.rules.english import english
-from services.kg.generate.rules.interrogatives import asked_for, values_may_answer, who
+from services.kg.generate.rules.interrogatives import asked_for, by_deed, values_may_answer, who
 from services.kg.generate.rules.lexicon import Lexicon
 from services.kg.generate.rules.question import Question, quote
 from services.kg.generate.rules.roles import BESIDE, NEAR, Roles, subject_of
@@ -166,17 +166,17 @@ class _Reader:
         counting = tokens.find(english().count)
         shown, counted = self._shown(counting)
         shown = asked_for(roles, shown, named=bool(own))
-        roles.take_idle([*(one.key for one in shown), *([superlative.key] if superlative else [])])
+        roles.take_idle([*(one.key for one in shown), *([superlative.key] if superlative else []), *names])
         aggregate = self._aggregate(shown) if superlative is None else ""
         nouns = [*tokens.find(roles.nouns), *roles.classes]
-        if not own and not nouns and (superlative is not None or not shown):
-            nouns += who(roles)
         roles.take(*nouns)
         roles.take_apposed(names)
         roles.take(*tokens.find(english().every), *tokens.find(english().together))
         if several and any(not mention.counted for mention in shown):
             roles.take(*tokens.find((*english().greater, *english().lesser)))
         literals = self._literals(shown)
+        if not own and not nouns and (superlative is not None or not shown) and (people := who(roles)):
+            nouns, head = [people], people
         conditions = [*roles.named]
         grouped = self._grouped(shown, nouns) if head is not None and superlative is None and not own else ""
         if tokens.doubt or tokens.unread() or (computed and not several) or not self._listed(shown):
@@ -204,7 +204,7 @@ class _Reader:
         # By its key alone, or by the year that is its name: "how many divorces were there in 1980".
         alone = bool(shown) and self._alone(shown[0].key)
         dated = any(one.startswith(f"eq({roles.subject.name}, ") for one in thresholds)
-        told = bool(literals) or (alone and (aggregate or dated or grouped))
+        told = bool(literals) or (alone and (aggregate or dated or grouped)) or (bool(names) and by_deed(roles, shown))
         if not own and not nouns and not self._is_second() and not told:
             # Rows that nothing names are not what the question wants: a country's area is not that of its cities.
             return

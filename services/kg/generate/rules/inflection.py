@@ -57,6 +57,11 @@ def inflections(word: str) -> tuple[str, ...]:
     return tuple(forms)
 
 
+def irregular(past: str) -> list[str]:
+    """The verbs of which no rule makes this form: `write` of wrote and written."""
+    return [verb for verb, forms in _forms().verbs.items() if past in forms]
+
+
 def _with_s(word: str) -> str:
     """The plural of a noun, the third person of a verb."""
     if word.endswith("y") and word[-2] not in _VOWELS:

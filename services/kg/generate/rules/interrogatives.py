@@ -28,6 +28,11 @@ def asked_for(roles: "Roles", shown: list[Mention], *, named: bool) -> list[Ment
     first = roles.tokens.word(0)
     dated = [key for key in keys if key in roles.dated]
     if first == "when" and not dated:
+        # "When was it composed" of what has a composer and a `year_composed`.
+        said = roles.tokens.said(shown[0].place).lower()
+        called = [key for key in roles.dated if said in key.split("_")]
+        if len(called) == 1:
+            return [replace(shown[0], key=called[0])]
         # The row's only date, where it is of no certain event.
         if len(roles.dated) == 1 and roles.dated[0] in _PLAIN:
             return [replace(shown[0], key=roles.dated[0])]
@@ -39,7 +44,7 @@ def asked_for(roles: "Roles", shown: list[Mention], *, named: bool) -> list[Ment
         roles.tokens.doubt |= bool(dated) and _is_adjective_of(roles, roles.tokens.word(1), dated)
     elif first == "what":
         # "What was it painted in" asks for no painter.
-        roles.tokens.doubt |= any(_is_person(roles, one) for one in shown)
+        roles.tokens.doubt |= any(_does(roles, one) for one in shown)
     return shown
 
 
@@ -54,16 +59,20 @@ def means_date(roles: "Roles", place: Range) -> bool:
     return roles.tokens.word(0) == "when" and any(place.overlaps(one) for one in dates)
 
 
-def who(roles: "Roles") -> Sequence[Range]:
+def who(roles: "Roles") -> Range | None:
     """The word "who" where it stands for the rows' noun: rows that are people, and the only ones of the domain."""
     functions = [one for one in roles.lexicon.own.shown if _PERSON in roles.lexicon.rows(one)]
-    start = Range(0, 1)
     stands = functions == [roles.function] and roles.tokens.count > 0 and roles.tokens.word(0) == "who"
-    return [start] if stands else []
+    return Range(0, 1) if stands else None
 
 
-def _is_person(roles: "Roles", mention: Mention) -> bool:
-    """Whether somebody stands under a key that is mentioned by a verb."""
+def by_deed(roles: "Roles", shown: Sequence[Mention]) -> bool:
+    """Whether people are asked for by what they did: "who stayed at the Alpenhof", of rows that have no name."""
+    return bool(shown) and roles.tokens.word(0) == "who" and all(_does(roles, one) for one in shown)
+
+
+def _does(roles: "Roles", mention: Mention) -> bool:
+    """Whether a key of people is mentioned by a verb."""
     key = roles.function.exact_keys.get(mention.key)
     nouns = roles.lexicon.nouns(key.entity) if key is not None and key.entity else ()
     said = roles.tokens.said(mention.place).lower()

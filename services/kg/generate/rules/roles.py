@@ -10,7 +10,7 @@ from services.kg.generate.rules.inflection import degrees
 from services.kg.generate.rules.interrogatives import means_date
 from services.kg.generate.rules.lexicon import Lexicon
 from services.kg.generate.rules.question import quote
-from services.kg.generate.rules.times import date_conditions, never_conditions, sign_of_time
+from services.kg.generate.rules.times import date_conditions, is_of_key, never_conditions, sign_of_time
 from services.kg.generate.rules.tokens import Mention, Number, Range, Superlative, Tokens, apart
 from services.kg.generate.rules.values import Values, condition, exact, said_of
 from services.kg.generate.spans import Spot
@@ -132,7 +132,8 @@ class Roles:
     def take_idle(self, keys: Sequence[str]) -> None:
         """Read what may stand beside a key and asks nothing."""
         for key in keys:
-            self.take(*self.tokens.find(self.lexicon.key(self.function.name, key).also))
+            if key in self.function.exact_keys:
+                self.take(*self.tokens.find(self.lexicon.key(self.function.name, key).also))
 
     def _opens(self, place: Range) -> bool:
         """Whether the words stand where a noun does: which halogens, how many of the halogens."""
@@ -155,7 +156,8 @@ class Roles:
 
     def thresholds(self) -> list[str]:
         """Conditions on numbers: over, under, between, with the key that the unit, the adjective or a noun says."""
-        figures = [one for one in self.tokens.numbers if not one.ordinal and self.tokens.free(one.place)]
+        numbers = (one for one in self.tokens.numbers if not one.ordinal and self.tokens.free(one.place))
+        figures = [one for one in numbers if not is_of_key(self, one.place)]
         found = [*date_conditions(self), *never_conditions(self)]
         for low, high in pairwise(figures):
             opening = [one for one in self.tokens.find(("between", "from")) if one.end == low.place.first]

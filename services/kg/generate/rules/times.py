@@ -1,5 +1,6 @@
 """Days, months and "last week" of a question as conditions on a date."""
 
+import re
 from typing import TYPE_CHECKING
 
 from services.kg.generate.rules.english import english
@@ -9,6 +10,7 @@ from services.kg.generate.rules.tokens import Range, Tokens
 if TYPE_CHECKING:
     from services.kg.generate.rules.roles import Roles
 
+_YEAR = re.compile(r"\d{4}")
 _NOT = frozenset(("not", "never", "haven't", "hasn't", "wasn't", "weren't", "isn't", "aren't"))
 _BETWEEN_NOT = frozenset(("been", "yet", "be", "ever", "so", "far"))
 # Words between the two ends of a span.
@@ -25,7 +27,7 @@ def date_conditions(roles: "Roles") -> list[str]:
     said = [
         (text, place)
         for text, start in question.times
-        if tokens.free(place := tokens.place_of(start, start + len(text)))
+        if tokens.free(place := tokens.place_of(start, start + len(text))) and not is_of_key(roles, place)
     ]
     if not dates or not said or all(text.isdigit() for text, _ in said):
         return []
@@ -43,6 +45,18 @@ def date_conditions(roles: "Roles") -> list[str]:
     key = roles.dated_key(dates)
     tokens.take(Range(opening[0].first, end.end))
     return [f"ge({key}, {quote(first)})", f"le({key}, {quote(last)})"]
+
+
+def is_of_key(roles: "Roles", place: Range) -> bool:
+    """Whether a year belongs to a key that is mentioned, `visitors_2023`; of another year nothing is known."""
+    said = roles.tokens.said(place)
+    years = {year for one in roles.mentions if _YEAR.fullmatch(year := one.key.rpartition("_")[2]) and year != one.key}
+    if not years or not _YEAR.fullmatch(said):
+        return False
+    if not any(one.place.overlaps(place) for one in roles.mentions):
+        roles.tokens.take(place)
+        roles.tokens.doubt |= said not in years
+    return True
 
 
 def never_conditions(roles: "Roles") -> list[str]:
