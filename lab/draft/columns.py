@@ -101,6 +101,8 @@ class Column:
         """What asks for it, beside its name: its words, and "how many kilometres"."""
         units = "|".join(one for one in self.unit_words if one.isalpha() and one.isascii())
         known = [*self._said.get("words", []), *([f"how many ({units})"] if units else [])]
+        if self.type == "flag" and (verb := verb_of(self.key)):
+            known.append(verb)
         *front, last = self.key.split("_")
         noun = " ".join(front)
         if front and _YEAR.fullmatch(last):

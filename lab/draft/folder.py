@@ -11,7 +11,7 @@ from typing import Any
 from jinja2 import Environment
 from sqlalchemy.dialects import sqlite
 
-from lab.draft.columns import MAX_NAME, MOST_SORTS, Column, identifier, spoken, words_of_names
+from lab.draft.columns import MAX_NAME, MOST_SORTS, Column, identifier, spoken, verb_of, words_of_names
 from lab.draft.tables import CsvTable, Join, plural, read_tables, singular
 from services.kg.definition.domain import STORE
 from services.kg.domains import CATALOGUE
@@ -260,11 +260,16 @@ def _spoken(tables: Sequence[CsvTable]) -> dict[str, _Spoken]:
     joins = [(table, join) for table in tables for join in table.joins]
     heads = Counter(key.rpartition("_")[2] for key in {*found, *(join.role for _, join in joins)})
     nouns = {table.name: table.noun for table in tables}
+    fronts = Counter(key.partition("_")[0] for key in found)
     for key, one in found.items():
-        # The last word of `cpu_cores`, where no other key ends so.
-        head = key.rpartition("_")[2]
-        if head != key and heads[head] == 1 and head not in {*nouns, *words_of_names("vague")}:
+        # The last word of `cpu_cores`, where no other key ends so, and the first of `tickets_sold`.
+        front, _, head = key.rpartition("_")
+        taken = {*nouns, *words_of_names("vague")}
+        if front and heads[head] == 1 and head not in taken:
             one.words = list(dict.fromkeys((*one.words, singular(head))))
+        if fronts[front] == 1 and front not in taken and one.column and one.column.numeric and (verb := verb_of(head)):
+            one.words.append(singular(front))
+            one.also = [*one.also, verb]
     for table, join in joins:
         said = spoken(join.role)
         verbs, also = said.get("words", []), said.get("also", [])

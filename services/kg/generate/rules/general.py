@@ -12,7 +12,7 @@ from itertools import pairwise, product
 
 from services.kg.generate.rules.calls import Wanted, call_of, statement_of
 from services.kg.generate.rules.english import english
-from services.kg.generate.rules.interrogatives import asked_for, by_deed, values_may_answer, who
+from services.kg.generate.rules.interrogatives import asked_for, by_deed, doer, values_may_answer, who
 from services.kg.generate.rules.lexicon import Lexicon
 from services.kg.generate.rules.question import Question, quote
 from services.kg.generate.rules.roles import BESIDE, NEAR, Roles, subject_of
@@ -186,6 +186,10 @@ class _Reader:
         if rows and superlative is not None:
             # "Which element was discovered last?" asks for no year.
             keys = [key for key in keys if key != superlative.key]
+        # "Which districts did Frost win", "who won Westfall": of rows that only link, the value says what happened.
+        happened = bool(names and said) and (not own or roles.function.pair is not None)
+        if happened and not keys and (key := doer(roles, names)):
+            keys = [key]
         if own and not keys and not values_may_answer(roles) and (said or literals):
             return
         if own and not keys:
@@ -204,7 +208,8 @@ class _Reader:
         # By its key alone, or by the year that is its name: "how many divorces were there in 1980".
         alone = bool(shown) and self._alone(shown[0].key)
         dated = any(one.startswith(f"eq({roles.subject.name}, ") for one in thresholds)
-        told = bool(literals) or (alone and (aggregate or dated or grouped)) or (bool(names) and by_deed(roles, shown))
+        told = bool(literals) or (alone and (aggregate or dated or grouped)) or (happened and bool(keys))
+        told = told or (bool(names) and by_deed(roles, shown))
         if not own and not nouns and not self._is_second() and not told:
             # Rows that nothing names are not what the question wants: a country's area is not that of its cities.
             return
@@ -219,7 +224,7 @@ class _Reader:
                 superlative,
                 keys,
                 aggregate="LEN" if counted else aggregate if not own else "",
-                rows=rows,
+                rows=rows and bool(not own or keys or conditions),
                 many=bool(conditions) or superlative is not None or not own,
             )
             if statement := statement_of(roles, wanted):
@@ -228,10 +233,10 @@ class _Reader:
     def _grouped(self, shown: Sequence[Mention], nouns: Sequence[Range]) -> str:
         """A step to the value that most rows have, "which state has the most orders"; empty where none is asked for."""
         roles = self.roles
-        if len(shown) != 1:
+        if len({one.key for one in shown}) != 1:
             return ""
         starts = {noun.first for noun in nouns}
-        behind = (one for one in roles.tokens.find(("most",)) if shown[0].place.end <= one.first)
+        behind = (one for one in roles.tokens.find(("most",)) if shown[-1].place.end <= one.first)
         most = [one for one in behind if one.end in starts] + roles.tokens.find(("most (common|frequent)",))
         if not most:
             return ""

@@ -1,10 +1,11 @@
 """What a question's first word wants: a date by "when", people by "who", and no bare date by "how old"."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from services.kg.generate.rules.inflection import degrees
+from services.kg.generate.rules.phrases import compiled
 from services.kg.generate.rules.tokens import Mention, Range
 
 if TYPE_CHECKING:
@@ -28,23 +29,34 @@ def asked_for(roles: "Roles", shown: list[Mention], *, named: bool) -> list[Ment
     first = roles.tokens.word(0)
     dated = [key for key in keys if key in roles.dated]
     if first == "when" and not dated:
-        # "When was it composed" of what has a composer and a `year_composed`.
-        said = roles.tokens.said(shown[0].place).lower()
-        called = [key for key in roles.dated if said in key.split("_")]
-        if len(called) == 1:
-            return [replace(shown[0], key=called[0])]
-        # The row's only date, where it is of no certain event.
-        if len(roles.dated) == 1 and roles.dated[0] in _PLAIN:
-            return [replace(shown[0], key=roles.dated[0])]
-        roles.tokens.doubt = True
-    elif first in ("who", "where") and named and not any(one.counted for one in shown):
-        # "Who opened it" is not answered by the day.
-        roles.tokens.doubt |= all(key in dated or roles.numeric(one) for key, one in zip(keys, shown, strict=True))
-    elif first == "how" and roles.tokens.count > 1:
+        # "When was it composed" of what has a composer and a `year_composed`; else the row's only date.
+        plain = list(roles.dated) if len(roles.dated) == 1 and roles.dated[0] in _PLAIN else []
+        return _instead(roles, shown, [key for key in _like(roles, shown[0]) if key in roles.dated] or plain)
+    figures = not any(one.counted or (one.key not in dated and not roles.numeric(one)) for one in shown)
+    if first in ("who", "where") and named and figures:
+        # "Who opened it" is not answered by the day, and "where was she born" by her birthplace.
+        texts = {one.name for one in roles.function.keys if one.kind == "text"}
+        return _instead(roles, shown, [key for key in _like(roles, shown[0]) if key in texts])
+    if first == "how" and roles.tokens.count > 1:
         roles.tokens.doubt |= bool(dated) and _is_adjective_of(roles, roles.tokens.word(1), dated)
     elif first == "what":
         # "What was it painted in" asks for no painter.
         roles.tokens.doubt |= any(_does(roles, one) for one in shown)
+    return shown
+
+
+def _like(roles: "Roles", mention: Mention) -> list[str]:
+    """Other keys that the same word may mean."""
+    said = roles.tokens.said(mention.place)
+    keys = (one.name for one in roles.function.keys if one.name != mention.key)
+    return [key for key in keys if said.lower() in key.split("_") or compiled(roles.phrases(key)).fullmatch(said)]
+
+
+def _instead(roles: "Roles", shown: list[Mention], keys: Sequence[str]) -> list[Mention]:
+    """The only one of these keys in place of the first that was mentioned; else the reading is in doubt."""
+    if len(keys) == 1:
+        return [replace(shown[0], key=keys[0])]
+    roles.tokens.doubt = True
     return shown
 
 
@@ -69,6 +81,19 @@ def who(roles: "Roles") -> Range | None:
 def by_deed(roles: "Roles", shown: Sequence[Mention]) -> bool:
     """Whether people are asked for by what they did: "who stayed at the Alpenhof", of rows that have no name."""
     return bool(shown) and roles.tokens.word(0) == "who" and all(_does(roles, one) for one in shown)
+
+
+def doer(roles: "Roles", bound: Collection[str]) -> str:
+    """The key of people that "who" asks for where no word names one: "who won Westfall", of results with a winner.
+
+    Args:
+        bound: keys whose names the question says.
+    """
+    if roles.tokens.count == 0 or roles.tokens.word(0) != "who":
+        return ""
+    keys = [one for one in roles.function.keys if one.entity and one.name not in bound and one != roles.subject]
+    people = [one.name for one in keys if _PERSON in roles.lexicon.nouns(one.entity)]
+    return people[0] if len(people) == 1 else ""
 
 
 def _does(roles: "Roles", mention: Mention) -> bool:

@@ -69,8 +69,12 @@ class Roles:
 
     @cached_property
     def mentions(self) -> list[Mention]:
-        """Keys and facets in the order of the question; of words that speak of several, the first of the function."""
+        """Keys and facets in the order of the question; of several that words speak of, the one called so."""
         found: dict[Range, Mention] = {}
+        for own in self.function.keys:
+            if own != self.subject:
+                for place in self.tokens.find((own.words,)):
+                    found[place] = Mention(place, own.name)
         for key in self.function.projected:
             if key == self.subject.name:
                 continue
