@@ -226,7 +226,7 @@ def _joins(table: CsvTable, tables: Mapping[str, CsvTable]) -> list[Join]:
     for column in table.columns:
         if table.key == (column.name,):
             continue
-        best = max(named, key=lambda one: (_shared(column, one), one.noun in column.name), default=None)
+        best = max(named, key=lambda one: (_shared(column, one), _is_called(column, one)), default=None)
         if best is None or _shared(column, best) < SHARED:
             best = _by_role(column, table, named)
         if best is not None and best.label is not None:
@@ -239,10 +239,15 @@ def _joins(table: CsvTable, tables: Mapping[str, CsvTable]) -> list[Join]:
 
 def _shared(column: Column, table: CsvTable) -> float:
     """Share of a column's values that are keys of a table; of numbers only where the column is called so."""
-    named = column.name == table.key[0] or table.noun in column.name
+    named = column.name == table.key[0] or _is_called(column, table)
     if (column.type != "text" and not named) or (len(column.values) < MIN_SHARED and not named):
         return 0.0
     return _held(column, table)
+
+
+def _is_called(column: Column, table: CsvTable) -> bool:
+    """Whether a column is called as what a table holds: home_team_id, and no article_id of an art."""
+    return f"_{table.noun}_" in f"_{column.name}_"
 
 
 def _held(column: Column, table: CsvTable) -> float:
