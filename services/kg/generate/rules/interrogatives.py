@@ -26,7 +26,7 @@ def asked_for(roles: "Roles", shown: list[Mention], *, named: bool) -> list[Ment
     keys = [one.key for one in shown]
     if not keys or any(key in roles.function.facets for key in keys):
         return shown
-    first = roles.tokens.word(0)
+    first = _first(roles)
     dated = [key for key in keys if key in roles.dated]
     if first == "when" and not dated:
         # "When was it composed" of what has a composer and a `year_composed`; else the row's only date.
@@ -43,6 +43,11 @@ def asked_for(roles: "Roles", shown: list[Mention], *, named: bool) -> list[Ment
         # "What was it painted in" asks for no painter.
         roles.tokens.doubt |= any(_does(roles, one) for one in shown)
     return shown
+
+
+def _first(roles: "Roles") -> str:
+    """The question's first word; empty where it has none."""
+    return roles.tokens.word(0) if roles.tokens.count else ""
 
 
 def _like(roles: "Roles", mention: Mention) -> list[str]:
@@ -62,25 +67,24 @@ def _instead(roles: "Roles", shown: list[Mention], keys: Sequence[str]) -> list[
 
 def values_may_answer(roles: "Roles") -> bool:
     """Whether a value that the question says may be its answer: "is radon a noble gas", and not "who closed it"."""
-    return roles.tokens.count == 0 or roles.tokens.word(0) not in ("who", "when", "where", "whose", "how")
+    return _first(roles) not in ("who", "when", "where", "whose", "how")
 
 
 def means_date(roles: "Roles", place: Range) -> bool:
     """Whether a word is the name of a date that is asked for: "when was it closed", beside a status `closed`."""
     dates = [one.place for one in roles.mentions if one.key in roles.dated]
-    return roles.tokens.word(0) == "when" and any(place.overlaps(one) for one in dates)
+    return _first(roles) == "when" and any(place.overlaps(one) for one in dates)
 
 
 def who(roles: "Roles") -> Range | None:
     """The word "who" where it stands for the rows' noun: rows that are people, and the only ones of the domain."""
     functions = [one for one in roles.lexicon.own.shown if _PERSON in roles.lexicon.rows(one)]
-    stands = functions == [roles.function] and roles.tokens.count > 0 and roles.tokens.word(0) == "who"
-    return Range(0, 1) if stands else None
+    return Range(0, 1) if _first(roles) == "who" and functions == [roles.function] else None
 
 
 def by_deed(roles: "Roles", shown: Sequence[Mention]) -> bool:
     """Whether people are asked for by what they did: "who stayed at the Alpenhof", of rows that have no name."""
-    return bool(shown) and roles.tokens.word(0) == "who" and all(_does(roles, one) for one in shown)
+    return bool(shown) and _first(roles) == "who" and all(_does(roles, one) for one in shown)
 
 
 def doer(roles: "Roles", bound: Collection[str]) -> str:
@@ -89,7 +93,7 @@ def doer(roles: "Roles", bound: Collection[str]) -> str:
     Args:
         bound: keys whose names the question says.
     """
-    if roles.tokens.count == 0 or roles.tokens.word(0) != "who":
+    if _first(roles) != "who":
         return ""
     keys = [one for one in roles.function.keys if one.entity and one.name not in bound and one != roles.subject]
     people = [one.name for one in keys if _PERSON in roles.lexicon.nouns(one.entity)]
