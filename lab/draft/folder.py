@@ -264,7 +264,7 @@ def _spoken(tables: Sequence[CsvTable]) -> dict[str, _Spoken]:
     for key, one in found.items():
         # The last word of `cpu_cores`, where no other key ends so, and the first of `tickets_sold`.
         front, _, head = key.rpartition("_")
-        taken = {*nouns, *words_of_names("vague")}
+        taken = {*nouns.values(), *words_of_names("vague")}
         if front and heads[head] == 1 and head not in taken:
             one.words = list(dict.fromkeys((*one.words, singular(head))))
         if fronts[front] == 1 and front not in taken and one.column and one.column.numeric and (verb := verb_of(head)):
