@@ -2,7 +2,7 @@
 
 import json
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from importlib.resources import files
 from pathlib import Path
@@ -221,11 +221,6 @@ def _behind(table: CsvTable, join: Join, tables: Sequence[CsvTable]) -> dict[str
     }
 
 
-def _behind_others(table: CsvTable, join: Join, tables: Sequence[CsvTable]) -> list[Column]:
-    """What lies behind the other joins of a table."""
-    return [one for other in table.joins if other is not join for one in _behind(table, other, tables).values()]
-
-
 def _count(table: CsvTable, join: Join) -> Key:
     """How many rows of a table join one of another: a country's airports."""
     child = _child(table, join)
@@ -247,6 +242,20 @@ class _Spoken:
 
 def _spoken(tables: Sequence[CsvTable]) -> dict[str, _Spoken]:
     """By key, of the column that tells most where several tables have it; names speak for themselves."""
+    found = _of_columns(tables)
+    _add_heads(found, tables)
+    nouns = {table.name: table.noun for table in tables}
+    for table in tables:
+        for key, one in _of_joins(table, tables, nouns):
+            found.setdefault(key, one)
+    things = frozenset(nouns.values())
+    for one in found.values():
+        # Who books makes a booking, and the booking is no word for him.
+        one.words = [word for word in one.words if things.isdisjoint(inflections(word))]
+    return found
+
+
+def _of_columns(tables: Sequence[CsvTable]) -> dict[str, _Spoken]:
     found: dict[str, _Spoken] = {}
     for table in tables:
         for column in table.columns:
@@ -257,20 +266,33 @@ def _spoken(tables: Sequence[CsvTable]) -> dict[str, _Spoken]:
                 words = _of_its_like(column.words) if _is_of_its_like(column, table) else column.words
                 why = f"its values are words of questions: {column.examples}" if column.sorts else ""
                 found[column.key] = _Spoken(column, words, column.idle, why)
-    joins = [(table, join) for table in tables for join in table.joins]
-    heads = Counter(key.rpartition("_")[2] for key in {*found, *(join.role for _, join in joins)})
-    nouns = {table.name: table.noun for table in tables}
+    return found
+
+
+def _add_heads(found: Mapping[str, _Spoken], tables: Sequence[CsvTable]) -> None:
+    """Add the last word of `cpu_cores`, if no other key ends so, and the first of `tickets_sold`, if none begins so."""
+    roles = {join.role for table in tables for join in table.joins}
+    heads = Counter(key.rpartition("_")[2] for key in {*found, *roles})
     fronts = Counter(key.partition("_")[0] for key in found)
+    taken = {*(table.noun for table in tables), *words_of_names("vague")}
     for key, one in found.items():
-        # The last word of `cpu_cores`, where no other key ends so, and the first of `tickets_sold`.
         front, _, head = key.rpartition("_")
-        taken = {*nouns.values(), *words_of_names("vague")}
         if front and heads[head] == 1 and head not in taken:
             one.words = list(dict.fromkeys((*one.words, singular(head))))
         if fronts[front] == 1 and front not in taken and one.column and one.column.numeric and (verb := verb_of(head)):
             one.words.append(singular(front))
             one.also = [*one.also, verb]
-    for table, join in joins:
+
+
+def _of_joins(table: CsvTable, tables: Sequence[CsvTable], nouns: Mapping[str, str]) -> Iterator[tuple[str, _Spoken]]:
+    """What is said of the things that a table joins, of the number of its rows, and of what sorts those things.
+
+    Args:
+        nouns: of each table by its name.
+    """
+    behind = [_behind(table, join, tables) for join in table.joins]
+    keys = Counter(column.key for column in (*table.columns, *(one for some in behind for one in some.values())))
+    for join, sorts in zip(table.joins, behind, strict=True):
         said = spoken(join.role)
         verbs, also = said.get("words", []), said.get("also", [])
         if table.of_persons:
@@ -278,20 +300,15 @@ def _spoken(tables: Sequence[CsvTable]) -> dict[str, _Spoken]:
         if join.table == table.name:
             verbs = _of_its_like(verbs)
         if verbs or also:
-            found.setdefault(join.role, _Spoken(words=verbs, also=also))
+            yield join.role, _Spoken(words=verbs, also=also)
         child = _child(table, join)
         if join.role in (join.table, nouns[join.table]) and (idle := [*verbs, *spoken(child).get("also", [])]):
             for key in (f"{child}_count", identifier(plural(child))):
-                found.setdefault(key, _Spoken(also=idle))
-        for key, column in _behind(table, join, tables).items():
+                yield key, _Spoken(also=idle)
+        for key, column in sorts.items():
             # "In which city is it": of what has none, and belongs to one thing that has.
-            others = (one.key for one in (*table.columns, *_behind_others(table, join, tables)))
-            words = [] if column.key in others else [column.key.replace("_", " ")]
-            found.setdefault(key, _Spoken(words=words, open="its values are words of questions"))
-    for one in found.values():
-        # Who books makes a booking, and the booking is no word for him.
-        one.words = [word for word in one.words if not set(nouns.values()).intersection(inflections(word))]
-    return found
+            words = [column.key.replace("_", " ")] if keys[column.key] == 1 else []
+            yield key, _Spoken(words=words, open="its values are words of questions")
 
 
 def _is_of_its_like(column: Column, table: CsvTable) -> bool:

@@ -190,9 +190,9 @@ class _Reader:
         happened = bool(names and said) and (not own or roles.function.pair is not None)
         if happened and not keys and (key := doer(roles, names)):
             keys = [key]
-        if own and not keys and not values_may_answer(roles) and (said or literals):
-            return
         if own and not keys:
+            if (said or literals) and not values_may_answer(roles):
+                return
             # "Is radon a noble gas?"
             keys = [key for key, _ in (*said, *literals)]
         else:
@@ -208,8 +208,8 @@ class _Reader:
         # By its key alone, or by the year that is its name: "how many divorces were there in 1980".
         alone = bool(shown) and self._alone(shown[0].key)
         dated = any(one.startswith(f"eq({roles.subject.name}, ") for one in thresholds)
-        told = bool(literals) or (alone and (aggregate or dated or grouped)) or (happened and bool(keys))
-        told = told or (bool(names) and by_deed(roles, shown))
+        linked = (happened and bool(keys)) or (bool(names) and by_deed(roles, shown))
+        told = bool(literals) or linked or (alone and (aggregate or dated or grouped))
         if not own and not nouns and not self._is_second() and not told:
             # Rows that nothing names are not what the question wants: a country's area is not that of its cities.
             return

@@ -32,7 +32,7 @@ def asked_for(roles: "Roles", shown: list[Mention], *, named: bool) -> list[Ment
         # "When was it composed" of what has a composer and a `year_composed`; else the row's only date.
         plain = list(roles.dated) if len(roles.dated) == 1 and roles.dated[0] in _PLAIN else []
         return _instead(roles, shown, [key for key in _like(roles, shown[0]) if key in roles.dated] or plain)
-    figures = not any(one.counted or (one.key not in dated and not roles.numeric(one)) for one in shown)
+    figures = all(not one.counted and (one.key in dated or roles.numeric(one)) for one in shown)
     if first in ("who", "where") and named and figures:
         # "Who opened it" is not answered by the day, and "where was she born" by her birthplace.
         texts = {one.name for one in roles.function.keys if one.kind == "text"}
@@ -72,8 +72,9 @@ def values_may_answer(roles: "Roles") -> bool:
 
 def means_date(roles: "Roles", place: Range) -> bool:
     """Whether a word is the name of a date that is asked for: "when was it closed", beside a status `closed`."""
-    dates = [one.place for one in roles.mentions if one.key in roles.dated]
-    return _first(roles) == "when" and any(place.overlaps(one) for one in dates)
+    return _first(roles) == "when" and any(
+        one.key in roles.dated and place.overlaps(one.place) for one in roles.mentions
+    )
 
 
 def who(roles: "Roles") -> Range | None:
