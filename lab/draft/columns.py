@@ -10,7 +10,7 @@ from typing import Any, Literal, cast
 
 from services.kg.definition.folder import Folder
 from services.kg.generate.rules.english import english
-from services.kg.generate.rules.inflection import inflections, irregular
+from services.kg.generate.rules.inflection import inflections, irregular, singular
 from services.kg.load.values import NO_NUMBER, NOTHING
 
 ColumnType = Literal["text", "date", "integer", "bigint", "number", "flag"]
@@ -25,6 +25,24 @@ MOST_SORTS = 300
 SORTED = 0.7
 # A column of 0 and 1 in fewer rows may count something.
 MIN_SWITCHED = 10
+# Shorter ones are no verbs.
+MIN_VERB = 3
+# The end of a noun of doing -> the ends of the verbs that it may come from; nothing is done at a station.
+_DEEDS = {
+    "station": (),
+    "duction": ("duce",),
+    "umption": ("ume",),
+    "mission": ("mit",),
+    "ation": ("ate", "e", ""),
+    "ution": ("ute",),
+    "ption": ("pt",),
+    "ction": ("ct",),
+    "etion": ("ete",),
+    "rture": ("rt",),
+    "ment": ("",),
+    "ival": ("ive",),
+    "oval": ("ove",),
+}
 # A code is a short word without spaces: DE, LHR, ISBN-like identifiers.
 MAX_CODE = 6
 
@@ -103,6 +121,10 @@ class Column:
         known = [*self._said.get("words", []), *([f"how many ({units})"] if units else [])]
         if self.type == "flag" and (verb := verb_of(self.key)):
             known.append(verb)
+        if self.type == "date" and self.key.endswith("_date"):
+            known.append(self.key.removesuffix("_date").replace("_", " "))
+        if self.numeric or self.type == "date":
+            known += deeds(singular(self.key.rpartition("_")[2]))
         *front, last = self.key.split("_")
         noun = " ".join(front)
         if front and _YEAR.fullmatch(last):
@@ -125,11 +147,17 @@ class Column:
     def idle(self) -> list[str]:
         """What may stand beside it and asks nothing."""
         of = [self.name.removesuffix("_since").replace("_", " ")] if self.name.endswith("_since") else []
-        return [*self._said.get("also", []), *of]
+        # How many people were evacuated, of a number `evacuated`.
+        people = ["people", "person"] if self.numeric and verb_of(self.key) else []
+        return [*self._said.get("also", []), *of, *people]
 
     @property
     def _said(self) -> dict[str, list[str]]:
-        return spoken(self.key)
+        front = self.key.removesuffix("_date")
+        if self.type == "date" and front != self.key:
+            return {**spoken("date"), **spoken(front)}
+        lasts = self.unit in ("minutes", "hours", "days")
+        return spoken(self.key) or (_table("measures.yaml")["lasting"] if lasts else {})
 
     @property
     def sorts(self) -> bool:
@@ -165,6 +193,16 @@ def verb_of(participle: str) -> str:
     regular = (participle.removesuffix(one) for one in endings)
     verbs = (*irregular(participle), *(one for one in regular if participle in inflections(one)))
     return next(iter(verbs), "")
+
+
+def deeds(noun: str) -> list[str]:
+    """The verbs that a noun of doing may come from: `generate` of generation, `erupt` of eruption, `ship` of shipment.
+
+    Not all of them are English; no question has the others.
+    """
+    ending = next((one for one in _DEEDS if noun.endswith(one)), "")
+    verbs = (f"{noun.removesuffix(ending)}{one}" for one in _DEEDS.get(ending, ()))
+    return [one for one in verbs if len(one) >= MIN_VERB]
 
 
 def units() -> dict[str, dict[str, Any]]:

@@ -101,7 +101,10 @@ class View:
     def shown(self) -> list[str]:
         if self.table.names_things or self.table.event:
             return [key.name for key in self.keys if key.name not in self.subject][:SHOWN] or self.subject
-        return self.subject[-1:] if self.table.key else [key.name for key in self.keys][:SHOWN]
+        if not self.table.key:
+            return [key.name for key in self.keys][:SHOWN]
+        own = [one.key for one in self.table.columns if self.table.joins and self.table.join_of(one) is None]
+        return [*self.subject[-1:], *own][:SHOWN]
 
 
 def draft(name: str, paths: Sequence[Path], to: Path) -> list[Path]:
@@ -259,6 +262,8 @@ def _of_columns(tables: Sequence[CsvTable]) -> dict[str, _Spoken]:
     found: dict[str, _Spoken] = {}
     for table in tables:
         for column in table.columns:
+            if column is table.label and (idle := [*column.idle, *spoken(table.noun).get("also", [])]):
+                found.setdefault(column.key, _Spoken(also=list(dict.fromkeys(idle))))
             named = column is table.label or (table.names_things and column.name == table.id)
             if named or table.join_of(column) is not None:
                 continue
@@ -313,7 +318,8 @@ def _of_joins(table: CsvTable, tables: Sequence[CsvTable], nouns: Mapping[str, s
 
 def _is_of_its_like(column: Column, table: CsvTable) -> bool:
     """Whether things of a table stand there: managers in a table of employees."""
-    return table.label is not None and not column.values.isdisjoint(table.label.values)
+    label = table.label
+    return label is not None and label.type == "text" and not column.values.isdisjoint(label.values)
 
 
 def _of_its_like(verbs: Iterable[str]) -> list[str]:
@@ -365,7 +371,8 @@ def _child(table: CsvTable, join: Join) -> str:
 def _child_key(table: CsvTable, join: Join) -> str:
     if table.label is not None:
         return table.label.key
-    return _child(table, join) if len(table.joins) > 1 else table.columns[0].key
+    own = (column.key for column in table.columns if table.join_of(column) is None)
+    return _child(table, join) if len(table.joins) > 1 else next(own, join.role)
 
 
 def _examples(views: Sequence[View]) -> Iterable[dict[str, str]]:

@@ -7,7 +7,7 @@ from itertools import combinations, islice
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from lab.draft.columns import MAX_NAME, Column, identifier, read_columns, words_of_names
+from lab.draft.columns import MAX_NAME, Column, deeds, identifier, read_columns, words_of_names
 from services.kg.load.errors import LoadError
 from services.kg.load.files import check, header, records, suffix
 from services.kg.load.mapping import MAX_FIELDS
@@ -73,7 +73,10 @@ class CsvTable:
         """What one of its rows is called: as the table, and as the column that names it."""
         label = self.label.name if self.label is not None and self.label.name not in _NAMES else ""
         persons = ("person", "people") if self.of_persons else ()
-        return list(dict.fromkeys(one.replace("_", " ") for one in (self.noun, singular(label), *persons) if one))
+        # "How often has it erupted" counts eruptions.
+        done = deeds(self.noun) if self.noun.endswith("ion") else []
+        nouns = (self.noun, singular(label), *persons, *done)
+        return list(dict.fromkeys(one.replace("_", " ") for one in nouns if one))
 
     @property
     def of_persons(self) -> bool:

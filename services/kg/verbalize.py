@@ -19,7 +19,14 @@ MAX_ITEMS = 10
 CHARS_PER_TOKEN = 3.5
 # The least that a statement gets, whatever the others need.
 MIN_CHARS = 200
-AGGREGATES = {"avg": "average", "sum": "sum", "min": "lowest", "max": "highest", "diff": "difference", "ratio": "ratio"}
+AGGREGATES = {
+    "avg": "average",
+    "sum": "total",
+    "min": "lowest",
+    "max": "highest",
+    "diff": "difference",
+    "ratio": "ratio",
+}
 STATUS = {
     "no_program": "No function of the knowledge graph fits the question.",
     "timeout": "The knowledge graph did not answer in time.",
@@ -179,7 +186,8 @@ def _aggregate(domain: Domain, outcome: Outcome, today: date, items: int) -> str
         for row in outcome.rows[:items]
         if row.get(key.name) is not None
     ]
-    return f"{text}, from {grouped(outcome.total)} values: {'; '.join(inputs)}."
+    counted = f"{grouped(outcome.total)} value{'' if outcome.total == 1 else 's'}"
+    return f"{text}, from {counted}: {'; '.join(inputs)}."
 
 
 def _ages(outcomes: Sequence[Outcome]) -> str:

@@ -120,6 +120,53 @@ VISITS = [
     ("V902", "QC3", "Mina Roth", "2024-06-03", "5"),
     ("V903", "QA1", "Mina Roth", "2024-07-09", "1"),
 ]
+MILLS = [
+    ("mill_id", "name", "county", "fuel", "capacity_mw", "commissioned"),
+    ("1", "Low Weir", "Kent", "Water", "40", "1961"),
+    ("2", "Ash Top", "Kent", "Wind", "220", "2017"),
+    ("3", "Black Fen", "Essex", "Coal", "900", "1974"),
+]
+YIELDS = [
+    ("mill_id", "year", "generation_gwh", "staff"),
+    ("1", "2022", "110", "9"),
+    ("1", "2023", "130", "8"),
+    ("3", "2022", "4100", "310"),
+    ("3", "2023", "3900", "290"),
+]
+PROBES = [
+    ("probe", "agency", "launch_date", "carrier", "outcome", "cost_musd", "last_days"),
+    ("Tern 1", "ARA", "2011-08-05", "Auk 5", "success", "300", "400"),
+    ("Skua", "BSO", "2019-02-11", "Puffin", "failure", "95", "12"),
+    ("Plover", "ARA", "2023-07-14", "Puffin", "success", "75", "90"),
+]
+CANDIDATES = [
+    ("candidate_id", "candidate", "party", "born"),
+    ("1", "Ida Voss", "Reform", "1961"),
+    ("2", "Jon Hale", "Unity", "1974"),
+    ("3", "Kit Moor", "Reform", "1983"),
+]
+RESULTS = [
+    ("year", "district", "candidate_id", "votes", "share_percent", "elected"),
+    ("2018", "East Ward", "1", "2100", "52.5", "yes"),
+    ("2018", "East Ward", "2", "1900", "47.5", "no"),
+    ("2022", "East Ward", "1", "1700", "44.7", "no"),
+    ("2022", "East Ward", "2", "2100", "55.3", "yes"),
+    ("2022", "West Ward", "3", "3000", "100", "yes"),
+]
+STEWS = [
+    ("stew_id", "title", "prep_minutes", "cook_minutes", "servings"),
+    ("1", "Fen Broth", "10", "45", "4"),
+    ("2", "Marsh Pot", "30", "120", "6"),
+]
+ROOTS = [("root_id", "root"), ("1", "Parsnip"), ("2", "Salsify"), ("3", "Swede")]
+STEW_ROOTS = [("stew_id", "root_id", "grams"), ("1", "1", "300"), ("2", "1", "250"), ("2", "3", "500")]
+ERUPTIONS = [
+    ("eruption_id", "geyser", "start_date", "end_date", "deaths", "evacuated"),
+    ("11", "Old Spit", "2010-10-25", "2010-11-30", "3", "350"),
+    ("12", "Old Spit", "2023-03-11", "2023-03-15", "0", "5"),
+    ("13", "Hiss", "2010-08-29", "2010-09-18", "0", "100"),
+]
+GEYSERS = [("geyser", "height_m"), ("Old Spit", "41"), ("Hiss", "12")]
 # As people align them; nothing tells the first two apart, and what is not known is NA.
 GUESTS = """class, sex,      age, "came back"
 1st,   "female", 29,  1
@@ -174,3 +221,15 @@ def write_press(folder: Path) -> list[Path]:
 
 def write_tours(folder: Path) -> list[Path]:
     return write_tables(folder, {"guides": GUIDES, "piers": PIERS, "trips": TRIPS, "visits": VISITS})
+
+
+def write_almanac(folder: Path) -> list[Path]:
+    tables: dict[str, Sequence[Sequence[str]]] = {
+        "mills": MILLS,
+        "yields": YIELDS,
+        "probes": PROBES,
+        "candidates": CANDIDATES,
+        "results": RESULTS,
+    }
+    tables |= {"stews": STEWS, "roots": ROOTS, "stew_roots": STEW_ROOTS}
+    return write_tables(folder, tables | {"geysers": GEYSERS, "eruptions": ERUPTIONS})

@@ -20,7 +20,15 @@ from services.kg.generate.spans import Spotter
 from services.kg.load import load
 from services.kg.outcome import Outcome
 from services.kg.store.engine import open_store
-from tests.unit.kg.library import write_all, write_office, write_press, write_shop, write_tours, write_yard
+from tests.unit.kg.library import (
+    write_all,
+    write_almanac,
+    write_office,
+    write_press,
+    write_shop,
+    write_tours,
+    write_yard,
+)
 
 NOW = datetime(2026, 11, 22, tzinfo=UTC)
 
@@ -73,6 +81,12 @@ def yard(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Asking]:
 @pytest.fixture(scope="module")
 def tours(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Asking]:
     with drafted(tmp_path_factory.mktemp("tours"), "tours", write_tours) as asking:
+        yield asking
+
+
+@pytest.fixture(scope="module")
+def almanac(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Asking]:
+    with drafted(tmp_path_factory.mktemp("almanac"), "almanac", write_almanac) as asking:
         yield asking
 
 
@@ -315,6 +329,59 @@ def test_a_draft_joins_by_role_and_heeds_who_is_asked(tours: Asking, question: s
 )
 def test_a_word_that_asks_for_something_else_gets_no_answer(tours: Asking, question: str) -> None:
     assert tours.program(question) == "none"
+
+
+@pytest.mark.parametrize(
+    ("question", "values"),
+    [
+        ("How much did Low Weir generate in 2023?", [[130]]),
+        ("Which mill generated the most in 2023?", [["Black Fen"]]),
+        ("In which year did Low Weir generate the most?", [[2023]]),
+        ("What was the average generation of Low Weir?", [120]),
+        ("What fuel does Black Fen burn?", [["Coal"]]),
+        ("How many megawatts does Ash Top have?", [[220]]),
+        ("When was Skua launched?", [["2019-02-11"]]),
+        ("Which agency launched Skua?", [["BSO"]]),
+        ("Which carrier launched Tern 1?", [["Auk 5"]]),
+        ("How many probes launched after 2015?", [2]),
+        ("How much did Plover cost?", [[75]]),
+        ("Who won East Ward in 2022?", [["Jon Hale"]]),
+        ("Who ran in East Ward in 2018?", [["Ida Voss", "Jon Hale"]]),
+        ("How many votes did Ida Voss get in 2018?", [2100]),
+        ("How many votes were cast in East Ward in 2018?", [4000]),
+        ("How many votes did Reform get in 2022?", [4700]),
+        ("What percentage did Jon Hale get in 2018?", [[47.5]]),
+        ("What share of the vote did Jon Hale win in 2022?", [[55.3]]),
+        ("How many candidates stood in East Ward in 2022?", [2]),
+        ("How long does Marsh Pot take to cook?", [[120]]),
+        ("How many people does Fen Broth serve?", [[4]]),
+        ("How much parsnip is in Marsh Pot?", [[250]]),
+        ("How many people died in the 2010 eruption of Old Spit?", [[3]]),
+        ("How many people were evacuated when Hiss erupted in 2010?", [[100]]),
+        ("How often has Old Spit erupted?", [2]),
+        ("When did the 2023 eruption of Old Spit end?", [["2023-03-15"]]),
+        ("When did Old Spit last erupt?", [["2023-03-11"]]),
+    ],
+)
+def test_deeds_and_what_rows_of_one_time_have_together(almanac: Asking, question: str, values: list[Any]) -> None:
+    assert in_order(almanac.values(question)) == in_order(values)
+
+
+@pytest.mark.parametrize(
+    "question",
+    [
+        "Which agency cancelled Skua?",
+        "Who launched Plover?",
+        "How much did Ash Top earn in 2022?",
+        "How much parsnip is in Ash Top?",
+    ],
+)
+def test_another_deed_gets_no_answer(almanac: Asking, question: str) -> None:
+    assert almanac.program(question) == "none"
+
+
+def test_what_stays_from_year_to_year_is_not_added_up(almanac: Asking) -> None:
+    assert in_order(almanac.values("How many staff did Black Fen have?")) == [[290, 310]]
 
 
 def test_two_joins_of_one_role_and_people_of_people(tmp_path: Path) -> None:

@@ -12,11 +12,21 @@ from itertools import pairwise, product
 
 from services.kg.generate.rules.calls import Wanted, call_of, statement_of
 from services.kg.generate.rules.english import english
-from services.kg.generate.rules.interrogatives import asked_for, by_deed, doer, values_may_answer, who
+from services.kg.generate.rules.interrogatives import (
+    asked_for,
+    asks_when,
+    by_deed,
+    doer,
+    of_link,
+    values_may_answer,
+    who,
+    without_company,
+)
 from services.kg.generate.rules.lexicon import Lexicon
 from services.kg.generate.rules.question import Question, quote
 from services.kg.generate.rules.roles import BESIDE, NEAR, Roles, subject_of
-from services.kg.generate.rules.tokens import Mention, Range, Tokens
+from services.kg.generate.rules.tokens import Mention, Range, Tokens, apart_from
+from services.kg.generate.rules.totals import grouped, tally, total
 from services.kg.generate.rules.values import Values
 from services.kg.language.catalogue import Function
 
@@ -144,6 +154,7 @@ class _Reader:
     roles: Roles  # the words as the function takes them
     bound: dict[str, list[str]] = field(default_factory=dict)  # parameter -> values that are given already
     hop: bool = False  # the names belong to the statement before
+    tallied: bool = False  # whether "how many" asks for a number of each row
     cost: float = 0.0
 
     def readings(self) -> Iterable[Reading]:
@@ -160,14 +171,20 @@ class _Reader:
         several = len(own) > 1
         # "How much heavier" is a difference, and names what differs.
         asking = (("diff", english().difference), ("ratio", english().ratio))
-        computed, places = next(((how, some) for how, words in asking if (some := tokens.find(words))), ("", []))
+        keyed = [one.place for one in roles.mentions]
+        computed, places = next(
+            ((how, some) for how, words in asking if (some := apart_from(tokens.find(words), keyed))), ("", [])
+        )
         measures = (superlative.key,) if superlative and several else roles.comparative() if several else ()
         roles.take(*places)
         counting = tokens.find(english().count)
         shown, counted = self._shown(counting)
-        shown = asked_for(roles, shown, named=bool(own))
-        roles.take_idle([*(one.key for one in shown), *([superlative.key] if superlative else []), *names])
-        aggregate = self._aggregate(shown) if superlative is None else ""
+        shown = asked_for(roles, shown or of_link(roles, names), named=bool(own))
+        ordered = [superlative.key] if superlative else []
+        roles.take_idle([*(one.key for one in shown), *ordered, *names, roles.subject.name])
+        aggregate = total(roles, shown) if superlative is None else ""
+        if self.tallied and not aggregate and superlative is None and self._is_second():
+            aggregate = tally(roles, shown, thresholds)
         nouns = [*tokens.find(roles.nouns), *roles.classes]
         roles.take(*nouns)
         roles.take_apposed(names)
@@ -178,11 +195,12 @@ class _Reader:
         if not own and not nouns and (superlative is not None or not shown) and (people := who(roles)):
             nouns, head = [people], people
         conditions = [*roles.named]
-        grouped = self._grouped(shown, nouns) if head is not None and superlative is None and not own else ""
+        group = grouped(roles, shown, nouns) if head is not None and superlative is None and not own else ""
         if tokens.doubt or tokens.unread() or (computed and not several) or not self._listed(shown):
             return
         rows = bool(nouns) and (head is None or not shown or any(head.overlaps(one) for one in nouns))
         keys = list(dict.fromkeys(mention.key for mention in shown))
+        rows = rows and not (asks_when(roles) and any(key in roles.dated for key in keys))
         if rows and superlative is not None:
             # "Which element was discovered last?" asks for no year.
             keys = [key for key in keys if key != superlative.key]
@@ -190,6 +208,9 @@ class _Reader:
         happened = bool(names and said) and (not own or roles.function.pair is not None)
         if happened and not keys and (key := doer(roles, names)):
             keys = [key]
+        if not shown and not keys and nouns and asks_when(roles) and roles.dated:
+            # "When did it last erupt" wants no eruption, but the day of one.
+            keys, rows = [superlative.key if superlative else roles.dated[0]], False
         if own and not keys:
             if (said or literals) and not values_may_answer(roles):
                 return
@@ -208,13 +229,13 @@ class _Reader:
         # By its key alone, or by the year that is its name: "how many divorces were there in 1980".
         alone = bool(shown) and self._alone(shown[0].key)
         dated = any(one.startswith(f"eq({roles.subject.name}, ") for one in thresholds)
-        linked = (happened and bool(keys)) or (bool(names) and by_deed(roles, shown))
-        told = bool(literals) or linked or (alone and (aggregate or dated or grouped))
+        linked = (happened and bool(keys)) or (bool(names) and (by_deed(roles, shown) or (alone and self.tallied)))
+        told = bool(literals) or linked or (alone and (aggregate or dated or group))
         if not own and not nouns and not self._is_second() and not told:
             # Rows that nothing names are not what the question wants: a country's area is not that of its cities.
             return
-        if grouped:
-            yield Reading((f"{call_of(roles.function, names, conditions)} {grouped}",), self.cost + DEFAULT)
+        if group:
+            yield Reading((f"{call_of(roles.function, names, conditions)} {group}",), self.cost + DEFAULT)
         elif several:
             yield from self._compared(names, measures[:1] or keys[:1], computed)
         elif names or roles.function.whole or conditions:
@@ -223,28 +244,12 @@ class _Reader:
                 conditions,
                 superlative,
                 keys,
-                aggregate="LEN" if counted else aggregate if not own else "",
+                aggregate="LEN" if counted else aggregate if not own or self._is_second() else "",
                 rows=rows and bool(not own or keys or conditions),
                 many=bool(conditions) or superlative is not None or not own,
             )
             if statement := statement_of(roles, wanted):
                 yield Reading((statement,), self.cost + (0 if wanted.many or keys else DEFAULT))
-
-    def _grouped(self, shown: Sequence[Mention], nouns: Sequence[Range]) -> str:
-        """A step to the value that most rows have, "which state has the most orders"; empty where none is asked for."""
-        roles = self.roles
-        if len({one.key for one in shown}) != 1:
-            return ""
-        starts = {noun.first for noun in nouns}
-        behind = (one for one in roles.tokens.find(("most",)) if shown[-1].place.end <= one.first)
-        most = [one for one in behind if one.end in starts] + roles.tokens.find(("most (common|frequent)",))
-        if not most:
-            return ""
-        key = roles.function.exact_keys.get(shown[0].key)
-        if key is None or key.kind != "text":
-            return ""
-        roles.take(most[0])
-        return f"group({key.name})[:1]"
 
     def _names(self) -> dict[str, list[str]] | None:
         """Values by parameter; None where a name has no place, or nothing says that this function is meant."""
@@ -254,7 +259,7 @@ class _Reader:
             return None
         if self._is_second() and not any(self._alone(mention.key) for mention in roles.mentions):
             own = roles.tokens.find(roles.own_words)
-            if not own:
+            if not own and who(roles) is None and not of_link(roles, names):
                 return None
             self.cost += SECOND
             roles.take(*own)
@@ -276,14 +281,14 @@ class _Reader:
     def _shown(self, counting: Sequence[Range]) -> tuple[list[Mention], bool]:
         """The keys that are asked for, and whether rows are counted."""
         roles, tokens = self.roles, self.roles.tokens
-        free = [one for one in roles.mentions if tokens.free(one.place)]
+        free = without_company(roles, [one for one in roles.mentions if tokens.free(one.place)])
         shown: list[Mention] = []
         counted = False
         # "How many passengers" counts these, whatever key is spoken of behind it.
         rows = {noun.first for noun in tokens.find(roles.nouns)} - {one.place.first for one in free}
         values = [one for one in counting if one.end not in rows]
         for mention in free:
-            count = next((one for one in values if 0 <= mention.place.first - one.end <= BESIDE), None)
+            count = next((one for one in values if 0 <= mention.place.first - self._told(one, mention) <= BESIDE), None)
             if mention.counted and count is None:
                 facets = (one for one in roles.function.facets if mention.place in tokens.find(roles.phrases(one)))
                 if not (facet := next(facets, "")):
@@ -293,6 +298,7 @@ class _Reader:
                 continue
             if count is not None:
                 counted = counted or not roles.numeric(mention)
+                self.tallied |= roles.numeric(mention)
                 roles.take(count)
             roles.take(mention.place)
             shown.append(mention)
@@ -301,6 +307,11 @@ class _Reader:
                 counted = True
                 roles.take(one)
         return shown, counted
+
+    def _told(self, count: Range, mention: Mention) -> int:
+        """Where "how many" ends, with what goes with the key behind it: "how many people" did it serve."""
+        also = self.lexicon.key(self.roles.function.name, mention.key).also
+        return next((one.end for one in self.roles.tokens.find(also) if one.first == count.end), count.end)
 
     def _listed(self, shown: Sequence[Mention]) -> bool:
         """Whether several keys stand beside each other; the population of the capital is neither of the two."""
@@ -363,13 +374,3 @@ class _Reader:
     def _may_be(self, text: str, stored: str) -> bool:
         """Whether a word may be a value whose key is not named: one in small letters is no code, as LIE is."""
         return not text.islower() or self.roles.tokens.question.text.islower() or not stored.isupper()
-
-    def _aggregate(self, shown: Sequence[Mention]) -> str:
-        """What is made of the values of many rows: their total, their average."""
-        if len(shown) != 1 or not self.roles.numeric(shown[0]):
-            return ""
-        for how, phrases in (("SUM", english().total), ("AVG", english().average)):
-            if places := self.roles.tokens.find(phrases):
-                self.roles.take(*places)
-                return how
-        return ""

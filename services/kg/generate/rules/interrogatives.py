@@ -4,9 +4,10 @@ from collections.abc import Collection, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from services.kg.generate.rules.inflection import degrees
+from services.kg.generate.rules.inflection import degrees, irregular
 from services.kg.generate.rules.phrases import compiled
 from services.kg.generate.rules.tokens import Mention, Range
+from services.kg.language.catalogue import NUMERIC
 
 if TYPE_CHECKING:
     from services.kg.generate.rules.roles import Roles
@@ -45,6 +46,46 @@ def asked_for(roles: "Roles", shown: list[Mention], *, named: bool) -> list[Ment
     return shown
 
 
+def without_company(roles: "Roles", mentions: list[Mention]) -> list[Mention]:
+    """The keys without what only goes with one that is asked for: "which agency launched it", beside a launch date."""
+    if not mentions:
+        return []
+    head, *others = mentions
+    other = others[0].key if len(others) == 1 and _first(roles) == "how" else head.key
+    if other != head.key and _may_mean(roles, head, other):
+        # "How long does it take to cook", of what has a time to prepare as well.
+        roles.take(head.place)
+        return others
+    if head.place.first == 0 or roles.tokens.word(head.place.first - 1) not in ("which", "what"):
+        return mentions
+    idle = roles.tokens.find(roles.lexicon.key(roles.function.name, head.key).also)
+    texts = {one.name for one in roles.function.keys if one.kind == "text"}
+    beside = [
+        one
+        for one in others
+        if any(one.place.within(place) for place in idle)
+        or (head.key in texts and one.key in roles.dated and _is_done(roles, one))
+    ]
+    roles.take(*(one.place for one in beside))
+    return [one for one in mentions if one not in beside]
+
+
+def _is_done(roles: "Roles", mention: Mention) -> bool:
+    """Whether a date is mentioned by what was done then."""
+    said = roles.tokens.said(mention.place).lower()
+    return said.endswith("ed") or bool(irregular(said))
+
+
+def of_link(roles: "Roles", names: Collection[str]) -> list[Mention]:
+    """The only number of a row that links two things, where "how much" asks for it: of the cod in the soup."""
+    pair, tokens = roles.function.pair, roles.tokens
+    if pair is None or not set(pair) <= set(names) or tokens.count < 2 or _first(roles) != "how":
+        return []
+    keys = [one.name for one in roles.function.keys if one.kind in NUMERIC]
+    asked = Range(0, 2)
+    return [Mention(asked, keys[0])] if len(keys) == 1 and tokens.word(1) == "much" and tokens.free(asked) else []
+
+
 def _first(roles: "Roles") -> str:
     """The question's first word; empty where it has none."""
     return roles.tokens.word(0) if roles.tokens.count else ""
@@ -52,9 +93,14 @@ def _first(roles: "Roles") -> str:
 
 def _like(roles: "Roles", mention: Mention) -> list[str]:
     """Other keys that the same word may mean."""
-    said = roles.tokens.said(mention.place)
+    said = roles.tokens.said(mention.place).lower()
     keys = (one.name for one in roles.function.keys if one.name != mention.key)
-    return [key for key in keys if said.lower() in key.split("_") or compiled(roles.phrases(key)).fullmatch(said)]
+    return [key for key in keys if said in key.split("_") or _may_mean(roles, mention, key)]
+
+
+def _may_mean(roles: "Roles", mention: Mention, key: str) -> bool:
+    """Whether the words of a mention may ask for another key."""
+    return compiled(roles.phrases(key)).fullmatch(roles.tokens.said(mention.place).lower()) is not None
 
 
 def _instead(roles: "Roles", shown: list[Mention], keys: Sequence[str]) -> list[Mention]:
@@ -70,17 +116,24 @@ def values_may_answer(roles: "Roles") -> bool:
     return _first(roles) not in ("who", "when", "where", "whose", "how")
 
 
+def asks_when(roles: "Roles") -> bool:
+    """Whether the question wants a date."""
+    return _first(roles) == "when"
+
+
 def means_date(roles: "Roles", place: Range) -> bool:
     """Whether a word is the name of a date that is asked for: "when was it closed", beside a status `closed`."""
-    return _first(roles) == "when" and any(
-        one.key in roles.dated and place.overlaps(one.place) for one in roles.mentions
-    )
+    return asks_when(roles) and any(one.key in roles.dated and place.overlaps(one.place) for one in roles.mentions)
 
 
 def who(roles: "Roles") -> Range | None:
-    """The word "who" where it stands for the rows' noun: rows that are people, and the only ones of the domain."""
-    functions = [one for one in roles.lexicon.own.shown if _PERSON in roles.lexicon.rows(one)]
-    return Range(0, 1) if _first(roles) == "who" and functions == [roles.function] else None
+    """The word "who" where it stands for the rows' noun: rows that are people, and the only kind of the domain's."""
+    if _first(roles) != "who":
+        return None
+    people = [one for one in roles.lexicon.own.shown if _PERSON in roles.lexicon.rows(one)]
+    kind = roles.subject.entity
+    named = [one for one in people if one.exact_keys[one.subject[0]].entity == kind]
+    return Range(0, 1) if people == [roles.function] or (kind and named == people) else None
 
 
 def by_deed(roles: "Roles", shown: Sequence[Mention]) -> bool:

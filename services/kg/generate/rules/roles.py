@@ -7,7 +7,7 @@ from itertools import pairwise
 
 from services.kg.generate.rules.english import english
 from services.kg.generate.rules.inflection import degrees
-from services.kg.generate.rules.interrogatives import means_date
+from services.kg.generate.rules.interrogatives import asks_when, means_date
 from services.kg.generate.rules.lexicon import Lexicon
 from services.kg.generate.rules.question import quote
 from services.kg.generate.rules.times import date_conditions, is_of_key, never_conditions, sign_of_time
@@ -234,8 +234,11 @@ class Roles:
         return not any(one.place.first in before or one.place.end in behind for one in figures)
 
     def dated_key(self, keys: Sequence[str]) -> str:
-        """The one that is named, else the first."""
+        """The one that is named, else the first; where "when" asks for one of several, the year is another's."""
         named = [one for one in self.mentions if one.key in keys and self.tokens.free(one.place)]
+        others = [key for key in keys if not named or key != named[0].key]
+        if named and others and asks_when(self):
+            return others[0]
         if named:
             self.tokens.take(named[0].place)
         return named[0].key if named else keys[0]

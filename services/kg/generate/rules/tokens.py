@@ -208,5 +208,11 @@ def apart(places: Iterable[Range]) -> list[Range]:
     return sorted(chosen, key=lambda one: one.first)
 
 
+def apart_from(places: Iterable[Range], others: Iterable[Range]) -> list[Range]:
+    """The places that overlap none of the others."""
+    others = list(others)
+    return [one for one in places if not any(one.overlaps(other) for other in others)]
+
+
 def _plain(value: Decimal) -> int | float:
     return int(value) if value == value.to_integral_value() else float(value)
