@@ -26,10 +26,11 @@ SORTED = 0.7
 # A column of 0 and 1 in fewer rows may count something.
 MIN_SWITCHED = 10
 # Shorter ones are no verbs.
-MIN_VERB = 3
-# The end of a noun of doing -> the ends of the verbs that it may come from; nothing is done at a station.
+MIN_VERB = 4
+# The end of a noun of doing -> the ends of the verbs that it may come from; a station and a building are no deeds.
 _DEEDS = {
     "station": (),
+    "building": (),
     "duction": ("duce",),
     "umption": ("ume",),
     "mission": ("mit",),
@@ -40,6 +41,7 @@ _DEEDS = {
     "etion": ("ete",),
     "rture": ("rt",),
     "ment": ("",),
+    "ing": ("",),
     "ival": ("ive",),
     "oval": ("ove",),
 }
@@ -125,6 +127,9 @@ class Column:
             known.append(self.key.removesuffix("_date").replace("_", " "))
         if self.numeric or self.type == "date":
             known += deeds(singular(self.key.rpartition("_")[2]))
+            if "_" not in self.key and singular(self.key) != self.key:
+                # What was downloaded most has the most downloads.
+                known.append(singular(self.key))
         *front, last = self.key.split("_")
         noun = " ".join(front)
         if front and _YEAR.fullmatch(last):
@@ -216,7 +221,14 @@ def spoken(key: str) -> dict[str, list[str]]:
     parts = [one for one in words if one in words_of_names("telling")] + [
         "_".join(words[first:]) for first in range(len(words))
     ]
-    return next((known[one] for one in parts if one in known), {})
+    verbs = _verbs_of_doer(words[-1])
+    return next((known[one] for one in parts if one in known), {"words": verbs} if verbs else {})
+
+
+def _verbs_of_doer(noun: str) -> list[str]:
+    """What people do who are called so: visitors visit, riders ride."""
+    stem = noun[:-2]
+    return [stem, f"{stem}e"] if noun in words_of_names("persons") and noun.endswith(("er", "or")) else []
 
 
 @cache

@@ -1,9 +1,8 @@
 """The files of a drafted domain."""
 
 import json
-from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
@@ -11,11 +10,11 @@ from typing import Any
 from jinja2 import Environment
 from sqlalchemy.dialects import sqlite
 
-from lab.draft.columns import MAX_NAME, MOST_SORTS, Column, identifier, spoken, verb_of, words_of_names
-from lab.draft.tables import CsvTable, Join, plural, read_tables, singular
+from lab.draft.columns import MAX_NAME, Column, identifier
+from lab.draft.speech import speech
+from lab.draft.tables import CsvTable, Join, child_of, plural, read_tables, sorts_behind
 from services.kg.definition.domain import STORE
 from services.kg.domains import CATALOGUE
-from services.kg.generate.rules.inflection import inflections
 
 TEMPLATES = files("lab.draft") / "templates"
 # Keys that a statement shows where a question names none, beside the name.
@@ -126,7 +125,7 @@ def draft(name: str, paths: Sequence[Path], to: Path) -> list[Path]:
     texts = {
         "domain.yaml": _render("domain.yaml", name=name, tables=tables, views=views),
         "tables.yaml": _render("tables.yaml", tables=tables),
-        "words.yaml": _render("words.yaml", tables=tables, spoken=_spoken(tables)),
+        "words.yaml": _render("words.yaml", tables=tables, spoken=speech(tables)),
         **{f"sources/{table.name}.yaml": _render("source.yaml", name=name, table=table) for table in tables},
         "examples.jsonl": "".join(f"{json.dumps(one, ensure_ascii=False)}\n" for one in _examples(views)),
     }
@@ -175,7 +174,8 @@ def _view(table: CsvTable, tables: Sequence[CsvTable]) -> View:
             hidden.append(f"t.{_QUOTE(column.name)} AS _{join.role}")
             keys.append(Key(join.role, f"{alias}.{_QUOTE(join.label)}", kind=join.table, id=f"_{join.role}"))
             behind += [
-                Key(name, f"{alias}.{_QUOTE(column.name)}") for name, column in _behind(table, join, tables).items()
+                Key(name, f"{alias}.{_QUOTE(column.name)}")
+                for name, column in sorts_behind(table, join, tables).items()
             ]
         elif column is table.label or not (table.names_things and column.name == table.id and column.numeric):
             keys.append(_key(table, column))
@@ -188,7 +188,7 @@ def _view(table: CsvTable, tables: Sequence[CsvTable]) -> View:
     keys += [key for key in behind if key.name not in {one.name for one in keys}]
     selects = [*hidden, *(f"{key.select} AS {_QUOTE(key.name)}" for key in keys)]
     facets = [
-        (identifier(plural(_child(other, join))), other.name, _child_key(other, join)) for other, join in children
+        (identifier(plural(child_of(other, join))), other.name, _child_key(other, join)) for other, join in children
     ]
     sql = ["SELECT", *(f"  {one}," for one in selects[:-1]), f"  {selects[-1]}", *sources]
     return View(table, tuple(keys), tuple(_parameters(table)), tuple(sql), tuple(facets))
@@ -201,130 +201,13 @@ def _happening(table: CsvTable) -> Key:
     return Key(table.event, " || ', ' || ".join((parts, *days)))
 
 
-def _behind(table: CsvTable, join: Join, tables: Sequence[CsvTable]) -> dict[str, Column]:
-    """What sorts the things that a table joins, by the name of the key: the country of a host's data centre.
-
-    None where it joins the same table twice: a match is played by two teams of different cities; and none whose values
-    stand in a column of the table's own: a talk in Oslo is not one whose author lives there.
-    """
-    if sum(one.table == join.table for one in table.joins) > 1:
-        return {}
-    (other,) = (one for one in tables if one.name == join.table)
-    own = frozenset().union(*(column.values for column in table.columns if column.type == "text"))
-    return {
-        f"{join.role}_{column.key}": column
-        for column in other.columns
-        if column.type == "text"
-        and not column.numbered
-        and len(column.values) <= MOST_SORTS
-        and column.values.isdisjoint(own)
-        and column is not other.label
-        and column.name != other.id
-        and other.join_of(column) is None
-    }
-
-
 def _count(table: CsvTable, join: Join) -> Key:
     """How many rows of a table join one of another: a country's airports."""
-    child = _child(table, join)
+    child = child_of(table, join)
     where = f"o.{_QUOTE(join.column.name)} = t.{_QUOTE(join.key)}"
     # Names of the files' own, made of letters, digits and _.
     count = f"(SELECT count(*) FROM {_QUOTE(table.name)} AS o WHERE {where})"  # noqa: S608
     return Key(f"{child}_count", count, "integer", label=f"number of {plural(child)}")
-
-
-@dataclass(slots=True)
-class _Spoken:
-    """What words.yaml says of a key."""
-
-    column: Column | None = None  # whose key it is; None of a join, of a number of rows, and of what lies behind a join
-    words: list[str] = field(default_factory=list)  # what asks for it beside its name
-    also: list[str] = field(default_factory=list)  # what stands beside it and asks nothing
-    open: str = ""  # why its values are words of questions
-
-
-def _spoken(tables: Sequence[CsvTable]) -> dict[str, _Spoken]:
-    """By key, of the column that tells most where several tables have it; names speak for themselves."""
-    found = _of_columns(tables)
-    _add_heads(found, tables)
-    nouns = {table.name: table.noun for table in tables}
-    for table in tables:
-        for key, one in _of_joins(table, tables, nouns):
-            found.setdefault(key, one)
-    things = frozenset(nouns.values())
-    for one in found.values():
-        # Who books makes a booking, and the booking is no word for him.
-        one.words = [word for word in one.words if things.isdisjoint(inflections(word))]
-    return found
-
-
-def _of_columns(tables: Sequence[CsvTable]) -> dict[str, _Spoken]:
-    found: dict[str, _Spoken] = {}
-    for table in tables:
-        for column in table.columns:
-            if column is table.label and (idle := [*column.idle, *spoken(table.noun).get("also", [])]):
-                found.setdefault(column.key, _Spoken(also=list(dict.fromkeys(idle))))
-            named = column is table.label or (table.names_things and column.name == table.id)
-            if named or table.join_of(column) is not None:
-                continue
-            if column.key not in found or column.sorts:
-                words = _of_its_like(column.words) if _is_of_its_like(column, table) else column.words
-                why = f"its values are words of questions: {column.examples}" if column.sorts else ""
-                found[column.key] = _Spoken(column, words, column.idle, why)
-    return found
-
-
-def _add_heads(found: Mapping[str, _Spoken], tables: Sequence[CsvTable]) -> None:
-    """Add the last word of `cpu_cores`, if no other key ends so, and the first of `tickets_sold`, if none begins so."""
-    roles = {join.role for table in tables for join in table.joins}
-    heads = Counter(key.rpartition("_")[2] for key in {*found, *roles})
-    fronts = Counter(key.partition("_")[0] for key in found)
-    taken = {*(table.noun for table in tables), *words_of_names("vague")}
-    for key, one in found.items():
-        front, _, head = key.rpartition("_")
-        if front and heads[head] == 1 and head not in taken:
-            one.words = list(dict.fromkeys((*one.words, singular(head))))
-        if fronts[front] == 1 and front not in taken and one.column and one.column.numeric and (verb := verb_of(head)):
-            one.words.append(singular(front))
-            one.also = [*one.also, verb]
-
-
-def _of_joins(table: CsvTable, tables: Sequence[CsvTable], nouns: Mapping[str, str]) -> Iterator[tuple[str, _Spoken]]:
-    """What is said of the things that a table joins, of the number of its rows, and of what sorts those things.
-
-    Args:
-        nouns: of each table by its name.
-    """
-    behind = [_behind(table, join, tables) for join in table.joins]
-    keys = Counter(column.key for column in (*table.columns, *(one for some in behind for one in some.values())))
-    for join, sorts in zip(table.joins, behind, strict=True):
-        said = spoken(join.role)
-        verbs, also = said.get("words", []), said.get("also", [])
-        if table.of_persons:
-            also = list(dict.fromkeys((*also, "work")))
-        if join.table == table.name:
-            verbs = _of_its_like(verbs)
-        if verbs or also:
-            yield join.role, _Spoken(words=verbs, also=also)
-        child = _child(table, join)
-        if join.role in (join.table, nouns[join.table]) and (idle := [*verbs, *spoken(child).get("also", [])]):
-            for key in (f"{child}_count", identifier(plural(child))):
-                yield key, _Spoken(also=idle)
-        for key, column in sorts.items():
-            # "In which city is it": of what has none, and belongs to one thing that has.
-            words = [column.key.replace("_", " ")] if keys[column.key] == 1 else []
-            yield key, _Spoken(words=words, open="its values are words of questions")
-
-
-def _is_of_its_like(column: Column, table: CsvTable) -> bool:
-    """Whether things of a table stand there: managers in a table of employees."""
-    label = table.label
-    return label is not None and label.type == "text" and not column.values.isdisjoint(label.values)
-
-
-def _of_its_like(verbs: Iterable[str]) -> list[str]:
-    """What asks for a thing's like: whom Anna manages is not who manages Anna, and one verb says both."""
-    return [f"who {one}" for one in verbs]
 
 
 def _ordered(table: CsvTable) -> list[Column]:
@@ -348,7 +231,7 @@ def _key(table: CsvTable, column: Column) -> Key:
 
 def _alias(column: Column) -> str:
     """What people say of a key: the currency of what has its name, hired of a date `hired_on`."""
-    endings = ("_on", "_at") if column.type == "date" else ("_name",)
+    endings = ("_on", "_at", "_from") if column.type == "date" else ("_name",)
     short = next((column.key.removesuffix(one) for one in endings if column.key.endswith(one)), "")
     return short.replace("_", " ")
 
@@ -362,17 +245,11 @@ def _parameters(table: CsvTable) -> Iterable[tuple[str, str, str]]:
             yield join.role, join.table, f"_{join.role}"
 
 
-def _child(table: CsvTable, join: Join) -> str:
-    """What rows of a table that joins another are to it: its cities; of a link, what stands on the other side."""
-    others = [one.role for one in table.joins if one is not join]
-    return others[0] if others and not table.names_things else table.noun
-
-
 def _child_key(table: CsvTable, join: Join) -> str:
     if table.label is not None:
         return table.label.key
     own = (column.key for column in table.columns if table.join_of(column) is None)
-    return _child(table, join) if len(table.joins) > 1 else next(own, join.role)
+    return child_of(table, join) if len(table.joins) > 1 else next(own, join.role)
 
 
 def _examples(views: Sequence[View]) -> Iterable[dict[str, str]]:

@@ -7,7 +7,7 @@ from itertools import combinations, islice
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from lab.draft.columns import MAX_NAME, Column, deeds, identifier, read_columns, words_of_names
+from lab.draft.columns import MAX_NAME, MOST_SORTS, Column, deeds, identifier, read_columns, words_of_names
 from services.kg.load.errors import LoadError
 from services.kg.load.files import check, header, records, suffix
 from services.kg.load.mapping import MAX_FIELDS
@@ -74,7 +74,7 @@ class CsvTable:
         label = self.label.name if self.label is not None and self.label.name not in _NAMES else ""
         persons = ("person", "people") if self.of_persons else ()
         # "How often has it erupted" counts eruptions.
-        done = deeds(self.noun) if self.noun.endswith("ion") else []
+        done = deeds(self.noun) if self.noun.endswith(("ion", "ing")) else []
         nouns = (self.noun, singular(label), *persons, *done)
         return list(dict.fromkeys(one.replace("_", " ") for one in nouns if one))
 
@@ -272,6 +272,35 @@ def _by_role(column: Column, table: CsvTable, named: Sequence[CsvTable]) -> CsvT
     if role in words_of_names("kin") and table in fitting and (table.of_persons or not people):
         return table
     return people[0] if len(people) == 1 else None
+
+
+def sorts_behind(table: CsvTable, join: Join, tables: Sequence[CsvTable]) -> dict[str, Column]:
+    """What sorts the things that a table joins, by the name of the key: the country of a host's data centre.
+
+    None where it joins the same table twice: a match is played by two teams of different cities; and none whose values
+    stand in a column of the table's own: a talk in Oslo is not one whose author lives there.
+    """
+    if sum(one.table == join.table for one in table.joins) > 1:
+        return {}
+    (other,) = (one for one in tables if one.name == join.table)
+    own = frozenset().union(*(column.values for column in table.columns if column.type == "text"))
+    return {
+        f"{join.role}_{column.key}": column
+        for column in other.columns
+        if column.type == "text"
+        and not column.numbered
+        and len(column.values) <= MOST_SORTS
+        and column.values.isdisjoint(own)
+        and column is not other.label
+        and column.name != other.id
+        and other.join_of(column) is None
+    }
+
+
+def child_of(table: CsvTable, join: Join) -> str:
+    """What rows of a table that joins another are to it: its cities; of a link, what stands on the other side."""
+    others = [one.role for one in table.joins if one is not join]
+    return others[0] if others and not table.names_things else table.noun
 
 
 @cache

@@ -166,6 +166,19 @@ ERUPTIONS = [
     ("12", "Old Spit", "2023-03-11", "2023-03-15", "0", "5"),
     ("13", "Hiss", "2010-08-29", "2010-09-18", "0", "100"),
 ]
+EPISODES = [
+    ("series", "episode", "title", "published", "length_minutes", "guest", "downloads"),
+    ("Tide Hour", "1", "Slack Water", "2019-03-01", "52", "Una Berg", "810"),
+    ("Tide Hour", "2", "Spring Tide", "2020-03-08", "41", "Max Oda", "1430"),
+    ("Low Light", "1", "Candle", "2020-06-12", "33", "Una Berg", "1200"),
+]
+FLATS = [
+    ("flat_id", "address", "rooms", "area_m2", "landlord"),
+    ("1", "12 Elm Row", "2", "110", "Hal Moe"),
+    ("2", "9 Quay Lane", "4", "82", "Ruth Abel"),
+    ("3", "77 Mill Path", "3", "95", "Hal Moe"),
+]
+INSPECTIONS = [("inspection_id", "flat_id", "officer", "day"), ("31", "1", "Jo Park", "2024-11-20")]
 GEYSERS = [("geyser", "height_m"), ("Old Spit", "41"), ("Hiss", "12")]
 # As people align them; nothing tells the first two apart, and what is not known is NA.
 GUESTS = """class, sex,      age, "came back"
@@ -232,4 +245,5 @@ def write_almanac(folder: Path) -> list[Path]:
         "results": RESULTS,
     }
     tables |= {"stews": STEWS, "roots": ROOTS, "stew_roots": STEW_ROOTS}
+    tables |= {"episodes": EPISODES, "flats": FLATS, "inspections": INSPECTIONS}
     return write_tables(folder, tables | {"geysers": GEYSERS, "eruptions": ERUPTIONS})

@@ -361,6 +361,12 @@ def test_a_word_that_asks_for_something_else_gets_no_answer(tours: Asking, quest
         ("How often has Old Spit erupted?", [2]),
         ("When did the 2023 eruption of Old Spit end?", [["2023-03-15"]]),
         ("When did Old Spit last erupt?", [["2023-03-11"]]),
+        ("What is the longest episode?", [["Slack Water"]]),
+        ("Which episode was downloaded the most?", [["Spring Tide"]]),
+        ("How many episodes came out in 2020?", [2]),
+        ("Which episodes feature Una Berg?", [["Candle", "Slack Water"]]),
+        ("How big is 9 Quay Lane?", [[82]]),  # its area, and not its rooms
+        ("Who owns 12 Elm Row?", [["Hal Moe"]]),
     ],
 )
 def test_deeds_and_what_rows_of_one_time_have_together(almanac: Asking, question: str, values: list[Any]) -> None:
@@ -374,6 +380,7 @@ def test_deeds_and_what_rows_of_one_time_have_together(almanac: Asking, question
         "Who launched Plover?",
         "How much did Ash Top earn in 2022?",
         "How much parsnip is in Ash Top?",
+        "Who visited 12 Elm Row?",
     ],
 )
 def test_another_deed_gets_no_answer(almanac: Asking, question: str) -> None:

@@ -16,6 +16,7 @@ from services.kg.generate.rules.interrogatives import (
     asked_for,
     asks_when,
     by_deed,
+    by_whom,
     doer,
     of_link,
     values_may_answer,
@@ -211,6 +212,8 @@ class _Reader:
         if not shown and not keys and nouns and asks_when(roles) and roles.dated:
             # "When did it last erupt" wants no eruption, but the day of one.
             keys, rows = [superlative.key if superlative else roles.dated[0]], False
+        if rows and not keys and by_whom(roles, nouns):
+            return
         if own and not keys:
             if (said or literals) and not values_may_answer(roles):
                 return

@@ -141,6 +141,12 @@ def by_deed(roles: "Roles", shown: Sequence[Mention]) -> bool:
     return bool(shown) and _first(roles) == "who" and all(_does(roles, one) for one in shown)
 
 
+def by_whom(roles: "Roles", nouns: Sequence[Range]) -> bool:
+    """Whether people are asked for by a deed of which the rows know no doer: "who inspected it", of inspections."""
+    deeds = [one for one in nouns if roles.tokens.said(one).lower().endswith("ed")]
+    return bool(deeds) and _first(roles) == "who" and _PERSON not in roles.lexicon.rows(roles.function)
+
+
 def doer(roles: "Roles", bound: Collection[str]) -> str:
     """The key of people that "who" asks for where no word names one: "who won Westfall", of results with a winner.
 

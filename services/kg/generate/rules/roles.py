@@ -72,7 +72,7 @@ class Roles:
         """Keys and facets in the order of the question; of several that words speak of, the one called so."""
         found: dict[Range, Mention] = {}
         for own in self.function.keys:
-            if own != self.subject:
+            if own != self.subject and not self.lexicon.key(self.function.name, own.name).only:
                 for place in self.tokens.find((own.words,)):
                     found[place] = Mention(place, own.name)
         for key in self.function.projected:

@@ -1,0 +1,121 @@
+"""What a draft's words.yaml says of its keys: what people say for them, beside their names."""
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from lab.draft.columns import Column, identifier, spoken, verb_of, words_of_names
+from lab.draft.tables import CsvTable, child_of, plural, singular, sorts_behind
+from services.kg.generate.rules.inflection import inflections
+
+# Numbers by which a thing is large only where its size is not told.
+_COUNTS_OF_SIZE = ("rooms", "seats", "capacity", "population")
+
+
+@dataclass(slots=True)
+class Spoken:
+    """What words.yaml says of a key."""
+
+    column: Column | None = None  # whose key it is; None of a join, of a number of rows, and of what lies behind a join
+    words: list[str] = field(default_factory=list)  # what asks for it beside its name
+    also: list[str] = field(default_factory=list)  # what stands beside it and asks nothing
+    open: str = ""  # why its values are words of questions
+    only: bool = False  # whether its own name is no word for it
+    more: list[str] = field(default_factory=list)  # adjectives of a great value
+    less: list[str] = field(default_factory=list)  # and of a small one
+
+
+def speech(tables: Sequence[CsvTable]) -> dict[str, Spoken]:
+    """By key, of the column that tells most where several tables have it; names speak for themselves."""
+    found = _of_columns(tables)
+    _add_heads(found, tables)
+    nouns = {table.name: table.noun for table in tables}
+    for table in tables:
+        for key, one in _of_joins(table, tables, nouns):
+            found.setdefault(key, one)
+    things = frozenset(nouns.values())
+    for one in found.values():
+        # Who books makes a booking, and the booking is no word for him.
+        one.words = [word for word in one.words if things.isdisjoint(inflections(word))]
+    return found
+
+
+def _of_columns(tables: Sequence[CsvTable]) -> dict[str, Spoken]:
+    found: dict[str, Spoken] = {}
+    for table in tables:
+        for column in table.columns:
+            if column is table.label and (idle := [*column.idle, *spoken(table.noun).get("also", [])]):
+                found.setdefault(column.key, Spoken(also=list(dict.fromkeys(idle))))
+            named = column is table.label or (table.names_things and column.name == table.id)
+            if named or table.join_of(column) is not None:
+                continue
+            if column.key not in found or column.sorts:
+                words = _of_its_like(column.words) if _is_of_its_like(column, table) else column.words
+                why = f"its values are words of questions: {column.examples}" if column.sorts else ""
+                if column.key == table.noun:
+                    # The longest episode is not the number of one.
+                    words = [f"{table.noun} number", f"number of {table.noun}"]
+                more, less = _adjectives(column, table)
+                found[column.key] = Spoken(column, words, column.idle, why, column.key == table.noun, more, less)
+    return found
+
+
+def _adjectives(column: Column, table: CsvTable) -> tuple[list[str], ...]:
+    """What is said of great and small values; a flat with an area is not big by its rooms."""
+    said = column.adjectives
+    measured = {one.key for one in table.columns if one.numeric} & {"area", "size"} - {column.key}
+    sizes = frozenset(("large", "big", "small")) if measured and column.key in _COUNTS_OF_SIZE else frozenset()
+    return tuple([one for one in said.get(way, []) if one not in sizes] for way in ("more", "less"))
+
+
+def _add_heads(found: Mapping[str, Spoken], tables: Sequence[CsvTable]) -> None:
+    """Add the last word of `cpu_cores`, if no other key ends so, and the first of `tickets_sold`, if none begins so."""
+    roles = {join.role for table in tables for join in table.joins}
+    heads = Counter(key.rpartition("_")[2] for key in {*found, *roles})
+    fronts = Counter(key.partition("_")[0] for key in found)
+    taken = {*(table.noun for table in tables), *words_of_names("vague")}
+    for key, one in found.items():
+        front, _, head = key.rpartition("_")
+        if front and heads[head] == 1 and head not in taken:
+            one.words = list(dict.fromkeys((*one.words, singular(head))))
+        if fronts[front] == 1 and front not in taken and one.column and one.column.numeric and (verb := verb_of(head)):
+            one.words.append(singular(front))
+            one.also = [*one.also, verb]
+
+
+def _of_joins(table: CsvTable, tables: Sequence[CsvTable], nouns: Mapping[str, str]) -> Iterator[tuple[str, Spoken]]:
+    """What is said of the things that a table joins, of the number of its rows, and of what sorts those things.
+
+    Args:
+        nouns: of each table by its name.
+    """
+    behind = [sorts_behind(table, join, tables) for join in table.joins]
+    keys = Counter(column.key for column in (*table.columns, *(one for some in behind for one in some.values())))
+    for join, sorts in zip(table.joins, behind, strict=True):
+        said = spoken(join.role)
+        verbs, also = said.get("words", []), said.get("also", [])
+        if table.of_persons:
+            also = list(dict.fromkeys((*also, "work")))
+        if join.table == table.name:
+            verbs = _of_its_like(verbs)
+        if verbs or also:
+            yield join.role, Spoken(words=verbs, also=also)
+        child = child_of(table, join)
+        if join.role in (join.table, nouns[join.table]) and (idle := [*verbs, *spoken(child).get("also", [])]):
+            for key in (f"{child}_count", identifier(plural(child))):
+                yield key, Spoken(also=idle)
+        for key, column in sorts.items():
+            # "In which city is it": of what has none, and belongs to one thing that has.
+            words = [column.key.replace("_", " ")] if keys[column.key] == 1 else []
+            yield key, Spoken(words=words, open="its values are words of questions")
+
+
+def _is_of_its_like(column: Column, table: CsvTable) -> bool:
+    """Whether things of a table stand there: managers in a table of employees."""
+    label = table.label
+    return label is not None and label.type == "text" and not column.values.isdisjoint(label.values)
+
+
+def _of_its_like(verbs: Iterable[str]) -> list[str]:
+    """What asks for a thing's like: whom Anna manages is not who manages Anna, and one verb says both."""
+    return [f"who {one}" for one in verbs]
