@@ -27,10 +27,11 @@ SORTED = 0.7
 MIN_SWITCHED = 10
 # Shorter ones are no verbs.
 MIN_VERB = 4
-# The end of a noun of doing -> the ends of the verbs that it may come from; a station and a building are no deeds.
+# The end of a noun of doing -> the ends of the verbs that it may come from; the first three are no deeds.
 _DEEDS = {
     "station": (),
     "building": (),
+    "listing": (),
     "duction": ("duce",),
     "umption": ("ume",),
     "mission": ("mit",),

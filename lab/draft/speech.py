@@ -35,9 +35,17 @@ def speech(tables: Sequence[CsvTable]) -> dict[str, Spoken]:
             found.setdefault(key, one)
     things = frozenset(nouns.values())
     for one in found.values():
-        # Who books makes a booking, and the booking is no word for him.
-        one.words = [word for word in one.words if things.isdisjoint(inflections(word))]
+        one.words = [said for word in one.words for said in _no_thing(word, things)]
     return found
+
+
+def _no_thing(word: str, things: frozenset[str]) -> list[str]:
+    """A word without the forms that things are called by: who paints made a painting, and that is no word for her."""
+    forms = inflections(word)
+    if things.isdisjoint(forms):
+        return [word]
+    called = {other for thing in things.intersection(forms) for other in inflections(thing)}
+    return [] if word in called else [f"={one}" for one in forms if one not in called]
 
 
 def _of_columns(tables: Sequence[CsvTable]) -> dict[str, Spoken]:

@@ -178,6 +178,13 @@ FLATS = [
     ("2", "9 Quay Lane", "4", "82", "Ruth Abel"),
     ("3", "77 Mill Path", "3", "95", "Hal Moe"),
 ]
+PAINTERS = [("painter_id", "name"), ("1", "Mira Sol"), ("2", "Jan Veer")]
+PAINTINGS = [
+    ("painting_id", "title", "painter_id", "finished"),
+    ("1", "Blue Door", "1", "1922"),
+    ("2", "Grey Field", "2", "1955"),
+    ("3", "Red Boats", "1", "1930"),
+]
 INSPECTIONS = [("inspection_id", "flat_id", "officer", "day"), ("31", "1", "Jo Park", "2024-11-20")]
 GEYSERS = [("geyser", "height_m"), ("Old Spit", "41"), ("Hiss", "12")]
 # As people align them; nothing tells the first two apart, and what is not known is NA.
@@ -237,13 +244,11 @@ def write_tours(folder: Path) -> list[Path]:
 
 
 def write_almanac(folder: Path) -> list[Path]:
-    tables: dict[str, Sequence[Sequence[str]]] = {
-        "mills": MILLS,
-        "yields": YIELDS,
-        "probes": PROBES,
-        "candidates": CANDIDATES,
-        "results": RESULTS,
-    }
-    tables |= {"stews": STEWS, "roots": ROOTS, "stew_roots": STEW_ROOTS}
+    tables: dict[str, Sequence[Sequence[str]]] = {"mills": MILLS, "yields": YIELDS, "probes": PROBES}
+    tables |= {"candidates": CANDIDATES, "results": RESULTS, "stews": STEWS, "roots": ROOTS, "stew_roots": STEW_ROOTS}
     tables |= {"episodes": EPISODES, "flats": FLATS, "inspections": INSPECTIONS}
     return write_tables(folder, tables | {"geysers": GEYSERS, "eruptions": ERUPTIONS})
+
+
+def write_gallery(folder: Path) -> list[Path]:
+    return write_tables(folder, {"painters": PAINTERS, "paintings": PAINTINGS})

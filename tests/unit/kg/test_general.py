@@ -23,6 +23,7 @@ from services.kg.store.engine import open_store
 from tests.unit.kg.library import (
     write_all,
     write_almanac,
+    write_gallery,
     write_office,
     write_press,
     write_shop,
@@ -385,6 +386,13 @@ def test_deeds_and_what_rows_of_one_time_have_together(almanac: Asking, question
 )
 def test_another_deed_gets_no_answer(almanac: Asking, question: str) -> None:
     assert almanac.program(question) == "none"
+
+
+def test_a_verb_asks_for_its_doer_though_a_table_is_called_by_a_form_of_it(tmp_path: Path) -> None:
+    with drafted(tmp_path, "gallery", write_gallery) as asking:
+        assert asking.values("Who painted Blue Door?") == [["Mira Sol"]]
+        assert in_order(asking.values("Which paintings did Mira Sol paint?")) == [["Blue Door", "Red Boats"]]
+        assert asking.values("How many paintings are there?") == [3]
 
 
 def test_what_stays_from_year_to_year_is_not_added_up(almanac: Asking) -> None:
