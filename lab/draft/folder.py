@@ -102,8 +102,8 @@ class View:
             return [key.name for key in self.keys if key.name not in self.subject][:SHOWN] or self.subject
         if not self.table.key:
             return [key.name for key in self.keys][:SHOWN]
-        own = [one.key for one in self.table.columns if self.table.joins and self.table.join_of(one) is None]
-        return [*self.subject[-1:], *own][:SHOWN]
+        own = [one.key for one in self.table.columns if self.table.join_of(one) is None]
+        return [*self.subject[-1:], *(own if self.table.joins else [])][:SHOWN]
 
 
 def draft(name: str, paths: Sequence[Path], to: Path) -> list[Path]:

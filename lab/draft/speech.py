@@ -35,7 +35,7 @@ def speech(tables: Sequence[CsvTable]) -> dict[str, Spoken]:
             found.setdefault(key, one)
     things = frozenset(nouns.values())
     for one in found.values():
-        one.words = [said for word in one.words for said in _no_thing(word, things)]
+        one.words = list(dict.fromkeys(said for word in one.words for said in _no_thing(word, things)))
     return found
 
 

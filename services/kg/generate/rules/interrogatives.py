@@ -48,11 +48,11 @@ def asked_for(roles: "Roles", shown: list[Mention], *, named: bool) -> list[Ment
 
 def without_company(roles: "Roles", mentions: list[Mention]) -> list[Mention]:
     """The keys without what only goes with one that is asked for: "which agency launched it", beside a launch date."""
-    if not mentions:
-        return []
+    if len(mentions) < 2:
+        return mentions
     head, *others = mentions
-    other = others[0].key if len(others) == 1 and _first(roles) == "how" else head.key
-    if other != head.key and _may_mean(roles, head, other):
+    two = len(others) == 1 and others[0].key != head.key
+    if two and _first(roles) == "how" and _may_mean(roles, head, others[0].key):
         # "How long does it take to cook", of what has a time to prepare as well.
         roles.take(head.place)
         return others
