@@ -41,6 +41,7 @@ _DEEDS = {
     "ction": ("ct",),
     "etion": ("ete",),
     "rture": ("rt",),
+    "very": ("ver",),
     "ment": ("",),
     "ing": ("",),
     "ival": ("ive",),
@@ -56,6 +57,7 @@ _WHOLE = re.compile(r"-?(?:0|[1-9]\d{0,17}|[1-9]\d{0,2}(?:,\d{3})+)")
 _NUMBER = re.compile(r"-?(?:\d+|\d{1,3}(?:,\d{3})+)(?:\.\d+)?(?:[eE][+-]?\d+)?")
 # A nought in front says that digits are no quantity.
 _POSTCODE = re.compile(r"-?0\d")
+_OF_DAY = re.compile(r"(?:[01]?\d|2[0-3]):[0-5]\d(?::[0-5]\d)?")
 _DATE = re.compile(r"\d{4}-\d{1,2}(?:-\d{1,2})?(?:[T ].*)?")
 _YEAR = re.compile(r"1\d{3}|20\d{2}")
 _TRUTH = frozenset({"true", "false", "yes", "no"})
@@ -124,8 +126,9 @@ class Column:
         known = [*self._said.get("words", []), *([f"how many ({units})"] if units else [])]
         if self.type == "flag" and (verb := verb_of(self.key)):
             known.append(verb)
-        if self.type == "date" and self.key.endswith("_date"):
-            known.append(self.key.removesuffix("_date").replace("_", " "))
+        if self.type == "date":
+            known += [self.key.removesuffix("_date").replace("_", " ")] if self.key.endswith("_date") else []
+            known += [verb] if (verb := verb_of(self.key)) else []
         if self.numeric or self.type == "date":
             known += deeds(singular(self.key.rpartition("_")[2]))
             if "_" not in self.key and singular(self.key) != self.key:
@@ -133,7 +136,12 @@ class Column:
                 known.append(singular(self.key))
         *front, last = self.key.split("_")
         noun = " ".join(front)
-        if front and _YEAR.fullmatch(last):
+        if front and (last == "year" or self.type == "date"):
+            # When it was discovered, of a `discovery_year`.
+            known += deeds(front[-1])
+        if front and last == "method":
+            known += [f"how (is|are|was|were) ... {one}" for one in deeds(front[-1])]
+        if front and (_YEAR.fullmatch(last) or last in words_of_names("sizes")):
             known.append(noun)
         elif front and (verb := verb_of(last)):
             # Tickets were sold, dogs are allowed, which trails allow dogs.
@@ -142,7 +150,9 @@ class Column:
 
     @property
     def spoken_values(self) -> dict[str, list[str]]:
-        """What people say for codes: women and men."""
+        """What people say for codes, women and men, and for what is not there: alive is who has not died."""
+        if self.type == "date" and {"died", "death"}.intersection(self.key.split("_")):
+            return {"": ["alive", "living"]}
         sexes = {"f": "female", "m": "male"}
         if self._last not in ("sex", "gender") or not {one.lower() for one in self.values} <= sexes.keys():
             return {}
@@ -163,12 +173,17 @@ class Column:
         if self.type == "date" and front != self.key:
             return {**spoken("date"), **spoken(front)}
         lasts = self.unit in ("minutes", "hours", "days")
-        return spoken(self.key) or (_table("measures.yaml")["lasting"] if lasts else {})
+        return spoken(self.key) or (_measures()["lasting"] if lasts else {})
 
     @property
     def sorts(self) -> bool:
         """Whether its values are few texts that sort the rows: their words are words of questions."""
         return self.type == "text" and len(self.values) <= MOST_SORTS and len(self.values) <= SORTED * self.filled
+
+    @property
+    def of_day(self) -> bool:
+        """Whether its values are times of a day: 08:15."""
+        return self.type == "text" and all(_OF_DAY.fullmatch(one) for one in self.values)
 
     @property
     def examples(self) -> str:
@@ -218,7 +233,7 @@ def units() -> dict[str, dict[str, Any]]:
 
 def spoken(key: str) -> dict[str, list[str]]:
     """By a key's last words: `words` that ask for it, `also` what asks nothing, adjectives of `more` and `less`."""
-    known, words = _table("measures.yaml"), key.split("_")
+    known, words = _measures(), key.split("_")
     parts = [one for one in words if one in words_of_names("telling")] + [
         "_".join(words[first:]) for first in range(len(words))
     ]
@@ -230,6 +245,11 @@ def _verbs_of_doer(noun: str) -> list[str]:
     """What people do who are called so: visitors visit, riders ride."""
     stem = noun[:-2]
     return [stem, f"{stem}e"] if noun in words_of_names("persons") and noun.endswith(("er", "or")) else []
+
+
+@cache
+def _measures() -> dict[str, dict[str, list[str]]]:
+    return {name: said for names, said in _table("measures.yaml").items() for name in names.split(", ")}
 
 
 @cache
@@ -271,7 +291,7 @@ def read_columns(headers: Sequence[str], rows: Iterable[Sequence[str]]) -> list[
         while name in taken:
             name = f"{name[: MAX_NAME - 1]}2"
         values = frozenset(filled)
-        called = name.startswith(("is_", "has_"))
+        called = name.startswith(("is_", "has_")) or name in words_of_names("switches")
         switch = values <= {"0", "1"} and (called or (len(values) == 2 and len(filled) >= MIN_SWITCHED))
         done = name.endswith("ed") or name.split("_")[-1] in words_of_names("done")
         kind = "date" if done and _are_years(values) else guess_type(values)

@@ -12,7 +12,7 @@ from sqlalchemy.dialects import sqlite
 
 from lab.draft.columns import MAX_NAME, Column, identifier
 from lab.draft.speech import speech
-from lab.draft.tables import CsvTable, Join, child_of, plural, read_tables, sorts_behind
+from lab.draft.tables import CsvTable, Join, child_of, plural, read_tables, singular, sorts_behind
 from services.kg.definition.domain import STORE
 from services.kg.domains import CATALOGUE
 
@@ -121,6 +121,12 @@ def draft(name: str, paths: Sequence[Path], to: Path) -> list[Path]:
     if folder.exists():
         raise DraftError(f"{folder} is there: remove it, or choose another name")
     tables = read_tables(paths, name, {*STORE, *CATALOGUE.tables, *CATALOGUE.kinds})
+    if (
+        len(tables) == 1
+        and tables[0].names_things
+        and all(column.key != singular(name) for column in tables[0].columns)
+    ):
+        tables[0].called = singular(name)
     views = [_view(table, tables) for table in tables]
     texts = {
         "domain.yaml": _render("domain.yaml", name=name, tables=tables, views=views),
@@ -222,6 +228,7 @@ def _key(table: CsvTable, column: Column) -> Key:
         f"t.{_QUOTE(column.name)}",
         column.key_type,
         unit=column.unit,
+        label=f"{column.key.replace('_', ' ')} time" if column.of_day and "time" not in column.key else "",
         kind=table.name if named else "",
         id=f"_{table.name}" if named else "",
         spell="plain" if column.year else "",

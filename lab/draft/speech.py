@@ -114,7 +114,7 @@ def _of_joins(table: CsvTable, tables: Sequence[CsvTable], nouns: Mapping[str, s
                 yield key, Spoken(also=idle)
         for key, column in sorts.items():
             # "In which city is it": of what has none, and belongs to one thing that has.
-            words = [column.key.replace("_", " ")] if keys[column.key] == 1 else []
+            words = [column.key.replace("_", " "), *column.words] if keys[column.key] == 1 else []
             yield key, Spoken(words=words, open="its values are words of questions")
 
 

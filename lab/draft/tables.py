@@ -1,7 +1,8 @@
 """Tables of CSV files, and how they belong together: keys, names, and columns that hold another table's keys."""
 
+from collections import Counter
 from collections.abc import Container, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cache
 from itertools import combinations, islice
 from pathlib import Path
@@ -53,6 +54,7 @@ class CsvTable:
     rows: int  # the number that was read
     key: tuple[str, ...] = ()  # columns that tell rows apart; where none do, how often their like came before
     label: Column | None = None  # the column that names a row; None for a table that only links others
+    called: str = ""  # what else its rows are called: dogs of a domain that has nothing else
     joins: list[Join] = field(default_factory=list)
     sample: dict[str, str] = field(default_factory=dict)
 
@@ -75,7 +77,7 @@ class CsvTable:
         persons = ("person", "people") if self.of_persons else ()
         # "How often has it erupted" counts eruptions.
         done = deeds(self.noun) if self.noun.endswith(("ion", "ing")) else []
-        nouns = (self.noun, singular(label), *persons, *done)
+        nouns = (self.noun, singular(label), self.called, *persons, *done)
         return list(dict.fromkeys(one.replace("_", " ") for one in nouns if one))
 
     @property
@@ -237,7 +239,16 @@ def _joins(table: CsvTable, tables: Mapping[str, CsvTable]) -> list[Join]:
             role = column.name.removesuffix(f"_{key}").removesuffix("_id").removesuffix("_code")
             role = best.noun if role == key else role
             found.append(Join(column, best.name, key, best.label.name, role))
-    return found
+    own = Counter(join.table for join in found)
+    nouns = {one.name: one.noun for one in named}
+    return [_plain(one, nouns[one.table]) if own[one.table] == 1 else one for one in found]
+
+
+def _plain(join: Join, noun: str) -> Join:
+    """A join that is the only one, called as what it holds: the star of a `host_star`, but no birth_country."""
+    front, _, last = join.column.name.removesuffix("_id").rpartition("_")
+    plain = last == noun and front == join.role and front not in words_of_names("telling")
+    return replace(join, role=noun) if plain else join
 
 
 def _shared(column: Column, table: CsvTable) -> float:
@@ -268,6 +279,8 @@ def _by_role(column: Column, table: CsvTable, named: Sequence[CsvTable]) -> CsvT
     if not column.keyed or column.type != "integer":
         return None
     fitting = [one for one in named if _held(column, one) >= SHARED]
+    if role in words_of_names("sides") and len(others := [one for one in fitting if one is not table]) == 1:
+        return others[0]
     people = [one for one in fitting if one.of_persons] if role in words_of_names("persons") else []
     if role in words_of_names("kin") and table in fitting and (table.of_persons or not people):
         return table

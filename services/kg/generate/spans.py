@@ -21,6 +21,10 @@ MAX_WORDS = 60
 MAX_NAME_WORDS = 14
 _WORD = re.compile(r"\S+")
 _POSSESSIVE = re.compile(r"['’](?:s)?$", re.IGNORECASE)
+# Behind these a number is an amount, and in front of a percent sign.
+_BOUND = re.compile(
+    r"(?:\b(?:than|over|above|under|below|least|most|exactly)|\bbetween(?: \S+ and)?|[$€£])\s*$", re.IGNORECASE
+)
 _QUOTES = '"“”„«»'
 _TRIM = " ,.?!;:()[]{}'’‘`" + _QUOTES
 
@@ -82,7 +86,7 @@ class Spotter:
             replace(one, kind=kind, weight=float(weight or 0))
             for kind, norm, weight in rows
             for one in stretches[norm]
-            if one.quoted or _tells(one, self._catalogue.kinds[kind].rules)
+            if one.quoted or (_tells(one, self._catalogue.kinds[kind].rules) and not _is_amount(query, one))
         ]
         return _apart(found)
 
@@ -116,6 +120,13 @@ def _tells(stretch: Spot, rules: NameRules) -> bool:
             return False
     # "of the wizard" is not a name though it is three words and a film; "100 years on" may end one.
     return words[0] not in _JOINING and words[-1] not in _ARTICLES and (len(words) > 3 or words[-1] not in _JOINING)
+
+
+def _is_amount(query: str, stretch: Spot) -> bool:
+    """Whether a stretch is a number that the question compares with: longer than 7, above 7 %."""
+    figure = stretch.text.removesuffix("%")
+    share = query[stretch.start + len(figure) :].lstrip().startswith("%")
+    return figure.isdigit() and (share or _BOUND.search(query, 0, stretch.start) is not None)
 
 
 _JOINING = frozenset(("of", "and", "or", "by", "in", "for", "to", "with", "on", "at", "was", "is", "did", "does"))

@@ -15,6 +15,7 @@ from services.kg.generate.rules.english import english
 from services.kg.generate.rules.interrogatives import (
     asked_for,
     asks_when,
+    asks_who,
     by_deed,
     by_whom,
     doer,
@@ -24,10 +25,11 @@ from services.kg.generate.rules.interrogatives import (
     without_company,
 )
 from services.kg.generate.rules.lexicon import Lexicon
+from services.kg.generate.rules.orders import comparative, superlative
 from services.kg.generate.rules.question import Question, quote
 from services.kg.generate.rules.roles import BESIDE, NEAR, Roles, subject_of
 from services.kg.generate.rules.tokens import Mention, Range, Tokens, apart_from
-from services.kg.generate.rules.totals import grouped, tally, total
+from services.kg.generate.rules.totals import averaged, grouped, tally, total
 from services.kg.generate.rules.values import Values
 from services.kg.language.catalogue import Function
 
@@ -164,10 +166,13 @@ class _Reader:
         if names is None:
             return
         roles, tokens = self.roles, self.roles.tokens
+        if len(roles.mentions) > 1:
+            # Who is named is not asked for: "in which year did Anna win", of prizes and who won them.
+            roles.take(*(one.place for one in roles.mentions if one.key in names))
         head = roles.head()
         thresholds = roles.thresholds()
         said = roles.conditions()
-        superlative = roles.superlative()
+        extreme = superlative(roles)
         own = names.get(roles.primary.name, []) if roles.primary is not None else []
         several = len(own) > 1
         # "How much heavier" is a difference, and names what differs.
@@ -176,15 +181,16 @@ class _Reader:
         computed, places = next(
             ((how, some) for how, words in asking if (some := apart_from(tokens.find(words), keyed))), ("", [])
         )
-        measures = (superlative.key,) if superlative and several else roles.comparative() if several else ()
+        measures = (extreme.key,) if extreme and several else comparative(roles) if several else ()
         roles.take(*places)
         counting = tokens.find(english().count)
+        mean = averaged(roles)
         shown, counted = self._shown(counting)
-        shown = asked_for(roles, shown or of_link(roles, names), named=bool(own))
-        ordered = [superlative.key] if superlative else []
+        shown = mean or asked_for(roles, shown or of_link(roles, names), named=bool(own))
+        ordered = [extreme.key] if extreme else []
         roles.take_idle([*(one.key for one in shown), *ordered, *names, roles.subject.name])
-        aggregate = total(roles, shown) if superlative is None else ""
-        if self.tallied and not aggregate and superlative is None and self._is_second():
+        aggregate = total(roles, shown) if extreme is None else ""
+        if self.tallied and not aggregate and extreme is None and self._is_second():
             aggregate = tally(roles, shown, thresholds)
         nouns = [*tokens.find(roles.nouns), *roles.classes]
         roles.take(*nouns)
@@ -193,26 +199,29 @@ class _Reader:
         if several and any(not mention.counted for mention in shown):
             roles.take(*tokens.find((*english().greater, *english().lesser)))
         literals = self._literals(shown)
-        if not own and not nouns and (superlative is not None or not shown) and (people := who(roles)):
+        if not own and not nouns and (extreme is not None or not shown) and (people := who(roles)):
             nouns, head = [people], people
         conditions = [*roles.named]
-        group = grouped(roles, shown, nouns) if head is not None and superlative is None and not own else ""
+        group = grouped(roles, shown, nouns) if head is not None and extreme is None and not own else ""
         if tokens.doubt or tokens.unread() or (computed and not several) or not self._listed(shown):
             return
         rows = bool(nouns) and (head is None or not shown or any(head.overlaps(one) for one in nouns))
         keys = list(dict.fromkeys(mention.key for mention in shown))
         rows = rows and not (asks_when(roles) and any(key in roles.dated for key in keys))
-        if rows and superlative is not None:
+        if rows and extreme is not None:
             # "Which element was discovered last?" asks for no year.
-            keys = [key for key in keys if key != superlative.key]
+            keys, rows = (
+                [extreme.key] if extreme.value else [key for key in keys if key != extreme.key],
+                not extreme.value,
+            )
         # "Which districts did Frost win", "who won Westfall": of rows that only link, the value says what happened.
         happened = bool(names and said) and (not own or roles.function.pair is not None)
         if happened and not keys and (key := doer(roles, names)):
             keys = [key]
         if not shown and not keys and nouns and asks_when(roles) and roles.dated:
             # "When did it last erupt" wants no eruption, but the day of one.
-            keys, rows = [superlative.key if superlative else roles.dated[0]], False
-        if rows and not keys and by_whom(roles, nouns):
+            keys, rows = [extreme.key if extreme else roles.dated[0]], False
+        if rows and not keys and (by_whom(roles, nouns) or (asks_who(roles) and not roles.named_rows)):
             return
         if own and not keys:
             if (said or literals) and not values_may_answer(roles):
@@ -222,9 +231,13 @@ class _Reader:
         else:
             conditions += [condition for _, condition in (*literals, *said)]
         conditions += thresholds
+        equal = [one.partition(",")[0] for one in conditions if one.startswith("eq(")]
+        if len(set(equal)) < len(equal):
+            # From one and to the other: no row has two values of a key.
+            return
         if thresholds and own:
             self.cost += HOP
-        asked = {*keys, superlative.key if superlative else ""}
+        asked = {*keys, extreme.key if extreme else ""}
         timed = any(f"({key}, " in one for one in thresholds for key in roles.dated)
         if timed and any(one.counted and one.key in asked for one in roles.mentions):
             # "Who had the most orders in 2024": that is the orders' year, and their number is of all years.
@@ -232,7 +245,8 @@ class _Reader:
         # By its key alone, or by the year that is its name: "how many divorces were there in 1980".
         alone = bool(shown) and self._alone(shown[0].key)
         dated = any(one.startswith(f"eq({roles.subject.name}, ") for one in thresholds)
-        linked = (happened and bool(keys)) or (bool(names) and (by_deed(roles, shown) or (alone and self.tallied)))
+        deed = bool(names or conditions) and by_deed(roles, shown)
+        linked = (happened and bool(keys)) or deed or (bool(names) and alone and self.tallied)
         told = bool(literals) or linked or (alone and (aggregate or dated or group))
         if not own and not nouns and not self._is_second() and not told:
             # Rows that nothing names are not what the question wants: a country's area is not that of its cities.
@@ -245,11 +259,11 @@ class _Reader:
             wanted = Wanted(
                 names,
                 conditions,
-                superlative,
+                extreme,
                 keys,
                 aggregate="LEN" if counted else aggregate if not own or self._is_second() else "",
                 rows=rows and bool(not own or keys or conditions),
-                many=bool(conditions) or superlative is not None or not own,
+                many=bool(conditions) or extreme is not None or not own,
             )
             if statement := statement_of(roles, wanted):
                 yield Reading((statement,), self.cost + (0 if wanted.many or keys else DEFAULT))

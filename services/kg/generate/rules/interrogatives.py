@@ -12,6 +12,8 @@ from services.kg.language.catalogue import NUMERIC
 if TYPE_CHECKING:
     from services.kg.generate.rules.roles import Roles
 
+# The word in the names of times of a day: departure time.
+_TIME = "time"
 # Keys of a date that do not say what happened then.
 _PLAIN = ("year", "date", "day")
 # What kinds of people are called, whatever else they are.
@@ -29,12 +31,18 @@ def asked_for(roles: "Roles", shown: list[Mention], *, named: bool) -> list[Ment
         return shown
     first = _first(roles)
     dated = [key for key in keys if key in roles.dated]
+    timed = first == "when" or (first == "what" and roles.tokens.count > 1 and roles.tokens.word(1) == _TIME)
+    if timed and not dated:
+        hours = [key for key in (*keys, *_like(roles, shown[0])) if _is_of_day(roles, key)]
+        if hours:
+            return _instead(roles, shown, hours[:1])
     if first == "when" and not dated:
         # "When was it composed" of what has a composer and a `year_composed`; else the row's only date.
         plain = list(roles.dated) if len(roles.dated) == 1 and roles.dated[0] in _PLAIN else []
         return _instead(roles, shown, [key for key in _like(roles, shown[0]) if key in roles.dated] or plain)
     figures = all(not one.counted and (one.key in dated or roles.numeric(one)) for one in shown)
-    if first in ("who", "where") and named and figures:
+    things = _PERSON not in roles.lexicon.rows(roles.function)
+    if figures and ((first in ("who", "where") and named) or (first == "who" and things)):
         # "Who opened it" is not answered by the day, and "where was she born" by her birthplace.
         texts = {one.name for one in roles.function.keys if one.kind == "text"}
         return _instead(roles, shown, [key for key in _like(roles, shown[0]) if key in texts])
@@ -44,6 +52,12 @@ def asked_for(roles: "Roles", shown: list[Mention], *, named: bool) -> list[Ment
         # "What was it painted in" asks for no painter.
         roles.tokens.doubt |= any(_does(roles, one) for one in shown)
     return shown
+
+
+def _is_of_day(roles: "Roles", key: str) -> bool:
+    """Whether a key is of times of a day, which are texts: 08:15."""
+    own = roles.function.exact_keys.get(key)
+    return own is not None and own.kind == "text" and _TIME in own.words.split()
 
 
 def without_company(roles: "Roles", mentions: list[Mention]) -> list[Mention]:
@@ -119,6 +133,11 @@ def values_may_answer(roles: "Roles") -> bool:
 def asks_when(roles: "Roles") -> bool:
     """Whether the question wants a date."""
     return _first(roles) == "when"
+
+
+def asks_who(roles: "Roles") -> bool:
+    """Whether the question wants people."""
+    return _first(roles) == "who"
 
 
 def means_date(roles: "Roles", place: Range) -> bool:

@@ -1,18 +1,18 @@
 """What the words of a question are to one function: names, values, thresholds, superlatives, keys, nouns."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import pairwise
 
 from services.kg.generate.rules.english import english
-from services.kg.generate.rules.inflection import degrees
 from services.kg.generate.rules.interrogatives import asks_when, means_date
 from services.kg.generate.rules.lexicon import Lexicon
+from services.kg.generate.rules.orders import comparatives
 from services.kg.generate.rules.question import quote
 from services.kg.generate.rules.times import date_conditions, is_of_key, never_conditions, sign_of_time
-from services.kg.generate.rules.tokens import Mention, Number, Range, Superlative, Tokens, apart
-from services.kg.generate.rules.values import Values, condition, exact, said_of
+from services.kg.generate.rules.tokens import Mention, Number, Range, Tokens, apart
+from services.kg.generate.rules.values import Values, condition, exact, is_joint, said_of
 from services.kg.generate.spans import Spot
 from services.kg.language.catalogue import NUMERIC, Function, Key, Parameter
 
@@ -20,7 +20,6 @@ from services.kg.language.catalogue import NUMERIC, Function, Key, Parameter
 BESIDE = 2
 NEAR = 4
 COUNTED = "number of "
-_BY = ("by", "in terms of", "measured by")
 _BEFORE_NOUNS = frozenset(("which", "what", "many", "list", "name", "all", "every"))
 _BEFORE_COUNTS = frozenset(("has", "have", "had", "having", "with", "exactly"))
 
@@ -47,6 +46,11 @@ class Roles:
     def subject(self) -> Key:
         """The key that names a row."""
         return subject_of(self.function)
+
+    @property
+    def named_rows(self) -> bool:
+        """Whether rows have names; a number that only tells them apart is none."""
+        return self.subject.kind not in NUMERIC
 
     @cached_property
     def primary(self) -> Parameter | None:
@@ -93,6 +97,7 @@ class Roles:
     def conditions(self) -> list[tuple[str, str]]:
         """Key and `eq` for each value that the question says; the key's own words beside it are read with it."""
         claims: dict[Range, list[tuple[Key, str]]] = {}
+        nouns = self.tokens.find(self.nouns)
         for key in self.function.keys:
             own = self.lexicon.key(self.function.name, key.name)
             spoken = dict(own.values)
@@ -102,7 +107,8 @@ class Roles:
                 spoken = {**said_of(key, own.words), **spoken}
             for value, phrases in spoken.items():
                 for place in self.tokens.find(phrases)[:1]:
-                    if not means_date(self, place):
+                    around = (*nouns, *(one.place for one in self.mentions if one.key == key.name))
+                    if not means_date(self, place) and not is_joint(self.tokens, place, around):
                         claims.setdefault(place, []).append((key, value))
         found: list[tuple[str, str]] = []
         for place in apart(claims):
@@ -123,9 +129,15 @@ class Roles:
         owned = spoken or [one for one in claims if not one[0].name.startswith(joined)] or claims
         # Of what is called as the country that it lies in, people mean the country.
         owned = [one for one in owned if one[0].name.endswith("country")] or owned
+        owned = [one for one in claims if self._leads(place, one[0])] or owned
         if len({key.name for key, _ in owned}) > 1:
             self.tokens.doubt = True
         return owned[0]
+
+    def _leads(self, place: Range, key: Key) -> bool:
+        """Whether the word before a value is that of one end of a way: from its origin, to its destination."""
+        before = self.tokens.word(place.first - 1) if place.first else ""
+        return before in ("from", "to") and any(one.endswith(f" {before}") for one in self.phrases(key.name))
 
     def _beside(self, place: Range, key: Key) -> Range | None:
         """Where a key is named beside some words."""
@@ -188,7 +200,7 @@ class Roles:
         """More or less than a number; empty where nothing says so."""
         words = english()
         for more, phrases, inclusive, strict in ((True, words.over, "ge", "gt"), (False, words.under, "le", "lt")):
-            adjectives = self._comparatives(more=more)
+            adjectives = comparatives(self, more=more)
             signs = self.tokens.find((*phrases, *(f"{one} than" for one in adjectives)))
             signs = [one for one in signs if 0 <= figure.place.first - one.end <= 1]
             if not signs:
@@ -272,84 +284,6 @@ class Roles:
     def _units(self, key: Key) -> tuple[str, ...]:
         """What is said behind the numbers of a key."""
         return (*self.lexicon.key(self.function.name, key.name).unit, *((key.unit,) if key.unit else ()))
-
-    # Orders
-
-    def superlative(self) -> Superlative | None:
-        """The end of an order that the question asks for; None where it asks for none, or not by what."""
-        for place, descending, keys in self._extremes():
-            rank, rows, count = self._rank(place)
-            measure = self._measure(place)
-            if measure is None and not keys:
-                continue
-            self.take(place, *([measure.place] if measure else []), *([count] if count else []))
-            self.take(*self.tokens.find(_BY))
-            return Superlative(measure.key if measure else keys[0], descending, rank, rows)
-        return None
-
-    def _extremes(self) -> Iterator[tuple[Range, bool, tuple[str, ...]]]:
-        """Superlatives with the keys that they speak of; those of the domain before general ones."""
-        words = english()
-        wanted: list[tuple[bool, tuple[str, ...], tuple[str, ...]]] = []
-        for more in (True, False):
-            adjectives = self._adjectives(more, lambda one: (degrees(one)[1], f"{one}most"))
-            for adjective, keys in adjectives.items():
-                wanted.append((more, keys, (adjective if " " in adjective else f"={adjective}",)))
-        if self.dated:
-            wanted += [(False, self.dated, words.first), (True, self.dated, words.last)]
-        wanted += [(True, (), words.greatest), (False, (), words.least)]
-        found: dict[Range, tuple[bool, tuple[str, ...]]] = {}
-        for descending, keys, phrases in wanted:
-            for place in self.tokens.find(phrases):
-                found.setdefault(place, (descending, keys))
-        for place in apart(found):
-            yield place, *found[place]
-
-    def _measure(self, place: Range) -> Mention | None:
-        """The key by which is ordered: "largest population", "by area", "earns the most"."""
-        numeric = [one for one in self.mentions if self.numeric(one) and self.tokens.free(one.place)]
-        by = self.tokens.find(_BY)
-        for mention in numeric:
-            if any(one.end <= mention.place.end and mention.place.first - one.end <= 1 for one in by):
-                return mention
-        behind = next((one for one in numeric if 0 <= one.place.first - place.end <= 1), None)
-        return behind or next((one for one in numeric if 0 <= place.first - one.place.end <= 1), None)
-
-    def _rank(self, place: Range) -> tuple[int, int, Range | None]:
-        """First row, number of rows and their place in the question: second largest, three largest, top ten."""
-        for figure in self.tokens.numbers:
-            if figure.place.near(place) <= 1 and self.tokens.free(figure.place) and 0 < figure.value <= 100:
-                if figure.ordinal:
-                    return int(figure.value) - 1, 1, figure.place
-                return 0, int(figure.value), figure.place
-        return 0, 1, None
-
-    def comparative(self) -> tuple[str, ...]:
-        """Keys by which names are compared; none where no adjective or "more" says so."""
-        words = english()
-        for more in (True, False):
-            for adjective, keys in self._comparatives(more=more).items():
-                if places := self.tokens.find((adjective,)):
-                    measure = self._measure(places[0])
-                    self.take(places[0], *([measure.place] if measure else []))
-                    return (measure.key,) if measure else keys
-        for place in self.tokens.find((*words.greater, *words.lesser, *words.greatest, *words.least)):
-            if (measure := self._measure(place)) is not None:
-                self.take(place, measure.place)
-                return (measure.key,)
-        return ()
-
-    def _comparatives(self, *, more: bool) -> dict[str, tuple[str, ...]]:
-        return self._adjectives(more, lambda one: (degrees(one)[0],))
-
-    def _adjectives(self, more: bool, forms: Callable[[str], tuple[str, ...]]) -> dict[str, tuple[str, ...]]:
-        found: dict[str, tuple[str, ...]] = {}
-        for key in self.function.keys:
-            own = self.lexicon.key(self.function.name, key.name)
-            for adjective in own.more if more else own.less:
-                for form in forms(adjective):
-                    found[form] = (*found.get(form, ()), key.name)
-        return found
 
     # Nouns
 

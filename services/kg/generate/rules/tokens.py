@@ -62,6 +62,7 @@ class Superlative:
     descending: bool
     first: int = 0
     rows: int = 1
+    value: bool = False  # whether a value is asked for and no row: the highest price
 
 
 @dataclass

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 
 from services.kg.generate.rules.english import english
 from services.kg.generate.rules.tokens import Mention, Range
+from services.kg.language.catalogue import NUMERIC
 
 if TYPE_CHECKING:
     from services.kg.generate.rules.roles import Roles
@@ -19,6 +20,17 @@ def total(roles: "Roles", shown: Sequence[Mention]) -> str:
             roles.take(*places)
             return how
     return ""
+
+
+def averaged(roles: "Roles") -> list[Mention]:
+    """The only number of rows that the question averages: the average rating, of ratings that are stars."""
+    nouns = {noun.first: noun for noun in roles.tokens.find(roles.nouns)}
+    place = next((nouns[one.end] for one in roles.tokens.find(english().average) if one.end in nouns), None)
+    others = (*roles.dated, roles.subject.name)
+    keys = [one.name for one in roles.function.keys if one.kind in NUMERIC and one.name not in others]
+    if place is None or len(keys) != 1 or any(roles.numeric(one) for one in roles.mentions):
+        return []
+    return [Mention(place, keys[0])]
 
 
 def tally(roles: "Roles", shown: Sequence[Mention], thresholds: Sequence[str]) -> str:

@@ -4,7 +4,7 @@ Only keys with few values have such words, and only where looking them up is qui
 """
 
 import time
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from functools import lru_cache
 from threading import Lock
 from typing import Any
@@ -16,6 +16,7 @@ from services.kg.errors import KgError
 from services.kg.generate.rules.english import english
 from services.kg.generate.rules.inflection import singular
 from services.kg.generate.rules.question import quote
+from services.kg.generate.rules.tokens import Range, Tokens
 from services.kg.generate.rules.words import Phrases
 from services.kg.language.catalogue import NUMERIC, Function, Key
 from services.kg.rows import view_of
@@ -86,7 +87,9 @@ def exact(text: str) -> tuple[str, ...]:
 
 
 def condition(key: Key, value: str) -> str:
-    """`eq`, or what a value that begins with a sign says: `< 0`."""
+    """`eq`, or what a value that begins with a sign says, `< 0`; of an empty one that there is none."""
+    if not value:
+        return f"isnull({key.name})"
     sign, _, number = value.partition(" ")
     if sign in _SIGNS and key.kind in NUMERIC:
         return f"{_SIGNS[sign]}({key.name}, {number})"
@@ -96,4 +99,13 @@ def condition(key: Key, value: str) -> str:
 def said_of(flag: Key, words: Phrases) -> dict[str, tuple[str, ...]]:
     """Phrases by the value of a flag: rings and no rings of `has_rings`, radioactive of `is_radioactive`."""
     plain = flag.name.removeprefix("has_").removeprefix("is_").replace("_", " ")
-    return {"false": tuple(f"{no} {plain}" for no in ("no", "not", "non", "without")), "true": (plain, *words)}
+    absent = (*(f"{no} {plain}" for no in ("no", "not", "non", "without")), f"{plain} free", f"{plain}-free")
+    return {"false": absent, "true": (plain, *words)}
+
+
+def is_joint(tokens: Tokens, place: Range, beside: Iterable[Range]) -> bool:
+    """Whether a value asks or joins others: `long` behind "how"; `in` of movements in and out, beside none of these."""
+    if place.first and tokens.word(place.first - 1) == "how":
+        return True
+    words = (tokens.word(index) for index in range(place.first, place.end))
+    return all(word in tokens.fillers for word in words) and not any(one.near(place) == 0 for one in beside)
