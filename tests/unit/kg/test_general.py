@@ -23,6 +23,8 @@ from services.kg.store.engine import open_store
 from tests.unit.kg.library import (
     write_all,
     write_almanac,
+    write_club,
+    write_ferries,
     write_gallery,
     write_office,
     write_press,
@@ -58,6 +60,12 @@ class Asking:
 @pytest.fixture(scope="module")
 def asking(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Asking]:
     with drafted(tmp_path_factory.mktemp("library"), "library", write_all) as asking:
+        yield asking
+
+
+@pytest.fixture(scope="module")
+def ferries(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Asking]:
+    with drafted(tmp_path_factory.mktemp("ferries"), "ferries", write_ferries) as asking:
         yield asking
 
 
@@ -393,6 +401,32 @@ def test_a_verb_asks_for_its_doer_though_a_table_is_called_by_a_form_of_it(tmp_p
         assert asking.values("Who painted Blue Door?") == [["Mira Sol"]]
         assert in_order(asking.values("Which paintings did Mira Sol paint?")) == [["Blue Door", "Red Boats"]]
         assert asking.values("How many paintings are there?") == [3]
+
+
+@pytest.mark.parametrize(
+    ("question", "values"),
+    [
+        ("When does the Gannet depart?", [["08:15"]]),
+        ("What time does the Tirrick arrive?", [["14:30"]]),
+        ("Where does the Bonxie leave from?", [["Fethaland"]]),
+        ("How many ferries go from Skaw to Lunna?", [2]),
+        ("How many ferries go from Lunna to Fethaland?", [0]),
+        ("When was the Solan first painted?", [["2008"]]),
+        ("How many passengers does the Bonxie carry?", [[97]]),
+        ("Which ferries carry more than 140 passengers?", [["Gannet", "Shearwater"]]),
+    ],
+)
+def test_times_of_day_and_both_ends_of_a_way(ferries: Asking, question: str, values: list[Any]) -> None:
+    assert in_order(ferries.values(question)) == in_order(values)
+
+
+def test_two_columns_of_numbers_hold_those_who_met(tmp_path: Path) -> None:
+    with drafted(tmp_path, "club", write_club) as asking:
+        assert asking.values("Who was white in bout 102?") == [["Tomas Igle"]]
+        assert asking.values("Which members are still alive?") == [["Tomas Igle", "Zsofia Bart"]]
+        assert asking.values("When did Arvid Lind die?") == [["1950-08-19"]]
+        # A number that tells rows apart is nobody.
+        assert asking.program("Who refereed bout 101?") == "none"
 
 
 def test_what_stays_from_year_to_year_is_not_added_up(almanac: Asking) -> None:
