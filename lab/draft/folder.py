@@ -121,12 +121,10 @@ def draft(name: str, paths: Sequence[Path], to: Path) -> list[Path]:
     if folder.exists():
         raise DraftError(f"{folder} is there: remove it, or choose another name")
     tables = read_tables(paths, name, {*STORE, *CATALOGUE.tables, *CATALOGUE.kinds})
-    if (
-        len(tables) == 1
-        and tables[0].names_things
-        and all(column.key != singular(name) for column in tables[0].columns)
-    ):
-        tables[0].called = singular(name)
+    called = singular(name)
+    for table in tables if len(tables) == 1 else ():
+        if table.names_things and all(column.key != called for column in table.columns):
+            table.called = called
     views = [_view(table, tables) for table in tables]
     texts = {
         "domain.yaml": _render("domain.yaml", name=name, tables=tables, views=views),

@@ -210,10 +210,8 @@ class _Reader:
         rows = rows and not (asks_when(roles) and any(key in roles.dated for key in keys))
         if rows and extreme is not None:
             # "Which element was discovered last?" asks for no year.
-            keys, rows = (
-                [extreme.key] if extreme.value else [key for key in keys if key != extreme.key],
-                not extreme.value,
-            )
+            keys = [extreme.key] if extreme.value else [key for key in keys if key != extreme.key]
+            rows = not extreme.value
         # "Which districts did Frost win", "who won Westfall": of rows that only link, the value says what happened.
         happened = bool(names and said) and (not own or roles.function.pair is not None)
         if happened and not keys and (key := doer(roles, names)):
