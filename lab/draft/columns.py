@@ -126,24 +126,32 @@ class Column:
         known = [*self._said.get("words", []), *([f"how many ({units})"] if units else [])]
         if self.type == "flag" and (verb := verb_of(self.key)):
             known.append(verb)
-        if self.type == "date":
-            known += [self.key.removesuffix("_date").replace("_", " ")] if self.key.endswith("_date") else []
-            known += [verb] if (verb := verb_of(self.key)) else []
+        if self.type == "date" and self.key.endswith("_date"):
+            known.append(self.key.removesuffix("_date").replace("_", " "))
+        if self.type == "date" and (verb := verb_of(self.key)):
+            known.append(verb)
         if self.numeric or self.type == "date":
             known += deeds(singular(self.key.rpartition("_")[2]))
             if "_" not in self.key and singular(self.key) != self.key:
                 # What was downloaded most has the most downloads.
                 known.append(singular(self.key))
+        return [*known, *self._words_of_parts]
+
+    @property
+    def _words_of_parts(self) -> list[str]:
+        """What the words before the last one of its key ask for."""
         *front, last = self.key.split("_")
-        noun = " ".join(front)
-        if front and (last == "year" or self.type == "date"):
+        if not front:
+            return []
+        noun, known = " ".join(front), list[str]()
+        if last == "year" or self.type == "date":
             # When it was discovered, of a `discovery_year`.
             known += deeds(front[-1])
-        if front and last == "method":
+        if last == "method":
             known += [f"how (is|are|was|were) ... {one}" for one in deeds(front[-1])]
-        if front and (_YEAR.fullmatch(last) or last in words_of_names("sizes")):
+        if _YEAR.fullmatch(last) or last in words_of_names("sizes"):
             known.append(noun)
-        elif front and (verb := verb_of(last)):
+        elif verb := verb_of(last):
             # Tickets were sold, dogs are allowed, which trails allow dogs.
             known += [f"{noun} (is|are|was|were) ={last}", f"({verb}|={last}) {noun}"]
         return known

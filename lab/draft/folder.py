@@ -121,10 +121,9 @@ def draft(name: str, paths: Sequence[Path], to: Path) -> list[Path]:
     if folder.exists():
         raise DraftError(f"{folder} is there: remove it, or choose another name")
     tables = read_tables(paths, name, {*STORE, *CATALOGUE.tables, *CATALOGUE.kinds})
-    called = singular(name)
-    for table in tables if len(tables) == 1 else ():
-        if table.names_things and all(column.key != called for column in table.columns):
-            table.called = called
+    first, *others = tables
+    if not others and first.names_things and all(column.key != singular(name) for column in first.columns):
+        first.called = singular(name)
     views = [_view(table, tables) for table in tables]
     texts = {
         "domain.yaml": _render("domain.yaml", name=name, tables=tables, views=views),

@@ -186,6 +186,22 @@ PAINTINGS = [
     ("3", "Red Boats", "1", "1930"),
 ]
 INSPECTIONS = [("inspection_id", "flat_id", "officer", "day"), ("31", "1", "Jo Park", "2024-11-20")]
+FERRIES = [
+    ("ferry", "origin", "destination", "sails_on", "departure_time", "arrival_time", "passengers", "first_painted"),
+    ("Gannet", "Skaw", "Lunna", "2024-05-01", "08:15", "10:40", "148", "1999"),
+    ("Tirrick", "Lunna", "Skaw", "2024-05-01", "12:05", "14:30", "88", "2004"),
+    ("Shearwater", "Skaw", "Fethaland", "2024-05-02", "17:30", "21:55", "180", "2012"),
+    ("Bonxie", "Fethaland", "Lunna", "2024-05-02", "06:50", "09:45", "97", "2011"),
+    ("Solan", "Skaw", "Lunna", "2024-05-03", "11:30", "13:55", "139", "2008"),
+]
+BOUTS = [
+    ("bout_id", "held", "white_id", "black_id", "result", "moves"),
+    ("101", "2023-05-02", "1", "2", "1-0", "41"),
+    ("102", "2023-05-03", "3", "1", "0-1", "33"),
+    ("103", "2024-02-10", "2", "3", "1-0", "80"),
+]
+MEMBERS = [("member_id", "name", "born", "died"), ("1", "Arvid Lind", "1888-03-12", "1950-08-19")]
+MEMBERS += [("2", "Zsofia Bart", "1997-11-02", ""), ("3", "Tomas Igle", "1979-06-30", "")]
 GEYSERS = [("geyser", "height_m"), ("Old Spit", "41"), ("Hiss", "12")]
 # As people align them; nothing tells the first two apart, and what is not known is NA.
 GUESTS = """class, sex,      age, "came back"
@@ -248,34 +264,6 @@ def write_almanac(folder: Path) -> list[Path]:
     tables |= {"candidates": CANDIDATES, "results": RESULTS, "stews": STEWS, "roots": ROOTS, "stew_roots": STEW_ROOTS}
     tables |= {"episodes": EPISODES, "flats": FLATS, "inspections": INSPECTIONS}
     return write_tables(folder, tables | {"geysers": GEYSERS, "eruptions": ERUPTIONS})
-
-
-FERRIES = [
-    (
-        "ferry",
-        "origin",
-        "destination",
-        "sails_on",
-        "departure_time",
-        "arrival_time",
-        "berth",
-        "passengers",
-        "first_painted",
-    ),
-    ("Gannet", "Skaw", "Lunna", "2024-05-01", "08:15", "10:40", "4", "148", "1999"),
-    ("Tirrick", "Lunna", "Skaw", "2024-05-01", "12:05", "14:30", "2", "88", "2004"),
-    ("Shearwater", "Skaw", "Fethaland", "2024-05-02", "17:30", "21:55", "4", "180", "2012"),
-    ("Bonxie", "Fethaland", "Lunna", "2024-05-02", "06:50", "09:45", "1", "97", "2011"),
-    ("Solan", "Skaw", "Lunna", "2024-05-03", "11:30", "13:55", "4", "139", "2008"),
-]
-BOUTS = [
-    ("bout_id", "held", "white_id", "black_id", "result", "moves"),
-    ("101", "2023-05-02", "1", "2", "1-0", "41"),
-    ("102", "2023-05-03", "3", "1", "0-1", "33"),
-    ("103", "2024-02-10", "2", "3", "1-0", "80"),
-]
-MEMBERS = [("member_id", "name", "born", "died"), ("1", "Arvid Lind", "1888-03-12", "1950-08-19")]
-MEMBERS += [("2", "Zsofia Bart", "1997-11-02", ""), ("3", "Tomas Igle", "1979-06-30", "")]
 
 
 def write_ferries(folder: Path) -> list[Path]:

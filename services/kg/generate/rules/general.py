@@ -15,7 +15,6 @@ from services.kg.generate.rules.english import english
 from services.kg.generate.rules.interrogatives import (
     asked_for,
     asks_when,
-    asks_who,
     by_deed,
     by_whom,
     doer,
@@ -219,7 +218,7 @@ class _Reader:
         if not shown and not keys and nouns and asks_when(roles) and roles.dated:
             # "When did it last erupt" wants no eruption, but the day of one.
             keys, rows = [extreme.key if extreme else roles.dated[0]], False
-        if rows and not keys and (by_whom(roles, nouns) or (asks_who(roles) and not roles.named_rows)):
+        if rows and not keys and by_whom(roles, nouns):
             return
         if own and not keys:
             if (said or literals) and not values_may_answer(roles):

@@ -33,9 +33,9 @@ def asked_for(roles: "Roles", shown: list[Mention], *, named: bool) -> list[Ment
     dated = [key for key in keys if key in roles.dated]
     timed = first == "when" or (first == "what" and roles.tokens.count > 1 and roles.tokens.word(1) == _TIME)
     if timed and not dated:
-        hours = [key for key in (*keys, *_like(roles, shown[0])) if _is_of_day(roles, key)]
-        if hours:
-            return _instead(roles, shown, hours[:1])
+        hours = (key for key in (*keys, *_like(roles, shown[0])) if _is_of_day(roles, key))
+        if hour := next(hours, ""):
+            return [replace(shown[0], key=hour)]
     if first == "when" and not dated:
         # "When was it composed" of what has a composer and a `year_composed`; else the row's only date.
         plain = list(roles.dated) if len(roles.dated) == 1 and roles.dated[0] in _PLAIN else []
@@ -147,7 +147,7 @@ def means_date(roles: "Roles", place: Range) -> bool:
 
 def who(roles: "Roles") -> Range | None:
     """The word "who" where it stands for the rows' noun: rows that are people, and the only kind of the domain's."""
-    if _first(roles) != "who":
+    if not asks_who(roles):
         return None
     people = [one for one in roles.lexicon.own.shown if _PERSON in roles.lexicon.rows(one)]
     kind = roles.subject.entity
@@ -157,13 +157,17 @@ def who(roles: "Roles") -> Range | None:
 
 def by_deed(roles: "Roles", shown: Sequence[Mention]) -> bool:
     """Whether people are asked for by what they did: "who stayed at the Alpenhof", of rows that have no name."""
-    return bool(shown) and _first(roles) == "who" and all(_does(roles, one) for one in shown)
+    return bool(shown) and asks_who(roles) and all(_does(roles, one) for one in shown)
 
 
 def by_whom(roles: "Roles", nouns: Sequence[Range]) -> bool:
-    """Whether people are asked for by a deed of which the rows know no doer: "who inspected it", of inspections."""
+    """Whether people are asked for of whom the rows know nothing.
+
+    So it is with a deed whose doer is no key, "who inspected it", of inspections, and with rows that only numbers tell.
+    """
     deeds = [one for one in nouns if roles.tokens.said(one).lower().endswith("ed")]
-    return bool(deeds) and _first(roles) == "who" and _PERSON not in roles.lexicon.rows(roles.function)
+    things = bool(deeds) and _PERSON not in roles.lexicon.rows(roles.function)
+    return asks_who(roles) and (things or not roles.named_rows)
 
 
 def doer(roles: "Roles", bound: Collection[str]) -> str:
@@ -172,7 +176,7 @@ def doer(roles: "Roles", bound: Collection[str]) -> str:
     Args:
         bound: keys whose names the question says.
     """
-    if _first(roles) != "who":
+    if not asks_who(roles):
         return ""
     keys = [one for one in roles.function.keys if one.entity and one.name not in bound and one != roles.subject]
     people = [one.name for one in keys if _PERSON in roles.lexicon.nouns(one.entity)]

@@ -23,12 +23,15 @@ def superlative(roles: "Roles") -> Superlative | None:
         roles.take(place, *([measure.place] if measure else []), *([count] if count else []))
         by = roles.tokens.find(_BY)
         roles.take(*by)
-        nouns = roles.tokens.find(roles.nouns)
-        # "What was the highest prize amount": the amount, and no prize.
-        value = measure is not None and not by and place.end <= measure.place.first
-        value = value and roles.tokens.word(0) == "what" and all(place.first < one.first for one in nouns)
+        value = measure is not None and not by and _is_value(roles, place, measure)
         return Superlative(measure.key if measure else keys[0], descending, rank, rows, value=value)
     return None
+
+
+def _is_value(roles: "Roles", place: Range, measure: Mention) -> bool:
+    """Whether a superlative asks for a value: "what was the highest prize amount" wants the amount, and no prize."""
+    before = place.end <= measure.place.first and roles.tokens.word(0) == "what"
+    return before and all(place.first < noun.first for noun in roles.tokens.find(roles.nouns))
 
 
 def _extremes(roles: "Roles") -> Iterator[tuple[Range, bool, tuple[str, ...]]]:

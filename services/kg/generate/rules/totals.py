@@ -24,13 +24,13 @@ def total(roles: "Roles", shown: Sequence[Mention]) -> str:
 
 def averaged(roles: "Roles") -> list[Mention]:
     """The only number of rows that the question averages: the average rating, of ratings that are stars."""
-    nouns = {noun.first: noun for noun in roles.tokens.find(roles.nouns)}
-    place = next((nouns[one.end] for one in roles.tokens.find(english().average) if one.end in nouns), None)
+    ends = {one.end for one in roles.tokens.find(english().average)}
+    if not ends or any(roles.numeric(one) for one in roles.mentions):
+        return []
+    nouns = [noun for noun in roles.tokens.find(roles.nouns) if noun.first in ends]
     others = (*roles.dated, roles.subject.name)
     keys = [one.name for one in roles.function.keys if one.kind in NUMERIC and one.name not in others]
-    if place is None or len(keys) != 1 or any(roles.numeric(one) for one in roles.mentions):
-        return []
-    return [Mention(place, keys[0])]
+    return [Mention(nouns[0], keys[0])] if nouns and len(keys) == 1 else []
 
 
 def tally(roles: "Roles", shown: Sequence[Mention], thresholds: Sequence[str]) -> str:
