@@ -74,7 +74,7 @@ class Compiler:
             return self._call(query.source, asked, every=query.every)
         earlier = bind.earlier(query.source, self.done)
         rows = Rows(earlier.function, earlier.select(list(earlier.source.c)).subquery(), identity=earlier.identity)
-        rows.default, rows.hops = earlier.default, earlier.hops
+        rows.default, rows.hops, rows.ranked = earlier.default, earlier.hops, earlier.ranked
         named = [(getattr(column, "name", ""), descending) for column, descending in earlier.order]
         rows.order = [(rows.c[name], descending) for name, descending in named if name]
         return rows
@@ -241,7 +241,7 @@ class Compiler:
                 rows.where += [self._clause(rows, condition) for condition in conditions]
             case bind.BoundSort(key, descending):
                 rest = [one for one in rows.order if one[0].name != key.name]
-                rows.order = [(rows.c[key.name], descending), *rest]
+                rows.order, rows.ranked = [(rows.c[key.name], descending), *rest], True
             case Slice(start, stop):
                 rows.slice(start, MAX_ROWS if stop is None else max(0, stop - start))
             case bind.BoundProject(keys, dynamic):

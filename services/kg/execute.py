@@ -1,6 +1,6 @@
 """Programs to rows. Every statement gets a status of its own; what one lacks does not cost the others."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Any
 from zoneinfo import ZoneInfo
@@ -23,6 +23,8 @@ from services.kg.store.tables import stated_total
 from services.kg.values import combined, scalar
 
 ASKER = ZoneInfo("America/Los_Angeles")
+# Of several that are level, so many are named beside the ones shown.
+MAX_LEVEL = 3
 NO_ROWS_STATED = "the source states that there are none"
 
 
@@ -124,7 +126,7 @@ class _Run:
         shown = rows.shown or tuple(function.key(name) for name in rows.default or function.default)
         if query.aggregate in ("avg", "sum", "min", "max"):
             return self._aggregated(source, query.aggregate, rows, shown)
-        found, total = self._rows(rows, shown)
+        found, total = self._rows(rows, shown, told_apart=query.aggregate is None)
         total = self._stated_or(rows, query, total)
         counted = query.aggregate == "len"
         if counted and total == 0 and not self._has_rows(rows):
@@ -162,17 +164,31 @@ class _Run:
         number = select(func.count(inner.c.one.distinct())) if rows.identity else select(func.count())
         return int(self._connection.scalar(number.select_from(inner)) or 0)
 
-    def _rows(self, rows: Rows, shown: tuple[Key, ...]) -> tuple[list[dict[str, Scalar]], int]:
-        """The first rows, and how many there are in all; only where more may follow the database counts them."""
+    def _rows(
+        self, rows: Rows, shown: tuple[Key, ...], *, told_apart: bool = False
+    ) -> tuple[list[dict[str, Scalar]], int]:
+        """The first rows, and how many there are in all; only where more may follow the database counts them.
+
+        Args:
+            told_apart: note which further rows are level with the last, where an order cuts them off.
+        """
         keys = dict.fromkeys((*rows.function.subject, *(key.name for key in shown)))
         names = [name for name in keys if name in rows.source.c]
         columns: list[ColumnElement[Any]] = [rows.c[name] for name in names]
+        cut = rows.limit if told_apart and rows.ranked and rows.limit and rows.limit <= MAX_ROWS else None
+        if cut is not None:
+            columns.append(rows.order[0][0].label("level"))
         if rows.identity:
             columns.append(rows.c[rows.identity])
         statement, most = rows.select(columns), MAX_ROWS * 2 if rows.identity else MAX_ROWS
-        if rows.limit is None or rows.limit > MAX_ROWS:
+        if cut is not None:
+            statement = statement.limit(cut + MAX_LEVEL + 1)
+        elif rows.limit is None or rows.limit > MAX_ROWS:
             statement = statement.limit(most)
         found = self._connection.execute(statement).all()
+        if cut is not None:
+            self._note_level(rows, shown, [dict(row._mapping) for row in found], cut)
+            found = found[:cut]
         total = len({row[-1] for row in found} - {None}) if rows.identity else len(found)
         if len(found) >= most:
             total = self._count(rows)
@@ -183,6 +199,24 @@ class _Run:
             same = (row[-1], *(line[key.name] for key in shown if key.name in line)) if rows.identity else index
             lines.setdefault(same, line)
         return list(lines.values())[:MAX_ROWS], total
+
+    def _note_level(self, rows: Rows, shown: tuple[Key, ...], found: Sequence[Mapping[str, Any]], cut: int) -> None:
+        """Note the rows beyond `cut` that are level with the last before it and show something else."""
+        if len(found) <= cut or (level := found[cut - 1]["level"]) is None:
+            return
+        told = [tuple(str(row[key.name]) for key in shown if key.name in row) for row in found]
+        names = [
+            " ".join(str(row[name]) for name in rows.function.subject if row.get(name) is not None) for row in found
+        ]
+        others = dict.fromkeys(
+            name
+            for row, shows, name in zip(found[cut:], told[cut:], names[cut:], strict=True)
+            if row["level"] == level and shows not in told[:cut] and name and name not in names[:cut]
+        )
+        if others:
+            key = rows.function.exact_keys.get(rows.order[0][0].name)
+            more = [*list(others)[:MAX_LEVEL], *(["others"] if len(others) > MAX_LEVEL else [])]
+            self._findings.notes.append(f"the same {key.words if key else 'place'}: {', '.join(more)}")
 
     def _stated_or(self, rows: Rows, query: BoundQuery, total: int) -> int:
         """The larger of what is listed and what the source states that there is."""

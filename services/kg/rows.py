@@ -19,6 +19,7 @@ class Rows:
     where: list[ColumnElement[bool]] = field(default_factory=list)  # conditions
     # Columns to sort by, with whether descending.
     order: list[tuple[ColumnElement[Any], bool]] = field(default_factory=list)
+    ranked: bool = False  # the question ordered them, so that the first are some and not others
     limit: int | None = None  # rows at most
     offset: int = 0  # rows left out before
     identity: str = ""  # column by which rows are counted: with one of a linked pair given, the entities of the other
@@ -38,6 +39,7 @@ class Rows:
         """Freeze what was done so far, so that what follows applies to its result."""
         inner = self.select(list(self.source.c))
         self.source, self.where, self.order, self.limit, self.offset = inner.subquery(), [], [], None, 0
+        self.ranked = False
 
     def slice(self, start: int, rows: int) -> None:
         """Keep so many rows from this one on."""
@@ -59,7 +61,7 @@ class Rows:
             grouped=True,
         )
         self.source, self.where, self.identity, self.limit, self.offset = inner.subquery(), [], "", None, 0
-        self.order, self.shown = [(self.c[counted.name], True)], (*keys, counted)
+        self.order, self.ranked, self.shown = [(self.c[counted.name], True)], True, (*keys, counted)
 
     def select(self, columns: Sequence[ColumnElement[Any]], *, ordered: bool = True) -> Select[Any]:
         """These columns of the rows; the order is left out where only the set matters."""

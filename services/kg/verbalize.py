@@ -100,13 +100,16 @@ def _fact(domain: Domain, outcome: Outcome, today: date) -> str:
     subject = domain.wording.row(function.name, row)
     if not subject:
         return ""
-    facts = [
-        f"No {key.words} of {subject} is known."
-        if (value := row.get(key.name)) is None
-        else f"The {key.words} of {subject} is {_value(key, value, today)}."
-        for key in _keys(outcome)
-    ]
-    return " ".join(facts)
+    return " ".join(_said(key, subject, row.get(key.name), today) for key in _keys(outcome))
+
+
+def _said(key: Key, subject: str, value: Scalar, today: date) -> str:
+    if value is None:
+        return f"No {key.words} of {subject} is known."
+    if str(value) == subject:
+        # "Breed: Boxer": the breed of Boxer is Boxer.
+        return f"{_capital(key.words)}: {subject}."
+    return f"The {key.words} of {subject} is {_value(key, value, today)}."
 
 
 def _dynamic(domain: Domain, function: Function, row: Mapping[str, Scalar]) -> str:

@@ -7,7 +7,7 @@ from services.kg.generate.rules.english import english
 from services.kg.generate.rules.question import all_of, quote
 from services.kg.generate.rules.roles import Roles
 from services.kg.generate.rules.tokens import Superlative
-from services.kg.language.catalogue import Function
+from services.kg.language.catalogue import NUMERIC, Function
 
 # What asks for all rows with a key beside each: all countries and their capitals.
 _LISTING = ("all", "every", "each", "list", "and", "with", "their")
@@ -38,7 +38,7 @@ def statement_of(roles: Roles, wanted: Wanted) -> str:
     if (order := wanted.superlative) is not None:
         sort = f"sort({all_of(wanted.conditions)}, {'-' if order.descending else ''}{order.key})"
         rows = f"[{order.first or ''}:{order.first + order.rows}]"
-        shown = keys or (function.subject[:1] if roles.subject.entity else ())
+        shown = keys or (_told_by(function) if roles.subject.entity else ())
         return f"{call_of(function, names, ())} {sort}{project(shown)}{rows}"
     call = call_of(function, names, wanted.conditions)
     if wanted.aggregate == "LEN":
@@ -52,8 +52,13 @@ def statement_of(roles: Roles, wanted: Wanted) -> str:
         if beside and wanted.many and not roles.tokens.question.says(_LISTING):
             # "Which incidents are open?" wants some of them, and names no value.
             return ""
-        return f"{call}{project((*function.subject[:1], *beside))}"
+        return f"{call}{project((*function.subject[:1], *beside) if beside else _told_by(function))}"
     return "" if wanted.many and not keys else f"{call}{project(keys)}"
+
+
+def _told_by(function: Function) -> Sequence[str]:
+    """The key that tells a row that is asked for: its name; where that is a number, whatever is shown of it."""
+    return [name for name in function.subject[:1] if function.key(name).kind not in NUMERIC]
 
 
 def call_of(function: Function, names: Mapping[str, Sequence[str]], conditions: Sequence[str]) -> str:

@@ -207,7 +207,7 @@ class _Reader:
         rows = bool(nouns) and (head is None or not shown or any(head.overlaps(one) for one in nouns))
         keys = list(dict.fromkeys(mention.key for mention in shown))
         rows = rows and not (asks_when(roles) and any(key in roles.dated for key in keys))
-        if rows and extreme is not None:
+        if extreme is not None and (rows or extreme.value):
             # "Which element was discovered last?" asks for no year.
             keys = [extreme.key] if extreme.value else [key for key in keys if key != extreme.key]
             rows = not extreme.value
@@ -244,7 +244,8 @@ class _Reader:
         dated = any(one.startswith(f"eq({roles.subject.name}, ") for one in thresholds)
         deed = bool(names or conditions) and by_deed(roles, shown)
         linked = (happened and bool(keys)) or deed or (bool(names) and alone and self.tallied)
-        told = bool(literals) or linked or (alone and (aggregate or dated or group))
+        highest = extreme is not None and extreme.value and self._alone(extreme.key)
+        told = bool(literals) or linked or highest or (alone and (aggregate or dated or group))
         if not own and not nouns and not self._is_second() and not told:
             # Rows that nothing names are not what the question wants: a country's area is not that of its cities.
             return

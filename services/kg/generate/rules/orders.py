@@ -10,6 +10,9 @@ from services.kg.generate.rules.tokens import Mention, Range, Superlative, apart
 if TYPE_CHECKING:
     from services.kg.generate.rules.roles import Roles
 
+# Rows that one may ask for: the ten largest.
+MOST_ROWS = 100
+_COUNTED = ("number", "of")
 _BY = ("by", "in terms of", "measured by")
 
 
@@ -63,17 +66,26 @@ def _measure(roles: "Roles", place: Range) -> Mention | None:
         if any(one.end <= mention.place.end and mention.place.first - one.end <= 1 for one in by):
             return mention
     behind = next((one for one in numeric if 0 <= one.place.first - place.end <= 1), None)
+    if behind is None:
+        # "The highest number of crew members", of what a column calls so.
+        counts = [one for one in numeric if one.place.first - place.end == len(_COUNTED)]
+        behind = next((one for one in counts if tuple(roles.tokens.between(place, one.place)) == _COUNTED), None)
+        roles.take(*(Range(place.end, one.place.first) for one in (behind,) if one is not None))
     return behind or next((one for one in numeric if 0 <= place.first - one.place.end <= 1), None)
 
 
 def _rank(roles: "Roles", place: Range) -> tuple[int, int, Range | None]:
     """First row, number of rows and their place in the question: second largest, three largest, top ten."""
     for figure in roles.tokens.numbers:
-        if figure.place.near(place) <= 1 and roles.tokens.free(figure.place) and 0 < figure.value <= 100:
+        if figure.place.near(place) <= 1 and roles.tokens.free(figure.place) and 0 < figure.value <= MOST_ROWS:
             if figure.ordinal:
                 return int(figure.value) - 1, 1, figure.place
             return 0, int(figure.value), figure.place
-    return 0, 1, None
+    # "Which two ships have the highest mast?"
+    starts = {noun.first for noun in roles.tokens.find(roles.nouns)}
+    counts = (one for one in roles.tokens.numbers if one.place.end in starts and not one.ordinal)
+    count = next((one for one in counts if roles.tokens.free(one.place) and 0 < one.value <= MOST_ROWS), None)
+    return (0, int(count.value), count.place) if count else (0, 1, None)
 
 
 def comparative(roles: "Roles") -> tuple[str, ...]:
