@@ -47,6 +47,8 @@ _DEEDS = {
     "ival": ("ive",),
     "oval": ("ove",),
 }
+# What ends a column's name and is no longer may be a unit that is not known: mah.
+MAX_UNIT = 3
 # A code is a short word without spaces: DE, LHR, ISBN-like identifiers.
 MAX_CODE = 6
 
@@ -101,17 +103,27 @@ class Column:
         return self.keyed or self._last in _NUMBERED
 
     @property
+    def counts(self) -> bool:
+        """Whether its numbers may be those of a sequence: whole ones, and no greater than there are rows."""
+        return self.type == "integer" and max(int(one.replace(",", "")) for one in self.values) <= self.filled
+
+    @property
     def year(self) -> bool:
         return self._last == "year" and self.type == "integer"
 
     @property
+    def birth(self) -> bool:
+        """Whether its dates are when people were born."""
+        return self.type == "date" and not words_of_names("births").isdisjoint(self.name.split("_"))
+
+    @property
     def unit(self) -> str:
-        return str(units().get(self._last, {}).get("unit", "")) if self.numeric else ""
+        return str(units().get(self._last, {}).get("unit", "")) if self.numeric and not self._is_rate else ""
 
     @property
     def unit_words(self) -> list[str]:
         """What people say behind its numbers."""
-        known = units().get(self._last, {}) if self.numeric else {}
+        known = units().get(self._last, {}) if self.numeric and not self._is_rate else {}
         return list(known.get("words", [known["unit"]] if "unit" in known else []))
 
     @property
@@ -151,10 +163,20 @@ class Column:
             known += [f"how (is|are|was|were) ... {one}" for one in deeds(front[-1])]
         if _YEAR.fullmatch(last) or last in words_of_names("sizes"):
             known.append(noun)
+        elif self.measured != self.key:
+            known.append(self.measured.replace("_", " "))
         elif verb := verb_of(last):
             # Tickets were sold, dogs are allowed, which trails allow dogs.
             known += [f"{noun} (is|are|was|were) ={last}", f"({verb}|={last}) {noun}"]
         return known
+
+    @property
+    def measured(self) -> str:
+        """What of its key says what is measured: the price of a price_eur_per_kg, the battery of a battery_mah."""
+        base = self.key.rpartition("_per_")[0] if self._is_rate else self.key
+        front, _, last = base.rpartition("_")
+        short = len(last) <= MAX_UNIT and last not in words_of_names("vague")
+        return front if front and self.numeric and not self.numbered and (last in units() or short) else base
 
     @property
     def spoken_values(self) -> dict[str, list[str]]:
@@ -173,7 +195,9 @@ class Column:
         of = [self.name.removesuffix("_since").replace("_", " ")] if self.name.endswith("_since") else []
         # How many people were evacuated, of a number `evacuated`.
         people = ["people", "person"] if self.numeric and verb_of(self.key) else []
-        return [*self._said.get("also", []), *of, *people]
+        # Which bugs were fixed, of a number `fixed_bugs`.
+        done = verb_of(self.key.partition("_")[0]) if self.numeric and "_" in self.key else ""
+        return [*self._said.get("also", []), *of, *people, *([done] if done else [])]
 
     @property
     def _said(self) -> dict[str, list[str]]:
@@ -181,7 +205,7 @@ class Column:
         if self.type == "date" and front != self.key:
             return {**spoken("date"), **spoken(front)}
         lasts = self.unit in ("minutes", "hours", "days")
-        return spoken(self.key) or (_measures()["lasting"] if lasts else {})
+        return spoken(self.measured) or (_measures()["lasting"] if lasts else {})
 
     @property
     def sorts(self) -> bool:
@@ -208,8 +232,13 @@ class Column:
     @property
     def key(self) -> str:
         """The name of the key: the column's without its unit."""
-        known = self.numeric and self._last in units() and "_" in self.name
+        known = self.numeric and self._last in units() and "_" in self.name and not self._is_rate
         return self.name.rpartition("_")[0] if known else self.name
+
+    @property
+    def _is_rate(self) -> bool:
+        """Whether a unit is what it is told for, and not what it is told in: a price_per_kg."""
+        return self.name.endswith(f"_per_{self._last}")
 
     @property
     def _last(self) -> str:
@@ -303,6 +332,9 @@ def read_columns(headers: Sequence[str], rows: Iterable[Sequence[str]]) -> list[
         switch = values <= {"0", "1"} and (called or (len(values) == 2 and len(filled) >= MIN_SWITCHED))
         done = name.endswith("ed") or name.split("_")[-1] in words_of_names("done")
         kind = "date" if done and _are_years(values) else guess_type(values)
+        if kind == "number" and name.split("_")[-1] in words_of_names("numbered"):
+            # 1.10 comes after 1.9.
+            kind = "text"
         columns.append(Column(header, name, "flag" if switch else kind, values, len(filled)))
     return columns
 

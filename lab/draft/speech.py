@@ -60,11 +60,11 @@ def _of_columns(tables: Sequence[CsvTable]) -> dict[str, Spoken]:
             if column.key not in found or column.sorts:
                 words = _of_its_like(column.words) if _is_of_its_like(column, table) else column.words
                 why = f"its values are words of questions: {column.examples}" if column.sorts else ""
-                if column.key == table.noun:
-                    # The longest episode is not the number of one.
-                    words = [f"{table.noun} number", f"number of {table.noun}"]
+                # The longest episode is not the number of one; but a grade is what a row of grades says.
+                own = column.key == table.noun and (table.names_things or column.counts)
+                words = [f"{table.noun} number", f"number of {table.noun}"] if own else words
                 more, less = _adjectives(column, table)
-                found[column.key] = Spoken(column, words, column.idle, why, column.key == table.noun, more, less)
+                found[column.key] = Spoken(column, words, column.idle, why, own, more, less)
     return found
 
 
@@ -84,7 +84,8 @@ def _add_heads(found: Mapping[str, Spoken], tables: Sequence[CsvTable]) -> None:
     taken = {*(table.noun for table in tables), *words_of_names("vague")}
     for key, one in found.items():
         front, _, head = key.rpartition("_")
-        if front and heads[head] == 1 and head not in taken:
+        told = one.column is None or one.column.measured == key
+        if front and told and heads[head] == 1 and head not in taken:
             one.words = list(dict.fromkeys((*one.words, singular(head))))
         if fronts[front] == 1 and front not in taken and one.column and one.column.numeric and (verb := verb_of(head)):
             one.words.append(singular(front))
@@ -119,8 +120,8 @@ def _of_joins(table: CsvTable, tables: Sequence[CsvTable], nouns: Mapping[str, s
 
 
 def _is_of_its_like(column: Column, table: CsvTable) -> bool:
-    """Whether things of a table stand there: managers in a table of employees."""
-    label = table.label
+    """Whether people of a table stand there: managers in a table of employees."""
+    label = table.label if table.of_persons else None
     return label is not None and label.type == "text" and not column.values.isdisjoint(label.values)
 
 

@@ -183,7 +183,8 @@ def _key(table: CsvTable, rows: Sequence[Sequence[str]], headers: Sequence[str])
     """The column that tells rows apart: one that is called so, else the first; else two columns, else none."""
     whole = [column for column in table.filled if column.unique]
     called = [column for column in whole if column.keyed or column.name == table.name]
-    plain = [column for column in whole if column.type != "number"]
+    # Days tell apart what is of one day each, as their place says; elsewhere they do by chance.
+    plain = [one for one in whole if one.type != "number" and (one.type != "date" or one is table.columns[0])]
     if best := (called or plain):
         return (best[0].name,)
     for pair in combinations(table.filled[:4], 2):

@@ -202,6 +202,17 @@ BOUTS = [
 ]
 MEMBERS = [("member_id", "name", "born", "died"), ("1", "Arvid Lind", "1888-03-12", "1950-08-19")]
 MEMBERS += [("2", "Zsofia Bart", "1997-11-02", ""), ("3", "Tomas Igle", "1979-06-30", "")]
+# Columns called as their table; numbers of unknown units, and those that number; places of which some are no rows.
+PUPILS = [("pupil_id", "name", "birth_date"), ("U1", "Wim Aker", "2010-02-11"), ("U2", "Ine Borg", "2011-07-30")]
+LESSONS = [("code", "title", "tutor"), ("L1", "Weaving", "Odd Ruud"), ("L2", "Knots", "Liv Moe")]
+MARKS = [("pupil_id", "code", "mark"), ("U1", "L1", "88"), ("U1", "L2", "61"), ("U2", "L1", "97")]
+BROOKS = [("brook", "flows_into", "flow_lps", "weirs"), ("Ulva", "Long Bay", "40", "0"), ("Rill", "Ulva", "12", "3")]
+TOOLS = [("tool", "maintainer", "language", "stars"), ("loomy", "Tove Hald", "Python", "90")]
+TOOLS += [("knotter", "Jan Eik", "Rust", "310")]
+VERSIONS = [("tool", "version", "released", "breaking", "fixed_bugs"), ("loomy", "1.0", "2020-05-01", "yes", "4")]
+VERSIONS += [("loomy", "1.10", "2021-02-03", "no", "9"), ("knotter", "1.0", "2022-01-12", "no", "2")]
+CROPS = [("crop", "sown_on", "price_eur_per_kg"), ("spelt", "2024-03-02", "1.4"), ("rye", "2024-09-20", "0.9")]
+BILLS = [("bill_id", "payer", "sum_eur", "settled"), ("B-1", "Tor Vik", "120", "yes"), ("B-2", "Eva Dal", "75", "no")]
 GEYSERS = [("geyser", "height_m"), ("Old Spit", "41"), ("Hiss", "12")]
 # As people align them; nothing tells the first two apart, and what is not known is NA.
 GUESTS = """class, sex,      age, "came back"
@@ -264,6 +275,16 @@ def write_almanac(folder: Path) -> list[Path]:
     tables |= {"candidates": CANDIDATES, "results": RESULTS, "stews": STEWS, "roots": ROOTS, "stew_roots": STEW_ROOTS}
     tables |= {"episodes": EPISODES, "flats": FLATS, "inspections": INSPECTIONS}
     return write_tables(folder, tables | {"geysers": GEYSERS, "eruptions": ERUPTIONS})
+
+
+def write_academy(folder: Path) -> list[Path]:
+    tables: dict[str, Sequence[Sequence[str]]] = {
+        "pupils": PUPILS,
+        "lessons": LESSONS,
+        "marks": MARKS,
+        "brooks": BROOKS,
+    }
+    return write_tables(folder, tables | {"tools": TOOLS, "versions": VERSIONS, "crops": CROPS, "bills": BILLS})
 
 
 def write_ferries(folder: Path) -> list[Path]:

@@ -20,7 +20,9 @@ from services.kg.generate.spans import Spotter
 from services.kg.load import load
 from services.kg.outcome import Outcome
 from services.kg.store.engine import open_store
+from services.kg.verbalize import verbalize
 from tests.unit.kg.library import (
+    write_academy,
     write_all,
     write_almanac,
     write_club,
@@ -66,6 +68,12 @@ def asking(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Asking]:
 @pytest.fixture(scope="module")
 def ferries(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Asking]:
     with drafted(tmp_path_factory.mktemp("ferries"), "ferries", write_ferries) as asking:
+        yield asking
+
+
+@pytest.fixture(scope="module")
+def academy(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Asking]:
+    with drafted(tmp_path_factory.mktemp("academy"), "academy", write_academy) as asking:
         yield asking
 
 
@@ -448,6 +456,40 @@ def test_a_verb_asks_for_its_doer_though_a_table_is_called_by_a_form_of_it(tmp_p
 )
 def test_times_of_day_and_both_ends_of_a_way(ferries: Asking, question: str, values: list[Any]) -> None:
     assert in_order(ferries.values(question)) == in_order(values)
+
+
+@pytest.mark.parametrize(
+    ("question", "values"),
+    [
+        ("What mark did Wim Aker get in Weaving?", [[88]]),
+        ("What is the average mark in Weaving?", [92.5]),
+        ("Who scored below 70 in Knots?", [["Wim Aker"]]),
+        ("Which brook flows into the Ulva?", [["Rill"]]),
+        ("Where does the Rill flow to?", [["Ulva"]]),
+        ("What is the flow of the Ulva?", [[40]]),
+        ("Which brooks have no weirs?", [["Ulva"]]),
+        ("Who maintains knotter?", [["Jan Eik"]]),
+        ("Which tools are written in Python?", [["loomy"]]),
+        ("When was loomy 1.10 released?", [["2021-02-03"]]),
+        ("How many bugs were fixed in loomy 1.0?", [[4]]),
+        ("Is loomy 1.0 a breaking release?", [[True]]),
+        ("What is the price of rye?", [[0.9]]),
+        ("Which crop has the highest price?", [["spelt"]]),
+        ("Is bill B-1 settled?", [[True]]),
+        ("What is the highest sum?", [[120]]),
+    ],
+)
+def test_columns_called_as_their_table_and_numbers_by_what_they_measure(
+    academy: Asking, question: str, values: list[Any]
+) -> None:
+    assert in_order(academy.values(question)) == in_order(values)
+
+
+def test_who_was_born_on_a_day_has_an_age(academy: Asking) -> None:
+    texts = verbalize(
+        academy.outcomes("How old is Wim Aker?"), academy.executor.catalogue.domains, NOW.date(), max_tokens=100
+    )
+    assert "aged 16 on 2026-11-22" in texts[0]
 
 
 def test_two_columns_of_numbers_hold_those_who_met(tmp_path: Path) -> None:

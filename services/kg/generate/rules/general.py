@@ -14,11 +14,14 @@ from services.kg.generate.rules.calls import Wanted, call_of, statement_of
 from services.kg.generate.rules.english import english
 from services.kg.generate.rules.interrogatives import (
     asked_for,
+    asks_how_much,
     asks_when,
+    asks_whether,
     by_deed,
     by_whom,
     doer,
     of_link,
+    sums,
     values_may_answer,
     who,
     without_company,
@@ -26,6 +29,7 @@ from services.kg.generate.rules.interrogatives import (
 from services.kg.generate.rules.lexicon import Lexicon
 from services.kg.generate.rules.orders import comparative, superlative
 from services.kg.generate.rules.question import Question, quote
+from services.kg.generate.rules.ratios import ratio
 from services.kg.generate.rules.roles import BESIDE, NEAR, Roles, subject_of
 from services.kg.generate.rules.tokens import Mention, Range, Tokens, apart_from
 from services.kg.generate.rules.totals import averaged, grouped, tally, total
@@ -33,6 +37,7 @@ from services.kg.generate.rules.values import Values
 from services.kg.language.catalogue import Function
 
 _MARK = re.compile(r"[^\W_]{1,2}[+\-#*]+|[^\W\d_]")
+_POSSESSIVE = re.compile(r"['’]s?$")
 _JOINTS = frozenset(("and", ",", "or", "&", "as", "plus", "/"))
 # Names that one question compares.
 MOST_NAMES = 4
@@ -60,7 +65,8 @@ def general(lexicon: Lexicon, question: Question, values: Values | None = None) 
     if min((one.cost for one in found), default=HOP) >= HOP:
         for first, second in product(functions, repeat=2):
             found += _hops(lexicon, tokens, first, second, values)
-    found += _shares(lexicon, tokens, functions)
+    if share := ratio(lexicon, tokens, functions):
+        found.append(Reading((share,), HOP))
     best = min(found, key=lambda one: one.cost, default=None)
     return list(best.statements) if best is not None else []
 
@@ -95,38 +101,6 @@ def _hops(
                 yield Reading((statement, *reading.statements), reading.cost + HOP)
 
 
-def _shares(lexicon: Lexicon, tokens: Tokens, functions: Sequence[Function]) -> Iterator[Reading]:
-    """The ratio of one measure of two things of different kinds: the share of a country's people in a city."""
-    places = tokens.names()
-    ratio = tokens.find(english().ratio)
-    if len(places) != 2 or not ratio:
-        return
-    sides: list[dict[str, tuple[str, int]]] = []
-    left = tokens.copy()
-    for place in ratio:
-        left.take(place)
-    for place in places:
-        side: dict[str, tuple[str, int]] = {}
-        spots = tokens.spots_at(place)
-        for order, function in enumerate(functions):
-            roles = Roles(lexicon, function, tokens.copy())
-            taken = roles.primary.entities if roles.primary else ()
-            spot = next((one for one in spots if one.kind in taken), None)
-            if spot is None or roles.primary is None:
-                continue
-            for mention in roles.mentions:
-                if roles.numeric(mention):
-                    call = call_of(function, {roles.primary.name: [spot.text]}, ())
-                    side.setdefault(mention.key, (f'{call}["{mention.key}"]', order))
-                    left.take(mention.place)
-        sides.append(side)
-    shared = [key for key in sides[0] if key in sides[1]]
-    if shared and not left.unread():
-        # The part is the thing of the later kind: cities lie in countries.
-        parts = sorted((side[shared[0]] for side in sides), key=lambda one: -one[1])
-        yield Reading((f"ratio({', '.join(call for call, _ in parts)})",), HOP)
-
-
 def _bind(roles: Roles) -> dict[str, list[str]] | None:
     """The names of the question by the parameters that take them; None where one takes none of them."""
     given: dict[str, list[str]] = {}
@@ -136,6 +110,8 @@ def _bind(roles: Roles) -> dict[str, list[str]] | None:
         parameters.sort(key=lambda one: one is not roles.primary)
     for place in tokens.names():
         spots = tokens.spots_at(place)
+        if roles.takes_value_before(place, spots):
+            continue
         fitting = [(one, spot) for one in parameters for spot in spots if spot.kind in one.entities and roles.says(one)]
         apposed = [(one, spot) for one, spot in fitting if roles.apposed(place, spot.kind)]
         free = [(one, spot) for one, spot in apposed or fitting if one.name not in given or one is roles.primary]
@@ -218,9 +194,19 @@ class _Reader:
         if not shown and not keys and nouns and asks_when(roles) and roles.dated:
             # "When did it last erupt" wants no eruption, but the day of one.
             keys, rows = [extreme.key if extreme else roles.dated[0]], False
-        if rows and not keys and by_whom(roles, nouns):
-            return
-        if own and not keys:
+        if rows and not keys and not counted:
+            if by_whom(roles, nouns):
+                return
+            if asks_how_much(roles):
+                # "How much did Ann claim" wants no claim, but what it came to.
+                keys, rows = sums(roles), False
+                if len(keys) != 1:
+                    return
+        whether = [key for key, _ in said if roles.function.key(key).kind == "flag"] if asks_whether(roles) else []
+        if names and whether and not thresholds:
+            conditions += [condition for key, condition in (*literals, *said) if key not in whether]
+            keys, rows = whether, False
+        elif own and not keys:
             if (said or literals) and not values_may_answer(roles):
                 return
             # "Is radon a noble gas?"
@@ -363,7 +349,7 @@ class _Reader:
                 shown.remove(spoken)
                 tokens.take(value)
         for run in tokens.unread(joined=True):
-            text = tokens.said(run)
+            text = _POSSESSIVE.sub("", tokens.said(run))
             beside = [one for one in shown if one.place.near(run) <= NEAR and self._stored(one.key, text)]
             mention = min(beside, key=lambda one: one.place.near(run), default=None)
             alone = (one for one in self._texts() if (stored := self._stored(one, text)) and self._may_be(text, stored))
@@ -374,6 +360,7 @@ class _Reader:
             if mention is not None:
                 shown.remove(mention)
             tokens.take(run)
+            self.roles.take_idle([key])
             self.cost += LITERAL
         return [(key, f"eq({key}, {quote(text)})") for key, text in found]
 

@@ -1,5 +1,6 @@
 """What a question's first word wants: a date by "when", people by "who", and no bare date by "how old"."""
 
+import re
 from collections.abc import Collection, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
@@ -47,7 +48,8 @@ def asked_for(roles: "Roles", shown: list[Mention], *, named: bool) -> list[Ment
         texts = {one.name for one in roles.function.keys if one.kind == "text"}
         return _instead(roles, shown, [key for key in _like(roles, shown[0]) if key in texts])
     if first == "how" and roles.tokens.count > 1:
-        roles.tokens.doubt |= bool(dated) and _is_adjective_of(roles, roles.tokens.word(1), dated)
+        bare = [key for key in dated if roles.function.exact_keys[key].spell != "age"]
+        roles.tokens.doubt |= bool(bare) and _is_adjective_of(roles, roles.tokens.word(1), bare)
     elif first == "what":
         # "What was it painted in" asks for no painter.
         roles.tokens.doubt |= any(_does(roles, one) for one in shown)
@@ -93,11 +95,11 @@ def _is_done(roles: "Roles", mention: Mention) -> bool:
 def of_link(roles: "Roles", names: Collection[str]) -> list[Mention]:
     """The only number of a row that links two things, where "how much" asks for it: of the cod in the soup."""
     pair, tokens = roles.function.pair, roles.tokens
-    if pair is None or not set(pair) <= set(names) or tokens.count < 2 or _first(roles) != "how":
+    if pair is None or not set(pair) <= set(names) or not asks_how_much(roles):
         return []
     keys = [one.name for one in roles.function.keys if one.kind in NUMERIC]
     asked = Range(0, 2)
-    return [Mention(asked, keys[0])] if len(keys) == 1 and tokens.word(1) == "much" and tokens.free(asked) else []
+    return [Mention(asked, keys[0])] if len(keys) == 1 and tokens.free(asked) else []
 
 
 def _first(roles: "Roles") -> str:
@@ -138,6 +140,20 @@ def asks_when(roles: "Roles") -> bool:
 def asks_who(roles: "Roles") -> bool:
     """Whether the question wants people."""
     return _first(roles) == "who"
+
+
+def asks_whether(roles: "Roles") -> bool:
+    """Whether the question wants yes or no."""
+    return _first(roles) in ("is", "are", "was", "were", "do", "does", "did", "has", "have", "had", "can")
+
+
+def asks_how_much(roles: "Roles") -> bool:
+    return _first(roles) == "how" and roles.tokens.count > 1 and roles.tokens.word(1) == "much"
+
+
+def sums(roles: "Roles") -> list[str]:
+    """Keys of sums of money."""
+    return [one.name for one in roles.function.keys if one.kind == "money" or re.fullmatch("[A-Z]{3}", one.unit)]
 
 
 def means_date(roles: "Roles", place: Range) -> bool:

@@ -160,13 +160,31 @@ class Roles:
         """Read a name as the value of a key that is named beside it: the country whose capital is X."""
         for mention in self.mentions:
             key = self.function.exact_keys.get(mention.key)
-            spot = next((one for one in spots if key is not None and key.entity == one.kind), None)
-            if spot is None or mention.place.near(place) > NEAR or not self.tokens.free(mention.place):
+            said = next((text for one in spots if key is not None and (text := self._said_of(key, one))), "")
+            if not said or mention.place.near(place) > NEAR or not self.tokens.free(mention.place):
                 continue
             self.take(mention.place)
-            self.named.append(f"eq({mention.key}, {quote(spot.text)})")
+            self.named.append(f"eq({mention.key}, {quote(said)})")
             return True
         return False
+
+    def takes_value_before(self, place: Range, spots: Sequence[Spot]) -> bool:
+        """Read a name behind a key of texts as its value where rows are asked for: which river flows into the Harn."""
+        nouns = [noun for noun in self.tokens.find(self.nouns) if noun.first > 0 and noun.end <= place.first]
+        if not any(self.tokens.word(noun.first - 1) in _BEFORE_NOUNS for noun in nouns):
+            return False
+        before = [one for one in self.mentions if 0 <= place.first - one.place.end <= 1]
+        keys = [self.function.exact_keys.get(one.key) for one in before]
+        texts = [key for key in keys if key is not None and not key.entity]
+        return any(self._said_of(key, spot) for key in texts for spot in spots) and self.take_value(place, spots)
+
+    def _said_of(self, key: Key, spot: Spot) -> str:
+        """A name where it is of the key's kind, or as a row has it there: rivers flow into seas; else empty."""
+        if key.entity or key.kind != "text" or self.values is None:
+            return spot.text if key.entity == spot.kind else ""
+        bare = spot.text[4:] if spot.text[:4].lower() == "the " else spot.text
+        stored = (self.values.stored(self.function, key.name, text) for text in dict.fromkeys((spot.text, bare)))
+        return next(filter(None, stored), "")
 
     # Numbers
 

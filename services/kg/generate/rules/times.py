@@ -12,6 +12,7 @@ if TYPE_CHECKING:
 
 _YEAR = re.compile(r"\d{4}")
 _NOT = frozenset(("not", "never", "haven't", "hasn't", "wasn't", "weren't", "isn't", "aren't"))
+_NONE = frozenset(("no", "zero", "without", "never", "not"))
 _BETWEEN_NOT = frozenset(("been", "yet", "be", "ever", "so", "far"))
 # Words between the two ends of a span.
 _TO = frozenset(("and", "to", "until", "till", "-", "through"))
@@ -60,7 +61,7 @@ def is_of_key(roles: "Roles", place: Range) -> bool:
 
 
 def never_conditions(roles: "Roles") -> list[str]:
-    """Conditions on dates that have not come: what has not been returned."""
+    """Conditions on dates that have not come, what has not been returned; and on counts of none: without children."""
     tokens, found = roles.tokens, []
     for mention in roles.mentions:
         key = roles.function.exact_keys.get(mention.key)
@@ -68,9 +69,14 @@ def never_conditions(roles: "Roles") -> list[str]:
         while first >= 0 and tokens.word(first) in _BETWEEN_NOT:
             first -= 1
         place = Range(first, mention.place.end)
-        if key is not None and key.kind == "date" and first >= 0 and tokens.word(first) in _NOT and tokens.free(place):
+        if key is None or first < 0 or not tokens.free(place):
+            continue
+        if key.kind == "date" and tokens.word(first) in _NOT:
             tokens.take(place)
             found.append(f"isnull({key.name})")
+        elif key.kind == "integer" and tokens.word(first) in _NONE and key.name not in roles.dated:
+            tokens.take(place)
+            found.append(f"eq({key.name}, 0)")
     return found
 
 
