@@ -183,6 +183,9 @@ class Column:
         """What people say for codes, women and men, and for what is not there: alive is who has not died."""
         if self.type == "date" and {"died", "death"}.intersection(self.key.split("_")):
             return {"": ["alive", "living"]}
+        heights = self.numeric and self.measured.rpartition("_")[2] in ("elevation", "altitude")
+        if heights and any(value.startswith("-") for value in self.values):
+            return {"< 0": ["below sea level"]}
         sexes = {"f": "female", "m": "male"}
         if self._last not in ("sex", "gender") or not {one.lower() for one in self.values} <= sexes.keys():
             return {}
