@@ -136,8 +136,10 @@ class Column:
         """What asks for it, beside its name: its words, and "how many kilometres"."""
         units = "|".join(one for one in self.unit_words if one.isalpha() and one.isascii())
         known = [*self._said.get("words", []), *([f"how many ({units})"] if units else [])]
-        if self.type == "flag" and (verb := verb_of(self.key)):
-            known.append(verb)
+        if self.type == "flag":
+            # Who works remotely, of a flag `remote`.
+            adverb = [] if "_" in self.key or self.key.endswith(("le", "y")) else [f"{self.key}ly"]
+            known += [verb] if (verb := verb_of(self.key)) else adverb
         if self.type == "date" and self.key.endswith("_date"):
             known.append(self.key.removesuffix("_date").replace("_", " "))
         if self.type == "date" and (verb := verb_of(self.key)):
@@ -333,7 +335,8 @@ def read_columns(headers: Sequence[str], rows: Iterable[Sequence[str]]) -> list[
         values = frozenset(filled)
         called = name.startswith(("is_", "has_")) or name in words_of_names("switches")
         switch = values <= {"0", "1"} and (called or (len(values) == 2 and len(filled) >= MIN_SWITCHED))
-        done = name.endswith("ed") or name.split("_")[-1] in words_of_names("done")
+        deed = name.removesuffix("_in")
+        done = deed.endswith("ed") or deed.split("_")[-1] in words_of_names("done")
         kind = "date" if done and _are_years(values) else guess_type(values)
         if kind == "number" and name.split("_")[-1] in words_of_names("numbered"):
             # 1.10 comes after 1.9.

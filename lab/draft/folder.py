@@ -235,9 +235,9 @@ def _key(table: CsvTable, column: Column) -> Key:
 
 def _alias(column: Column) -> str:
     """What people say of a key: the currency of what has its name, hired of a date `hired_on`."""
-    endings = ("_on", "_at", "_from") if column.type == "date" else ("_name",)
+    endings = ("_on", "_at", "_from", "_in") if column.type == "date" else ("_name",)
     short = next((column.key.removesuffix(one) for one in endings if column.key.endswith(one)), "")
-    return short.replace("_", " ")
+    return short.replace("_", " ") if short not in ("first", "last") else ""
 
 
 def _parameters(table: CsvTable) -> Iterable[tuple[str, str, str]]:

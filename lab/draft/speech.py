@@ -9,6 +9,7 @@ from lab.draft.tables import CsvTable, child_of, plural, singular, sorts_behind
 from services.kg.generate.rules.inflection import inflections
 
 # Numbers by which a thing is large only where its size is not told.
+_DIMENSIONS = ("height", "length", "width", "diameter", "weight")
 _COUNTS_OF_SIZE = ("rooms", "seats", "capacity", "population")
 
 
@@ -70,10 +71,21 @@ def _of_columns(tables: Sequence[CsvTable]) -> dict[str, Spoken]:
 
 def _adjectives(column: Column, table: CsvTable) -> tuple[list[str], ...]:
     """What is said of great and small values; a flat with an area is not big by its rooms."""
-    said = column.adjectives
+    said = dict(column.adjectives)
+    if column is _size(table):
+        said["more"], said["less"] = [*said.get("more", []), "large", "big"], [*said.get("less", []), "small"]
     measured = {one.key for one in table.columns if one.numeric} & {"area", "size"} - {column.key}
     sizes = frozenset(("large", "big", "small")) if measured and column.key in _COUNTS_OF_SIZE else frozenset()
     return tuple([one for one in said.get(way, []) if one not in sizes] for way in ("more", "less"))
+
+
+def _size(table: CsvTable) -> Column | None:
+    """The measure by which things are large of which nothing else says how large they are: the height of statues."""
+    measures = [one for one in table.columns if one.numeric and one.measured.rpartition("_")[2] in _DIMENSIONS]
+    sized = any(
+        "large" in one.adjectives.get("more", []) or "big" in one.adjectives.get("more", []) for one in table.columns
+    )
+    return measures[0] if len(measures) == 1 and not sized else None
 
 
 def _add_heads(found: Mapping[str, Spoken], tables: Sequence[CsvTable]) -> None:
@@ -81,7 +93,7 @@ def _add_heads(found: Mapping[str, Spoken], tables: Sequence[CsvTable]) -> None:
     roles = {join.role for table in tables for join in table.joins}
     heads = Counter(key.rpartition("_")[2] for key in {*found, *roles})
     fronts = Counter(key.partition("_")[0] for key in found)
-    taken = {*(table.noun for table in tables), *words_of_names("vague")}
+    taken = {*(table.noun for table in tables), *words_of_names("vague"), *words_of_names("joints")}
     for key, one in found.items():
         front, _, head = key.rpartition("_")
         told = one.column is None or one.column.measured == key

@@ -28,6 +28,8 @@ MIN_WEIGHT = 1_000
 MIN_TELLING = 20
 # More words than these are no name, on average.
 MOST_WORDS = 5
+# The column of names that a first and a last name make.
+FULL_NAME = "name"
 # Names of columns that name a row.
 _NAMES = ("name", "title", "label", "surface")
 
@@ -54,6 +56,7 @@ class CsvTable:
     rows: int  # the number that was read
     key: tuple[str, ...] = ()  # columns that tell rows apart; where none do, how often their like came before
     label: Column | None = None  # the column that names a row; None for a table that only links others
+    made: tuple[str, ...] = ()  # headers of the first and the last name, which its column of names joins
     called: str = ""  # what else its rows are called: dogs of a domain that has nothing else
     joins: list[Join] = field(default_factory=list)
     sample: dict[str, str] = field(default_factory=dict)
@@ -152,6 +155,8 @@ def read_tables(paths: Sequence[Path], prefix: str = "", taken: Container[str] =
             raise LoadError(f"{path} and {other.path} would both be the table {table.name}: rename one")
         tables[table.name] = table
     for table in tables.values():
+        table.key = _key_as_joined(table, tables)
+    for table in tables.values():
         table.joins = _joins(table, tables)
         if table.label is not None and table.join_of(table.label) is not None:
             # Whoever takes part names no race, though nobody took part in two.
@@ -166,17 +171,52 @@ def _read(path: Path) -> CsvTable:
         raise LoadError(f"{path} is no .csv or .tsv file")
     headers = header(path)
     rows = [[row.get(one, "") for one in headers] for _, row in islice(records(path), MAX_ROWS)]
+    made = _full_name(headers)
+    if made:
+        of_names = [headers.index(one) for one in made]
+        rows = [[*row, " ".join(row[place].strip() for place in of_names).strip()] for row in rows]
+        headers = [*headers, FULL_NAME]
     name = singular(identifier(path.name.partition(".")[0]))
     columns = read_columns(headers, rows)
     if not name or not columns:
         raise LoadError(f"{path} has no rows under a header")
-    table = CsvTable(name, name, path, columns, len(rows))
+    table = CsvTable(name, name, path, columns, len(rows), made=made)
     table.key = _key(table, rows, headers)
     table.label = _label(table)
     places = {column.name: headers.index(column.header) for column in columns}
     filled = max(rows, key=lambda row: sum(bool(cell.strip()) for cell in row))
     table.sample = {column: filled[place].strip() for column, place in places.items()}
     return table
+
+
+def _full_name(headers: Sequence[str]) -> tuple[str, ...]:
+    """The columns of a person's first and last name, where none has both; empty where there are none."""
+    known = {identifier(one): one for one in headers}
+    if known.keys() & {FULL_NAME, "full_name"}:
+        return ()
+    parts = [next((known[one] for one in known if one in words_of_names(kind)), "") for kind in ("firsts", "lasts")]
+    return tuple(parts) if all(parts) else ()
+
+
+def _key_as_joined(table: CsvTable, tables: Mapping[str, CsvTable]) -> tuple[str, ...]:
+    """The column by which other tables tell its rows, where that is not the key that it would have by itself.
+
+    A team has a name and a tag, and its players stand under the tag.
+    """
+    others = [
+        column for other in tables.values() if other is not table for column in other.columns if column.type == "text"
+    ]
+    codes = [column for column in table.filled if column.unique and column.code]
+
+    def joined(key: Column) -> int:
+        held = [one for one in others if one.values <= key.values]
+        return sum(len(one.values) >= MIN_SHARED or _is_called(one, table) for one in held)
+
+    own = table.column(table.key[0]) if len(table.key) == 1 else None
+    if own is None or own.type != "text" or not codes or joined(own):
+        return table.key
+    best = max(codes, key=joined)
+    return (best.name,) if joined(best) else table.key
 
 
 def _key(table: CsvTable, rows: Sequence[Sequence[str]], headers: Sequence[str]) -> tuple[str, ...]:
@@ -238,7 +278,8 @@ def _joins(table: CsvTable, tables: Mapping[str, CsvTable]) -> list[Join]:
         if best is not None and best.label is not None:
             (key,) = best.key
             role = column.name.removesuffix(f"_{key}").removesuffix("_id").removesuffix("_code")
-            role = best.noun if role == key else role
+            # A dept_id is the key of departments.
+            role = best.noun if column.name == key else role
             found.append(Join(column, best.name, key, best.label.name, role))
     own = Counter(join.table for join in found)
     nouns = {one.name: one.noun for one in named}

@@ -213,6 +213,18 @@ VERSIONS = [("tool", "version", "released", "breaking", "fixed_bugs"), ("loomy",
 VERSIONS += [("loomy", "1.10", "2021-02-03", "no", "9"), ("knotter", "1.0", "2022-01-12", "no", "2")]
 CROPS = [("crop", "sown_on", "price_eur_per_kg"), ("spelt", "2024-03-02", "1.4"), ("rye", "2024-09-20", "0.9")]
 BILLS = [("bill_id", "payer", "sum_eur", "settled"), ("B-1", "Tor Vik", "120", "yes"), ("B-2", "Eva Dal", "75", "no")]
+# People of a first and a last name, who stand under a tag that is not the name of what they belong to.
+GUILDS = [("guild", "tag", "prize_money_eur"), ("Oaken", "OAK", "900"), ("Elmen", "ELM", "70"), ("Ashen", "ASH", "810")]
+WORKERS = [("worker_id", "first_name", "last_name", "guild", "craft", "wage_eur", "joined_in", "remote")]
+WORKERS += [
+    ("1", "Ada", "Moor", "OAK", "farrier", "310", "1999", "yes"),
+    ("2", "Bo", "Lark", "ELM", "welder", "290", "2004", "no"),
+]
+WORKERS += [
+    ("3", "Cy", "Vane", "ASH", "farrier", "350", "2011", "no"),
+    ("4", "Di", "Moor", "OAK", "founder", "205", "2011", "no"),
+]
+HALLS = [("hall", "floor", "height_cm"), ("Anvil Room", "1", "310"), ("Loft", "2", "240"), ("Gallery", "2", "275")]
 GEYSERS = [("geyser", "height_m"), ("Old Spit", "41"), ("Hiss", "12")]
 # As people align them; nothing tells the first two apart, and what is not known is NA.
 GUESTS = """class, sex,      age, "came back"
@@ -285,6 +297,10 @@ def write_academy(folder: Path) -> list[Path]:
         "brooks": BROOKS,
     }
     return write_tables(folder, tables | {"tools": TOOLS, "versions": VERSIONS, "crops": CROPS, "bills": BILLS})
+
+
+def write_guild(folder: Path) -> list[Path]:
+    return write_tables(folder, {"guilds": GUILDS, "workers": WORKERS, "halls": HALLS})
 
 
 def write_ferries(folder: Path) -> list[Path]:

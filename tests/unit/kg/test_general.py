@@ -28,6 +28,7 @@ from tests.unit.kg.library import (
     write_club,
     write_ferries,
     write_gallery,
+    write_guild,
     write_office,
     write_press,
     write_shop,
@@ -483,6 +484,35 @@ def test_columns_called_as_their_table_and_numbers_by_what_they_measure(
     academy: Asking, question: str, values: list[Any]
 ) -> None:
     assert in_order(academy.values(question)) == in_order(values)
+
+
+@pytest.fixture(scope="module")
+def guild(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Asking]:
+    with drafted(tmp_path_factory.mktemp("guild"), "guild", write_guild) as asking:
+        yield asking
+
+
+@pytest.mark.parametrize(
+    ("question", "values"),
+    [
+        ("What is Ada Moor's wage?", [[310]]),
+        ("Who earns the most?", [["Cy Vane"]]),
+        ("Which guild does Bo Lark belong to?", [["Elmen"]]),
+        ("How many workers does the Oaken have?", [[2]]),
+        ("Which workers are farriers?", [["Ada Moor", "Cy Vane"]]),
+        ("Who works remotely?", [["Ada Moor"]]),
+        ("When did Bo Lark join?", [["2004"]]),
+        ("How much prize money has Ashen won?", [[810]]),
+        ("Which halls are on the second floor?", [["Gallery", "Loft"]]),
+        ("Which hall is the smallest?", [["Loft"]]),
+    ],
+)
+def test_people_of_two_names_and_what_is_joined_by_a_tag(guild: Asking, question: str, values: list[Any]) -> None:
+    assert in_order(guild.values(question)) == in_order(values)
+
+
+def test_of_one_thing_that_is_named_none_is_the_first(guild: Asking) -> None:
+    assert guild.program("What is the smallest Loft?") == "none"
 
 
 def test_who_was_born_on_a_day_has_an_age(academy: Asking) -> None:

@@ -12,6 +12,7 @@ from itertools import pairwise, product
 
 from services.kg.generate.rules.calls import Wanted, call_of, statement_of
 from services.kg.generate.rules.english import english
+from services.kg.generate.rules.inflection import singular
 from services.kg.generate.rules.interrogatives import (
     asked_for,
     asks_how_much,
@@ -150,6 +151,10 @@ class _Reader:
         extreme = superlative(roles)
         own = names.get(roles.primary.name, []) if roles.primary is not None else []
         several = len(own) > 1
+        one_thing = len(own) == 1 and roles.function.pair is None and not self._is_second()
+        if extreme is not None and one_thing and tokens.word(0) in ("which", "what", "who"):
+            # Of one thing that is named none is the first.
+            return
         # "How much heavier" is a difference, and names what differs.
         asking = (("diff", english().difference), ("ratio", english().ratio))
         keyed = [one.place for one in roles.mentions]
@@ -350,6 +355,7 @@ class _Reader:
                 tokens.take(value)
         for run in tokens.unread(joined=True):
             text = _POSSESSIVE.sub("", tokens.said(run))
+            text = text if any(self._stored(one, text) for one in self._texts()) else singular(text)
             beside = [one for one in shown if one.place.near(run) <= NEAR and self._stored(one.key, text)]
             mention = min(beside, key=lambda one: one.place.near(run), default=None)
             alone = (one for one in self._texts() if (stored := self._stored(one, text)) and self._may_be(text, stored))

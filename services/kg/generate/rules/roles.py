@@ -11,7 +11,7 @@ from services.kg.generate.rules.lexicon import Lexicon
 from services.kg.generate.rules.orders import comparatives
 from services.kg.generate.rules.question import quote
 from services.kg.generate.rules.times import date_conditions, is_of_key, never_conditions, sign_of_time
-from services.kg.generate.rules.tokens import Mention, Number, Range, Tokens, apart
+from services.kg.generate.rules.tokens import Mention, Number, Range, Tokens, apart, apart_from
 from services.kg.generate.rules.values import Values, condition, exact, is_joint, said_of
 from services.kg.generate.spans import Spot
 from services.kg.language.catalogue import NUMERIC, Function, Key, Parameter
@@ -147,9 +147,12 @@ class Roles:
 
     def take_idle(self, keys: Sequence[str]) -> None:
         """Read what may stand beside a key and asks nothing."""
+        # "Which stops" asks for stops, though trains of a line stop.
+        asked = [one for one in self.tokens.find(self.nouns) if self._opens(one)]
         for key in keys:
             if key in self.function.exact_keys:
-                self.take(*self.tokens.find(self.lexicon.key(self.function.name, key).also))
+                idle = self.tokens.find(self.lexicon.key(self.function.name, key).also)
+                self.take(*apart_from(idle, asked))
 
     def _opens(self, place: Range) -> bool:
         """Whether the words stand where a noun does: which halogens, how many of the halogens."""
@@ -192,7 +195,8 @@ class Roles:
         """Conditions on numbers: over, under, between, with the key that the unit, the adjective or a noun says."""
         numbers = (one for one in self.tokens.numbers if not one.ordinal and self.tokens.free(one.place))
         figures = [one for one in numbers if not is_of_key(self, one.place)]
-        found = [*date_conditions(self), *never_conditions(self)]
+        ranked = (one for one in self.tokens.numbers if one.ordinal and self.tokens.free(one.place))
+        found = [*date_conditions(self), *never_conditions(self), *filter(None, map(self._ranked, ranked))]
         for low, high in pairwise(figures):
             opening = [one for one in self.tokens.find(("between", "from")) if one.end == low.place.first]
             if not opening or high.place.first - low.place.end > BESIDE or not self.tokens.free(low.place):
@@ -230,6 +234,15 @@ class Roles:
                 self.take(sign, figure.place)
                 loose = any(word in said for word in ("least", "at most", "no less", "no more"))
                 return self._compared(key, inclusive if loose else strict, figure)
+        return ""
+
+    def _ranked(self, figure: Number) -> str:
+        """The number of what is counted from the first: on the second floor; empty where it is none."""
+        for mention in self.mentions:
+            key = self.function.exact_keys.get(mention.key)
+            if key is not None and key.kind == "integer" and mention.place.first == figure.place.end:
+                self.take(figure.place, mention.place)
+                return self._compared(key.name, "eq", figure)
         return ""
 
     def _exactly(self, figure: Number) -> str:
