@@ -12,6 +12,7 @@ from lab.draft.columns import MAX_NAME, MOST_SORTS, Column, deeds, identifier, r
 from services.kg.load.errors import LoadError
 from services.kg.load.files import check, header, records, suffix
 from services.kg.load.mapping import MAX_FIELDS
+from services.kg.load.values import NOTHING
 
 if TYPE_CHECKING:
     import inflect
@@ -174,7 +175,7 @@ def _read(path: Path) -> CsvTable:
     made = _full_name(headers)
     if made:
         of_names = [headers.index(one) for one in made]
-        rows = [[*row, " ".join(row[place].strip() for place in of_names).strip()] for row in rows]
+        rows = [[*row, _joined([row[place].strip() for place in of_names])] for row in rows]
         headers = [*headers, FULL_NAME]
     name = singular(identifier(path.name.partition(".")[0]))
     columns = read_columns(headers, rows)
@@ -196,6 +197,11 @@ def _full_name(headers: Sequence[str]) -> tuple[str, ...]:
         return ()
     parts = [next((known[one] for one in known if one in words_of_names(kind)), "") for kind in ("firsts", "lasts")]
     return tuple(parts) if all(parts) else ()
+
+
+def _joined(names: Sequence[str]) -> str:
+    """A person's whole name; empty where one part is not known, as a load has it."""
+    return "" if any(one.casefold() in NOTHING for one in names) else " ".join(names)
 
 
 def _key_as_joined(table: CsvTable, tables: Mapping[str, CsvTable]) -> tuple[str, ...]:

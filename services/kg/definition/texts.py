@@ -74,9 +74,12 @@ class Texts:
         self._owner_names = texts.owner_names
 
     def row(self, function: str, row: Mapping[str, Any]) -> str:
-        """A row's subject in words: 'the film "Alien" (1979)'."""
+        """A row's subject in words: 'the film "Alien" (1979)'; empty of a row without a name."""
         made = self._rows.get(function)
-        return made.render(row) if made is not None else str(row.get(self._subjects.get(function, ""), ""))
+        if made is not None:
+            return made.render(row)
+        name = row.get(self._subjects.get(function, ""))
+        return "" if name is None else str(name)
 
     def rows(self, outcome: Outcome) -> str:
         """What a statement's rows are in words: 'films in which Sigourney Weaver acted'."""

@@ -20,7 +20,7 @@ MAX_WORDS = 60
 # Words of the longest name; titles of films run to a dozen.
 MAX_NAME_WORDS = 14
 _WORD = re.compile(r"\S+")
-_POSSESSIVE = re.compile(r"['’](?:s)?$", re.IGNORECASE)
+POSSESSIVE = re.compile(r"['’](?:s)?$", re.IGNORECASE)
 # Behind these a number is an amount, and in front of a percent sign.
 _BOUND = re.compile(
     r"(?:\b(?:than|over|above|under|below|least|most|exactly)|\bbetween(?: \S+ and)?|[$€£])\s*$", re.IGNORECASE
@@ -144,6 +144,6 @@ def _stretches(query: str) -> Iterable[Spot]:
             text = raw.strip(_TRIM.replace("(", "").replace(")", "")) if raw.count("(") == raw.count(")") else ""
             text = text or raw.strip(_TRIM)
             at = start + raw.find(text)
-            for form in dict.fromkeys((text, _POSSESSIVE.sub("", text))):
+            for form in dict.fromkeys((text, POSSESSIVE.sub("", text))):
                 if form:
                     yield Spot(form, at, at + len(form), "", 0.0, last - first + 1, quoted)

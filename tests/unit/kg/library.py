@@ -223,6 +223,7 @@ WORKERS += [
 WORKERS += [
     ("3", "Cy", "Vane", "ASH", "farrier", "350", "2011", "no"),
     ("4", "Di", "Moor", "OAK", "founder", "205", "2011", "no"),
+    ("5", "Eyk", "", "OAK", "smelter", "180", "2012", "no"),  # has no whole name, and loads
 ]
 HALLS = [("hall", "floor", "height_cm"), ("Anvil Room", "1", "310"), ("Loft", "2", "240"), ("Gallery", "2", "275")]
 GEYSERS = [("geyser", "height_m"), ("Old Spit", "41"), ("Hiss", "12")]

@@ -35,10 +35,10 @@ from services.kg.generate.rules.roles import BESIDE, NEAR, Roles, subject_of
 from services.kg.generate.rules.tokens import Mention, Range, Tokens, apart_from
 from services.kg.generate.rules.totals import averaged, grouped, tally, total
 from services.kg.generate.rules.values import Values
+from services.kg.generate.spans import POSSESSIVE
 from services.kg.language.catalogue import Function
 
 _MARK = re.compile(r"[^\W_]{1,2}[+\-#*]+|[^\W\d_]")
-_POSSESSIVE = re.compile(r"['’]s?$")
 _JOINTS = frozenset(("and", ",", "or", "&", "as", "plus", "/"))
 # Names that one question compares.
 MOST_NAMES = 4
@@ -354,7 +354,7 @@ class _Reader:
                 shown.remove(spoken)
                 tokens.take(value)
         for run in tokens.unread(joined=True):
-            text = _POSSESSIVE.sub("", tokens.said(run))
+            text = POSSESSIVE.sub("", tokens.said(run))
             text = text if any(self._stored(one, text) for one in self._texts()) else singular(text)
             beside = [one for one in shown if one.place.near(run) <= NEAR and self._stored(one.key, text)]
             mention = min(beside, key=lambda one: one.place.near(run), default=None)

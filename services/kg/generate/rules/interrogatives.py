@@ -148,6 +148,7 @@ def asks_whether(roles: "Roles") -> bool:
 
 
 def asks_how_much(roles: "Roles") -> bool:
+    """Whether the question wants an amount."""
     return _first(roles) == "how" and roles.tokens.count > 1 and roles.tokens.word(1) == "much"
 
 

@@ -70,7 +70,8 @@ def _measure(roles: "Roles", place: Range) -> Mention | None:
         # "The highest number of crew members", of what a column calls so.
         counts = [one for one in numeric if one.place.first - place.end == len(_COUNTED)]
         behind = next((one for one in counts if tuple(roles.tokens.between(place, one.place)) == _COUNTED), None)
-        roles.take(*(Range(place.end, one.place.first) for one in (behind,) if one is not None))
+        if behind is not None:
+            roles.take(Range(place.end, behind.place.first))
     return behind or next((one for one in numeric if 0 <= place.first - one.place.end <= 1), None)
 
 
