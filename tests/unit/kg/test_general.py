@@ -551,5 +551,6 @@ def test_two_joins_of_one_role_and_people_of_people(tmp_path: Path) -> None:
         assert asking.values("Which talks are in Oslo?") == [["Sand Live"]]
         assert asking.values("Which articles are from Oslo?") == [["Cold Ice"]]
         assert asking.values("Who is the manager of Bo Falk?") == [["Ann Reed"]]
+        assert in_order(asking.values("Who reports to Ann Reed?")) == [["Bo Falk", "Cy Dorn"]]
         # One verb says both who manages her and whom she manages.
         assert asking.program("Who does Bo Falk manage?") == "none"

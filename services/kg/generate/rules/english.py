@@ -31,6 +31,7 @@ class English(Part):
     under: Phrases
     whole: Phrases
     doing: Phrases
+    beneath: Phrases
     synonyms: Mapping[str, Phrases]
     fillers: str
 

@@ -113,6 +113,10 @@ def _bind(roles: Roles) -> dict[str, list[str]] | None:
         spots = tokens.spots_at(place)
         if roles.takes_value_before(place, spots):
             continue
+        if above := roles.above(place, spots):
+            if above in {one.name for one in parameters}:
+                given.setdefault(above, []).append(spots[0].text)
+            continue
         fitting = [(one, spot) for one in parameters for spot in spots if spot.kind in one.entities and roles.says(one)]
         apposed = [(one, spot) for one, spot in fitting if roles.apposed(place, spot.kind)]
         free = [(one, spot) for one, spot in apposed or fitting if one.name not in given or one is roles.primary]

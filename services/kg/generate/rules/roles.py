@@ -159,6 +159,23 @@ class Roles:
         before = (self.tokens.word(index) for index in range(place.first - 1, -1, -1))
         return next((word for word in before if word not in ("of", "the")), "") in _BEFORE_NOUNS
 
+    def above(self, place: Range, spots: Sequence[Spot]) -> str:
+        """Read a name that stands above rows of its own kind, whom they report to, and return what takes it.
+
+        That is a parameter, or a key that is read as a condition; empty where nothing says so or nothing takes it.
+        """
+        said = [one for one in self.tokens.find(english().beneath) if 0 <= place.first - one.end <= 1]
+        spot = next((one for one in spots if self.primary and one.kind in self.primary.entities), None)
+        if not said or spot is None:
+            return ""
+        others = [one.name for one in self.function.parameters if one is not self.primary and spot.kind in one.entities]
+        texts = [one for one in self.function.keys if not one.entity and self._said_of(one, spot)]
+        if len(others) + len(texts) != 1:
+            return ""
+        self.take(*said)
+        self.named += [f"eq({one.name}, {quote(self._said_of(one, spot))})" for one in texts]
+        return next(iter(others), texts[0].name if texts else "")
+
     def take_value(self, place: Range, spots: Sequence[Spot]) -> bool:
         """Read a name as the value of a key that is named beside it: the country whose capital is X."""
         for mention in self.mentions:
