@@ -215,15 +215,15 @@ CROPS = [("crop", "sown_on", "price_eur_per_kg"), ("spelt", "2024-03-02", "1.4")
 BILLS = [("bill_id", "payer", "sum_eur", "settled"), ("B-1", "Tor Vik", "120", "yes"), ("B-2", "Eva Dal", "75", "no")]
 # People of a first and a last name, who stand under a tag that is not the name of what they belong to.
 GUILDS = [("guild", "tag", "prize_money_eur"), ("Oaken", "OAK", "900"), ("Elmen", "ELM", "70"), ("Ashen", "ASH", "810")]
-WORKERS = [("worker_id", "first_name", "last_name", "guild", "craft", "wage_eur", "joined_in", "remote")]
+WORKERS = [("worker_id", "first_name", "last_name", "guild", "craft", "wage_eur", "joined_in", "remote", "manager_id")]
 WORKERS += [
-    ("1", "Ada", "Moor", "OAK", "farrier", "310", "1999", "yes"),
-    ("2", "Bo", "Lark", "ELM", "welder", "290", "2004", "no"),
+    ("1", "Ada", "Moor", "OAK", "farrier", "310", "1999", "yes", ""),
+    ("2", "Bo", "Lark", "ELM", "welder", "290", "2004", "no", "1"),
 ]
 WORKERS += [
-    ("3", "Cy", "Vane", "ASH", "farrier", "350", "2011", "no"),
-    ("4", "Di", "Moor", "OAK", "founder", "205", "2011", "no"),
-    ("5", "Eyk", "", "OAK", "smelter", "180", "2012", "no"),  # has no whole name, and loads
+    ("3", "Cy", "Vane", "ASH", "farrier", "350", "2011", "no", "1"),
+    ("4", "Di", "Moor", "OAK", "founder", "205", "2011", "no", "2"),
+    ("5", "Eyk", "", "OAK", "smelter", "180", "2012", "no", "2"),  # has no whole name, and loads
 ]
 HALLS = [("hall", "floor", "height_cm"), ("Anvil Room", "1", "310"), ("Loft", "2", "240"), ("Gallery", "2", "275")]
 GEYSERS = [("geyser", "height_m"), ("Old Spit", "41"), ("Hiss", "12")]

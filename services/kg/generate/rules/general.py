@@ -22,6 +22,7 @@ from services.kg.generate.rules.interrogatives import (
     by_whom,
     doer,
     of_link,
+    reported,
     sums,
     values_may_answer,
     who,
@@ -170,7 +171,8 @@ class _Reader:
         counting = tokens.find(english().count)
         mean = averaged(roles)
         shown, counted = self._shown(counting)
-        shown = mean or asked_for(roles, shown or of_link(roles, names), named=bool(own))
+        shown = shown or of_link(roles, names) or reported(roles, names)
+        shown = mean or asked_for(roles, shown, named=bool(own))
         ordered = [extreme.key] if extreme else []
         roles.take_idle([*(one.key for one in shown), *ordered, *names, roles.subject.name])
         aggregate = total(roles, shown) if extreme is None else ""

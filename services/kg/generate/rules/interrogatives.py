@@ -5,6 +5,7 @@ from collections.abc import Collection, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from services.kg.generate.rules.english import english
 from services.kg.generate.rules.inflection import degrees, irregular
 from services.kg.generate.rules.phrases import compiled
 from services.kg.generate.rules.tokens import Mention, Range
@@ -100,6 +101,21 @@ def of_link(roles: "Roles", names: Collection[str]) -> list[Mention]:
     keys = [one.name for one in roles.function.keys if one.kind in NUMERIC]
     asked = Range(0, 2)
     return [Mention(asked, keys[0])] if len(keys) == 1 and tokens.free(asked) else []
+
+
+def reported(roles: "Roles", names: Collection[str]) -> list[Mention]:
+    """Who stands above the one that is named, where rows have one such key: "who does Ann report to"."""
+    primary = roles.primary
+    if not asks_who(roles) or primary is None or set(names) != {primary.name}:
+        return []
+    others = {one.name for one in roles.function.parameters if set(one.entities) & set(primary.entities)}
+    keys = [one for one in others - {primary.name} if one in roles.function.exact_keys]
+    ends = max((one.end for one in roles.tokens.names()), default=0)
+    behind = [one for one in roles.tokens.find(english().beneath) if one.first >= ends]
+    if len(keys) != 1 or not behind:
+        return []
+    roles.take(behind[0])
+    return [Mention(behind[0], keys[0])]
 
 
 def _first(roles: "Roles") -> str:
