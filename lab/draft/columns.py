@@ -118,12 +118,12 @@ class Column:
 
     @property
     def unit(self) -> str:
-        return str(units().get(self._last, {}).get("unit", "")) if self.numeric and not self._is_rate else ""
+        return str(self._unit.get("unit", ""))
 
     @property
     def unit_words(self) -> list[str]:
         """What people say behind its numbers."""
-        known = units().get(self._last, {}) if self.numeric and not self._is_rate else {}
+        known = self._unit
         return list(known.get("words", [known["unit"]] if "unit" in known else []))
 
     @property
@@ -237,8 +237,12 @@ class Column:
     @property
     def key(self) -> str:
         """The name of the key: the column's without its unit."""
-        known = self.numeric and self._last in units() and "_" in self.name and not self._is_rate
-        return self.name.rpartition("_")[0] if known else self.name
+        return self.name.rpartition("_")[0] if self._unit and "_" in self.name else self.name
+
+    @property
+    def _unit(self) -> dict[str, Any]:
+        """What is known of the unit of its numbers; empty of none, and of what a rate is told for."""
+        return units().get(self._last, {}) if self.numeric and not self._is_rate else {}
 
     @property
     def _is_rate(self) -> bool:

@@ -8,8 +8,9 @@ from lab.draft.columns import Column, identifier, spoken, verb_of, words_of_name
 from lab.draft.tables import CsvTable, child_of, plural, singular, sorts_behind
 from services.kg.generate.rules.inflection import inflections
 
-# Numbers by which a thing is large only where its size is not told.
+# By the only one of these a thing is large where nothing else says how large it is.
 _DIMENSIONS = ("height", "length", "width", "diameter", "weight")
+# Numbers by which a thing is large only where its size is not told.
 _COUNTS_OF_SIZE = ("rooms", "seats", "capacity", "population")
 
 
@@ -82,9 +83,7 @@ def _adjectives(column: Column, table: CsvTable) -> tuple[list[str], ...]:
 def _size(table: CsvTable) -> Column | None:
     """The measure by which things are large of which nothing else says how large they are: the height of statues."""
     measures = [one for one in table.columns if one.numeric and one.measured.rpartition("_")[2] in _DIMENSIONS]
-    sized = any(
-        "large" in one.adjectives.get("more", []) or "big" in one.adjectives.get("more", []) for one in table.columns
-    )
+    sized = any({"large", "big"}.intersection(one.adjectives.get("more", [])) for one in table.columns)
     return measures[0] if len(measures) == 1 and not sized else None
 
 

@@ -62,6 +62,10 @@ class CsvTable:
     joins: list[Join] = field(default_factory=list)
     sample: dict[str, str] = field(default_factory=dict)
 
+    def is_made(self, column: Column) -> bool:
+        """Whether a column is none of the file's: that of the names which a first and a last name make."""
+        return bool(self.made) and column.header == FULL_NAME
+
     @property
     def names_things(self) -> bool:
         return self.label is not None
@@ -172,10 +176,10 @@ def _read(path: Path) -> CsvTable:
         raise LoadError(f"{path} is no .csv or .tsv file")
     headers = header(path)
     rows = [[row.get(one, "") for one in headers] for _, row in islice(records(path), MAX_ROWS)]
-    made = _full_name(headers)
+    made = _parts_of_names(headers)
     if made:
         of_names = [headers.index(one) for one in made]
-        rows = [[*row, _joined([row[place].strip() for place in of_names])] for row in rows]
+        rows = [[*row, _whole_name([row[place].strip() for place in of_names])] for row in rows]
         headers = [*headers, FULL_NAME]
     name = singular(identifier(path.name.partition(".")[0]))
     columns = read_columns(headers, rows)
@@ -190,7 +194,7 @@ def _read(path: Path) -> CsvTable:
     return table
 
 
-def _full_name(headers: Sequence[str]) -> tuple[str, ...]:
+def _parts_of_names(headers: Sequence[str]) -> tuple[str, ...]:
     """The columns of a person's first and last name, where none has both; empty where there are none."""
     known = {identifier(one): one for one in headers}
     if known.keys() & {FULL_NAME, "full_name"}:
@@ -199,7 +203,7 @@ def _full_name(headers: Sequence[str]) -> tuple[str, ...]:
     return tuple(parts) if all(parts) else ()
 
 
-def _joined(names: Sequence[str]) -> str:
+def _whole_name(names: Sequence[str]) -> str:
     """A person's whole name; empty where one part is not known, as a load has it."""
     return "" if any(one.casefold() in NOTHING for one in names) else " ".join(names)
 

@@ -60,52 +60,26 @@ class Asking:
         ]
 
 
-@pytest.fixture(scope="module")
-def asking(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Asking]:
-    with drafted(tmp_path_factory.mktemp("library"), "library", write_all) as asking:
-        yield asking
+def domain_of_tests(name: str, written: Callable[[Path], list[Path]]) -> Any:
+    """A fixture: a domain that the tests of the module share."""
+
+    @pytest.fixture(scope="module")
+    def shared(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Asking]:
+        with drafted(tmp_path_factory.mktemp(name), name, written) as asking:
+            yield asking
+
+    return shared
 
 
-@pytest.fixture(scope="module")
-def ferries(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Asking]:
-    with drafted(tmp_path_factory.mktemp("ferries"), "ferries", write_ferries) as asking:
-        yield asking
-
-
-@pytest.fixture(scope="module")
-def academy(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Asking]:
-    with drafted(tmp_path_factory.mktemp("academy"), "academy", write_academy) as asking:
-        yield asking
-
-
-@pytest.fixture(scope="module")
-def office(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Asking]:
-    with drafted(tmp_path_factory.mktemp("office"), "office", write_office) as asking:
-        yield asking
-
-
-@pytest.fixture(scope="module")
-def shop(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Asking]:
-    with drafted(tmp_path_factory.mktemp("shop"), "shop", write_shop) as asking:
-        yield asking
-
-
-@pytest.fixture(scope="module")
-def yard(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Asking]:
-    with drafted(tmp_path_factory.mktemp("yard"), "yard", write_yard) as asking:
-        yield asking
-
-
-@pytest.fixture(scope="module")
-def tours(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Asking]:
-    with drafted(tmp_path_factory.mktemp("tours"), "tours", write_tours) as asking:
-        yield asking
-
-
-@pytest.fixture(scope="module")
-def almanac(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Asking]:
-    with drafted(tmp_path_factory.mktemp("almanac"), "almanac", write_almanac) as asking:
-        yield asking
+asking = domain_of_tests("library", write_all)
+ferries = domain_of_tests("ferries", write_ferries)
+academy = domain_of_tests("academy", write_academy)
+office = domain_of_tests("office", write_office)
+shop = domain_of_tests("shop", write_shop)
+yard = domain_of_tests("yard", write_yard)
+tours = domain_of_tests("tours", write_tours)
+almanac = domain_of_tests("almanac", write_almanac)
+guild = domain_of_tests("guild", write_guild)
 
 
 def told(asking: Asking, question: str) -> list[str]:
@@ -489,12 +463,6 @@ def test_columns_called_as_their_table_and_numbers_by_what_they_measure(
     academy: Asking, question: str, values: list[Any]
 ) -> None:
     assert in_order(academy.values(question)) == in_order(values)
-
-
-@pytest.fixture(scope="module")
-def guild(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Asking]:
-    with drafted(tmp_path_factory.mktemp("guild"), "guild", write_guild) as asking:
-        yield asking
 
 
 @pytest.mark.parametrize(

@@ -361,11 +361,11 @@ class _Reader:
                 tokens.take(value)
         for run in tokens.unread(joined=True):
             text = POSSESSIVE.sub("", tokens.said(run))
-            text = text if any(self._stored(one, text) for one in self._texts()) else singular(text)
-            beside = [one for one in shown if one.place.near(run) <= NEAR and self._stored(one.key, text)]
-            mention = min(beside, key=lambda one: one.place.near(run), default=None)
-            alone = (one for one in self._texts() if (stored := self._stored(one, text)) and self._may_be(text, stored))
-            key = mention.key if mention else next(alone, "")
+            key, mention = self._kept_under(run, text, shown)
+            if not key and not any(self._stored(one, text) for one in self._texts()):
+                # Which workers are farriers: a row says farrier.
+                text = singular(text)
+                key, mention = self._kept_under(run, text, shown)
             if not key:
                 continue
             found.append((key, text))
@@ -375,6 +375,14 @@ class _Reader:
             self.roles.take_idle([key])
             self.cost += LITERAL
         return [(key, f"eq({key}, {quote(text)})") for key, text in found]
+
+    def _kept_under(self, run: Range, text: str, shown: Sequence[Mention]) -> tuple[str, Mention | None]:
+        """The key under which a row has a text, and where the question mentions it beside these words, if it does."""
+        beside = [one for one in shown if one.place.near(run) <= NEAR and self._stored(one.key, text)]
+        if mention := min(beside, key=lambda one: one.place.near(run), default=None):
+            return mention.key, mention
+        alone = (one for one in self._texts() if (stored := self._stored(one, text)) and self._may_be(text, stored))
+        return next(alone, ""), None
 
     def _texts(self) -> list[str]:
         keys = (one for one in self.roles.function.keys if one != self.roles.subject)

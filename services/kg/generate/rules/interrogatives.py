@@ -108,8 +108,7 @@ def reported(roles: "Roles", names: Collection[str]) -> list[Mention]:
     primary = roles.primary
     if not asks_who(roles) or primary is None or set(names) != {primary.name}:
         return []
-    others = {one.name for one in roles.function.parameters if set(one.entities) & set(primary.entities)}
-    keys = [one for one in others - {primary.name} if one in roles.function.exact_keys]
+    keys = [one for one in roles.of_their_like if one in roles.function.exact_keys]
     ends = max((one.end for one in roles.tokens.names()), default=0)
     behind = [one for one in roles.tokens.find(english().beneath) if one.first >= ends]
     if len(keys) != 1 or not behind:

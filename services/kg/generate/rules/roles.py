@@ -60,6 +60,14 @@ class Roles:
             None,
         )
 
+    @cached_property
+    def of_their_like(self) -> tuple[str, ...]:
+        """Parameters that take things of the rows' own kind beside the rows themselves: managers of employees."""
+        kinds = frozenset(self.primary.entities) if self.primary is not None else frozenset()
+        return tuple(
+            one.name for one in self.function.parameters if one is not self.primary and kinds.intersection(one.entities)
+        )
+
     def says(self, parameter: Parameter) -> bool:
         """Whether the question may mean this parameter: whom a project is led by only where it says "lead"."""
         nouns = [noun for kind in parameter.entities for noun in self.lexicon.nouns(kind)]
@@ -168,13 +176,13 @@ class Roles:
         spot = next((one for one in spots if self.primary and one.kind in self.primary.entities), None)
         if not said or spot is None:
             return ""
-        others = [one.name for one in self.function.parameters if one is not self.primary and spot.kind in one.entities]
-        texts = [one for one in self.function.keys if not one.entity and self._said_of(one, spot)]
-        if len(others) + len(texts) != 1:
+        texts = {one.name: text for one in self.function.keys if not one.entity and (text := self._said_of(one, spot))}
+        takers = [*self.of_their_like, *texts]
+        if len(takers) != 1:
             return ""
         self.take(*said)
-        self.named += [f"eq({one.name}, {quote(self._said_of(one, spot))})" for one in texts]
-        return next(iter(others), texts[0].name if texts else "")
+        self.named += [f"eq({key}, {quote(text)})" for key, text in texts.items()]
+        return takers[0]
 
     def take_value(self, place: Range, spots: Sequence[Spot]) -> bool:
         """Read a name as the value of a key that is named beside it: the country whose capital is X."""
@@ -213,7 +221,7 @@ class Roles:
         numbers = (one for one in self.tokens.numbers if not one.ordinal and self.tokens.free(one.place))
         figures = [one for one in numbers if not is_of_key(self, one.place)]
         ranked = (one for one in self.tokens.numbers if one.ordinal and self.tokens.free(one.place))
-        found = [*date_conditions(self), *never_conditions(self), *filter(None, map(self._ranked, ranked))]
+        found = [*date_conditions(self), *never_conditions(self), *filter(None, map(self._exactly, ranked))]
         for low, high in pairwise(figures):
             opening = [one for one in self.tokens.find(("between", "from")) if one.end == low.place.first]
             if not opening or high.place.first - low.place.end > BESIDE or not self.tokens.free(low.place):
@@ -253,24 +261,17 @@ class Roles:
                 return self._compared(key, inclusive if loose else strict, figure)
         return ""
 
-    def _ranked(self, figure: Number) -> str:
-        """The number of what is counted from the first: on the second floor; empty where it is none."""
-        for mention in self.mentions:
-            key = self.function.exact_keys.get(mention.key)
-            if key is not None and key.kind == "integer" and mention.place.first == figure.place.end:
-                self.take(figure.place, mention.place)
-                return self._compared(key.name, "eq", figure)
-        return ""
-
     def _exactly(self, figure: Number) -> str:
-        """Just this number of what is counted in whole ones: period 2, with 8 cylinders; empty where it is none."""
-        had = figure.place.first > 0 and self.tokens.word(figure.place.first - 1) in _BEFORE_COUNTS
+        """Just this number of what is counted in whole ones: period 2, 8 cylinders, the second floor; else empty."""
+        before = self.tokens.word(figure.place.first - 1) if figure.place.first else ""
+        had = figure.ordinal or before in _BEFORE_COUNTS
         for mention in self.mentions:
             key = self.function.exact_keys.get(mention.key)
             if key is None or key.kind != "integer" or not self.tokens.free(mention.place):
                 continue
             counted = had and figure.place.end == mention.place.first
-            if counted or (mention.place.end == figure.place.first and not mention.counted):
+            named = not figure.ordinal and not mention.counted and mention.place.end == figure.place.first
+            if counted or named:
                 self.take(mention.place, figure.place)
                 return self._compared(key.name, "eq", figure)
         return ""
