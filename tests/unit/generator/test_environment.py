@@ -59,7 +59,7 @@ def no_uv(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(environment, "by_uv", lambda python, arguments: None)
 
 
-def test_uv_installs_everything_in_one_step(
+def test_uv_installs_torch_with_what_it_needs_and_the_rest_as_pinned(
     tmp_path: Path, steps_run: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     asked: list[tuple[str, ...]] = []
@@ -70,9 +70,11 @@ def test_uv_installs_everything_in_one_step(
 
     monkeypatch.setattr(environment, "by_uv", uv)
     assert create(tmp_path / "environment", quiet())
-    assert steps_run[1:] == [f"installing {environment.VLLM}", "importing vLLM"]
+    assert steps_run[1:] == [f"installing {environment.TORCH}", f"installing {environment.VLLM}", "importing vLLM"]
+    # Without its own requirements the build for CUDA, which is all that plain PyPI has, cannot be imported.
     assert asked == [
-        (environment.PIP, "--no-deps", environment.TORCH, environment.VLLM, "--requirement", str(REQUIREMENTS))
+        (environment.PIP, environment.TORCH, "--constraint", str(REQUIREMENTS)),
+        ("--no-deps", environment.VLLM, "--requirement", str(REQUIREMENTS)),
     ]
 
 
@@ -88,7 +90,8 @@ def test_pip_installs_what_uv_cannot(tmp_path: Path, steps_run: list[str], monke
     monkeypatch.setattr(environment, "run", failing)
     told = io.StringIO()
     assert create(tmp_path / "environment", Reporter(Console(file=told, width=200)))
-    assert steps_run[1:] == [f"installing {environment.PIP}", f"installing {environment.VLLM}", "importing vLLM"]
+    packages = (environment.PIP, environment.TORCH, environment.VLLM)
+    assert steps_run[1:] == [*(f"installing {one}" for one in packages), "importing vLLM"]
     assert "uv knows no such index" in told.getvalue()
 
 
@@ -136,6 +139,15 @@ def test_a_folder_that_is_used_for_something_else_is_left_alone(tmp_path: Path, 
     (tmp_path / "thesis.txt").write_text("mine")
     with pytest.raises(GeneratorError, match="not a virtual environment"):
         create(tmp_path, quiet())
+    assert steps_run == []
+
+
+def test_a_library_that_is_missing_is_said_before_anything_is_installed(
+    tmp_path: Path, steps_run: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(environment, "LIBRARY", "libnowhere.so.7")
+    with pytest.raises(GeneratorError, match=r"needs libnowhere\.so\.7, which is not here: install libnuma1"):
+        create(tmp_path / "environment", quiet())
     assert steps_run == []
 
 
