@@ -4,13 +4,12 @@ import re
 import unicodedata
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
-from functools import cache
-from importlib.resources import files
-from typing import Any, Literal, cast
+from typing import Any, Literal
 
-from services.kg.definition.folder import Folder
+from lab.draft.vocabulary import measures, spoken, synonyms, units, words_of_names, words_of_unit
 from services.kg.generate.rules.english import english
 from services.kg.generate.rules.inflection import inflections, irregular, singular
+from services.kg.generate.rules.values import parts_of
 from services.kg.load.values import NO_NUMBER, NOTHING
 
 ColumnType = Literal["text", "date", "integer", "bigint", "number", "flag"]
@@ -55,6 +54,9 @@ MAX_CODE = 6
 _KEYS = ("id", "key", "code", "slug", "uuid", "symbol")
 _NUMBERED = ("no", "nr", "number")
 _GAPS = re.compile(r"[^a-z0-9]+")
+# A header of several words without gaps, and where one begins: CalloutNo, crewID.
+_CAMEL = re.compile(r"(?=.{4})[A-Za-z]*[a-z][A-Z][A-Za-z0-9]*")
+_BEGINNING = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
 _WHOLE = re.compile(r"-?(?:0|[1-9]\d{0,17}|[1-9]\d{0,2}(?:,\d{3})+)")
 _NUMBER = re.compile(r"-?(?:\d+|\d{1,3}(?:,\d{3})+)(?:\.\d+)?(?:[eE][+-]?\d+)?")
 # A nought in front says that digits are no quantity.
@@ -62,7 +64,7 @@ _POSTCODE = re.compile(r"-?0\d")
 _OF_DAY = re.compile(r"(?:[01]?\d|2[0-3]):[0-5]\d(?::[0-5]\d)?")
 _DATE = re.compile(r"\d{4}-\d{1,2}(?:-\d{1,2})?(?:[T ].*)?")
 _YEAR = re.compile(r"1\d{3}|20\d{2}")
-_TRUTH = frozenset({"true", "false", "yes", "no"})
+_TRUTH = frozenset({"true", "false", "yes", "no", "y", "n"})
 _LETTERS = str.maketrans({"ø": "o", "ł": "l", "ß": "ss", "æ": "ae", "œ": "oe", "²": "2", "³": "3", "%": " percent "})
 
 
@@ -123,8 +125,7 @@ class Column:
     @property
     def unit_words(self) -> list[str]:
         """What people say behind its numbers."""
-        known = self._unit
-        return list(known.get("words", [known["unit"]] if "unit" in known else []))
+        return words_of_unit(self._last) if self._unit else []
 
     @property
     def adjectives(self) -> dict[str, list[str]]:
@@ -134,8 +135,17 @@ class Column:
     @property
     def words(self) -> list[str]:
         """What asks for it, beside its name: its words, and "how many kilometres"."""
-        units = "|".join(one for one in self.unit_words if one.isalpha() and one.isascii())
-        known = [*self._said.get("words", []), *([f"how many ({units})"] if units else [])]
+        units = _alternatives(self.unit_words)
+        known = [*self._said.get("words", []), *([f"how many ({units})"] if units else []), *synonyms(self.measured)]
+        if self._is_rate:
+            # What a kilo is, in euros a kilo.
+            told_for = _alternatives(words_of_unit(self._last) or [self._last])
+            known += [f"(a|an|per|each) ({told_for})"] if self.numeric and told_for else []
+        if self.key_type == "percent":
+            noun = self.key.replace("_", " ")
+            known += [f"{noun} (content|percentage|percent|share|rate)", f"percentage of {noun}"]
+        if self.key.endswith("_by") and (verb := verb_of(self.key.removesuffix("_by"))):
+            known.append(verb)
         if self.type == "flag":
             # Who works remotely, of a flag `remote`.
             adverb = [] if "_" in self.key or self.key.endswith(("le", "y")) else [f"{self.key}ly"]
@@ -168,8 +178,9 @@ class Column:
         elif self.measured != self.key:
             known.append(self.measured.replace("_", " "))
         elif verb := verb_of(last):
-            # Tickets were sold, dogs are allowed, which trails allow dogs.
+            # Tickets were sold, dogs are allowed, which trails allow dogs, how many people did we rescue.
             known += [f"{noun} (is|are|was|were) ={last}", f"({verb}|={last}) {noun}"]
+            known += [f"how many {noun} ... {verb}"] if self.numeric else [f"={last} (for|in|to|at|with) {noun}"]
         return known
 
     @property
@@ -202,20 +213,24 @@ class Column:
         people = ["people", "person"] if self.numeric and verb_of(self.key) else []
         # Which bugs were fixed, of a number `fixed_bugs`.
         done = verb_of(self.key.partition("_")[0]) if self.numeric and "_" in self.key else ""
-        return [*self._said.get("also", []), *of, *people, *([done] if done else [])]
+        called = ["=called"] if self._last in ("name", "nickname") else []
+        return [*self._said.get("also", []), *of, *people, *([done] if done else []), *called]
 
     @property
     def _said(self) -> dict[str, list[str]]:
         front = self.key.removesuffix("_date")
         if self.type == "date" and front != self.key:
-            return {**spoken("date"), **spoken(front)}
+            # When it was released, of a `release_date`.
+            of_deed = (said for one in (front, f"{front}d", f"{front}ed") if (said := spoken(one)))
+            return {**spoken("date"), **next(of_deed, {})}
         lasts = self.unit in ("minutes", "hours", "days")
-        return spoken(self.measured) or (_measures()["lasting"] if lasts else {})
+        return spoken(self.measured) or (measures()["lasting"] if lasts else {})
 
     @property
     def sorts(self) -> bool:
         """Whether its values are few texts that sort the rows: their words are words of questions."""
-        return self.type == "text" and len(self.values) <= MOST_SORTS and len(self.values) <= SORTED * self.filled
+        values = parts_of(self.values) or self.values
+        return self.type == "text" and len(values) <= MOST_SORTS and len(values) <= SORTED * self.filled
 
     @property
     def of_day(self) -> bool:
@@ -237,7 +252,7 @@ class Column:
     @property
     def key(self) -> str:
         """The name of the key: the column's without its unit."""
-        return self.name.rpartition("_")[0] if self._unit and "_" in self.name else self.name
+        return self.name.removesuffix(f"_{self._last}") if self._unit else self.name
 
     @property
     def _unit(self) -> dict[str, Any]:
@@ -251,15 +266,25 @@ class Column:
 
     @property
     def _last(self) -> str:
-        return self.name.rpartition("_")[2]
+        """The last word of its name, or the last two where they are a unit: million_eur."""
+        words = self.name.split("_")
+        two = "_".join(words[-2:])
+        return two if len(words) > 2 and two in units() else words[-1]
+
+
+def _alternatives(words: Iterable[str]) -> str:
+    """Plain words as a phrase has them between brackets."""
+    return "|".join(one for one in words if one.isalpha() and one.isascii())
 
 
 def verb_of(participle: str) -> str:
-    """The verb of a participle: `allow` of allowed, `sell` of sold; empty of what is none."""
+    """The verb of a participle: `sell` of sold, `(allow|allowe)` of allowed, as of saved; empty of what is none."""
     endings = ("ed", "d") if participle.endswith("ed") else ()
-    regular = (participle.removesuffix(one) for one in endings)
-    verbs = (*irregular(participle), *(one for one in regular if participle in inflections(one)))
-    return next(iter(verbs), "")
+    if known := irregular(participle):
+        return known[0]
+    regular = [participle.removesuffix(one) for one in endings]
+    verbs = [one for one in regular if participle in inflections(one)]
+    return f"({'|'.join(verbs)})" if len(verbs) > 1 else "".join(verbs)
 
 
 def deeds(noun: str) -> list[str]:
@@ -272,45 +297,13 @@ def deeds(noun: str) -> list[str]:
     return [one for one in verbs if len(one) >= MIN_VERB]
 
 
-def units() -> dict[str, dict[str, Any]]:
-    """By the last word of a name, how values are written."""
-    return _table("units.yaml")
-
-
-def spoken(key: str) -> dict[str, list[str]]:
-    """By a key's last words: `words` that ask for it, `also` what asks nothing, adjectives of `more` and `less`."""
-    known, words = _measures(), key.split("_")
-    parts = [one for one in words if one in words_of_names("telling")] + [
-        "_".join(words[first:]) for first in range(len(words))
-    ]
-    verbs = _verbs_of_doer(words[-1])
-    return next((known[one] for one in parts if one in known), {"words": verbs} if verbs else {})
-
-
-def _verbs_of_doer(noun: str) -> list[str]:
-    """What people do who are called so: visitors visit, riders ride."""
-    stem = noun[:-2]
-    return [stem, f"{stem}e"] if noun in words_of_names("persons") and noun.endswith(("er", "or")) else []
-
-
-@cache
-def _measures() -> dict[str, dict[str, list[str]]]:
-    return {name: said for names, said in _table("measures.yaml").items() for name in names.split(", ")}
-
-
-@cache
-def words_of_names(kind: str) -> frozenset[str]:
-    """Words of names: `done` are of dates, `vague` ask for no key, `telling` tell more than the last one."""
-    return frozenset(str(_table("names.yaml")[kind]).split())
-
-
-@cache
-def _table(name: str) -> dict[str, dict[str, Any]]:
-    return cast(dict[str, dict[str, Any]], Folder(files("lab.draft")).content(name).data)
-
-
 def identifier(text: str) -> str:
-    """A name of the graph from a header or a file's name: `Area (km²)` becomes `area_km2`; empty for signs alone."""
+    """A name of the graph from a header or a file's name: `Area (km²)` and `AreaKm2` become `area_km2`.
+
+    It is empty for signs alone.
+    """
+    if _CAMEL.fullmatch(text):
+        text = _BEGINNING.sub("_", text)
     folded = unicodedata.normalize("NFKD", text.translate(_LETTERS).casefold())
     plain = _GAPS.sub("_", "".join(char for char in folded if not unicodedata.combining(char))).strip("_")
     if plain[:1].isdigit():
@@ -344,6 +337,9 @@ def read_columns(headers: Sequence[str], rows: Iterable[Sequence[str]]) -> list[
         kind = "date" if done and _are_years(values) else guess_type(values)
         if kind == "number" and name.split("_")[-1] in words_of_names("numbered"):
             # 1.10 comes after 1.9.
+            kind = "text"
+        if kind == "date" and name.split("_")[-1] in (*_KEYS, *_NUMBERED):
+            # 2024-07 is the seventh order of a year.
             kind = "text"
         columns.append(Column(header, name, "flag" if switch else kind, values, len(filled)))
     return columns

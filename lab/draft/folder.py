@@ -12,7 +12,8 @@ from sqlalchemy.dialects import sqlite
 
 from lab.draft.columns import MAX_NAME, Column, identifier
 from lab.draft.speech import speech
-from lab.draft.tables import CsvTable, Join, child_of, plural, read_tables, singular, sorts_behind
+from lab.draft.tables import CsvTable, Join, child_of, read_tables, sorts_behind
+from lab.draft.vocabulary import plural, singular
 from services.kg.definition.domain import STORE
 from services.kg.domains import CATALOGUE
 

@@ -4,8 +4,9 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from lab.draft.columns import Column, identifier, spoken, verb_of, words_of_names
-from lab.draft.tables import CsvTable, child_of, plural, singular, sorts_behind
+from lab.draft.columns import Column, identifier, verb_of
+from lab.draft.tables import CsvTable, child_of, sorts_behind
+from lab.draft.vocabulary import plural, singular, spoken, synonyms, words_of_names
 from services.kg.generate.rules.inflection import inflections
 
 # By the only one of these a thing is large where nothing else says how large it is.
@@ -25,6 +26,7 @@ class Spoken:
     only: bool = False  # whether its own name is no word for it
     more: list[str] = field(default_factory=list)  # adjectives of a great value
     less: list[str] = field(default_factory=list)  # and of a small one
+    unit: list[str] = field(default_factory=list)  # behind its numbers, in whatever table
 
 
 def speech(tables: Sequence[CsvTable]) -> dict[str, Spoken]:
@@ -34,9 +36,17 @@ def speech(tables: Sequence[CsvTable]) -> dict[str, Spoken]:
     nouns = {table.name: table.noun for table in tables}
     for table in tables:
         for key, one in _of_joins(table, tables, nouns):
-            found.setdefault(key, one)
+            known = found.setdefault(key, one)
+            if known.column is None and known is not one:
+                # Who made a game is its studio, which is what studios are called by, too.
+                known.words, known.also = [*known.words, *one.words], list(dict.fromkeys((*known.also, *one.also)))
     things = frozenset(nouns.values())
+    taken = {key.replace("_", " ") for key in found} | {
+        noun.replace("_", " ") for table in tables for noun in table.nouns
+    }
     for one in found.values():
+        meant = synonyms(one.column.measured) if one.column is not None else []
+        one.words = [word for word in one.words if word not in meant or word not in taken]
         one.words = list(dict.fromkeys(said for word in one.words for said in _no_thing(word, things)))
     return found
 
@@ -59,6 +69,7 @@ def _of_columns(tables: Sequence[CsvTable]) -> dict[str, Spoken]:
             named = column is table.label or (table.names_things and column.name == table.id)
             if named or table.join_of(column) is not None:
                 continue
+            units = [*(found[column.key].unit if column.key in found else ()), *column.unit_words]
             if column.key not in found or column.sorts:
                 words = _of_its_like(column.words) if _is_of_its_like(column, table) else column.words
                 why = f"its values are words of questions: {column.examples}" if column.sorts else ""
@@ -67,6 +78,7 @@ def _of_columns(tables: Sequence[CsvTable]) -> dict[str, Spoken]:
                 words = [f"{table.noun} number", f"number of {table.noun}"] if own else words
                 more, less = _adjectives(column, table)
                 found[column.key] = Spoken(column, words, column.idle, why, own, more, less)
+            found[column.key].unit = list(dict.fromkeys(units))
     return found
 
 
@@ -126,8 +138,9 @@ def _of_joins(table: CsvTable, tables: Sequence[CsvTable], nouns: Mapping[str, s
                 yield key, Spoken(also=idle)
         for key, column in sorts.items():
             # "In which city is it": of what has none, and belongs to one thing that has.
-            words = [column.key.replace("_", " "), *column.words] if keys[column.key] == 1 else []
-            yield key, Spoken(words=words, open="its values are words of questions")
+            alone = keys[column.key] == 1
+            words = [column.key.replace("_", " "), *column.words] if alone else []
+            yield key, Spoken(words=words, also=column.idle if alone else [], open="its values are words of questions")
 
 
 def _is_of_its_like(column: Column, table: CsvTable) -> bool:

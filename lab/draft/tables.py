@@ -3,19 +3,15 @@
 from collections import Counter
 from collections.abc import Container, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cache
 from itertools import combinations, islice
 from pathlib import Path
-from typing import TYPE_CHECKING
 
-from lab.draft.columns import MAX_NAME, MOST_SORTS, Column, deeds, identifier, read_columns, words_of_names
+from lab.draft.columns import MAX_NAME, MOST_SORTS, Column, deeds, identifier, read_columns
+from lab.draft.vocabulary import singular, synonyms, words_of_names
 from services.kg.load.errors import LoadError
 from services.kg.load.files import check, header, records, suffix
 from services.kg.load.mapping import MAX_FIELDS
 from services.kg.load.values import NOTHING
-
-if TYPE_CHECKING:
-    import inflect
 
 # Rows that are looked at; what lies behind is taken to be like them.
 MAX_ROWS = 200_000
@@ -59,6 +55,7 @@ class CsvTable:
     label: Column | None = None  # the column that names a row; None for a table that only links others
     made: tuple[str, ...] = ()  # headers of the first and the last name, which its column of names joins
     called: str = ""  # what else its rows are called: dogs of a domain that has nothing else
+    like: list[str] = field(default_factory=list)  # other words for its noun that nothing else is called by
     joins: list[Join] = field(default_factory=list)
     sample: dict[str, str] = field(default_factory=dict)
 
@@ -85,7 +82,7 @@ class CsvTable:
         persons = ("person", "people") if self.of_persons else ()
         # "How often has it erupted" counts eruptions.
         done = deeds(self.noun) if self.noun.endswith(("ion", "ing")) else []
-        nouns = (self.noun, singular(label), self.called, *persons, *done)
+        nouns = (self.noun, singular(label), self.called, *persons, *done, *self.like)
         return list(dict.fromkeys(one.replace("_", " ") for one in nouns if one))
 
     @property
@@ -166,6 +163,13 @@ def read_tables(paths: Sequence[Path], prefix: str = "", taken: Container[str] =
         if table.label is not None and table.join_of(table.label) is not None:
             # Whoever takes part names no race, though nobody took part in two.
             table.label = None
+    taken = {column.key for table in tables.values() for column in table.columns} | {
+        one.noun for one in tables.values()
+    }
+    for table in tables.values():
+        # The crew are its members.
+        group = [table.noun.removesuffix("_member")] if table.noun.endswith("_member") else []
+        table.like = [one for one in (*group, *synonyms(table.noun)) if one.replace(" ", "_") not in taken]
     # What others refer to comes first, and last what only links them.
     return sorted(tables.values(), key=lambda one: (not one.names_things, len(one.joins)))
 
@@ -211,22 +215,31 @@ def _whole_name(names: Sequence[str]) -> str:
 def _key_as_joined(table: CsvTable, tables: Mapping[str, CsvTable]) -> tuple[str, ...]:
     """The column by which other tables tell its rows, where that is not the key that it would have by itself.
 
-    A team has a name and a tag, and its players stand under the tag.
+    A team has a name and a tag, and its players stand under the tag; who has a number and a name is told by the name.
     """
     others = [
         column for other in tables.values() if other is not table for column in other.columns if column.type == "text"
     ]
-    codes = [column for column in table.filled if column.unique and column.code]
+    codes = [column for column in table.filled if column.unique and (column.code or column is table.label)]
 
     def joined(key: Column) -> int:
         held = [one for one in others if one.values <= key.values]
         return sum(len(one.values) >= MIN_SHARED or _is_called(one, table) for one in held)
 
     own = table.column(table.key[0]) if len(table.key) == 1 else None
-    if own is None or own.type != "text" or not codes or joined(own):
+    # Small numbers are keys of any table, whatever a column of numbers holds.
+    numbers = own is not None and own.type != "text"
+    if own is None or not codes or (numbers and _is_joined_by(own, table, tables)) or (not numbers and joined(own)):
         return table.key
     best = max(codes, key=joined)
     return (best.name,) if joined(best) else table.key
+
+
+def _is_joined_by(key: Column, table: CsvTable, tables: Mapping[str, CsvTable]) -> bool:
+    """Whether a column of any table is called as this key, or holds such numbers of rows that it names."""
+    columns = [one for other in tables.values() for one in other.columns if one is not key and one.numeric]
+    named = any(one.keyed and words_of_names("persons").intersection(one.name.split("_")) for one in columns)
+    return named or any(one.name == key.name or (one.keyed and _is_called(one, table)) for one in columns)
 
 
 def _key(table: CsvTable, rows: Sequence[Sequence[str]], headers: Sequence[str]) -> tuple[str, ...]:
@@ -366,22 +379,3 @@ def child_of(table: CsvTable, join: Join) -> str:
     """What rows of a table that joins another are to it: its cities; of a link, what stands on the other side."""
     others = [one.role for one in table.joins if one is not join]
     return others[0] if others and not table.names_things else table.noun
-
-
-@cache
-def _english() -> "inflect.engine":
-    # Its import takes seconds, and who only asks drafts nothing.
-    import inflect
-
-    return inflect.engine()
-
-
-def singular(name: str) -> str:
-    """`countries` as `country`; a word that is none stays."""
-    head, _, last = name.rpartition("_")
-    one = _english().singular_noun(last) if last else False
-    return f"{head}_{one}".lstrip("_") if one else name
-
-
-def plural(name: str) -> str:
-    return str(_english().plural_noun(name.replace("_", " ")))

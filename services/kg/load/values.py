@@ -138,9 +138,9 @@ def whole(value: object, field: str = "value") -> int | None:
 def truth(value: object, field: str = "value") -> bool:
     """True and false in words and numbers; "False" is false."""
     plain = str(value).strip().casefold()
-    if plain in {"true", "1", "yes", "won", "winner"}:
+    if plain in {"true", "1", "yes", "y", "won", "winner"}:
         return True
-    if plain in {"false", "0", "no", "none", "", "nominated", "nominee"}:
+    if plain in {"false", "0", "no", "n", "none", "", "nominated", "nominee"}:
         return False
     raise BadRow(field, f"{plain[:40]!r} is neither true nor false")
 

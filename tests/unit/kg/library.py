@@ -308,6 +308,44 @@ def write_ferries(folder: Path) -> list[Path]:
     return write_tables(folder, {"ferries": FERRIES})
 
 
+# Headers without gaps, Y and N, who is named in another table, numbers in millions, several values in a cell.
+HARBOURS = [
+    ("HarbourName", "Country", "OpenToPublic", "BerthCount", "DepthM", "PlacesNearby"),
+    ("Port Ansel", "Norway", "Y", "12", "9.5", "Inn, Chapel"),
+    ("Kelp Bay", "Canada", "N", "4", "6", "Inn"),
+    ("Grey Quay", "Wales", "Y", "7", "11.25", "Museum, Inn"),
+    ("Sound End", "Norway", "Y", "2", "3", "Chapel, Museum"),
+]
+CREW_MEMBERS = [
+    ("CrewID", "FullName", "Rank", "JoinedYear", "DogName", "FullTime", "HomeHarbour"),
+    ("W1", "Ada Quill", "mate", "2004", "Biscuit", "Y", "Port Ansel"),
+    ("W2", "Ben Orr", "deckhand", "2019", "", "N", "Kelp Bay"),
+    ("W3", "Cleo Marsh", "mate", "2021", "Tar", "Y", "Port Ansel"),
+]
+CALLOUTS = [
+    ("CalloutNo", "CalloutDate", "Harbour", "Leader", "Outcome", "CostMillionEUR", "PeopleSaved", "PaidBy"),
+    ("2023-01", "2023-02-11", "Port Ansel", "Ada Quill", "success", "1.5", "3", "insurance"),
+    ("2023-02", "2023-06-30", "Kelp Bay", "Cleo Marsh", "failure", "0.4", "0", "state"),
+    ("2024-01", "2024-01-05", "Port Ansel", "Ada Quill", "success", "6.2", "11", "state"),
+]
+CRANES = [
+    ("crane", "harbour", "lift_t", "price_per_lift", "reach_m"),
+    ("Big Olga", "Port Ansel", "120", "40", "55"),
+    ("Little Jo", "Kelp Bay", "15", "12.5", "20"),
+]
+OVERHAULS = [
+    ("harbour", "part", "finished", "cost_eur"),
+    ("Port Ansel", "pier", "2011", "8000"),
+    ("Port Ansel", "crane", "2019", "2500"),
+    ("Kelp Bay", "wall", "2020", "4000"),
+]
+
+
+def write_coast(folder: Path) -> list[Path]:
+    tables: dict[str, Sequence[Sequence[str]]] = {"Harbours": HARBOURS, "CrewMembers": CREW_MEMBERS}
+    return write_tables(folder, tables | {"Callouts": CALLOUTS, "cranes": CRANES, "overhauls": OVERHAULS})
+
+
 def write_club(folder: Path) -> list[Path]:
     return write_tables(folder, {"bouts": BOUTS, "members": MEMBERS})
 

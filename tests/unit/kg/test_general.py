@@ -26,6 +26,7 @@ from tests.unit.kg.library import (
     write_all,
     write_almanac,
     write_club,
+    write_coast,
     write_ferries,
     write_gallery,
     write_guild,
@@ -79,6 +80,7 @@ shop = domain_of_tests("shop", write_shop)
 yard = domain_of_tests("yard", write_yard)
 tours = domain_of_tests("tours", write_tours)
 almanac = domain_of_tests("almanac", write_almanac)
+coast = domain_of_tests("coast", write_coast)
 guild = domain_of_tests("guild", write_guild)
 
 
@@ -494,6 +496,49 @@ def test_a_row_without_a_name_is_told_without_one(guild: Asking) -> None:
 
 def test_of_one_thing_that_is_named_none_is_the_first(guild: Asking) -> None:
     assert guild.program("What is the smallest Loft?") == "none"
+
+
+@pytest.mark.parametrize(
+    ("question", "values"),
+    [
+        ("Which harbours are closed to visitors?", [["Kelp Bay"]]),
+        ("Which harbours are no longer open to the public?", [["Kelp Bay"]]),
+        ("Which harbours are Norwegian?", [["Port Ansel", "Sound End"]]),
+        ("Which harbours have an inn nearby?", [["Grey Quay", "Kelp Bay", "Port Ansel"]]),
+        ("What's the deepest harbour we look after?", [["Grey Quay"]]),
+        ("What's Cleo Marsh's dog called?", [["Tar"]]),
+        ("how many of the crew work part time?", [1]),
+        ("Who has been on the team the longest?", [["Ada Quill"]]),
+        ("Who joined in 2019 or later?", [["Ben Orr", "Cleo Marsh"]]),
+        ("On what date was call-out 2023-02?", [["2023-06-30"]]),
+        ("How many call-outs failed?", [1]),
+        ("How many missions did Ada Quill lead?", [2]),
+        ("Which callouts cost more than 1 million euros?", [["2023-01", "2024-01"]]),
+        ("How many callouts were paid for by the state?", [2]),
+        ("Which callouts cost more than 500000 euros?", [["2023-01", "2024-01"]]),
+        ("Who led call-out 2023-02?", [["Cleo Marsh"]]),
+        ("Which call-out saved the most people?", [["2024-01"]]),
+        ("How many people did we save in 2023 altogether?", [3]),
+        ("How much is a lift with Little Jo?", [[12.5]]),
+        ("Which crane reaches at the greatest reach?", [["Big Olga"]]),
+        ("How many overhauls cost more than 3000 euros?", [2]),
+        ("Which harbour had the most expensive overhaul?", [["Port Ansel"]]),
+        ("How much did we spend on overhauls altogether?", [14_500]),
+    ],
+)
+def test_tables_of_another_hand(coast: Asking, question: str, values: list[Any]) -> None:
+    assert in_order(coast.values(question)) == in_order(values)
+
+
+@pytest.mark.parametrize(
+    "question",
+    [
+        "Which harbours did we close?", "How much is a lift of 30 a day?", "Who paid for the overhauls?",
+        "Which crane fell at the greatest reach?", "Which harbours are Danish?",
+    ],
+)  # fmt: skip
+def test_what_is_said_beside_it_is_no_aside(coast: Asking, question: str) -> None:
+    assert all(not one.rows and one.value is None for one in coast.outcomes(question)), coast.program(question)
 
 
 def test_who_was_born_on_a_day_has_an_age(academy: Asking) -> None:

@@ -10,7 +10,8 @@ from typer.testing import CliRunner
 
 from lab.draft import DraftError, draft
 from lab.draft.columns import guess_type, identifier, read_columns
-from lab.draft.tables import CsvTable, plural, read_tables, singular
+from lab.draft.tables import CsvTable, read_tables
+from lab.draft.vocabulary import plural, singular
 from services.cli.ending import USAGE
 from services.cli.kg_domain import app
 from services.kg.lint import lint

@@ -6,6 +6,7 @@ a domain without one is read by the words of its catalogue.
 """
 
 import asyncio
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
@@ -15,7 +16,7 @@ from services.kg.entities import NameIndex
 from services.kg.generate.base import Written, as_data
 from services.kg.generate.rules.general import general
 from services.kg.generate.rules.guessing import with_guesses, with_other_kinds
-from services.kg.generate.rules.lexicon import lexicons
+from services.kg.generate.rules.lexicon import Lexicon, lexicons
 from services.kg.generate.rules.question import Question
 from services.kg.generate.rules.readings import read
 from services.kg.generate.rules.values import Values
@@ -24,6 +25,8 @@ from services.kg.generate.spans import Spot, Spotter
 from services.kg.language.catalogue import Catalogue
 from services.kit.budget import Budget
 from services.kit.text.times import Calendar
+
+_HYPHEN = re.compile(r"\b([^\W\d_]{2,})-([^\W\d_]{2,})\b")
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,8 +50,8 @@ class RuleWriter:
 
     def program(self, query: str, query_time: datetime, domain: str) -> str:
         """As `write`, blocking."""
-        text = as_data(query)
         lexicon = lexicons(self.catalogue)[domain]
+        text = _without_hyphens(as_data(query), lexicon)
         spots = self.spotter.spot(text, self.spotter.kinds_of(domain)) if self.spotter is not None else []
         calendar = self.catalogue.domains[domain].calendar
         question = understand(text, calendar, query_time, spots, lexicon.words)
@@ -62,6 +65,16 @@ class RuleWriter:
             if widened.spots != guessed.spots:
                 statements = general(lexicon, widened, self.values)
         return "\n".join(dict.fromkeys(statements)) or "none"
+
+
+def _without_hyphens(text: str, lexicon: Lexicon) -> str:
+    """The question with call-outs where the domain's words say callouts."""
+
+    def joined(match: re.Match[str]) -> str:
+        word = match[1] + match[2]
+        return word if word.lower() in lexicon.vocabulary else match[0]
+
+    return _HYPHEN.sub(joined, text) if not lexicon.words.guided else text
 
 
 def understand(text: str, calendar: Calendar, query_time: datetime, spots: Sequence[Spot], words: Words) -> Question:

@@ -32,7 +32,10 @@ class English(Part):
     whole: Phrases
     doing: Phrases
     beneath: Phrases
+    dates: Phrases
+    aside: Phrases
     synonyms: Mapping[str, Phrases]
+    opposites: Mapping[str, Phrases]
     fillers: str
 
 

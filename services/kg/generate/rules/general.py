@@ -5,14 +5,14 @@ superlatives narrow and sort its rows. A reading that leaves a word over has not
 Where several understand it, the plainest is taken.
 """
 
-import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise, product
 
 from services.kg.generate.rules.calls import Wanted, call_of, statement_of
+from services.kg.generate.rules.circumstances import take_circumstances
 from services.kg.generate.rules.english import english
-from services.kg.generate.rules.inflection import singular
+from services.kg.generate.rules.figures import thresholds as thresholds_of
 from services.kg.generate.rules.interrogatives import (
     asked_for,
     asks_how_much,
@@ -21,30 +21,30 @@ from services.kg.generate.rules.interrogatives import (
     by_deed,
     by_whom,
     doer,
+    is_done,
     of_link,
     reported,
     sums,
     values_may_answer,
+    where,
     who,
     without_company,
 )
 from services.kg.generate.rules.lexicon import Lexicon
+from services.kg.generate.rules.literals import literals as literals_of
+from services.kg.generate.rules.literals import marks
 from services.kg.generate.rules.orders import comparative, superlative
-from services.kg.generate.rules.question import Question, quote
+from services.kg.generate.rules.question import Question
 from services.kg.generate.rules.ratios import ratio
-from services.kg.generate.rules.roles import BESIDE, NEAR, Roles, subject_of
-from services.kg.generate.rules.tokens import Mention, Range, Tokens, apart_from
+from services.kg.generate.rules.roles import Roles, subject_of
+from services.kg.generate.rules.tokens import BESIDE, Mention, Range, Tokens, apart_from
 from services.kg.generate.rules.totals import averaged, grouped, tally, total
 from services.kg.generate.rules.values import Values
-from services.kg.generate.spans import POSSESSIVE
 from services.kg.language.catalogue import Function
 
-_MARK = re.compile(r"[^\W_]{1,2}[+\-#*]+|[^\W\d_]")
 _JOINTS = frozenset(("and", ",", "or", "&", "as", "plus", "/"))
 # Names that one question compares.
 MOST_NAMES = 4
-# Words of a mark behind its key: a letter or digit with a sign.
-MOST_BESIDE = 3
 # What a reading costs beside one that says all by one call.
 HOP, DEFAULT, LITERAL, SECOND = 2.0, 1.0, 1.0, 0.5
 
@@ -89,7 +89,8 @@ def _hops(
         head = before.head()
         places = before.tokens.find((*lexicon.plain(first.name, key.name), *lexicon.nouns(key.entity)))
         # What the question wants is no step on the way to it, but for "which of the neighbours".
-        places = [one for one in places if own_rows or head is None or not one.overlaps(head)]
+        wanted = None if own_rows or asks_when(before) else head
+        places = [one for one in places if wanted is None or not one.overlaps(wanted)]
         if not places:
             continue
         before.take(*(places if own_rows else places[:1]))
@@ -149,9 +150,11 @@ class _Reader:
         roles, tokens = self.roles, self.roles.tokens
         if len(roles.mentions) > 1:
             # Who is named is not asked for: "in which year did Anna win", of prizes and who won them.
-            roles.take(*(one.place for one in roles.mentions if one.key in names))
+            roles.take(*(one.place for one in roles.mentions if one.key in names and not roles.is_in_value(one.place)))
         head = roles.head()
-        thresholds = roles.thresholds()
+        if asks_when(roles):
+            roles.take(*apart_from(tokens.find(english().dates), [one.place for one in roles.mentions]))
+        thresholds = thresholds_of(roles)
         said = roles.conditions()
         extreme = superlative(roles)
         own = names.get(roles.primary.name, []) if roles.primary is not None else []
@@ -173,7 +176,7 @@ class _Reader:
         shown, counted = self._shown(counting)
         shown = shown or of_link(roles, names) or reported(roles, names)
         shown = mean or asked_for(roles, shown, named=bool(own))
-        ordered = [extreme.key] if extreme else []
+        ordered = [extreme.key] if extreme else list(measures)
         roles.take_idle([*(one.key for one in shown), *ordered, *names, roles.subject.name])
         aggregate = total(roles, shown) if extreme is None else ""
         if self.tallied and not aggregate and extreme is None and self._is_second():
@@ -184,13 +187,20 @@ class _Reader:
         roles.take(*tokens.find(english().every), *tokens.find(english().together))
         if several and any(not mention.counted for mention in shown):
             roles.take(*tokens.find((*english().greater, *english().lesser)))
-        literals = self._literals(shown)
-        if not own and not nouns and (extreme is not None or not shown) and (people := who(roles)):
+        beside = marks(roles, shown)
+        unnamed = literals_of(roles, shown)
+        self.cost += LITERAL * len(unnamed)
+        literals = [*beside, *unnamed]
+        if not own and not nouns and (extreme is not None or not shown) and (people := who(roles) or where(roles)):
             nouns, head = [people], people
         conditions = [*roles.named]
         group = grouped(roles, shown, nouns) if head is not None and extreme is None and not own else ""
+        take_circumstances(roles, nouns, ordered)
         if tokens.doubt or tokens.unread() or (computed and not several) or not self._listed(shown):
             return
+        if counted and nouns and not own:
+            # "How many courses are taught in German" asks for no teacher.
+            shown = [one for one in shown if not is_done(roles, one)]
         rows = bool(nouns) and (head is None or not shown or any(head.overlaps(one) for one in nouns))
         keys = list(dict.fromkeys(mention.key for mention in shown))
         rows = rows and not (asks_when(roles) and any(key in roles.dated for key in keys))
@@ -202,17 +212,18 @@ class _Reader:
         happened = bool(names and said) and (not own or roles.function.pair is not None)
         if happened and not keys and (key := doer(roles, names)):
             keys = [key]
-        if not shown and not keys and nouns and asks_when(roles) and roles.dated:
+        if not shown and not keys and (nouns or self.hop) and asks_when(roles) and roles.dated:
             # "When did it last erupt" wants no eruption, but the day of one.
             keys, rows = [extreme.key if extreme else roles.dated[0]], False
-        if rows and not keys and not counted:
-            if by_whom(roles, nouns):
+        if rows and not keys and not counted and by_whom(roles, nouns):
+            return
+        if rows and not counted and asks_how_much(roles):
+            # "How much did Ann claim" wants no claim, but what it came to.
+            keys, rows = [key for key in sums(roles) if not keys or key in keys], False
+            if len(keys) != 1:
                 return
-            if asks_how_much(roles):
-                # "How much did Ann claim" wants no claim, but what it came to.
-                keys, rows = sums(roles), False
-                if len(keys) != 1:
-                    return
+            if not own and not aggregate and tokens.all_of(english().total):
+                aggregate = "SUM"
         whether = [key for key, _ in said if roles.function.key(key).kind == "flag"] if asks_whether(roles) else []
         if names and whether and not thresholds:
             conditions += [condition for key, condition in (*literals, *said) if key not in whether]
@@ -231,6 +242,9 @@ class _Reader:
             return
         if thresholds and own:
             self.cost += HOP
+        # "On which streets do ginkgos grow": nothing but these rows has streets, if there is nothing nearer.
+        headed = bool(names) and self._has_only(keys) and any(roles.opens(one.place) for one in roles.mentions)
+        self.cost += DEFAULT if headed and not own else 0
         asked = {*keys, extreme.key if extreme else ""}
         timed = any(f"({key}, " in one for one in thresholds for key in roles.dated)
         if timed and any(one.counted and one.key in asked for one in roles.mentions):
@@ -242,7 +256,7 @@ class _Reader:
         deed = bool(names or conditions) and by_deed(roles, shown)
         linked = (happened and bool(keys)) or deed or (bool(names) and alone and self.tallied)
         highest = extreme is not None and extreme.value and self._alone(extreme.key)
-        told = bool(literals) or linked or highest or (alone and (aggregate or dated or group))
+        told = bool(literals) or linked or headed or highest or (alone and (aggregate or dated or group))
         if not own and not nouns and not self._is_second() and not told:
             # Rows that nothing names are not what the question wants: a country's area is not that of its cities.
             return
@@ -270,7 +284,7 @@ class _Reader:
         if names is None or any(one.required and one.name not in names for one in roles.function.parameters):
             return None
         if self._is_second() and not any(self._alone(mention.key) for mention in roles.mentions):
-            own = roles.tokens.find(roles.own_words)
+            own = roles.own_words()
             if not own and who(roles) is None and not of_link(roles, names):
                 return None
             self.cost += SECOND
@@ -280,6 +294,10 @@ class _Reader:
     def _alone(self, key: str) -> bool:
         """Whether no other function has this key: a department's average salary is that of its people."""
         return sum(key in one.exact_keys for one in self.lexicon.own.shown) == 1
+
+    def _has_only(self, keys: Sequence[str]) -> bool:
+        """Whether some keys are asked for, and no other function has any of them."""
+        return bool(keys) and all(map(self._alone, keys))
 
     def _is_second(self) -> bool:
         """Whether another function has the same rows by themselves: neighbours are countries too."""
@@ -345,54 +363,3 @@ class _Reader:
             yield Reading((f"{computed}({', '.join(calls)})",), self.cost)
         elif not computed:
             yield Reading(tuple(calls), self.cost)
-
-    def _literals(self, shown: list[Mention]) -> list[tuple[str, str]]:
-        """Key and `eq`: words beside a key of texts are its value where a row has it: domain .is, blood group A+."""
-        tokens, found = self.roles.tokens, []
-        for spoken in tuple(shown):
-            # Of "blood group A+" and "grade a" general English explains each sign.
-            ends = range(min(tokens.count, spoken.place.end + MOST_BESIDE), spoken.place.end, -1)
-            behind = (Range(spoken.place.end, end) for end in ends)
-            short = (one for one in behind if tokens.free(one) and _MARK.fullmatch(tokens.said(one)))
-            free = (one for one in short if self._stored(spoken.key, tokens.said(one)))
-            if (value := next(free, None)) is not None:
-                found.append((spoken.key, tokens.said(value)))
-                shown.remove(spoken)
-                tokens.take(value)
-        for run in tokens.unread(joined=True):
-            text = POSSESSIVE.sub("", tokens.said(run))
-            key, mention = self._kept_under(run, text, shown)
-            if not key and not any(self._stored(one, text) for one in self._texts()):
-                # Which workers are farriers: a row says farrier.
-                text = singular(text)
-                key, mention = self._kept_under(run, text, shown)
-            if not key:
-                continue
-            found.append((key, text))
-            if mention is not None:
-                shown.remove(mention)
-            tokens.take(run)
-            self.roles.take_idle([key])
-            self.cost += LITERAL
-        return [(key, f"eq({key}, {quote(text)})") for key, text in found]
-
-    def _kept_under(self, run: Range, text: str, shown: Sequence[Mention]) -> tuple[str, Mention | None]:
-        """The key under which a row has a text, and where the question mentions it beside these words, if it does."""
-        beside = [one for one in shown if one.place.near(run) <= NEAR and self._stored(one.key, text)]
-        if mention := min(beside, key=lambda one: one.place.near(run), default=None):
-            return mention.key, mention
-        alone = (one for one in self._texts() if (stored := self._stored(one, text)) and self._may_be(text, stored))
-        return next(alone, ""), None
-
-    def _texts(self) -> list[str]:
-        keys = (one for one in self.roles.function.keys if one != self.roles.subject)
-        return [one.name for one in keys if one.kind == "text" and not one.entity]
-
-    def _stored(self, key: str, text: str) -> str:
-        """The text as a row has it under a key; empty where none does."""
-        values = self.roles.values
-        return values.stored(self.roles.function, key, text) if values is not None and key in self._texts() else ""
-
-    def _may_be(self, text: str, stored: str) -> bool:
-        """Whether a word may be a value whose key is not named: one in small letters is no code, as LIE is."""
-        return not text.islower() or self.roles.tokens.question.text.islower() or not stored.isupper()

@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 _TIME = "time"
 # Keys of a date that do not say what happened then.
 _PLAIN = ("year", "date", "day")
+# Keys that only places have.
+_PLACES = frozenset(("altitude", "elevation", "latitude", "town", "city", "village", "country", "address", "street"))
 # What kinds of people are called, whatever else they are.
 _PERSON = "person"
 
@@ -31,7 +33,7 @@ def asked_for(roles: "Roles", shown: list[Mention], *, named: bool) -> list[Ment
     keys = [one.key for one in shown]
     if not keys or any(key in roles.function.facets for key in keys):
         return shown
-    first = _first(roles)
+    first = "when" if asks_when(roles) else _first(roles)
     dated = [key for key in keys if key in roles.dated]
     timed = first == "when" or (first == "what" and roles.tokens.count > 1 and roles.tokens.word(1) == _TIME)
     if timed and not dated:
@@ -81,13 +83,13 @@ def without_company(roles: "Roles", mentions: list[Mention]) -> list[Mention]:
         one
         for one in others
         if any(one.place.within(place) for place in idle)
-        or (head.key in texts and one.key in roles.dated and _is_done(roles, one))
+        or (head.key in texts and one.key in roles.dated and is_done(roles, one))
     ]
     roles.take(*(one.place for one in beside))
     return [one for one in mentions if one not in beside]
 
 
-def _is_done(roles: "Roles", mention: Mention) -> bool:
+def is_done(roles: "Roles", mention: Mention) -> bool:
     """Whether a date is mentioned by what was done then."""
     said = roles.tokens.said(mention.place).lower()
     return said.endswith("ed") or bool(irregular(said))
@@ -149,7 +151,7 @@ def values_may_answer(roles: "Roles") -> bool:
 
 def asks_when(roles: "Roles") -> bool:
     """Whether the question wants a date."""
-    return _first(roles) == "when"
+    return _first(roles) == "when" or bool(roles.tokens.all_of(english().dates))
 
 
 def asks_who(roles: "Roles") -> bool:
@@ -187,6 +189,13 @@ def who(roles: "Roles") -> Range | None:
     return Range(0, 1) if people == [roles.function] or (kind and named == people) else None
 
 
+def where(roles: "Roles") -> Range | None:
+    """The word "where" in place of the rows' noun, where it asks for places and names none."""
+    keys = {word for one in roles.function.keys for word in one.name.split("_")}
+    placed = _first(roles) == "where" and not roles.tokens.names() and not keys.isdisjoint(_PLACES)
+    return Range(0, 1) if placed and _PERSON not in roles.lexicon.rows(roles.function) else None
+
+
 def by_deed(roles: "Roles", shown: Sequence[Mention]) -> bool:
     """Whether people are asked for by what they did: "who stayed at the Alpenhof", of rows that have no name."""
     return bool(shown) and asks_who(roles) and all(_does(roles, one) for one in shown)
@@ -198,8 +207,8 @@ def by_whom(roles: "Roles", nouns: Sequence[Range]) -> bool:
     So it is with a deed whose doer is no key, "who inspected it", of inspections, and with rows that only numbers tell.
     """
     deeds = [one for one in nouns if roles.tokens.said(one).lower().endswith("ed")]
-    things = bool(deeds) and _PERSON not in roles.lexicon.rows(roles.function)
-    return asks_who(roles) and (things or not roles.named_rows)
+    people = _PERSON in roles.lexicon.rows(roles.function)
+    return asks_who(roles) and not people and (bool(deeds) or not roles.named_rows or roles.coded_rows)
 
 
 def doer(roles: "Roles", bound: Collection[str]) -> str:

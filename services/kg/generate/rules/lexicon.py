@@ -68,9 +68,9 @@ class Lexicon:
         return (kind.replace("_", " "), *(own.words if own else ()))
 
     def rows(self, function: Function) -> tuple[str, ...]:
-        """What the rows of a function are called: as their kind, else as its own words say."""
+        """What the rows of a function are called: as its own words say, and as what names them."""
         kind = function.exact_keys[function.subject[0]].entity
-        return self.nouns(kind) if kind else self.words.function(function.name).words
+        return (*self.words.function(function.name).words, *(self.nouns(kind) if kind else ()))
 
     @cached_property
     def every_noun(self) -> tuple[str, ...]:
@@ -84,6 +84,11 @@ class Lexicon:
         """All nouns, and all that asks for any key or facet."""
         keyed = (self.plain(function.name, key) for function in self.own.functions for key in function.projected)
         return tuple(dict.fromkeys(phrase for phrases in (self.every_noun, *keyed) for phrase in phrases))
+
+    @cached_property
+    def vocabulary(self) -> frozenset[str]:
+        """All single words that ask for something, with their inflections."""
+        return vocabulary(self.every_word)
 
     @cached_property
     def fillers(self) -> frozenset[str]:

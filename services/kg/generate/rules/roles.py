@@ -3,25 +3,20 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from itertools import pairwise
 
 from services.kg.generate.rules.english import english
 from services.kg.generate.rules.interrogatives import asks_when, means_date
 from services.kg.generate.rules.lexicon import Lexicon
-from services.kg.generate.rules.orders import comparatives
 from services.kg.generate.rules.question import quote
-from services.kg.generate.rules.times import date_conditions, is_of_key, never_conditions, sign_of_time
-from services.kg.generate.rules.tokens import Mention, Number, Range, Tokens, apart, apart_from
+from services.kg.generate.rules.tokens import BESIDE, NEAR, Mention, Range, Tokens, apart, apart_from
 from services.kg.generate.rules.values import Values, condition, exact, is_joint, said_of
 from services.kg.generate.spans import Spot
 from services.kg.language.catalogue import NUMERIC, Function, Key, Parameter
 
-# Words between a number or an adjective and what it belongs to.
-BESIDE = 2
-NEAR = 4
 COUNTED = "number of "
-_BEFORE_NOUNS = frozenset(("which", "what", "many", "list", "name", "all", "every"))
-_BEFORE_COUNTS = frozenset(("has", "have", "had", "having", "with", "exactly"))
+# Shorter words of a key's name say nothing by themselves.
+MIN_SAID = 4
+_BEFORE_NOUNS = frozenset(("which", "what", "many", "list", "name", "all", "every", "number"))
 
 
 def subject_of(function: Function) -> Key:
@@ -51,6 +46,12 @@ class Roles:
     def named_rows(self) -> bool:
         """Whether rows have names; a number that only tells them apart is none."""
         return self.subject.kind not in NUMERIC
+
+    @property
+    def coded_rows(self) -> bool:
+        """Whether rows are told by codes, which are no names either: P-514."""
+        values = self.values.of(self.function, self.subject.name) if self.values is not None else ()
+        return bool(values) and all(any(map(str.isdigit, one)) for one in values)
 
     @cached_property
     def primary(self) -> Parameter | None:
@@ -94,7 +95,20 @@ class Roles:
                 found.setdefault(place, Mention(place, key))
             for place in self.tokens.find(self._counted(key)):
                 found.setdefault(place, Mention(place, key, counted=True))
+        for own in self.function.keys:
+            if len(own.words.split()) > 1 and (spread := self._spread(own, found)) is not None:
+                found.setdefault(spread, Mention(spread, own.name))
         return [found[place] for place in apart(found)]
+
+    def _spread(self, key: Key, found: Mapping[Range, Mention]) -> Range | None:
+        """Where the first word of a key stands whose words are said apart: "sold the fewest copies", copies sold."""
+        words = key.words.split()
+        if any(one.key == key.name for one in found.values()) or min(map(len, words)) < MIN_SAID:
+            return None
+        places = [next(iter(self.tokens.find((word,))), None) for word in words]
+        said = [one for one in places if one is not None and not any(one.overlaps(other) for other in found)]
+        near = len(said) == len(words) and all(one.near(said[0]) <= NEAR for one in said)
+        return said[0] if near else None
 
     def numeric(self, mention: Mention) -> bool:
         key = self.function.exact_keys.get(mention.key)
@@ -104,6 +118,25 @@ class Roles:
 
     def conditions(self) -> list[tuple[str, str]]:
         """Key and `eq` for each value that the question says; the key's own words beside it are read with it."""
+        claims = self._claims()
+        found: list[tuple[str, str]] = []
+        for place in apart(claims):
+            key, value = self._claimant(place, claims[place])
+            self.tokens.take(place)
+            found.append((key.name, condition(key, value)))
+            if self.opens(place):
+                self.classes.append(place)
+            if (beside := self._beside(place, key)) is not None and self.tokens.free(beside):
+                self.tokens.take(beside)
+        self.take_idle([key for key, _ in found])
+        return found
+
+    def is_in_value(self, place: Range) -> bool:
+        """Whether words are part of a longer value: the cheese of a Bath Cheese Show."""
+        return any(place != one and place.within(one) for one in self._claims())
+
+    def _claims(self) -> dict[Range, list[tuple[Key, str]]]:
+        """Where values stand that are words of questions, each with the keys that have it."""
         claims: dict[Range, list[tuple[Key, str]]] = {}
         nouns = self.tokens.find(self.nouns)
         for key in self.function.keys:
@@ -114,21 +147,12 @@ class Roles:
             if key.kind == "flag":
                 spoken = {**said_of(key, own.words), **spoken}
             for value, phrases in spoken.items():
-                for place in self.tokens.find(phrases)[:1]:
+                # Who is called a lecturer need not have the position of one.
+                for place in [one for one in self.tokens.find(phrases) if one not in nouns][:1]:
                     around = (*nouns, *(one.place for one in self.mentions if one.key == key.name))
                     if not means_date(self, place) and not is_joint(self.tokens, place, around):
                         claims.setdefault(place, []).append((key, value))
-        found: list[tuple[str, str]] = []
-        for place in apart(claims):
-            key, value = self._claimant(place, claims[place])
-            self.tokens.take(place)
-            found.append((key.name, condition(key, value)))
-            if self._opens(place):
-                self.classes.append(place)
-            if (beside := self._beside(place, key)) is not None and self.tokens.free(beside):
-                self.tokens.take(beside)
-        self.take_idle([key for key, _ in found])
-        return found
+        return claims
 
     def _claimant(self, place: Range, claims: Sequence[tuple[Key, str]]) -> tuple[Key, str]:
         """Whose value is meant: of a key that is named beside it, else of the row's own; else there is a doubt."""
@@ -156,13 +180,16 @@ class Roles:
     def take_idle(self, keys: Sequence[str]) -> None:
         """Read what may stand beside a key and asks nothing."""
         # "Which stops" asks for stops, though trains of a line stop.
-        asked = [one for one in self.tokens.find(self.nouns) if self._opens(one)]
+        nouns = self.tokens.find(self.nouns)
+        asked = [one for one in nouns if self.opens(one)]
         for key in keys:
             if key in self.function.exact_keys:
                 idle = self.tokens.find(self.lexicon.key(self.function.name, key).also)
-                self.take(*apart_from(idle, asked))
+                own = [one for one in self.function.exact_keys[key].words.split() if len(one) >= MIN_SAID]
+                others = [one.place for one in self.mentions if one.key != key]
+                self.take(*apart_from(idle, asked), *apart_from(self.tokens.find(own), [*nouns, *others]))
 
-    def _opens(self, place: Range) -> bool:
+    def opens(self, place: Range) -> bool:
         """Whether the words stand where a noun does: which halogens, how many of the halogens."""
         before = (self.tokens.word(index) for index in range(place.first - 1, -1, -1))
         return next((word for word in before if word not in ("of", "the")), "") in _BEFORE_NOUNS
@@ -214,85 +241,16 @@ class Roles:
         stored = (self.values.stored(self.function, key.name, text) for text in dict.fromkeys((spot.text, bare)))
         return next(filter(None, stored), "")
 
-    # Numbers
+    # Dates
 
-    def thresholds(self) -> list[str]:
-        """Conditions on numbers: over, under, between, with the key that the unit, the adjective or a noun says."""
-        numbers = (one for one in self.tokens.numbers if not one.ordinal and self.tokens.free(one.place))
-        figures = [one for one in numbers if not is_of_key(self, one.place)]
-        ranked = (one for one in self.tokens.numbers if one.ordinal and self.tokens.free(one.place))
-        found = [*date_conditions(self), *never_conditions(self), *filter(None, map(self._exactly, ranked))]
-        for low, high in pairwise(figures):
-            opening = [one for one in self.tokens.find(("between", "from")) if one.end == low.place.first]
-            if not opening or high.place.first - low.place.end > BESIDE or not self.tokens.free(low.place):
-                continue
-            years = self._are_years(low, high)
-            if key := self.dated_key(self.dated) if years else self._key_of(high, opening[0], ()):
-                self.take(opening[0], low.place, Range(low.place.end, high.place.first), high.place)
-                found += [self._compared(key, "ge", low), self._compared(key, "le", high)]
-        for figure in figures:
-            if self.tokens.free(figure.place) and (
-                one := self._year(figure) or self._bound(figure) or self._exactly(figure)
-            ):
-                found.append(one)
-        self.take_idle([one.partition("(")[2].partition(",")[0].rstrip(")") for one in found])
-        return found
-
-    def _compared(self, key: str, operator: str, figure: Number) -> str:
-        """A condition of the language; dates are texts."""
-        dated = self.function.key(key).kind == "date"
-        return f"{operator}({key}, {quote(str(figure.value)) if dated else figure.value})"
-
-    def _bound(self, figure: Number) -> str:
-        """More or less than a number; empty where nothing says so."""
-        words = english()
-        for more, phrases, inclusive, strict in ((True, words.over, "ge", "gt"), (False, words.under, "le", "lt")):
-            adjectives = comparatives(self, more=more)
-            signs = self.tokens.find((*phrases, *(f"{one} than" for one in adjectives)))
-            signs = [one for one in signs if 0 <= figure.place.first - one.end <= 1]
-            if not signs:
-                continue
-            sign = min(signs, key=figure.place.near)
-            said = self.tokens.said(sign).lower()
-            keys = tuple(dict.fromkeys(key for one in adjectives if one in said for key in adjectives[one]))
-            if key := self._key_of(figure, sign, keys):
-                self.take(sign, figure.place)
-                loose = any(word in said for word in ("least", "at most", "no less", "no more"))
-                return self._compared(key, inclusive if loose else strict, figure)
-        return ""
-
-    def _exactly(self, figure: Number) -> str:
-        """Just this number of what is counted in whole ones: period 2, 8 cylinders, the second floor; else empty."""
-        before = self.tokens.word(figure.place.first - 1) if figure.place.first else ""
-        had = figure.ordinal or before in _BEFORE_COUNTS
-        for mention in self.mentions:
-            key = self.function.exact_keys.get(mention.key)
-            if key is None or key.kind != "integer" or not self.tokens.free(mention.place):
-                continue
-            counted = had and figure.place.end == mention.place.first
-            named = not figure.ordinal and not mention.counted and mention.place.end == figure.place.first
-            if counted or named:
-                self.take(mention.place, figure.place)
-                return self._compared(key.name, "eq", figure)
-        return ""
-
-    def _year(self, figure: Number) -> str:
-        """A year with what stands before it: in, before, since; empty where it is none."""
-        bounds = self.tokens.find((*english().over, *english().under))
-        if any(one.end == figure.place.first for one in bounds) or not self._are_years(figure):
-            return ""
-        # Before the key is looked for: one may be called `since`.
-        sign = sign_of_time(self.tokens, figure.place)
-        self.take(figure.place)
-        return self._compared(self.dated_key(self.dated), sign, figure)
-
-    def _are_years(self, *figures: Number) -> bool:
-        """Whether the rows are dated and these may be years: neither order 2050, which is not known, nor 1000 euros."""
-        if not self.dated or not all(isinstance(one.value, int) and 1000 <= one.value < 2100 for one in figures):
-            return False
-        units = self.tokens.find(one for key in self.function.keys for one in self._units(key))
-        before, behind = {noun.end for noun in self.tokens.find(self.nouns)}, {unit.first for unit in units}
-        return not any(one.place.first in before or one.place.end in behind for one in figures)
+    @cached_property
+    def dated(self) -> tuple[str, ...]:
+        """Keys of dates and years."""
+        return tuple(
+            key.name
+            for key in self.function.keys
+            if key.kind == "date" or (key.kind == "integer" and "year" in key.words.split())
+        )
 
     def dated_key(self, keys: Sequence[str]) -> str:
         """The one that is named, else the first; where "when" asks for one of several, the year is another's."""
@@ -304,42 +262,16 @@ class Roles:
             self.tokens.take(named[0].place)
         return named[0].key if named else keys[0]
 
-    @cached_property
-    def dated(self) -> tuple[str, ...]:
-        """Keys of dates and years."""
-        return tuple(
-            key.name
-            for key in self.function.keys
-            if key.kind == "date" or (key.kind == "integer" and "year" in key.words.split())
-        )
-
-    def _key_of(self, figure: Number, sign: Range, keys: Sequence[str]) -> str:
-        """The key that a number is of: by the unit behind it, by the adjective, by a key that is named beside it."""
-        for key in self.function.keys:
-            behind = [one for one in self.tokens.find(self._units(key)) if 0 <= one.first - figure.place.end <= 1]
-            if key.kind in NUMERIC and behind:
-                said = [one.place for one in self.mentions if one.key == key.name and one.place.near(sign) <= NEAR]
-                self.take(*behind, *said)
-                return key.name
-        if keys:
-            return keys[0]
-        beside = [one for one in self.mentions if self.numeric(one) and self.tokens.free(one.place)]
-        named = min(beside, key=lambda one: min(one.place.near(sign), one.place.near(figure.place)), default=None)
-        if named is None or min(named.place.near(sign), named.place.near(figure.place)) > NEAR:
-            return ""
-        self.tokens.take(named.place)
-        return named.key
-
-    def _units(self, key: Key) -> tuple[str, ...]:
+    def units(self, key: Key) -> tuple[str, ...]:
         """What is said behind the numbers of a key."""
         return (*self.lexicon.key(self.function.name, key.name).unit, *((key.unit,) if key.unit else ()))
 
     # Nouns
 
-    @cached_property
-    def own_words(self) -> tuple[str, ...]:
-        """What is said of this function's rows and of no others of their kind."""
-        return self.lexicon.words.function(self.function.name).words or self.phrases(self.subject.name)
+    def own_words(self) -> list[Range]:
+        """Where is said what is said of this function's rows and of no others of their kind, or what names them."""
+        own = self.tokens.find(self.lexicon.words.function(self.function.name).words)
+        return own or self.tokens.find(self.phrases(self.subject.name))
 
     def head(self) -> Range | None:
         """What the question wants: its first noun or key, of whatever function."""

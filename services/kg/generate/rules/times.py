@@ -83,6 +83,10 @@ def never_conditions(roles: "Roles") -> list[str]:
 def sign_of_time(tokens: Tokens, place: Range) -> str:
     """The operator that what stands before a time means; what says so is taken."""
     words = english()
+    for operator, behind in (("ge", "(or later|or after|or newer|onwards)"), ("le", "or (earlier|before|older)")):
+        if places := [one for one in tokens.find((behind,)) if one.first == place.end]:
+            tokens.take(places[0])
+            return operator
     for operator, phrases in (
         *(("gt", ("after", "later than")), ("lt", ("before", "earlier than", "prior to"))),
         *(("ge", words.after), ("le", words.before), ("eq", ("in", "of", "on", "during"))),

@@ -15,6 +15,10 @@ _WORD = re.compile(r"['’]s\b|[^\W_]+(?:[.'’&/-]\w+)*|_+|\.[a-z]{2,}|\S")
 # Signs that join and part; none of them asks anything.
 _SIGNS = re.compile(r"[^\w.]+|[.'’]s?")
 
+# Words between a number or an adjective and what it belongs to.
+BESIDE = 2
+NEAR = 4
+
 _ENDINGS = frozenset(("", "'s", "’s", "'", "’"))
 
 
@@ -121,6 +125,10 @@ class Tokens:
     def find(self, phrases: Iterable[str]) -> list[Range]:
         """Where the phrases stand in words that are not read; of those that overlap the longest, in order."""
         return apart({place for phrase in phrases for place in self._find(phrase) if self.free(place)})
+
+    def all_of(self, phrases: Iterable[str]) -> list[Range]:
+        """As `find`, whether or not their words have been read."""
+        return apart({place for phrase in phrases for place in self._find(phrase)})
 
     def _find(self, phrase: str) -> tuple[Range, ...]:
         if phrase not in self._places:

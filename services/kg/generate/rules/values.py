@@ -4,7 +4,8 @@ Only keys with few values have such words, and only where looking them up is qui
 """
 
 import time
-from collections.abc import Iterable, Sequence
+from collections import Counter
+from collections.abc import Collection, Iterable, Sequence
 from functools import lru_cache
 from threading import Lock
 from typing import Any
@@ -24,6 +25,11 @@ from services.kg.store.engine import deadline
 from services.kit.text.vocabulary import ORDINALS
 
 MOST_VALUES = 300
+# Before a value that is one of several of a row.
+PART = "* "
+# Fewer values with a comma are no lists, and longer parts no items.
+MIN_LISTS = 3
+MOST_WORDS = 3
 LONGEST_VALUE = 40
 LOOK_S = 0.5
 # Keys and texts that are remembered.
@@ -73,9 +79,20 @@ class Values:
             return ()
         if text is not None:
             return found
+        found = tuple(f"{PART}{one}" for one in parts_of(found)) or found
         if len(found) > MOST_VALUES or any(len(one) > LONGEST_VALUE for one in found):
             return ()
         return tuple(sorted((one for one in found if any(map(str.isalpha, one))), key=lambda one: (-len(one), one)))
+
+
+def parts_of(texts: Collection[str]) -> list[str]:
+    """What the values of a column list that holds several each: PC and Switch of "PC, Switch"; else none."""
+    lists = [one.split(", ") for one in texts if ", " in one]
+    if len(lists) < MIN_LISTS or any(len(part.split()) > MOST_WORDS for parts in lists for part in parts):
+        return []
+    counts = Counter(part for one in texts for part in set(one.split(", ")))
+    shared = sum(counts[part] > 1 for part in {part for parts in lists for part in parts})
+    return sorted(counts) if 2 * shared > len(counts) else []
 
 
 @lru_cache(maxsize=10_000)
@@ -90,6 +107,8 @@ def condition(key: Key, value: str) -> str:
     """`eq`, or what a value that begins with a sign says, `< 0`; of an empty one that there is none."""
     if not value:
         return f"isnull({key.name})"
+    if value.startswith(PART):
+        return f"like({key.name}, {quote(value.removeprefix(PART))})"
     sign, _, number = value.partition(" ")
     if sign in _SIGNS and key.kind in NUMERIC:
         return f"{_SIGNS[sign]}({key.name}, {number})"
@@ -98,9 +117,17 @@ def condition(key: Key, value: str) -> str:
 
 def said_of(flag: Key, words: Phrases) -> dict[str, tuple[str, ...]]:
     """Phrases by the value of a flag: rings and no rings of `has_rings`, radioactive of `is_radioactive`."""
-    plain = flag.name.removeprefix("has_").removeprefix("is_").replace("_", " ")
-    absent = (*(f"{no} {plain}" for no in ("no", "not", "non", "without")), f"{plain} free", f"{plain}-free")
-    return {"false": absent, "true": (plain, *words)}
+    plain = flag.name.removeprefix("has_").removeprefix("is_").replace("_", " ").replace(" to ", " to the~ ")
+    absent = (
+        *(f"{no} {plain}" for no in ("no", "not", "non", "without", "no longer")),
+        f"{plain} free",
+        f"{plain}-free",
+    )
+    opposites = english().opposites
+    return {
+        "false": (*absent, *opposites.get(plain, opposites.get(plain.partition(" ")[0], ()))),
+        "true": (plain, *words),
+    }
 
 
 def is_joint(tokens: Tokens, place: Range, beside: Iterable[Range]) -> bool:
