@@ -314,6 +314,6 @@ class _Builder:
             scale, bias = self._float(f"{norm}.weight"), self._float(f"{norm}.bias")
             return np.asarray(SPREAD * np.abs(scale) + np.abs(bias), np.float32)
 
-        widest = np.max([spans(layer) for layer in range(self._layers)], axis=0)
+        widest: Floats = np.stack([spans(layer) for layer in range(self._layers)]).max(axis=0)
         count = max(1, round(self._width * WIDE_CHANNELS))
         return np.sort(np.argsort(-widest, kind="stable")[:count]).astype(np.int64)

@@ -5,6 +5,8 @@ from typing import Any
 
 PREFIX = "/v1/"
 STATUSES = (400, 401, 403, 404, 408, 413, 422, 429, 500, 503, 504)
+# RFC 9110's names, which Python has from 3.13 on.
+NAMES = {413: "Content Too Large", 422: "Unprocessable Content"}
 TYPES = {
     HTTPStatus.UNAUTHORIZED: "authentication_error",
     HTTPStatus.FORBIDDEN: "permission_error",
@@ -25,7 +27,8 @@ def documented() -> dict[int | str, dict[str, Any]]:
     error = {"type": "object", "properties": texts | named, "required": ["message", "type"]}
     schema = {"type": "object", "properties": {"error": error}, "required": ["error"]}
     content = {"application/json": {"schema": schema}}
-    return {status: {"description": HTTPStatus(status).phrase, "content": content} for status in STATUSES}
+    names = {status: NAMES.get(status, HTTPStatus(status).phrase) for status in STATUSES}
+    return {status: {"description": name, "content": content} for status, name in names.items()}
 
 
 def error_of(problem: dict[str, Any]) -> dict[str, Any]:

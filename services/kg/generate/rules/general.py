@@ -150,7 +150,7 @@ class _Reader:
         roles, tokens = self.roles, self.roles.tokens
         if len(roles.mentions) > 1:
             # Who is named is not asked for: "in which year did Anna win", of prizes and who won them.
-            roles.take(*(one.place for one in roles.mentions if one.key in names and not roles.is_in_value(one.place)))
+            roles.take(*roles.outside_values([one.place for one in roles.mentions if one.key in names]))
         head = roles.head()
         if asks_when(roles):
             roles.take(*apart_from(tokens.find(english().dates), [one.place for one in roles.mentions]))

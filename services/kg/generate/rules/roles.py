@@ -105,10 +105,13 @@ class Roles:
         words = key.words.split()
         if any(one.key == key.name for one in found.values()) or min(map(len, words)) < MIN_SAID:
             return None
-        places = [next(iter(self.tokens.find((word,))), None) for word in words]
-        said = [one for one in places if one is not None and not any(one.overlaps(other) for other in found)]
-        near = len(said) == len(words) and all(one.near(said[0]) <= NEAR for one in said)
-        return said[0] if near else None
+        said: list[Range] = []
+        for word in words:
+            place = next(iter(apart_from(self.tokens.find((word,)), found)), None)
+            if place is None or (said and place.near(said[0]) > NEAR):
+                return None
+            said.append(place)
+        return said[0]
 
     def numeric(self, mention: Mention) -> bool:
         key = self.function.exact_keys.get(mention.key)
@@ -131,9 +134,10 @@ class Roles:
         self.take_idle([key for key, _ in found])
         return found
 
-    def is_in_value(self, place: Range) -> bool:
-        """Whether words are part of a longer value: the cheese of a Bath Cheese Show."""
-        return any(place != one and place.within(one) for one in self._claims())
+    def outside_values(self, places: Sequence[Range]) -> list[Range]:
+        """Those that are no part of a longer value, as the cheese of a Bath Cheese Show is."""
+        values = list(self._claims()) if places else []
+        return [place for place in places if not any(place != one and place.within(one) for one in values)]
 
     def _claims(self) -> dict[Range, list[tuple[Key, str]]]:
         """Where values stand that are words of questions, each with the keys that have it."""
