@@ -337,7 +337,9 @@ def test_a_library_is_compiled_loaded_and_called_on_a_tmpfs_that_may_execute(
         f'{gcc} -shared -fPIC -o {library} {tmp_path / "kernel.c"} && {sys.executable} -c "{call}"'
     )
     result = run(tool("unshare"), "--mount", "sh", "-c", script)
-    if result.returncode in (1, 77) and "ermi" in result.stderr and "failed to map" not in result.stderr:
+    # In a chroot the root is no mount, whose propagation could be changed.
+    barred = any(reason in result.stderr for reason in ("ermi", "change root filesystem propagation"))
+    if result.returncode in (1, 77) and barred and "failed to map" not in result.stderr:
         pytest.skip("this machine lets nobody mount")
     assert (result.stdout.strip() == "42") is loads, result.stderr
 
