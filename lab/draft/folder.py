@@ -267,15 +267,48 @@ def _examples(views: Sequence[View]) -> Iterable[dict[str, str]]:
         call = f"{function}({json.dumps(name, ensure_ascii=False)})"
         for key in [key for key in view.keys if key.name not in view.subject][:2]:
             yield {"query": f"What is the {_words(key)} of {name}?", "program": f'{call}["{key.name}"]'}
-        for key in [key for key in view.keys if key.type in ("integer", "number", "money") and not key.spell][:1]:
-            yield {
-                "query": f"Which {table.noun.replace('_', ' ')} has the highest {_words(key)}?",
-                "program": f'{function}(None) sort(None, -{key.name})["{table.label.key}"][:1]',
-            }
+        yield from _examples_of_rows(view, f"{function}(None)", f'["{table.label.key}"]')
         for facet, _, _ in view.facets:
             words = facet.replace("_", " ")
             yield {"query": f"Which {words} does {name} have?", "program": f'{call}["{facet}"]'}
             yield {"query": f"How many {words} does {name} have?", "program": f'LEN {call}["{facet}"]'}
+
+
+def _examples_of_rows(view: View, call: str, named: str) -> Iterable[dict[str, str]]:
+    """Programs over many rows: both ends of an order, values and numbers as conditions, counts and totals."""
+    table, noun, nouns = view.table, view.table.noun.replace("_", " "), plural(view.table.noun)
+    for key in [key for key in view.keys if key.type in ("integer", "number", "money") and not key.spell][:1]:
+        words, bound = _words(key), _middle(table, key.name)
+        yield {
+            "query": f"Which {noun} has the highest {words}?",
+            "program": f"{call} sort(None, -{key.name}){named}[:1]",
+        }
+        yield {"query": f"Which {noun} has the lowest {words}?", "program": f"{call} sort(None, {key.name}){named}[:1]"}
+        yield {"query": f"What is the total {words} of all {nouns}?", "program": f'SUM {call}["{key.name}"]'}
+        if bound:
+            over = f"where(gt({key.name}, {bound}))"
+            yield {"query": f"Which {nouns} have a {words} of more than {bound}?", "program": f"{call} {over}{named}"}
+    for key in [key for key in view.keys if key.type == "date"][:1]:
+        yield {
+            "query": f"Which {noun} has the earliest {_words(key)}?",
+            "program": f"{call} sort(None, {key.name}){named}[:1]",
+        }
+        after = f"{call} where(gt({key.name}, 2015)){named}"
+        yield {"query": f"Which {nouns} have a {_words(key)} after 2015?", "program": after}
+    sorting = [column for column in table.columns if column.sorts and table.join_of(column) is None]
+    for column in [one for one in sorting if one is not table.label][:2]:
+        value = min(column.values)
+        kept = f"{call} where(eq({column.key}, {json.dumps(value, ensure_ascii=False)}))"
+        words = column.key.replace("_", " ")
+        yield {"query": f"Which {nouns} have the {words} {value}?", "program": f"{kept}{named}"}
+        yield {"query": f"How many {nouns} have the {words} {value}?", "program": f"LEN {kept}"}
+
+
+def _middle(table: CsvTable, key: str) -> str:
+    """A number between the values of a key; empty where it is none of the table's columns."""
+    values = next((one.values for one in table.columns if one.key == key and one.numeric), frozenset[str]())
+    figures = sorted(float(one.replace(",", "")) for one in values)
+    return f"{figures[len(figures) // 2]:g}" if figures else ""
 
 
 def _words(key: Key) -> str:

@@ -1,6 +1,7 @@
 """A domain drafted from CSV files: what is guessed, and what is refused."""
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -190,6 +191,11 @@ def test_worked_examples_name_what_the_files_hold(drafted: Path) -> None:
         "query": "How many books does Ada Quill have?",
         "program": 'LEN get_author("Ada Quill")["books"]',
     } in examples
+    programs = [one["program"] for one in examples]
+    # A model writes what it is shown: conditions, both ends of an order, counts and totals.
+    for part in ("where(gt(", "where(eq(", "sort(None, -", "SUM get_", "LEN get_"):
+        assert any(part in program for program in programs), part
+    assert any(re.search(r"sort\(None, [a-z]", program) for program in programs)
 
 
 @pytest.mark.parametrize("name", ["", "My Data", "2fast", "a" * 41, "../x"])
