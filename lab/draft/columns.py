@@ -52,7 +52,7 @@ MAX_UNIT = 3
 MAX_CODE = 6
 
 _KEYS = ("id", "key", "code", "slug", "uuid", "symbol")
-_NUMBERED = ("no", "nr", "number")
+_NUMBERED = (*_KEYS, "no", "nr", "number")
 _GAPS = re.compile(r"[^a-z0-9]+")
 # A header of several words without gaps, and where one begins: CalloutNo, crewID.
 _CAMEL = re.compile(r"(?=.{4})[A-Za-z]*[a-z][A-Z][A-Za-z0-9]*")
@@ -102,7 +102,7 @@ class Column:
     @property
     def numbered(self) -> bool:
         """Whether it is called as what tells things without a name: an id, a number."""
-        return self.keyed or self._last in _NUMBERED
+        return self._last in _NUMBERED
 
     @property
     def counts(self) -> bool:
@@ -279,11 +279,10 @@ def _alternatives(words: Iterable[str]) -> str:
 
 def verb_of(participle: str) -> str:
     """The verb of a participle: `sell` of sold, `(allow|allowe)` of allowed, as of saved; empty of what is none."""
-    endings = ("ed", "d") if participle.endswith("ed") else ()
     if known := irregular(participle):
         return known[0]
-    regular = [participle.removesuffix(one) for one in endings]
-    verbs = [one for one in regular if participle in inflections(one)]
+    stems = (participle.removesuffix("ed"), participle.removesuffix("d")) if participle.endswith("ed") else ()
+    verbs = [one for one in stems if participle in inflections(one)]
     return f"({'|'.join(verbs)})" if len(verbs) > 1 else "".join(verbs)
 
 
@@ -338,7 +337,7 @@ def read_columns(headers: Sequence[str], rows: Iterable[Sequence[str]]) -> list[
         if kind == "number" and name.split("_")[-1] in words_of_names("numbered"):
             # 1.10 comes after 1.9.
             kind = "text"
-        if kind == "date" and name.split("_")[-1] in (*_KEYS, *_NUMBERED):
+        if kind == "date" and name.split("_")[-1] in _NUMBERED:
             # 2024-07 is the seventh order of a year.
             kind = "text"
         columns.append(Column(header, name, "flag" if switch else kind, values, len(filled)))

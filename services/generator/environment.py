@@ -31,7 +31,7 @@ LOCK = ".cragmesh-environment.lock"
 def fingerprint(requirements: Path = REQUIREMENTS) -> str:
     """Of everything that decides what is installed, in hexadecimal."""
     version = f"{sys.version_info.major}.{sys.version_info.minor}"
-    parts = (version, PIP, *_with_torch(), *packages(), requirements.read_text(encoding="utf-8"))
+    parts = (version, PIP, TORCH, VLLM, requirements.read_text(encoding="utf-8"))
     return hashlib.sha256("\n".join(parts).encode()).hexdigest()
 
 

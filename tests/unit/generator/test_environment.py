@@ -104,6 +104,14 @@ def test_a_second_run_does_nothing(tmp_path: Path, steps_run: list[str]) -> None
     assert len(steps_run) == count
 
 
+def test_an_environment_is_current_wherever_the_project_lies(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    before = fingerprint()
+    moved = tmp_path / REQUIREMENTS.name
+    moved.write_bytes(REQUIREMENTS.read_bytes())
+    monkeypatch.setattr(environment, "REQUIREMENTS", moved)
+    assert fingerprint(moved) == before
+
+
 def test_other_requirements_make_it_out_of_date(
     tmp_path: Path, steps_run: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:

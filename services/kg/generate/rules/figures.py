@@ -49,7 +49,7 @@ def _compared(roles: "Roles", key: str, operator: str, figure: Number) -> str:
     scale = MULTIPLES.get(own.unit.partition(" ")[0], 1)
     behind = roles.tokens.word(figure.place.end) if figure.place.end < roles.tokens.count else ""
     # Five million, or 500,000 euros, of what is told in millions; five are such millions.
-    whole = scale > 1 and (figure.value >= scale or any(one == behind for one in _bare_units(roles, own)))
+    whole = scale > 1 and (figure.value >= scale or behind in _bare_units(roles, own))
     value = figure.value / scale if whole else figure.value
     return f"{operator}({key}, {quote(str(value)) if own.kind == 'date' else value})"
 

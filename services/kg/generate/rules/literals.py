@@ -83,8 +83,7 @@ def _stored(roles: Roles, key: str, text: str) -> str:
     values = roles.values
     if values is None or key not in _texts(roles):
         return ""
-    parts = (one.removeprefix(PART) for one in _parts(roles, key, text))
-    return values.stored(roles.function, key, text) or next(parts, "")
+    return values.stored(roles.function, key, text) or next(iter(_parts(roles, key, text)), "").removeprefix(PART)
 
 
 def _parts(roles: Roles, key: str, text: str) -> list[str]:
