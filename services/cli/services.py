@@ -10,7 +10,7 @@ import httpx
 from pydantic import ValidationError
 
 from proto.base import Readiness
-from services.generator.choice import size_of
+from services.generator.choice import context_tokens, prefill_tokens_per_s, size_of
 from services.generator.doctor import require
 from services.generator.errors import GeneratorError
 from services.generator.launch import base_model, command
@@ -132,14 +132,15 @@ def reader_environment() -> dict[str, str]:
     Nothing where no embedded model is prepared: the gateway's own defaults are the small one's.
     """
     try:
-        size = size_of(base_model(GeneratorSettings()))
+        settings = GeneratorSettings()
+        size = size_of(base_model(settings))
     except (GeneratorError, ValidationError):
         return {}
     if size is None:
         return {}
     defaults = {
-        "CRAGMESH_MAX_CONTEXT_TOKENS": str(size.max_context_tokens),
-        "CRAGMESH_PREFILL_TOKENS_PER_S": f"{size.prefill_tokens_per_s:g}",
+        "CRAGMESH_MAX_CONTEXT_TOKENS": str(context_tokens(settings, size)),
+        "CRAGMESH_PREFILL_TOKENS_PER_S": f"{prefill_tokens_per_s(settings, size):.0f}",
         "CRAGMESH_DECODE_TOKENS_PER_S": f"{size.decode_tokens_per_s:g}",
     }
     return {name: value for name, value in defaults.items() if name not in os.environ}

@@ -12,7 +12,7 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import TypeAlias
 
-from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from services.generator.errors import GeneratorError
 from services.generator.settings import AUTO, GeneratorSettings
@@ -22,8 +22,12 @@ from services.kit.files import write_whole
 
 CHOICE = "embedded.json"
 MEMINFO, CGROUP = Path("/proc/meminfo"), Path("/sys/fs/cgroup")
-# The prompt that a model must read within so long: one with the best passages, before an answer of some words.
-PROMPT_TOKENS, PROMPT_S = 400, 5.0
+# The prompt that a model must read within so long: one with the best passages, before an answer of some words. At 5.3 s
+# (AVX2, two cores) whole pages take the large model 10 s at 450 tokens of context and the medium one 9 s at 900, and of
+# 20 questions it has 7 right and 3 wrong, the medium one 4 and 7: it is worth waiting for (`docs/measurements.md`).
+PROMPT_TOKENS, PROMPT_S = 400, 7.0
+# How long the passages that a question rests on may take to be read on a slow CPU, and how many tokens are always shown.
+CONTEXT_S, LEAST_CONTEXT_TOKENS = 12.0, 400
 # A size that could not be had is not asked for again so long, unless somebody says so.
 RETRY_AFTER = timedelta(days=1)
 # Of the server and the engine without a model: interpreters, libraries, tokenizers, buffers. Measured, as what follows.
@@ -42,6 +46,7 @@ class Choice(BaseModel):
     """What `auto` took, and why; `machine` is what it was decided for.
 
     Args:
+        pace: seconds that a token takes for each weight, as measured; 0 where nothing had to be measured.
         wanted: the size that fits and could not be prepared; empty where nothing went wrong.
         failed_at: when that was; the larger one is left alone for `RETRY_AFTER`.
     """
@@ -51,6 +56,7 @@ class Choice(BaseModel):
     size: str
     reason: str
     machine: str
+    pace: float = Field(0.0, ge=0)
     wanted: str = ""
     failed_at: datetime | None = None
 
@@ -84,6 +90,20 @@ def size_of(model: str) -> Size | None:
     return next((size for size in SIZES.values() if size.model == model.rpartition("/")[2]), None)
 
 
+def prefill_tokens_per_s(settings: GeneratorSettings, size: Size) -> float:
+    """How fast an embedded model reads here: as measured where `auto` chose it, else as on two cores with VNNI."""
+    choice = read_choice(settings) if settings.embedded == AUTO else None
+    if choice is None or choice.size != size.name or not choice.pace:
+        return size.prefill_tokens_per_s
+    return 1 / (choice.pace * size.layers)
+
+
+def context_tokens(settings: GeneratorSettings, size: Size) -> int:
+    """How much of the evidence the gateway shows an embedded model: what pays, or less where that takes too long."""
+    affordable = round(CONTEXT_S * prefill_tokens_per_s(settings, size))
+    return min(size.max_context_tokens, max(LEAST_CONTEXT_TOKENS, affordable))
+
+
 def read_choice(settings: GeneratorSettings) -> Choice | None:
     """What `auto` took last; None where it has not, or where what it took is not known any more."""
     try:
@@ -107,8 +127,8 @@ def choose(settings: GeneratorSettings, measure: Measure, *, free: int | None = 
     machine, last = _machine(settings), read_choice(settings)
     if last and last.machine == machine and last.stands and not anew:
         return last
-    size, reason = _largest(settings, measure, free_memory() if free is None else free)
-    return _write(settings, Choice(size=size.name, reason=reason, machine=machine))
+    size, reason, pace = _largest(settings, measure, free_memory() if free is None else free)
+    return _write(settings, Choice(size=size.name, reason=reason, machine=machine, pace=pace))
 
 
 def smaller(settings: GeneratorSettings, choice: Choice, problem: str) -> Choice | None:
@@ -131,6 +151,7 @@ def smaller(settings: GeneratorSettings, choice: Choice, problem: str) -> Choice
             size=names[at - 1],
             reason=reason,
             machine=choice.machine,
+            pace=choice.pace,
             wanted=choice.wanted or choice.size,
             failed_at=failed_at,
         ),
@@ -143,22 +164,23 @@ def _write(settings: GeneratorSettings, choice: Choice) -> Choice:
     return choice
 
 
-def _largest(settings: GeneratorSettings, measure: Measure, free: int) -> tuple[Size, str]:
+def _largest(settings: GeneratorSettings, measure: Measure, free: int) -> tuple[Size, str, float]:
+    """The size, why it is the one, and the pace that was measured."""
     small, *larger = SIZES.values()
     room = free - OTHERS_BYTES
     fitting = [size for size in larger if memory_bytes(settings, size) <= room]
     tight = [f"{size.name} needs {_giga(memory_bytes(settings, size))}" for size in larger if size not in fitting]
     memory = f"{_giga(room)} of memory beside the other services" + "".join(f", {words}" for words in tight)
     if not fitting:
-        return small, memory
+        return small, memory, 0.0
     pace = measure()
     slow: list[str] = []
     for size in reversed(fitting):
         seconds = PROMPT_TOKENS * size.layers * pace
         if seconds <= PROMPT_S:
-            return size, f"{', '.join((memory, *slow))}, {PROMPT_TOKENS} tokens are read in {seconds:.1f} s"
+            return size, f"{', '.join((memory, *slow))}, {PROMPT_TOKENS} tokens are read in {seconds:.1f} s", pace
         slow.append(f"{size.name} reads {PROMPT_TOKENS} tokens in {seconds:.1f} s")
-    return small, f"{', '.join((memory, *slow))}, and at most {PROMPT_S:g} s are allowed"
+    return small, f"{', '.join((memory, *slow))}, and at most {PROMPT_S:g} s are allowed", pace
 
 
 def serves_int8(settings: GeneratorSettings) -> bool:
@@ -168,14 +190,24 @@ def serves_int8(settings: GeneratorSettings) -> bool:
         GeneratorError: they are asked for, and the CPU cannot compute them.
     """
     isa = instruction_set(settings.cpu_isa)
-    if settings.precision == "int8" and not computes_int8(isa):
-        raise GeneratorError(f"{overflow(isa)}; set CRAGMESH_GENERATOR_PRECISION to fp32 or auto")
+    if settings.precision == "int8":
+        require_int8(isa)
     return settings.precision in (AUTO, "int8") and computes_int8(isa)
 
 
-def overflow(isa: Isa) -> str:
-    """Why a CPU cannot serve int8 weights, in words: oneDNN adds pairs of their products in 16 bits there."""
-    return f"this CPU ({isa}) has no VNNI: products of int8 overflow"
+def require_int8(isa: Isa) -> None:
+    """Refuse int8 where no library multiplies it.
+
+    Raises:
+        GeneratorError: the CPU is older than AVX2.
+    """
+    if not computes_int8(isa):
+        raise GeneratorError(f"{lacks_int8(isa)}; set CRAGMESH_GENERATOR_PRECISION to fp32 or auto")
+
+
+def lacks_int8(isa: Isa) -> str:
+    """Why a CPU cannot serve int8 weights, in words."""
+    return f"this CPU ({isa}) has no AVX2, and no kernels for int8"
 
 
 def memory_bytes(settings: GeneratorSettings, size: Size) -> int:
@@ -222,6 +254,7 @@ def _machine(settings: GeneratorSettings) -> str:
             "isa": str(instruction_set(settings.cpu_isa)),
             "memory_gib": round(min(total, limit) / 1024**3),
             "precision": settings.precision,
+            "int8": serves_int8(settings),
             "kv_cache_gib": settings.kv_cache_gib,
         }
     )

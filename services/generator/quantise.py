@@ -2,7 +2,8 @@
 
 Each linear layer's weights become int8 with a scale for each output channel; activations are quantised for each token
 when they are met (W8A8, "dynamic"), which takes no calibration data. Embeddings, norms and the vocabulary keep their
-type. The format is compressed-tensors', which vLLM's CPU backend computes with VNNI or AMX. Inputs are smoothed first.
+type. The format is compressed-tensors', which vLLM's CPU backend computes with VNNI or AMX, and the plugin with less.
+Inputs are smoothed first.
 """
 
 from __future__ import annotations

@@ -23,6 +23,7 @@ class Isa(StrEnum):
     AMX = "amx"
 
 
+Int8Kernel = Literal["", "fbgemm", "onednn"]
 # A setting that pretends an older CPU, so that what happens there can be seen here.
 IsaLimit = Literal["", "avx2", "avx512", "avx512_vnni", "avx512_bf16", "amx"]
 
@@ -43,6 +44,8 @@ _ONEDNN: Mapping[Isa, str] = {
 }
 # PyTorch's own kernels know these three.
 _ATEN: Mapping[Isa, str] = {Isa.BASE: "default", Isa.AVX2: "avx2"}
+# FBGEMM, within PyTorch, computes nothing below AVX2.
+_FBGEMM: Mapping[Isa, str] = {Isa.BASE: "AVX2", Isa.AVX2: "AVX2", Isa.AVX512: "AVX512"}
 
 
 def instruction_set(limit: IsaLimit = "", cpuinfo: Path = CPUINFO) -> Isa:
@@ -69,19 +72,34 @@ def computes_bf16(isa: Isa) -> bool:
 
 
 def computes_int8(isa: Isa) -> bool:
-    """Whether products of int8 are summed in 32 bits at once; older units sum them in 16 bits, which overflow."""
-    return isa in (Isa.AVX512_VNNI, Isa.AVX512_BF16, Isa.AMX)
+    """Whether products of int8 are faster than those of float32, and exact where weights are held as below."""
+    return isa is not Isa.BASE
+
+
+def int8_kernel(isa: Isa) -> Int8Kernel:
+    """The generator's library for products of int8.
+
+    With VNNI they are summed in 32 bits at once. Without it pairs of them are, in 16 bits first, which oneDNN lets
+    overflow; with FBGEMM, the plugin holds weights so that they do not.
+    """
+    if isa in (Isa.AVX512_VNNI, Isa.AVX512_BF16, Isa.AMX):
+        return "onednn"
+    return "fbgemm" if computes_int8(isa) else ""
 
 
 def library_limits(limit: IsaLimit) -> dict[str, str]:
-    """The environment in which oneDNN and PyTorch use nothing newer than `limit`.
+    """The environment in which oneDNN, PyTorch and FBGEMM use nothing newer than `limit`.
 
     ONNX Runtime asks the CPU itself and takes no such hint.
     """
     if not limit or limit not in _ONEDNN:
         return {}
     isa = Isa(limit)
-    return {"ONEDNN_MAX_CPU_ISA": _ONEDNN[isa], "ATEN_CPU_CAPABILITY": _ATEN.get(isa, "avx512")}
+    return {
+        "ONEDNN_MAX_CPU_ISA": _ONEDNN[isa],
+        "ATEN_CPU_CAPABILITY": _ATEN.get(isa, "avx512"),
+        "FBGEMM_ENABLE_INSTRUCTIONS": _FBGEMM.get(isa, "AVX512_E1"),
+    }
 
 
 @lru_cache(maxsize=8)

@@ -9,9 +9,11 @@ import pytest
 from services.generator import choice
 from services.generator.choice import (
     choose,
+    context_tokens,
     embedded,
     free_memory,
     memory_bytes,
+    prefill_tokens_per_s,
     read_choice,
     serves_int8,
     size_of,
@@ -24,7 +26,7 @@ from services.kit.cpu import Isa
 
 GIGA = 10**9
 # Seconds for each token and weight: with the first the large model reads 400 tokens in 2.1 s, the medium one in 0.6 s.
-FAST, SLOWER, SLOW = 4e-12, 1.2e-11, 1e-10
+FAST, SLOWISH, SLOWER, SLOW = 4e-12, 1.3e-11, 1.5e-11, 1e-10
 
 
 @pytest.fixture(autouse=True)
@@ -40,8 +42,8 @@ def settings(folder: Path, **given: Any) -> GeneratorSettings:
     ("free", "pace", "size", "reason"),
     [
         (24, FAST, "large", "22.0 GB of memory beside the other services, 400 tokens are read in 2.1 s"),
-        (24, SLOWER, "medium", "large reads 400 tokens in 6.3 s, 400 tokens are read in 1.7 s"),
-        (24, SLOW, "small", "medium reads 400 tokens in 14.3 s, and at most 5 s are allowed"),
+        (24, SLOWER, "medium", "large reads 400 tokens in 7.9 s, 400 tokens are read in 2.1 s"),
+        (24, SLOW, "small", "medium reads 400 tokens in 14.3 s, and at most 7 s are allowed"),
         (6, FAST, "medium", "large needs 4.4 GB, 400 tokens are read in 0.6 s"),
         (4, FAST, "small", "2.0 GB of memory beside the other services, medium needs"),
         (1, FAST, "small", "0.0 GB"),
@@ -53,9 +55,25 @@ def test_auto_takes_the_largest_that_fits_and_reads_in_time(
     made = choose(settings(tmp_path), lambda: pace, free=free * GIGA)
     assert made.size == size
     assert reason in made.reason
+    assert made.pace == (0 if free < 6 else pace)
     name, why = embedded(settings(tmp_path))
     assert name == SIZES[size].hub
     assert why == f"auto took {size}: {made.reason}"
+
+
+def test_the_gateway_is_told_of_the_speed_that_was_measured(tmp_path: Path) -> None:
+    large = SIZES["large"]
+    assert prefill_tokens_per_s(settings(tmp_path), large) == large.prefill_tokens_per_s
+    choose(settings(tmp_path), lambda: FAST, free=24 * GIGA)
+    assert prefill_tokens_per_s(settings(tmp_path), large) == pytest.approx(1 / (FAST * large.layers))
+    # Of another size than was chosen, and of one that is named, nothing was measured.
+    for given, size in (("auto", SIZES["small"]), ("large", large)):
+        assert prefill_tokens_per_s(settings(tmp_path, embedded=given), size) == size.prefill_tokens_per_s
+    assert context_tokens(settings(tmp_path), large) == large.max_context_tokens
+    choose(settings(tmp_path), lambda: SLOWISH, free=24 * GIGA, anew=True)
+    assert context_tokens(settings(tmp_path), large) == round(choice.CONTEXT_S / (SLOWISH * large.layers))
+    choose(settings(tmp_path), lambda: 1e-9, free=24 * GIGA, anew=True)
+    assert context_tokens(settings(tmp_path), SIZES["small"]) == choice.LEAST_CONTEXT_TOKENS
 
 
 def test_nothing_is_measured_where_only_the_smallest_fits(tmp_path: Path) -> None:
@@ -98,18 +116,20 @@ def test_memory_follows_the_number_format_and_the_cache(tmp_path: Path, monkeypa
     int8 = memory_bytes(settings(tmp_path), large)
     assert int8 < 4.6 * GIGA
     assert memory_bytes(settings(tmp_path, kv_cache_gib=1.5), large) == int8 + 1024**3
-    monkeypatch.setattr(choice, "instruction_set", lambda _limit: Isa.AVX2)
+    monkeypatch.setattr(choice, "instruction_set", lambda _limit: Isa.BASE)
     fp32 = memory_bytes(settings(tmp_path), large)
     assert fp32 > memory_bytes(settings(tmp_path, precision="bf16"), large) > int8
 
 
-def test_int8_is_served_where_its_products_do_not_overflow(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_int8_is_served_where_a_library_multiplies_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert serves_int8(settings(tmp_path))
     assert serves_int8(settings(tmp_path, precision="int8"))
     assert not serves_int8(settings(tmp_path, precision="fp32"))
     monkeypatch.setattr(choice, "instruction_set", lambda _limit: Isa.AVX2)
+    assert serves_int8(settings(tmp_path))
+    monkeypatch.setattr(choice, "instruction_set", lambda _limit: Isa.BASE)
     assert not serves_int8(settings(tmp_path))
-    with pytest.raises(GeneratorError, match=r"\(avx2\) has no VNNI"):
+    with pytest.raises(GeneratorError, match=r"\(base\) has no AVX2"):
         choose(settings(tmp_path, precision="int8"), lambda: FAST, free=24 * GIGA)
     assert read_choice(settings(tmp_path)) is None
 

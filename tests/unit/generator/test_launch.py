@@ -76,9 +76,11 @@ def test_two_busy_processes_on_two_cores_do_not_spin(tmp_path: Path, monkeypatch
         (Isa.AVX512_VNNI, False, "auto", "fp32", "bfloat16 is emulated (avx512_vnni)"),
         (Isa.AVX512_BF16, False, "auto", "bf16", "bfloat16 is computed (avx512_bf16)"),
         (Isa.AMX, False, "auto", "bf16", "bfloat16 is computed (amx)"),
-        (Isa.AVX2, True, "auto", "fp32", "no VNNI for int8"),
-        (Isa.AVX512_VNNI, True, "auto", "int8", "the fastest on this CPU (avx512_vnni)"),
-        (Isa.AMX, True, "auto", "int8", "the fastest on this CPU (amx)"),
+        (Isa.BASE, True, "auto", "fp32", "no AVX2 for int8"),
+        (Isa.AVX2, True, "auto", "int8", "int8 by fbgemm is the fastest on this CPU (avx2)"),
+        (Isa.AVX512, True, "auto", "int8", "int8 by fbgemm is the fastest on this CPU (avx512)"),
+        (Isa.AVX512_VNNI, True, "auto", "int8", "int8 by onednn is the fastest on this CPU (avx512_vnni)"),
+        (Isa.AMX, True, "auto", "int8", "int8 by onednn is the fastest on this CPU (amx)"),
         (Isa.AVX2, True, "bf16", "bf16", "as configured"),
         (Isa.AMX, True, "fp32", "fp32", "as configured"),
         (Isa.AVX512_VNNI, True, "int8", "int8", "as configured"),
@@ -127,14 +129,13 @@ def test_a_profile_that_names_its_model_keeps_it(tmp_path: Path) -> None:
     assert after(made.argv, "--served-model-name") == llama.name
 
 
-@pytest.mark.parametrize("isa", [Isa.BASE, Isa.AVX2, Isa.AVX512])
-def test_int8_is_refused_where_nothing_else_is_left_and_its_products_overflow(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, isa: Isa
+def test_int8_is_refused_where_nothing_else_is_left_and_nothing_multiplies_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(launch, "instruction_set", lambda _limit: isa)
+    monkeypatch.setattr(launch, "instruction_set", lambda _limit: Isa.BASE)
     large = SIZES["large"]
     with_model(tmp_path, f"{large.model}-int8")
-    with pytest.raises(GeneratorError, match=rf"\({isa}\) has no VNNI.*{large.hub}.*prepare --original`"):
+    with pytest.raises(GeneratorError, match=rf"\(base\) has no AVX2.*{large.hub}.*prepare --original`"):
         command(settings(tmp_path, embedded="large"))
     # A hub has the others.
     assert after(command(settings(tmp_path, embedded="large", hub=True)).argv, "--model") == large.hub
@@ -144,12 +145,15 @@ def test_int8_is_refused_where_nothing_else_is_left_and_its_products_overflow(
     assert made.env[launch.INT8_VOCABULARY] == "0"
 
 
-def test_the_vocabulary_is_in_int8_with_the_layers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(launch, "instruction_set", lambda _limit: Isa.AVX512_VNNI)
+@pytest.mark.parametrize(("isa", "kernel"), [(Isa.AVX2, "fbgemm"), (Isa.AVX512_VNNI, "onednn")])
+def test_the_vocabulary_is_in_int8_with_the_layers(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, isa: Isa, kernel: str
+) -> None:
+    monkeypatch.setattr(launch, "instruction_set", lambda _limit: isa)
     int8 = with_model(tmp_path, f"{SIZES['large'].model}-int8")
     made = command(settings(tmp_path, embedded="large"))
     assert after(made.argv, "--model") == str(int8)
-    assert made.env[launch.INT8_VOCABULARY] == "1"
+    assert (made.env[launch.INT8_VOCABULARY], made.env[launch.INT8_KERNEL]) == ("1", kernel)
 
 
 def test_each_model_has_its_own_adapters(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -168,19 +172,14 @@ def test_each_model_has_its_own_adapters(tmp_path: Path, monkeypatch: pytest.Mon
         assert argv[argv.index("--lora-modules") + 1 :] == expected
 
 
-def test_int8_is_refused_where_its_products_overflow(tmp_path: Path) -> None:
+def test_int8_is_refused_where_nothing_multiplies_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(launch, "instruction_set", lambda _limit: Isa.BASE)
     with_model(tmp_path)
     with_model(tmp_path, "SmolLM2-135M-Instruct-int8")
-    with pytest.raises(GeneratorError, match=r"\(avx512\) has no VNNI"):
-        command(settings(tmp_path, precision="int8", cpu_isa="avx512"))
+    with pytest.raises(GeneratorError, match=r"\(base\) has no AVX2"):
+        command(settings(tmp_path, precision="int8"))
 
 
-@pytest.fixture
-def with_vnni(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(launch, "computes_int8", lambda _: True)
-
-
-@pytest.mark.usefixtures("with_vnni")
 def test_int8_that_was_not_prepared_names_the_command_that_makes_it(tmp_path: Path) -> None:
     with_model(tmp_path)
     with pytest.raises(GeneratorError, match=r"prepare --int8 HuggingFaceTB/SmolLM2-135M-Instruct"):
@@ -203,6 +202,7 @@ def test_a_cpu_that_pretends_to_be_older_is_one_to_every_library(tmp_path: Path)
     made = command(settings(tmp_path, cpu_isa="avx2"))
     assert made.argv[2] == launch.MASKED_SERVER
     assert (made.env["ONEDNN_MAX_CPU_ISA"], made.env["ATEN_CPU_CAPABILITY"]) == ("AVX2", "avx2")
+    assert made.env["FBGEMM_ENABLE_INSTRUCTIONS"] == "AVX2"
     assert made.env["CRAGMESH_CPU_ISA"] == "avx2"
     assert json.loads(made.env[launch.READINESS])["precision"] == "fp32"
     assert "ONEDNN_MAX_CPU_ISA" not in command(settings(tmp_path)).env
@@ -383,7 +383,6 @@ def test_vllm_sends_its_spans_where_it_is_told_and_nowhere_else(tmp_path: Path) 
     assert made.env["OTEL_EXPORTER_OTLP_TRACES_PROTOCOL"] == "http/protobuf"
 
 
-@pytest.mark.usefixtures("with_vnni")
 def test_the_plugin_is_told_how_a_model_was_smoothed(tmp_path: Path) -> None:
     with_model(tmp_path)
     model = with_model(tmp_path, "SmolLM2-135M-Instruct-int8")

@@ -330,7 +330,7 @@ def test_what_int8_was_made_from_goes_where_nothing_reads_it(parts: Parts) -> No
 
 
 def test_where_int8_is_not_served_it_is_not_made(parts: Parts, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(choice, "instruction_set", lambda _limit: Isa.AVX2)
+    monkeypatch.setattr(choice, "instruction_set", lambda _limit: Isa.BASE)
     parts.settings = GeneratorSettings(models_dir=parts.settings.models_dir)
     assert parts.prepare()
     assert parts.folders() == {parts.size.model}

@@ -40,6 +40,14 @@ def test_int8_takes_a_third_of_the_layers_memory() -> None:
     assert small.nbytes - tables < (full.nbytes - tables) * 0.36
 
 
+def test_pairs_of_int8_weights_fit_the_16_bits_in_which_a_cpu_without_vnni_sums_them() -> None:
+    weights = [tensor for tensor in bert.read(bundled_model(), "int8").tensors.values() if tensor.dtype == np.int8]
+    assert weights
+    for weight in weights:
+        pairs = weight.astype(int).reshape(-1, 2, weight.shape[1]).sum(axis=1)
+        assert 100 < np.abs(pairs).max() <= 128
+
+
 @pytest.mark.parametrize(
     ("values", "reason"),
     [

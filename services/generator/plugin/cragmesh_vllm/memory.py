@@ -11,17 +11,15 @@ from collections.abc import Callable
 from typing import Any
 
 import torch
-from vllm import _custom_ops as ops
+
+from cragmesh_vllm.int8 import LEVELS, SMALLEST, pack
 
 # Set by the launcher beside a model in int8: its vocabulary's layer is one too, from this many weights on. Below it
 # float32 costs little, and the embedded model's confidence was fitted with it.
 INT8_VOCABULARY = "CRAGMESH_INT8_VOCABULARY"
 LARGE = 100_000_000
-LEVELS, SMALLEST_SCALE = 127, 1e-8
 # Rows that are worked on at a time, so that no copy of a whole table, or of all logits, is made on the way.
 TABLE_ROWS, LOGIT_ROWS = 4_096, 64
-# Row counts that oneDNN keeps compiled, as vLLM does for its own layers.
-SHAPES = 32
 
 Product = Callable[[torch.Tensor], torch.Tensor]
 
@@ -73,7 +71,7 @@ def halved(table: torch.Tensor) -> torch.Tensor:
     if table.dtype != torch.float32:
         return table
     half = table.to(torch.bfloat16)
-    blocks = zip(_blocks(half, TABLE_ROWS), _blocks(table, TABLE_ROWS), strict=True)
+    blocks = zip(torch.split(half, TABLE_ROWS), torch.split(table, TABLE_ROWS), strict=True)
     return half if all(torch.equal(ours.float(), theirs) for ours, theirs in blocks) else table
 
 
@@ -86,31 +84,24 @@ def int8_product(weight: torch.Tensor) -> Product:
     Args:
         weight: shape (outputs, inputs), any floating type.
     """
-    packed = torch.empty(weight.shape, dtype=torch.int8)
+    rounded = torch.empty(weight.shape, dtype=torch.int8)
     scales = torch.empty(len(weight), 1)
-    for ours, scale, block in zip(*(_blocks(t, TABLE_ROWS) for t in (packed, scales, weight)), strict=True):
-        scale.copy_(block.float().abs().amax(1, keepdim=True).clamp(min=SMALLEST_SCALE) / LEVELS)
+    for ours, scale, block in zip(*(torch.split(t, TABLE_ROWS) for t in (rounded, scales, weight)), strict=True):
+        scale.copy_(block.float().abs().amax(1, keepdim=True).clamp(min=SMALLEST) / LEVELS)
         ours.copy_((block.float() / scale).round().clamp(-LEVELS, LEVELS))
-    handler = ops.create_onednn_scaled_mm(packed.t(), scales, torch.float32, True, False, SHAPES)
+    weights = pack(rounded, scales)
 
     def multiply(rows: torch.Tensor) -> torch.Tensor:
-        first, first_scale, _ = ops.onednn_scaled_int8_quant(rows)
-        second, second_scale, _ = ops.onednn_scaled_int8_quant(rows - first * first_scale)
-        both = torch.empty(2 * len(rows), len(scales))
-        scale = torch.cat((first_scale, second_scale))
-        ops.onednn_scaled_mm(handler, torch.cat((first, second)), both, scale, None, None, None)
-        return both[: len(rows)] + both[len(rows) :]
+        first = weights.held(rows)
+        products, products_of_rest = torch.chunk(weights.multiply(torch.cat((first, rows - first))), 2)
+        return products + products_of_rest
 
     def product(x: torch.Tensor) -> torch.Tensor:
         rows = x.reshape(-1, x.shape[-1]).float()
-        logits = torch.cat([multiply(block) for block in _blocks(rows, LOGIT_ROWS)])
+        logits: torch.Tensor = torch.cat([multiply(block) for block in torch.split(rows, LOGIT_ROWS)])
         return logits.to(x.dtype).view(*x.shape[:-1], -1)
 
     return product
-
-
-def _blocks(tensor: torch.Tensor, rows: int) -> list[torch.Tensor]:
-    return [tensor[start : start + rows] for start in range(0, len(tensor), rows)]
 
 
 def trim() -> None:

@@ -1,0 +1,163 @@
+"""Products by int8 weights on a CPU: by oneDNN where the CPU has VNNI, by FBGEMM where it has not.
+
+Without VNNI a CPU multiplies bytes in pairs and sums each pair in 16 bits, which saturate. Inputs are held in bytes of
+0 to 255, so a pair of products stays within 16 bits where its weights of one sign sum to at most 128. FBGEMM's kernels
+for AVX2 and AVX-512 (Khudia et al. 2021, arXiv:2101.05615) are then exact; rows of weights that exceed it are held in a
+coarser scale. oneDNN's results on such a CPU are no products of its weights.
+"""
+
+import os
+import warnings
+from collections.abc import Callable
+from typing import Any, Protocol
+
+import torch
+from vllm import _custom_ops as ops
+
+# By the launcher: `fbgemm` or `onednn`.
+KERNEL = "CRAGMESH_INT8_KERNEL"
+# Magnitudes of int8, the same on both sides of zero, and what a byte adds to have none below it.
+LEVELS, ZERO = 127, 128
+# Two weights of one sign, times 255, fill 16 bits. Each of the two may be rounded up by a half.
+PAIR = 128
+SMALLEST = 1e-8
+# Row counts that oneDNN keeps compiled, as vLLM does for its own layers.
+SHAPES = 32
+# Rows of weights that are worked on at a time, within the CPU's cache.
+BLOCK = 256
+
+
+class Int8Weights(Protocol):
+    """A matrix of int8 weights, shape (outputs, inputs), with a scale for each output."""
+
+    def multiply(self, rows: torch.Tensor) -> torch.Tensor:
+        """Rows, shape (count, inputs), float32, in int8 with a scale for each, times the weights: (count, outputs)."""
+
+    def held(self, rows: torch.Tensor) -> torch.Tensor:
+        """The rows as int8 holds them, in float32."""
+
+
+class OneDnn:
+    """Weights packed by oneDNN: VNNI or AMX."""
+
+    def __init__(self, weight: torch.Tensor, scales: torch.Tensor) -> None:
+        self._outputs = len(weight)
+        self._handler = ops.create_onednn_scaled_mm(weight.t(), scales, torch.float32, True, False, SHAPES)
+
+    def multiply(self, rows: torch.Tensor) -> torch.Tensor:
+        quantised, scale, _ = ops.onednn_scaled_int8_quant(rows)
+        out = torch.empty(len(rows), self._outputs)
+        ops.onednn_scaled_mm(self._handler, quantised, out, scale, None, None, None)
+        return out
+
+    def held(self, rows: torch.Tensor) -> torch.Tensor:
+        quantised, scale, _ = ops.onednn_scaled_int8_quant(rows)
+        held: torch.Tensor = quantised * scale
+        return held
+
+
+class Fbgemm:
+    """Weights packed by FBGEMM, in scales that keep pairs of products within 16 bits: AVX2 or AVX-512."""
+
+    def __init__(self, weight: torch.Tensor, scales: torch.Tensor) -> None:
+        fitting, coarser = within_16_bits(weight)
+        self._packed = _packed(fitting, scales * coarser)
+
+    def multiply(self, rows: torch.Tensor) -> torch.Tensor:
+        largest = _largest(rows)
+        multiply = torch.ops.quantized.linear_with_input_q_dq_qweight_dq_output_fp32
+        product: torch.Tensor = multiply(rows / largest, 1 / LEVELS, ZERO, self._packed)
+        return product.mul_(largest)
+
+    def held(self, rows: torch.Tensor) -> torch.Tensor:
+        step = _largest(rows) / LEVELS
+        return (rows / step).round() * step
+
+
+def pack(weight: torch.Tensor, scales: torch.Tensor) -> Int8Weights:
+    """Weights ready to be multiplied by, by the library that the launcher has named.
+
+    Args:
+        weight: int8, shape (outputs, inputs).
+        scales: float32, shape (outputs, 1).
+    """
+    return Fbgemm(weight, scales) if by_fbgemm() else OneDnn(weight, scales)
+
+
+def by_fbgemm() -> bool:
+    """Whether the launcher has found no VNNI on this CPU."""
+    return os.environ.get(KERNEL) == "fbgemm"
+
+
+def within_16_bits(weight: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+    """Weights whose pairs fit, and the factor of each row's scale: 1 where the row fitted, shape (outputs, 1)."""
+    fitting = torch.nn.functional.pad(weight, (0, weight.shape[1] % 2))
+    factors = torch.ones(len(weight), 1)
+    for rows, factor in zip(torch.split(fitting, BLOCK), torch.split(factors, BLOCK), strict=True):
+        # Two weights of different signs never exceed it.
+        sums = (rows[:, ::2].short() + rows[:, 1::2]).abs().amax(1, keepdim=True)
+        factor[sums > PAIR] = sums[sums > PAIR] / (PAIR - 1)
+        rows.copy_((rows / factor).round())
+    return fitting[:, : weight.shape[1]], factors
+
+
+def _largest(rows: torch.Tensor) -> torch.Tensor:
+    # In two passes, each ten times as fast as the norm's or `aminmax`'s one.
+    return rows.abs().amax(1, keepdim=True).clamp_(min=SMALLEST)
+
+
+def _packed(weight: torch.Tensor, scales: torch.Tensor) -> Any:
+    torch.backends.quantized.engine = "fbgemm"
+    with warnings.catch_warnings():
+        # That such tensors will be gone in a later PyTorch, than the one which vLLM pins.
+        warnings.simplefilter("ignore")
+        zeros = torch.zeros(len(weight), dtype=torch.long)
+        quantised = torch._make_per_channel_quantized_tensor(weight.contiguous(), scales.double().flatten(), zeros, 0)
+        return torch.ops.quantized.linear_prepack(quantised, None)
+
+
+def serve_int8() -> None:
+    """Have vLLM's int8 layers multiplied by the library that the launcher has named, and leave them a weight."""
+    from vllm.model_executor.kernels.linear.scaled_mm.cpu import CPUInt8ScaledMMLinearKernel
+
+    from cragmesh_vllm.memory import trim
+
+    pack_as_vllm_does = CPUInt8ScaledMMLinearKernel.process_weights_after_loading
+    if getattr(pack_as_vllm_does, "keeps_a_weight", False):
+        return
+
+    def process(self: Any, layer: torch.nn.Module) -> None:
+        name = self.layer_param_names[0]
+        if by_fbgemm():
+            self.linear_method = _by_fbgemm(self, layer)
+            setattr(layer, name, None)
+        else:
+            pack_as_vllm_does(self, layer)
+        # Where nothing is given back, the weights of before stay in the heap beside those of after.
+        trim()
+        if getattr(layer, name) is None:
+            # A LoRA layer asks it for its device.
+            setattr(layer, name, torch.nn.Parameter(torch.empty(0, dtype=torch.int8), requires_grad=False))
+
+    process.keeps_a_weight = True  # type: ignore[attr-defined]
+    CPUInt8ScaledMMLinearKernel.process_weights_after_loading = process
+
+
+def _by_fbgemm(kernel: Any, layer: torch.nn.Module) -> Callable[..., torch.Tensor]:
+    """A layer's product; its inputs are quantised for each token, whatever the checkpoint says of them."""
+    from vllm.model_executor.layers.quantization.utils.w8a8_utils import convert_to_channelwise
+
+    weight, scales = (getattr(layer, name).data for name in kernel.layer_param_names[:2])
+    if not kernel.config.is_channelwise:
+        scales = convert_to_channelwise(scales, layer.logical_widths)
+    return _linear(Fbgemm(weight, scales.float().view(-1, 1)))
+
+
+def _linear(weights: Int8Weights) -> Callable[..., torch.Tensor]:
+    def apply(_layer: torch.nn.Module, x: torch.Tensor, bias: torch.Tensor | None = None) -> torch.Tensor:
+        product = weights.multiply(x.reshape(-1, x.shape[-1]).float())
+        if bias is not None:
+            product += bias
+        return product.to(x.dtype).view(*x.shape[:-1], -1)
+
+    return apply
