@@ -22,11 +22,11 @@ from services.kit.files import write_whole
 
 CHOICE = "embedded.json"
 MEMINFO, CGROUP = Path("/proc/meminfo"), Path("/sys/fs/cgroup")
-# The prompt that a model must read within so long: one with the best passages, before an answer of some words. At 5.3 s
-# (AVX2, two cores) whole pages take the large model 10 s at 450 tokens of context and the medium one 9 s at 900, and of
-# 20 questions it has 7 right and 3 wrong, the medium one 4 and 7: it is worth waiting for (`docs/measurements.md`).
+# The prompt that a model must read within so long: one with the best passages, before an answer of some words. Where
+# it takes 5.3 s, on two cores with AVX2 alone, the large model is right twice as often as the medium one, and wrong
+# half as often (`docs/measurements.md`): it is worth waiting for.
 PROMPT_TOKENS, PROMPT_S = 400, 7.0
-# How long the passages that a question rests on may take to be read on a slow CPU, and how many tokens are always shown.
+# How long a slow CPU may take to read the passages of a question, and how many tokens of them are always shown.
 CONTEXT_S, LEAST_CONTEXT_TOKENS = 12.0, 400
 # A size that could not be had is not asked for again so long, unless somebody says so.
 RETRY_AFTER = timedelta(days=1)
