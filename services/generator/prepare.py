@@ -24,7 +24,7 @@ from services.generator.launch import INT8, INT8_KERNEL
 from services.generator.progress import Reporter, run
 from services.generator.settings import AUTO, PLUGIN, GeneratorSettings
 from services.generator.sizes import MEGA, SIZES, SMOLLM2, Size, Source, Wheel
-from services.kit.cpu import computes_int8, instruction_set, int8_kernel, library_limits
+from services.kit.cpu import instruction_set, int8_kernel, library_limits
 
 # Puts a wheel into a folder; the second step of `prepare`, and replaced where there is no network.
 Download: TypeAlias = Callable[[Wheel, Path], None]
@@ -363,10 +363,8 @@ def _script(
 
 def _measure(settings: GeneratorSettings, reporter: Reporter) -> float:
     """Seconds that a token takes for each weight, in the number format that would be served."""
-    precision = settings.precision
-    if precision == AUTO:
-        isa = instruction_set(settings.cpu_isa)
-        precision = "int8" if computes_int8(isa) else "fp32"
+    wanted = "fp32" if settings.precision == AUTO else settings.precision
+    precision = "int8" if serves_int8(settings) else wanted
     printed = _run(settings, reporter, f"measuring how fast {precision} is here", "measure", precision)
     try:
         return float(json.loads(printed.splitlines()[-1])["seconds"])

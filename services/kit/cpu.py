@@ -72,7 +72,7 @@ def computes_bf16(isa: Isa) -> bool:
 
 
 def computes_int8(isa: Isa) -> bool:
-    """Whether products of int8 are faster than those of float32, and exact where weights are held as below."""
+    """Whether int8 products are faster than float32 ones; exact, without VNNI, where pairs of weights fit 16 bits."""
     return isa is not Isa.BASE
 
 
