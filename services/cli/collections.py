@@ -32,7 +32,7 @@ CALL_S = 60.0
 PASSING = frozenset({429, 503, GATEWAY_TIMEOUT})
 RETRIES = 5
 PAUSE_S = 1.0
-# What a file gets to be written while its sender waits, and how often one is asked for that takes longer.
+# How long the retriever keeps a file's sender waiting, and how often one that takes longer is asked for.
 PUT_WAIT_S = 20.0
 POLL_S = 1.0
 
@@ -58,8 +58,8 @@ class CollectionClient(Caller):
         return self.call("POST", f"/collections/{name}/documents", IngestResponse, IngestRequest(documents=documents))
 
     def put(self, name: str, upload: Upload, title: str = "") -> DocumentInfo:
-        given = FileDescription(title=title, url=upload.url, source=upload.source, wait_s=PUT_WAIT_S)
-        path = f"/collections/{name}/documents/{quote(upload.id, safe='')}?{urlencode(given.model_dump())}"
+        description = FileDescription(title=title, url=upload.url, source=upload.source, wait_s=PUT_WAIT_S)
+        path = f"/collections/{name}/documents/{quote(upload.id, safe='')}?{urlencode(description.model_dump())}"
         return self.read(self.send("PUT", path, upload.path.read_bytes(), upload.media_type), DocumentInfo)
 
     def document(self, name: str, id: str) -> DocumentInfo:

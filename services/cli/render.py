@@ -40,7 +40,7 @@ class LiveStages:
         self._due = time.monotonic() + budget_s
         self._budget_s = budget_s
 
-    def heard(self, event: StageEvent) -> None:
+    def update(self, event: StageEvent) -> None:
         """Note an event, and set the clock by the gateway's own."""
         self._events[event.stage] = event
         self._due = time.monotonic() + event.left_ms / 1000
@@ -125,7 +125,7 @@ def show_status(console: Console, rows: Sequence[ServiceStatus]) -> None:
 
 
 def shorten(passage: str, answer: str, width: int = PASSAGE_CHARS) -> Text:
-    """A passage cut to `width` characters around the answer, or around its most telling word, marked where found."""
+    """A passage cut to `width` characters around the answer or its longest word, which is marked."""
     passage = " ".join(plain(passage).split())
     start, end = _locate(passage, answer)
     left = max(0, min((start + end - width) // 2, len(passage) - width))
@@ -141,8 +141,8 @@ def shorten(passage: str, answer: str, width: int = PASSAGE_CHARS) -> Text:
 
 def _locate(passage: str, answer: str) -> tuple[int, int]:
     words = sorted(set(re.findall(r"\w{4,}|\d+", answer)), key=len, reverse=True)
-    for wanted in (answer.strip().rstrip("."), *words):
-        if wanted and (match := re.search(re.escape(wanted), passage, re.IGNORECASE)):
+    for text in (answer.strip().rstrip("."), *words):
+        if text and (match := re.search(re.escape(text), passage, re.IGNORECASE)):
             return match.span()
     return 0, 0
 
@@ -167,16 +167,15 @@ def _facts(response: AnswerResponse) -> Text:
         f"strategy {plain(response.strategy)}",
         f"LLM calls {usage.llm_calls}, tokens {usage.prompt_tokens} + {usage.completion_tokens}",
     ]
-    if response.classification:
-        taken = response.classification
-        facts.append(f"taken for {taken.domain}, {taken.dynamism}, {taken.question_type}")
+    if labels := response.classification:
+        facts.append(f"taken for {labels.domain}, {labels.dynamism}, {labels.question_type}")
     if response.request_id:
         facts.append(f"request {plain(response.request_id)}")
     return Text(" · ".join(facts), style="dim")
 
 
 def _listing(title: str) -> Table:
-    """A table without lines, of marks and what they stand before."""
+    """An empty table without lines: a narrow mark, then a text."""
     table = Table(title=title, title_justify="left", box=None, show_header=False, pad_edge=False)
     table.add_column(justify="right", style="dim")
     table.add_column(overflow="fold")
@@ -197,12 +196,12 @@ def _citations(citations: Sequence[Citation], answer: str) -> Table:
 
 
 def _candidates(response: AnswerResponse) -> Table:
-    """What passages say that was not sure enough to be the answer."""
+    """Spans whose probability was too low for an answer, each in its passage."""
     who = "these passages say" if len(response.candidates) > 1 else "this passage says"
     table = _listing(f"not sure enough to answer; {who}")
     for candidate in response.candidates:
-        known = candidate.citation < len(response.citations)
-        name = plain(response.citations[candidate.citation].page_name) if known else ""
+        is_cited = candidate.citation < len(response.citations)
+        name = plain(response.citations[candidate.citation].page_name) if is_cited else ""
         head = Text.assemble((plain(candidate.span), "bold yellow"), ("  " if name else "", ""), (name, "dim"))
         table.add_row(f"{candidate.probability:.0%}", Group(head, shorten(candidate.passage, candidate.span)))
     return table

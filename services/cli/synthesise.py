@@ -14,7 +14,7 @@ from rich.table import Table
 
 from services.cli.console import err, out, write
 from services.cli.ending import ends
-from services.cli.shards import ShardOption, parse_shard
+from services.cli.options import ShardOption, parse_shard
 from services.kit.shard import WHOLE, Shard
 
 FOLDER = Path("out/train")

@@ -31,7 +31,7 @@ from proto.answer import MAX_BUDGET_S
 from proto.collections import CreateCollection, Document
 from services.cli.collections import CollectionClient, ingest_patiently
 from services.cli.console import say
-from services.cli.eval import drive_shown
+from services.cli.eval import ask_questions
 from services.cli.progress import counting
 from services.cli.services import root
 from services.gateway.access import OWNER, current_scope
@@ -87,7 +87,7 @@ class Bench:
                 keep_contexts=True,
                 limit_s=self.until - time.monotonic(),
             )
-            progress = await drive_shown(order, self.settings, tokenizer=True)
+            progress = await ask_questions(order, self.settings, tokenizer=True)
         return not progress.out_of_time
 
     def _done(self, folder: RunFolder) -> bool:

@@ -242,7 +242,7 @@ def test_passages_are_cut_around_the_answer() -> None:
 def test_live_stages_follow_the_gateways_clock() -> None:
     stages = render.LiveStages(10.0)
     for event in STAGES:
-        stages.heard(event)
+        stages.update(event)
     console = terminal()
     with console.capture() as capture:
         console.print(stages)

@@ -14,7 +14,7 @@ from proto.collections import MAX_BATCH_DOCUMENTS, CollectionInfo, Document, Fie
 from services.cli import index as indexing
 from services.cli.caller import Refused, Unreachable
 from services.cli.collections import CollectionClient, ingest_patiently
-from services.cli.corpus import Keys, Read, field_name, files_in, read, source_of
+from services.cli.corpus import Entry, Keys, field_name, files_in, read, source_of
 from services.cli.main import app
 from services.cli.questions import BadInput
 
@@ -368,7 +368,7 @@ def test_collections_are_listed_and_deleted(retriever: Retriever) -> None:
 
 
 def test_a_read_is_either_a_document_or_a_problem(corpus: Path) -> None:
-    found: list[Read] = list(read(files_in(corpus), corpus, Keys()))
+    found: list[Entry] = list(read(files_in(corpus), corpus, Keys()))
     assert all((item.document is None) != (not item.problem) for item in found)
 
 

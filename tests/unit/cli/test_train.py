@@ -221,13 +221,13 @@ def test_memory_is_bounded_before_torch_reads_by_what(tmp_path: Path) -> None:
         "class Torch:\n"
         "    def find_spec(name, *_):\n"
         "        if name == 'torch':\n"
-        "            print(*(os.environ[name] for name in train.KEPT_SHAPES), flush=True)\n"
+        "            print(*(os.environ[name] for name in train.SHAPE_CACHES), flush=True)\n"
         "            os._exit(0)\n"
         "sys.meta_path.insert(0, Torch)\n"
         "os.environ['LRU_CACHE_CAPACITY'] = '7'\n"
         f"main.app(['train', 'sft', {str(tmp_path / 'none')!r}, '--out', {str(tmp_path)!r}])\n"
     )
-    clean = {name: value for name, value in os.environ.items() if name not in train.KEPT_SHAPES}
+    clean = {name: value for name, value in os.environ.items() if name not in train.SHAPE_CACHES}
     done = subprocess.run([sys.executable, "-c", script], cwd=ROOT, env=clean, capture_output=True, text=True)  # noqa: S603
     # What somebody set stays.
     assert done.stdout.split() == ["128", "7"], done.stderr
