@@ -7,7 +7,6 @@ Milliseconds of CPU, less those of the canned services: reading the request, pro
 reply. No socket is in it. `empty tool` is what the SDK alone takes for a call of a tool that does nothing.
 """
 
-import argparse
 import asyncio
 import logging
 import time
@@ -25,6 +24,7 @@ from lab.capacity import percentile
 from lab.goldens import canned
 from lab.goldens.cases import load
 from services.gateway.mcp.door import PATH
+from tests.bench import common
 from tests.mesh.doors import ANSWER, QUESTIONS, Door, Gateway, Watched, opened
 
 WARM_UP = 20
@@ -69,7 +69,7 @@ async def empty_server() -> AsyncIterator[Gateway]:
 
 
 async def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = common.parser(__doc__)
     parser.add_argument("--questions", type=int, default=200, help="by each door; %(default)s")
     count = parser.parse_args().questions
     logging.disable(logging.INFO)
