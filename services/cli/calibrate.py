@@ -100,13 +100,13 @@ def _made_up(
     say(f"asking {target.generator} for up to {minutes:g} minutes; interrupted, the same command goes on")
     evaluation.evaluate(made_up.ask(target, urls, minutes=minutes, concurrency=concurrency))
     file = to or made_up.confidence_dir(settings) / f"{target.generator}.json"
-    written = _own([target.run], target.generator, file, [], report or target.folder / "report", [], ablate=ablate)
-    if not written:
+    content = _own([target.run], target.generator, file, [], report or target.folder / "report", [], ablate=ablate)
+    if not content:
         return
     if to:
         say("put it into the gateway's CRAGMESH_CONFIDENCE_DIR: it takes effect without a restart")
         return
-    if why_not := evaluation.evaluate(made_up.in_effect(target, digest_of(written))):
+    if why_not := evaluation.evaluate(made_up.in_effect(target, digest_of(content))):
         fail(f"the gateway at {target.url} does not weigh answers by {file}: {why_not}", PROBLEM)
     say(f"in effect: {target.url} weighs the answers of {target.generator} by it", "green")
 
@@ -121,7 +121,7 @@ def _own(
     *,
     ablate: bool,
 ) -> bytes:
-    """Fit on the runs of one generator; returns what was written, nothing when signals are only compared."""
+    """Fit on the runs of one generator; returns the file's content, empty when signals are only compared."""
     # scikit-learn and matplotlib take seconds to import, which no other command should wait for.
     from lab.evaluator import calibrate as fitting
     from lab.evaluator import generic

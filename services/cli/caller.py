@@ -61,9 +61,6 @@ class Caller:
         return self
 
     def __exit__(self, *_: object) -> None:
-        self.close()
-
-    def close(self) -> None:
         self._http.close()
 
     def call(self, method: str, path: str, reply: type[Reply], message: Contract | None = None) -> Reply:

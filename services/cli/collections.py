@@ -1,7 +1,8 @@
 """The retriever's collections from the command line."""
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
+from typing import TypeVar
 from urllib.parse import quote, urlencode
 
 import httpx
@@ -25,6 +26,8 @@ from proto.collections import (
 )
 from services.cli.caller import GATEWAY_TIMEOUT, Caller, Refused
 from services.cli.corpus import Upload
+
+Result = TypeVar("Result")
 
 # The retriever's own limit, and the transfer.
 CALL_S = 60.0
@@ -91,19 +94,16 @@ def ingest_patiently(
         Unreachable: nobody answers.
         Refused: it refuses, or stays busy.
     """
-    retries = 0
-    while True:
-        try:
-            return client.ingest(name, documents)
-        except Refused as error:
-            if error.problem.status not in PASSING or retries == RETRIES:
-                raise
-            if error.problem.status == GATEWAY_TIMEOUT and len(documents) > 1:
-                middle = len(documents) // 2
-                halves = (documents[:middle], documents[middle:])
-                return _joined([ingest_patiently(client, name, half, pause=pause) for half in halves], middle)
-            retries += 1
-            pause(PAUSE_S * 2 ** (retries - 1))
+    can_split = len(documents) > 1
+    try:
+        passing = PASSING - {GATEWAY_TIMEOUT} if can_split else PASSING
+        return _repeated(lambda: client.ingest(name, documents), passing, pause)
+    except Refused as error:
+        if error.problem.status != GATEWAY_TIMEOUT or not can_split:
+            raise
+    middle = len(documents) // 2
+    halves = (documents[:middle], documents[middle:])
+    return _joined([ingest_patiently(client, name, half, pause=pause) for half in halves], middle)
 
 
 def put_patiently(
@@ -115,18 +115,23 @@ def put_patiently(
         Unreachable: nobody answers.
         Refused: it refuses, or stays busy.
     """
-    for retry in range(RETRIES + 1):
-        try:
-            info = client.put(name, upload)
-            break
-        except Refused as error:
-            if error.problem.status not in PASSING or retry == RETRIES:
-                raise
-            pause(PAUSE_S * 2**retry)
+    info = _repeated(lambda: client.put(name, upload), PASSING, pause)
     while info.state in ("waiting", "writing"):
         pause(POLL_S)
         info = client.document(name, upload.id)
     return info
+
+
+def _repeated(call: Callable[[], Result], passing: Collection[int], pause: Callable[[float], None]) -> Result:
+    """The result of a call that is repeated a few times while it is refused by a passing status."""
+    for retry in range(RETRIES):
+        try:
+            return call()
+        except Refused as error:
+            if error.problem.status not in passing:
+                raise
+            pause(PAUSE_S * 2**retry)
+    return call()
 
 
 def _joined(responses: Sequence[IngestResponse], middle: int) -> IngestResponse:

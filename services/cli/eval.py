@@ -240,11 +240,11 @@ def _report(folder: Path, judge: str) -> None:
             agreements=runs.agreements(target, judge, judgements),
             unread=record.unread,
         )
-        written = files.write_run(summary, target.report_folder)
+        paths = files.write_run(summary, target.report_folder)
         _show(tables.SCORE_HEAD, [tables.scores_row("all", summary.overall)])
         for slices in summary.slices.values():
             _show(tables.SCORE_HEAD, [tables.scores_row(name, item) for name, item in slices.items()])
-    for path in written:
+    for path in paths:
         say(str(path), "dim")
 
 
@@ -278,10 +278,10 @@ def compare_runs(
             verdicts = runs.verdicts(target, predictions, judge)
             judged.append(files.Judged(name, {line.id: line for line in predictions}, verdicts))
         comparison = files.compare(judged, with_first=with_first)
-        written = files.write_comparison(comparison, folder, command=as_typed(settings.eval_data), texts=texts)
+        paths = files.write_comparison(comparison, folder, command=as_typed(settings.eval_data), texts=texts)
         for table in files.compared_tables(comparison):
             _show(table.head, table.rows)
-    for path in written:
+    for path in paths:
         say(str(path), "dim")
 
 

@@ -13,7 +13,7 @@ from proto.kg import KgExecuteRequest, KgRequest, KgResponse
 from services.cli import graph
 from services.cli.caller import Refused, Unreachable
 from services.cli.console import err, fail, out, plain, say, warn, write_json
-from services.cli.ending import PROBLEM, USAGE, ends, settings_of, wrong
+from services.cli.ending import USAGE, ends, settings_of, wrong
 from services.cli.kg_domain import app as own
 from services.cli.options import AsJson, QueryTime
 from services.cli.progress import counting
@@ -65,7 +65,7 @@ def load(
     from services.kg.store.engine import open_store
 
     settings = settings_of(KgSettings)
-    try:
+    with ends(usage=(BadMapping, BrokenDomain, UnknownFormat), problem=(LoadError, StoreError)):
         catalogue = read_catalogue(CATALOGUE, settings.kg_domains)
         if domain and domain not in catalogue.domains:
             fail(f"there is no domain {domain}: {', '.join(catalogue.domains)}", USAGE)
@@ -76,21 +76,18 @@ def load(
             def show(step: str, done: int, total: int) -> None:
                 bar.update(task, description=plain(step)[:48], completed=done, total=total or None)
 
-            report = load_graph(
-                "demo" if source == "demo" else Path(source),
-                engine,
-                mapping=mapping,
-                domain=domain or None,
-                catalogue=catalogue,
-                aside=aside,
-                progress=show,
-            )
-    except (BadMapping, BrokenDomain, UnknownFormat) as error:
-        fail(str(error), USAGE)
-    except (LoadError, StoreError) as error:
-        fail(str(error), PROBLEM)
-    except DBAPIError as error:
-        fail(f"the database refused: {error.orig}", PROBLEM)
+            try:
+                report = load_graph(
+                    "demo" if source == "demo" else Path(source),
+                    engine,
+                    mapping=mapping,
+                    domain=domain or None,
+                    catalogue=catalogue,
+                    aside=aside,
+                    progress=show,
+                )
+            except DBAPIError as error:
+                raise StoreError(f"the database refused: {error.orig}") from None
     engine.dispose()
     _show(report)
 

@@ -92,7 +92,7 @@ def up() -> None:
 
     async def start() -> None:
         async with table.live():
-            await _supervisor(settings, urls, table.changed).up()
+            await _supervisor(table.changed).up()
 
     _run_mesh(start())
     say(f'The mesh is up: {root("gateway", urls)}\n  ask:    cragmesh ask "..." --page FILE\n  stop:   cragmesh down')
@@ -103,13 +103,12 @@ def up() -> None:
 @app.command()
 def down() -> None:
     """Stop the mesh, and whatever a crash has left of it."""
-    settings, urls = _settings()
     _needs_proc()
     table = ProgressTable((), err)
 
     async def stop() -> dict[str, Any]:
         async with table.live():
-            return dict(await _supervisor(settings, urls, table.changed).down())
+            return dict(await _supervisor(table.changed).down())
 
     say("The mesh is down." if _run_mesh(stop()) else "The mesh was not running.")
 
@@ -117,9 +116,8 @@ def down() -> None:
 @app.command()
 def status(as_json: AsJson = False) -> None:
     """Show what each service runs on, and whether it is ready."""
-    settings, urls = _settings()
     _needs_proc()
-    rows = _run_mesh(_supervisor(settings, urls).status())
+    rows = _run_mesh(_supervisor().status())
     if as_json:
         write_json(rows)
     else:
@@ -135,11 +133,11 @@ def logs(
     lines: Annotated[int, typer.Option("--lines", "-n", min=0, help="Lines of each to begin with.")] = 20,
 ) -> None:
     """Show the services' logs."""
-    settings, urls = _settings()
-    names = [item.name for item in embedded(urls)]
+    names = [item.name for item in embedded(settings_of(MeshUrls))]
     if service and service not in names:
         fail(f"no service {service!r}: there are {', '.join(names)}", USAGE)
-    files = [_supervisor(settings, urls).log_file(name) for name in ([service] if service else names)]
+    supervisor = _supervisor()
+    files = [supervisor.log_file(name) for name in ([service] if service else names)]
     logging.show(files, lines)
     if follow:
         _run(logging.follow(files))
@@ -235,7 +233,8 @@ def _settings() -> tuple[CliSettings, MeshUrls]:
     return settings_of(CliSettings), settings_of(MeshUrls)
 
 
-def _supervisor(settings: CliSettings, urls: MeshUrls, on_change: OnChange = lambda _name, _state: None) -> Supervisor:
+def _supervisor(on_change: OnChange = lambda _name, _state: None) -> Supervisor:
+    settings, urls = _settings()
     return Supervisor(
         embedded(urls),
         settings.run_dir,

@@ -181,7 +181,7 @@ async def _written(table: Any, target: Target, schema: Schema, cluster: Cluster)
 
 
 def _write(table: Any, target: Target, schema: Schema, streams: int) -> Outcome:
-    written = table.map_batches(
+    results = table.map_batches(
         Write,
         fn_constructor_args=(target, schema.encoders),
         compute=ray.data.ActorPoolStrategy(size=streams),
@@ -190,7 +190,7 @@ def _write(table: Any, target: Target, schema: Schema, streams: int) -> Outcome:
         batch_size=BATCH,
     )
     outcome, keys = Outcome(), list[Any]()
-    for batch in written.iter_batches(batch_format="pyarrow", batch_size=None):
+    for batch in results.iter_batches(batch_format="pyarrow", batch_size=None):
         outcome.states.update(batch["state"].to_pylist())
         outcome.points += sum(batch["points"].to_pylist())
         for row in batch.filter(compute.field("problem") != "").to_pylist():

@@ -273,11 +273,10 @@ def _progress() -> "Iterator[Callable[[RunProgress], None]]":
                 line |= {"epoch": round(now.epoch, 3), "rate": now.rate, "tokens_per_s": round(now.tokens_per_s)}
                 line |= {"loss": round(now.loss, 4)} if now.loss == now.loss else {}
                 loss = f"epoch {now.epoch:.2f}, loss {now.loss:.3f}, {now.tokens_per_s:,.0f} tokens/s"
-            left = "" if now.left_s is None else f"{timedelta(seconds=round(now.left_s))} left"
+            time_left = "" if now.left_s is None else f"{timedelta(seconds=round(now.left_s))} left"
             line |= {"left_s": now.left_s and round(now.left_s), "note": now.note or None}
             at_once = bool(now.note) or now.done >= now.total
-            log.update(
-                line, at_once=at_once, description=now.phase, completed=now.done, total=now.total, loss=loss, left=left
-            )
+            bars = {"description": now.phase, "completed": now.done, "total": now.total}
+            log.update(line, at_once=at_once, loss=loss, left=time_left, **bars)
 
         yield show

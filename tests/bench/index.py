@@ -73,29 +73,27 @@ def indexing(count: int, folder: pathlib.Path, words: Words) -> dict[str, float]
     os.environ["CRAGMESH_QDRANT_PATH"] = str(folder)
     os.environ["CRAGMESH_MAX_DEADLINE_S"] = "120"
     process = HttpPeer()
-    client = CollectionClient(str(process._http.base_url))
     try:
-        client.create(NAME, CreateCollection())
-        before = process.peak_mib()
-        began = time.perf_counter()
-        with counted("indexing", count) as advance:
-            for first in range(0, count, BATCH):
-                rows = words.draw(min(BATCH, count - first), WORDS)
-                batch = [Document(id=f"d{first + i}", text=" ".join(row) + ".") for i, row in enumerate(rows)]
-                ingest_patiently(client, NAME, batch)
-                advance(len(batch))
-        seconds = time.perf_counter() - began
-        points = client.all()[0].points
-        return {
-            "documents": count,
-            "points": points,
-            "documents_per_s": count / seconds,
-            "idle_mib": before,
-            "peak_mib": process.peak_mib(),
-            "disk_mib": _size(folder),
-        }
+        with CollectionClient(str(process._http.base_url)) as client:
+            client.create(NAME, CreateCollection())
+            idle_mib = process.peak_mib()
+            began = time.perf_counter()
+            with counted("indexing", count) as advance:
+                for first in range(0, count, BATCH):
+                    rows = words.draw(min(BATCH, count - first), WORDS)
+                    batch = [Document(id=f"d{first + i}", text=" ".join(row) + ".") for i, row in enumerate(rows)]
+                    ingest_patiently(client, NAME, batch)
+                    advance(len(batch))
+            seconds = time.perf_counter() - began
+            return {
+                "documents": count,
+                "points": client.all()[0].points,
+                "documents_per_s": count / seconds,
+                "idle_mib": idle_mib,
+                "peak_mib": process.peak_mib(),
+                "disk_mib": _size(folder),
+            }
     finally:
-        client.close()
         process.close()
 
 

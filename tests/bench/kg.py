@@ -183,9 +183,9 @@ def programs(graph: Graph) -> list[tuple[str, str]]:
 
     film, person, company = name_of(graph.films), name_of(graph.people), name_of(graph.companies, 0)
     artist, team = name_of(graph.artists), name_of(graph.teams)
-    made: list[tuple[str, str]] = []
+    pairs: list[tuple[str, str]] = []
     for _ in range(40):
-        made += [
+        pairs += [
             ("movie", f'get_movie("{film()}")["revenue"]'),
             ("movie", f'get_movie("{film()}")["length"]\nget_movie("{film()}")["length"]'),
             ("movie", f'get_movie_person_cast(None, "{person()}", None) sort(None, -year)["title"][:3]'),
@@ -203,7 +203,7 @@ def programs(graph: Graph) -> list[tuple[str, str]]:
             ("music", f'get_person("{artist()}")["music"] sort(None, -release_date)["title"][:1]'),
             ("sports", f'get_nba_on_date("{team()}", "2019") where(eq(result, "L"), eq(venue, "home"))["len"]'),
         ]
-    return made
+    return pairs
 
 
 def percentiles_ms(seconds: Sequence[float]) -> list[float]:

@@ -345,13 +345,13 @@ class Bench:
         began = time.monotonic()
         prompt = completion = 0
         try:
-            written = await self._writers[mode].write(
+            draft = await self._writers[mode].write(
                 question.text,
                 query_time=question.query_time,
                 domain=question.domain,
                 budget=Budget(self._seconds),
             )
-            program, prompt, completion = written.program, written.prompt_tokens, written.completion_tokens
+            program, prompt, completion = draft.program, draft.prompt_tokens, draft.completion_tokens
         except ServiceFailure as error:
             program = f"none # {error.reason}"
         seconds = time.monotonic() - began

@@ -44,14 +44,14 @@ def file_of(number: int) -> tuple[str, str, bytes]:
     """Id, media type and content; every tenth is cut in half."""
     kind = list(KINDS)[number % len(KINDS)]
     line = f"Ship {number} came in with {number * 7} barrels of herring."
-    made: dict[str, bytes] = {
+    contents: dict[str, bytes] = {
         "text": line.encode(),
         "pdf": pdf(line, "It left again."),
         "docx": docx(line),
         "epub": epub(f"Ship {number}", line),
         "mail": MAIL.replace(b"repaired", f"repaired for ship {number}".encode()),
     }
-    content = made.get(kind) or (deck() if kind == "pptx" else book())
+    content = contents.get(kind) or (deck() if kind == "pptx" else book())
     if number % 10 == 9:
         content = b"\x00" + content[: len(content) // 2]
     return f"{number}.{kind}", KINDS[kind], content

@@ -208,8 +208,8 @@ COMMON = (
 def synthetic(count: int, seed: int) -> Iterator[tuple[str, str, str, float]]:
     """(kind, entity, name, weight): words by Zipf's law, common ones English, so that some are in a tenth of names."""
     rng = random.Random(seed)
-    made = ("".join(rng.choices(SYLLABLES, k=rng.randint(2, 4))) for _ in range(max(1_000, count // 4)))
-    words = [*COMMON, *dict.fromkeys(made)]
+    coined = ("".join(rng.choices(SYLLABLES, k=rng.randint(2, 4))) for _ in range(max(1_000, count // 4)))
+    words = [*COMMON, *dict.fromkeys(coined)]
     weights = [1 / (rank + 3) for rank in range(len(words))]
     bounds = list(accumulate(weights))
     for number in range(count):

@@ -25,8 +25,8 @@ UNCACHED = {"page_cache_mib": 0}
 
 
 def request(query: str, pages: Sequence[str], snippets: Sequence[str]) -> RetrieveRequest:
-    found = tuple(Page(html=html, snippet=snippet) for html, snippet in zip(pages, snippets, strict=True))
-    return RetrieveRequest(query=query, pages=found, recall_k=200, top_n=TOP_N)
+    contents = tuple(Page(html=html, snippet=snippet) for html, snippet in zip(pages, snippets, strict=True))
+    return RetrieveRequest(query=query, pages=contents, recall_k=200, top_n=TOP_N)
 
 
 class LocalPeer:
@@ -103,6 +103,6 @@ class HttpPeer(LocalPeer):
         for stat in Path("/proc").glob("[0-9]*/stat"):
             with contextlib.suppress(OSError):
                 if int(stat.read_text().rpartition(")")[2].split()[3]) == self._process.pid:
-                    found = re.search(r"VmHWM:\s+(\d+)", (stat.parent / "status").read_text())
-                    total += int(found.group(1)) // 1024 if found else 0
+                    match = re.search(r"VmHWM:\s+(\d+)", (stat.parent / "status").read_text())
+                    total += int(match[1]) // 1024 if match else 0
         return total

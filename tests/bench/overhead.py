@@ -81,13 +81,13 @@ async def main() -> None:
             for door in QUESTIONS.values():
                 assert door.read(await gateway.ask(door))[0] == ANSWER
             async with empty_server() as empty:
-                asked = {name: (gateway, door) for name, door in QUESTIONS.items()}
-                asked |= {f"empty tool, {name}": (empty, QUESTIONS[name]) for name in ("agent", "new agent")}
+                cases = {name: (gateway, door) for name, door in QUESTIONS.items()}
+                cases |= {f"empty tool, {name}": (empty, QUESTIONS[name]) for name in ("agent", "new agent")}
                 # In turn: what a neighbour does to the caches of the CPU, it does to every door.
                 rounds = [
-                    [await ask(asks, services, door) for asks, door in asked.values()] for _ in range(WARM_UP + count)
+                    [await ask(asked, services, door) for asked, door in cases.values()] for _ in range(WARM_UP + count)
                 ]
-    for name, *times in zip(asked, *rounds[WARM_UP:], strict=True):
+    for name, *times in zip(cases, *rounds[WARM_UP:], strict=True):
         print(f"{name:<21} {percentile(times, 0.5):5.1f} ms, p95 {percentile(times, 0.95):5.1f} ms")
 
 

@@ -136,8 +136,8 @@ Question: {{ query }}"""
         from haystack.components.retrievers.in_memory import InMemoryEmbeddingRetriever
 
         vector = self._query.run(text=query)["embedding"]
-        found = InMemoryEmbeddingRetriever(index, top_k=5).run(query_embedding=vector)["documents"]
-        return [Text(item.meta.get("title", ""), item.content) for item in found]
+        documents = InMemoryEmbeddingRetriever(index, top_k=5).run(query_embedding=vector)["documents"]
+        return [Text(item.meta.get("title", ""), item.content) for item in documents]
 
     def generate(self, question: str, passages: Sequence[Text]) -> str:
         documents = [{"content": item.text} for item in passages]

@@ -11,6 +11,8 @@ import time
 
 import httpx
 
+from tests.bench import common
+
 GATEWAY = "http://127.0.0.1:8000"
 GENERATOR = "http://127.0.0.1:8005"
 REPEATS = 5
@@ -46,6 +48,7 @@ async def hang_up(words: int, number: int, http: httpx.AsyncClient) -> float:
 
 
 async def main() -> None:
+    common.parser(__doc__).parse_args()
     worst = 0.0
     async with httpx.AsyncClient(timeout=10, trust_env=False) as http:
         for words in (3_000, 1_500, 300):

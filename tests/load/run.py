@@ -73,10 +73,10 @@ def mesh(generator: tuple[str, ...]) -> tuple[list[Service], dict[str, str]]:
     urls = {name: f"http://127.0.0.1:{port}" for name, port in ports.items()}
 
     def prepare(service: Service) -> Service:
-        made: Callable[[], Launch] = lambda: launch(service, ports[service.name], urls, generator)  # noqa: E731
+        starter: Callable[[], Launch] = lambda: launch(service, ports[service.name], urls, generator)  # noqa: E731
         # The fake generator has no `/readyz`, like any engine but ours.
         path = "/v1/models" if service.name == "generator" else service.ready_path
-        return replace(service, url=urls[service.name], launch=made, start_timeout_s=START_S, ready_path=path)
+        return replace(service, url=urls[service.name], launch=starter, start_timeout_s=START_S, ready_path=path)
 
     return [prepare(service) for service in services], urls
 

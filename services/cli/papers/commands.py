@@ -116,7 +116,7 @@ def _papers(
         with err.status("measuring and tuning"):
             command = as_typed(EvaluatorSettings().eval_data)
             measured = ablation.ablate(pools, benchmark, [("command", command), *facts.items()])
-            written = report.write(measured, folder / "report")
+            paths = report.write(measured, folder / "report")
         _show(measured)
         if to is not None:
             about = (
@@ -125,8 +125,8 @@ def _papers(
             with err.status("tuning on all questions"):
                 choice = ablation.tune(pools, benchmark, list(pools), tuned_on=about)
             write_whole(to, (choice.weights.model_dump_json(indent=1) + "\n").encode())
-            written.append(to)
-    for path in written:
+            paths.append(to)
+    for path in paths:
         write(str(path))
 
 

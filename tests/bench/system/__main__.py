@@ -219,15 +219,15 @@ def facts(bench: Bench, sets: Sequence[Prepared]) -> list[tuple[str, str]]:
     return [("judge", bench.options.judge)]
 
 
-def names(text: str, known: Sequence[str]) -> list[str]:
+def names(text: str, choices: Sequence[str]) -> list[str]:
     """Names by commas.
 
     Raises:
-        ArgumentTypeError: one of them is not known.
+        ArgumentTypeError: one of them is no choice.
     """
     chosen = common.names(text)
-    if unknown := sorted(set(chosen) - set(known)):
-        raise argparse.ArgumentTypeError(f"no {unknown[0]!r}; there are {', '.join(known)}")
+    if unknown := sorted(set(chosen) - set(choices)):
+        raise argparse.ArgumentTypeError(f"no {unknown[0]!r}; there are {', '.join(choices)}")
     return chosen
 
 

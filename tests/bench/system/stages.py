@@ -152,24 +152,24 @@ async def find(
 
     Without those of which the retriever did not say in time what it keeps.
     """
-    known = places(folder)
+    placed = places(folder)
     gate = asyncio.Semaphore(AT_ONCE)
     lost = [
         line
         for line in predictions
-        if line.label_kind == "answer" and judgements[line.id].outcome != "right" and line.id not in known
+        if line.label_kind == "answer" and judgements[line.id].outcome != "right" and line.id not in placed
     ]
     with AppendLog(folder.path / PLACES) as log:
 
         async def one(line: Prediction) -> None:
             try:
                 async with gate:
-                    known[line.id] = await finder.place(items[line.id], line)
+                    placed[line.id] = await finder.place(items[line.id], line)
             except ServiceFailure as failure:
                 say(f"{folder.path}: where {line.id} was lost: {failure}", "yellow")
                 return
-            await asyncio.to_thread(log.append, Placed(id=line.id, place=known[line.id]))
+            await asyncio.to_thread(log.append, Placed(id=line.id, place=placed[line.id]))
             on_done()
 
         await asyncio.gather(*(one(line) for line in lost))
-    return known
+    return placed

@@ -77,18 +77,18 @@ async def test_events_are_read_however_they_are_cut(newline: str, size: int) -> 
 
 
 async def test_stages_are_told_and_the_answer_is_shown(capsys: pytest.CaptureFixture[str]) -> None:
-    seen: list[httpx.Request] = []
+    requests: list[httpx.Request] = []
 
     def handle(request: httpx.Request) -> httpx.Response:
-        seen.append(request)
+        requests.append(request)
         return httpx.Response(200, content=sse(*(("stage", item) for item in STAGES), ("answer", ANSWER)), headers=SSE)
 
     code = await ask(QUESTION, URL, api_key="key", transport=httpx.MockTransport(handle))
     assert code == ANSWERED
-    assert json.loads(seen[0].content) == {"query": "who painted it?"}
-    assert seen[0].url.path == "/answer"
-    assert seen[0].headers["accept"] == "text/event-stream"
-    assert seen[0].headers["authorization"] == "Bearer key"
+    assert json.loads(requests[0].content) == {"query": "who painted it?"}
+    assert requests[0].url.path == "/answer"
+    headers = requests[0].headers
+    assert (headers["accept"], headers["authorization"]) == ("text/event-stream", "Bearer key")
 
     printed = capsys.readouterr()
     assert printed.err.splitlines() == [
@@ -211,15 +211,15 @@ def test_a_bare_answer_is_enough() -> None:
 
 
 def test_an_abstention_shows_what_a_passage_says() -> None:
-    said = "It was painted by Johannes Vermeer in Delft."
-    one = Candidate(span="Johannes Vermeer", passage=said, start=18, end=34, citation=0, probability=0.41)
-    shown = " ".join(plain(rendered(answer="i don't know", kind="unknown", candidates=(one,))).split())
-    assert "not sure enough to answer; this passage says" in shown
-    assert "41%" in shown
-    assert "Johannes Vermeer" in shown
-    assert "these passages say" in rendered(kind="unknown", candidates=(one, one.model_copy(update={"citation": 7})))
+    passage = "It was painted by Johannes Vermeer in Delft."
+    candidate = Candidate(span="Johannes Vermeer", passage=passage, start=18, end=34, citation=0, probability=0.41)
+    output = " ".join(plain(rendered(answer="i don't know", kind="unknown", candidates=(candidate,))).split())
+    for expected in ("not sure enough to answer; this passage says", "41%", "Johannes Vermeer"):
+        assert expected in output
+    several = (candidate, candidate.model_copy(update={"citation": 7}))
+    assert "these passages say" in rendered(kind="unknown", candidates=several)
     assert "not sure enough" not in rendered()
-    hostile = one.model_copy(update={"span": "\x1b[2J", "passage": "\x1b[2J"})
+    hostile = candidate.model_copy(update={"span": "\x1b[2J", "passage": "\x1b[2J"})
     assert "\x1b[2J" not in rendered(kind="unknown", candidates=(hostile,))
 
 
