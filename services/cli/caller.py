@@ -64,7 +64,7 @@ class Caller:
         self._http.close()
 
     def call(self, method: str, path: str, reply: type[Reply], message: Contract | None = None) -> Reply:
-        """What the service replies to a contract, or to a path alone."""
+        """The service's reply to a contract, or to a path alone."""
         return self.read(self.send(method, path, message.model_dump_json().encode() if message else None), reply)
 
     def read(self, content: bytes, reply: type[Reply]) -> Reply:

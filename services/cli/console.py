@@ -1,4 +1,4 @@
-"""Where the command line writes: results to stdout, progress and errors to stderr."""
+"""The command line's output: results to stdout, progress and errors to stderr."""
 
 import shlex
 import sys

@@ -51,7 +51,7 @@ _FIELD = TypeAdapter[str](FieldName)
 
 @dataclass(frozen=True, slots=True)
 class Keys:
-    """Where a record has what a document has."""
+    """The keys of a record for the parts of a document."""
 
     text: str = "text"
     title: str = "title"
@@ -130,11 +130,11 @@ class Entry:
         return sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
 
     def of(self, source: str) -> "Entry":
-        """The same, of a corpus."""
+        """The same document, from that corpus."""
         return self._with(source=source)
 
     def without_text(self) -> "Entry":
-        """The same, small enough for a plan of a million."""
+        """The same document without its text, small enough for a plan of a million."""
         return self._with(text="")
 
     def _with(self, **values: str) -> "Entry":
@@ -181,9 +181,9 @@ def read_one(path: Path, name: str, place: Path, keys: Keys, source: str) -> Ite
     """The documents of a file.
 
     Args:
-        path: where it is read from.
-        name: what it is called.
-        place: what its id is made of, where it is one document.
+        path: the file to read.
+        name: of the document, or of all its records.
+        place: the path that its id is a digest of, where it is one document.
     """
     if path.name.lower().endswith(RECORDS):
         yield from _records(path, name, keys, source)

@@ -1,4 +1,4 @@
-"""How a command ends: its exit code, and what it says."""
+"""The end of a command: its exit code and its last message."""
 
 import asyncio
 import signal
@@ -66,7 +66,7 @@ def settings_of(kind: type[Settings]) -> Settings:
 
 
 def wrong(error: ValidationError, prefix: str = "", spelled: Any = str) -> str:
-    """What a model refuses, the first few fields by name.
+    """The message of a validation error: the first few fields by name, each with its problem.
 
     Args:
         prefix: before each field's name.

@@ -1,4 +1,4 @@
-"""`cragmesh eval export` and `cragmesh feedback export`: what was answered, for other evaluators and for ours."""
+"""`cragmesh eval export` and `cragmesh feedback export`: answers for other evaluators, verdicts for ours."""
 
 from pathlib import Path
 from typing import Annotated, Literal

@@ -46,7 +46,7 @@ class KgClient(Caller):
         return self.call("POST", "/kg/execute", KgResponse, request)
 
     def catalogue(self) -> KgCatalogue:
-        """What programs may call."""
+        """The functions that programs may call."""
         return self.call("GET", "/kg/catalogue", KgCatalogue)
 
 

@@ -1,4 +1,4 @@
-"""`cragmesh index`: files into a collection; `cragmesh collections`: what there is."""
+"""`cragmesh index` puts files into a collection, `cragmesh collections` lists and deletes them."""
 
 import itertools
 import time
@@ -155,7 +155,7 @@ def index(
     path = Path(place)
     with ends(usage=(BadInput,)):
         files = files_in(path)
-    with connected(gateway, hint="; what was written stays: the same command goes on") as client:
+    with connected(gateway, again="the same command goes on") as client:
         tally = Tally()
         entries = read(files, path, keys, source)
         folder = path if path.is_dir() else path.parent
@@ -241,9 +241,10 @@ def list_or_delete(
 
 
 @contextmanager
-def connected(gateway: str = "", *, hint: str = "") -> Iterator[CollectionClient]:
-    """The retriever, whose failure ends the program; `hint` follows the message where nobody answers."""
-    with ends(problem=(Refused,), unreachable=(Unreachable,), hint=hint), connect(gateway) as client:
+def connected(gateway: str = "", *, again: str = "") -> Iterator[CollectionClient]:
+    """The retriever, whose failure ends the program; `again` says how work goes on that was cut off."""
+    hint = f"; what was written stays: {again}" if again else ""
+    with ends(problem=(Refused,), unreachable=(Unreachable,), hint=hint, again=again), connect(gateway) as client:
         yield client
 
 

@@ -55,7 +55,7 @@ class Target:
 
 
 def confidence_dir(settings: EvaluatorSettings) -> Path:
-    """Where the gateway of this machine looks for fitted confidences."""
+    """The folder in which the gateway of this machine looks for fitted confidences."""
     return project_root() / settings.confidence_dir
 
 

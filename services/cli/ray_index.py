@@ -82,7 +82,7 @@ class Corpus:
 
 @dataclass(frozen=True, slots=True)
 class Cluster:
-    """How the work is laid out.
+    """The layout of the work.
 
     Args:
         encoders: actors that encode at most; as many as the cluster has CPUs when 0.

@@ -65,9 +65,9 @@ class LiveStages:
 
 def stage_line(event: StageEvent) -> str:
     """One line for a stage, where there is no terminal."""
-    took = f" {_ms(event.timing.elapsed_ms)}" if event.status in ("done", "degraded") else ""
+    duration = f" {_ms(event.timing.elapsed_ms)}" if event.status in ("done", "degraded") else ""
     why = f" ({event.detail})" if event.detail else ""
-    return f"{event.stage}: {event.status}{took}{why}, {event.left_ms / 1000:.1f} s left"
+    return f"{event.stage}: {event.status}{duration}{why}, {event.left_ms / 1000:.1f} s left"
 
 
 def show_answer(
@@ -150,13 +150,13 @@ def _locate(passage: str, answer: str) -> tuple[int, int]:
 def _answer(response: AnswerResponse, gold: Sequence[str]) -> RenderableType:
     style = KIND_STYLES[response.kind]
     title = KIND_TITLES[response.kind]
-    ours = Panel(Text(plain(response.answer), style=f"bold {style}"), title=title, border_style=style, expand=False)
+    panel = Panel(Text(plain(response.answer), style=f"bold {style}"), title=title, border_style=style, expand=False)
     if not gold:
-        return ours
+        return panel
     body = Text(plain(gold[0]))
     if len(gold) > 1:
         body.append("\nor " + plain(" | ".join(gold[1:])), style="dim")
-    return Columns([ours, Panel(body, title="expected", border_style="blue", expand=False)])
+    return Columns([panel, Panel(body, title="expected", border_style="blue", expand=False)])
 
 
 def _facts(response: AnswerResponse) -> Text:
@@ -176,10 +176,14 @@ def _facts(response: AnswerResponse) -> Text:
 
 def _listing(title: str) -> Table:
     """An empty table without lines: a narrow mark, then a text."""
-    table = Table(title=title, title_justify="left", box=None, show_header=False, pad_edge=False)
+    table = _titled(title, show_header=False)
     table.add_column(justify="right", style="dim")
     table.add_column(overflow="fold")
     return table
+
+
+def _titled(title: str, *, show_header: bool = True) -> Table:
+    return Table(title=title, title_justify="left", box=None, show_header=show_header, pad_edge=False)
 
 
 def _citations(citations: Sequence[Citation], answer: str) -> Table:
@@ -188,10 +192,8 @@ def _citations(citations: Sequence[Citation], answer: str) -> Table:
         name = plain(citation.page_name) or f"page {citation.page}"
         if citation.page_number:
             name += f", p. {citation.page_number}"
-        where = Text.assemble(
-            (name, "bold"), "  ", (plain(citation.page_url), "dim"), (f"  {citation.score:.2f}", "dim")
-        )
-        table.add_row(str(number), Group(where, shorten(citation.text, answer)))
+        head = Text.assemble((name, "bold"), (f"  {plain(citation.page_url)}  {citation.score:.2f}", "dim"))
+        table.add_row(str(number), Group(head, shorten(citation.text, answer)))
     return table
 
 
@@ -208,7 +210,7 @@ def _candidates(response: AnswerResponse) -> Table:
 
 
 def _degraded(response: AnswerResponse) -> Table:
-    table = Table(title="what was missing", title_justify="left", box=None, show_header=False, pad_edge=False)
+    table = _titled("what was missing", show_header=False)
     for item in response.degraded:
         table.add_row(
             Text(plain(item.stage), style="red"), Text(plain(item.reason)), Text(plain(item.detail), style="dim")
@@ -220,12 +222,7 @@ def _waterfall(response: AnswerResponse, budget_s: float) -> Table:
     timings = sorted(response.timings.items(), key=lambda item: item[1].start_ms)
     total_ms = max((timing.start_ms + timing.elapsed_ms for _, timing in timings), default=0.0)
     share = total_ms / (budget_s * 1000)
-    table = Table(
-        title=f"where {_ms(total_ms)} of the {budget_s:g} s went ({share:.0%})",
-        title_justify="left",
-        box=None,
-        pad_edge=False,
-    )
+    table = _titled(f"where {_ms(total_ms)} of the {budget_s:g} s went ({share:.0%})")
     table.add_column("stage")
     for heading in ("start", "took", "queue", "inference"):
         table.add_column(heading, justify="right")

@@ -30,7 +30,7 @@ class NotPrepared(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Launch:
-    """How to start a process: its arguments, and what its environment has beyond ours."""
+    """A process to start: its arguments, and variables that its environment has besides ours."""
 
     argv: tuple[str, ...]
     env: Mapping[str, str] = field(default_factory=dict)

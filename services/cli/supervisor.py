@@ -96,7 +96,7 @@ class Supervisor:
         run_dir: where pid files and logs are.
         cwd: working directory of the services.
         start_timeout_s: replaces each service's own.
-        stop_timeout_s: what a service gets between SIGTERM and SIGKILL.
+        stop_timeout_s: between SIGTERM and SIGKILL.
         on_change: called at every change of a service's state.
     """
 
@@ -239,14 +239,9 @@ class Supervisor:
         self._children[service.name] = child
         # A child that is dead already is a zombie until it is waited for, and leaves nothing to remember.
         if process := processes.find(child.pid):
-            self._write(
-                PidFile(
-                    service=service.name,
-                    pid=child.pid,
-                    started_ticks=process.started_ticks,
-                    boot_id=processes.boot_id(),
-                )
-            )
+            ticks, boot_id = process.started_ticks, processes.boot_id()
+            record = PidFile(service=service.name, pid=child.pid, started_ticks=ticks, boot_id=boot_id)
+            write_whole(self._pid_path(service.name), record.model_dump_json().encode())
 
     async def _wait_ready(self, service: Service, http: httpx.AsyncClient) -> None:
         limit_s = self._start_timeout_s or service.start_timeout_s
@@ -313,9 +308,6 @@ class Supervisor:
 
     def _pid_path(self, name: str) -> Path:
         return self._run_dir / f"{name}.json"
-
-    def _write(self, record: PidFile) -> None:
-        write_whole(self._pid_path(record.service), record.model_dump_json().encode())
 
     def _read(self, name: str) -> PidFile | None:
         try:

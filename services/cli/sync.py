@@ -15,7 +15,7 @@ from services.cli.corpus import Entry
 
 @dataclass(slots=True)
 class Plan:
-    """How a folder differs from a collection.
+    """The differences of a folder from a collection.
 
     Attributes:
         removed: ids of documents whose files are gone.
@@ -41,7 +41,7 @@ def stored(client: CollectionClient, name: str, source: str) -> dict[str, Docume
 
 
 def compare(entries: Iterable[Entry], documents: Mapping[str, DocumentInfo]) -> Plan:
-    """What a folder's entries change of the documents that a collection has.
+    """The plan that makes a collection's documents those of a folder's entries.
 
     A file that cannot be read now keeps its document. A document moves when its id is gone and another id has its
     content; of several documents with one content each moves once.

@@ -37,7 +37,7 @@ DEPTHS = (1, 5, 10, 20)
 
 
 def questions() -> list[tuple[str, str, dict[str, set[int]]]]:
-    """Question, what the right passage says, and file to the pages that say it."""
+    """Question, words of the right passage, and file to the pages that hold them."""
     rows = []
     for line in (HERE / "debian_questions.tsv").read_text().splitlines():
         if not line.startswith("#"):

@@ -25,7 +25,7 @@ from typing import Any
 
 import yaml
 from rapidfuzz import fuzz
-from sqlalchemy import select
+from sqlalchemy import Engine, select
 
 from lab.evaluator.report import markdown
 from lab.evaluator.report.tables import Table
@@ -276,25 +276,20 @@ def verdict(question: Question, program: str, outcomes: Sequence[Outcome], *, un
     return "other"
 
 
-class Surfaces:
-    """Whether the question names an entity: some name of it stands there."""
-
-    def __init__(self, engine: Any) -> None:
-        self._engine = engine
-
-    def named(self, outcome: Outcome, question: str) -> bool:
-        if not outcome.rows and outcome.value is None:
-            return True
-        for entity in outcome.entities:
-            statement = select(name_table.c.surface).where(
-                name_table.c.entity_id.in_(entity.entity_ids),
-                name_table.c.kind.in_((entity.kind, *KINDS)),
-            )
-            with self._engine.connect() as connection:
-                surfaces = list(connection.execute(statement).scalars())
-            if not any(named(surface, question) is not None for surface in (*surfaces, entity.surface)):
-                return False
+def is_named(engine: Engine, outcome: Outcome, question: str) -> bool:
+    """Whether the question holds a name of each entity that facts were found for."""
+    if not outcome.rows and outcome.value is None:
         return True
+    for entity in outcome.entities:
+        statement = select(name_table.c.surface).where(
+            name_table.c.entity_id.in_(entity.entity_ids),
+            name_table.c.kind.in_((entity.kind, *KINDS)),
+        )
+        with engine.connect() as connection:
+            surfaces = list(connection.execute(statement).scalars())
+        if not any(named(surface, question) is not None for surface in (*surfaces, entity.surface)):
+            return False
+    return True
 
 
 # Running
@@ -332,31 +327,37 @@ def stratified(questions: Sequence[Question], limit: int, seed: int) -> list[Que
     return chosen
 
 
+@dataclass(frozen=True, slots=True)
 class Bench:
-    """Writes, runs and judges."""
+    """Writes, runs and judges programs.
 
-    def __init__(self, executor: Executor, writers: Mapping[str, Writer], surfaces: Surfaces, seconds: float) -> None:
-        self._executor = executor
-        self._writers = writers
-        self._surfaces = surfaces
-        self._seconds = seconds
+    Args:
+        writers: by mode.
+        engine: of the graph.
+        seconds: for writing one program.
+    """
+
+    executor: Executor
+    writers: Mapping[str, Writer]
+    engine: Engine
+    seconds: float
 
     async def ask(self, question: Question, mode: str) -> Result:
         began = time.monotonic()
         prompt = completion = 0
         try:
-            draft = await self._writers[mode].write(
+            draft = await self.writers[mode].write(
                 question.text,
                 query_time=question.query_time,
                 domain=question.domain,
-                budget=Budget(self._seconds),
+                budget=Budget(self.seconds),
             )
             program, prompt, completion = draft.program, draft.prompt_tokens, draft.completion_tokens
         except ServiceFailure as error:
             program = f"none # {error.reason}"
         seconds = time.monotonic() - began
         outcomes, text = await asyncio.to_thread(self._run, question, program.partition(" #")[0])
-        named_all = all(self._surfaces.named(one, question.text) for one in outcomes)
+        unnamed = not all(is_named(self.engine, one, question.text) for one in outcomes)
         return Result(
             question.id,
             question.domain,
@@ -364,10 +365,10 @@ class Bench:
             question.text,
             question.gold,
             program,
-            verdict(question, program, outcomes, unnamed=not named_all),
+            verdict(question, program, outcomes, unnamed=unnamed),
             [one.status for one in outcomes],
             text,
-            not named_all,
+            unnamed,
             seconds,
             prompt,
             completion,
@@ -376,7 +377,7 @@ class Bench:
 
     def _run(self, question: Question, program: str) -> tuple[list[Outcome], str]:
         try:
-            outcomes = self._executor.execute(
+            outcomes = self.executor.execute(
                 program, domain=question.domain, query_time=question.query_time, seconds=5.0
             )
         except KgError as error:
@@ -404,7 +405,7 @@ async def run(arguments: argparse.Namespace, folder: pathlib.Path) -> list[Resul
     async with http_client() as http:
         llm = LLM(ServiceClient("generator", arguments.generator, http))
         writers = build_writers(llm, CATALOGUE, names, encoder, examples=arguments.examples)
-        bench = Bench(executor, writers, Surfaces(engine), arguments.seconds)
+        bench = Bench(executor, writers, engine, arguments.seconds)
 
         async def ask_all(mode: str) -> list[Result]:
             gate = asyncio.Semaphore(8 if mode == "rules" else arguments.concurrency)

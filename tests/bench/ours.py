@@ -20,7 +20,7 @@ from tests.ports import free_port
 
 # The harness fills contexts of up to 4,000 tokens from the ranking.
 TOP_N = 40
-# Every question's pages are new: what is measured is the work, not the cache.
+# Every question's pages are new, so that the work is measured and not the cache.
 UNCACHED = {"page_cache_mib": 0}
 
 

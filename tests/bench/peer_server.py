@@ -214,7 +214,7 @@ PEERS: Mapping[str, Callable[[Chat], Peer]] = {"haystack": Haystack, "langchain"
 
 
 def answer(name: str, peer: Peer, collections: Mapping[str, Any], request: AnswerRequest) -> AnswerResponse:
-    """What the pipeline answers, with the passages that it showed as citations."""
+    """The pipeline's answer, with the passages that it showed as citations."""
     began = time.monotonic()
     pages = [Text(page.page_name, page.page_result) for page in request.search_results if page.page_result]
     index = collections[request.collection] if request.collection else peer.from_pages(pages)

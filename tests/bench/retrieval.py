@@ -83,7 +83,7 @@ def run_one_alone(root: pathlib.Path, key: str, args: argparse.Namespace) -> Non
 
 
 def questions(root: pathlib.Path, data: str, limit: int) -> Iterator[tuple[str, list[str], list[str], tuple[str, ...]]]:
-    """What the peers are asked, in their order: question, pages, snippets, answers to look for."""
+    """The peers' questions in their order: question, pages, snippets, answers to look for."""
     from tests.bench.answers import fresh_questions
 
     if data == "fresh":

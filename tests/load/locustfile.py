@@ -74,7 +74,7 @@ def _arguments(parser: LocustArgumentParser) -> None:
 
 
 class Scenario(LoadTestShape):
-    """How many users there are at a time."""
+    """The number of users over time."""
 
     def tick(self) -> tuple[int, float] | None:
         assert self.runner is not None

@@ -52,7 +52,7 @@ def ports_of(names: list[str]) -> dict[str, int]:
 
 
 def launch(service: Service, port: int, urls: dict[str, str], generator: tuple[str, ...]) -> Launch:
-    """How a service of this machine is started on a port, with the fake generator in the generator's place.
+    """The launch of a service of this machine on a port, with the fake generator in the generator's place.
 
     Args:
         urls: where each service is for the others.

@@ -14,7 +14,7 @@ REFUSED = 429
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """What a run must hold.
+    """The limits of a run.
 
     Args:
         late: answers after the deadline, at most.

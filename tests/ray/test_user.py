@@ -27,7 +27,7 @@ EVIDENCE = ["The light of Port Ansel is 43 metres tall."]
 
 
 async def cragmesh(nodes: Cluster, env: dict[str, str], *words: str) -> str:
-    """What a command says."""
+    """The output of a command."""
 
     def run() -> "subprocess.CompletedProcess[str]":
         argv, settings = (

@@ -111,7 +111,7 @@ class Bench:
             yield address
 
     async def judged(self, prepared: Prepared, system: str) -> report.Outcomes | None:
-        """What came of a run as far as it is, None where there is none; what a model has to judge is judged first."""
+        """The outcomes of a run as far as it goes, judged first where they are not; None where there is no run."""
         folder = self.folder(prepared.name, system)
         if not folder.predictions_file.exists():
             return None
@@ -209,7 +209,7 @@ async def measure(bench: Bench, data: Path) -> bool:
 
 
 def facts(bench: Bench, sets: Sequence[Prepared]) -> list[tuple[str, str]]:
-    """How it was measured, as the runs have it."""
+    """The circumstances of the measurement, from the first run that has them."""
     for prepared in sets:
         for system in STRATEGIES:
             with contextlib.suppress(EvaluatorError):

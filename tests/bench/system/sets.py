@@ -20,7 +20,7 @@ Documents = Mapping[str, str]
 
 @dataclass(frozen=True, slots=True)
 class QuestionSet:
-    """Where a set's questions come from, and the documents that they are asked of; None where each has its pages."""
+    """A set's questions, and the documents that they are asked of; None where each question has its pages."""
 
     records: Callable[[Path], Iterable[Record]]
     documents: Callable[[Path], Documents] | None = None

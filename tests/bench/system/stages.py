@@ -56,7 +56,7 @@ class Placed(BaseModel):
 
 
 def stage(prediction: Prediction, judgement: Judgement, place: Place | None) -> str:
-    """Where the question was lost; empty where it was not."""
+    """The stage at which the question was lost; empty where it was not."""
     if judgement.outcome == "right" or (prediction.label_kind == "idk" and judgement.outcome == "missing"):
         return ""
     if prediction.error:

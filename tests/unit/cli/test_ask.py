@@ -279,11 +279,21 @@ def test_exit_codes(cli: CliRunner, arguments: list[str], code: int, message: st
     assert message in result.output
 
 
-def test_wrong_settings_are_named(cli: CliRunner, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("CRAGMESH_GATEWAY_URL", "not a url")
-    result = cli.invoke(main.app, ["ask", "q"])
+@pytest.mark.parametrize(
+    ("arguments", "name"),
+    [
+        (["ask", "q"], "CRAGMESH_GATEWAY_URL"),
+        (["collections"], "CRAGMESH_RETRIEVER_URL"),
+        (["kg", "ask", "q"], "CRAGMESH_KG_URL"),
+    ],
+)
+def test_wrong_settings_are_named(
+    cli: CliRunner, monkeypatch: pytest.MonkeyPatch, arguments: list[str], name: str
+) -> None:
+    monkeypatch.setenv(name, "not a url")
+    result = cli.invoke(main.app, arguments)
     assert result.exit_code == USAGE
-    assert "CRAGMESH_GATEWAY_URL: " in result.output
+    assert f"{name}: " in result.output
 
 
 def test_logs_are_shown(cli: CliRunner, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

@@ -15,6 +15,7 @@ from services.cli import index as indexing
 from services.cli.caller import Refused, Unreachable
 from services.cli.collections import CollectionClient, ingest_patiently
 from services.cli.corpus import Keys, field_name, files_in, read, source_of
+from services.cli.ending import INTERRUPTED, UNREACHABLE
 from services.cli.main import app
 from services.cli.questions import BadInput
 
@@ -259,15 +260,21 @@ def test_a_conflict_ends_it(retriever: Retriever, corpus: Path) -> None:
     assert "built with another tiny" in result.output
 
 
-def test_a_retriever_that_goes_away_says_how_to_go_on(retriever: Retriever, corpus: Path) -> None:
-    def gone(request: httpx.Request) -> httpx.Response | None:
+@pytest.mark.parametrize(
+    ("error", "code"), [(httpx.ReadError("gone"), UNREACHABLE), (KeyboardInterrupt(), INTERRUPTED)]
+)
+def test_work_that_is_cut_off_reports_and_says_how_to_go_on(
+    retriever: Retriever, corpus: Path, error: BaseException, code: int
+) -> None:
+    def cut_off(request: httpx.Request) -> httpx.Response | None:
         if request.method == "POST":
-            raise httpx.ReadError("gone", request=request)
+            raise error
         return None
 
-    retriever.answers = gone
+    retriever.answers = cut_off
     result = CliRunner().invoke(app, ["index", str(corpus), "-c", "corpus"])
-    assert result.exit_code == 3
+    assert result.exit_code == code
+    assert "0 documents added" in result.output
     assert "the same command goes on" in result.output
 
 
