@@ -22,6 +22,7 @@ import zlib
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from itertools import accumulate
+from typing import Any
 
 from rich.console import Console
 from rich.table import Table
@@ -35,6 +36,8 @@ from services.kg.store.names import Surface, create_index, normalise, refresh, r
 from tests.bench import common
 
 CONSOLE = Console(width=120)
+
+Row = dict[str, Any]
 
 
 def half(text: str) -> int:
@@ -93,7 +96,7 @@ def companies(root: pathlib.Path) -> Real:
     return Real("company", indexed, absent)
 
 
-def titled(root: pathlib.Path, file: str, kind: str, names_in: Callable[[dict[str, object]], list[str]]) -> Real:
+def titled(root: pathlib.Path, file: str, kind: str, names_in: Callable[[Row], list[str]]) -> Real:
     names: dict[str, str] = {}
     for row in common.read_rows(root / "kg_rows" / file):
         for name in names_in(row):
@@ -102,33 +105,26 @@ def titled(root: pathlib.Path, file: str, kind: str, names_in: Callable[[dict[st
     return Real(kind, indexed, [name for norm, name in names.items() if norm and held_out(norm)])
 
 
+def entity_of(*kinds: str) -> Callable[[Row], list[str]]:
+    """A function that takes the entity of a row of those kinds; of any row where none is given."""
+    return lambda row: [str(row["entity"])] if not kinds or row["kind"] in kinds else []
+
+
+def people(row: Row) -> list[str]:
+    """The person of a row, and the cast and crew of a film."""
+    credits = [item for key in ("cast", "directors", "producers") for item in row["attrs"].get(key) or ()]
+    names = [str(item.get("name", "")) if isinstance(item, dict) else str(item) for item in credits]
+    return names + entity_of("person")(row)
+
+
 def real_names(root: pathlib.Path) -> list[Real]:
-    def movies(row: dict[str, object]) -> list[str]:
-        return [str(row["entity"])] if row["kind"] == "movie" else []
-
-    def people(row: dict[str, object]) -> list[str]:
-        attrs = row["attrs"]
-        assert isinstance(attrs, dict)
-        cast = [*(attrs.get("cast") or ()), *(attrs.get("directors") or ()), *(attrs.get("producers") or ())]
-        names = [str(item.get("name", "")) if isinstance(item, dict) else str(item) for item in cast]
-        return [*names, str(row["entity"])] if row["kind"] == "person" else names
-
-    def works(row: dict[str, object]) -> list[str]:
-        return [str(row["entity"])] if row["kind"] in ("work", "song") else []
-
-    def artists(row: dict[str, object]) -> list[str]:
-        return [str(row["entity"])] if row["kind"] in ("band", "lifespan", "artist", "grammy_best_artist") else []
-
-    def pages(row: dict[str, object]) -> list[str]:
-        return [str(row["entity"])]
-
     return [
         companies(root),
-        titled(root, "movie.jsonl", "movie", movies),
+        titled(root, "movie.jsonl", "movie", entity_of("movie")),
         titled(root, "movie.jsonl", "movie_person", people),
-        titled(root, "music.jsonl", "song", works),
-        titled(root, "music.jsonl", "artist", artists),
-        titled(root, "open.jsonl", "open", pages),
+        titled(root, "music.jsonl", "song", entity_of("work", "song")),
+        titled(root, "music.jsonl", "artist", entity_of("band", "lifespan", "artist", "grammy_best_artist")),
+        titled(root, "open.jsonl", "open", entity_of()),
     ]
 
 
