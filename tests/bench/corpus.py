@@ -36,7 +36,7 @@ from lab.papers.report import signed
 from proto.collections import BM25, CreateCollection, Document, SearchRequest, SearchResponse
 from services.cli.progress import counted
 from services.gateway.steps.retrieve import CANDIDATES, POOL
-from services.kit.precision import Precision
+from services.kit.precision import choose_precision
 from services.reranker.definitions import chosen
 from services.reranker.reading import load as load_reader
 from services.reranker.scorers import Pairs, QueryLikelihood, Scorer, build_scorer
@@ -139,7 +139,7 @@ async def measure(
     earlier = ranks_of(out)
     async with Engine(settings).running() as engine, CollectionService(settings, engine).running() as service:
         await service.create(NAME, CreateCollection())
-        scorers = {system: load(name, engine.encoder.precision) for system, name in SCORERS.items()}
+        scorers = {system: load(name) for system, name in SCORERS.items()}
         with (out / "ranks.jsonl").open("w", buffering=1) as file:
             for item in sets:
                 await index(service, item)
@@ -160,11 +160,16 @@ async def measure(
     return results
 
 
-def load(name: str, precision: Precision) -> Scorer:
-    defined = chosen(RerankerSettings(reranker_model=name))
+def load(name: str) -> Scorer:
+    """A reranker with the reader, in the number format that its service would choose."""
+    settings = RerankerSettings(reranker_model=name)
+    defined = chosen(settings)
+    precision = choose_precision(
+        settings.precision, model=defined.model, threads=settings.threads, limit=settings.cpu_isa
+    )
     scorer = build_scorer(defined.scorer, model=defined.model, precision=precision, batch_tokens=16_384)
     scorer.load()
-    scorer.reader = load_reader(RerankerSettings())
+    scorer.reader = load_reader(settings)
     if isinstance(scorer, QueryLikelihood):
         # What it finds, not what it finds beside other work.
         scorer.allow_s = math.inf

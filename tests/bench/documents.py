@@ -88,7 +88,7 @@ async def measure(folder: pathlib.Path, out: pathlib.Path) -> dict[str, Any]:
         await service.create(NAME, CreateCollection())
         indexing = await index(service, folder)
         print(json.dumps(indexing), flush=True)
-        scorer = load("", engine.encoder.precision)
+        scorer = load("")
         ranks, pages = [], []
         with (out / "hits.jsonl").open("w") as file:
             for question, answer, places in questions():

@@ -246,9 +246,9 @@ def test_live_stages_follow_the_gateways_clock() -> None:
     console = terminal()
     with console.capture() as capture:
         console.print(stages)
-    shown = capture.get()
+    output = capture.get()
     for expected in ("9.5 s left", "400 ms", "no time"):
-        assert expected in shown
+        assert expected in output
 
 
 @pytest.fixture
