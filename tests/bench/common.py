@@ -25,16 +25,18 @@ def names(text: str) -> list[str]:
     return [name for part in text.split(",") if (name := part.strip())]
 
 
-def evaluation_data(bench: str, lack: str) -> Path:
+def evaluation_data(bench: str, lack: str, *, status: int = 0) -> Path:
     """The folder that CRAGMESH_EVAL_DATA names; where it names none, the bench says so and ends.
 
     Args:
-        lack: what the bench cannot do without it, as "there are no questions".
+        lack: the reason why nothing is measured without it, as "there are no questions".
+        status: the exit status then; an error's message goes to stderr.
     """
     if folder := os.environ.get("CRAGMESH_EVAL_DATA"):
         return Path(folder)
-    print(f"{bench}: CRAGMESH_EVAL_DATA is not set, so {lack}; nothing was measured")
-    sys.exit()
+    message = f"{bench}: CRAGMESH_EVAL_DATA is not set, so {lack}; nothing was measured"
+    print(message, file=sys.stderr if status else sys.stdout)
+    sys.exit(status)
 
 
 def read_rows(path: Path) -> Iterator[Any]:

@@ -501,7 +501,7 @@ def main() -> None:
     parser.add_argument("--seconds", type=float, default=120.0, help="for writing one program")
     parser.add_argument("--stem", default="kg_eval", help="name of the files under out/")
     arguments = parser.parse_args()
-    folder = common.evaluation_data("eval-kg", "there are no questions")
+    folder = common.evaluation_data("eval-kg", "there are no questions", status=1)
     report(asyncio.run(run(arguments, folder)), arguments)
 
 

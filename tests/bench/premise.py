@@ -153,7 +153,11 @@ def main() -> int:
     parser.add_argument("--concurrency", type=int, default=2)
     options = parser.parse_args()
     console = Console()
-    cases, texts = load(common.evaluation_data("eval-premise", "there are no questions"))
+    folder = common.evaluation_data("eval-premise", "there are no questions", status=2)
+    if not (folder / QUESTIONS).is_file():
+        console.print(f"CRAGMESH_EVAL_DATA names no folder with {QUESTIONS}", style="red")
+        return 2
+    cases, texts = load(folder)
     cases, strategies = sample(cases, options.sample), common.names(options.strategies)
     outcomes = asyncio.run(ask(cases, texts, strategies, options.concurrency, console))
     if not outcomes:
