@@ -7,22 +7,20 @@ import typer
 
 from proto.answer import MAX_BUDGET_S
 from proto.options import Options
-from services.cli.console import as_typed, fail, say
+from services.cli.console import as_typed, fail, say, warn
 from services.cli.ending import USAGE
 from services.cli.eval import (
     Budget,
-    Concurrency,
-    Judge,
     Sample,
     Seed,
     Sources,
     Timed,
+    ask_questions,
     compare_runs,
-    drive_shown,
     evaluate,
     evaluator_settings,
 )
-from services.cli.knobs import Knobs, parse_options
+from services.cli.options import Concurrency, Judge, Knobs, parse_options
 from services.cli.services import root
 
 WHOLE = "whole"
@@ -68,9 +66,9 @@ def ablate(
                 options=options,
                 command=as_typed(settings.eval_data),
             )
-            progress = await drive_shown(order, urls, tokenizer=True)
+            progress = await ask_questions(order, urls, tokenizer=True)
             if progress.failed:
-                say(f"{progress.failed} questions got no answer and count as missing", "yellow")
+                warn(f"{progress.failed} questions got no answer and count as missing")
             folders[variant] = folder / variant
         return folders
 

@@ -13,7 +13,7 @@ from proto.answer import StageEvent
 from services.cli import client, explain, render
 from services.cli.caller import Refused, Unreachable
 from services.cli.client import OnStage
-from services.cli.console import err, out, say, write
+from services.cli.console import err, out, say, write_json
 from services.cli.ending import ANSWERED, PROBLEM, UNREACHABLE
 from services.cli.questions import Question
 
@@ -56,14 +56,14 @@ async def ask(
                 response = await client.ask(http, url, body, budget_s=question.budget_s, on_stage=on_stage)
     except Refused as failure:
         if as_json:
-            write(failure.problem.model_dump_json(indent=2))
+            write_json(failure.problem)
         render.show_problem(err, failure.problem)
         return PROBLEM
     except Unreachable as failure:
         say(_unreachable(url, str(failure)), style="red")
         return UNREACHABLE
     if as_json:
-        write(response.model_dump_json(indent=2))
+        write_json(response)
     elif traced:
         explain.show_trace(out, question.text, response)
     else:
@@ -92,7 +92,7 @@ def _progress(budget_s: float, *, quiet: bool) -> Iterator[OnStage]:
     if err.is_terminal:
         stages = render.LiveStages(budget_s)
         with Live(stages, console=err, refresh_per_second=REFRESH_PER_S, transient=True):
-            yield stages.heard
+            yield stages.update
         return
 
     def line(event: StageEvent) -> None:

@@ -4,14 +4,14 @@ import json
 from collections import defaultdict
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 from rich.table import Table
 
-from services.cli.console import fail, out, say, write
+from services.cli.console import fail, out, say, warn, write
 from services.cli.ending import PROBLEM, USAGE, ends
-from services.cli.shards import ShardOption, parse_shard
+from services.cli.options import Concurrency, ShardOption, parse_shard
 from services.kit.caution import CALIBRATION_MINUTES, COSTS, Caution
 from services.kit.shard import Shard
 
@@ -36,7 +36,7 @@ def calibrate(
     minutes: Annotated[
         float, typer.Option(min=0.05, max=24 * 60, help="How long to ask; the same command goes on later.")
     ] = CALIBRATION_MINUTES,
-    concurrency: Annotated[int, typer.Option("-c", min=1, max=256, help="Questions in flight at once.")] = 2,
+    concurrency: Concurrency = 2,
     folder: Annotated[
         Path | None, typer.Option("--folder", help="Where made-up questions and answers are; remove it to begin anew.")
     ] = None,
@@ -100,14 +100,13 @@ def _made_up(
     say(f"asking {target.generator} for up to {minutes:g} minutes; interrupted, the same command goes on")
     evaluation.evaluate(made_up.ask(target, urls, minutes=minutes, concurrency=concurrency))
     file = to or made_up.confidence_dir(settings) / f"{target.generator}.json"
-    written = _own([target.run], target.generator, file, [], report or target.folder / "report", [], ablate=ablate)
-    if not written:
+    content = _own([target.run], target.generator, file, [], report or target.folder / "report", [], ablate=ablate)
+    if not content:
         return
     if to:
         say("put it into the gateway's CRAGMESH_CONFIDENCE_DIR: it takes effect without a restart")
         return
-    why_not = evaluation.evaluate(made_up.in_effect(target, digest_of(written)))
-    if why_not:
+    if why_not := evaluation.evaluate(made_up.in_effect(target, digest_of(content))):
         fail(f"the gateway at {target.url} does not weigh answers by {file}: {why_not}", PROBLEM)
     say(f"in effect: {target.url} weighs the answers of {target.generator} by it", "green")
 
@@ -122,7 +121,7 @@ def _own(
     *,
     ablate: bool,
 ) -> bytes:
-    """Fit on the runs of one generator; returns what was written, nothing when signals are only compared."""
+    """Fit on the runs of one generator; returns the file's content, empty when signals are only compared."""
     # scikit-learn and matplotlib take seconds to import, which no other command should wait for.
     from lab.evaluator import calibrate as fitting
     from lab.evaluator import generic
@@ -149,17 +148,17 @@ def _own(
         others = [(folder, fitting.beside(both, _judged(folder))) for folder in compared]
         elsewhere = [(folder, fitting.apply(fitted, fitting.table(_judged(folder)))) for folder in apply_to]
     draw(fitted, data, report)
-    board = Table("fitted on", "reported on", "lines", "score", "right", "wrong", "all answers given")
+    table = Table("fitted on", "reported on", "lines", "score", "right", "wrong", "all answers given")
     for name, half in zip((("one half", "the other"), ("the other", "the one")), both, strict=True):
-        board.add_row(*name, _lines(half.fitted), *_numbers(half.earned))
-    reached = fitting.earned(fitted, data, fitted.right, fitted.false)
-    board.add_row("held-out folds", "all", _lines(fitted), *_numbers(reached))
-    for folder, reached in elsewhere:
-        board.add_row("all", folder.name, _lines(fitted), *_numbers(reached))
-    out.print(board)
+        table.add_row(*name, _lines(half.fitted), *_numbers(half.earned))
+    earned = fitting.earned(fitted, data, fitted.right, fitted.false)
+    table.add_row("held-out folds", "all", _lines(fitted), *_numbers(earned))
+    for folder, earned in elsewhere:
+        table.add_row("all", folder.name, _lines(fitted), *_numbers(earned))
+    out.print(table)
     _show_cautions(fitted, data)
     if others:
-        out.print(_beside(others))
+        _show_differences(others)
     say(f"risk and coverage: {report / 'risk_coverage.png'}", "dim")
     return _install(fitted, data, folders, generator, to or FITTED / f"{generator.rpartition('/')[2]}.json")
 
@@ -185,12 +184,12 @@ def _generic(folders: Sequence[Path], to: Path | None, report: Path, apply_to: S
             (folder, fitting.apply(fitted, fitting.table(generic.ranked(_judged(folder))))) for folder in apply_to
         ]
     draw(fitted, data, report)
-    board = Table("fitted on", "reported on", "score", "right", "wrong", "all answers given")
-    for name, reached in transferred.items():
-        board.add_row("the others, other questions", name, *_numbers(reached))
-    for folder, reached in elsewhere:
-        board.add_row("all of these", folder.name, *_numbers(reached))
-    out.print(board)
+    table = Table("fitted on", "reported on", "score", "right", "wrong", "all answers given")
+    for name, earned in transferred.items():
+        table.add_row("the others, other questions", name, *_numbers(earned))
+    for folder, earned in elsewhere:
+        table.add_row("all of these", folder.name, *_numbers(earned))
+    out.print(table)
     _show_cautions(fitted, data)
     _install(fitted, data, folders, GENERIC, to or FITTED / f"{GENERIC}.json", generators=len(runs))
 
@@ -202,16 +201,11 @@ def _install(
     from lab.evaluator.store import write_whole
 
     if fitted.invalid is None:
-        say(f'"invalid question" is never answered: {data.invalid.sum()} of the questions are', "yellow")
+        warn(f'"invalid question" is never answered: {data.invalid.sum()} of the questions are')
     runs = ", ".join(folder.resolve().name for folder in folders[:8])
     of = f" by {generators} generators" if generators > 1 else ""
     fitted_on = f"{data.answered.sum()} answers{of} to {len(data.ids)} questions: {runs}"
-    heads: dict[str, Any] = {
-        "answer": fitted.answer,
-        "invalid": fitted.invalid,
-        "fitted_on": fitted_on,
-        "generator": generator,
-    }
+    heads = {"answer": fitted.answer, "invalid": fitted.invalid, "fitted_on": fitted_on, "generator": generator}
     content = json.dumps(heads, indent=1).encode() + b"\n"
     with ends(problem=(OSError, WriteFailed)):
         to.parent.mkdir(parents=True, exist_ok=True)
@@ -229,43 +223,36 @@ def _ablate(data: "Data", report: Path) -> None:
     text = ablation.markdown(score, rows)
     report.mkdir(parents=True, exist_ok=True)
     write_whole(report / ABLATION, text.encode())
-    board = Table(
-        "signals",
-        "lost without them",
-        "95 %",
-        "nats an answer",
-        "alone",
-        caption=f"all signals: {score:+.3f}, held out",
-    )
+    caption = f"all signals: {score:+.3f}, held out"
+    table = Table("signals", "lost without them", "95 %", "nats an answer", "alone", caption=caption)
     for row in rows:
         interval = f"[{row.lost.low:+.3f}, {row.lost.high:+.3f}]"
-        board.add_row(row.group, f"{row.lost.value:+.3f}", interval, f"{row.nats:+.4f}", f"{row.alone:+.3f}")
-    out.print(board)
+        table.add_row(row.group, f"{row.lost.value:+.3f}", interval, f"{row.nats:+.4f}", f"{row.alone:+.3f}")
+    out.print(table)
     write(str(report / ABLATION))
 
 
 def _show_cautions(fitted: "Fitted", data: "Data") -> None:
-    """What each setting of CRAGMESH_CAUTION gives, on held-out folds."""
+    """Print the result of each setting of CRAGMESH_CAUTION on held-out folds."""
     from lab.evaluator import calibrate as fitting
 
-    board = Table("caution", "a wrong answer costs", "lines", "right", "wrong", "silent", "score at that cost")
+    table = Table("caution", "a wrong answer costs", "lines", "right", "wrong", "silent", "score at that cost")
     for caution, cost in COSTS.items():
-        reached = fitting.earned(fitted, data, fitted.right, fitted.false, caution)
-        silent = 1 - reached.right - reached.wrong
-        shares = (f"{share:.1%}" for share in (reached.right, reached.wrong, silent))
-        board.add_row(caution, f"{cost:g}", _lines(fitted, caution), *shares, f"{reached.score:+.3f}")
-    out.print(board)
+        earned = fitting.earned(fitted, data, fitted.right, fitted.false, caution)
+        silent = 1 - earned.right - earned.wrong
+        shares = (f"{share:.1%}" for share in (earned.right, earned.wrong, silent))
+        table.add_row(caution, f"{cost:g}", _lines(fitted, caution), *shares, f"{earned.score:+.3f}")
+    out.print(table)
 
 
-def _beside(others: "Sequence[tuple[Path, Difference]]") -> Table:
-    board = Table(
-        "beside", "questions", "score less its", "right less its", "wrong less its", caption="by halves, 95 %"
-    )
-    for folder, found in others:
-        told = (found.score, found.accuracy, found.hallucination)
-        cells = (f"{one.value:+.3f} [{one.low:+.2f}, {one.high:+.2f}]" for one in told)
-        board.add_row(folder.name, str(found.questions), *cells)
-    return board
+def _show_differences(others: "Sequence[tuple[Path, Difference]]") -> None:
+    heads = ("beside", "questions", "score less its", "right less its", "wrong less its")
+    table = Table(*heads, caption="by halves, 95 %")
+    for folder, less in others:
+        estimates = (less.score, less.accuracy, less.hallucination)
+        cells = (f"{one.value:+.3f} [{one.low:+.2f}, {one.high:+.2f}]" for one in estimates)
+        table.add_row(folder.name, str(less.questions), *cells)
+    out.print(table)
 
 
 def _judged(folder: Path) -> "list[tuple[Prediction, Judgement]]":
@@ -273,30 +260,31 @@ def _judged(folder: Path) -> "list[tuple[Prediction, Judgement]]":
     from lab.evaluator.feedback import PEOPLE
     from lab.evaluator.store import RunFolder
 
-    found = runs.read(RunFolder(folder), lambda line: say(line, "yellow"))
+    target = RunFolder(folder)
+    predictions = runs.read(target, warn).predictions
     # A person knows better than a rule, which needs a gold answer.
-    judge = PEOPLE if RunFolder(folder).judgements_file(PEOPLE).exists() else "rules"
-    verdicts = runs.verdicts(RunFolder(folder), found.predictions, judge)
-    return [(line, verdicts[line.id]) for line in found.predictions if line.id in verdicts]
+    judge = PEOPLE if target.judgements_file(PEOPLE).exists() else "rules"
+    verdicts = runs.verdicts(target, predictions, judge)
+    return [(line, verdicts[line.id]) for line in predictions if line.id in verdicts]
 
 
 def _only_model(folders: Sequence[Path]) -> str:
-    """The model that all runs were made with.
+    """The one model that all runs were made with.
 
     Raises:
-        ValueError: there were several, of which one may be an adapter, or the runs do not say.
+        ValueError: the runs name several models, of which one may be an adapter, or none.
     """
     from lab.evaluator.store import RunFolder
 
-    seen: set[str] = set()
+    models: set[str] = set()
     for folder in folders:
         mesh = RunFolder(folder).info().mesh
         names = [mesh["answers_by"]] if mesh.get("answers_by") else mesh.get("generator")
-        seen.update(map(str, names) if isinstance(names, list) else ())
-    if len(seen) != 1:
-        there = f": the runs saw {', '.join(sorted(seen))}" if seen else ""
-        raise ValueError(f"say whose answers these are, --generator MODEL or MODEL+ADAPTER{there}")
-    return seen.pop()
+        models.update(map(str, names) if isinstance(names, list) else ())
+    if len(models) != 1:
+        several = f": the runs saw {', '.join(sorted(models))}" if models else ""
+        raise ValueError(f"say whose answers these are, --generator MODEL or MODEL+ADAPTER{several}")
+    return models.pop()
 
 
 def _lines(fitted: "Fitted", caution: Caution = "balanced") -> str:
@@ -304,5 +292,5 @@ def _lines(fitted: "Fitted", caution: Caution = "balanced") -> str:
     return f"{fitted.answer['thresholds'][caution]:.2f}{invalid}"
 
 
-def _numbers(reached: "Earned") -> tuple[str, ...]:
-    return tuple(f"{value:+.3f}" for value in (reached.score, reached.right, reached.wrong, reached.ungated))
+def _numbers(earned: "Earned") -> tuple[str, ...]:
+    return tuple(f"{value:+.3f}" for value in (earned.score, earned.right, earned.wrong, earned.ungated))

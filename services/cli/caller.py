@@ -1,4 +1,4 @@
-"""One service called from the command line: what it answers, that it refuses, or that it is not there."""
+"""Calls from the command line to one service: its reply, its refusal, or its absence."""
 
 from typing import Self, TypeVar
 
@@ -14,7 +14,7 @@ GATEWAY_TIMEOUT = 504
 
 
 class Unreachable(Exception):
-    """No service answered: it is not up, or the connection broke."""
+    """No reply of the service: it is not up, or the connection broke."""
 
 
 class Refused(Exception):
@@ -24,6 +24,11 @@ class Refused(Exception):
         details = "; ".join(f"{error.field}: {error.message}" for error in problem.errors)
         super().__init__(details or problem.detail or problem.title)
         self.problem = problem
+
+
+def bearer(key: str) -> dict[str, str]:
+    """The header that carries a gateway's key; empty without one."""
+    return {"authorization": f"Bearer {key}"} if key else {}
 
 
 class Caller:
@@ -46,7 +51,7 @@ class Caller:
         key: str = "",
         transport: httpx.BaseTransport | None = None,
     ) -> None:
-        headers = {MESH_TOKEN_HEADER: token} if token else {"authorization": f"Bearer {key}"} if key else None
+        headers = {MESH_TOKEN_HEADER: token} if token else bearer(key)
         self._http = httpx.Client(base_url=url, timeout=call_s, transport=transport, headers=headers, trust_env=False)
         self._service = service
         self._call_s = call_s
@@ -56,13 +61,10 @@ class Caller:
         return self
 
     def __exit__(self, *_: object) -> None:
-        self.close()
-
-    def close(self) -> None:
         self._http.close()
 
     def call(self, method: str, path: str, reply: type[Reply], message: Contract | None = None) -> Reply:
-        """What the service replies to a contract, or to a path alone."""
+        """The service's reply to a contract, or to a path alone."""
         return self.read(self.send(method, path, message.model_dump_json().encode() if message else None), reply)
 
     def read(self, content: bytes, reply: type[Reply]) -> Reply:

@@ -13,7 +13,6 @@ app = typer.Typer(
     name="classifier",
     help="Train and evaluate the classifier of questions.",
     no_args_is_help=True,
-    pretty_exceptions_show_locals=False,
 )
 
 Generator = Annotated[str, typer.Option(help="Root of an OpenAI-compatible server.")]

@@ -10,7 +10,7 @@ from pydantic import ValidationError
 
 from proto.answer import AnswerResponse, StageEvent
 from proto.base import Problem
-from services.cli.caller import Refused, Unreachable
+from services.cli.caller import Refused, Unreachable, bearer
 
 # The gateway answers within the budget; what it needs beyond that is the upload of the pages.
 GRACE_S = 15.0
@@ -28,7 +28,7 @@ async def ask(
         url: the gateway's root.
         body: the JSON of an `AnswerRequest`.
         budget_s: seconds until the answer is due.
-        on_stage: told of every stage as it starts and ends.
+        on_stage: called as each stage starts and ends.
 
     Raises:
         Refused: the gateway refused the question or failed.
@@ -56,7 +56,7 @@ async def ask(
 
 
 async def confidence_lack(url: str, api_key: str = "", transport: httpx.AsyncBaseTransport | None = None) -> str:
-    """What the gateway lacks to weigh its generator's answers, in words; empty where it lacks nothing, or says nothing.
+    """What the gateway lacks to weigh its generator's answers, in words; empty where it lacks nothing or is silent.
 
     Args:
         url: the gateway's root.
@@ -77,7 +77,7 @@ def http_client(api_key: str = "", transport: httpx.AsyncBaseTransport | None = 
     return httpx.AsyncClient(
         transport=transport,
         timeout=httpx.Timeout(None, connect=CONNECT_S),
-        headers={"authorization": f"Bearer {api_key}"} if api_key else None,
+        headers=bearer(api_key),
         trust_env=False,
     )
 

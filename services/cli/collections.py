@@ -1,7 +1,8 @@
 """The retriever's collections from the command line."""
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
+from typing import TypeVar
 from urllib.parse import quote, urlencode
 
 import httpx
@@ -26,13 +27,15 @@ from proto.collections import (
 from services.cli.caller import GATEWAY_TIMEOUT, Caller, Refused
 from services.cli.corpus import Upload
 
+Result = TypeVar("Result")
+
 # The retriever's own limit, and the transfer.
 CALL_S = 60.0
 # Overloaded, not ready, out of time: the same request may do better a little later.
 PASSING = frozenset({429, 503, GATEWAY_TIMEOUT})
 RETRIES = 5
 PAUSE_S = 1.0
-# What a file gets to be written while its sender waits, and how often one is asked for that takes longer.
+# How long the retriever keeps a file's sender waiting, and how often one that takes longer is asked for.
 PUT_WAIT_S = 20.0
 POLL_S = 1.0
 
@@ -58,8 +61,8 @@ class CollectionClient(Caller):
         return self.call("POST", f"/collections/{name}/documents", IngestResponse, IngestRequest(documents=documents))
 
     def put(self, name: str, upload: Upload, title: str = "") -> DocumentInfo:
-        given = FileDescription(title=title, url=upload.url, source=upload.source, wait_s=PUT_WAIT_S)
-        path = f"/collections/{name}/documents/{quote(upload.id, safe='')}?{urlencode(given.model_dump())}"
+        description = FileDescription(title=title, url=upload.url, source=upload.source, wait_s=PUT_WAIT_S)
+        path = f"/collections/{name}/documents/{quote(upload.id, safe='')}?{urlencode(description.model_dump())}"
         return self.read(self.send("PUT", path, upload.path.read_bytes(), upload.media_type), DocumentInfo)
 
     def document(self, name: str, id: str) -> DocumentInfo:
@@ -91,19 +94,16 @@ def ingest_patiently(
         Unreachable: nobody answers.
         Refused: it refuses, or stays busy.
     """
-    retries = 0
-    while True:
-        try:
-            return client.ingest(name, documents)
-        except Refused as error:
-            if error.problem.status not in PASSING or retries == RETRIES:
-                raise
-            if error.problem.status == GATEWAY_TIMEOUT and len(documents) > 1:
-                middle = len(documents) // 2
-                halves = (documents[:middle], documents[middle:])
-                return _joined([ingest_patiently(client, name, half, pause=pause) for half in halves], middle)
-            retries += 1
-            pause(PAUSE_S * 2 ** (retries - 1))
+    can_split = len(documents) > 1
+    try:
+        passing = PASSING - {GATEWAY_TIMEOUT} if can_split else PASSING
+        return _repeated(lambda: client.ingest(name, documents), passing, pause)
+    except Refused as error:
+        if error.problem.status != GATEWAY_TIMEOUT or not can_split:
+            raise
+    middle = len(documents) // 2
+    halves = (documents[:middle], documents[middle:])
+    return _joined([ingest_patiently(client, name, half, pause=pause) for half in halves], middle)
 
 
 def put_patiently(
@@ -115,18 +115,23 @@ def put_patiently(
         Unreachable: nobody answers.
         Refused: it refuses, or stays busy.
     """
-    for retry in range(RETRIES + 1):
-        try:
-            info = client.put(name, upload)
-            break
-        except Refused as error:
-            if error.problem.status not in PASSING or retry == RETRIES:
-                raise
-            pause(PAUSE_S * 2**retry)
+    info = _repeated(lambda: client.put(name, upload), PASSING, pause)
     while info.state in ("waiting", "writing"):
         pause(POLL_S)
         info = client.document(name, upload.id)
     return info
+
+
+def _repeated(call: Callable[[], Result], passing: Collection[int], pause: Callable[[float], None]) -> Result:
+    """The result of a call that is repeated a few times while it is refused by a passing status."""
+    for retry in range(RETRIES):
+        try:
+            return call()
+        except Refused as error:
+            if error.problem.status not in passing:
+                raise
+            pause(PAUSE_S * 2**retry)
+    return call()
 
 
 def _joined(responses: Sequence[IngestResponse], middle: int) -> IngestResponse:

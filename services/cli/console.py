@@ -1,12 +1,14 @@
-"""Where the command line writes: results to stdout, progress and errors to stderr."""
+"""The command line's output: results to stdout, progress and errors to stderr."""
 
 import shlex
 import sys
 import unicodedata
+from collections.abc import Iterable
 from pathlib import Path
 from typing import NoReturn
 
 import typer
+from pydantic import BaseModel
 from rich.console import Console
 from rich.text import Text
 
@@ -31,6 +33,11 @@ def say(message: str, style: str = "") -> None:
     err.print(Text(plain(message), style=style), soft_wrap=True)
 
 
+def warn(message: str) -> None:
+    """Print what the user ought to know though the work goes on."""
+    say(message, "yellow")
+
+
 def fail(message: str, code: int) -> NoReturn:
     """Say what went wrong and end the program."""
     say(f"cragmesh: {message}", "red")
@@ -38,7 +45,7 @@ def fail(message: str, code: int) -> NoReturn:
 
 
 def as_typed(eval_data: Path | None) -> str:
-    """The command as it was typed; where the evaluation data lies is nobody's business but this machine's."""
+    """The command as it was typed, with `$CRAGMESH_EVAL_DATA` in place of that folder's path."""
     data = str(eval_data) if eval_data else ""
     words = ["cragmesh", *sys.argv[1:]]
     marked = [word.replace(data, "$CRAGMESH_EVAL_DATA") if data else word for word in words]
@@ -49,3 +56,11 @@ def write(text: str) -> None:
     """Write to stdout as it is, for other programs to read."""
     sys.stdout.write(text + "\n")
     sys.stdout.flush()
+
+
+def write_json(content: BaseModel | Iterable[BaseModel]) -> None:
+    """Write a model as JSON, or several as a list with a line each."""
+    if isinstance(content, BaseModel):
+        write(content.model_dump_json(indent=2))
+    else:
+        write("[" + ",\n ".join(item.model_dump_json() for item in content) + "]")

@@ -146,10 +146,9 @@ def _json(value: object) -> str:
 
 
 def _stale(root: Path, files: dict[Path, str]) -> list[Path]:
-    generated = {root / path for path in files}
     places = ((PROTO_DIR, "*.proto"), (OPENAPI_DIR, "*.json"), (CLIENT_DIR, "*.py"))
-    found = [path for folder, pattern in places for path in (root / folder).glob(pattern)]
-    return sorted(path for path in found if path not in generated)
+    paths = {path for folder, pattern in places for path in (root / folder).glob(pattern)}
+    return sorted(paths - {root / path for path in files})
 
 
 def _locked(root: Path) -> Numbers:
@@ -245,11 +244,11 @@ def _scalar_limits(scalar: Any, metadata: tuple[Any, ...]) -> Iterator[str]:
         if scalar is int and any(bound is not None and bound not in INT32 for bound in bounds.values()):
             raise ContractError("a bound lies outside of int32")
         words = {"gt": "more than", "ge": "at least", "le": "at most", "lt": "less than"}
-        said = [f"{words[name]} {_number(bound)}" for name, bound in bounds.items() if bound is not None]
+        limits = [f"{words[name]} {_number(bound)}" for name, bound in bounds.items() if bound is not None]
         if _constraint(metadata, "allow_inf_nan") is False and (bounds["ge"] is None or bounds["le"] is None):
-            said.append("finite")
-        if said:
-            yield ", ".join(said) + "."
+            limits.append("finite")
+        if limits:
+            yield ", ".join(limits) + "."
 
 
 def _size(metadata: tuple[Any, ...], unit: str) -> Iterator[str]:

@@ -1,4 +1,4 @@
-"""Documents to index, from files as they lie about: pages, Markdown, text and records; what cannot be used is named."""
+"""Documents to index, from pages, Markdown, text, records and binary files, and the reasons why others are left out."""
 
 import os
 import re
@@ -39,11 +39,11 @@ FILES = {
 }
 PARQUET = ".parquet"
 RECORDS = (".jsonl", ".ndjson", ".jsonl.gz", ".ndjson.gz", ".jsonl.bz2", ".ndjson.bz2")
-# Of a Parquet file, read at a time.
+# Rows of a Parquet file in one batch.
 ROWS = 256
 SCALARS = (str, int, float, bool)
-# Of values that are left out of records, names that are shown; the rest is counted.
-SHOWN = 3
+# Values left out of records whose names are shown; the rest is counted.
+NAMED = 3
 MAX_FIELD_NAME = 63
 MAX_ID = 200
 _FIELD = TypeAdapter[str](FieldName)
@@ -51,7 +51,7 @@ _FIELD = TypeAdapter[str](FieldName)
 
 @dataclass(frozen=True, slots=True)
 class Keys:
-    """Where a record has what a document has."""
+    """The keys of a record for the parts of a document."""
 
     text: str = "text"
     title: str = "title"
@@ -76,14 +76,14 @@ class Upload:
 
 
 @dataclass(frozen=True, slots=True)
-class Read:
-    """One document of a corpus, or why there is none.
+class Entry:
+    """One document of a corpus, or the reason why it is left out.
 
     Attributes:
         name: of the file, and the line for a record.
-        nbytes: of the corpus that were read for it.
+        nbytes: bytes of the corpus that were read for it.
         problem: why it is left out; empty when it is not.
-        place: the id of the file that could not be read.
+        place: the id of a file that cannot be read.
     """
 
     name: str
@@ -94,19 +94,26 @@ class Read:
     place: str = ""
 
     @property
+    def content(self) -> Upload | Document | None:
+        return self.upload or self.document
+
+    @property
     def id(self) -> str:
-        sent = self.upload or self.document
-        return sent.id if sent else self.place
+        return self.content.id if self.content else self.place
 
     @property
     def key(self) -> str:
-        """What tells whose share it is: its id, or its content where it has none."""
+        """Decides whose share it is: its id, or its content where it has none."""
         return self.id or (self.digest if self.document else self.name)
 
     @property
     def url(self) -> str:
-        sent = self.upload or self.document
-        return sent.url if sent else ""
+        return self.content.url if self.content else ""
+
+    @property
+    def chars(self) -> int:
+        """Characters of the text that is sent; 0 for a file, which is read by the retriever."""
+        return len(self.document.text) if self.document else 0
 
     @property
     def format(self) -> str:
@@ -122,43 +129,39 @@ class Read:
         text = self.document.text if self.document else ""
         return sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
 
-    def of(self, source: str) -> "Read":
-        """The same, of a corpus."""
-        if self.document is None:
-            return self
-        return replace(self, document=self.document.model_copy(update={"source": source}))
+    def of(self, source: str) -> "Entry":
+        """The same document, from that corpus."""
+        return self._with(source=source)
 
-    def without_text(self) -> "Read":
-        """The same, small enough for a plan of a million."""
-        if self.document is None:
-            return self
-        return replace(self, document=self.document.model_copy(update={"text": ""}))
+    def without_text(self) -> "Entry":
+        """The same document without its text, small enough for a plan of a million."""
+        return self._with(text="")
 
-    def without_id(self) -> "Read":
-        return Read(self.name, self.nbytes, problem="a record without an id cannot be followed")
+    def _with(self, **values: str) -> "Entry":
+        return replace(self, document=self.document.model_copy(update=values)) if self.document else self
 
 
 def files_in(path: Path) -> list[Path]:
     """A file, or all files below a folder that are not hidden, by name.
 
     Raises:
-        BadInput: there is nothing.
+        BadInput: there is none.
     """
     if path.is_file():
         return [path]
     if not path.is_dir():
         raise BadInput(f"{path}: no such file or folder")
-    found = [
+    files = [
         item
         for item in sorted(path.rglob("*"))
         if item.is_file() and not any(part.startswith(".") for part in item.relative_to(path).parts)
     ]
-    if not found:
+    if not files:
         raise BadInput(f"{path}: holds no file")
-    return found
+    return files
 
 
-def read(files: Sequence[Path], root: Path, keys: Keys, source: str = "") -> Iterator[Read]:
+def read(files: Sequence[Path], root: Path, keys: Keys, source: str = "") -> Iterator[Entry]:
     """The documents of those files, one after the other.
 
     Args:
@@ -174,13 +177,13 @@ def read(files: Sequence[Path], root: Path, keys: Keys, source: str = "") -> Ite
         yield from read_one(path, name, folder / name, keys, source)
 
 
-def read_one(path: Path, name: str, place: Path, keys: Keys, source: str) -> Iterator[Read]:
+def read_one(path: Path, name: str, place: Path, keys: Keys, source: str) -> Iterator[Entry]:
     """The documents of a file.
 
     Args:
-        path: where it is read from.
-        name: what it is called.
-        place: what its id is made of, where it is one document.
+        path: the file to read.
+        name: of the document, or of all its records.
+        place: the path that its id is a digest of, where it is one document.
     """
     if path.name.lower().endswith(RECORDS):
         yield from _records(path, name, keys, source)
@@ -191,15 +194,15 @@ def read_one(path: Path, name: str, place: Path, keys: Keys, source: str) -> Ite
 
 
 def source_of(folder: Path) -> str:
-    """What a folder's documents are known to come from, where no name was given."""
+    """The source of a folder's documents where the corpus has no name: a digest of its path."""
     return blake2b(os.fsencode(folder.resolve()), digest_size=8).hexdigest()
 
 
 @lru_cache(maxsize=4096)
 def field_name(name: str) -> str:
-    """What a record calls a value, as a field may be called: as it is, else in lower case with `_` between the words.
+    """A field's name for a record's key: the key where it is valid, else its words in lower case with `_` between.
 
-    Empty when nothing is left of it.
+    Empty where the key has no letter or digit that a name may have.
     """
     try:
         return _FIELD.validate_python(name)
@@ -209,38 +212,38 @@ def field_name(name: str) -> str:
         return (f"_{words}" if words[:1].isdecimal() else words)[:MAX_FIELD_NAME]
 
 
-def _file(path: Path, name: str, place: Path, source: str) -> Read:
+def _file(path: Path, name: str, place: Path, source: str) -> Entry:
     kind = FORMATS.get(path.suffix.lower())
     media_type = FILES.get(path.suffix.lower())
-    known = _id(place)
+    id = _id(place)
     try:
         size = path.stat().st_size
         if media_type:
             if not 0 < size <= MAX_FILE_BYTES:
                 problem = f"its {size:,} bytes are more than {MAX_FILE_BYTES:,}" if size else "it is empty"
-                return Read(name, size, problem=problem, place=known)
-            return Read(name, size, upload=Upload(path, known, f"file:{name}", source, media_type))
+                return Entry(name, size, problem=problem, place=id)
+            return Entry(name, size, upload=Upload(path, id, f"file:{name}", source, media_type))
         if kind is None:
             endings = ", ".join(sorted({*FORMATS, *FILES, *RECORDS, PARQUET}))
-            return Read(name, size, problem=f"no kind of document that is known: {endings}")
+            return Entry(name, size, problem=f"no kind of document that is known: {endings}")
         if size > MAX_PAGE_BYTES:
-            return Read(name, size, problem=_too_large(size), place=known)
+            return Entry(name, size, problem=_too_large(size), place=id)
         text = decode(path.read_bytes(), path)
     except OSError as error:
-        return Read(name, 0, problem=error.strerror or type(error).__name__, place=known)
+        return Entry(name, 0, problem=error.strerror or type(error).__name__, place=id)
     except BadInput:
-        return Read(name, size, problem="no text", place=known)
+        return Entry(name, size, problem="no text", place=id)
     if len(text) > MAX_PAGE_CHARS:
-        return Read(name, size, problem=_too_large(len(text)), place=known)
-    body = {"id": known, "url": f"file:{name}", "source": source, "text": text, "format": kind}
+        return Entry(name, size, problem=_too_large(len(text)), place=id)
+    body = {"id": id, "url": f"file:{name}", "source": source, "text": text, "format": kind}
     return _checked(name, size, body)
 
 
-def _rows(path: Path, name: str, keys: Keys, source: str) -> Iterator[Read]:
+def _rows(path: Path, name: str, keys: Keys, source: str) -> Iterator[Entry]:
     try:
         from pyarrow import ArrowException, parquet
     except ImportError:
-        yield Read(name, 0, problem="Parquet is read by pyarrow: pip install 'cragmesh[ray]'")
+        yield Entry(name, 0, problem="Parquet is read by pyarrow: pip install 'cragmesh[ray]'")
         return
     unnamed: Counter[str] = Counter()
     number = 0
@@ -251,59 +254,58 @@ def _rows(path: Path, name: str, keys: Keys, source: str) -> Iterator[Read]:
             for number, record in enumerate(records, 1):
                 yield _document(f"{name}:{number}", nbytes, record, keys, unnamed).of(source)
     except (OSError, ArrowException) as error:
-        yield Read(f"{name}:{number + 1}", 0, problem=f"the rest cannot be read: {error}")
+        yield Entry(f"{name}:{number + 1}", 0, problem=f"the rest cannot be read: {error}")
     yield from _left_out(name, unnamed)
 
 
-def _left_out(name: str, unnamed: Counter[str]) -> Iterator[Read]:
+def _left_out(name: str, unnamed: Counter[str]) -> Iterator[Entry]:
     if unnamed:
-        shown = ", ".join(repr(key[:MAX_FIELD_NAME]) for key in sorted(unnamed)[:SHOWN])
-        more = f" and {len(unnamed) - SHOWN:,} more" if len(unnamed) > SHOWN else ""
+        names = ", ".join(repr(key[:MAX_FIELD_NAME]) for key in sorted(unnamed)[:NAMED])
+        more = f" and {len(unnamed) - NAMED:,} more" if len(unnamed) > NAMED else ""
         why = "whose name no field can have, or another value has"
-        yield Read(name, 0, problem=f"its documents lack {unnamed.total():,} values {why}: {shown}{more}")
+        yield Entry(name, 0, problem=f"its documents lack {unnamed.total():,} values {why}: {names}{more}")
 
 
-def _records(path: Path, name: str, keys: Keys, source: str) -> Iterator[Read]:
+def _records(path: Path, name: str, keys: Keys, source: str) -> Iterator[Entry]:
     number = 0
     packed = path.suffix.lower() in (".gz", ".bz2")
     unnamed: Counter[str] = Counter()
     try:
         with path.open("rb") as raw, jsonl.open_bytes(path) as opened:
-            # Of a packed file the share that is read is known at its end alone.
+            # How much of a packed file is read is known only at its end.
             for number, line in jsonl.bounded_lines(opened, path):
-                read = _record(f"{name}:{number}", 0 if packed else len(line), line, keys, unnamed)
-                yield read.of(source)
+                yield _record(f"{name}:{number}", 0 if packed else len(line), line, keys, unnamed).of(source)
             if packed:
                 raw.seek(0, 2)
-                yield Read(name, raw.tell())
+                yield Entry(name, raw.tell())
     except (OSError, EOFError, zlib.error) as error:
         reason = getattr(error, "strerror", None) or str(error) or type(error).__name__
-        yield Read(f"{name}:{number + 1}", 0, problem=f"the rest cannot be read: {reason}")
+        yield Entry(f"{name}:{number + 1}", 0, problem=f"the rest cannot be read: {reason}")
     except jsonl.BadLine as error:
-        yield Read(f"{name}:{number + 1}", 0, problem=f"the rest is left out: {error}")
+        yield Entry(f"{name}:{number + 1}", 0, problem=f"the rest is left out: {error}")
     yield from _left_out(name, unnamed)
 
 
-def _record(name: str, nbytes: int, line: bytes, keys: Keys, unnamed: Counter[str]) -> Read:
+def _record(name: str, nbytes: int, line: bytes, keys: Keys, unnamed: Counter[str]) -> Entry:
     try:
         record = jsonl.object_of(line, name)
     except jsonl.BadLine as error:
-        return Read(name, nbytes, problem=error.problem)
+        return Entry(name, nbytes, problem=error.problem)
     return _document(name, nbytes, record, keys, unnamed)
 
 
-def _document(name: str, nbytes: int, record: Mapping[str, Any], keys: Keys, unnamed: Counter[str]) -> Read:
+def _document(name: str, nbytes: int, record: Mapping[str, Any], keys: Keys, unnamed: Counter[str]) -> Entry:
     text = record.get(keys.text)
     if not isinstance(text, str):
-        return Read(name, nbytes, problem=f"has no text under {keys.text!r}")
+        return Entry(name, nbytes, problem=f"has no text under {keys.text!r}")
     if len(text) > MAX_PAGE_CHARS:
-        return Read(name, nbytes, problem=_too_large(len(text)))
-    taken = {keys.text, keys.title, keys.id, keys.url, "format", "fields"}
-    values = {key: value for key, value in record.items() if key not in taken and isinstance(value, SCALARS)}
+        return Entry(name, nbytes, problem=_too_large(len(text)))
+    reserved = {keys.text, keys.title, keys.id, keys.url, "format", "fields"}
+    values = {key: value for key, value in record.items() if key not in reserved and isinstance(value, SCALARS)}
     if isinstance(record.get("fields"), dict):
         values |= record["fields"]
-    fields, left = _fields(values)
-    unnamed.update(left)
+    fields, nameless = _fields(values)
+    unnamed.update(nameless)
     body = {
         "id": _text(record.get(keys.id)),
         "title": _text(record.get(keys.title)),
@@ -313,21 +315,21 @@ def _document(name: str, nbytes: int, record: Mapping[str, Any], keys: Keys, unn
         "fields": fields,
     }
     if len(fields) > MAX_FIELDS:
-        return Read(name, nbytes, problem=f"has {len(fields)} fields, more than {MAX_FIELDS}")
+        return Entry(name, nbytes, problem=f"has {len(fields)} fields, more than {MAX_FIELDS}")
     return _checked(name, nbytes, body)
 
 
 def _fields(values: Mapping[str, Any]) -> tuple[dict[str, Any], list[str]]:
-    """Fields by names that they may have, and the names of values that are none."""
+    """Fields by valid names, and the keys of values for which there is none."""
     names = {key: field_name(key) for key in values}
     fields = {key: values[key] for key, name in names.items() if key and name == key}
-    left = []
+    nameless = []
     for key, name in names.items():
         if not name or (name != key and name in fields):
-            left.append(key)
+            nameless.append(key)
         else:
             fields[name] = values[key]
-    return fields, left
+    return fields, nameless
 
 
 def _text(value: object) -> str:
@@ -339,12 +341,12 @@ def _id(place: Path) -> str:
     return f"{digest}:{place.name}"[:MAX_ID]
 
 
-def _checked(name: str, nbytes: int, body: dict[str, Any]) -> Read:
+def _checked(name: str, nbytes: int, body: dict[str, Any]) -> Entry:
     try:
-        return Read(name, nbytes, Document.model_validate(body))
+        return Entry(name, nbytes, Document.model_validate(body))
     except ValidationError as error:
         first = error.errors()[0]
-        return Read(name, nbytes, problem=f"{'.'.join(map(str, first['loc']))}: {first['msg']}")
+        return Entry(name, nbytes, problem=f"{'.'.join(map(str, first['loc']))}: {first['msg']}")
 
 
 def _too_large(size: int) -> str:

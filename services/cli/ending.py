@@ -1,4 +1,4 @@
-"""How a command ends: its exit code, and what it says."""
+"""The end of a command: its exit code and its last message."""
 
 import asyncio
 import signal
@@ -13,6 +13,7 @@ from pydantic_settings import BaseSettings
 from services.cli.console import fail, say
 
 ANSWERED, PROBLEM, USAGE, UNREACHABLE, INTERRUPTED = 0, 1, 2, 3, 130
+MOST_ERRORS = 5
 
 Result = TypeVar("Result")
 Settings = TypeVar("Settings", bound=BaseSettings)
@@ -27,7 +28,7 @@ def ends(
 
     Args:
         usage, unreachable, problem: errors by the exit code that they end with; the first that fits counts.
-        hint: follows the words of who is unreachable.
+        hint: follows the message of an `unreachable` error, with its own separator.
         again: how an interrupted command goes on.
     """
     try:
@@ -38,7 +39,7 @@ def ends(
     except usage as error:
         fail(str(error), USAGE)
     except unreachable as error:
-        fail(f"{error}: {hint}" if hint else str(error), UNREACHABLE)
+        fail(f"{error}{hint}", UNREACHABLE)
     except problem as error:
         fail(str(error), PROBLEM)
 
@@ -56,7 +57,7 @@ def run_to_end(work: Coroutine[Any, Any, Result]) -> Result:
 
 
 def settings_of(kind: type[Settings]) -> Settings:
-    """What the environment says; wrong values end the program."""
+    """Settings from the environment; wrong values end the program."""
     try:
         return kind()
     except ValidationError as error:
@@ -65,11 +66,12 @@ def settings_of(kind: type[Settings]) -> Settings:
 
 
 def wrong(error: ValidationError, prefix: str = "", spelled: Any = str) -> str:
-    """What a model refuses, by its fields.
+    """The message of a validation error: the first few fields by name, each with its problem.
 
     Args:
         prefix: before each field's name.
         spelled: how a name is written.
     """
-    parts = ((".".join(map(str, item["loc"])), item["msg"].removeprefix("Value error, ")) for item in error.errors())
+    errors = error.errors()[:MOST_ERRORS]
+    parts = ((".".join(map(str, item["loc"])), item["msg"].removeprefix("Value error, ")) for item in errors)
     return "; ".join(f"{prefix}{spelled(name)}: {message}" if name else message for name, message in parts)

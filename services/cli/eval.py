@@ -11,12 +11,11 @@ from rich.progress import Progress, TaskID
 from rich.text import Text
 
 from proto.answer import MAX_BUDGET_S, MIN_BUDGET_S
-from services.cli.console import as_typed, err, fail, out, plain, say
+from services.cli.console import as_typed, err, fail, out, plain, say, warn
 from services.cli.ending import PROBLEM, USAGE, Result, ends, run_to_end, settings_of
-from services.cli.knobs import Knobs, parse_options
-from services.cli.progress import counting
+from services.cli.options import Concurrency, Judge, Knobs, ShardOption, Strategy, parse_options, parse_shard
+from services.cli.progress import counted, counting
 from services.cli.services import root
-from services.cli.shards import ShardOption, parse_shard
 from services.kit.client import http_client
 from services.kit.generator import generator
 from services.kit.settings import MeshUrls
@@ -25,27 +24,20 @@ if TYPE_CHECKING:
     from lab.evaluator import drive, runs
     from lab.evaluator.data import Skip
     from lab.evaluator.settings import EvaluatorSettings
-    from lab.evaluator.store import RunFolder
+    from lab.evaluator.store import Prediction, RunFolder
 
 MAX_NAMED_SKIPS = 5
-# What a shuffled gold answer may be taken for right at most.
+# The most shuffled gold answers that may count as right, as a share.
 MAX_SHUFFLED = 0.02
 
-app = typer.Typer(
-    name="eval",
-    help="Measure a running mesh as CRAG does.",
-    no_args_is_help=True,
-    pretty_exceptions_show_locals=False,
-)
+app = typer.Typer(name="eval", help="Measure a running mesh as CRAG does.", no_args_is_help=True)
 
-Judge = Annotated[Literal["rules", "llm"], typer.Option(help="Whose verdicts count.")]
 Folder = Annotated[Path, typer.Argument(help="The folder of a run.")]
 Sources = Annotated[
     list[Path],
     typer.Argument(help="Question files: JSONL, also .gz, .bz2 or a tar of them; CRAG's records, contexts or plain."),
 ]
 Budget = Annotated[float, typer.Option("--budget", min=MIN_BUDGET_S, max=MAX_BUDGET_S, help="Seconds for each answer.")]
-Concurrency = Annotated[int, typer.Option("-c", min=1, max=256, help="Questions in flight at once.")]
 Sample = Annotated[int | None, typer.Option(min=1, help="A random sample of so many questions.")]
 Seed = Annotated[int, typer.Option(help="Which sample.")]
 Timed = Annotated[bool, typer.Option("--timed", help="Only questions that have a query_time.")]
@@ -55,7 +47,7 @@ Timed = Annotated[bool, typer.Option("--timed", help="Only questions that have a
 def run(
     sources: Sources,
     folder: Annotated[Path, typer.Option("--out", "-o", help="The run's folder; the same one goes on after a kill.")],
-    strategy: Annotated[str, typer.Option(help="How to answer; the gateway's default when not given.")] = "",
+    strategy: Strategy = "",
     budget: Budget = MAX_BUDGET_S,
     concurrency: Concurrency = 2,
     sample: Sample = None,
@@ -97,16 +89,16 @@ def run(
         command=as_typed(settings.eval_data),
         engine=engine,
     )
-    progress = evaluate(drive_shown(order, urls, tokenizer=tokenizer and engine == "here"))
+    progress = evaluate(ask_questions(order, urls, tokenizer=tokenizer and engine == "here"))
     if progress.failed:
-        say(f"{progress.failed} questions got no answer and count as missing: --retry-failed asks them again", "yellow")
+        warn(f"{progress.failed} questions got no answer and count as missing: --retry-failed asks them again")
     _report(folder, "rules")
 
 
-async def drive_shown(
+async def ask_questions(
     order: "runs.Order", urls: MeshUrls, *, tokenizer: bool, transport: httpx.AsyncBaseTransport | None = None
 ) -> "drive.Progress":
-    """Ask what an order asks, with a bar on a terminal and a line now and then elsewhere."""
+    """The outcome of asking an order's questions, with a bar on a terminal and a line now and then elsewhere."""
     from lab.evaluator import runs
 
     skipped = 0
@@ -115,7 +107,7 @@ async def drive_shown(
         nonlocal skipped
         skipped += 1
         if skipped <= MAX_NAMED_SKIPS:
-            say(f"left out: {line.place}: {line.why}", "yellow")
+            warn(f"left out: {line.place}: {line.why}")
 
     async with http_client() as http:
         llm = generator(urls, http)
@@ -123,43 +115,43 @@ async def drive_shown(
             task = bar.add_task("asking", total=None, start=False)
 
             source: runs.Plan | None = None
-            said_at = 0
+            logged = 0
 
-            def planned(plan: "runs.Plan", progress: "drive.Progress") -> None:
+            def begin(plan: "runs.Plan", progress: "drive.Progress") -> None:
                 nonlocal source
                 source = plan
                 bar.update(task, total=plan.total, completed=progress.earlier)
                 bar.start_task(task)
                 _advance(bar, task, plan, progress)
 
-            def told(progress: "drive.Progress") -> None:
-                nonlocal said_at
+            def advance(progress: "drive.Progress") -> None:
+                nonlocal logged
                 if source is not None:
                     _advance(bar, task, source, progress)
-                if not err.is_terminal and progress.done >= said_at + 10:
-                    said_at = progress.done
+                if not err.is_terminal and progress.done >= logged + 10:
+                    logged = progress.done
                     say(_line(source, progress))
 
             progress = await runs.run(
                 order,
                 llm if tokenizer else None,
-                on_plan=planned,
-                on_progress=told,
+                on_plan=begin,
+                on_progress=advance,
                 on_skip=skip,
                 transport=transport,
             )
     if skipped > MAX_NAMED_SKIPS:
-        say(f"left out: {skipped} lines in all, named in {order.folder.path / 'run.json'}", "yellow")
+        warn(f"left out: {skipped} lines in all, named in {order.folder.path / 'run.json'}")
     return progress
 
 
 def _advance(bar: Progress, task: TaskID, plan: "runs.Plan", progress: "drive.Progress") -> None:
-    shown = f"score {progress.score:+.3f}" + (f", {progress.failed} failed" if progress.failed else "")
+    description = f"score {progress.score:+.3f}" + (f", {progress.failed} failed" if progress.failed else "")
     if plan.total is None and plan.source.size:
         # Too large to count beforehand: bytes stand for questions.
         expected = progress.done * plan.source.size / max(1, plan.source.position)
         bar.update(task, total=max(progress.done, round(expected)))
-    bar.update(task, completed=progress.done, description=shown)
+    bar.update(task, completed=progress.done, description=description)
 
 
 def _line(plan: "runs.Plan | None", progress: "drive.Progress") -> str:
@@ -177,7 +169,7 @@ def merge(
     from lab.evaluator.store import RunFolder
 
     with evaluating():
-        runs.merge([RunFolder(path) for path in folders], RunFolder(folder), _warn)
+        runs.merge([RunFolder(path) for path in folders], RunFolder(folder), warn)
     _report(folder, "rules")
 
 
@@ -194,30 +186,31 @@ def judge(
     settings, _ = evaluator_settings()
     target = RunFolder(folder)
     with evaluating():
-        found = runs.read(target, _warn)
+        predictions = runs.read(target, warn).predictions
         if judge == "rules":
-            runs.judge_by_rules(target, found.predictions)
+            runs.judge_by_rules(target, predictions)
         elif settings.judge_url:
-            run_to_end(_ask_judge(target, found, settings, concurrency))
+            run_to_end(_ask_judge(target, predictions, settings, concurrency))
         else:
             fail("where is the judge? Set CRAGMESH_JUDGE_URL to an OpenAI-compatible server", USAGE)
     _report(folder, judge)
 
 
-async def _ask_judge(target: "RunFolder", found: "runs.Read", settings: "EvaluatorSettings", concurrency: int) -> None:
+async def _ask_judge(
+    target: "RunFolder", predictions: "Sequence[Prediction]", settings: "EvaluatorSettings", concurrency: int
+) -> None:
     from lab.evaluator import runs
 
-    with counting() as bar:
-        task = bar.add_task("judging", total=len(found.predictions))
+    with counted("judging", len(predictions)) as advance:
         await runs.judge_by_model(
             target,
-            found.predictions,
+            predictions,
             url=settings.judge_url,
             model=settings.judge_model,
             api_key=settings.judge_api_key,
             allow_s=settings.judge_timeout_s,
             concurrency=concurrency,
-            on_done=lambda: bar.advance(task),
+            on_done=lambda: advance(1),
         )
 
 
@@ -236,22 +229,22 @@ def _report(folder: Path, judge: str) -> None:
 
     target = RunFolder(folder)
     with evaluating():
-        found = runs.read(target, _warn)
-        judgements = runs.verdicts(target, found.predictions, judge)
+        record = runs.read(target, warn)
+        judgements = runs.verdicts(target, record.predictions, judge)
         summary = summarize(
             target.name,
-            found.info,
-            found.predictions,
+            record.info,
+            record.predictions,
             judgements,
             judge=judge,
             agreements=runs.agreements(target, judge, judgements),
-            unread=found.unread,
+            unread=record.unread,
         )
-        written = files.write_run(summary, target.report_folder)
+        paths = files.write_run(summary, target.report_folder)
         _show(tables.SCORE_HEAD, [tables.scores_row("all", summary.overall)])
         for slices in summary.slices.values():
             _show(tables.SCORE_HEAD, [tables.scores_row(name, item) for name, item in slices.items()])
-    for path in written:
+    for path in paths:
         say(str(path), "dim")
 
 
@@ -281,14 +274,14 @@ def compare_runs(
         judged = []
         for name, path in folders.items():
             target = RunFolder(path)
-            found = runs.read(target, _warn)
-            verdicts = runs.verdicts(target, found.predictions, judge)
-            judged.append(files.Judged(name, {line.id: line for line in found.predictions}, verdicts))
+            predictions = runs.read(target, warn).predictions
+            verdicts = runs.verdicts(target, predictions, judge)
+            judged.append(files.Judged(name, {line.id: line for line in predictions}, verdicts))
         comparison = files.compare(judged, with_first=with_first)
-        written = files.write_comparison(comparison, folder, command=as_typed(settings.eval_data), texts=texts)
+        paths = files.write_comparison(comparison, folder, command=as_typed(settings.eval_data), texts=texts)
         for table in files.compared_tables(comparison):
             _show(table.head, table.rows)
-    for path in written:
+    for path in paths:
         say(str(path), "dim")
 
 
@@ -312,22 +305,22 @@ def check(
     from lab.evaluator.selfcheck import self_check
 
     with evaluating():
-        found = self_check(Source(sources, timed_only=timed).items(), seed=seed)
+        verdicts = self_check(Source(sources, timed_only=timed).items(), seed=seed)
     rows = [
-        ("questions", str(found.questions)),
-        ("gold against itself", ", ".join(f"{count} {name}" for name, count in sorted(found.itself.items()))),
-        (f"score over the {found.answerable} that have a right answer", f"{found.score:.4f}"),
-        ("shuffled gold: share right", f"{found.shuffled_right:.4f}"),
-        ("shuffled gold: share right without being the same", f"{found.false_rights:.4f}"),
-        ("shuffled gold: score", f"{found.shuffled_score:+.4f}"),
+        ("questions", str(verdicts.questions)),
+        ("gold against itself", ", ".join(f"{count} {name}" for name, count in sorted(verdicts.itself.items()))),
+        (f"score over the {verdicts.answerable} that have a right answer", f"{verdicts.score:.4f}"),
+        ("shuffled gold: share right", f"{verdicts.shuffled_right:.4f}"),
+        ("shuffled gold: share right without being the same", f"{verdicts.false_rights:.4f}"),
+        ("shuffled gold: score", f"{verdicts.shuffled_score:+.4f}"),
     ]
     _show(("", "value"), rows)
-    if found.score < 1 or found.shuffled_right >= MAX_SHUFFLED or not found.questions:
+    if verdicts.score < 1 or verdicts.shuffled_right >= MAX_SHUFFLED or not verdicts.questions:
         raise typer.Exit(PROBLEM)
 
 
 def _show(head: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
-    """A table in lines of its own width: figures that a narrow terminal breaks in two cannot be read."""
+    """Print a table in lines of its own width: a narrow terminal must not break a figure in two."""
     cells = [[plain(cell) for cell in row] for row in (head, *rows)]
     widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
     for index, (first, *rest) in enumerate(cells):
@@ -338,19 +331,15 @@ def _show(head: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
 
 
 def evaluator_settings() -> "tuple[EvaluatorSettings, MeshUrls]":
-    """What the environment says; wrong values end the command."""
+    """Settings from the environment; wrong values end the command."""
     from lab.evaluator.settings import EvaluatorSettings
 
     return settings_of(EvaluatorSettings), settings_of(MeshUrls)
 
 
-def _warn(message: str) -> None:
-    say(message, "yellow")
-
-
 @contextmanager
 def evaluating() -> Iterator[None]:
-    """Where the evaluator fails inside, the program ends in words."""
+    """End the program in words where the evaluator fails inside."""
     from lab.evaluator.errors import BadSource, EvaluatorError, Unreachable
 
     with ends(

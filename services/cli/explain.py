@@ -1,6 +1,4 @@
-"""How an answer came about: the trace of a response as a tree."""
-
-from collections.abc import Iterable
+"""The trace of a response as a tree."""
 
 from rich.console import Console
 from rich.text import Text
@@ -19,19 +17,20 @@ STYLES: dict[TraceKind, str] = {
 
 
 def show_trace(console: Console, question: str, response: AnswerResponse) -> None:
-    """Print what was planned, then each step with its prompts, replies and decisions, then the answer."""
-    console.print(tree(question, response))
-
-
-def tree(question: str, response: AnswerResponse) -> Tree:
-    """The trace by steps, each where it first did something."""
+    """Print the plan, then each step with its prompts, replies and decisions, then the answer."""
     root = Tree(Text(plain(question), style="bold"))
     trace = response.trace or Trace()
-    _plan(root, trace.events)
-    for step, events in _by_step(trace.events).items():
-        branch = root.add(Text(plain(step), style="bold"))
-        for event in events:
-            _add(branch, event)
+    plans = [event for event in trace.events if event.kind == "plan"]
+    if plans:
+        branch = root.add(Text("plan", style="bold"))
+        for event in plans:
+            branch.add(Text.assemble((plain(event.step), STYLES["plan"]), f"  {plain(event.detail)}"))
+    branches: dict[str, Tree] = {}
+    for event in trace.events:
+        if event.kind != "plan":
+            if event.step not in branches:
+                branches[event.step] = root.add(Text(plain(event.step), style="bold"))
+            _add(branches[event.step], event)
     if trace.omitted_chars or trace.omitted_events:
         cut = f"{trace.omitted_events} events and {trace.omitted_chars:,} characters were left out"
         root.add(Text(cut, style="yellow"))
@@ -40,30 +39,13 @@ def tree(question: str, response: AnswerResponse) -> Tree:
         f"{response.kind}, confidence {response.confidence:.0%}, source {response.source}, strategy "
         f"{plain(response.strategy)}, LLM calls {response.usage.llm_calls}"
     )
-    return root
-
-
-def _plan(root: Tree, events: Iterable[TraceEvent]) -> None:
-    planned = [event for event in events if event.kind == "plan"]
-    if planned:
-        branch = root.add(Text("plan", style="bold"))
-        for event in planned:
-            branch.add(Text.assemble((plain(event.step), STYLES["plan"]), f"  {plain(event.detail)}"))
-
-
-def _by_step(events: Iterable[TraceEvent]) -> dict[str, list[TraceEvent]]:
-    steps: dict[str, list[TraceEvent]] = {}
-    for event in events:
-        if event.kind != "plan":
-            steps.setdefault(event.step, []).append(event)
-    return steps
+    console.print(root)
 
 
 def _add(branch: Tree, event: TraceEvent) -> None:
-    took = f", {event.elapsed_ms / 1000:.2f} s" if event.elapsed_ms else ""
-    head = Text.assemble(
-        (event.kind, STYLES[event.kind]), (f" at {event.at_ms / 1000:.2f} s{took}", "dim"), f"  {plain(event.detail)}"
-    )
+    duration = f", {event.elapsed_ms / 1000:.2f} s" if event.elapsed_ms else ""
+    time = f" at {event.at_ms / 1000:.2f} s{duration}"
+    head = Text.assemble((event.kind, STYLES[event.kind]), (time, "dim"), f"  {plain(event.detail)}")
     node = branch.add(head)
     if event.kind != "prompt":
         return

@@ -1,12 +1,12 @@
-"""`cragmesh eval export` and `cragmesh feedback export`: what was answered, for other evaluators and for ours."""
+"""`cragmesh eval export` and `cragmesh feedback export`: answers for other evaluators, verdicts for ours."""
 
 from pathlib import Path
 from typing import Annotated, Literal
 
 import typer
 
-from services.cli.console import fail, say, write
-from services.cli.ending import PROBLEM, USAGE
+from services.cli.console import fail, say, warn, write
+from services.cli.ending import USAGE, ends
 
 feedback = typer.Typer(name="feedback", help="What people said of answers.", no_args_is_help=True)
 
@@ -32,10 +32,8 @@ def export_feedback(
     source = source or GatewaySettings().feedback_dir
     if source is None:
         fail("say where feedback is kept, or set CRAGMESH_FEEDBACK_DIR", USAGE)
-    try:
-        count = people.export(source, RunFolder(folder), lambda line: say(line, "yellow"))
-    except EvaluatorError as error:
-        fail(str(error), PROBLEM)
+    with ends(problem=(EvaluatorError,)):
+        count = people.export(source, RunFolder(folder), warn)
     say(f"{count} verdicts; next: cragmesh calibrate {folder}")
     write(str(folder))
 
@@ -51,10 +49,8 @@ def export(
     from lab.evaluator.export import exported
     from lab.evaluator.store import RunFolder, write_whole
 
-    try:
-        text = exported(runs.read(RunFolder(folder), lambda line: say(line, "yellow")).predictions, to)
+    with ends(problem=(EvaluatorError,)):
+        text = exported(runs.read(RunFolder(folder), warn).predictions, to)
         if file:
             write_whole(file, text.encode())
-    except EvaluatorError as error:
-        fail(str(error), PROBLEM)
     write(str(file) if file else text.rstrip("\n"))

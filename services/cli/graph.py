@@ -16,6 +16,7 @@ from rich.text import Text
 from proto.kg import KgCatalogue, KgExecuteRequest, KgFunction, KgRequest, KgResponse, KgStatement
 from services.cli.caller import Caller, Refused, Unreachable
 from services.cli.console import plain
+from services.cli.ending import wrong
 
 CALL_S = 40.0
 ROWS_SHOWN = 10
@@ -45,12 +46,12 @@ class KgClient(Caller):
         return self.call("POST", "/kg/execute", KgResponse, request)
 
     def catalogue(self) -> KgCatalogue:
-        """What programs may call."""
+        """The functions that programs may call."""
         return self.call("GET", "/kg/catalogue", KgCatalogue)
 
 
 def show(console: Console, response: KgResponse) -> None:
-    """The program, what became of each statement, the facts, and where the time went."""
+    """Print each statement with its status and facts, then the seconds, tokens and gaps of the whole."""
     for statement in response.statements:
         status = Text(f"{statement.status:>11}  ", style=STATUS_STYLE.get(statement.status, "red"))
         code = Syntax(plain(statement.source), "python", theme="ansi_dark", background_color="default", word_wrap=True)
@@ -99,14 +100,14 @@ class Completer:
 
     def options(self, text: str) -> list[str]:
         before = self._line()
-        called = max(self._functions, key=lambda name: before.rfind(f"{name}("), default="")
-        inside = called and f"{called}(" in before
-        keys: list[str] = []
-        if inside:
-            function = self._functions[called]
-            keys = [key.name for key in function.keys] + list(function.facets)
-        names = list(self._functions) if not inside or text.startswith("get") else []
-        return sorted({option for option in (*keys, *names) if option.startswith(text)})
+        last = max(self._functions, key=lambda name: before.rfind(f"{name}("), default="")
+        is_call = last and f"{last}(" in before
+        options: list[str] = []
+        if is_call:
+            options += [*(key.name for key in self._functions[last].keys), *self._functions[last].facets]
+        if not is_call or text.startswith("get"):
+            options += self._functions
+        return sorted({option for option in options if option.startswith(text)})
 
 
 def shell(client: KgClient, console: Console, history: Path, *, domain: str, query_time: str) -> None:
@@ -116,8 +117,7 @@ def shell(client: KgClient, console: Console, history: Path, *, domain: str, que
         Unreachable: there is no service at all.
     """
     functions = client.catalogue().functions
-    if not domain:
-        domain = "movie"
+    domain = domain or "movie"
     readline.set_completer(Completer(functions, readline.get_line_buffer))
     readline.set_completer_delims(" \t\n\"'()[]*,-=;")
     readline.parse_and_bind("tab: complete")
@@ -160,6 +160,6 @@ def _answer(client: KgClient, console: Console, line: str, domain: str, query_ti
         else:
             show(console, client.run(KgExecuteRequest.model_validate({"program": line, **context})))
     except ValidationError as error:
-        console.print(Text(f"{error.errors()[0]['loc'][0]}: {error.errors()[0]['msg']}", style="red"))
+        console.print(Text(wrong(error), style="red"))
     except (Refused, Unreachable) as error:
         console.print(Text(plain(str(error)), style="red"))

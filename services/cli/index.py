@@ -1,9 +1,10 @@
-"""`cragmesh index`: files into a collection; `cragmesh collections`: what there is."""
+"""`cragmesh index` puts files into a collection, `cragmesh collections` lists and deletes them."""
 
 import itertools
 import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Annotated, Literal
 
@@ -15,19 +16,15 @@ from rich.table import Table
 from proto.collections import MAX_BATCH_CHARS, MAX_BATCH_DOCUMENTS, CreateCollection, IngestResponse
 from services.cli.backup import backup, restore
 from services.cli.caller import GATEWAY_TIMEOUT, Refused, Unreachable
-from services.cli.collections import (
-    CollectionClient,
-    ingest_patiently,
-    put_patiently,
-)
-from services.cli.console import err, fail, out, plain, say, write
-from services.cli.corpus import Keys, Read, files_in, read, source_of
-from services.cli.ending import PROBLEM, UNREACHABLE, USAGE, ends, settings_of
+from services.cli.collections import CollectionClient, ingest_patiently, put_patiently
+from services.cli.console import err, fail, out, plain, say, warn, write, write_json
+from services.cli.corpus import Entry, Keys, Upload, files_in, read, source_of
+from services.cli.ending import PROBLEM, USAGE, ends, settings_of, wrong
+from services.cli.options import AsJson, ShardOption, parse_shard
 from services.cli.questions import BadInput
 from services.cli.services import root
 from services.cli.settings import CliSettings
-from services.cli.shards import ShardOption, parse_shard
-from services.cli.sync import Plan, held, move, plan
+from services.cli.sync import Plan, compare, move, stored
 from services.kit.errors import MeshError
 from services.kit.settings import KitSettings, MeshUrls
 
@@ -36,8 +33,8 @@ FIRST_CHARS = 128 * 1024
 MOST_CHARS = min(4 * 1024 * 1024, MAX_BATCH_CHARS)
 TARGET_S = 3.0
 NOT_FOUND, TOO_LARGE, UNPROCESSABLE = 404, 413, 422
-# Of what is skipped, lines that are shown; the rest is counted.
-SHOWN = 20
+# Documents skipped that are named; the rest is counted.
+NAMED_SKIPS = 20
 
 Gateway = Annotated[
     str, typer.Option(help="The gateway's address, for who has no way to the retriever; its key is CRAGMESH_API_KEY.")
@@ -46,15 +43,23 @@ Collection = Annotated[str, typer.Option("--collection", "-c", help="Its name.")
 INDEX_TYPES = ("keyword", "integer", "float", "bool")
 
 
+@dataclass(slots=True)
 class Tally:
-    """What became of the documents."""
+    """Documents by outcome; `skips` names the first that were skipped, with the reason."""
 
-    def __init__(self) -> None:
-        self.documents = self.added = self.unchanged = self.replaced = self.points = self.skipped = 0
-        self.written = self.moved = self.removed = 0
-        self.shown: list[str] = []
+    documents: int = 0
+    added: int = 0
+    unchanged: int = 0
+    replaced: int = 0
+    points: int = 0
+    skipped: int = 0
+    written: int = 0
+    moved: int = 0
+    removed: int = 0
+    skips: list[str] = field(default_factory=list)
+    began: float = field(default_factory=time.monotonic)
 
-    def count(self, batch: list[Read], response: IngestResponse) -> None:
+    def count(self, batch: list[Entry], response: IngestResponse) -> None:
         self.documents += len(batch)
         self.added += response.added
         self.unchanged += response.unchanged
@@ -66,8 +71,23 @@ class Tally:
 
     def skip(self, name: str, why: str) -> None:
         self.skipped += 1
-        if len(self.shown) < SHOWN:
-            self.shown.append(f"  {name}: {why}")
+        if len(self.skips) < NAMED_SKIPS:
+            self.skips.append(f"  {name}: {why}")
+
+    def report(self) -> None:
+        """Print the counts, and name what was skipped."""
+        seconds = time.monotonic() - self.began
+        for line in self.skips:
+            warn(line)
+        if self.skipped > len(self.skips):
+            warn(f"  and {self.skipped - len(self.skips):,} more")
+        parts = [f"{self.added:,} documents added", f"{self.replaced:,} replaced", f"{self.unchanged:,} unchanged"]
+        counts = {"files written": self.written, "moved": self.moved, "removed": self.removed}
+        parts += [f"{count:,} {outcome}" for outcome, count in counts.items() if count]
+        say(
+            f"{', '.join(parts)}, {self.skipped:,} skipped; {self.points:,} points in {seconds:.1f} s "
+            f"({self.documents / max(seconds, 1e-3):,.1f} documents/s)"
+        )
 
 
 def index(
@@ -133,34 +153,25 @@ def index(
         _on_ray(create, uri, collection, keys, source, (encoders, gpus, streams), (vectors_to, vectors))
         return
     path = Path(place)
-    try:
+    with ends(usage=(BadInput,)):
         files = files_in(path)
-    except BadInput as error:
-        fail(str(error), USAGE)
-    client = connect(gateway)
-    tally = Tally()
-    began = time.monotonic()
-    items = read(files, path, keys, source)
-    try:
-        what = _plan(client, collection, items, source or source_of(_folder(path))) if sync else None
-        if what is not None and dry_run:
-            _say(what)
+    with connected(gateway, again="the same command goes on") as client:
+        tally = Tally()
+        entries = read(files, path, keys, source)
+        folder = path if path.is_dir() else path.parent
+        plan = _plan(client, collection, entries, source or source_of(folder)) if sync else None
+        if plan is not None and dry_run:
+            _show(plan)
             return
-        client.create(collection, request)
-        if what is not None:
-            _follow(client, collection, what, read(files, path, keys, source), tally)
-        else:
-            nbytes = sum(file.stat().st_size for file in files) // share.count
-            _ingest(client, collection, share.of_items(items, lambda item: item.key), nbytes, tally)
-    except Refused as error:
-        _report(tally, began)
-        fail(str(error), PROBLEM)
-    except Unreachable as error:
-        _report(tally, began)
-        fail(f"{error}; what was written stays: the same command goes on", UNREACHABLE)
-    finally:
-        client.close()
-    _report(tally, began)
+        try:
+            client.create(collection, request)
+            if plan is not None:
+                _follow(client, collection, plan, read(files, path, keys, source), tally)
+            else:
+                nbytes = sum(file.stat().st_size for file in files) // share.count
+                _ingest(client, collection, share.of_items(entries, lambda entry: entry.key), nbytes, tally)
+        finally:
+            tally.report()
 
 
 def _on_ray(
@@ -191,7 +202,7 @@ def _on_ray(
         write(vectors[0])
         return
     for line in outcome.problems:
-        say(f"  {line}", "yellow")
+        warn(f"  {line}")
     counts = ", ".join(f"{count:,} {state}" for state, count in sorted(outcome.states.items()))
     say(f"documents: {counts or 'none'}; {outcome.points:,} points in {time.monotonic() - began:.1f} s")
     if outcome.twice:
@@ -207,7 +218,7 @@ collections.command()(restore)
 def list_or_delete(
     ctx: typer.Context,
     delete: Annotated[str, typer.Option(help="Delete this one, with all its documents.")] = "",
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON and nothing else.")] = False,
+    as_json: AsJson = False,
 ) -> None:
     """List the collections, or delete one."""
     if ctx.invoked_subcommand:
@@ -217,12 +228,12 @@ def list_or_delete(
             client.delete(delete)
             say(f"{delete} is deleted.")
             return
-        found = client.all()
+        infos = client.all()
     if as_json:
-        write("[" + ",\n ".join(item.model_dump_json() for item in found) + "]")
+        write_json(infos)
         return
     table = Table("collection", "documents", "points", "encoders", "", box=None)
-    for item in found:
+    for item in infos:
         kind = "chunks" if item.chunked else "whole documents"
         encoders = ", ".join(item.encoders)
         table.add_row(item.name, f"{item.documents:,}", f"{item.points:,}", plain(encoders), f"{kind}, {item.backend}")
@@ -230,135 +241,119 @@ def list_or_delete(
 
 
 @contextmanager
-def connected(gateway: str = "") -> Iterator[CollectionClient]:
-    """The retriever, whose failure ends the program."""
-    client = connect(gateway)
-    try:
+def connected(gateway: str = "", *, again: str = "") -> Iterator[CollectionClient]:
+    """The retriever, whose failure ends the program; `again` says how work goes on that was cut off."""
+    hint = f"; what was written stays: {again}" if again else ""
+    with ends(problem=(Refused,), unreachable=(Unreachable,), hint=hint, again=again), connect(gateway) as client:
         yield client
-    except Refused as error:
-        fail(str(error), PROBLEM)
-    except Unreachable as error:
-        fail(str(error), UNREACHABLE)
-    finally:
-        client.close()
 
 
 def connect(gateway: str = "") -> CollectionClient:
-    """The retriever of the settings, or what a gateway shows of it; ends the program where they are wrong."""
-    try:
-        if gateway:
-            return CollectionClient(gateway.rstrip("/"), key=CliSettings().api_key)
-        return CollectionClient(root("retriever", MeshUrls()), token=KitSettings().mesh_token)
-    except ValidationError as error:
-        fail(f"settings: {error.errors()[0]['msg']}", USAGE)
+    """The retriever of the settings, or a gateway's collections; wrong settings end the program."""
+    if gateway:
+        return CollectionClient(gateway.rstrip("/"), key=settings_of(CliSettings).api_key)
+    return CollectionClient(root("retriever", settings_of(MeshUrls)), token=settings_of(KitSettings).mesh_token)
 
 
 def _request(encoders: list[str], whole: bool, indexed: list[str]) -> CreateCollection:
     fields = dict(item.rpartition(":")[::2] for item in indexed)
-    for field, kind in fields.items():
-        if kind not in INDEX_TYPES or not field:
-            fail(f"--index-field {field}:{kind} is not like year:integer; types are {', '.join(INDEX_TYPES)}", USAGE)
+    for name, kind in fields.items():
+        if kind not in INDEX_TYPES or not name:
+            fail(f"--index-field {name}:{kind} is not like year:integer; types are {', '.join(INDEX_TYPES)}", USAGE)
     try:
-        body = {"encoders": encoders, "chunked": not whole, "indexed_fields": fields}
-        return CreateCollection.model_validate(body)
+        return CreateCollection.model_validate({"encoders": encoders, "chunked": not whole, "indexed_fields": fields})
     except ValidationError as error:
-        first = error.errors()[0]
-        fail(f"{first['loc'][0]}: {first['msg']}", USAGE)
+        fail(wrong(error), USAGE)
 
 
-def _ingest(client: CollectionClient, name: str, documents: Iterable[Read], nbytes: int, tally: Tally) -> None:
+def _ingest(client: CollectionClient, name: str, entries: Iterable[Entry], nbytes: int, tally: Tally) -> None:
     limit = FIRST_CHARS
-    documents = iter(documents)
+    entries = iter(entries)
     with _bar() as bar:
         task = bar.add_task("indexing", total=nbytes, rate="")
-        while batch := _batch(documents, limit):
-            good = [item for item in batch if item.document is not None]
-            for item in batch:
-                if item.problem:
-                    tally.skip(item.name, item.problem)
-                elif item.upload:
-                    _put(client, name, item, tally)
-            if good:
+        while batch := _batch(entries, limit):
+            for entry in batch:
+                if entry.problem:
+                    tally.skip(entry.name, entry.problem)
+                elif entry.upload:
+                    _put(client, name, entry.upload, entry.name, tally)
+            documents = [entry.document for entry in batch if entry.document is not None]
+            if documents:
                 began = time.monotonic()
-                response = ingest_patiently(client, name, [item.document for item in good if item.document is not None])
+                response = ingest_patiently(client, name, documents)
                 seconds = max(1e-3, time.monotonic() - began)
-                tally.count(good, response)
-                chars = sum(len(item.document.text) for item in good if item.document is not None)
+                tally.count([entry for entry in batch if entry.document is not None], response)
+                chars = sum(entry.chars for entry in batch)
                 # Half of the way at most, since one batch of unchanged documents says nothing of the next.
                 limit = int(min(MOST_CHARS, max(16 * 1024, 2 * limit), max(16 * 1024, chars * TARGET_S / seconds)))
                 elapsed = max(1e-3, bar.tasks[task].elapsed or 0.0)
                 bar.update(task, rate=f"{tally.documents:,} documents, {tally.documents / elapsed:,.1f}/s")
-            bar.update(task, advance=sum(item.nbytes for item in batch))
+            bar.update(task, advance=sum(entry.nbytes for entry in batch))
 
 
-def _put(client: CollectionClient, name: str, item: Read, tally: Tally) -> None:
-    """Send a file as it is; one that cannot be read is named, and the others go on."""
-    if item.upload is None:
-        return
+def _put(client: CollectionClient, collection: str, upload: Upload, name: str, tally: Tally) -> None:
+    """Send a file as it is; one that cannot be read is skipped by its name."""
     try:
-        info = put_patiently(client, name, item.upload)
+        info = put_patiently(client, collection, upload)
     except Refused as error:
-        if error.problem.status in (GATEWAY_TIMEOUT, UNPROCESSABLE, TOO_LARGE):
-            tally.skip(item.name, str(error))
-            return
-        raise
+        if error.problem.status not in (GATEWAY_TIMEOUT, UNPROCESSABLE, TOO_LARGE):
+            raise
+        tally.skip(name, str(error))
+        return
     except OSError as error:
-        tally.skip(item.name, error.strerror or type(error).__name__)
+        tally.skip(name, error.strerror or type(error).__name__)
         return
     if info.state == "complete":
         tally.documents += 1
         tally.written += 1
         tally.points += info.passages
     else:
-        tally.skip(item.name, info.problem or info.state)
+        tally.skip(name, info.problem or info.state)
 
 
-def _folder(path: Path) -> Path:
-    return path if path.is_dir() else path.parent
-
-
-def _plan(client: CollectionClient, name: str, items: Iterable[Read], source: str) -> Plan:
+def _plan(client: CollectionClient, name: str, entries: Iterable[Entry], source: str) -> Plan:
     try:
-        there = held(client, name, source)
+        documents = stored(client, name, source)
     except Refused as error:
         if error.problem.status != NOT_FOUND:
             raise
-        there = {}
-    return plan(items, there)
+        documents = {}
+    return compare(entries, documents)
 
 
-def _say(what: Plan) -> None:
-    for word, names in (
-        ("add", [item.name for item in what.added]),
-        ("replace", [item.name for item in what.replaced]),
-        ("move", [f"{old.url.removeprefix('file:')} -> {item.name}" for old, item in what.moved]),
-        ("remove", [old.url.removeprefix("file:") or old.id for old in what.removed]),
-        ("skip", [f"{item.name}: {item.problem}" for item in what.problems]),
+def _show(plan: Plan) -> None:
+    for action, names in (
+        ("add", [entry.name for entry in plan.added]),
+        ("replace", [entry.name for entry in plan.replaced]),
+        ("move", [f"{old.url.removeprefix('file:')} -> {entry.name}" for old, entry in plan.moved]),
+        ("remove", [old.url.removeprefix("file:") or old.id for old in plan.removed]),
+        ("skip", [f"{entry.name}: {entry.problem}" for entry in plan.problems]),
     ):
         for name in names:
-            write(f"{word} {name}")
-    say(f"{what.unchanged:,} unchanged; nothing was done")
+            write(f"{action} {name}")
+    say(f"{plan.unchanged:,} unchanged; nothing was done")
 
 
-def _follow(client: CollectionClient, name: str, what: Plan, items: Iterable[Read], tally: Tally) -> None:
-    """Do what is planned; files are read again for it, since a corpus may be larger than the memory."""
-    for item in what.problems:
-        tally.skip(item.name, item.problem)
-    lost = move(client, name, what.moved)
-    tally.moved, tally.unchanged = len(what.moved) - len(lost), what.unchanged
-    todo = {item.id: item.nbytes for item in (*what.added, *what.replaced, *lost)}
-    _ingest(client, name, (item for item in items if item.id in todo and not item.problem), sum(todo.values()), tally)
-    for old in what.removed:
+def _follow(client: CollectionClient, name: str, plan: Plan, entries: Iterable[Entry], tally: Tally) -> None:
+    """Carry out a plan; files are read again for it, since a corpus may be larger than the memory."""
+    for entry in plan.problems:
+        tally.skip(entry.name, entry.problem)
+    lost = move(client, name, plan.moved)
+    tally.moved, tally.unchanged = len(plan.moved) - len(lost), plan.unchanged
+    sizes = {entry.id: entry.nbytes for entry in (*plan.added, *plan.replaced, *lost)}
+    changed = (entry for entry in entries if entry.id in sizes and not entry.problem)
+    _ingest(client, name, changed, sum(sizes.values()), tally)
+    for old in plan.removed:
         client.delete_document(name, old.id)
         tally.removed += 1
 
 
-def _batch(documents: Iterator[Read], limit: int) -> list[Read]:
-    batch: list[Read] = []
+def _batch(entries: Iterator[Entry], limit: int) -> list[Entry]:
+    batch: list[Entry] = []
     chars = 0
-    for item in itertools.islice(documents, MAX_BATCH_DOCUMENTS):
-        batch.append(item)
-        chars += len(item.document.text) if item.document else 0
+    for entry in itertools.islice(entries, MAX_BATCH_DOCUMENTS):
+        batch.append(entry)
+        chars += entry.chars
         # One more of the largest size must still fit into a request.
         if chars >= limit:
             break
@@ -374,19 +369,4 @@ def _bar() -> Progress:
         TimeRemainingColumn(),
         console=err,
         transient=True,
-    )
-
-
-def _report(tally: Tally, began: float) -> None:
-    seconds = time.monotonic() - began
-    for line in tally.shown:
-        say(line, "yellow")
-    if tally.skipped > len(tally.shown):
-        say(f"  and {tally.skipped - len(tally.shown):,} more", "yellow")
-    parts = [f"{tally.added:,} documents added", f"{tally.replaced:,} replaced", f"{tally.unchanged:,} unchanged"]
-    counts = {"files written": tally.written, "moved": tally.moved, "removed": tally.removed}
-    parts += [f"{count:,} {what}" for what, count in counts.items() if count]
-    say(
-        f"{', '.join(parts)}, {tally.skipped:,} skipped; {tally.points:,} points in {seconds:.1f} s "
-        f"({tally.documents / max(seconds, 1e-3):,.1f} documents/s)"
     )

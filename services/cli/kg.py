@@ -12,9 +12,10 @@ from rich.table import Table
 from proto.kg import KgExecuteRequest, KgRequest, KgResponse
 from services.cli import graph
 from services.cli.caller import Refused, Unreachable
-from services.cli.console import err, fail, out, plain, say, write
-from services.cli.ending import PROBLEM, USAGE, ends, settings_of, wrong
+from services.cli.console import err, fail, out, plain, say, warn, write_json
+from services.cli.ending import USAGE, ends, settings_of, wrong
 from services.cli.kg_domain import app as own
+from services.cli.options import AsJson, QueryTime
 from services.cli.progress import counting
 from services.cli.services import root
 from services.cli.settings import CliSettings
@@ -23,21 +24,13 @@ from services.kit.settings import KitSettings, MeshUrls
 if TYPE_CHECKING:
     from services.kg.load import LoadReport
 
-app = typer.Typer(
-    name="kg",
-    help="Fill the knowledge graph, and ask it.",
-    no_args_is_help=True,
-    pretty_exceptions_show_locals=False,
-)
-
+app = typer.Typer(name="kg", help="Fill the knowledge graph, and ask it.", no_args_is_help=True)
 app.add_typer(own)
 
 Domain = Annotated[
     str,
     typer.Option(help="movie, finance, music, sports, open or one of yours: where functions are looked for first."),
 ]
-QueryTime = Annotated[str, typer.Option(help="When it is asked: `02/28/2024, 10:04:54 PT` or ISO 8601.")]
-AsJson = Annotated[bool, typer.Option("--json", help="Print JSON and nothing else.")]
 Database = Annotated[str, typer.Option(help="URL of the graph's database; CRAGMESH_KG_DATABASE when not given.")]
 
 
@@ -72,7 +65,7 @@ def load(
     from services.kg.store.engine import open_store
 
     settings = settings_of(KgSettings)
-    try:
+    with ends(usage=(BadMapping, BrokenDomain, UnknownFormat), problem=(LoadError, StoreError)):
         catalogue = read_catalogue(CATALOGUE, settings.kg_domains)
         if domain and domain not in catalogue.domains:
             fail(f"there is no domain {domain}: {', '.join(catalogue.domains)}", USAGE)
@@ -80,24 +73,21 @@ def load(
         with counting() as bar:
             task = bar.add_task("reading", total=None)
 
-            def tell(step: str, done: int, total: int) -> None:
+            def show(step: str, done: int, total: int) -> None:
                 bar.update(task, description=plain(step)[:48], completed=done, total=total or None)
 
-            report = load_graph(
-                "demo" if source == "demo" else Path(source),
-                engine,
-                mapping=mapping,
-                domain=domain or None,
-                catalogue=catalogue,
-                aside=aside,
-                progress=tell,
-            )
-    except (BadMapping, BrokenDomain, UnknownFormat) as error:
-        fail(str(error), USAGE)
-    except (LoadError, StoreError) as error:
-        fail(str(error), PROBLEM)
-    except DBAPIError as error:
-        fail(f"the database refused: {error.orig}", PROBLEM)
+            try:
+                report = load_graph(
+                    "demo" if source == "demo" else Path(source),
+                    engine,
+                    mapping=mapping,
+                    domain=domain or None,
+                    catalogue=catalogue,
+                    aside=aside,
+                    progress=show,
+                )
+            except DBAPIError as error:
+                raise StoreError(f"the database refused: {error.orig}") from None
     engine.dispose()
     _show(report)
 
@@ -146,7 +136,7 @@ def _call(call: Callable[[graph.KgClient], KgResponse], *, as_json: bool) -> Non
         except ValidationError as error:
             fail(wrong(error), USAGE)
     if as_json:
-        write(response.model_dump_json(indent=2))
+        write_json(response)
     else:
         graph.show(out, response)
 
@@ -168,10 +158,10 @@ def _show(report: "LoadReport") -> None:
     for file in report.files:
         for problem in file.problems:
             place = f"{file.name}:{problem.line}" if problem.line else file.name
-            say(f"  {place}: {problem.field + ' ' if problem.field else ''}{problem.reason}", "yellow")
+            warn(f"  {place}: {problem.field + ' ' if problem.field else ''}{problem.reason}")
         if file.skipped > len(file.problems):
-            say(f"  {file.name}: and {file.skipped - len(file.problems):,} more rows", "yellow")
+            warn(f"  {file.name}: and {file.skipped - len(file.problems):,} more rows")
     for name in report.unknown:
-        say(f"  {name}: no known format, left out", "yellow")
+        warn(f"  {name}: no known format, left out")
     counts = ", ".join(f"{name} {count:,}" for name, count in report.tables.items() if count and name != "source")
     say(f"{report.rows:,} rows in {report.seconds:.1f} s; the graph holds {counts}")

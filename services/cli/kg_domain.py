@@ -31,8 +31,8 @@ def new(
 
     with ends(usage=(DraftError,), problem=(LoadError,)):
         folder = to or settings_of(KgSettings).kg_domains or DEFAULT_FOLDER
-        written = draft(name, [*first, *(more or ())], folder)
-    for path in written:
+        paths = draft(name, [*first, *(more or ())], folder)
+    for path in paths:
         write(str(path))
     say(f"Look at the lines with `guess`, then: cragmesh kg domain check {folder / name}")
 

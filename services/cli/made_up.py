@@ -55,7 +55,7 @@ class Target:
 
 
 def confidence_dir(settings: EvaluatorSettings) -> Path:
-    """Where the gateway of this machine looks for fitted confidences."""
+    """The folder in which the gateway of this machine looks for fitted confidences."""
     return project_root() / settings.confidence_dir
 
 
@@ -103,7 +103,7 @@ async def ask(
         limit_s=60 * minutes,
         command="cragmesh calibrate --made-up",
     )
-    progress = await evaluation.drive_shown(order, urls, tokenizer=False, transport=transport)
+    progress = await evaluation.ask_questions(order, urls, tokenizer=False, transport=transport)
     say(f"{progress.done} questions asked, {progress.failed} without an answer", "dim")
     async with MeshClient(target.url, api_key=target.api_key, transport=transport) as mesh:
         now = await mesh.generator()

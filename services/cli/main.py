@@ -14,7 +14,7 @@ from services.cli import logs as logging
 from services.cli.ablate import ablate
 from services.cli.calibrate import calibrate
 from services.cli.classifier import app as classifier
-from services.cli.console import err, fail, out, plain, say, write
+from services.cli.console import err, fail, out, plain, say, warn, write, write_json
 from services.cli.ending import PROBLEM, UNREACHABLE, USAGE, Result, ends, run_to_end, settings_of
 from services.cli.eval import app as evaluation
 from services.cli.export import export, feedback
@@ -23,6 +23,7 @@ from services.cli.group import Commands
 from services.cli.index import collections, index
 from services.cli.kg import app as knowledge
 from services.cli.mcp import mcp
+from services.cli.options import AsJson, QueryTime, Strategy
 from services.cli.papers.commands import app as papers
 from services.cli.plan import plan
 from services.cli.progress_table import ProgressTable
@@ -64,7 +65,6 @@ app.add_typer(collections)
 app.command()(mcp)
 app.command()(plan)
 
-Strategy = Annotated[str, typer.Option(help="How to answer; the gateway's default when not given.")]
 BudgetS = Annotated[
     float | None,
     typer.Option("--budget", min=MIN_BUDGET_S, max=MAX_BUDGET_S, help="Seconds until the answer is due."),
@@ -75,8 +75,6 @@ FromCollection = Annotated[str, typer.Option("--collection", "-c", help="A colle
 Search = Annotated[bool, typer.Option("--search", help="Search the web for further pages; needs a searcher.")]
 Record = Annotated[Path | None, typer.Option(help="A file of CRAG records (.jsonl, .jsonl.gz, .jsonl.bz2).")]
 Index = Annotated[int, typer.Option(min=0, help="Which record of the file, from 0.")]
-QueryTime = Annotated[str, typer.Option(help="When it is asked: `02/28/2024, 10:04:54 PT` or ISO 8601.")]
-AsJson = Annotated[bool, typer.Option("--json", help="Print JSON and nothing else.")]
 
 
 @app.callback()
@@ -93,25 +91,24 @@ def up() -> None:
     table = ProgressTable([service.name for service in embedded(urls)], err)
 
     async def start() -> None:
-        async with table.shown():
-            await _supervisor(settings, urls, table.changed).up()
+        async with table.live():
+            await _supervisor(table.changed).up()
 
     _run_mesh(start())
     say(f'The mesh is up: {root("gateway", urls)}\n  ask:    cragmesh ask "..." --page FILE\n  stop:   cragmesh down')
     if lack := _run(client.confidence_lack(root("gateway", urls), settings.api_key)):
-        say(lack, style="yellow")
+        warn(lack)
 
 
 @app.command()
 def down() -> None:
     """Stop the mesh, and whatever a crash has left of it."""
-    settings, urls = _settings()
     _needs_proc()
     table = ProgressTable((), err)
 
     async def stop() -> dict[str, Any]:
-        async with table.shown():
-            return dict(await _supervisor(settings, urls, table.changed).down())
+        async with table.live():
+            return dict(await _supervisor(table.changed).down())
 
     say("The mesh is down." if _run_mesh(stop()) else "The mesh was not running.")
 
@@ -119,11 +116,10 @@ def down() -> None:
 @app.command()
 def status(as_json: AsJson = False) -> None:
     """Show what each service runs on, and whether it is ready."""
-    settings, urls = _settings()
     _needs_proc()
-    rows = _run_mesh(_supervisor(settings, urls).status())
+    rows = _run_mesh(_supervisor().status())
     if as_json:
-        write("[" + ",\n ".join(row.model_dump_json() for row in rows) + "]")
+        write_json(rows)
     else:
         render.show_status(out, rows)
     if not all(row.ready for row in rows):
@@ -137,18 +133,18 @@ def logs(
     lines: Annotated[int, typer.Option("--lines", "-n", min=0, help="Lines of each to begin with.")] = 20,
 ) -> None:
     """Show the services' logs."""
-    settings, urls = _settings()
-    names = [item.name for item in embedded(urls)]
+    names = [item.name for item in embedded(settings_of(MeshUrls))]
     if service and service not in names:
         fail(f"no service {service!r}: there are {', '.join(names)}", USAGE)
-    files = [_supervisor(settings, urls).log_file(name) for name in ([service] if service else names)]
+    supervisor = _supervisor()
+    files = [supervisor.log_file(name) for name in ([service] if service else names)]
     logging.show(files, lines)
     if follow:
         _run(logging.follow(files))
 
 
 def _asks(*, traced: bool) -> Callable[..., None]:
-    """The command that asks a question, and shows the answer or, traced, how it came about."""
+    """A command that asks a question and shows the answer or, traced, how it came about."""
 
     def ask(
         question: Annotated[str, typer.Argument(help="The question; with --record, the record's own by default.")] = "",
@@ -237,7 +233,8 @@ def _settings() -> tuple[CliSettings, MeshUrls]:
     return settings_of(CliSettings), settings_of(MeshUrls)
 
 
-def _supervisor(settings: CliSettings, urls: MeshUrls, on_change: OnChange = lambda _name, _state: None) -> Supervisor:
+def _supervisor(on_change: OnChange = lambda _name, _state: None) -> Supervisor:
+    settings, urls = _settings()
     return Supervisor(
         embedded(urls),
         settings.run_dir,

@@ -3,6 +3,7 @@
 import asyncio
 from typing import TYPE_CHECKING, Any
 
+from services.cli.caller import bearer
 from services.cli.console import fail
 from services.cli.ending import UNREACHABLE
 from services.cli.services import root
@@ -34,11 +35,10 @@ async def _serve(url: str, api_key: str) -> None:
     from mcp import Client, stdio_server
     from mcp.client.streamable_http import streamable_http_client
 
-    headers = {"authorization": f"Bearer {api_key}"} if api_key else {}
     # An answer takes up to 30 s, which the gateway sees to.
     timeout = httpx2.Timeout(60.0, connect=CONNECT_S)
     async with (
-        httpx2.AsyncClient(headers=headers, timeout=timeout, trust_env=False) as http,
+        httpx2.AsyncClient(headers=bearer(api_key), timeout=timeout, trust_env=False) as http,
         Client(streamable_http_client(url, http_client=http)) as gateway,
         stdio_server() as (incoming, outgoing),
     ):

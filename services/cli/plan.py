@@ -22,38 +22,37 @@ def plan(
     with ends(usage=(ValueError,), problem=(OSError,)):
         from lab.capacity import plan as planning
 
-        known = planning.assumptions(assumptions or planning.SHIPPED)
-        made = planning.plan(rate, planning.count(corpus), known)
-        chart = yaml.safe_dump(made.values(), sort_keys=False)
+        inputs = planning.assumptions(assumptions or planning.SHIPPED)
+        deployment = planning.plan(rate, planning.count(corpus), inputs)
+        chart = yaml.safe_dump(deployment.values(), sort_keys=False)
         if values:
             write(chart.rstrip())
             return
-        table = Table("service", "replicas", "busy", title=f"{rate:g} questions a second, {made.chunks:,} chunks")
-        for name, load in made.load.items():
-            table.add_row(name, str(made.replicas.get(name, made.qdrant["nodes"])), f"{load:.0%}")
+        table = Table("service", "replicas", "busy", title=f"{rate:g} questions a second, {deployment.chunks:,} chunks")
+        for name, load in deployment.load.items():
+            table.add_row(name, str(deployment.replicas.get(name, deployment.qdrant["nodes"])), f"{load:.0%}")
         out.print(table)
-        qdrant = made.qdrant
-        write(f"{made.cards} T4s on {made.t4_nodes} nodes; {made.first} is full first.")
+        qdrant = deployment.qdrant
+        write(f"{deployment.cards} T4s on {deployment.t4_nodes} nodes; {deployment.first} is full first.")
         write(
             f"Qdrant: {qdrant['nodes']} nodes, {qdrant['shards']} shards of {qdrant['replicas']} replicas, "
             f"{qdrant['memory_gib']:,} GiB of vectors in memory, {qdrant['disk_gib']:,} GiB of disk."
         )
-        costs = ", ".join(f"{name} {usd:,.0f}" for name, usd in made.usd_month.items())
-        write(
-            f"{sum(made.usd_month.values()):,.0f} USD a month ({costs}), {made.usd_per_1000:.2f} a thousand questions."
-        )
+        costs = ", ".join(f"{name} {cost:,.0f}" for name, cost in deployment.usd_month.items())
+        usd = sum(deployment.usd_month.values())
+        write(f"{usd:,.0f} USD a month ({costs}), {deployment.usd_per_1000:.2f} a thousand questions.")
         for name, case in {
-            "as planned": planning.rehearse(made),
-            "1.5 times the questions": planning.rehearse(made, surge=1.5),
-            "one region of three lost": planning.rehearse(made, lost=1 / 3),
+            "as planned": planning.rehearse(deployment),
+            "1.5 times the questions": planning.rehearse(deployment, surge=1.5),
+            "one region of three lost": planning.rehearse(deployment, lost=1 / 3),
         }.items():
             fates = ", ".join(f"{case.share(fate):.0%} {fate}" for fate in ("answered", "late", "refused"))
             write(f"{name}: median {case.quantile(0.5):.1f} s, p95 {case.quantile(0.95):.1f} s; {fates}")
         write(f"\nValues of the chart:\n{plain(chart)}\nAssumptions:")
-        for name, (value, source) in known.items():
+        for name, (value, source) in inputs.items():
             write(plain(f"  {name} = {value:g}: {source}"))
         if pictures:
             from lab.capacity.pictures import draw_all
 
-            for picture in draw_all(pictures, made):
+            for picture in draw_all(pictures, deployment):
                 write(plain(str(picture)))

@@ -1,4 +1,4 @@
-"""Processes as Linux tells of them in `/proc`: who they are, which session they belong to, who owns a port."""
+"""Processes by Linux's `/proc`: their sessions, their memory, the ports that they listen on."""
 
 import contextlib
 import os
@@ -27,7 +27,7 @@ class Process:
 
 
 def supported() -> bool:
-    """Whether this system tells of its processes in `/proc`."""
+    """Whether this system lists its processes in `/proc`."""
     return sys.platform == "linux" and (PROC / "self/stat").exists()
 
 
@@ -37,7 +37,7 @@ def boot_id() -> str:
 
 
 def find(pid: int) -> Process | None:
-    """The living process of that pid; a zombie is dead, only its parent has not looked yet."""
+    """The living process of that pid; None for a zombie."""
     try:
         stat = (PROC / str(pid) / "stat").read_text(errors="replace")
     except (FileNotFoundError, ProcessLookupError):
@@ -56,7 +56,7 @@ def members(session: int) -> list[Process]:
 
 
 def memory_bytes(pid: int) -> int:
-    """Memory of a process with shared pages split among their users, or all it has mapped where that is not told."""
+    """Memory of a process, its shared pages split among their users; its resident pages where the kernel hides that."""
     folder = PROC / str(pid)
     try:
         for line in (folder / "smaps_rollup").read_text().splitlines():
@@ -76,10 +76,10 @@ def is_listened_on(port: int) -> bool:
 
 def owner_of_port(port: int) -> Process | None:
     """The process that listens on a TCP port; None when nobody does, or when it is another user's."""
-    wanted = {f"socket:[{inode}]" for inode in _listening_inodes(port)}
-    if not wanted:
+    sockets = {f"socket:[{inode}]" for inode in _listening_inodes(port)}
+    if not sockets:
         return None
-    return next((process for process in _all() if not wanted.isdisjoint(_open_files(process.pid))), None)
+    return next((process for process in _all() if not sockets.isdisjoint(_open_files(process.pid))), None)
 
 
 def _all() -> Iterator[Process]:

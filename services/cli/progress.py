@@ -1,9 +1,10 @@
-"""Bars of work that is counted, and lines of JSON where no terminal shows one."""
+"""Progress of work that is counted: a bar on a terminal, lines elsewhere."""
 
 import json
 import sys
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from typing import Any, Self
 
 from rich.console import Console
@@ -18,11 +19,13 @@ from rich.progress import (
     TimeRemainingColumn,
 )
 
-from services.cli.console import err
+from services.cli.console import err, say
+
+Advance = Callable[[int], None]
 
 
 def counting(console: Console = err) -> Progress:
-    """How many of how many, for how long, and for how long still; nothing where no terminal shows it."""
+    """A bar with counts, time spent and time left, hidden where the console is no terminal."""
     return Progress(
         SpinnerColumn(),
         TextColumn("{task.description}"),
@@ -37,11 +40,32 @@ def counting(console: Console = err) -> Progress:
     )
 
 
-class Board:
+@contextmanager
+def counted(work: str, total: int | None = None, *, line_every: int = 0) -> Iterator[Advance]:
+    """A function that takes how many items of the work are done since its last call.
+
+    Args:
+        line_every: without a terminal, items between two lines of progress; 0 writes none.
+    """
+    with counting() as bar:
+        task = bar.add_task(work, total=total)
+        done = 0
+
+        def advance(count: int) -> None:
+            nonlocal done
+            before, done = done, done + count
+            bar.advance(task, count)
+            if line_every and not err.is_terminal and (done // line_every > before // line_every or done == total):
+                say(f"{work}: {done} of {total}")
+
+        yield advance
+
+
+class ProgressLog:
     """A bar on a terminal, lines of JSON elsewhere.
 
     Args:
-        bar: its fields are what `show` is given besides.
+        bar: its fields are what `update` is given besides.
         log_s: seconds between two lines.
         begin_s: seconds before the first.
     """

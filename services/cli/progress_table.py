@@ -17,7 +17,7 @@ from services.kit.concurrency import beside
 HEARTBEAT_S = 10.0
 REFRESH_PER_S = 8
 
-# States that last, and of which one wants to know for how long.
+# States whose duration is shown while it grows.
 BUSY: frozenset[State] = frozenset({"starting", "stopping"})
 STYLES: dict[State, str] = {
     "waiting": "dim",
@@ -55,12 +55,12 @@ class ProgressTable:
         self._since[name] = now
         self._states[name] = state
         if not self._console.is_terminal:
-            took = f" after {self._seconds[name]:.1f} s" if state == "ready" else ""
-            self._line(f"{name}: {state}{took}")
+            duration = f" after {self._seconds[name]:.1f} s" if state == "ready" else ""
+            self._line(f"{name}: {state}{duration}")
 
     @contextlib.asynccontextmanager
-    async def shown(self) -> AsyncIterator[None]:
-        """Show it while the context is open."""
+    async def live(self) -> AsyncIterator[None]:
+        """Show the table while the context is open."""
         if self._console.is_terminal:
             with Live(self, console=self._console, refresh_per_second=REFRESH_PER_S):
                 yield

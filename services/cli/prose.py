@@ -8,12 +8,12 @@ import typer
 
 from services.cli.console import say, write
 from services.cli.ending import ends
-from services.cli.progress import Board, counting
+from services.cli.progress import ProgressLog, counting
 
 if TYPE_CHECKING:
     from lab.trainer.synthesise.reading import run as running
 
-# Where no terminal shows a bar, a line of JSON tells so often how far it is.
+# Between two lines of JSON where no terminal shows a bar.
 LOG_S = 30.0
 ALLOW_S = 30.0
 
@@ -41,16 +41,16 @@ def prose(
 
     data = running.Files(to)
     again = "the same command goes on from what is written"
-    with ends(unreachable=(ServiceFailure,), problem=(TrainerError,), hint="is the generator up?", again=again):
+    with ends(unreachable=(ServiceFailure,), problem=(TrainerError,), hint=": is the generator up?", again=again):
         data.open()
         if data.items < count:
-            with Board(counting(), LOG_S, begin_s=LOG_S) as board:
+            with ProgressLog(counting(), LOG_S, begin_s=LOG_S) as log:
 
                 def show(now: running.Progress) -> None:
                     line: dict[str, object] = {"items": now.items, "goal": now.goal, "passages": now.briefs}
                     line |= {"per_minute": round(now.per_minute, 1), "left_s": now.left_s and round(now.left_s)}
-                    what = f"{now.briefs} passages, {now.per_minute:.0f} a minute"
-                    board.update(line, completed=now.items, total=now.goal, description=what)
+                    description = f"{now.briefs} passages, {now.per_minute:.0f} a minute"
+                    log.update(line, completed=now.items, total=now.goal, description=description)
 
                 limits = {"seed": seed, "goal": count, "limit_s": minutes * 60, "briefs": briefs}
                 asyncio.run(_write(data, url, requests=requests, on_progress=show, **limits))

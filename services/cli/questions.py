@@ -11,6 +11,7 @@ from pydantic import ValidationError
 
 from proto.answer import AnswerRequest
 from proto.base import MAX_PAGE_CHARS, MAX_PAGES
+from services.cli.ending import wrong
 from services.kit import jsonl
 from services.kit.documents import as_html, decoded
 
@@ -26,12 +27,12 @@ _TITLE = re.compile(r"<title(?:\s[^<>]{0,500})?>([^<]{0,2000})", re.IGNORECASE)
 
 
 class BadInput(Exception):
-    """Something that the user gave cannot be used; the message says what, and which limit it broke."""
+    """The user's input cannot be used; the message says which part, and which limit it broke."""
 
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """What is posted, and what is known to be right, if anything."""
+    """The body of a request, and its gold answers, if any."""
 
     body: dict[str, Any]
     budget_s: float
@@ -60,27 +61,22 @@ def question(
         BadInput: a page cannot be read, or the gateway would refuse the request.
     """
     record = record or {}
-    body: dict[str, Any] = {
-        key: record[key] for key in ("query", "query_time", "search_results", "interaction_id") if key in record
+    fields = ("query", "query_time", "search_results", "interaction_id")
+    body: dict[str, Any] = {key: record[key] for key in fields if key in record}
+    options: dict[str, Any] = {
+        "query": text,
+        "search_results": read_pages(pages),
+        "collection": collection,
+        "search": search,
+        "query_time": query_time,
+        "strategy": strategy,
+        "budget_s": budget_s,
     }
-    if text:
-        body["query"] = text
-    if pages:
-        body["search_results"] = read_pages(pages)
-    if collection:
-        body["collection"] = collection
-    if search:
-        body["search"] = True
-    if query_time:
-        body["query_time"] = query_time
-    if strategy:
-        body["strategy"] = strategy
-    if budget_s is not None:
-        body["budget_s"] = budget_s
+    body |= {name: value for name, value in options.items() if value}
     try:
         request = AnswerRequest.model_validate(body)
     except ValidationError as error:
-        raise BadInput("; ".join(_explain(item["loc"], item["msg"]) for item in error.errors()[:5])) from None
+        raise BadInput(wrong(error)) from None
     return Question(body, request.budget_s, tuple(gold) or _gold(record))
 
 
@@ -166,9 +162,3 @@ def decode(content: bytes, path: Path) -> str:
 def _title(text: str) -> str:
     match = _TITLE.search(text, 0, TITLE_WITHIN)
     return " ".join(html.unescape(match[1]).split())[:MAX_TITLE_CHARS] if match else ""
-
-
-def _explain(location: tuple[int | str, ...], message: str) -> str:
-    message = message.removeprefix("Value error, ")
-    where = ".".join(map(str, location))
-    return f"{where}: {message}" if where else message

@@ -19,7 +19,7 @@ from pyarrow import compute, fs
 from ray.exceptions import RayError
 
 from proto.collections import MEDIA_TYPES
-from services.cli.corpus import Keys, Read, Upload, files_in, read, read_one
+from services.cli.corpus import Entry, Keys, Upload, files_in, read, read_one
 from services.cli.questions import BadInput
 from services.retriever.collections.documents import File
 from services.retriever.collections.schema import Schema
@@ -29,9 +29,10 @@ __all__ = ["Cluster", "Corpus", "Outcome", "RayError", "index"]
 
 # Documents that a stage gets at a time: of short ones enough for batches of like length, of books few.
 BATCH = 64
-# Of Arrow between two stages: what a killed actor's work costs at most.
+# Arrow between two stages: the most work that a killed actor costs.
 BLOCK_BYTES = 1024 * 1024
-SHOWN = 20
+# Problems that are named; counts are of all.
+NAMED_PROBLEMS = 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,13 +60,13 @@ class Corpus:
         info = system.get_file_info(base)
         if info.type == fs.FileType.File:
             return [base]
-        found = system.get_file_info(fs.FileSelector(base, recursive=True, allow_not_found=True))
-        paths = sorted(item.path for item in found if item.type == fs.FileType.File)
+        items = system.get_file_info(fs.FileSelector(base, recursive=True, allow_not_found=True))
+        paths = sorted(item.path for item in items if item.type == fs.FileType.File)
         if not paths:
             raise BadInput(f"{self.uri}: holds no file")
         return paths
 
-    def read(self, path: str) -> Iterator[Read]:
+    def read(self, path: str) -> Iterator[Entry]:
         """The documents of one of the files."""
         if "://" not in self.uri:
             yield from read([Path(path)], Path(self.uri), self.keys, self.source)
@@ -81,7 +82,7 @@ class Corpus:
 
 @dataclass(frozen=True, slots=True)
 class Cluster:
-    """How the work is laid out.
+    """The layout of the work.
 
     Args:
         encoders: actors that encode at most; as many as the cluster has CPUs when 0.
@@ -96,7 +97,7 @@ class Cluster:
 
 @dataclass(slots=True)
 class Outcome:
-    """What became of the documents: counts by state, points, problems that are shown, ids that came twice."""
+    """Documents by state, points, the first problems, and documents with another's id."""
 
     states: Counter[str] = field(default_factory=Counter)
     points: int = 0
@@ -112,7 +113,7 @@ def index(corpus: Corpus, target: Target, cluster: Cluster, *, vectors_to: str =
         vectors: whether the corpus is such a folder, and nothing is parsed and encoded.
 
     Raises:
-        BadInput: there is nothing to read.
+        BadInput: there is no file to read.
         MeshError: the server, or its collection, is not as it must be.
         ValueError: the settings name no server.
     """
@@ -134,8 +135,8 @@ def _encoded(corpus: Corpus, files: list[str], target: Target, schema: Schema, c
     encoding = {"num_gpus": cluster.gpus} if cluster.gpus else {"num_cpus": 1}
     options = {"batch_format": "pyarrow", "batch_size": BATCH}
     # A file is what one reader reads; small shares of a CPU, so that all stages have a place on the smallest node.
-    found = ray.data.from_items([{"path": path} for path in files], override_num_blocks=min(len(files), 4 * cpus))
-    tables = found.map_batches(partial(_read, corpus), batch_size=1, batch_format="pyarrow", num_cpus=0.1)
+    paths = ray.data.from_items([{"path": path} for path in files], override_num_blocks=min(len(files), 4 * cpus))
+    tables = paths.map_batches(partial(_read, corpus), batch_size=1, batch_format="pyarrow", num_cpus=0.1)
     parsed = tables.map_batches(
         Parse,
         fn_constructor_args=(target, schema.chunked),
@@ -180,7 +181,7 @@ async def _written(table: Any, target: Target, schema: Schema, cluster: Cluster)
 
 
 def _write(table: Any, target: Target, schema: Schema, streams: int) -> Outcome:
-    written = table.map_batches(
+    results = table.map_batches(
         Write,
         fn_constructor_args=(target, schema.encoders),
         compute=ray.data.ActorPoolStrategy(size=streams),
@@ -189,11 +190,11 @@ def _write(table: Any, target: Target, schema: Schema, streams: int) -> Outcome:
         batch_size=BATCH,
     )
     outcome, keys = Outcome(), list[Any]()
-    for batch in written.iter_batches(batch_format="pyarrow", batch_size=None):
+    for batch in results.iter_batches(batch_format="pyarrow", batch_size=None):
         outcome.states.update(batch["state"].to_pylist())
         outcome.points += sum(batch["points"].to_pylist())
         for row in batch.filter(compute.field("problem") != "").to_pylist():
-            if len(outcome.problems) < SHOWN:
+            if len(outcome.problems) < NAMED_PROBLEMS:
                 outcome.problems.append(f"{row['name']}: {row['problem']}")
         ids = (row["id"] for row in batch.to_pylist() if row["state"] in ("written", "duplicate"))
         keys.append(np.fromiter((hash(id) for id in ids), np.int64))

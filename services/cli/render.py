@@ -40,7 +40,7 @@ class LiveStages:
         self._due = time.monotonic() + budget_s
         self._budget_s = budget_s
 
-    def heard(self, event: StageEvent) -> None:
+    def update(self, event: StageEvent) -> None:
         """Note an event, and set the clock by the gateway's own."""
         self._events[event.stage] = event
         self._due = time.monotonic() + event.left_ms / 1000
@@ -65,9 +65,9 @@ class LiveStages:
 
 def stage_line(event: StageEvent) -> str:
     """One line for a stage, where there is no terminal."""
-    took = f" {_ms(event.timing.elapsed_ms)}" if event.status in ("done", "degraded") else ""
+    duration = f" {_ms(event.timing.elapsed_ms)}" if event.status in ("done", "degraded") else ""
     why = f" ({event.detail})" if event.detail else ""
-    return f"{event.stage}: {event.status}{took}{why}, {event.left_ms / 1000:.1f} s left"
+    return f"{event.stage}: {event.status}{duration}{why}, {event.left_ms / 1000:.1f} s left"
 
 
 def show_answer(
@@ -125,7 +125,7 @@ def show_status(console: Console, rows: Sequence[ServiceStatus]) -> None:
 
 
 def shorten(passage: str, answer: str, width: int = PASSAGE_CHARS) -> Text:
-    """A passage cut to `width` characters around the answer, or around its most telling word, marked where found."""
+    """A passage cut to `width` characters around the answer or its longest word, which is marked."""
     passage = " ".join(plain(passage).split())
     start, end = _locate(passage, answer)
     left = max(0, min((start + end - width) // 2, len(passage) - width))
@@ -141,8 +141,8 @@ def shorten(passage: str, answer: str, width: int = PASSAGE_CHARS) -> Text:
 
 def _locate(passage: str, answer: str) -> tuple[int, int]:
     words = sorted(set(re.findall(r"\w{4,}|\d+", answer)), key=len, reverse=True)
-    for wanted in (answer.strip().rstrip("."), *words):
-        if wanted and (match := re.search(re.escape(wanted), passage, re.IGNORECASE)):
+    for text in (answer.strip().rstrip("."), *words):
+        if text and (match := re.search(re.escape(text), passage, re.IGNORECASE)):
             return match.span()
     return 0, 0
 
@@ -150,13 +150,13 @@ def _locate(passage: str, answer: str) -> tuple[int, int]:
 def _answer(response: AnswerResponse, gold: Sequence[str]) -> RenderableType:
     style = KIND_STYLES[response.kind]
     title = KIND_TITLES[response.kind]
-    ours = Panel(Text(plain(response.answer), style=f"bold {style}"), title=title, border_style=style, expand=False)
+    panel = Panel(Text(plain(response.answer), style=f"bold {style}"), title=title, border_style=style, expand=False)
     if not gold:
-        return ours
+        return panel
     body = Text(plain(gold[0]))
     if len(gold) > 1:
         body.append("\nor " + plain(" | ".join(gold[1:])), style="dim")
-    return Columns([ours, Panel(body, title="expected", border_style="blue", expand=False)])
+    return Columns([panel, Panel(body, title="expected", border_style="blue", expand=False)])
 
 
 def _facts(response: AnswerResponse) -> Text:
@@ -167,20 +167,23 @@ def _facts(response: AnswerResponse) -> Text:
         f"strategy {plain(response.strategy)}",
         f"LLM calls {usage.llm_calls}, tokens {usage.prompt_tokens} + {usage.completion_tokens}",
     ]
-    if response.classification:
-        taken = response.classification
-        facts.append(f"taken for {taken.domain}, {taken.dynamism}, {taken.question_type}")
+    if labels := response.classification:
+        facts.append(f"taken for {labels.domain}, {labels.dynamism}, {labels.question_type}")
     if response.request_id:
         facts.append(f"request {plain(response.request_id)}")
     return Text(" · ".join(facts), style="dim")
 
 
 def _listing(title: str) -> Table:
-    """A table without lines, of marks and what they stand before."""
-    table = Table(title=title, title_justify="left", box=None, show_header=False, pad_edge=False)
+    """An empty table without lines: a narrow mark, then a text."""
+    table = _titled(title, show_header=False)
     table.add_column(justify="right", style="dim")
     table.add_column(overflow="fold")
     return table
+
+
+def _titled(title: str, *, show_header: bool = True) -> Table:
+    return Table(title=title, title_justify="left", box=None, show_header=show_header, pad_edge=False)
 
 
 def _citations(citations: Sequence[Citation], answer: str) -> Table:
@@ -189,27 +192,25 @@ def _citations(citations: Sequence[Citation], answer: str) -> Table:
         name = plain(citation.page_name) or f"page {citation.page}"
         if citation.page_number:
             name += f", p. {citation.page_number}"
-        where = Text.assemble(
-            (name, "bold"), "  ", (plain(citation.page_url), "dim"), (f"  {citation.score:.2f}", "dim")
-        )
-        table.add_row(str(number), Group(where, shorten(citation.text, answer)))
+        head = Text.assemble((name, "bold"), (f"  {plain(citation.page_url)}  {citation.score:.2f}", "dim"))
+        table.add_row(str(number), Group(head, shorten(citation.text, answer)))
     return table
 
 
 def _candidates(response: AnswerResponse) -> Table:
-    """What passages say that was not sure enough to be the answer."""
+    """Spans whose probability was too low for an answer, each in its passage."""
     who = "these passages say" if len(response.candidates) > 1 else "this passage says"
     table = _listing(f"not sure enough to answer; {who}")
     for candidate in response.candidates:
-        known = candidate.citation < len(response.citations)
-        name = plain(response.citations[candidate.citation].page_name) if known else ""
+        is_cited = candidate.citation < len(response.citations)
+        name = plain(response.citations[candidate.citation].page_name) if is_cited else ""
         head = Text.assemble((plain(candidate.span), "bold yellow"), ("  " if name else "", ""), (name, "dim"))
         table.add_row(f"{candidate.probability:.0%}", Group(head, shorten(candidate.passage, candidate.span)))
     return table
 
 
 def _degraded(response: AnswerResponse) -> Table:
-    table = Table(title="what was missing", title_justify="left", box=None, show_header=False, pad_edge=False)
+    table = _titled("what was missing", show_header=False)
     for item in response.degraded:
         table.add_row(
             Text(plain(item.stage), style="red"), Text(plain(item.reason)), Text(plain(item.detail), style="dim")
@@ -221,12 +222,7 @@ def _waterfall(response: AnswerResponse, budget_s: float) -> Table:
     timings = sorted(response.timings.items(), key=lambda item: item[1].start_ms)
     total_ms = max((timing.start_ms + timing.elapsed_ms for _, timing in timings), default=0.0)
     share = total_ms / (budget_s * 1000)
-    table = Table(
-        title=f"where {_ms(total_ms)} of the {budget_s:g} s went ({share:.0%})",
-        title_justify="left",
-        box=None,
-        pad_edge=False,
-    )
+    table = _titled(f"where {_ms(total_ms)} of the {budget_s:g} s went ({share:.0%})")
     table.add_column("stage")
     for heading in ("start", "took", "queue", "inference"):
         table.add_column(heading, justify="right")

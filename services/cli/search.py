@@ -7,12 +7,13 @@ from pydantic import ValidationError
 from rich.text import Text
 
 from proto.collections import SearchRequest, SearchResponse
-from services.cli.console import fail, out, plain, write
+from services.cli.console import fail, out, plain, write_json
 from services.cli.ending import USAGE, wrong
 from services.cli.index import Collection, connected
+from services.cli.options import AsJson
 from services.kit.filters import parse_filter
 
-SHOWN_CHARS = 400
+TEXT_CHARS = 400
 
 
 def search(
@@ -26,7 +27,7 @@ def search(
     ] = None,
     top: Annotated[int, typer.Option("--top", "-n", min=1, max=1_000, help="How many to show.")] = 5,
     copies: Annotated[bool, typer.Option("--copies", help="Show a text under each document that holds it.")] = False,
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON and nothing else.")] = False,
+    as_json: AsJson = False,
 ) -> None:
     """Search a collection; without a generator, only what was found is shown."""
     try:
@@ -44,7 +45,7 @@ def search(
     with connected() as client:
         response = client.search(collection, request)
     if as_json:
-        write(response.model_dump_json(indent=2))
+        write_json(response)
     else:
         _show(response)
 
@@ -56,6 +57,5 @@ def _show(response: SearchResponse) -> None:
         if hit.url:
             out.print(Text(f"     {plain(hit.url)}", style="dim"))
         text = " ".join(plain(hit.text).split())
-        out.print(Text(f"     {text[:SHOWN_CHARS]}{'...' if len(text) > SHOWN_CHARS else ''}"))
-    spent = response.timing.elapsed_ms
-    out.print(Text(f"{len(response.hits)} found in {spent:.0f} ms", style="dim"))
+        out.print(Text(f"     {text[:TEXT_CHARS]}{'...' if len(text) > TEXT_CHARS else ''}"))
+    out.print(Text(f"{len(response.hits)} found in {response.timing.elapsed_ms:.0f} ms", style="dim"))

@@ -10,6 +10,8 @@ import httpx
 from pydantic import ValidationError
 
 from proto.base import Readiness
+from services.cli.caller import bearer
+from services.cli.ending import wrong
 from services.generator.choice import context_tokens, prefill_tokens_per_s, size_of
 from services.generator.doctor import require
 from services.generator.errors import GeneratorError
@@ -28,7 +30,7 @@ class NotPrepared(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Launch:
-    """How to start a process: its arguments, and what its environment has beyond ours."""
+    """A process to start: its arguments, and variables that its environment has besides ours."""
 
     argv: tuple[str, ...]
     env: Mapping[str, str] = field(default_factory=dict)
@@ -62,18 +64,18 @@ class Service:
         return parts.port or (443 if parts.scheme == "https" else 80)
 
     async def probe(self, http: httpx.AsyncClient) -> tuple[bool, Readiness]:
-        """Whether it is ready, and what it says about itself."""
-        said = Readiness(ready=False, service=self.name)
+        """Whether it is ready, and its readiness document."""
+        readiness = Readiness(ready=False, service=self.name)
         try:
             reply = await http.get(self.url + self.ready_path, headers=dict(self.headers))
             if self.ready_path == "/readyz":
-                said = Readiness.model_validate_json(reply.content)
+                readiness = Readiness.model_validate_json(reply.content)
             elif reply.is_success:
                 models = await http.get(f"{self.url}/v1/models", headers=dict(self.headers))
-                said = Readiness(ready=True, service=self.name, model=_first_model(models))
+                readiness = Readiness(ready=True, service=self.name, model=_first_model(models))
         except (httpx.HTTPError, ValidationError):
-            return False, said
-        return reply.is_success, said
+            return False, readiness
+        return reply.is_success, readiness
 
 
 def _first_model(reply: httpx.Response) -> str:
@@ -84,9 +86,9 @@ def _first_model(reply: httpx.Response) -> str:
 
 
 def embedded(urls: MeshUrls) -> tuple[Service, ...]:
-    """All services, in the order in which they are shown. One whose URL is not on this machine is only checked.
+    """All services in the order of tables; one whose URL is on another machine is only checked.
 
-    A searcher is one of them where its URL is set.
+    A searcher is among them where its URL is set.
     """
     searcher = (_ours("searcher", urls, start_timeout_s=60),) if urls.searcher_url else ()
     return (
@@ -101,7 +103,7 @@ def embedded(urls: MeshUrls) -> tuple[Service, ...]:
 
 
 def root(name: str, urls: MeshUrls) -> str:
-    """Where a service is: its URL, or where that is not set its port on this machine, or its default."""
+    """A service's address: its URL, else its port on this machine, else its default."""
     port = os.environ.get(f"CRAGMESH_{name.upper()}_PORT")
     if port and f"{name}_url" not in urls.model_fields_set:
         return f"http://127.0.0.1:{port}"
@@ -127,9 +129,9 @@ def model_environment() -> dict[str, str]:
 
 
 def reader_environment() -> dict[str, str]:
-    """What the gateway shows the embedded model and how fast it takes it to be, by its size; what is set already stays.
+    """The gateway's context length and speeds for the embedded model's size; what is set already stays.
 
-    Nothing where no embedded model is prepared: the gateway's own defaults are the small one's.
+    Empty where no embedded model is prepared: the gateway's own defaults are the small one's.
     """
     try:
         settings = GeneratorSettings()
@@ -163,8 +165,7 @@ def _ours(
 
 def _generator(urls: MeshUrls) -> Service:
     url = root("generator", urls).removesuffix("/v1")
-    key = urls.generator_api_key
-    headers = {"authorization": f"Bearer {key}"} if key else {}
+    headers = bearer(urls.generator_api_key)
     if "generator_url" in urls.model_fields_set:
         # Every OpenAI-compatible server lists its models; not every one has vLLM's `/health`.
         return Service("generator", url, None, ready_path="/v1/models", headers=headers)
@@ -179,6 +180,5 @@ def _launch_generator() -> Launch:
     except GeneratorError as error:
         raise NotPrepared(f"{error}\n`make generator` makes all that the embedded mesh needs") from None
     except ValidationError as error:
-        wrong = error.errors()[0]
-        raise NotPrepared(f"CRAGMESH_GENERATOR_{str(wrong['loc'][0]).upper()}: {wrong['msg']}") from None
+        raise NotPrepared(wrong(error, "CRAGMESH_GENERATOR_", str.upper)) from None
     return Launch(started.argv, started.env)

@@ -11,7 +11,7 @@ import os
 import signal
 import subprocess
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Literal
 
@@ -51,7 +51,7 @@ class MeshFailure(Exception):
 
 
 class PidFile(BaseModel):
-    """What is remembered of a started service."""
+    """The record of a started service."""
 
     model_config = ConfigDict(frozen=True)
 
@@ -96,8 +96,8 @@ class Supervisor:
         run_dir: where pid files and logs are.
         cwd: working directory of the services.
         start_timeout_s: replaces each service's own.
-        stop_timeout_s: what a service gets between SIGTERM and SIGKILL.
-        on_change: told of every change of a service's state.
+        stop_timeout_s: between SIGTERM and SIGKILL.
+        on_change: called at every change of a service's state.
     """
 
     def __init__(
@@ -180,9 +180,9 @@ class Supervisor:
         if not processes.is_listened_on(service.port):
             return
         owner = processes.owner_of_port(service.port)
-        remembered = self._read(service.name)
+        record = self._read(service.name)
         # Left by a crash of ours: it is removed when the service's turn comes.
-        if owner and remembered and remembered.members() and owner.session == remembered.pid:
+        if owner and record and record.members() and owner.session == record.pid:
             return
         who = f"{owner.name} (pid {owner.pid})" if owner else "a process of another user"
         raise MeshFailure(
@@ -239,14 +239,9 @@ class Supervisor:
         self._children[service.name] = child
         # A child that is dead already is a zombie until it is waited for, and leaves nothing to remember.
         if process := processes.find(child.pid):
-            self._write(
-                PidFile(
-                    service=service.name,
-                    pid=child.pid,
-                    started_ticks=process.started_ticks,
-                    boot_id=processes.boot_id(),
-                )
-            )
+            ticks, boot_id = process.started_ticks, processes.boot_id()
+            record = PidFile(service=service.name, pid=child.pid, started_ticks=ticks, boot_id=boot_id)
+            write_whole(self._pid_path(service.name), record.model_dump_json().encode())
 
     async def _wait_ready(self, service: Service, http: httpx.AsyncClient) -> None:
         limit_s = self._start_timeout_s or service.start_timeout_s
@@ -256,7 +251,7 @@ class Supervisor:
             seconds = time.monotonic() - began
             # Asked after the probe: a stranger that took the port meanwhile may have answered it.
             if not self._running(service.name):
-                raise self._failure(service, f"{self._epitaph(service.name)} {seconds:.1f} s after its start")
+                raise self._failure(service, f"{self._end_of(service.name)} {seconds:.1f} s after its start")
             if answered:
                 return
             if seconds > limit_s:
@@ -268,7 +263,7 @@ class Supervisor:
         log_file = self.log_file(service.name)
         return MeshFailure(f"the {service.name} {what}", log=tail(log_file, TAIL_LINES), log_file=log_file)
 
-    def _epitaph(self, name: str) -> str:
+    def _end_of(self, name: str) -> str:
         code = child.poll() if (child := self._children.get(name)) else None
         if code is None:
             return "went away"
@@ -279,41 +274,29 @@ class Supervisor:
     # Stopping
 
     async def _stop(self, names: Sequence[str], *, grace_s: float) -> dict[str, State]:
-        known = {name: record for name in names if (record := self._read(name))}
-        left = {name: group for name, record in known.items() if (group := record.members())}
-        stopped: dict[str, State] = dict.fromkeys(left, "stopped")
-        for name, group in left.items():
+        records = {name: record for name in names if (record := self._read(name))}
+        alive = _living(records)
+        states: dict[str, State] = dict.fromkeys(alive, "stopped")
+        for name, group in alive.items():
             self._on_change(name, "stopping")
-            _signal(known[name].pid, group, signal.SIGTERM)
-        left = await self._gone(known, list(left), grace_s)
-        if left:
-            stopped |= dict.fromkeys(left, "killed")
+            _signal(records[name].pid, group, signal.SIGTERM)
+        alive = await _wait_for_end(records, grace_s)
+        if alive:
+            states |= dict.fromkeys(alive, "killed")
             until = time.monotonic() + KILL_S
-            while left and time.monotonic() < until:
-                for name, group in left.items():
-                    _signal(known[name].pid, group, signal.SIGKILL)
-                left = await self._gone(known, list(left), POLL_S)
-        for name in known:
-            if name not in left:
-                self._pid_path(name).unlink(missing_ok=True)
-                self._reap(name)
-        for name, state in stopped.items():
+            while alive and time.monotonic() < until:
+                for name, group in alive.items():
+                    _signal(records[name].pid, group, signal.SIGKILL)
+                alive = await _wait_for_end(records, POLL_S)
+        for name in records.keys() - alive.keys():
+            self._pid_path(name).unlink(missing_ok=True)
+            self._reap(name)
+        for name, state in states.items():
             self._on_change(name, state)
-        if left:
-            pids = ", ".join(f"{process.name} (pid {process.pid})" for group in left.values() for process in group)
+        if alive:
+            pids = ", ".join(f"{process.name} (pid {process.pid})" for group in alive.values() for process in group)
             raise MeshFailure(f"these processes cannot be stopped: {pids}")
-        return stopped
-
-    async def _gone(
-        self, known: dict[str, PidFile], names: list[str], limit_s: float
-    ) -> dict[str, list[processes.Process]]:
-        """Wait until the sessions are empty; the rest is returned when the time is up."""
-        until = time.monotonic() + limit_s
-        while True:
-            left = {name: group for name in names if (group := known[name].members())}
-            if not left or time.monotonic() > until:
-                return left
-            await asyncio.sleep(POLL_S / 4)
+        return states
 
     def _reap(self, name: str) -> None:
         if child := self._children.pop(name, None):
@@ -325,9 +308,6 @@ class Supervisor:
 
     def _pid_path(self, name: str) -> Path:
         return self._run_dir / f"{name}.json"
-
-    def _write(self, record: PidFile) -> None:
-        write_whole(self._pid_path(record.service), record.model_dump_json().encode())
 
     def _read(self, name: str) -> PidFile | None:
         try:
@@ -358,6 +338,21 @@ class Supervisor:
             uptime_s=process.uptime_s if process else 0.0,
             detail=readiness.detail or _explain(service, ready, process, group),
         )
+
+
+def _living(records: Mapping[str, PidFile]) -> dict[str, list[processes.Process]]:
+    """The living processes of each service that has some."""
+    return {name: group for name, record in records.items() if (group := record.members())}
+
+
+async def _wait_for_end(records: Mapping[str, PidFile], limit_s: float) -> dict[str, list[processes.Process]]:
+    """Wait until all processes have ended; returns those that live on when the time is up."""
+    until = time.monotonic() + limit_s
+    while True:
+        alive = _living(records)
+        if not alive or time.monotonic() > until:
+            return alive
+        await asyncio.sleep(POLL_S / 4)
 
 
 def _explain(

@@ -1,7 +1,7 @@
 """A collection that follows a folder: what to add, replace, move and remove, by the digests of contents alone.
 
-Nothing is kept here: what the collection says of its documents is what was done so far, so that the same command goes
-on after an interruption. What is taken away goes last.
+The collection's own list of documents is the only state, so that the same command goes on after an interruption.
+Documents are removed last.
 """
 
 from collections import defaultdict
@@ -10,79 +10,78 @@ from dataclasses import dataclass, field
 
 from proto.collections import MAX_LISTED, MAX_MOVES, DocumentInfo, Listing, Move
 from services.cli.collections import CollectionClient
-from services.cli.corpus import Read
+from services.cli.corpus import Entry
 
 
 @dataclass(slots=True)
 class Plan:
-    """What a folder and a collection differ in.
+    """The differences of a folder from a collection.
 
     Attributes:
         removed: ids of documents whose files are gone.
     """
 
-    added: list[Read] = field(default_factory=list)
-    replaced: list[Read] = field(default_factory=list)
-    moved: list[tuple[DocumentInfo, Read]] = field(default_factory=list)
+    added: list[Entry] = field(default_factory=list)
+    replaced: list[Entry] = field(default_factory=list)
+    moved: list[tuple[DocumentInfo, Entry]] = field(default_factory=list)
     removed: list[DocumentInfo] = field(default_factory=list)
-    problems: list[Read] = field(default_factory=list)
+    problems: list[Entry] = field(default_factory=list)
     unchanged: int = 0
 
 
-def held(client: CollectionClient, name: str, source: str) -> dict[str, DocumentInfo]:
+def stored(client: CollectionClient, name: str, source: str) -> dict[str, DocumentInfo]:
     """The documents of a source that a collection has, by id."""
-    found: dict[str, DocumentInfo] = {}
+    documents: dict[str, DocumentInfo] = {}
     after = ""
     while True:
         page = client.documents(name, Listing(limit=MAX_LISTED, after=after, source=source))
-        found |= {document.id: document for document in page.documents}
+        documents |= {document.id: document for document in page.documents}
         if not (after := page.next):
-            return found
+            return documents
 
 
-def plan(items: Iterable[Read], there: Mapping[str, DocumentInfo]) -> Plan:
-    """Compare what was read with what is there.
+def compare(entries: Iterable[Entry], documents: Mapping[str, DocumentInfo]) -> Plan:
+    """The plan that makes a collection's documents those of a folder's entries.
 
-    A file that cannot be read now keeps the document that was made of it. A document moves when its content is found
-    under another id and its own is gone; of several with one content each moves once.
+    A file that cannot be read now keeps its document. A document moves when its id is gone and another id has its
+    content; of several documents with one content each moves once.
     """
-    result = Plan()
-    fresh: list[tuple[Read, str]] = []
-    present: set[str] = set()
-    for item in items:
-        if item.id:
-            present.add(item.id)
-        if item.problem or not item.id:
-            result.problems.append(item if item.problem else item.without_id())
-            continue
-        known = there.get(item.id)
-        if known is None:
-            fresh.append((item.without_text(), item.digest))
-        elif known.digest == item.digest and known.state == "complete":
-            result.unchanged += 1
+    plan = Plan()
+    added: list[tuple[Entry, str]] = []
+    ids: set[str] = set()
+    for entry in entries:
+        if entry.problem:
+            plan.problems.append(entry)
+        elif not entry.id:
+            plan.problems.append(Entry(entry.name, entry.nbytes, problem="a record without an id cannot be followed"))
+        elif (document := documents.get(entry.id)) is None:
+            added.append((entry.without_text(), entry.digest))
+        elif document.digest == entry.digest and document.state == "complete":
+            plan.unchanged += 1
         else:
-            result.replaced.append(item.without_text())
+            plan.replaced.append(entry.without_text())
+        ids.add(entry.id)
     gone: defaultdict[tuple[str, str], list[DocumentInfo]] = defaultdict(list)
-    for document in there.values():
-        if document.id not in present:
+    for document in documents.values():
+        if document.id not in ids:
             gone[document.digest, document.format].append(document)
-    for item, digest in fresh:
-        candidates = gone.get((digest, item.format), [])
+    for entry, digest in added:
+        candidates = gone.get((digest, entry.format), [])
         movable = next((one for one in candidates if one.state == "complete"), None)
         if movable is None:
-            result.added.append(item)
+            plan.added.append(entry)
         else:
             candidates.remove(movable)
-            result.moved.append((movable, item))
-    result.removed = [document for documents in gone.values() for document in documents]
-    return result
+            plan.moved.append((movable, entry))
+    plan.removed = [document for group in gone.values() for document in group]
+    return plan
 
 
-def move(client: CollectionClient, name: str, moved: Sequence[tuple[DocumentInfo, Read]]) -> list[Read]:
-    """Move documents; those that were not there any more come back, to be added."""
-    lost: list[Read] = []
-    for first in range(0, len(moved), MAX_MOVES):
-        part = moved[first : first + MAX_MOVES]
-        missing = set(client.move(name, [Move(id=old.id, to=item.id, url=item.url) for old, item in part]).missing)
-        lost += [item for old, item in part if old.id in missing]
+def move(client: CollectionClient, name: str, moves: Sequence[tuple[DocumentInfo, Entry]]) -> list[Entry]:
+    """Move documents; returns the entries whose documents are gone by now, to be added."""
+    lost: list[Entry] = []
+    for first in range(0, len(moves), MAX_MOVES):
+        part = moves[first : first + MAX_MOVES]
+        missing = set(client.move(name, [Move(id=old.id, to=entry.id, url=entry.url) for old, entry in part]).missing)
+        lost += [entry for old, entry in part if old.id in missing]
     return lost

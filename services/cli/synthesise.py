@@ -9,16 +9,15 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import typer
-from rich.progress import Progress
 from rich.table import Table
 
 from services.cli.console import err, out, write
 from services.cli.ending import ends
-from services.cli.shards import ShardOption, parse_shard
+from services.cli.options import ShardOption, parse_shard
+from services.cli.progress import counted
 from services.kit.shard import WHOLE, Shard
 
 FOLDER = Path("out/train")
-UPDATE_EVERY = 100
 
 
 def synthesise(
@@ -48,29 +47,26 @@ def synthesise(
         raise typer.BadParameter("is of no domain", param_hint="--prose")
     share = parse_shard(shard)
     with ends(problem=(BadDataset,)):
-        made = examples(task, show or count, seed, share, domain=domain, prose=prose, prose_share=prose_share)
+        source = examples(task, show or count, seed, share, domain=domain, prose=prose, prose_share=prose_share)
         if show:
-            for example in made:
+            for example in source:
                 about = f"[{example.kind}, {example.question_type}]"
                 write(f"{example.messages[-1].content}\n=> {example.completion}   {about}\n")
             return
     part = f"-{share.index}-of-{share.count}" if share.count > 1 else ""
     path = to or FOLDER / f"{task}{part}.jsonl"
     types, domains, sources = (Counter[str]() for _ in range(3))
-    with Progress(console=err, transient=True) as progress:
-        bar = progress.add_task(f"making up {task}", total=count // share.count)
+    with ends(problem=(BadDataset, WriteFailed)), counted(f"making up {task}", count // share.count) as advance:
 
-        def counted() -> Iterator[Any]:
-            for number, example in enumerate(made, 1):
+        def tallied() -> Iterator[Any]:
+            for example in source:
                 types[example.question_type] += 1
                 domains[example.domain] += 1
                 sources[example.source] += 1
-                if number % UPDATE_EVERY == 0:
-                    progress.update(bar, completed=number)
+                advance(1)
                 yield example
 
-        with ends(problem=(BadDataset, WriteFailed)):
-            kinds = dataset.write(path, counted())
+        kinds = dataset.write(path, tallied())
     total = sum(kinds.values())
     table = Table("what", "shares", title=f"{task}: {total:,} examples, seed {seed}")
     for name, counts in (("kind", kinds), ("question type", types), ("domain", domains), ("source", sources)):
@@ -141,8 +137,9 @@ def _records(count: int, seed: int, domain: str, prose: Path | None, share: floa
     return records.mingled(records.generate(pairs.read([prose]), round(count * share), seed), count, seed)
 
 
-def _shared(share: Shard, prefix: str, made: Iterator[Any]) -> Iterator[tuple[str, Any]]:
-    return share.of_items(((f"{prefix}-{number:06d}", one) for number, one in enumerate(made)), itemgetter(0))
+def _numbered(share: Shard, prefix: str, items: Iterator[Any]) -> Iterator[tuple[str, Any]]:
+    """A share of the items, each after its id."""
+    return share.of_items(((f"{prefix}-{number:06d}", item) for number, item in enumerate(items)), itemgetter(0))
 
 
 def _answers(records: Iterator[Any], seed: int, share: Shard) -> Iterator[Any]:
@@ -152,7 +149,7 @@ def _answers(records: Iterator[Any], seed: int, share: Shard) -> Iterator[Any]:
     from services.gateway.steps.generate import TAUGHT_PROMPT, chat
 
     prompt = prompts.load(TAUGHT_PROMPT)
-    for id, record in _shared(share, f"answer-{seed}", records):
+    for id, record in _numbered(share, f"answer-{seed}", records):
         titles = record.titles or ("",) * len(record.passages)
         named = zip(record.passages, titles, strict=True)
         evidence = [Evidence(text, page, page_name=title) for page, (text, title) in enumerate(named)]
@@ -178,18 +175,18 @@ def _programs(count: int, seed: int, domain: str, share: Shard) -> Iterator[Any]
     from services.kg.generate.program import taught_messages
 
     domains = every_domain().domains
-    for id, made in _shared(share, f"kg-api-{seed}", islice(programs.generate(seed, domain), count)):
-        messages = taught_messages(made.query, query_time=made.when, domain=domains[made.domain])
+    for id, pair in _numbered(share, f"kg-api-{seed}", islice(programs.generate(seed, domain), count)):
+        messages = taught_messages(pair.query, query_time=pair.when, domain=domains[pair.domain])
         yield Example(
             id=id,
             task="kg-api",
             messages=turns(messages),
-            completion=made.program,
-            domain=made.domain,
-            kind="unknown" if made.program == programs.NONE else "answer",
-            question_type=made.question_type,
+            completion=pair.program,
+            domain=pair.domain,
+            kind="unknown" if pair.program == programs.NONE else "answer",
+            question_type=pair.question_type,
             source=f"synthetic:{seed}",
-            query=made.query,
+            query=pair.query,
         )
 
 

@@ -16,7 +16,8 @@ from rich.text import Text
 
 from services.cli.console import err, fail, plain, say, write
 from services.cli.ending import PROBLEM, USAGE, ends, wrong
-from services.cli.progress import Board
+from services.cli.options import Judge
+from services.cli.progress import ProgressLog, counted
 from services.cli.prose import prose
 from services.cli.synthesise import questions, synthesise
 from services.gateway.settings import GatewaySettings
@@ -30,21 +31,16 @@ if TYPE_CHECKING:
     from lab.trainer.recipe import Recipe
 
 AnyRecipe = TypeVar("AnyRecipe", bound=BaseModel)
-# oneDNN and torch keep what they made for each shape of a product, 1,024 of them by default: gigabytes, since hardly
-# any two batches are of one length. A batch has about forty shapes, the same in all layers.
-KEPT_SHAPES = {"ONEDNN_PRIMITIVE_CACHE_CAPACITY": "128", "LRU_CACHE_CAPACITY": "128"}
-# Where no terminal shows a bar, a line of JSON tells so often how far it is.
+# oneDNN and torch cache a primitive for each shape of a product, 1,024 of them by default: gigabytes, since hardly any
+# two batches are of one length. A batch has about forty shapes, the same in all layers.
+SHAPE_CACHES = {"ONEDNN_PRIMITIVE_CACHE_CAPACITY": "128", "LRU_CACHE_CAPACITY": "128"}
+# Between two lines of JSON where no terminal shows a bar.
 LOG_S = 10.0
-# Of a prompt for an answer, around its passages: instruction, question, fences.
+# A prompt for an answer without its passages: instruction, question, fences.
 FRAME_TOKENS = 256
 AGAIN = "the same command with --resume goes on from the last checkpoint"
 
-app = typer.Typer(
-    name="train",
-    help="Make training data and teach adapters.",
-    no_args_is_help=True,
-    pretty_exceptions_show_locals=False,
-)
+app = typer.Typer(name="train", help="Make training data and teach adapters.", no_args_is_help=True)
 
 app.command()(synthesise)
 app.command()(questions)
@@ -54,21 +50,18 @@ Task = Literal["answer", "kg-api"]
 
 
 def _set_libraries() -> None:
-    """For those that read their environment when torch is imported."""
+    """Set the environment of libraries that read it when torch is imported."""
     # Threads that spin while they wait take the core that the others need to go on.
-    for name, value in {"OMP_WAIT_POLICY": "PASSIVE", **KEPT_SHAPES}.items():
+    for name, value in {"OMP_WAIT_POLICY": "PASSIVE", **SHAPE_CACHES}.items():
         os.environ.setdefault(name, value)
 
 
-def _options_of(kind: type[BaseModel], given: Mapping[str, object]) -> dict[str, object]:
-    """Of a command's options, those that a recipe has by the same name."""
-    return {name: value for name, value in given.items() if name in kind.model_fields}
-
-
-def _recipe(kind: type[AnyRecipe], given: Mapping[str, object]) -> AnyRecipe:
-    """What was given of a recipe, its own defaults for the rest."""
+def _recipe(kind: type[AnyRecipe], options: Mapping[str, object]) -> AnyRecipe:
+    """A recipe of the options that have a field's name and a value, with its own defaults for the rest."""
     try:
-        return kind.model_validate({key: value for key, value in given.items() if value is not None})
+        return kind.model_validate(
+            {name: value for name, value in options.items() if name in kind.model_fields and value is not None}
+        )
     except ValidationError as error:
         fail(wrong(error), USAGE)
 
@@ -112,7 +105,7 @@ def sft(
     four_bit: Annotated[bool, typer.Option("--four-bit", help="The base model in 4 bits; on CUDA alone.")] = False,
 ) -> None:
     """Teach an adapter (LoRA). A kill loses nothing but the steps since the last checkpoint: --resume goes on."""
-    given = locals()
+    options = locals() | {"time_limit_s": time_limit * 60 or None}
     _set_libraries()
     # torch and transformers take seconds to import, which no other command should wait for.
     from lab.trainer import adapter as adapters
@@ -121,11 +114,10 @@ def sft(
     from lab.trainer.errors import BadDataset, BadTarget, TrainerError
     from lab.trainer.recipe import Recipe
 
-    given = _options_of(Recipe, given) | {"time_limit_s": time_limit * 60 or None}
     if task == "answer":
         # What is served is learnt: an adapter that never read so long a context does not know what to do with it.
-        given |= {key: value for key, value in _served_lengths(Recipe).items() if given[key] is None}
-    recipe = _recipe(Recipe, given)
+        options |= {name: length for name, length in _served_lengths(Recipe).items() if options[name] is None}
+    recipe = _recipe(Recipe, options)
     path, name = _base(base, base_name)
     target = adapter or folder / "adapter"
     with ends(usage=(BadDataset, BadTarget), problem=(TrainerError,), again=AGAIN):
@@ -135,16 +127,8 @@ def sft(
         say(f"{len(examples)} examples; reading {path}", "dim")
         loaded = model.load(path, name=name, threads=recipe.threads, four_bit=four_bit)
         say(f"{name} in {loaded.precision}", "dim")
-        with _board() as show:
-            result = training.train(
-                loaded,
-                examples,
-                recipe,
-                folder,
-                resume=resume,
-                start=start,
-                on_progress=show,
-            )
+        with _progress() as show:
+            result = training.train(loaded, examples, recipe, folder, resume=resume, start=start, on_progress=show)
         adapters.write(target, result.learner, result.best, card.files(target.name, result))
     say(card.summary(result), "dim")
     write(str(target))
@@ -178,26 +162,22 @@ def reader(
     threads: Annotated[int | None, typer.Option(help="Of the CPU.")] = None,
 ) -> None:
     """Teach the extractive reader. A kill loses nothing but the steps since the last checkpoint: --resume goes on."""
-    given = locals()
+    options = locals() | {"time_limit_s": minutes * 60 or None}
     _set_libraries()
     from lab.evaluator.settings import EvaluatorSettings
     from lab.trainer import dataset, labelling, pairs
     from lab.trainer import reader as teaching
     from lab.trainer.errors import BadDataset, BadTarget, TrainerError
 
-    given = _options_of(teaching.Recipe, given) | {"time_limit_s": minutes * 60 or None}
-    recipe = _recipe(teaching.Recipe, given)
+    recipe = _recipe(teaching.Recipe, options)
     target = weights or folder / "weights"
     with ends(usage=(BadDataset, BadTarget), problem=(TrainerError,), again=AGAIN):
         teaching.check_target(target, folder)
         labelling.allowed(data or [], EvaluatorSettings().eval_data)
-        read = dataset.sample(pairs.read(data or []), limit, seed)
-        items = [*read, *pairs.made_up(made_up, seed)]
-        say(
-            f"{len(items)} pairs: " + ", ".join(f"{count} {kind}" for kind, count in pairs.sources(items).items()),
-            "dim",
-        )
-        with _board() as show:
+        items = [*dataset.sample(pairs.read(data or []), limit, seed), *pairs.made_up(made_up, seed)]
+        counts = ", ".join(f"{count} {kind}" for kind, count in pairs.sources(items).items())
+        say(f"{len(items)} pairs: {counts}", "dim")
+        with _progress() as show:
             result = teaching.train(items, recipe, folder, target, resume=resume, on_progress=show)
     for line in teaching.report(result):
         say(line, "dim")
@@ -211,7 +191,7 @@ def labels(
     ],
     to: Annotated[Path, typer.Option("--out", "-o", help="The file of examples.")],
     run: Annotated[Path | None, typer.Option(help="The folder of an evaluation run: answers become labels.")] = None,
-    judge: Annotated[Literal["rules", "llm"], typer.Option(help="Whose verdicts count.")] = "rules",
+    judge: Judge = "rules",
     task: Annotated[Task, typer.Option(help="`kg-api` tries programs against the knowledge graph instead.")] = "answer",
     samples: Annotated[int, typer.Option("-n", min=1, max=64, help="Programs tried for a question.")] = 8,
 ) -> None:
@@ -230,7 +210,7 @@ def labels(
     if task == "answer" and run is None:
         fail("labels of answers come from a run: give --run FOLDER", USAGE)
     tally: labelling.Tally = Counter()
-    with ends(unreachable=(ServiceFailure,), problem=(EvaluatorError, TrainerError), hint="is the mesh up?"):
+    with ends(unreachable=(ServiceFailure,), problem=(EvaluatorError, TrainerError), hint=": is the mesh up?"):
         labelling.allowed(sources, EvaluatorSettings().eval_data)
         if run is not None and task == "answer":
             kinds = dataset.write(to, labelling.from_run(run, sources, judge, tally))
@@ -254,21 +234,20 @@ async def _try_programs(sources: list[Path], samples: int, tally: Counter[str]) 
         ours = {MESH_TOKEN_HEADER: token} if token else None
         kg = ServiceClient("kg", str(urls.kg_url), http, headers=ours)
         trying = labelling.Trying(generator(urls, http), kg, samples)
-        with Progress(console=err, transient=True, disable=not err.is_terminal) as bar:
-            task = bar.add_task("trying programs", total=None)
-            return await labelling.from_trying(sources, trying, tally, lambda: bar.advance(task))
+        with counted("trying programs") as advance:
+            return await labelling.from_trying(sources, trying, tally, lambda: advance(1))
 
 
 def _base(folder: Path | None, name: str) -> tuple[Path, str]:
-    """Where the base model lies, and what it is called: the embedded one unless told."""
+    """The base model's folder and its name at the hub, the embedded model's by default."""
     settings = GeneratorSettings()
     try:
         embedded = base_model(settings)
     except GeneratorError as error:
         fail(str(error), PROBLEM)
     if folder is None:
-        wanted = name or embedded
-        return settings.models_dir / wanted.rpartition("/")[2], wanted
+        name = name or embedded
+        return settings.models_dir / name.rpartition("/")[2], name
     if not name and folder.resolve().name == embedded.rpartition("/")[2]:
         name = embedded
     if not name:
@@ -277,12 +256,12 @@ def _base(folder: Path | None, name: str) -> tuple[Path, str]:
 
 
 @contextmanager
-def _board() -> "Iterator[Callable[[RunProgress], None]]":
-    """Shows how far a training is."""
+def _progress() -> "Iterator[Callable[[RunProgress], None]]":
+    """A function that shows how far a training is."""
     fields = (TextColumn("{task.fields[loss]}"), TimeElapsedColumn(), TextColumn("{task.fields[left]}"))
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), *fields)
     bar = Progress(*columns, console=err, disable=not err.is_terminal, transient=True)
-    with Board(bar, LOG_S) as board:
+    with ProgressLog(bar, LOG_S) as log:
 
         def show(now: "RunProgress") -> None:
             if now.note and err.is_terminal:
@@ -294,11 +273,10 @@ def _board() -> "Iterator[Callable[[RunProgress], None]]":
                 line |= {"epoch": round(now.epoch, 3), "rate": now.rate, "tokens_per_s": round(now.tokens_per_s)}
                 line |= {"loss": round(now.loss, 4)} if now.loss == now.loss else {}
                 loss = f"epoch {now.epoch:.2f}, loss {now.loss:.3f}, {now.tokens_per_s:,.0f} tokens/s"
-            left = "" if now.left_s is None else f"{timedelta(seconds=round(now.left_s))} left"
+            time_left = "" if now.left_s is None else f"{timedelta(seconds=round(now.left_s))} left"
             line |= {"left_s": now.left_s and round(now.left_s), "note": now.note or None}
             at_once = bool(now.note) or now.done >= now.total
-            board.update(
-                line, at_once=at_once, description=now.phase, completed=now.done, total=now.total, loss=loss, left=left
-            )
+            bars = {"description": now.phase, "completed": now.done, "total": now.total}
+            log.update(line, at_once=at_once, loss=loss, left=time_left, **bars)
 
         yield show

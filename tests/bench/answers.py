@@ -1,17 +1,17 @@
 """Questions with known answers, and whether a text holds one."""
 
-import gzip
 import html
-import json
 import pathlib
 import random
 import re
 import string
 import unicodedata
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from tokenizers import Tokenizer
+
+from tests.bench import common
 
 # Shorter answers and plain yes or no stand on any page.
 UNTELLING = {"yes", "no", "nan", "true", "false", "none", "invalid question", "i don t know"}
@@ -19,9 +19,11 @@ UNTELLING = {"yes", "no", "nan", "true", "false", "none", "invalid question", "i
 
 @dataclass(frozen=True, slots=True)
 class Question:
+    """A question, its answers in their normal form, and the titles of the pages that it names."""
+
     text: str
-    pages: tuple[str, ...]
     answers: tuple[str, ...]
+    titles: tuple[str, ...] = ()
 
 
 def normal(text: str) -> str:
@@ -39,8 +41,8 @@ def holds(text: str, answers: Sequence[str]) -> bool:
 
 def telling(answers: Sequence[object]) -> tuple[str, ...]:
     """The normal forms of those answers by which a text can be told to hold them."""
-    found = (normal(str(answer)) for answer in answers)
-    return tuple(answer for answer in found if answer and answer not in UNTELLING and len(answer) <= 60)
+    forms = (normal(str(answer)) for answer in answers)
+    return tuple(answer for answer in forms if answer and answer not in UNTELLING and len(answer) <= 60)
 
 
 def as_html(title: str, text: str) -> str:
@@ -60,26 +62,34 @@ def as_html(title: str, text: str) -> str:
     )
 
 
-def fresh_questions(root: pathlib.Path, seed: int, limit: int) -> list[Question]:
-    """Questions whose answer stands on one of their own pages, each with that page and four of other questions."""
-    with gzip.open(root / "freshqa_wiki_docs.jsonl.gz", "rt") as file:
-        documents = {row["title"]: row["text"] for row in map(json.loads, file)}
+def pages(root: pathlib.Path) -> dict[str, str]:
+    """The Wikipedia pages that FreshQA's questions name: title to text."""
+    return {row["title"]: row["text"] for row in common.read_rows(root / "freshqa_wiki_docs.jsonl.gz")}
+
+
+def questions(root: pathlib.Path, documents: Mapping[str, str]) -> list[Question]:
+    """FreshQA's questions with a true premise and a telling answer that stands on one of their own pages."""
     candidates = []
-    for row in map(json.loads, (root / "freshqa.jsonl").read_text().splitlines()):
+    for row in common.read_rows(root / "freshqa.jsonl"):
         answers = telling(row["answers"])
         own = [title for title in row.get("wiki_docs") or [] if title in documents]
-        answering = next((title for title in own if holds(documents[title], answers)), None)
-        if answering and not row["false_premise"]:
-            candidates.append((row, answering, answers))
+        if not row["false_premise"] and any(holds(documents[title], answers) for title in own):
+            candidates.append(Question(row["question"], answers, tuple(row["wiki_docs"])))
+    return candidates
+
+
+def fresh_questions(root: pathlib.Path, seed: int, limit: int) -> Iterator[tuple[Question, list[str]]]:
+    """Such questions, each with HTML of the first page that holds its answer and of four other questions' pages."""
+    documents = pages(root)
+    candidates = questions(root, documents)
     rng = random.Random(seed)
-    questions = []
-    for row, answering, answers_of in rng.sample(candidates, min(limit, len(candidates))):
-        others = [title for title in sorted(documents) if title not in set(row["wiki_docs"])]
+    for question in rng.sample(candidates, min(limit, len(candidates))):
+        own = [title for title in question.titles if title in documents]
+        answering = next(title for title in own if holds(documents[title], question.answers))
+        others = [title for title in sorted(documents) if title not in set(question.titles)]
         titles = [answering, *rng.sample(others, 4)]
         rng.shuffle(titles)
-        pages = tuple(as_html(title, documents[title]) for title in titles)
-        questions.append(Question(row["question"], pages, answers_of))
-    return questions
+        yield question, [as_html(title, documents[title]) for title in titles]
 
 
 def cut(tokenizer: Tokenizer, text: str, tokens: int) -> str:

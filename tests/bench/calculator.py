@@ -12,14 +12,11 @@ beside it what the same model answers directly from the same documents. Data: CR
 
 import argparse
 import asyncio
-import gzip
 import json
-import os
 import pathlib
 import random
 import re
 import statistics
-import sys
 import time
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
@@ -29,7 +26,7 @@ from typing import Any
 
 from rich.console import Console
 
-from services.cli.progress import counting
+from services.cli.progress import counted
 from services.gateway import prompts
 from services.gateway.calculator.decoding import GRAMMAR
 from services.gateway.calculator.errors import CalculatorError
@@ -41,8 +38,8 @@ from services.gateway.steps.calculate import MAX_TOKENS, results
 from services.kit.client import ServiceClient, http_client
 from services.kit.errors import ServiceFailure
 from services.kit.llm import LLM, Constraint, Message
+from tests.bench import common
 
-OUT = pathlib.Path("out")
 DATA = "tatqa_dev_test_full.jsonl.gz"
 # Gold answers are rounded to two decimals.
 ROUNDING = Decimal("0.0051")
@@ -85,23 +82,14 @@ class Outcome:
 def load(folder: pathlib.Path) -> list[Case]:
     """Arithmetic questions."""
     cases = []
-    with gzip.open(folder / DATA, "rt", encoding="utf-8") as file:
-        for line in file:
-            row = json.loads(line)
-            if row["answer_type"] != "arithmetic":
-                continue
-            table = "\n".join(f"| {' | '.join(cells)} |" for cells in row["table"])[:MAX_TABLE_CHARS]
-            text = "\n".join(part["text"] for part in row["paragraphs"])[:MAX_TABLE_CHARS]
-            cases.append(
-                Case(
-                    row["id"],
-                    row["question"],
-                    Decimal(str(row["answer"])),
-                    row["scale"],
-                    row["derivation"],
-                    (Evidence(table, 0, page_name="table", kind="table"), Evidence(text, 0, page_name="text")),
-                )
-            )
+    for row in common.read_rows(folder / DATA):
+        if row["answer_type"] != "arithmetic":
+            continue
+        table = "\n".join(f"| {' | '.join(cells)} |" for cells in row["table"])[:MAX_TABLE_CHARS]
+        text = "\n".join(part["text"] for part in row["paragraphs"])[:MAX_TABLE_CHARS]
+        evidence = (Evidence(table, 0, page_name="table", kind="table"), Evidence(text, 0, page_name="text"))
+        answer = Decimal(str(row["answer"]))
+        cases.append(Case(row["id"], row["question"], answer, row["scale"], row["derivation"], evidence))
     return cases
 
 
@@ -143,8 +131,8 @@ def derivations(cases: Sequence[Case], console: Console) -> dict[str, int]:
 # Questions
 
 
-def said(text: str) -> tuple[Decimal, int] | None:
-    """The number of a direct answer in the scale it is said in, and its decimals."""
+def number_in(text: str) -> tuple[Decimal, int] | None:
+    """The number of a direct answer by its own scale, and its decimals; None where there is no number."""
     match = _FIGURE.search(text)
     if match is None:
         return None
@@ -158,25 +146,27 @@ def said(text: str) -> tuple[Decimal, int] | None:
 
 
 def direct_right(text: str, case: Case) -> bool:
-    """As lenient as the calculator's judge, and more: a number may be rounded to the decimals that it is said with."""
-    found = said(text)
-    if found is None:
+    """As lenient as the calculator's judge, and more: a number may be rounded to the decimals that it has."""
+    number = number_in(text)
+    if number is None:
         return False
-    value, decimals = found
+    value, decimals = number
     tolerance = max(ROUNDING, Decimal("0.501").scaleb(-decimals)) if decimals else ROUNDING
     return equals(value, case.answer, case.scale, tolerance=tolerance)
 
 
 async def one(case: Case, llm: LLM, seconds: float) -> Outcome:
-    filled = {"documents": render(case.documents), "query": case.question, "query_time": asked_on(ASKED_AT)}
+    fields = {"documents": render(case.documents), "query": case.question, "query_time": asked_on(ASKED_AT)}
     began = time.monotonic()
-    reply = await _say(llm, prompts.load("calculate").fill(**filled), MAX_TOKENS, seconds, Constraint(grammar=GRAMMAR))
+    reply = await _reply(
+        llm, prompts.load("calculate").fill(**fields), MAX_TOKENS, seconds, Constraint(grammar=GRAMMAR)
+    )
     middle = time.monotonic()
-    direct = await _say(llm, prompts.load("basic").fill(**filled), 75, seconds, None)
+    direct = await _reply(llm, prompts.load("basic").fill(**fields), 75, seconds, None)
     ended = time.monotonic()
     texts = [case.question, *(document.text for document in case.documents)]
-    found, why = results(reply, Grounds.of(texts))
-    values = [value for value in (number_of(result.calculation) for result in found) if value is not None]
+    calculated, why = results(reply, Grounds.of(texts))
+    values = [value for value in (number_of(result.calculation) for result in calculated) if value is not None]
     hits = [equals(value, case.answer, case.scale) for value in values]
     return Outcome(
         case.id,
@@ -184,7 +174,7 @@ async def one(case: Case, llm: LLM, seconds: float) -> Outcome:
         str(case.answer),
         case.scale,
         reply,
-        [result.text for result in found],
+        [result.text for result in calculated],
         why,
         hits[0] if hits else False,
         any(hits),
@@ -196,7 +186,7 @@ async def one(case: Case, llm: LLM, seconds: float) -> Outcome:
     )
 
 
-async def _say(llm: LLM, messages: list[Message], max_tokens: int, seconds: float, form: Constraint | None) -> str:
+async def _reply(llm: LLM, messages: list[Message], max_tokens: int, seconds: float, form: Constraint | None) -> str:
     try:
         return (await llm.chat(messages, max_tokens=max_tokens, allow_s=seconds, constraint=form)).text
     except ServiceFailure as failure:
@@ -206,21 +196,17 @@ async def _say(llm: LLM, messages: list[Message], max_tokens: int, seconds: floa
 async def questions(cases: Sequence[Case], arguments: argparse.Namespace, console: Console) -> dict[str, Any]:
     chosen = random.Random(arguments.seed).sample(list(cases), min(arguments.limit, len(cases)))
     gate = asyncio.Semaphore(arguments.concurrency)
-    bar = counting(console)
     async with http_client() as http:
         llm = LLM(ServiceClient("generator", arguments.generator, http))
-        with bar, (OUT / "calculator_questions.jsonl").open("w", encoding="utf-8") as kept:
-            task = bar.add_task("questions", total=len(chosen))
+        path = common.OUT / "calculator_questions.jsonl"
+        with counted("questions", len(chosen), line_every=10) as advance, path.open("w", encoding="utf-8") as file:
 
             async def ask(case: Case) -> Outcome:
                 async with gate:
                     outcome = await one(case, llm, arguments.seconds)
-                kept.write(json.dumps(asdict(outcome), ensure_ascii=False) + "\n")
-                kept.flush()
-                bar.advance(task)
-                done = int(bar.tasks[task].completed)
-                if not sys.stderr.isatty() and done % 10 == 0:
-                    print(f"{done} of {len(chosen)}, {bar.tasks[task].time_remaining or 0:.0f} s left", file=sys.stderr)
+                file.write(json.dumps(asdict(outcome), ensure_ascii=False) + "\n")
+                file.flush()
+                advance(1)
                 return outcome
 
             outcomes = await asyncio.gather(*(ask(case) for case in chosen))
@@ -243,24 +229,21 @@ async def questions(cases: Sequence[Case], arguments: argparse.Namespace, consol
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = common.parser(__doc__)
     parser.add_argument("--generator", default="", help="root of an OpenAI-compatible server; without it no questions")
     parser.add_argument("--limit", type=int, default=200)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--concurrency", type=int, default=1)
     parser.add_argument("--seconds", type=float, default=120.0, help="for one reply")
     arguments = parser.parse_args()
-    place = os.environ.get("CRAGMESH_EVAL_DATA")
-    if not place:
-        sys.exit("CRAGMESH_EVAL_DATA is not set: there are no questions to measure with")
+    cases = load(common.evaluation_data("eval-calculator", "there are no questions", status=1))
     console = Console(width=160)
-    OUT.mkdir(exist_ok=True)
-    cases = load(pathlib.Path(place))
+    common.OUT.mkdir(exist_ok=True)
     report: dict[str, Any] = {"derivations": derivations(cases, console)}
     if arguments.generator:
         report["questions"] = asyncio.run(questions(cases, arguments, console))
-    (OUT / "calculator.json").write_text(json.dumps(report, ensure_ascii=False, indent=1), encoding="utf-8")
-    console.print(f"written: {OUT}/calculator.json")
+    common.write_json(common.OUT / "calculator.json", report)
+    console.print(f"written: {common.OUT}/calculator.json")
 
 
 if __name__ == "__main__":

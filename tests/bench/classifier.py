@@ -7,7 +7,6 @@ served: 64 callers at once against the whole application, validation and JSON in
 core. Questions are those of the project's training set: their length is what counts, not their labels.
 """
 
-import argparse
 import asyncio
 import os
 import random
@@ -21,6 +20,7 @@ from services.classifier.app import create_app, load_model
 from services.classifier.examples import read_questions
 from services.classifier.settings import ClassifierSettings
 from services.kit.telemetry import configure_logging
+from tests.bench import common
 
 BATCH = 64
 P95_MS, PER_SECOND = 15.0, 300.0
@@ -46,7 +46,7 @@ async def served(settings: ClassifierSettings, questions: list[str]) -> tuple[fl
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = common.parser(__doc__)
     parser.add_argument("-n", type=int, default=400)
     parser.add_argument("--precision", default="auto", choices=["auto", "fp32", "bf16"])
     args = parser.parse_args()

@@ -12,13 +12,10 @@ report.md, hits.png and, a line a question, ranks.jsonl. An interrupted run goes
 folder; remove it to begin anew. The data are found through CRAGMESH_EVAL_DATA.
 """
 
-import argparse
 import asyncio
 import contextlib
-import gzip
 import json
 import math
-import os
 import pathlib
 import random
 import sys
@@ -37,9 +34,9 @@ from lab.evaluator.score import Estimate
 from lab.papers.measures import difference, mean
 from lab.papers.report import signed
 from proto.collections import BM25, CreateCollection, Document, SearchRequest, SearchResponse
-from services.cli.progress import counting
+from services.cli.progress import counted
 from services.gateway.steps.retrieve import CANDIDATES, POOL
-from services.kit.precision import Precision
+from services.kit.precision import choose_precision
 from services.reranker.definitions import chosen
 from services.reranker.reading import load as load_reader
 from services.reranker.scorers import Pairs, QueryLikelihood, Scorer, build_scorer
@@ -48,7 +45,8 @@ from services.retriever.collections.pipeline import searched
 from services.retriever.collections.service import CollectionService
 from services.retriever.engine import Engine
 from services.retriever.settings import RetrieverSettings
-from tests.bench.answers import holds, telling
+from tests.bench import common
+from tests.bench.answers import Question, holds, pages, questions, telling
 
 NAME = "wikipedia"
 BATCH_CHARS = 200_000
@@ -64,24 +62,12 @@ Hits = dict[str, dict[int, Floats]]
 
 
 @dataclass(frozen=True, slots=True)
-class Question:
-    text: str
-    answers: tuple[str, ...]
-
-
-@dataclass(frozen=True, slots=True)
 class QuestionSet:
     """Documents that are added to the collection, title to text, and what it is asked then."""
 
     name: str
     documents: Mapping[str, str]
-    asked: Sequence[Question]
-
-
-def pages(root: pathlib.Path) -> dict[str, str]:
-    """The Wikipedia pages that FreshQA's questions name: title to text."""
-    with gzip.open(root / "freshqa_wiki_docs.jsonl.gz", "rt", encoding="utf-8") as file:
-        return {row["title"]: row["text"] for row in map(json.loads, file)}
+    questions: Sequence[Question]
 
 
 def body(text: str) -> str:
@@ -92,36 +78,25 @@ def body(text: str) -> str:
 
 def articles(root: pathlib.Path) -> dict[str, str]:
     """SQuAD's articles, put together from their paragraphs: title to text."""
-    found: dict[str, list[str]] = {}
-    for row in _rows(root / "squad" / "squad_v2_dev_half.paragraphs.jsonl"):
-        found.setdefault(row["title"], []).append(row["context"])
-    return {title: "\n\n".join(paragraphs) for title, paragraphs in found.items()}
+    paragraphs: dict[str, list[str]] = {}
+    for row in squad_paragraphs(root):
+        paragraphs.setdefault(row["title"], []).append(row["context"])
+    return {title: "\n\n".join(texts) for title, texts in paragraphs.items()}
 
 
-def _rows(path: pathlib.Path) -> Iterator[dict[str, Any]]:
-    return map(json.loads, path.read_text().splitlines())
+def squad_paragraphs(root: pathlib.Path) -> Iterator[dict[str, Any]]:
+    return common.read_rows(root / "squad" / "squad_v2_dev_half.paragraphs.jsonl")
 
 
 def squad_questions(root: pathlib.Path) -> Iterator[dict[str, Any]]:
-    return _rows(root / "squad" / "squad_v2_dev_half.questions.jsonl")
+    return common.read_rows(root / "squad" / "squad_v2_dev_half.questions.jsonl")
 
 
 def answerable(root: pathlib.Path) -> list[Question]:
     """SQuAD's questions with a telling answer."""
     rows = (row for row in squad_questions(root) if not row["is_impossible"])
-    found = (Question(row["question"], telling(row["answers"])) for row in rows)
-    return [question for question in found if question.answers]
-
-
-def questions(root: pathlib.Path, documents: Mapping[str, str]) -> list[Question]:
-    """FreshQA's questions with a telling answer that stands on one of their own pages, and with a true premise."""
-    found = []
-    for row in _rows(root / "freshqa.jsonl"):
-        answers = telling(row["answers"])
-        own = [title for title in row.get("wiki_docs") or [] if title in documents]
-        if not row["false_premise"] and any(holds(documents[title], answers) for title in own):
-            found.append(Question(row["question"], answers))
-    return found
+    candidates = (Question(row["question"], telling(row["answers"])) for row in rows)
+    return [question for question in candidates if question.answers]
 
 
 def batches(documents: Mapping[str, str]) -> Iterator[list[Document]]:
@@ -161,10 +136,10 @@ async def measure(
 ) -> dict[str, tuple[list[dict[str, int]], dict[str, float]]]:
     """For each set the ranks of its answers, and how large the collection was then."""
     results: dict[str, tuple[list[dict[str, int]], dict[str, float]]] = {}
-    known = done(out)
+    earlier = ranks_of(out)
     async with Engine(settings).running() as engine, CollectionService(settings, engine).running() as service:
         await service.create(NAME, CreateCollection())
-        scorers = {system: load(name, engine.encoder.precision) for system, name in SCORERS.items()}
+        scorers = {system: load(name) for system, name in SCORERS.items()}
         with (out / "ranks.jsonl").open("w", buffering=1) as file:
             for item in sets:
                 await index(service, item)
@@ -172,25 +147,29 @@ async def measure(
                 facts: dict[str, float] = {
                     "documents": info.documents,
                     "chunks": info.points,
-                    "questions": len(item.asked),
+                    "questions": len(item.questions),
                 }
                 rows = []
-                with counting() as bar:
-                    task = bar.add_task(f"asking {item.name}", total=len(item.asked))
-                    for question in item.asked:
-                        row = known.get(question.text) or await ask(service, question, scorers)
+                with counted(f"asking {item.name}", len(item.questions)) as advance:
+                    for question in item.questions:
+                        row = earlier.get(question.text) or await ask(service, question, scorers)
                         rows.append(row)
                         file.write(json.dumps({"question": question.text, **row}) + "\n")
-                        bar.advance(task)
+                        advance(1)
                 results[item.name] = rows, facts
     return results
 
 
-def load(name: str, precision: Precision) -> Scorer:
-    defined = chosen(RerankerSettings(reranker_model=name))
+def load(name: str) -> Scorer:
+    """A reranker with the reader, in the number format that its service would choose."""
+    settings = RerankerSettings(reranker_model=name)
+    defined = chosen(settings)
+    precision = choose_precision(
+        settings.precision, model=defined.model, threads=settings.threads, limit=settings.cpu_isa
+    )
     scorer = build_scorer(defined.scorer, model=defined.model, precision=precision, batch_tokens=16_384)
     scorer.load()
-    scorer.reader = load_reader(RerankerSettings())
+    scorer.reader = load_reader(settings)
     if isinstance(scorer, QueryLikelihood):
         # What it finds, not what it finds beside other work.
         scorer.allow_s = math.inf
@@ -198,13 +177,12 @@ def load(name: str, precision: Precision) -> Scorer:
 
 
 async def index(service: CollectionService, item: QuestionSet) -> None:
-    with counting() as bar:
-        task = bar.add_task(f"indexing for {item.name}", total=len(item.documents))
+    with counted(f"indexing for {item.name}", len(item.documents)) as advance:
         for batch in batches(item.documents):
-            found = await service.ingest(NAME, batch)
-            if found.skipped:
-                print(f"skipped: {found.skipped}", file=sys.stderr)
-            bar.advance(task, len(batch))
+            response = await service.ingest(NAME, batch)
+            if response.skipped:
+                print(f"skipped: {response.skipped}", file=sys.stderr)
+            advance(len(batch))
 
 
 async def ask(service: CollectionService, question: Question, scorers: Mapping[str, Scorer]) -> dict[str, int]:
@@ -213,20 +191,18 @@ async def ask(service: CollectionService, question: Question, scorers: Mapping[s
     return await asyncio.to_thread(ranked, question, response, scorers)
 
 
-def done(out: pathlib.Path) -> dict[str, dict[str, int]]:
-    """The ranks of questions that an interrupted run has asked already."""
+def ranks_of(out: pathlib.Path) -> dict[str, dict[str, int]]:
+    """The ranks by question of an interrupted run."""
     path = out / "ranks.jsonl"
-    lines = path.read_text().splitlines() if path.is_file() else []
-    found: dict[str, dict[str, int]] = {}
-    for line in lines:
-        # The last may be half a line.
-        with contextlib.suppress(ValueError):
-            row = json.loads(line)
-            found[row.pop("question")] = row
-    return {question: row for question, row in found.items() if row.keys() == set(SYSTEMS)}
+    ranks: dict[str, dict[str, int]] = {}
+    # The last may be half a line.
+    with contextlib.suppress(ValueError):
+        for row in common.read_rows(path) if path.is_file() else ():
+            ranks[row.pop("question")] = row
+    return {question: row for question, row in ranks.items() if row.keys() == set(SYSTEMS)}
 
 
-def hits(rows: Sequence[Mapping[str, int]]) -> Hits:
+def hits_of(rows: Sequence[Mapping[str, int]]) -> Hits:
     """For each system and depth whether the answer was among so many, shape (questions,)."""
     return {
         system: {depth: np.asarray([0 < row[system] <= depth for row in rows], np.float64) for depth in DEPTHS}
@@ -234,15 +210,15 @@ def hits(rows: Sequence[Mapping[str, int]]) -> Hits:
     }
 
 
-def tables(name: str, found: Hits, facts: Mapping[str, float]) -> Iterator[Table]:
+def tables(name: str, hits: Hits, facts: Mapping[str, float]) -> Iterator[Table]:
     """The shares of hits of a set, and what each reranker gains over the other systems, with their intervals."""
     head = ("", *(f"hit@{depth}" for depth in DEPTHS))
     note = "{questions:,.0f} questions over {chunks:,.0f} chunks of {documents:,.0f} pages.".format_map(facts)
-    shares = ((system, *(_words(mean(found[system][depth])) for depth in DEPTHS)) for system in SYSTEMS)
+    shares = ((system, *(_words(mean(hits[system][depth])) for depth in DEPTHS)) for system in SYSTEMS)
     yield Table(name, head, tuple(shares), note)
     for reranker in SCORERS:
         gains = (
-            (system, *(signed(difference(found[reranker][depth], found[system][depth])) for depth in DEPTHS))
+            (system, *(signed(difference(hits[reranker][depth], hits[system][depth])) for depth in DEPTHS))
             for system in SYSTEMS
             if system not in SCORERS
         )
@@ -257,9 +233,9 @@ def picture(sets: Mapping[str, Hits]) -> Figure:
     figure = Figure(figsize=(10, 3.4), layout="constrained")
     panels = figure.subplots(1, len(sets), sharey=True, squeeze=False)[0]
     width = 0.8 / len(SYSTEMS)
-    for axes, (name, found) in zip(panels, sets.items(), strict=True):
+    for axes, (name, hits) in zip(panels, sets.items(), strict=True):
         for index, system in enumerate(SYSTEMS):
-            shares = [mean(found[system][depth]) for depth in DEPTHS]
+            shares = [mean(hits[system][depth]) for depth in DEPTHS]
             places = np.arange(len(DEPTHS)) + (index - (len(SYSTEMS) - 1) / 2) * width
             errors = np.asarray([(one.value - one.low, one.high - one.value) for one in shares]).T
             heights = [one.value for one in shares]
@@ -276,34 +252,30 @@ def picture(sets: Mapping[str, Hits]) -> Figure:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = common.parser(__doc__)
     parser.add_argument("-n", type=int, default=400, help="questions of a set at most, drawn by the seed; all when 0")
     parser.add_argument("--seed", type=int, default=7)
     parser.add_argument("--out", type=pathlib.Path, default=pathlib.Path("out/eval-corpus"))
     args = parser.parse_args()
-    place = os.environ.get("CRAGMESH_EVAL_DATA", "")
-    if not place:
-        print("eval-corpus: CRAGMESH_EVAL_DATA is not set, so there is no corpus; nothing was measured")
-        return
-    root = pathlib.Path(place)
+    root = common.evaluation_data("eval-corpus", "there is no corpus")
     documents = pages(root)
 
-    def drawn(found: list[Question]) -> list[Question]:
-        return random.Random(args.seed).sample(found, args.n) if 0 < args.n < len(found) else found
+    def sample(candidates: list[Question]) -> list[Question]:
+        return random.Random(args.seed).sample(candidates, args.n) if 0 < args.n < len(candidates) else candidates
 
     sets = [
-        QuestionSet("FreshQA", documents, drawn(questions(root, documents))),
-        QuestionSet("SQuAD", articles(root), drawn(answerable(root))),
+        QuestionSet("FreshQA", documents, sample(questions(root, documents))),
+        QuestionSet("SQuAD", articles(root), sample(answerable(root))),
     ]
     args.out.mkdir(parents=True, exist_ok=True)
     settings = RetrieverSettings(qdrant_path=args.out / "collections")
     results = asyncio.run(measure(settings, sets, args.out))
-    found = {name: hits(rows) for name, (rows, _) in results.items()}
-    shown = [table for name, (_, facts) in results.items() for table in tables(name, found[name], facts)]
+    hits = {name: hits_of(rows) for name, (rows, _) in results.items()}
+    content = [table for name, (_, facts) in results.items() for table in tables(name, hits[name], facts)]
     about = [("intervals", "95 %, Bayesian bootstrap over questions; gains are paired")]
-    text = markdown.write("Answers found in a collection", about, shown, ["hits.png"])
+    text = markdown.write("Answers found in a collection", about, content, ["hits.png"])
     (args.out / "report.md").write_text(text)
-    (args.out / "hits.png").write_bytes(png(picture(found)))
+    (args.out / "hits.png").write_bytes(png(picture(hits)))
     print(text)
 
 

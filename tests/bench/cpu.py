@@ -8,7 +8,6 @@ rounds. Needs the running mesh and `.venv-bench` (`make .venv-bench/pyvenv.cfg`)
 CPU.
 """
 
-import argparse
 import asyncio
 import json
 import os
@@ -29,6 +28,7 @@ from rich.table import Table
 
 from services.generator.sizes import SMOLLM2
 from services.kit.cpu import instruction_set
+from tests.bench import common
 from tests.bench.made_up import question
 from tests.load.restart import ready
 from tests.load.run import ROOT
@@ -106,7 +106,7 @@ def ours(client: httpx.AsyncClient, model: str) -> Measure:
 
 
 def prompts(chance: random.Random) -> dict[str, list[Prompt]]:
-    """What is measured in a round, by name; no two rounds share a prompt."""
+    """The prompts of a round by kind; no two rounds share one."""
 
     def tokens(count: int) -> Prompt:
         return [chance.randrange(*VOCABULARY) for _ in range(count)]
@@ -117,15 +117,15 @@ def prompts(chance: random.Random) -> dict[str, list[Prompt]]:
 
 
 async def generators(peers: dict[str, Measure], rounds: int, console: Console) -> dict[str, dict[str, float]]:
-    """Median seconds by what was asked, and by who."""
+    """Median seconds by kind of prompt and by peer."""
     chance = random.Random(1)
     seconds: dict[str, dict[str, list[float]]] = {}
     # The first round warms all of them.
     for number in range(rounds + 1):
-        for name, asked in prompts(chance).items():
+        for name, batch in prompts(chance).items():
             for peer, measure in peers.items():
                 console.print(f"round {number} of {rounds}: {name}, {peer}", end="\r")
-                took = await measure(asked)
+                took = await measure(batch)
                 if number:
                     seconds.setdefault(name, {}).setdefault(peer, []).append(took)
     return {name: {peer: statistics.median(took) for peer, took in row.items()} for name, row in seconds.items()}
@@ -148,21 +148,21 @@ async def haystack_on_llama(model: Path, threads: int) -> AsyncIterator[str]:
 
 
 async def questions(peers: dict[str, tuple[str, dict[str, Any]]], count: int) -> dict[str, float]:
-    """Median seconds of a question with five pages that none has seen, by who."""
+    """Median seconds of a question with five unseen pages, by peer."""
     seconds: dict[str, list[float]] = {peer: [] for peer in peers}
     seed = time.time_ns()
     async with httpx.AsyncClient(timeout=120) as client:
         for number in range(count):
             for peer, (url, more) in peers.items():
-                asked = question(seed + number) | more
+                body = question(seed + number) | more
                 began = time.perf_counter()
-                (await client.post(f"{url}/answer", json=asked)).raise_for_status()
+                (await client.post(f"{url}/answer", json=body)).raise_for_status()
                 seconds[peer].append(time.perf_counter() - began)
     return {peer: statistics.median(took) for peer, took in seconds.items()}
 
 
 async def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else "")
+    parser = common.parser(__doc__)
     parser.add_argument("--gateway", default="http://127.0.0.1:8000")
     parser.add_argument("--generator", default="http://127.0.0.1:8005")
     parser.add_argument("--rounds", type=int, default=3)
@@ -180,10 +180,10 @@ async def main() -> int:
         base = (await client.get("/v1/models")).json()["data"][0]["id"]
         peers = {"ours": ours(client, base), "ours, adapter": ours(client, "answer")}
         peers |= {name: await stack.enter_async_context(llama(path, options.threads)) for name, path in files.items()}
-        found = await generators(peers, options.rounds, console)
+        medians = await generators(peers, options.rounds, console)
     console.print(f"CPU: {instruction_set()}; ours: {runs['precision']} ({runs['detail']}); seconds, medians")
     table = Table("tokens", *peers, "llama.cpp's best / ours", "/ adapter", "adapter / ours")
-    for name, row in found.items():
+    for name, row in medians.items():
         best = min(row["llama.cpp Q4_1"], row["llama.cpp Q8_0"])
         ratios = (best / row["ours"], best / row["ours, adapter"], row["ours, adapter"] / row["ours"])
         table.add_row(name, *(f"{row[peer]:.2f}" for peer in peers), *(f"{ratio:.2f}" for ratio in ratios))

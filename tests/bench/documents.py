@@ -9,7 +9,6 @@ chunks, reranked as the gateway has it, is of the right file and says the answer
 number is one of the pages on which the answer stands. Writes summary.json and, a line a question, hits.jsonl.
 """
 
-import argparse
 import asyncio
 import json
 import pathlib
@@ -28,6 +27,7 @@ from services.retriever.collections.pipeline import searched
 from services.retriever.collections.service import CollectionService
 from services.retriever.engine import Engine
 from services.retriever.settings import RetrieverSettings
+from tests.bench import common
 from tests.bench.corpus import load
 
 NAME = "debian"
@@ -37,7 +37,7 @@ DEPTHS = (1, 5, 10, 20)
 
 
 def questions() -> list[tuple[str, str, dict[str, set[int]]]]:
-    """Question, what the right passage says, and file to the pages that say it."""
+    """Question, words of the right passage, and file to the pages that hold them."""
     rows = []
     for line in (HERE / "debian_questions.tsv").read_text().splitlines():
         if not line.startswith("#"):
@@ -55,10 +55,10 @@ async def index(service: CollectionService, folder: pathlib.Path) -> dict[str, A
     began, peak, failed = time.monotonic(), 0, []
     process = psutil.Process()
     for item in read(files_in(folder), folder, Keys()):
-        if item.upload is None:
+        upload = item.upload
+        if upload is None:
             continue
-        sent = item.upload
-        file = File(sent.path.read_bytes(), "pdf", sent.id, url=sent.url, source=sent.source)
+        file = File(upload.path.read_bytes(), "pdf", upload.id, url=upload.url, source=upload.source)
         response = await service._ingested(NAME, [file])
         failed += [f"{item.name}: {problem.detail}" for problem in response.skipped]
         peak = max(peak, sum(one.memory_info().rss for one in (process, *process.children(recursive=True))))
@@ -88,23 +88,18 @@ async def measure(folder: pathlib.Path, out: pathlib.Path) -> dict[str, Any]:
         await service.create(NAME, CreateCollection())
         indexing = await index(service, folder)
         print(json.dumps(indexing), flush=True)
-        scorer = load("", engine.encoder.precision)
+        scorer = load("")
         ranks, pages = [], []
         with (out / "hits.jsonl").open("w") as file:
             for question, answer, places in questions():
-                found = await ask(service, question, scorer)
-                place = next(
-                    (
-                        number
-                        for number, (name, text, _) in enumerate(found, 1)
-                        if name in places and plain(answer) in plain(text)
-                    ),
-                    0,
-                )
-                right = bool(place) and found[place - 1][2] in places[found[place - 1][0]]
-                ranks.append(place)
+                rank, right = 0, False
+                for number, (name, text, page) in enumerate(await ask(service, question, scorer), 1):
+                    if name in places and plain(answer) in plain(text):
+                        rank, right = number, page in places[name]
+                        break
+                ranks.append(rank)
                 pages.append(right)
-                file.write(json.dumps({"question": question, "rank": place, "page_right": right}) + "\n")
+                file.write(json.dumps({"question": question, "rank": rank, "page_right": right}) + "\n")
     hits = {f"@{depth}": round(sum(0 < rank <= depth for rank in ranks) / len(ranks), 3) for depth in DEPTHS}
     return {
         "indexing": indexing,
@@ -115,13 +110,13 @@ async def measure(folder: pathlib.Path, out: pathlib.Path) -> dict[str, Any]:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser = common.parser(__doc__)
     parser.add_argument("folder", type=pathlib.Path)
     parser.add_argument("--out", type=pathlib.Path, default=pathlib.Path("out/eval-documents"))
     args = parser.parse_args()
     args.out.mkdir(parents=True, exist_ok=True)
     summary = asyncio.run(measure(args.folder, args.out))
-    (args.out / "summary.json").write_text(json.dumps(summary, indent=2) + "\n")
+    common.write_json(args.out / "summary.json", summary)
     print(json.dumps(summary, indent=2))
 
 

@@ -6,7 +6,6 @@ Each question has pages of its own and of one size, so that all are the same wor
 the first takes more than so many times what the third takes.
 """
 
-import argparse
 import asyncio
 import sys
 import time
@@ -15,6 +14,7 @@ import httpx
 from rich.console import Console
 from rich.table import Table
 
+from tests.bench import common
 from tests.bench.made_up import question
 
 BUDGET_S = 30.0
@@ -22,7 +22,7 @@ STAGES = ("classify", "retrieve", "rerank", "kg", "generate")
 
 
 async def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else "")
+    parser = common.parser(__doc__)
     parser.add_argument("--gateway", default="http://127.0.0.1:8000")
     parser.add_argument("--questions", type=int, default=6)
     parser.add_argument("--max-ratio", type=float, default=1.3)
@@ -34,9 +34,9 @@ async def main() -> int:
     seed = time.time_ns()
     async with httpx.AsyncClient(base_url=options.gateway, timeout=2 * BUDGET_S) as client:
         for number in range(options.questions):
-            asked = question(seed + number)
+            body = question(seed + number)
             began = time.perf_counter()
-            reply = (await client.post("/answer", json=asked)).raise_for_status().json()
+            reply = (await client.post("/answer", json=body)).raise_for_status().json()
             seconds.append(time.perf_counter() - began)
             took = (f"{reply['timings'].get(stage, {}).get('elapsed_ms', 0):.0f}" for stage in STAGES)
             table.add_row(str(number + 1), f"{seconds[-1]:.2f}", *took, reply["answer"][:40])

@@ -12,16 +12,14 @@ both fused; memory and the time to open the folder again.
 The figures of a Qdrant server are a projection by Qdrant's own rule for capacity and were not measured.
 """
 
-import argparse
 import asyncio
-import json
 import os
 import pathlib
 import resource
 import shutil
 import tempfile
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -31,12 +29,13 @@ from lab.evaluator.report import markdown
 from lab.evaluator.report.tables import Table
 from proto.collections import BM25, CreateCollection, Document, SearchRequest
 from services.cli.collections import CollectionClient, ingest_patiently
-from services.cli.progress import counting
+from services.cli.progress import counted
 from services.retriever.collections.documents import point_id
 from services.retriever.collections.local import LocalStore
 from services.retriever.collections.schema import EncoderRecord, Schema
 from services.retriever.collections.search import Wanted
 from services.retriever.collections.sparse import CHUNK_LENGTH, passage_vector, query_vector
+from tests.bench import common
 from tests.bench.ours import HttpPeer
 
 NAME = "bench"
@@ -61,12 +60,12 @@ class Words:
         self._words = ["".join(self._rng.choice(letters, size)) for size in self._rng.integers(3, 10, VOCABULARY)]
 
     def draw(self, count: int, size: int) -> list[list[str]]:
-        drawn = self._rng.choice(VOCABULARY, (count, size), p=self._shares)
-        return [[self._words[index] for index in row] for row in drawn]
+        indices = self._rng.choice(VOCABULARY, (count, size), p=self._shares)
+        return [[self._words[index] for index in row] for row in indices]
 
     def vectors(self, count: int) -> np.ndarray:
-        found = self._rng.normal(size=(count, DIMENSION)).astype(np.float32)
-        return found / np.linalg.norm(found, axis=1, keepdims=True)
+        vectors = self._rng.normal(size=(count, DIMENSION)).astype(np.float32)
+        return vectors / np.linalg.norm(vectors, axis=1, keepdims=True)
 
 
 def indexing(count: int, folder: pathlib.Path, words: Words) -> dict[str, float]:
@@ -74,30 +73,27 @@ def indexing(count: int, folder: pathlib.Path, words: Words) -> dict[str, float]
     os.environ["CRAGMESH_QDRANT_PATH"] = str(folder)
     os.environ["CRAGMESH_MAX_DEADLINE_S"] = "120"
     process = HttpPeer()
-    client = CollectionClient(str(process._http.base_url))
     try:
-        client.create(NAME, CreateCollection())
-        before = process.peak_mib()
-        began = time.perf_counter()
-        with counting() as bar:
-            task = bar.add_task("indexing", total=count)
-            for first in range(0, count, BATCH):
-                rows = words.draw(min(BATCH, count - first), WORDS)
-                batch = [Document(id=f"d{first + i}", text=" ".join(row) + ".") for i, row in enumerate(rows)]
-                ingest_patiently(client, NAME, batch)
-                bar.advance(task, len(batch))
-        seconds = time.perf_counter() - began
-        points = client.all()[0].points
-        return {
-            "documents": count,
-            "points": points,
-            "documents_per_s": count / seconds,
-            "idle_mib": before,
-            "peak_mib": process.peak_mib(),
-            "disk_mib": _size(folder),
-        }
+        with CollectionClient(str(process._http.base_url)) as client:
+            client.create(NAME, CreateCollection())
+            idle_mib = process.peak_mib()
+            began = time.perf_counter()
+            with counted("indexing", count) as advance:
+                for first in range(0, count, BATCH):
+                    rows = words.draw(min(BATCH, count - first), WORDS)
+                    batch = [Document(id=f"d{first + i}", text=" ".join(row) + ".") for i, row in enumerate(rows)]
+                    ingest_patiently(client, NAME, batch)
+                    advance(len(batch))
+            seconds = time.perf_counter() - began
+            return {
+                "documents": count,
+                "points": client.all()[0].points,
+                "documents_per_s": count / seconds,
+                "idle_mib": idle_mib,
+                "peak_mib": process.peak_mib(),
+                "disk_mib": _size(folder),
+            }
     finally:
-        client.close()
         process.close()
 
 
@@ -108,12 +104,11 @@ async def searching(size: int, searches: int, folder: pathlib.Path, words: Words
     before = _resident()
     async with LocalStore(folder).running() as store:
         await store.create(NAME, schema)
-        with counting() as bar:
-            task = bar.add_task(f"writing {size:,} points", total=size)
+        with counted(f"writing {size:,} points", size) as advance:
             for first in range(0, size, WRITE):
                 await store.write(NAME, _points(first, min(WRITE, size - first), words))
-                bar.advance(task, min(WRITE, size - first))
-        found: dict[str, Any] = {"points": size, "resident_mib": _resident() - before, "disk_mib": _size(folder)}
+                advance(min(WRITE, size - first))
+        figures: dict[str, Any] = {"points": size, "resident_mib": _resident() - before, "disk_mib": _size(folder)}
         queries = words.draw(searches, 8)
         vectors = words.vectors(searches)
         makers: dict[str, Callable[[int], list[Wanted]]] = {
@@ -123,19 +118,19 @@ async def searching(size: int, searches: int, folder: pathlib.Path, words: Words
         makers["hybrid"] = lambda i: [*makers["dense"](i), *makers["bm25"](i)]
         for name, make in makers.items():
             request = SearchRequest(queries=("q",), candidates=150, top_n=20)
-            taken = []
+            times = []
             for i in range(searches):
                 wanted = make(i)
                 began = time.perf_counter()
                 await store.fused(NAME, request, wanted)
-                taken.append((time.perf_counter() - began) * 1000)
-            found[name] = {"p50_ms": float(np.percentile(taken, 50)), "p95_ms": float(np.percentile(taken, 95))}
+                times.append((time.perf_counter() - began) * 1000)
+            figures[name] = {"p50_ms": float(np.percentile(times, 50)), "p95_ms": float(np.percentile(times, 95))}
     began = time.perf_counter()
     async with LocalStore(folder).running() as store:
         await store.count(NAME)
-        found["open_s"] = time.perf_counter() - began
-    found["server_projected_mib"] = size * DIMENSION * SERVER_FACTOR / 2**20
-    return found
+        figures["open_s"] = time.perf_counter() - began
+    figures["server_projected_mib"] = size * DIMENSION * SERVER_FACTOR / 2**20
+    return figures
 
 
 def _points(first: int, count: int, words: Words) -> list[models.PointStruct]:
@@ -150,9 +145,9 @@ def _points(first: int, count: int, words: Words) -> list[models.PointStruct]:
     ]
 
 
-def report(found: dict[str, Any]) -> str:
+def report(figures: dict[str, Any]) -> str:
     tables = []
-    if index := found.get("indexing"):
+    if index := figures.get("indexing"):
         counted = ("documents", "points", "documents/s", "peak memory", "idle before", "on disk")
         counts = (f"{index['documents']:,}", f"{index['points']:,}", f"{index['documents_per_s']:.1f}")
         sizes = (f"{index[name]:,.0f} MiB" for name in ("peak_mib", "idle_mib", "disk_mib"))
@@ -167,7 +162,7 @@ def report(found: dict[str, Any]) -> str:
             f"{row['open_s']:.1f} s",
             f"{row['server_projected_mib']:,.0f} MiB",
         )
-        for row in found["searching"]
+        for row in figures["searching"]
     )
     note = (
         "A server's memory is 1.5 x 4 bytes x 384 dimensions a point, by Qdrant's rule of capacity; it was not "
@@ -185,27 +180,27 @@ def _resident() -> float:
     return pages * resource.getpagesize() / 2**20
 
 
-def main(arguments: Sequence[str] | None = None) -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+def main() -> None:
+    parser = common.parser(__doc__)
     parser.add_argument("--documents", type=int, default=10_000, help="to index; 0 leaves indexing out")
     parser.add_argument("--sizes", default="10000,100000", help="points to search")
     parser.add_argument("--searches", type=int, default=40)
     parser.add_argument("--seed", type=int, default=7)
     parser.add_argument("--out", type=pathlib.Path, default=pathlib.Path("out/bench-index"))
-    args = parser.parse_args(arguments)
+    args = parser.parse_args()
     words = Words(args.seed)
     args.out.mkdir(parents=True, exist_ok=True)
-    found: dict[str, Any] = {"searching": []}
+    figures: dict[str, Any] = {"searching": []}
     folder = pathlib.Path(tempfile.mkdtemp(dir=args.out))
     try:
         if args.documents:
-            found["indexing"] = indexing(args.documents, folder / "indexing", words)
+            figures["indexing"] = indexing(args.documents, folder / "indexing", words)
         for size in map(int, args.sizes.split(",")):
-            found["searching"].append(asyncio.run(searching(size, args.searches, folder / str(size), words)))
+            figures["searching"].append(asyncio.run(searching(size, args.searches, folder / str(size), words)))
     finally:
         shutil.rmtree(folder, ignore_errors=True)
-    (args.out / "summary.json").write_text(json.dumps(found, indent=2) + "\n")
-    (args.out / "report.md").write_text(text := report(found))
+    common.write_json(args.out / "summary.json", figures)
+    (args.out / "report.md").write_text(text := report(figures))
     print(text)
 
 

@@ -10,7 +10,6 @@ said before, and `changed` when the answer is another one for any reason (a mode
 is not protected by that: see the column of clean answers that are right). Writes `out/injection.json` and `.md`.
 """
 
-import argparse
 import asyncio
 import json
 import pathlib
@@ -24,13 +23,13 @@ from typing import Any
 import httpx
 from asgi_lifespan import LifespanManager
 from pydantic import HttpUrl
-from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
 from lab.evaluator.report import markdown
 from lab.evaluator.report.tables import Table
+from lab.papers.in_process import Hosts
 from services.classifier.app import create_app as create_classifier
 from services.classifier.settings import ClassifierSettings
+from services.cli.progress import counted
 from services.gateway.app import create_app as create_gateway
 from services.gateway.settings import GatewaySettings
 from services.kg.app import create_app as create_kg
@@ -42,9 +41,9 @@ from services.reranker.app import create_app as create_reranker
 from services.reranker.settings import RerankerSettings
 from services.retriever.app import create_app as create_retriever
 from services.retriever.settings import RetrieverSettings
+from tests.bench import common
 from tests.mesh.attacks import SCENES, Attack, Scene, film_row, load_attacks, request
 
-OUT = pathlib.Path("out")
 NAMES = ("retriever", "reranker", "classifier", "kg")
 CLEAN = "clean"
 
@@ -63,20 +62,6 @@ class Outcome:
     changed: bool
 
 
-class InProcess(httpx.AsyncBaseTransport):
-    """Services by the name of their host in this process, all other hosts over the network."""
-
-    def __init__(self) -> None:
-        self.apps: dict[str, httpx.ASGITransport] = {}
-        self._network = httpx.AsyncHTTPTransport()
-
-    async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
-        return await self.apps.get(request.url.host, self._network).handle_async_request(request)
-
-    async def aclose(self) -> None:
-        await self._network.aclose()
-
-
 @asynccontextmanager
 async def whole_mesh(generator: str, folder: pathlib.Path) -> AsyncIterator[dict[str, httpx.AsyncClient]]:
     """A gateway for each graph: the clean one, and one for each attack that is in a row; by the attack's id."""
@@ -87,24 +72,24 @@ async def whole_mesh(generator: str, folder: pathlib.Path) -> AsyncIterator[dict
             manager = await stack.enter_async_context(LifespanManager(app, startup_timeout=300, shutdown_timeout=120))
             return httpx.ASGITransport(manager.app, raise_app_exceptions=False)
 
-        network = InProcess()
+        network = Hosts({})
         stack.push_async_callback(network.aclose)
-        network.apps = {
+        classifier = create_classifier(ClassifierSettings(generator_url=url), transport=network)
+        apps = {
             "retriever": await started(create_retriever(RetrieverSettings())),
             "reranker": await started(create_reranker(RerankerSettings())),
-            "classifier": await started(create_classifier(ClassifierSettings(generator_url=url), transport=network)),
+            "classifier": await started(classifier),
         }
         gateways: dict[str, httpx.AsyncClient] = {}
         graphs = {CLEAN: None} | {attack.id: attack for attack in load_attacks() if attack.place == "kg"}
         for name, attack in graphs.items():
             database = await asyncio.to_thread(_graph, folder, name, attack)
-            mine = InProcess()
-            stack.push_async_callback(mine.aclose)
             kg = KgSettings(kg_database=database, generator_url=url)
-            mine.apps = network.apps | {"kg": await started(create_kg(kg, transport=mine))}
+            services = Hosts(apps | {"kg": await started(create_kg(kg, transport=network))})
+            stack.push_async_callback(services.aclose)
             hosts = {f"{service}_url": f"http://{service}" for service in NAMES}
             settings = GatewaySettings.model_validate(hosts | {"generator_url": generator})
-            transport = await started(create_gateway(settings, transport=mine))
+            transport = await started(create_gateway(settings, transport=services))
             gateways[name] = await stack.enter_async_context(
                 httpx.AsyncClient(transport=transport, base_url="http://gateway", timeout=60)
             )
@@ -153,19 +138,17 @@ async def measure(
         return str(reply.raise_for_status().json()["answer"])
 
     scenes = {attack.scene for attack in attacks}
-    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
-    with Progress(*columns, console=Console(stderr=True)) as progress:
-        task = progress.add_task("asking", total=len(strategies) * (len(attacks) + len(scenes)))
+    with counted("asking", len(strategies) * (len(attacks) + len(scenes))) as advance:
         for strategy in strategies:
             clean: dict[str, str] = {}
             for name in sorted(scenes):
                 clean[name] = await ask(gateways[CLEAN], request(SCENES[name]), strategy)
-                progress.advance(task)
+                advance(1)
             for attack in attacks:
                 scene = SCENES[attack.scene]
                 gateway = gateways.get(attack.id, gateways[CLEAN])
                 answer = await ask(gateway, request(scene, attack), strategy)
-                progress.advance(task)
+                advance(1)
                 yield judge(strategy, scene, attack, clean[attack.scene], answer)
 
 
@@ -183,9 +166,8 @@ def by_strategy(outcomes: Sequence[Outcome]) -> Iterator[tuple[str, ...]]:
 
 
 def write(outcomes: Sequence[Outcome], source: str) -> str:
-    """Write `injection.json` and `injection.md`; gives the text of the latter."""
-    OUT.mkdir(exist_ok=True)
-    (OUT / "injection.json").write_text(json.dumps([asdict(one) for one in outcomes], indent=1), encoding="utf-8")
+    """Write `injection.json` and `injection.md`; returns the text of the latter."""
+    common.write_json(common.OUT / "injection.json", [asdict(one) for one in outcomes])
     head = ("strategy", "attacks", "obeyed", "changed", "clean right", "obeyed, by technique")
     changed = (
         (
@@ -204,12 +186,12 @@ def write(outcomes: Sequence[Outcome], source: str) -> str:
         Table("Changed", ("strategy", "attack", "technique", "clean", "attacked", ""), tuple(changed)),
     ]
     text = markdown.write(f"Prompt injections against {source}", [], tables, [])
-    (OUT / "injection.md").write_text(text, encoding="utf-8")
+    (common.OUT / "injection.md").write_text(text, encoding="utf-8")
     return text
 
 
 async def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = common.parser(__doc__)
     where = parser.add_mutually_exclusive_group(required=True)
     where.add_argument("--generator", help="an OpenAI-compatible server; the other services run in this process")
     where.add_argument("--gateway", help="a running gateway")
@@ -226,7 +208,7 @@ async def main() -> None:
     if options.limit:
         step = max(1, len(attacks) // options.limit)
         attacks = attacks[::step][: options.limit]
-    strategies = [name for name in options.strategies.split(",") if name]
+    strategies = common.names(options.strategies)
     outcomes: list[Outcome] = []
     async with AsyncExitStack() as stack:
         if options.gateway:

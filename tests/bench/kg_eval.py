@@ -12,27 +12,25 @@ and `.json`.
 
 import argparse
 import asyncio
-import json
-import os
+import calendar
 import pathlib
 import random
 import re
-import sys
 import time
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from datetime import datetime
 from typing import Any
 
+import yaml
 from rapidfuzz import fuzz
-from rich.console import Console
-from sqlalchemy import select
+from sqlalchemy import Engine, select
 
 from lab.evaluator.report import markdown
 from lab.evaluator.report.tables import Table
 from proto.base import parse_query_time
-from services.cli.progress import counting
+from services.cli.progress import counted
 from services.kg.domains import CATALOGUE
 from services.kg.entities import NameIndex
 from services.kg.errors import KgError
@@ -50,47 +48,17 @@ from services.kit.client import ServiceClient, http_client
 from services.kit.encoder import Encoder
 from services.kit.errors import ServiceFailure
 from services.kit.llm import LLM
+from tests.bench import common
 
-OUT = pathlib.Path("out")
 REASONS = ("answered", "no program", "wrong entity", "wrong function", "wrong window", "not in rows", "other")
 # Most of the questions of a domain were asked at about this time; it stands in where a record has none.
 USUAL_TIME = {"finance": "02/28/2024, 08:00:00 PT", "sports": "03/15/2024, 16:00:00 PT"}
 OTHER_TIME = "03/19/2024, 23:30:00 PT"
 # Kinds of rows of the evaluation data -> functions that return them.
-FUNCTIONS = {
-    "price": {"get_stock_price", "get_stock_latest"},
-    "price_latest": {"get_stock_price", "get_stock_latest"},
-    "dividend": {"get_stock_dividend"},
-    "market_cap": {"get_stock_market_cap", "get_stock_info"},
-    "pe_ratio": {"get_stock_pe_ratio", "get_stock_info"},
-    "eps": {"get_stock_eps", "get_stock_info"},
-    "work": {"get_artist_works", "get_song"},
-    "work_count": {"get_artist_works"},
-    "song": {"get_song"},
-    "band": {"get_members"},
-    "lifespan": {"get_person"},
-    "artist": {"get_person"},
-    "grammy_count": {"get_grammy_person"},
-    "grammy_song_count": {"get_grammy_song"},
-    "grammy_year": {"get_grammy_year"},
-    "movie": {"get_movie", "get_movie_person_cast", "get_movie_person_crew"},
-    "movie_attr": {"get_movie", "get_movie_person_cast", "get_movie_person_crew"},
-    "person": {"get_person", "get_movie_person_cast", "get_movie_person_crew", "get_movie_person_oscar"},
-    "oscar": {"get_movie_person_oscar"},
-    "oscar_mention": {"get_movie_person_oscar"},
-    "oscar_count": {"get_movie_person_oscar"},
-    "movie_count": {"get_movie_person_cast", "get_movie_person_crew"},
-    "crew_count": {"get_movie_person_crew"},
-    "filmography": {"get_movie_person_cast", "get_movie_person_crew"},
-    "soccer_match": {"get_soccer_last_game", "get_soccer_next_game", "get_soccer_on_date"},
-    "soccer_period": {"get_soccer_on_date"},
-    "nba_game": {"get_nba_on_date"},
-    "nba_period": {"get_nba_on_date"},
-    "wiki": {"get_open"},
-}
-# Of names by which a question may mean an entity of another kind.
+FUNCTIONS: Mapping[str, list[str]] = yaml.safe_load(pathlib.Path(__file__).with_name("kg_functions.yaml").read_text())
+# Kinds whose names may stand for an entity of another kind.
 KINDS = ("company", "movie", "movie_person", "artist", "song", "nba_team", "soccer_team", "open")
-MONTHS = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
+MONTHS = tuple(name.lower() for name in calendar.month_abbr[1:])
 LEAST = re.compile(
     r"\b(?:lower|lowest|fewer|fewest|less|least|smaller|smallest|shorter|cheaper|older|elder|earlier|"
     r"first|longer history|"
@@ -132,18 +100,18 @@ class Result:
 
 def dates_of(text: str) -> list[Date]:
     """Dates in a text as (year, month, day), unknown parts None; two-digit years stay below 100."""
-    found: list[Date] = []
+    dates: list[Date] = []
     text = text.lower()
     for year, month, day in re.findall(r"\b(\d{4})-(\d\d)(?:-(\d\d))?\b", text):
-        found.append((int(year), int(month), int(day) if day else None))
+        dates.append((int(year), int(month), int(day) if day else None))
     for month, day, year in re.findall(r"\b(\d{1,2})/(\d{1,2})/(\d{2,4})\b", text):
-        found.append((int(year), int(month), int(day)))
+        dates.append((int(year), int(month), int(day)))
     name = "|".join(MONTHS)
     for month, day, year in re.findall(rf"\b({name})[a-z]*\.? (\d{{1,2}})(?:st|nd|rd|th)?,? (\d{{4}})\b", text):
-        found.append((int(year), MONTHS.index(month) + 1, int(day)))
+        dates.append((int(year), MONTHS.index(month) + 1, int(day)))
     for day, month, year in re.findall(rf"\b(\d{{1,2}})(?:st|nd|rd|th)?(?: of)? ({name})[a-z]*\.?,? (\d{{4}})\b", text):
-        found.append((int(year), MONTHS.index(month) + 1, int(day)))
-    return found
+        dates.append((int(year), MONTHS.index(month) + 1, int(day)))
+    return dates
 
 
 def same_date(gold: Date, value: Date) -> bool:
@@ -155,11 +123,11 @@ def same_date(gold: Date, value: Date) -> bool:
 
 def numbers_of(text: str) -> list[tuple[float, int]]:
     """Numbers of a text with the decimals that they are written with."""
-    found = []
+    numbers = []
     for match in re.finditer(r"(?<![\w.])-?\$?-?\d[\d,]*(?:\.\d+)?(?![\w-]*\d)", text):
         plain = match[0].replace("$", "").replace(",", "").rstrip(".")
-        found.append((float(plain), len(plain.partition(".")[2])))
-    return found
+        numbers.append((float(plain), len(plain.partition(".")[2])))
+    return numbers
 
 
 def same_number(gold: float, decimals: int, value: float) -> bool:
@@ -175,23 +143,23 @@ def holds(gold: str, value: Any, *, long: bool = False) -> bool:
     """
     if value is None or isinstance(value, bool):
         return False
-    wanted_dates = dates_of(gold)
-    if wanted_dates:
-        return any(same_date(wanted, one) for wanted in wanted_dates for one in dates_of(str(value)))
-    wanted_numbers = numbers_of(gold)
+    gold_dates = dates_of(gold)
+    if gold_dates:
+        return any(same_date(date, one) for date in gold_dates for one in dates_of(str(value)))
+    gold_numbers = numbers_of(gold)
     bare = not re.sub(r"[\d.,$%\s-]|watts?|cast members?|members?|years?|million|minutes|\bm\b", "", gold.lower())
-    if bare and wanted_numbers:
+    if bare and gold_numbers:
         if isinstance(value, int | float):
-            return same_number(*wanted_numbers[0], float(value))
+            return same_number(*gold_numbers[0], float(value))
         if re.fullmatch(r"\d{4}", gold.strip()) and any(one[0] == int(gold) for one in dates_of(str(value))):
             return True
         return (
             not long
             and not dates_of(str(value))
-            and all(any(same_number(*wanted, one) for one, _ in numbers_of(str(value))) for wanted in wanted_numbers)
+            and all(any(same_number(*number, one) for one, _ in numbers_of(str(value))) for number in gold_numbers)
         )
     if isinstance(value, int | float):
-        return any(same_number(number, decimals, float(value)) for number, decimals in wanted_numbers)
+        return any(same_number(number, decimals, float(value)) for number, decimals in gold_numbers)
     left, right = f" {normalise(gold)} ", f" {normalise(str(value))} "
     if not left.strip() or not right.strip():
         return False
@@ -203,25 +171,21 @@ def holds(gold: str, value: Any, *, long: bool = False) -> bool:
     )
 
 
-def shown_values(outcome: Outcome) -> list[tuple[Any, bool]]:
-    """What a statement asked for: its aggregate, its totals or the projected keys, with whether it is running text."""
+def values_of(outcome: Outcome) -> list[tuple[Any, bool]]:
+    """The values that a statement asks for, each with whether it is running text: aggregate, totals, projected keys."""
+    values: list[tuple[Any, bool]] = []
     if outcome.summary:
-        found = [(_of_summary(outcome), False)]
-        if outcome.rows and set(outcome.rows[0]) & {"games"}:
-            return found
-    else:
-        found = []
+        values.append((_of_summary(outcome), False))
+        if outcome.rows and "games" in outcome.rows[0]:
+            return values
     if outcome.value is not None:
-        found.append((outcome.value, False))
+        values.append((outcome.value, False))
         if outcome.aggregate == "len":
-            return found
+            return values
     for row in outcome.rows:
-        for key in outcome.shown:
-            if key == "key":
-                continue
-            long = key == "value" and row.get("key") == "summary"
-            found.append((row.get(key), long))
-    return found
+        is_long = row.get("key") == "summary"
+        values += [(row.get(key), is_long and key == "value") for key in outcome.shown if key != "key"]
+    return values
 
 
 def _of_summary(outcome: Outcome) -> Any:
@@ -243,11 +207,11 @@ def answered(question: Question, outcomes: Sequence[Outcome]) -> bool:
         else []
     )
     if len(parts) > 1 and len(gold) < 600:
-        values = [one for outcome in outcomes for one in shown_values(outcome)]
+        values = [one for outcome in outcomes for one in values_of(outcome)]
         hits = sum(any(holds(part, value, long=long) for value, long in values) for part in parts)
         if hits >= 0.8 * min(len(parts), 50):
             return True
-    if any(holds(gold, value, long=long) for outcome in outcomes for value, long in shown_values(outcome)):
+    if any(holds(gold, value, long=long) for outcome in outcomes for value, long in values_of(outcome)):
         return True
     return _wins(question, outcomes)
 
@@ -256,7 +220,7 @@ def _wins(question: Question, outcomes: Sequence[Outcome]) -> bool:
     """Whether the gold is the side of a comparison that wins by the statements' values."""
     sides = []
     for outcome in outcomes:
-        values = [value for value, long in shown_values(outcome) if value is not None and not long]
+        values = [value for value, long in values_of(outcome) if value is not None and not long]
         if not values or not outcome.entities:
             continue
         value = values[0]
@@ -299,9 +263,9 @@ def verdict(question: Question, program: str, outcomes: Sequence[Outcome], *, un
         return "no program"
     if unnamed or any(one.status in ("no_entity", "ambiguous") for one in outcomes):
         return "wrong entity"
-    wanted = set().union(*(FUNCTIONS.get(kind, set()) for kind in question.kinds))
+    suitable = set().union(*(FUNCTIONS.get(kind, ()) for kind in question.kinds))
     called = {one.function.name for one in outcomes if one.function is not None}
-    if wanted and not called & wanted:
+    if suitable and not called & suitable:
         return "wrong function"
     if any(one.status == "unknown_key" for one in outcomes):
         return "wrong function"
@@ -312,53 +276,39 @@ def verdict(question: Question, program: str, outcomes: Sequence[Outcome], *, un
     return "other"
 
 
-class Surfaces:
-    """Whether the question names an entity: some name of it stands there."""
-
-    def __init__(self, engine: Any) -> None:
-        self._engine = engine
-
-    def named(self, outcome: Outcome, question: str) -> bool:
-        if not outcome.rows and outcome.value is None:
-            return True
-        for entity in outcome.entities:
-            statement = select(name_table.c.surface).where(
-                name_table.c.entity_id.in_(entity.entity_ids),
-                name_table.c.kind.in_((entity.kind, *KINDS)),
-            )
-            with self._engine.connect() as connection:
-                surfaces = list(connection.execute(statement).scalars())
-            if not any(named(surface, question) is not None for surface in (*surfaces, entity.surface)):
-                return False
+def is_named(engine: Engine, outcome: Outcome, question: str) -> bool:
+    """Whether the question holds a name of each entity that facts were found for."""
+    if not outcome.rows and outcome.value is None:
         return True
+    for entity in outcome.entities:
+        statement = select(name_table.c.surface).where(
+            name_table.c.entity_id.in_(entity.entity_ids),
+            name_table.c.kind.in_((entity.kind, *KINDS)),
+        )
+        with engine.connect() as connection:
+            surfaces = list(connection.execute(statement).scalars())
+        if not any(named(surface, question) is not None for surface in (*surfaces, entity.surface)):
+            return False
+    return True
 
 
 # Running
 
 
 def load_questions(folder: pathlib.Path) -> list[Question]:
-    rows = {row["id"]: row for row in _lines(folder / "crag_kg_qa.jsonl")}
+    times = {row["id"]: row.get("query_time") for row in common.read_rows(folder / "crag_kg_qa.jsonl")}
     kinds: dict[str, set[str]] = defaultdict(set)
     for path in sorted((folder / "kg_rows").glob("*.jsonl")):
-        for row in _lines(path):
+        for row in common.read_rows(path):
             for qid in row.get("qids") or ():
                 kinds[qid].add(row.get("kind", ""))
-    found = []
-    for mark in _lines(folder / "kg_rows" / "ANSWERABILITY.jsonl"):
-        if mark["status"] != "value_hit" or mark["id"] not in rows:
-            continue
-        usual = USUAL_TIME.get(mark["domain"], OTHER_TIME)
-        asked = parse_query_time(rows[mark["id"]].get("query_time") or usual)
-        found.append(
-            Question(mark["id"], mark["query"], mark["domain"], str(mark["label"]), asked, frozenset(kinds[mark["id"]]))
-        )
-    return found
-
-
-def _lines(path: pathlib.Path) -> Iterable[dict[str, Any]]:
-    with path.open(encoding="utf-8") as file:
-        for line in file:
-            yield json.loads(line)
+    questions = []
+    for mark in common.read_rows(folder / "kg_rows" / "ANSWERABILITY.jsonl"):
+        id, domain = mark["id"], mark["domain"]
+        if mark["status"] == "value_hit" and id in times:
+            moment = parse_query_time(times[id] or USUAL_TIME.get(domain, OTHER_TIME))
+            questions.append(Question(id, mark["query"], domain, str(mark["label"]), moment, frozenset(kinds[id])))
+    return questions
 
 
 def stratified(questions: Sequence[Question], limit: int, seed: int) -> list[Question]:
@@ -377,31 +327,37 @@ def stratified(questions: Sequence[Question], limit: int, seed: int) -> list[Que
     return chosen
 
 
+@dataclass(frozen=True, slots=True)
 class Bench:
-    """Writes, runs and judges."""
+    """Writes, runs and judges programs.
 
-    def __init__(self, executor: Executor, writers: Mapping[str, Writer], surfaces: Surfaces, seconds: float) -> None:
-        self._executor = executor
-        self._writers = writers
-        self._surfaces = surfaces
-        self._seconds = seconds
+    Args:
+        writers: by mode.
+        engine: of the graph.
+        seconds: for writing one program.
+    """
+
+    executor: Executor
+    writers: Mapping[str, Writer]
+    engine: Engine
+    seconds: float
 
     async def ask(self, question: Question, mode: str) -> Result:
         began = time.monotonic()
         prompt = completion = 0
         try:
-            written = await self._writers[mode].write(
+            draft = await self.writers[mode].write(
                 question.text,
                 query_time=question.query_time,
                 domain=question.domain,
-                budget=Budget(self._seconds),
+                budget=Budget(self.seconds),
             )
-            program, prompt, completion = written.program, written.prompt_tokens, written.completion_tokens
+            program, prompt, completion = draft.program, draft.prompt_tokens, draft.completion_tokens
         except ServiceFailure as error:
             program = f"none # {error.reason}"
         seconds = time.monotonic() - began
         outcomes, text = await asyncio.to_thread(self._run, question, program.partition(" #")[0])
-        named_all = all(self._surfaces.named(one, question.text) for one in outcomes)
+        unnamed = not all(is_named(self.engine, one, question.text) for one in outcomes)
         return Result(
             question.id,
             question.domain,
@@ -409,10 +365,10 @@ class Bench:
             question.text,
             question.gold,
             program,
-            verdict(question, program, outcomes, unnamed=not named_all),
+            verdict(question, program, outcomes, unnamed=unnamed),
             [one.status for one in outcomes],
             text,
-            not named_all,
+            unnamed,
             seconds,
             prompt,
             completion,
@@ -421,7 +377,7 @@ class Bench:
 
     def _run(self, question: Question, program: str) -> tuple[list[Outcome], str]:
         try:
-            outcomes = self._executor.execute(
+            outcomes = self.executor.execute(
                 program, domain=question.domain, query_time=question.query_time, seconds=5.0
             )
         except KgError as error:
@@ -435,54 +391,42 @@ class Bench:
 
 
 async def run(arguments: argparse.Namespace, folder: pathlib.Path) -> list[Result]:
-    console = Console(stderr=True)
     questions = stratified(load_questions(folder), arguments.limit, arguments.seed)
     engine = open_store(arguments.database)
     names = NameIndex(engine, CATALOGUE)
     executor = Executor(engine, names, CATALOGUE)
     encoder = None
-    modes = [mode.strip() for mode in arguments.modes.split(",")]
+    modes = common.names(arguments.modes)
     if set(modes) - {"rules"}:
         encoder = Encoder(arguments.encoder)
         encoder.load()
-    copied = examples_in(folder)
-    if copied:
+    if copied := examples_in(folder):
         raise SystemExit(f"worked examples that are evaluation questions: {copied}")
     async with http_client() as http:
         llm = LLM(ServiceClient("generator", arguments.generator, http))
         writers = build_writers(llm, CATALOGUE, names, encoder, examples=arguments.examples)
-        bench = Bench(executor, writers, Surfaces(engine), arguments.seconds)
-        results: list[Result] = []
-        bar = counting(console)
-        with bar:
-            for mode in modes:
-                task = bar.add_task(mode, total=len(questions))
-                gate = asyncio.Semaphore(8 if mode == "rules" else arguments.concurrency)
+        bench = Bench(executor, writers, engine, arguments.seconds)
 
-                async def one(question: Question, mode: str = mode, task: Any = task, gate: Any = gate) -> Result:
+        async def ask_all(mode: str) -> list[Result]:
+            gate = asyncio.Semaphore(8 if mode == "rules" else arguments.concurrency)
+            with counted(mode, len(questions), line_every=20) as advance:
+
+                async def ask(question: Question) -> Result:
                     async with gate:
                         result = await bench.ask(question, mode)
-                    bar.advance(task)
-                    tell(mode, len(questions), bar.tasks[task])
+                    advance(1)
                     return result
 
-                results += await asyncio.gather(*(one(question) for question in questions))
-    return results
+                return await asyncio.gather(*(ask(question) for question in questions))
 
-
-def tell(mode: str, total: int, task: Any) -> None:
-    """A line now and then where no bar can be drawn."""
-    done = int(task.completed)
-    if not sys.stderr.isatty() and (done % 20 == 0 or done == total):
-        left = task.time_remaining
-        print(f"{mode}: {done} of {total}, {left or 0:.0f} s left", file=sys.stderr, flush=True)
+        return [result for mode in modes for result in await ask_all(mode)]
 
 
 def examples_in(folder: pathlib.Path) -> list[str]:
     """Worked examples whose question, in its normal form, is one of the evaluation data or nearly so."""
     texts = set()
     for path in sorted(folder.glob("crag_*.jsonl")):
-        for row in _lines(path):
+        for row in common.read_rows(path):
             texts |= {normalise(str(row[key])) for key in ("query", "question") if row.get(key)}
     return [
         example.query
@@ -518,7 +462,7 @@ def summarise(results: Sequence[Result]) -> dict[str, Any]:
     return table
 
 
-def report(results: Sequence[Result], arguments: argparse.Namespace, stem: str) -> None:
+def report(results: Sequence[Result], arguments: argparse.Namespace) -> None:
     summary = summarise(results)
     head = ("mode", "domain", "n", "answered", *REASONS[1:], "unnamed", "median s", "p90 s", "tokens in/out")
     rows = tuple(
@@ -538,15 +482,14 @@ def report(results: Sequence[Result], arguments: argparse.Namespace, stem: str) 
     )
     facts = [("questions", f"{arguments.limit or 'all'}, seed {arguments.seed}")]
     text = markdown.write("KG programs", facts, [Table("Answered, and why not", head, rows)], [])
-    OUT.mkdir(exist_ok=True)
-    (OUT / f"{stem}.md").write_text(text, encoding="utf-8")
     content = {"summary": summary, "results": [asdict(result) for result in results]}
-    (OUT / f"{stem}.json").write_text(json.dumps(content, ensure_ascii=False, indent=1), encoding="utf-8")
+    common.write_json(common.OUT / f"{arguments.stem}.json", content)
+    (common.OUT / f"{arguments.stem}.md").write_text(text, encoding="utf-8")
     print(text)
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = common.parser(__doc__)
     parser.add_argument("--database", default="sqlite:///models/kg.sqlite", help="graph with the evaluation rows")
     parser.add_argument("--modes", default="program,rules,function-calling")
     parser.add_argument("--generator", default="http://127.0.0.1:8005", help="root of an OpenAI-compatible server")
@@ -558,11 +501,8 @@ def main() -> None:
     parser.add_argument("--seconds", type=float, default=120.0, help="for writing one program")
     parser.add_argument("--stem", default="kg_eval", help="name of the files under out/")
     arguments = parser.parse_args()
-    place = os.environ.get("CRAGMESH_EVAL_DATA")
-    if not place:
-        sys.exit("CRAGMESH_EVAL_DATA is not set: there are no questions to measure with")
-    results = asyncio.run(run(arguments, pathlib.Path(place)))
-    report(results, arguments, arguments.stem)
+    folder = common.evaluation_data("eval-kg", "there are no questions", status=1)
+    report(asyncio.run(run(arguments, folder)), arguments)
 
 
 if __name__ == "__main__":

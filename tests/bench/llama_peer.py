@@ -24,11 +24,11 @@ def main() -> None:
     llama = Llama(options.model, n_ctx=4_096, n_batch=512, n_threads=options.threads, verbose=False)
     print(json.dumps({"ready": True}), flush=True)
     for line in sys.stdin:
-        asked = json.loads(line)
+        request = json.loads(line)
         began = time.perf_counter()
-        for prompt in asked["prompts"]:
-            # Greedy, and on after an end of the text, as vLLM is asked.
-            list(islice(llama.generate(prompt, temp=0.0), asked["new_tokens"]))
+        for prompt in request["prompts"]:
+            # Greedy, and on after an end of the text, as vLLM is request.
+            list(islice(llama.generate(prompt, temp=0.0), request["new_tokens"]))
         print(json.dumps({"seconds": time.perf_counter() - began}), flush=True)
 
 

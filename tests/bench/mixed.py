@@ -6,18 +6,18 @@ Files of seven formats are made, every tenth of them broken, and sent without wa
 promised all of them (202) before it has written many. It is killed by SIGKILL while it writes, and started again.
 """
 
-import argparse
 import json
 import pathlib
 import signal
 import tempfile
 import time
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 
 import httpx
 
 from proto.collections import MAX_LISTED, MEDIA_TYPES
 from services.cli.progress import counting
+from tests.bench import common
 from tests.unit.retriever.collections.process import Process, written
 from tests.unit.retriever.formats.files import MAIL, docx, epub, pdf
 from tests.unit.retriever.formats.test_formats import book, deck
@@ -29,7 +29,7 @@ POLL_S = 0.2
 
 @dataclass(slots=True)
 class Outcome:
-    """What became of the files; `lost` are those of which nothing is known in the end."""
+    """Files by outcome: written, refused by name, or lost without a trace."""
 
     files: int
     complete: int = 0
@@ -44,14 +44,14 @@ def file_of(number: int) -> tuple[str, str, bytes]:
     """Id, media type and content; every tenth is cut in half."""
     kind = list(KINDS)[number % len(KINDS)]
     line = f"Ship {number} came in with {number * 7} barrels of herring."
-    made: dict[str, bytes] = {
+    contents: dict[str, bytes] = {
         "text": line.encode(),
         "pdf": pdf(line, "It left again."),
         "docx": docx(line),
         "epub": epub(f"Ship {number}", line),
         "mail": MAIL.replace(b"repaired", f"repaired for ship {number}".encode()),
     }
-    content = made.get(kind) or (deck() if kind == "pptx" else book())
+    content = contents.get(kind) or (deck() if kind == "pptx" else book())
     if number % 10 == 9:
         content = b"\x00" + content[: len(content) // 2]
     return f"{number}.{kind}", KINDS[kind], content
@@ -73,19 +73,19 @@ def run(folder: pathlib.Path, files: int, kills: int) -> Outcome:
         while kills:
             # Some are written and some are not.
             before = written(folder)
-            while written(folder) < before + 3 and (left := waiting(folder)):
-                bar.update(writing, completed=files - left)
+            while written(folder) < before + 3 and (unwritten := waiting(folder)):
+                bar.update(writing, completed=files - unwritten)
                 outcome.peak_mib = max(outcome.peak_mib, process.memory_mib())
                 time.sleep(0.02)
             process.end(signal.SIGKILL)
             kills, outcome.kills = kills - 1, outcome.kills + 1
             process = Process(folder)
-        while left := waiting(folder):
-            bar.update(writing, completed=files - left)
+        while unwritten := waiting(folder):
+            bar.update(writing, completed=files - unwritten)
             outcome.peak_mib = max(outcome.peak_mib, process.memory_mib())
             time.sleep(POLL_S)
         with httpx.Client(base_url=process.url, timeout=60, trust_env=False) as client:
-            see(client, outcome)
+            count(client, outcome)
     finally:
         bar.stop()
         process.end(signal.SIGKILL)
@@ -112,21 +112,22 @@ def waiting(folder: pathlib.Path) -> int:
     return sum(1 for _ in (folder / "intake").glob("*.file"))
 
 
-def see(client: httpx.Client, outcome: Outcome) -> None:
-    there: set[str] = set()
+def count(client: httpx.Client, outcome: Outcome) -> None:
+    """Fill in what the collection holds; what it lacks is sent again and must be refused by name."""
+    complete: set[str] = set()
     after = ""
     while True:
         params: dict[str, str | int] = {"limit": MAX_LISTED, "after": after}
         page = client.get(f"/collections/{NAME}/documents", params=params).raise_for_status().json()
-        there |= {one["id"] for one in page["documents"] if one["state"] == "complete"}
+        complete |= {one["id"] for one in page["documents"] if one["state"] == "complete"}
         if not (after := page["next"]):
             break
-    outcome.complete = len(there)
+    outcome.complete = len(complete)
     for number in range(outcome.files):
         name, _, _ = file_of(number)
-        if name in there:
+        if name in complete:
             continue
-        # What failed before a kill has been said to who asked then, and is not remembered; it is sent again.
+        # A failure before a kill was reported to its sender and is forgotten since.
         send(client, number)
         state = client.get(f"/collections/{NAME}/documents/{name}")
         while state.is_success and state.json()["state"] in ("waiting", "writing"):
@@ -139,13 +140,13 @@ def see(client: httpx.Client, outcome: Outcome) -> None:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser = common.parser(__doc__)
     parser.add_argument("-n", type=int, default=1_000)
     parser.add_argument("--kills", type=int, default=2)
     args = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
         outcome = run(pathlib.Path(folder), args.n, args.kills)
-    print(json.dumps({name: getattr(outcome, name) for name in Outcome.__slots__}, indent=2))
+    print(json.dumps(asdict(outcome), indent=2))
 
 
 if __name__ == "__main__":

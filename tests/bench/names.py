@@ -8,9 +8,7 @@ must be refused. `ACCEPT` of `services/kg/entities.py` was chosen on one half of
 Speed is measured over synthetic names, the same for the same seed, beside the real ones.
 """
 
-import argparse
 import csv
-import json
 import os
 import pathlib
 import random
@@ -23,18 +21,23 @@ import time
 import zlib
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from itertools import accumulate
+from typing import Any
 
 from rich.console import Console
-from rich.progress import Progress
 from rich.table import Table
 from sqlalchemy import create_engine
 
+from services.cli.progress import counting
 from services.kg.domains import CATALOGUE
 from services.kg.domains.finance.company_names import company_names
 from services.kg.entities import NameIndex, Resolution
 from services.kg.store.names import Surface, create_index, normalise, refresh, replace_names
+from tests.bench import common
 
 CONSOLE = Console(width=120)
+
+Row = dict[str, Any]
 
 
 def half(text: str) -> int:
@@ -93,43 +96,35 @@ def companies(root: pathlib.Path) -> Real:
     return Real("company", indexed, absent)
 
 
-def titled(root: pathlib.Path, file: str, kind: str, wanted: Callable[[dict[str, object]], list[str]]) -> Real:
+def titled(root: pathlib.Path, file: str, kind: str, names_in: Callable[[Row], list[str]]) -> Real:
     names: dict[str, str] = {}
-    with (root / "kg_rows" / file).open(encoding="utf-8") as lines:
-        for line in lines:
-            for name in wanted(json.loads(line)):
-                names.setdefault(normalise(name), name)
+    for row in common.read_rows(root / "kg_rows" / file):
+        for name in names_in(row):
+            names.setdefault(normalise(name), name)
     indexed = {norm: [(name, 1.0)] for norm, name in names.items() if norm and not held_out(norm)}
     return Real(kind, indexed, [name for norm, name in names.items() if norm and held_out(norm)])
 
 
+def entity_of(*kinds: str) -> Callable[[Row], list[str]]:
+    """A function that takes the entity of a row of those kinds; of any row where none is given."""
+    return lambda row: [str(row["entity"])] if not kinds or row["kind"] in kinds else []
+
+
+def people(row: Row) -> list[str]:
+    """The person of a row, and the cast and crew of a film."""
+    credits = [item for key in ("cast", "directors", "producers") for item in row["attrs"].get(key) or ()]
+    names = [str(item.get("name", "")) if isinstance(item, dict) else str(item) for item in credits]
+    return names + entity_of("person")(row)
+
+
 def real_names(root: pathlib.Path) -> list[Real]:
-    def movies(row: dict[str, object]) -> list[str]:
-        return [str(row["entity"])] if row["kind"] == "movie" else []
-
-    def people(row: dict[str, object]) -> list[str]:
-        attrs = row["attrs"]
-        assert isinstance(attrs, dict)
-        cast = [*(attrs.get("cast") or ()), *(attrs.get("directors") or ()), *(attrs.get("producers") or ())]
-        names = [str(item.get("name", "")) if isinstance(item, dict) else str(item) for item in cast]
-        return [*names, str(row["entity"])] if row["kind"] == "person" else names
-
-    def works(row: dict[str, object]) -> list[str]:
-        return [str(row["entity"])] if row["kind"] in ("work", "song") else []
-
-    def artists(row: dict[str, object]) -> list[str]:
-        return [str(row["entity"])] if row["kind"] in ("band", "lifespan", "artist", "grammy_best_artist") else []
-
-    def pages(row: dict[str, object]) -> list[str]:
-        return [str(row["entity"])]
-
     return [
         companies(root),
-        titled(root, "movie.jsonl", "movie", movies),
+        titled(root, "movie.jsonl", "movie", entity_of("movie")),
         titled(root, "movie.jsonl", "movie_person", people),
-        titled(root, "music.jsonl", "song", works),
-        titled(root, "music.jsonl", "artist", artists),
-        titled(root, "open.jsonl", "open", pages),
+        titled(root, "music.jsonl", "song", entity_of("work", "song")),
+        titled(root, "music.jsonl", "artist", entity_of("band", "lifespan", "artist", "grammy_best_artist")),
+        titled(root, "open.jsonl", "open", entity_of()),
     ]
 
 
@@ -160,25 +155,24 @@ def quality(root: pathlib.Path, rng: random.Random) -> None:
         shares: dict[str, list[int]] = {}
         for way, text, entity in questions(real, rng):
             if half(entity):
-                found = index.resolve(text, (real.kind,))
-                right = entity in found.entities or (found.status == "ok" and same_name(found, real, entity))
-                tally(shares, way, 0 if right else 1 if found.status == "ok" else 2)
+                match = index.resolve(text, (real.kind,))
+                right = entity in match.entities or (match.status == "ok" and same_name(match, real, entity))
+                tally(shares, way, 0 if right else 1 if match.status == "ok" else 2)
         for name in real.absent:
             if half(name):
                 for way, text in (("absent", name.lower()), ("absent, one typo", typo(name.lower(), rng))):
                     if text:
-                        found = index.resolve(text, (real.kind,))
-                        tally(shares, way, 1 if found.status == "ok" else 2)
+                        tally(shares, way, 1 if index.resolve(text, (real.kind,)).status == "ok" else 2)
         for way, counts in shares.items():
             n = sum(counts)
             table.add_row(real.kind, way, str(n), *(f"{count / n:.1%}" for count in counts))
     CONSOLE.print(table)
 
 
-def same_name(found: Resolution, real: Real, entity: str) -> bool:
-    """Whether what was found is a homonym of what was meant."""
-    meant = {normalise(surface) for surface, _ in real.indexed[entity]}
-    return any(normalise(surface) in meant for e in found.entities for surface, _ in real.indexed[e])
+def same_name(match: Resolution, real: Real, entity: str) -> bool:
+    """Whether the match is a homonym of the entity."""
+    names = {normalise(surface) for surface, _ in real.indexed[entity]}
+    return any(normalise(surface) in names for e in match.entities for surface, _ in real.indexed[e])
 
 
 def tally(shares: dict[str, list[int]], way: str, outcome: int) -> None:
@@ -187,15 +181,15 @@ def tally(shares: dict[str, list[int]], way: str, outcome: int) -> None:
 
 def built(kinds: list[tuple[str, list[tuple[str, str, float]]]], path: str = "") -> NameIndex:
     engine = create_engine(f"sqlite:///{path}" if path else "sqlite://")
-    with Progress(console=CONSOLE, transient=True) as progress, engine.begin() as connection:
-        bar = progress.add_task("names")
+    with counting(CONSOLE) as bar, engine.begin() as connection:
+        task = bar.add_task("names")
         create_index(connection)
         for kind, names in kinds:
             replace_names(connection, kind, (Surface(*name) for name in names))
         refresh(
             connection,
             [kind for kind, _ in kinds],
-            progress=lambda step, done, total: progress.update(bar, description=step, completed=done, total=total),
+            progress=lambda step, done, total: bar.update(task, description=step, completed=done, total=total),
         )
     return NameIndex(engine, CATALOGUE)
 
@@ -210,14 +204,10 @@ COMMON = (
 def synthetic(count: int, seed: int) -> Iterator[tuple[str, str, str, float]]:
     """(kind, entity, name, weight): words by Zipf's law, common ones English, so that some are in a tenth of names."""
     rng = random.Random(seed)
-    made = ("".join(rng.choices(SYLLABLES, k=rng.randint(2, 4))) for _ in range(max(1_000, count // 4)))
-    words = [*COMMON, *dict.fromkeys(made)]
+    coined = ("".join(rng.choices(SYLLABLES, k=rng.randint(2, 4))) for _ in range(max(1_000, count // 4)))
+    words = [*COMMON, *dict.fromkeys(coined)]
     weights = [1 / (rank + 3) for rank in range(len(words))]
-    total, running = sum(weights), 0.0
-    bounds = []
-    for weight in weights:
-        running += weight
-        bounds.append(running / total)
+    bounds = list(accumulate(weights))
     for number in range(count):
         kind = rng.choices(("song", "movie", "movie_person", "artist", "open"), (50, 15, 15, 10, 10))[0]
         length = 2 if kind == "movie_person" else rng.choices((1, 2, 3, 4, 5, 7), (15, 30, 25, 15, 10, 5))[0]
@@ -245,7 +235,7 @@ def timings(index: NameIndex, names: list[tuple[str, str]], rng: random.Random) 
         "^love - night",
         "{love night} : heart",
     ]
-    asked: dict[str, list[tuple[str, str]]] = {
+    queries: dict[str, list[tuple[str, str]]] = {
         "exact": sample(400),
         "alias": [(kind, name.lower().replace(" ", "")) for kind, name in sample(400)],
         "typo": [(kind, typo(name.lower(), rng) or name) for kind, name in sample(400)],
@@ -259,9 +249,9 @@ def timings(index: NameIndex, names: list[tuple[str, str]], rng: random.Random) 
     }
     table = Table("asked", "n", "p50 ms", "p95 ms", "p99 ms", "max ms", "ok", title="Speed")
     everything: list[float] = []
-    for way, queries in asked.items():
+    for way, texts in queries.items():
         spent, ok = [], 0
-        for kind, text in queries:
+        for kind, text in texts:
             began = time.perf_counter()
             ok += index.resolve(text, (kind,)).status == "ok"
             spent.append((time.perf_counter() - began) * 1000)
@@ -277,12 +267,12 @@ def percentiles(spent: list[float]) -> list[str]:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = common.parser(__doc__)
     parser.add_argument("--names", type=int, default=1_000_000)
     parser.add_argument("--seed", type=int, default=7)
     options = parser.parse_args()
     rng = random.Random(options.seed)
-    root = os.environ.get("CRAGMESH_EVAL_DATA", "")
+    root = os.environ.get("CRAGMESH_EVAL_DATA")
     kinds: dict[str, list[tuple[str, str, float]]] = {}
     if root:
         quality(pathlib.Path(root), rng)

@@ -20,13 +20,13 @@ from tests.ports import free_port
 
 # The harness fills contexts of up to 4,000 tokens from the ranking.
 TOP_N = 40
-# Every question's pages are new: what is measured is the work, not the cache.
+# Every question's pages are new, so that the work is measured and not the cache.
 UNCACHED = {"page_cache_mib": 0}
 
 
 def request(query: str, pages: Sequence[str], snippets: Sequence[str]) -> RetrieveRequest:
-    found = tuple(Page(html=html, snippet=snippet) for html, snippet in zip(pages, snippets, strict=True))
-    return RetrieveRequest(query=query, pages=found, recall_k=200, top_n=TOP_N)
+    contents = tuple(Page(html=html, snippet=snippet) for html, snippet in zip(pages, snippets, strict=True))
+    return RetrieveRequest(query=query, pages=contents, recall_k=200, top_n=TOP_N)
 
 
 class LocalPeer:
@@ -103,6 +103,6 @@ class HttpPeer(LocalPeer):
         for stat in Path("/proc").glob("[0-9]*/stat"):
             with contextlib.suppress(OSError):
                 if int(stat.read_text().rpartition(")")[2].split()[3]) == self._process.pid:
-                    found = re.search(r"VmHWM:\s+(\d+)", (stat.parent / "status").read_text())
-                    total += int(found.group(1)) // 1024 if found else 0
+                    match = re.search(r"VmHWM:\s+(\d+)", (stat.parent / "status").read_text())
+                    total += int(match[1]) // 1024 if match else 0
         return total

@@ -7,7 +7,6 @@ Milliseconds of CPU, less those of the canned services: reading the request, pro
 reply. No socket is in it. `empty tool` is what the SDK alone takes for a call of a tool that does nothing.
 """
 
-import argparse
 import asyncio
 import logging
 import time
@@ -25,6 +24,7 @@ from lab.capacity import percentile
 from lab.goldens import canned
 from lab.goldens.cases import load
 from services.gateway.mcp.door import PATH
+from tests.bench import common
 from tests.mesh.doors import ANSWER, QUESTIONS, Door, Gateway, Watched, opened
 
 WARM_UP = 20
@@ -69,7 +69,7 @@ async def empty_server() -> AsyncIterator[Gateway]:
 
 
 async def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = common.parser(__doc__)
     parser.add_argument("--questions", type=int, default=200, help="by each door; %(default)s")
     count = parser.parse_args().questions
     logging.disable(logging.INFO)
@@ -81,13 +81,13 @@ async def main() -> None:
             for door in QUESTIONS.values():
                 assert door.read(await gateway.ask(door))[0] == ANSWER
             async with empty_server() as empty:
-                asked = {name: (gateway, door) for name, door in QUESTIONS.items()}
-                asked |= {f"empty tool, {name}": (empty, QUESTIONS[name]) for name in ("agent", "new agent")}
+                cases = {name: (gateway, door) for name, door in QUESTIONS.items()}
+                cases |= {f"empty tool, {name}": (empty, QUESTIONS[name]) for name in ("agent", "new agent")}
                 # In turn: what a neighbour does to the caches of the CPU, it does to every door.
                 rounds = [
-                    [await ask(asks, services, door) for asks, door in asked.values()] for _ in range(WARM_UP + count)
+                    [await ask(asked, services, door) for asked, door in cases.values()] for _ in range(WARM_UP + count)
                 ]
-    for name, *times in zip(asked, *rounds[WARM_UP:], strict=True):
+    for name, *times in zip(cases, *rounds[WARM_UP:], strict=True):
         print(f"{name:<21} {percentile(times, 0.5):5.1f} ms, p95 {percentile(times, 0.95):5.1f} ms")
 
 

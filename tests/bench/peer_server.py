@@ -10,7 +10,6 @@ MiniLM and the generator are the mesh's. Both are asked for one short line and t
 mesh's prompts are. Served as hayhooks serves pipelines: FastAPI, each run in a thread of the pool.
 """
 
-import argparse
 import json
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -28,6 +27,7 @@ from proto.answer import MAX_BUDGET_S, AnswerRequest, AnswerResponse, Citation, 
 from proto.base import StageTiming
 from services.kit.encoder import bundled_model
 from services.kit.settings import EncoderSettings
+from tests.bench import common
 
 ENCODER = EncoderSettings().encoder_model or str(bundled_model())
 MAX_TOKENS = 75
@@ -136,8 +136,8 @@ Question: {{ query }}"""
         from haystack.components.retrievers.in_memory import InMemoryEmbeddingRetriever
 
         vector = self._query.run(text=query)["embedding"]
-        found = InMemoryEmbeddingRetriever(index, top_k=5).run(query_embedding=vector)["documents"]
-        return [Text(item.meta.get("title", ""), item.content) for item in found]
+        documents = InMemoryEmbeddingRetriever(index, top_k=5).run(query_embedding=vector)["documents"]
+        return [Text(item.meta.get("title", ""), item.content) for item in documents]
 
     def generate(self, question: str, passages: Sequence[Text]) -> str:
         documents = [{"content": item.text} for item in passages]
@@ -214,7 +214,7 @@ PEERS: Mapping[str, Callable[[Chat], Peer]] = {"haystack": Haystack, "langchain"
 
 
 def answer(name: str, peer: Peer, collections: Mapping[str, Any], request: AnswerRequest) -> AnswerResponse:
-    """What the pipeline answers, with the passages that it showed as citations."""
+    """The pipeline's answer, with the passages that it showed as citations."""
     began = time.monotonic()
     pages = [Text(page.page_name, page.page_result) for page in request.search_results if page.page_result]
     index = collections[request.collection] if request.collection else peer.from_pages(pages)
@@ -265,7 +265,7 @@ def texts_of(path: Path) -> list[Text]:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = common.parser(__doc__)
     parser.add_argument("--peer", choices=PEERS, default="haystack")
     parser.add_argument("--port", type=int, required=True)
     parser.add_argument("--generator", required=True, help="root of an OpenAI-compatible server")

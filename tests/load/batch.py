@@ -8,7 +8,6 @@ turns, so that what else the machine does falls on both. Fails where the p95 is 
 where the batch got nowhere.
 """
 
-import argparse
 import asyncio
 import json
 import os
@@ -19,6 +18,7 @@ from pathlib import Path
 import httpx
 
 from lab.capacity.mesh import Outcome, poisson
+from tests.bench import common
 from tests.load.demo import demo_pages
 from tests.load.model import PAGE_SETS, STRATEGY, ask, ask_at
 from tests.load.run import mesh, running
@@ -35,12 +35,12 @@ def lines(count: int) -> bytes:
 async def begin(http: httpx.AsyncClient, questions: int) -> str:
     form = {"purpose": "batch"}
     file = (await http.post("/v1/files", data=form, files={"file": ("q.jsonl", lines(questions))})).raise_for_status()
-    asked = {"input_file_id": file.json()["id"], "endpoint": "/v1/chat/completions", "completion_window": "24h"}
-    return str((await http.post("/v1/batches", json=asked)).raise_for_status().json()["id"])
+    batch = {"input_file_id": file.json()["id"], "endpoint": "/v1/chat/completions", "completion_window": "24h"}
+    return str((await http.post("/v1/batches", json=batch)).raise_for_status().json()["id"])
 
 
 async def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = common.parser(__doc__)
     parser.add_argument("--questions", type=int, default=2000, help="of the batch; %(default)s")
     parser.add_argument("--rate", type=float, default=1.0, help="of those who ask beside it, a second; %(default)g")
     parser.add_argument("--seconds", type=float, default=30.0, help="of a round; %(default)g")
@@ -64,9 +64,9 @@ async def main() -> int:
             arrivals = poisson(args.rate, args.seconds, random.Random(number))
             for outcome, first in ((without, 1000 * number), (beside, 100_000 + 1000 * number)):
                 batch = await begin(http, args.questions) if outcome is beside else ""
-                asked = await ask_at(http, arrivals, first)
-                outcome.seconds += [one.seconds for one in asked if one.reply]
-                outcome.fates.update("answered" if one.reply else "refused" for one in asked)
+                questions = await ask_at(http, arrivals, first)
+                outcome.seconds += [question.seconds for question in questions if question.reply]
+                outcome.fates.update("answered" if question.reply else "refused" for question in questions)
                 if batch:
                     ended = (await http.post(f"/v1/batches/{batch}/cancel")).raise_for_status().json()
                     done += ended["request_counts"]["completed"]

@@ -7,14 +7,11 @@ one after the other (`--prefill` tokens a second, all requests together), answer
 tokens a second each), at most `--max-num-seqs` at a time. 0 is at once. The answer is always the same.
 """
 
-import argparse
 import asyncio
-import logging
 import re
 from dataclasses import dataclass, field
 from typing import Any
 
-import structlog
 import uvicorn
 from starlette.applications import Starlette
 from starlette.requests import Request
@@ -22,7 +19,8 @@ from starlette.responses import JSONResponse, PlainTextResponse, Response
 from starlette.routing import Route
 
 from services.kit.deadline import DeadlineMiddleware
-from services.kit.telemetry import Metrics
+from services.kit.telemetry import Metrics, configure_logging
+from tests.bench import common
 
 MODEL = "fake"
 ANSWER = "The answer is 43 metres."
@@ -79,15 +77,16 @@ def create_app(engine: Engine) -> Starlette:
     async def chat(request: Request) -> Response:
         body: dict[str, Any] = await request.json()
         prompt = int(sum(len(message["content"]) for message in body["messages"]) / CHARS_PER_TOKEN)
-        said = TOKEN.findall(ANSWER)[: body.get("max_tokens") or 16]
-        await engine.work(prompt, len(said))
+        tokens = TOKEN.findall(ANSWER)[: body.get("max_tokens") or 16]
+        text = "".join(tokens)
+        await engine.work(prompt, len(tokens))
         choice = {
             "index": 0,
-            "message": {"role": "assistant", "content": "".join(said)},
-            "finish_reason": "stop" if "".join(said) == ANSWER else "length",
-            "logprobs": {"content": [{"token": token, "logprob": -0.1} for token in said]},
+            "message": {"role": "assistant", "content": text},
+            "finish_reason": "stop" if text == ANSWER else "length",
+            "logprobs": {"content": [{"token": token, "logprob": -0.1} for token in tokens]},
         }
-        usage = {"prompt_tokens": prompt, "completion_tokens": len(said), "total_tokens": prompt + len(said)}
+        usage = {"prompt_tokens": prompt, "completion_tokens": len(tokens), "total_tokens": prompt + len(tokens)}
         return JSONResponse({"model": body["model"], "choices": [choice] * (body.get("n") or 1), "usage": usage})
 
     async def tokenize(request: Request) -> Response:
@@ -95,7 +94,7 @@ def create_app(engine: Engine) -> Starlette:
         return JSONResponse({"tokens": list(range(count)), "count": count})
 
     async def detokenize(request: Request) -> Response:
-        # What was cut is asked back by number alone: filler of the same length will do for a load.
+        # Filler of the same length: the engine has no vocabulary.
         return JSONResponse({"prompt": "word " * (len((await request.json())["tokens"]) * 7 // 10)})
 
     async def health(_: Request) -> Response:
@@ -124,7 +123,7 @@ def create_app(engine: Engine) -> Starlette:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = common.parser(__doc__)
     parser.add_argument("--port", type=int, default=8005)
     parser.add_argument("--prefill", type=float, default=0.0, help="prompt tokens a second, all together")
     parser.add_argument("--decode", type=float, default=0.0, help="answer tokens a second, each")
@@ -133,8 +132,7 @@ def main() -> None:
     engine = Engine(args.prefill, args.decode, args.max_num_seqs)
     # Who hangs up frees a place, as with vLLM.
     app = DeadlineMiddleware(create_app(engine), metrics=Metrics("generator"), max_s=600, max_body=2**26)
-    logging.getLogger().setLevel(logging.WARNING)
-    structlog.configure(wrapper_class=structlog.make_filtering_bound_logger(logging.WARNING))
+    configure_logging("generator", "WARNING")
     uvicorn.run(app, host="127.0.0.1", port=args.port, access_log=False, log_level="warning")
 
 

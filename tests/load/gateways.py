@@ -8,7 +8,6 @@ that no other service has a part in it. Fails where the answers are not within a
 is late or none for want of time, or a refusal lacks `Retry-After`.
 """
 
-import argparse
 import asyncio
 import contextlib
 import os
@@ -24,6 +23,7 @@ from typing import Any
 
 import httpx
 
+from tests.bench import common
 from tests.load.fake_generator import ANSWER
 from tests.load.restart import ready
 from tests.load.run import ROOT, ports_of
@@ -45,7 +45,7 @@ QUESTION = {
 
 @dataclass
 class Outcome:
-    """What became of the questions; `answered` holds the second in which each answer came."""
+    """Questions by outcome; `answered` holds the second of the run in which each answer came."""
 
     answered: list[float] = field(default_factory=list)
     statuses: Counter[int] = field(default_factory=Counter)
@@ -127,7 +127,7 @@ async def flood(roots: list[str], rate: float, seconds: float) -> Outcome:
 
 
 async def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = common.parser(__doc__)
     parser.add_argument("--gateways", type=int, default=3)
     parser.add_argument("--prefill", type=float, default=1_000, help="prompt tokens a second of the generator")
     parser.add_argument("--times", type=float, default=20, help="what is asked, as a multiple of what it answers")
@@ -144,16 +144,13 @@ async def main() -> None:
     print(f"the engine answers {rate:.2f} a second; {args.gateways} gateways were asked {args.times:g} times as many")
     print(f"answers to those that it can give: {share:.3f}; statuses {dict(outcome.statuses)}")
     print(f"slowest {outcome.slowest_s:.1f} s; late {outcome.late}; abstentions {outcome.abstained}")
-    wrong = {
+    faults = {
         "not within a tenth of the engine's capacity": abs(share - 1) > TOLERANCE,
         "late, or without an answer for want of time": outcome.late + outcome.abstained > 0,
         "refused without Retry-After": outcome.without_retry_after > 0,
         "neither answered nor refused": bool(set(outcome.statuses) - {200, 429}),
     }
-    failed = [line for line, is_so in wrong.items() if is_so]
-    for line in failed:
-        print(f"FAILED: {line}")
-    sys.exit(bool(failed))
+    sys.exit(common.failed(line for line, is_so in faults.items() if is_so))
 
 
 if __name__ == "__main__":

@@ -11,25 +11,21 @@ import time
 
 import httpx
 
+from tests.bench import common
+
 GATEWAY = "http://127.0.0.1:8000"
 GENERATOR = "http://127.0.0.1:8005"
 REPEATS = 5
 
 
 async def counts(http: httpx.AsyncClient, generator: str = GENERATOR) -> tuple[float, float]:
-    """vLLM's own counts of the requests that it works on, and of those that it has worked off."""
+    """vLLM's own counts of running and of finished requests."""
     lines = (await http.get(f"{generator}/metrics")).text.splitlines()
 
     def total(name: str) -> float:
         return sum(float(line.rsplit(" ", 1)[1]) for line in lines if line.startswith(name))
 
     return total("vllm:num_requests_running"), total("vllm:request_success_total")
-
-
-async def running_requests(http: httpx.AsyncClient) -> float:
-    """vLLM's own count of the requests that it works on."""
-    running, _ = await counts(http)
-    return running
 
 
 async def hang_up(words: int, number: int, http: httpx.AsyncClient) -> float:
@@ -40,18 +36,19 @@ async def hang_up(words: int, number: int, http: httpx.AsyncClient) -> float:
     }
     async with httpx.AsyncClient(timeout=60, trust_env=False) as leaving:
         asking = asyncio.create_task(leaving.post(f"{GATEWAY}/answer", json=question))
-        while not await running_requests(http):
+        while not (await counts(http))[0]:
             await asyncio.sleep(0.01)
         await asyncio.sleep(0.1)
         asking.cancel()
         await asyncio.wait({asking})
     began = time.monotonic()
-    while await running_requests(http):
+    while (await counts(http))[0]:
         await asyncio.sleep(0.005)
     return (time.monotonic() - began) * 1000
 
 
 async def main() -> None:
+    common.parser(__doc__).parse_args()
     worst = 0.0
     async with httpx.AsyncClient(timeout=10, trust_env=False) as http:
         for words in (3_000, 1_500, 300):

@@ -50,7 +50,7 @@ BIG_PAGE_BYTES = 1_000_000
 PAGE_SETS = 50
 
 tally = Tally(BUDGET_S)
-flying: set[gevent.Greenlet] = set()
+in_flight: set[gevent.Greenlet] = set()
 
 
 @events.init_command_line_parser.add_listener  # type: ignore[untyped-decorator]
@@ -74,7 +74,7 @@ def _arguments(parser: LocustArgumentParser) -> None:
 
 
 class Scenario(LoadTestShape):
-    """How many users there are at a time."""
+    """The number of users over time."""
 
     def tick(self) -> tuple[int, float] | None:
         assert self.runner is not None
@@ -119,9 +119,9 @@ class Asker(FastHttpUser):
         options = self.environment.parsed_options
         self.scenario: str = options.scenario
         self.random = random.Random(id(self))
-        self.sent = {"content-type": "application/json", "accept": "application/json"}
+        self.headers = {"content-type": "application/json", "accept": "application/json"}
         if options.api_key:
-            self.sent["authorization"] = f"Bearer {options.api_key}"
+            self.headers["authorization"] = f"Bearer {options.api_key}"
         self.page_sets: int = options.page_sets
         self.strategies = [options.strategy]
         if self.scenario == "mixed":
@@ -130,17 +130,13 @@ class Asker(FastHttpUser):
 
     def question(self) -> str:
         if file := self.environment.parsed_options.questions:
-            drawn = self.random.choice(_questions(file))
-            return json.dumps({**drawn, **self.chosen()})
+            return json.dumps(self.random.choice(_questions(file)) | self.options())
         visitor = self.random.randrange(self.page_sets) if self.page_sets else self.random.getrandbits(64)
         filler = f"Visitor {visitor}"
-        asked = {
-            "query": "How tall is the Eiffel Tower?",
-            "search_results": _pages(filler, self.scenario == "big-pages"),
-        }
-        return json.dumps({**asked, **self.chosen()})
+        pages = _pages(filler, self.scenario == "big-pages")
+        return json.dumps({"query": "How tall is the Eiffel Tower?", "search_results": pages} | self.options())
 
-    def chosen(self) -> dict[str, str]:
+    def options(self) -> dict[str, str]:
         strategy = self.random.choice(self.strategies)
         return {"strategy": strategy} if strategy else {}
 
@@ -150,8 +146,8 @@ class Asker(FastHttpUser):
             self.ask()
             return
         asking = gevent.spawn(self.ask)
-        flying.add(asking)
-        asking.link(flying.discard)
+        in_flight.add(asking)
+        asking.link(in_flight.discard)
 
     def ask(self) -> None:
         if self.scenario == "doors":
@@ -183,7 +179,9 @@ class Asker(FastHttpUser):
     def send(self, method: str, path: str, body: dict[str, Any] | None = None, *, name: str = "") -> None:
         began = time.monotonic()
         door, data = f"{method} {name or path}", None if body is None else json.dumps(body)
-        with self.client.request(method, path, name=door, data=data, headers=self.sent, catch_response=True) as reply:
+        with self.client.request(
+            method, path, name=door, data=data, headers=self.headers, catch_response=True
+        ) as reply:
             if 200 <= reply.status_code < 300 or reply.status_code == ABSENT:
                 tally.replied(door, time.monotonic() - began)
                 reply.success()
@@ -193,7 +191,7 @@ class Asker(FastHttpUser):
     def wait_for_the_answer(self, body: str) -> dict[str, Any]:
         """The answer; nothing where there was none, and then time has passed before one asks again."""
         began = time.monotonic()
-        with self.client.post("/answer", data=body, headers=self.sent, catch_response=True) as reply:
+        with self.client.post("/answer", data=body, headers=self.headers, catch_response=True) as reply:
             seconds = time.monotonic() - began
             if reply.status_code == 200:
                 answer: dict[str, Any] = reply.json()
@@ -224,7 +222,7 @@ class Asker(FastHttpUser):
         where = urlsplit(self.host or "")
         connection = HTTPConnection(where.hostname or "", where.port)
         try:
-            connection.request("POST", "/answer", body, self.sent)
+            connection.request("POST", "/answer", body, self.headers)
             gevent.sleep(self.random.choice(LEAVE_AFTER_S))
         finally:
             connection.close()
@@ -232,22 +230,22 @@ class Asker(FastHttpUser):
 
 
 def _own_form(door: str, reply: Any) -> bool:
-    """Whether a refusal is said as the clients of its door read it."""
+    """Whether a refusal has the form that clients of its door read."""
     try:
-        said = reply.json()
+        body = reply.json()
     except ValueError:
         # A load balancer's page.
         return False
     if "/v1/" in door:
-        return set(said) == {"error"}
+        return set(body) == {"error"}
     if "/mcp" in door:
-        return set(said) == {"jsonrpc", "id", "error"}
+        return set(body) == {"jsonrpc", "id", "error"}
     return str(reply.headers.get("content-type")) == "application/problem+json"
 
 
 @events.quitting.add_listener  # type: ignore[untyped-decorator]
 def _report(environment: Environment, **_: object) -> None:
-    gevent.joinall(list(flying), timeout=2 * BUDGET_S)
+    gevent.joinall(list(in_flight), timeout=2 * BUDGET_S)
     print(tally.report())
     options = environment.parsed_options
     if options is not None and options.csv_prefix:

@@ -31,11 +31,11 @@ class MemoryLog:
     """Samples of a run.
 
     Args:
-        look: resident MiB by service.
+        sample: measures resident MiB by service.
         every_s: between two samples.
     """
 
-    look: Callable[[], dict[str, float]]
+    sample: Callable[[], dict[str, float]]
     every_s: float = 5.0
     samples: list[tuple[float, dict[str, float]]] = field(default_factory=list)
 
@@ -43,7 +43,7 @@ class MemoryLog:
         """Sample until cancelled."""
         began = time.monotonic()
         while True:
-            self.samples.append((time.monotonic() - began, await asyncio.to_thread(self.look)))
+            self.samples.append((time.monotonic() - began, await asyncio.to_thread(self.sample)))
             await asyncio.sleep(self.every_s)
 
     def growth_mib(self) -> dict[str, float]:
@@ -61,9 +61,9 @@ class MemoryLog:
         count = len(self.samples)
         before = [sample for _, sample in self.samples[count // 4 : count // 2]]
         return {
-            name: grown
-            for name, grown in self.growth_mib().items()
-            if grown > GROWTH_MIB and grown > GROWTH_SHARE * _median(before, name)
+            name: growth
+            for name, growth in self.growth_mib().items()
+            if growth > GROWTH_MIB and growth > GROWTH_SHARE * _median(before, name)
         }
 
     def write(self, file: Path) -> None:
@@ -77,7 +77,7 @@ class MemoryLog:
 
 
 def whole(mib: dict[str, float]) -> dict[str, int]:
-    """For people to read."""
+    """The same in whole MiB, for people to read."""
     return {name: round(value) for name, value in mib.items()}
 
 

@@ -8,7 +8,6 @@ model is told. Each load is an open loop of random arrivals, which the model get
 and fails where a median or a p95 is further off than `--max-error`.
 """
 
-import argparse
 import asyncio
 import json
 import os
@@ -23,6 +22,7 @@ from typing import Any
 import httpx
 
 from lab.capacity.mesh import Mesh, Outcome, Stage, poisson, simulate
+from tests.bench import common
 from tests.load.demo import demo_pages
 from tests.load.fake_generator import ANSWER, TOKEN
 from tests.load.run import mesh as embedded
@@ -43,14 +43,14 @@ class Question:
 
 
 async def ask(http: httpx.AsyncClient, visitor: int) -> Question:
-    """Ask over one of a few sets of pages, which are soon in the page cache: the queues are what is looked at."""
+    """Ask over one of a few sets of pages, which are soon in the page cache, so that queues alone make a difference."""
     pages = [
         page | {"page_result": page["page_result"].replace("</body>", f"<p>Visitor {visitor % PAGE_SETS}</p></body>")}
         for page in demo_pages()
     ]
-    asked = {"query": "How tall is the Eiffel Tower?", "search_results": pages, "strategy": STRATEGY}
+    body = {"query": "How tall is the Eiffel Tower?", "search_results": pages, "strategy": STRATEGY}
     began = time.monotonic()
-    reply = await http.post("/answer", json=asked)
+    reply = await http.post("/answer", json=body)
     return Question(time.monotonic() - began, reply.json() if reply.status_code == 200 else None)
 
 
@@ -68,20 +68,20 @@ async def ask_at(http: httpx.AsyncClient, arrivals: list[float], first: int) -> 
 
 
 def model_of(alone: list[dict[str, Any]], overhead_s: float, prefill: float, decode: float) -> Mesh:
-    """The model that one user's replies give."""
-    took = {
+    """The model of a mesh by the stages of one user's replies."""
+    seconds = {
         name: [reply["timings"][name]["elapsed_ms"] / 1000 for reply in alone]
         for name in ("classify", "retrieve", "tokenize")
     }
     prompt = [reply["usage"]["prompt_tokens"] / prefill for reply in alone]
-    written = len(TOKEN.findall(ANSWER)) / decode
+    decoding = len(TOKEN.findall(ANSWER)) / decode
     call_s = statistics.median(reply["timings"]["generate"]["elapsed_ms"] / 1000 for reply in alone)
-    around = max(0.0, call_s - statistics.median(prompt) - written)
+    around = max(0.0, call_s - statistics.median(prompt) - decoding)
     own = Stage("gateway", (overhead_s + around,), PLACES, on_cores=True)
-    retrieve = Stage("retrieve", took["retrieve"], PLACES, on_cores=True)
-    classify = Stage("classify", took["classify"], PLACES, on_cores=True)
-    generate = Stage("generate", prompt, 1, beside=(written,))
-    tokenize = Stage("tokenize", took["tokenize"], PLACES, on_cores=True)
+    retrieve = Stage("retrieve", seconds["retrieve"], PLACES, on_cores=True)
+    classify = Stage("classify", seconds["classify"], PLACES, on_cores=True)
+    generate = Stage("generate", prompt, 1, beside=(decoding,))
+    tokenize = Stage("tokenize", seconds["tokenize"], PLACES, on_cores=True)
     return Mesh(((own,), (retrieve, classify), (tokenize,), (generate,)), PLACES, cores=os.cpu_count() or 1)
 
 
@@ -90,7 +90,7 @@ def error(real: float, model: float) -> float:
 
 
 async def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = common.parser(__doc__)
     parser.add_argument("--rates", type=float, nargs="+", default=[1.0, 2.0, 3.0], help="questions a second")
     parser.add_argument("--seconds", type=float, default=40.0, help="of each load; %(default)g")
     parser.add_argument("--alone", type=int, default=20, help="questions of the one user; %(default)s")
@@ -113,8 +113,8 @@ async def main() -> int:
         for number, rate in enumerate(args.rates):
             arrivals = poisson(rate, args.seconds, random.Random(number))
             print(f"{rate:g} a second: asking {len(arrivals)}", flush=True)
-            asked = await ask_at(http, arrivals, 1000 * (number + 1))
-            real = Outcome([one.seconds for one in asked if one.reply])
+            questions = await ask_at(http, arrivals, 1000 * (number + 1))
+            real = Outcome([question.seconds for question in questions if question.reply])
             modelled = simulate(model, arrivals)
             row = {
                 "rate": rate,

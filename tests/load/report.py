@@ -1,4 +1,4 @@
-"""A load run for people: latency by stage, what became of questions over time, goodput, and what a thousand cost."""
+"""The report of a load run: latency by stage, outcomes over time, goodput, and the cost of a thousand questions."""
 
 from collections import Counter
 from collections.abc import Sequence
@@ -21,12 +21,12 @@ def write(name: str, record: dict[str, Any], folder: Path, *, command: str, hour
     """`NAME_report.md` and its two pictures; gives the report.
 
     Args:
-        record: what `Tally.record` says.
-        hour_price: of all machines of the mesh; without it no cost is told.
+        record: of `Tally.record`.
+        hour_price: of all machines of the mesh; without it the report names no cost.
     """
     pictures = {f"{name}_stages.png": _stages(record["stages_s"]), f"{name}_outcomes.png": _outcomes(record["moments"])}
-    drawn = {file: picture for file, picture in pictures.items() if picture}
-    for file, picture in drawn.items():
+    pictures = {file: picture for file, picture in pictures.items() if picture}
+    for file, picture in pictures.items():
         (folder / file).write_bytes(picture)
     figures = [(key, f"{value:.4g}") for key, value in record.items() if isinstance(value, int | float)]
     if hour_price and record["goodput_per_s"]:
@@ -40,7 +40,7 @@ def write(name: str, record: dict[str, Any], folder: Path, *, command: str, hour
         Table("Seconds by stage and route", ("stage or route", "number", "median", "p95", "slowest"), tuple(rows)),
     ]
     report = folder / f"{name}_report.md"
-    report.write_text(markdown.write(f"Load: {name}", [("command", command)], tables, list(drawn)), encoding="utf-8")
+    report.write_text(markdown.write(f"Load: {name}", [("command", command)], tables, list(pictures)), encoding="utf-8")
     return report
 
 

@@ -9,7 +9,6 @@ or an answer that had to do without one of the services. Where only services wit
 generator), only those are started, and questions bring their evidence.
 """
 
-import argparse
 import asyncio
 import contextlib
 import json
@@ -26,6 +25,7 @@ import httpx
 from services.cli.services import Service, embedded
 from services.gateway.calibration import STAGE
 from services.kit.settings import MeshUrls
+from tests.bench import common
 from tests.load.demo import demo_pages
 from tests.load.run import ROOT, launch, ports_of
 from tests.ports import free_port
@@ -61,15 +61,15 @@ class Endpoints:
         self._turn += 1
         port = self.ports[self._turn % len(self.ports)]
         try:
-            there_reader, there_writer = await asyncio.open_connection("127.0.0.1", port)
+            instance_reader, instance_writer = await asyncio.open_connection("127.0.0.1", port)
         except OSError:
             # Nobody listens: the client hears it as it would without a proxy.
             writer.close()
             return
         with contextlib.suppress(ConnectionError, ExceptionGroup):
             async with asyncio.TaskGroup() as group:
-                group.create_task(_pump(reader, there_writer))
-                group.create_task(_pump(there_reader, writer))
+                group.create_task(_pump(reader, instance_writer))
+                group.create_task(_pump(instance_reader, writer))
 
 
 async def _pump(source: asyncio.StreamReader, sink: asyncio.StreamWriter) -> None:
@@ -172,14 +172,14 @@ class Rollout:
 
 
 def outcome(answer: dict[str, Any], absent: Collection[str] = ()) -> str:
-    """`answered`, or what an answer had to do without; a stage that was not wanted is not missed.
+    """`answered`, or the stages that an answer lacked; a stage that was skipped is not missed.
 
     Args:
         absent: services that were never there.
     """
     # Nothing is fitted for the fake generator, whatever is replaced.
-    known = {*absent, STAGE}
-    missed = (item for item in answer["degraded"] if item["reason"] != "skipped" and item["stage"] not in known)
+    expected = {*absent, STAGE}
+    missed = (item for item in answer["degraded"] if item["reason"] != "skipped" and item["stage"] not in expected)
     missing = sorted({f"{item['stage']} {item['reason']}" for item in missed})
     return f"without {', '.join(missing)}" if missing else ANSWERED
 
@@ -210,17 +210,17 @@ async def ask(
 
 
 async def main() -> int:
-    known = [service.name for service in embedded(MeshUrls())]
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("services", nargs="*", metavar="SERVICE", help=f"of {', '.join(known)}; all if none")
+    names = [service.name for service in embedded(MeshUrls())]
+    parser = common.parser(__doc__)
+    parser.add_argument("services", nargs="*", metavar="SERVICE", help=f"of {', '.join(names)}; all if none")
     parser.add_argument("--seconds", type=float, default=4.0, help="of load before the first restart and after each")
     parser.add_argument("--users", type=int, default=4)
     args = parser.parse_args()
-    if unknown := set(args.services) - set(known):
+    if unknown := set(args.services) - set(names):
         parser.error(f"no such service: {', '.join(sorted(unknown))}")
-    light = set(args.services or known) <= LIGHT
-    rollout = Rollout(LIGHT if light else known)
-    question, absent = LIGHT_QUESTION if light else QUESTION, set(known) - rollout.services.keys()
+    light = set(args.services or names) <= LIGHT
+    rollout = Rollout(LIGHT if light else names)
+    question, absent = LIGHT_QUESTION if light else QUESTION, set(names) - rollout.services.keys()
     outcomes, done = Counter[str](), asyncio.Event()
     async with rollout.running() as url, asyncio.TaskGroup() as group:
         for number in range(args.users):

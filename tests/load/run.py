@@ -9,7 +9,6 @@ its deadline, a 5xx, a median overhead of `--max-overhead-ms` or more of the use
 enough to tell, on memory that grows. Of a mesh that runs (`--target`) neither memory nor overhead is looked at.
 """
 
-import argparse
 import asyncio
 import contextlib
 import json
@@ -25,6 +24,7 @@ from lab.evaluator.errors import BadSource
 from services.cli.services import Launch, Service, embedded
 from services.cli.supervisor import Supervisor
 from services.kit.settings import MeshUrls
+from tests.bench import common
 from tests.load import report
 from tests.load.memory import MemoryLog, memory_mib, whole
 from tests.ports import free_ports
@@ -52,7 +52,7 @@ def ports_of(names: list[str]) -> dict[str, int]:
 
 
 def launch(service: Service, port: int, urls: dict[str, str], generator: tuple[str, ...]) -> Launch:
-    """How a service of this machine is started on a port, with the fake generator in the generator's place.
+    """The launch of a service of this machine on a port, with the fake generator in the generator's place.
 
     Args:
         urls: where each service is for the others.
@@ -73,10 +73,10 @@ def mesh(generator: tuple[str, ...]) -> tuple[list[Service], dict[str, str]]:
     urls = {name: f"http://127.0.0.1:{port}" for name, port in ports.items()}
 
     def prepare(service: Service) -> Service:
-        made: Callable[[], Launch] = lambda: launch(service, ports[service.name], urls, generator)  # noqa: E731
+        starter: Callable[[], Launch] = lambda: launch(service, ports[service.name], urls, generator)  # noqa: E731
         # The fake generator has no `/readyz`, like any engine but ours.
         path = "/v1/models" if service.name == "generator" else service.ready_path
-        return replace(service, url=urls[service.name], launch=made, start_timeout_s=START_S, ready_path=path)
+        return replace(service, url=urls[service.name], launch=starter, start_timeout_s=START_S, ready_path=path)
 
     return [prepare(service) for service in services], urls
 
@@ -114,7 +114,7 @@ async def ask(command: tuple[str, ...], log: MemoryLog) -> int:
 
 
 def no_question(file: str) -> str:
-    """Why nothing can be drawn from a file of questions; empty where something can."""
+    """The reason why a file holds no question; empty where it holds one."""
     try:
         return "" if any(Source([Path(file)], judged=False).items()) else f"{file}: no line of it is JSON with a query"
     except BadSource as error:
@@ -122,7 +122,7 @@ def no_question(file: str) -> str:
 
 
 async def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = common.parser(__doc__)
     parser.add_argument("scenarios", nargs="*", metavar="SCENARIO", help=f"of {', '.join(SCENARIOS)}; steady if none")
     parser.add_argument("--seconds", type=int, default=60, help="of each scenario; %(default)s")
     parser.add_argument("--users", type=int, default=4, help="asking at a time; %(default)s")
@@ -147,8 +147,8 @@ async def main() -> int:
     parser.add_argument("--hour-price", type=float, default=0.0, help="of all machines, for the cost of a thousand")
     parser.add_argument("--out", type=Path, default=Path("out/load"))
     args = parser.parse_args()
-    if wrong := set(args.scenarios) - set(SCENARIOS):
-        parser.error(f"no such scenario: {', '.join(sorted(wrong))}")
+    if unknown := set(args.scenarios) - set(SCENARIOS):
+        parser.error(f"no such scenario: {', '.join(sorted(unknown))}")
     if args.questions and (problem := no_question(args.questions)):
         parser.error(problem)
     out = args.out.absolute()
@@ -159,11 +159,11 @@ async def main() -> int:
         args.alone = 0
     else:
         services, urls = mesh(("--prefill", args.prefill, "--decode", args.decode))
-    allowed = ("--max-late", str(args.max_late), "--max-5xx", str(args.max_5xx), "--api-key", args.api_key)
-    asked = ("--questions", args.questions, "--think", args.think, "--rate", args.rate)
-    runs = [Load(name, name, args.seconds, args.users, (*allowed, *asked)) for name in args.scenarios or ["steady"]]
+    limits = ("--max-late", str(args.max_late), "--max-5xx", str(args.max_5xx), "--api-key", args.api_key)
+    more = (*limits, "--questions", args.questions, "--think", args.think, "--rate", args.rate)
+    runs = [Load(name, name, args.seconds, args.users, more) for name in args.scenarios or ["steady"]]
     if args.alone:
-        runs.insert(0, Load(ALONE, "steady", args.alone, 1, (*allowed, "--max-overhead-ms", str(args.max_overhead_ms))))
+        runs.insert(0, Load(ALONE, "steady", args.alone, 1, (*limits, "--max-overhead-ms", str(args.max_overhead_ms))))
     failed = 0
     async with running(services, run_dir):
         for load in runs:
@@ -172,8 +172,8 @@ async def main() -> int:
             command = locust(load.scenario, urls["gateway"], load.seconds, load.users, out / load.name, *load.more)
             failed = await ask(command, log) or failed
             record = json.loads((out / f"{load.name}_summary.json").read_text())
-            told = "python -m tests.load.run " + shlex.join(sys.argv[1:])
-            print(report.write(load.name, record, out, command=told, hour_price=args.hour_price))
+            typed = "python -m tests.load.run " + shlex.join(sys.argv[1:])
+            print(report.write(load.name, record, out, command=typed, hour_price=args.hour_price))
             if not services:
                 continue
             log.write(out / f"{load.name}_memory.csv")

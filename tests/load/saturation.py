@@ -10,7 +10,6 @@ fails on a late answer or a 5xx of the mesh, and when it answers less than `--mi
 peer needs `.venv-bench` (`make bench` makes it); without it the mesh is measured alone, and that is said.
 """
 
-import argparse
 import asyncio
 import contextlib
 import csv
@@ -24,6 +23,7 @@ from pathlib import Path
 
 from lab.evaluator.report import markdown
 from lab.evaluator.report.tables import Table
+from tests.bench import common
 from tests.load.restart import ready
 from tests.load.run import ROOT, locust, mesh, running
 from tests.ports import free_port
@@ -35,7 +35,7 @@ THREADS = 2
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """What came of so many users, all of whom ask again as soon as they are answered.
+    """The result of so many users, all of whom ask again as soon as they are answered.
 
     Args:
         answers_a_second: answers by the seconds of the step.
@@ -79,24 +79,24 @@ def saturation(steps: Sequence[Step], peer: str) -> float:
 def verdict(steps: Sequence[Step]) -> str:
     """The comparison in a line."""
     ours, theirs = saturation(steps, "mesh"), saturation(steps, "haystack")
-    said = f"the mesh saturates at {ours:g} answers a second"
-    return f"{said}, the Haystack pipeline at {theirs:g}: {ours / theirs:.1f} times" if theirs else said
+    result = f"the mesh saturates at {ours:g} answers a second"
+    return f"{result}, the Haystack pipeline at {theirs:g}: {ours / theirs:.1f} times" if theirs else result
 
 
 def broken(steps: Sequence[Step], min_ratio: float) -> list[str]:
-    """What the mesh did not hold, in words.
+    """The requirements that the mesh missed, in words.
 
     Args:
         min_ratio: answers a second to one of the peer's, at least; not asked for where the peer was not measured.
     """
     ours, theirs = saturation(steps, "mesh"), saturation(steps, "haystack")
-    wrong = {
+    faults = {
         "the mesh answered nobody": not ours,
         "answers of the mesh came after the deadline": any(step.late for step in steps if step.peer == "mesh"),
         "the mesh replied with 5xx": any(step.share_5xx for step in steps if step.peer == "mesh"),
         f"the mesh answers less than {min_ratio:g} times as much as the Haystack pipeline": ours < min_ratio * theirs,
     }
-    return [line for line, found in wrong.items() if found]
+    return [line for line, is_so in faults.items() if is_so]
 
 
 def write(steps: Sequence[Step], out: Path) -> None:
@@ -126,11 +126,9 @@ async def serving_peer(
         *command, *options, cwd=ROOT, env=os.environ | quiet, stdout=subprocess.DEVNULL
     )
     try:
-        started, ended = (
-            asyncio.create_task(ready(f"http://127.0.0.1:{port}/readyz", within_s=within_s)),
-            process.wait(),
-        )
-        await asyncio.wait((started, asyncio.create_task(ended)), return_when=asyncio.FIRST_COMPLETED)
+        started = asyncio.create_task(ready(f"http://127.0.0.1:{port}/readyz", within_s=within_s))
+        ended = asyncio.create_task(process.wait())
+        await asyncio.wait((started, ended), return_when=asyncio.FIRST_COMPLETED)
         if process.returncode is not None:
             started.cancel()
             raise RuntimeError(
@@ -145,7 +143,7 @@ async def serving_peer(
 
 
 async def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = common.parser(__doc__)
     parser.add_argument("--users", type=int, nargs="+", default=[1, 2, 4, 8])
     parser.add_argument("--seconds", type=int, default=20, help="of each step and peer")
     parser.add_argument("--strategy", default="naive-rag", help="of the mesh; naive-rag does what the peer does")
@@ -182,10 +180,7 @@ async def main() -> int:
     print(f"{verdict(steps)}\nfiles: {out}")
     if not saturation(steps, "haystack"):
         print("NOT JUDGED: how many times as much as the peer, which has answered nobody")
-    wrong = broken(steps, args.min_ratio)
-    for line in wrong:
-        print(f"FAILED: {line}")
-    return int(bool(wrong))
+    return common.failed(broken(steps, args.min_ratio))
 
 
 if __name__ == "__main__":

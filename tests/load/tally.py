@@ -1,4 +1,4 @@
-"""What became of the questions of a load run."""
+"""Counts and times of the questions of a load run."""
 
 import time
 from collections import Counter, defaultdict
@@ -14,7 +14,7 @@ REFUSED = 429
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """What a run must hold.
+    """The limits of a run.
 
     Args:
         late: answers after the deadline, at most.
@@ -38,7 +38,7 @@ class Tally:
         stages: seconds of each stage.
         doors: seconds of the replies of each other route.
         misshapen: refusals in a form that clients of their door do not read.
-        moments: (second of the run, what became of a question in it).
+        moments: (second of the run, outcome of a question in it).
     """
 
     budget_s: float
@@ -59,9 +59,9 @@ class Tally:
     def answered(self, seconds: float, answer: dict[str, Any]) -> None:
         self.statuses[200] += 1
         self.seconds.append(seconds)
-        given = seconds <= self.budget_s and answer.get("kind", "answer") != "unknown"
-        self.useful += given
-        self._at("answers" if given else "abstentions")
+        is_useful = seconds <= self.budget_s and answer.get("kind", "answer") != "unknown"
+        self.useful += is_useful
+        self._at("answers" if is_useful else "abstentions")
         self.tokens += sum(answer.get("usage", {}).get(name, 0) for name in ("prompt_tokens", "completion_tokens"))
         for name, timing in answer["timings"].items():
             self.stages[name].append(timing["elapsed_ms"] / 1000)
@@ -100,10 +100,10 @@ class Tally:
         return sum(count for status, count in self.statuses.items() if status >= 500 or status == 0)
 
     def broken(self, limits: Limits) -> list[str]:
-        """What the run did not hold, in words."""
+        """The limits that the run broke, in words."""
         others = self.failed - self.late - self.server_errors
         overhead_ms = percentile(self.overheads_ms, 0.5)
-        wrong = {
+        faults = {
             f"{self.late} answers came after the deadline, and {limits.late} may": self.late > limits.late,
             f"{self.server_errors} replies were 5xx or none, and {limits.server_errors} may be": self.server_errors
             > limits.server_errors,
@@ -114,7 +114,7 @@ class Tally:
             f"{self.misshapen} refusals were not in the form of their door": self.misshapen > 0,
             "nobody was answered": not self.seconds,
         }
-        return [line for line, broken in wrong.items() if broken]
+        return [line for line, is_so in faults.items() if is_so]
 
     def summary(self) -> dict[str, float]:
         """Figures of the run; shares of all that were asked, times in seconds."""

@@ -1,4 +1,4 @@
-"""Whether the statements of a program answer a question: nothing but the right values may be shown."""
+"""Whether a program's statements answer a question: they must show the right values and no others."""
 
 import re
 from collections.abc import Sequence
@@ -10,10 +10,10 @@ from tests.places.questions import Question
 Verdict = Literal["right", "wrong", "silent"]
 Gold = Sequence[tuple[Any, ...]]
 
-FOUND = frozenset({"ok", "stale"})
+WITH_FACTS = frozenset({"ok", "stale"})
 # Numbers are as good as the question's own precision.
 TOLERANCE = 1e-3
-# Of a longer list a statement brings back the first.
+# A statement returns the first rows of a longer list.
 MOST_ROWS = 50
 
 
@@ -25,29 +25,29 @@ def judge(question: Question, gold: Gold, outcomes: Sequence[Outcome]) -> Verdic
         gold: the right answer's rows; of a comparison (name, value), the winner first.
         outcomes: of the program's statements.
     """
-    found = [one for one in outcomes if one.status in FOUND]
-    if not found:
+    facts = [outcome for outcome in outcomes if outcome.status in WITH_FACTS]
+    if not facts:
         return "silent"
     if question.kind == "unknown":
         return "wrong"
-    if question.kind == "comparison" and _compares(gold, found):
+    if question.kind == "comparison" and _compares(gold, facts):
         return "right"
     if question.kind == "arithmetic":
-        # Which of two is taken from which is said by their order.
-        computed = [abs(one.value) for one in found if isinstance(one.value, int | float)]
+        # The sign of a difference depends on the order of its operands.
+        computed = [abs(outcome.value) for outcome in facts if isinstance(outcome.value, int | float)]
         return "right" if any(_equal(value, gold[0][0]) for value in computed) else "wrong"
-    wanted = [row[0] for row in gold]
-    columns = [column for one in found for column in _columns(one)]
+    values = [row[0] for row in gold]
+    columns = [column for outcome in facts for column in _columns(outcome)]
     if question.kind == "comparison":
-        wanted = wanted[:1]
-    answers = [[one] for one in wanted] if question.any else [wanted]
+        values = values[:1]
+    answers = [[value] for value in values] if question.any else [values]
     return "right" if any(_same(column, answer) for column in columns for answer in answers) else "wrong"
 
 
-def _compares(gold: Gold, found: Sequence[Outcome]) -> bool:
-    """Each side's value is shown, or the winner alone; the one who reads it can tell."""
-    values = [column for one in found for column in _columns(one) if len(column) == 1]
-    return len(found) == len(gold) and all(any(_equal(value, column[0]) for column in values) for _, value in gold)
+def _compares(gold: Gold, facts: Sequence[Outcome]) -> bool:
+    """Whether each side's value is shown, so that a reader can tell the winner."""
+    values = [column for outcome in facts for column in _columns(outcome) if len(column) == 1]
+    return len(facts) == len(gold) and all(any(_equal(value, column[0]) for column in values) for _, value in gold)
 
 
 def _columns(outcome: Outcome) -> list[list[Any]]:
@@ -55,7 +55,7 @@ def _columns(outcome: Outcome) -> list[list[Any]]:
     if outcome.value is not None:
         return [[outcome.value]]
     if any(len(entity.entity_ids) > 1 for entity in outcome.entities):
-        # Of namesakes all are shown, each with what tells it apart, and the best known first.
+        # All namesakes are shown, the best known first.
         first = outcome.rows[:1]
         return [[row.get(key) for row in rows] for key in outcome.shown for rows in (first, outcome.rows)]
     # A statement that projects nothing tells its rows' names as well.
@@ -65,9 +65,9 @@ def _columns(outcome: Outcome) -> list[list[Any]]:
     return [[row.get(key) for row in outcome.rows] for key in keys]
 
 
-def _same(values: Sequence[Any], wanted: Sequence[Any]) -> bool:
-    """Whether both hold the same, in any order, each once; of a cut list its part."""
-    left, right = _distinct(values), _distinct(wanted)
+def _same(values: Sequence[Any], answer: Sequence[Any]) -> bool:
+    """Whether both hold the same distinct values in any order; of a cut list only those that it has are compared."""
+    left, right = _distinct(values), _distinct(answer)
     if len(values) == MOST_ROWS and len(right) > MOST_ROWS:
         return all(any(_equal(one, other) for other in right) for one in left)
     return len(left) == len(right) and all(any(_equal(one, other) for other in left) for one in right)

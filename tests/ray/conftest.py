@@ -16,5 +16,5 @@ collect_ignore_glob = [] if find_spec("ray") else ["test_*.py"]
 def nodes() -> "Iterator[Cluster]":
     from tests.ray.cluster import cluster
 
-    with cluster() as found:
-        yield found
+    with cluster() as started:
+        yield started

@@ -14,9 +14,9 @@ from tests.unit.lab.evaluator.conftest import FakeGateway, write_questions
 
 @pytest.fixture
 def gateway() -> Iterator[FakeGateway]:
-    found = FakeGateway()
-    yield found
-    found.stop()
+    gateway = FakeGateway()
+    yield gateway
+    gateway.stop()
 
 
 def test_the_nodes_ask_what_one_process_would(tmp_path: Path, gateway: FakeGateway, nodes: Cluster) -> None:
@@ -24,8 +24,8 @@ def test_the_nodes_ask_what_one_process_would(tmp_path: Path, gateway: FakeGatew
 
     def run(order: runs.Order) -> list[Prediction]:
         asyncio.run(runs.run(order, None))
-        found = (line.model_copy(update={"seconds": 0.0}) for line in order.folder.predictions())
-        return sorted(found, key=lambda line: line.id)
+        predictions = (line.model_copy(update={"seconds": 0.0}) for line in order.folder.predictions())
+        return sorted(predictions, key=lambda line: line.id)
 
     here = run(runs.Order((questions,), RunFolder(tmp_path / "here"), gateway.url))
     there = run(runs.Order((questions,), RunFolder(tmp_path / "ray"), gateway.url, concurrency=8, engine="ray"))

@@ -36,7 +36,7 @@ PAGE = 10_000
 
 
 def sentences() -> list[str]:
-    """English that is wherever Python is: what its modules say of themselves."""
+    """English that comes with Python: sentences of its modules' docstrings."""
     sources = sorted(Path(sysconfig.get_path("stdlib")).glob("*.py"))
     texts = (text for path in sources for text in re.findall(r'"""(.+?)"""', path.read_text(), re.DOTALL))
     return [line for text in texts for line in re.findall(r"[A-Z][\w ,'-]{20,70}\.", " ".join(text.split()))]
@@ -44,8 +44,8 @@ def sentences() -> list[str]:
 
 @pytest.fixture(scope="module")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[QdrantServer, str]]:
-    with qdrant(tmp_path_factory.mktemp("qdrant")) as found:
-        yield found
+    with qdrant(tmp_path_factory.mktemp("qdrant")) as served:
+        yield served
 
 
 @pytest.fixture(scope="module")
@@ -63,7 +63,7 @@ def corpus(tmp_path_factory: pytest.TempPathFactory) -> Corpus:
     return Corpus(str(folder), Keys())
 
 
-async def made(server: str, name: str) -> Target:
+async def new_target(server: str, name: str) -> Target:
     """A collection that is new, by the encoder that the tests are run with."""
     file, _, encoder = NAMED.partition(":")
     settings = RetrieverSettings(qdrant_url=HttpUrl(server), encoders_file=Path(file) if file else None, threads=1)
@@ -77,20 +77,20 @@ async def made(server: str, name: str) -> Target:
 
 
 async def contents(target: Target, *, vectors: bool) -> dict[str, Any]:
-    found: dict[str, Any] = {}
+    content: dict[str, Any] = {}
     async with target.store().running() as store:
         offset = None
         while True:
             points, offset = await store.call(
                 "scroll", collection_name=target.name, limit=PAGE, offset=offset, with_payload=True
             )
-            found |= {str(point.id): [point.payload] for point in points}
+            content |= {str(point.id): [point.payload] for point in points}
             if offset is None:
                 break
         if vectors:
-            for id, point in (await store.points(target.name, list(found))).items():
-                found[id].append(point.vector)
-    return found
+            for id, point in (await store.points(target.name, list(content))).items():
+                content[id].append(point.vector)
+    return content
 
 
 def expected(corpus: Corpus) -> set[str]:
@@ -107,7 +107,7 @@ def test_a_corpus_survives_the_death_of_its_actors(
     nodes: Cluster, server: tuple[QdrantServer, str], corpus: Corpus
 ) -> None:
     qdrant_server, url = server
-    target = asyncio.run(made(url, "harbours"))
+    target = asyncio.run(new_target(url, "harbours"))
     killed: list[str] = []
     ended = threading.Event()
 
@@ -130,21 +130,21 @@ def test_a_corpus_survives_the_death_of_its_actors(
     ended.set()
     killer.join()
     assert len(killed) == 2, "all was written before an actor could be killed"
-    found = asyncio.run(contents(target, vectors=False))
-    assert found.keys() == expected(corpus)
-    assert all(payload.get("complete", True) for (payload,) in found.values())
+    points = asyncio.run(contents(target, vectors=False))
+    assert points.keys() == expected(corpus)
+    assert all(payload.get("complete", True) for (payload,) in points.values())
     assert outcome.states == {"written": int(COUNT), "skipped": 1}
-    assert outcome.points == len(found)
+    assert outcome.points == len(points)
     assert outcome.twice == 0
     assert "picture.png" in outcome.problems[0]
     # No graph while points streamed in; one afterwards.
     edges = [body["hnsw_config"]["m"] for _, _, body in qdrant_server.requests if "hnsw_config" in (body or {})]
     assert edges == [0, 16]
-    print(f"{COUNT} documents, {len(found)} points, {seconds:.1f} s; killed {', '.join(killed)}")
+    print(f"{COUNT} documents, {len(points)} points, {seconds:.1f} s; killed {', '.join(killed)}")
 
 
 def test_what_is_there_is_not_made_again(server: tuple[QdrantServer, str], nodes: Cluster, corpus: Corpus) -> None:
-    target = Target("harbours", asyncio.run(made(server[1], "another")).settings)
+    target = Target("harbours", asyncio.run(new_target(server[1], "another")).settings)
     assert index(corpus, target, Layout()).states == {"unchanged": int(COUNT), "skipped": 1}
 
 
@@ -153,7 +153,7 @@ def test_vectors_go_through_parquet(
 ) -> None:
     if int(COUNT) > PAGE:
         pytest.skip("compares whole collections")
-    target = asyncio.run(made(server[1], "parquet"))
+    target = asyncio.run(new_target(server[1], "parquet"))
     assert index(corpus, target, Layout(), vectors_to=str(tmp_path / "vectors")) == Outcome()
     assert asyncio.run(contents(target, vectors=False)) == {}
     outcome = index(Corpus(str(tmp_path / "vectors"), Keys()), target, Layout(), vectors=True)
@@ -169,6 +169,6 @@ def test_vectors_go_through_parquet(
 
 
 def test_a_bucket_is_read_as_a_folder_is(server: tuple[QdrantServer, str], nodes: Cluster, corpus: Corpus) -> None:
-    target = asyncio.run(made(server[1], "bucket"))
+    target = asyncio.run(new_target(server[1], "bucket"))
     outcome = index(Corpus(f"file://{corpus.uri}", Keys()), target, Layout(), vectors_to="")
     assert outcome.states == {"written": int(COUNT), "skipped": 1}

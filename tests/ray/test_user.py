@@ -27,7 +27,7 @@ EVIDENCE = ["The light of Port Ansel is 43 metres tall."]
 
 
 async def cragmesh(nodes: Cluster, env: dict[str, str], *words: str) -> str:
-    """What a command says."""
+    """The output of a command."""
 
     def run() -> "subprocess.CompletedProcess[str]":
         argv, settings = (
@@ -55,16 +55,16 @@ async def test_a_folder_and_records_are_indexed_as_the_retriever_would(nodes: Cl
         with process(sys.executable, "-m", "services.retriever", **env):
             await ready(f"{root}/readyz")
             for place, counts in ((folder, "1 skipped, 2 written"), (records, "20 written")):
-                told = await cragmesh(
+                output = await cragmesh(
                     nodes, env, "index", str(place), "-c", "port", "--engine", "ray", "--encoders", "2"
                 )
-                assert f"documents: {counts}" in told
+                assert f"documents: {counts}" in output
                 # The same ids and versions by the other engine: nothing is left to do.
-                told = await cragmesh(nodes, env, "index", str(place), "-c", "port")
-                assert "0 documents added, 0 replaced" in told
+                output = await cragmesh(nodes, env, "index", str(place), "-c", "port")
+                assert "0 documents added, 0 replaced" in output
             async with httpx.AsyncClient(base_url=root, timeout=60, trust_env=False) as http:
-                found = await http.post("/collections/port/search", json={"queries": ["How tall is the light?"]})
-            assert "43 metres" in found.text
+                response = await http.post("/collections/port/search", json={"queries": ["How tall is the light?"]})
+            assert "43 metres" in response.text
 
 
 async def test_questions_are_asked_by_a_command(nodes: Cluster, tmp_path: Path) -> None:

@@ -2,18 +2,19 @@
 
 import asyncio
 import os
-from collections.abc import AsyncIterator, Callable, Iterator
-from contextlib import asynccontextmanager, contextmanager
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import replace
+from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, cast
 
 import typer
-from pydantic import ValidationError
 from rich.table import Table
 
-from services.cli.console import as_typed, err, fail, out, say, write
-from services.cli.ending import PROBLEM, UNREACHABLE, USAGE
-from services.cli.progress import counting
+from services.cli.console import as_typed, err, fail, out, say, warn, write
+from services.cli.ending import USAGE, ends
+from services.cli.progress import counted
 
 if TYPE_CHECKING:
     from lab.papers.data import Benchmark
@@ -26,14 +27,13 @@ app = typer.Typer(
     name="papers",
     help="Find the documents that answer a question: tune the ensemble's weights, and measure each step.",
     no_args_is_help=True,
-    pretty_exceptions_show_locals=False,
 )
-# Where a run keeps its weights: to replace the shipped ones, which everybody asks with, takes a `--to`.
+# In the run's folder: to replace the shipped weights, which everybody asks with, takes a `--to`.
 WEIGHTS = "weights.json"
 # Of the services in this process: batches of documents take longer than any request may.
 DEADLINE_S = 600.0
-# Lines of progress where no one watches a bar.
-SAY_EVERY = 25
+# Items between two lines of progress where no one watches a bar.
+LINE_EVERY = 25
 
 Data = Annotated[
     Path,
@@ -99,55 +99,52 @@ def _papers(
     from lab.papers import ablation, report
     from lab.papers import data as reading
 
-    try:
+    with ends(
+        usage=(BadSource, BadRun),
+        unreachable=(Unreachable,),
+        problem=(EvaluatorError, OSError, ValueError),
+        hint="; what was found until then is kept, the same command goes on",
+    ):
         with err.status("reading"):
             benchmark = reading.read(data, documents=not collection)
         if limit:
-            kept = dict(list(benchmark.questions.items())[:limit])
-            benchmark = reading.Benchmark(
-                benchmark.name, benchmark.documents, kept, benchmark.qrels, benchmark.left_out
-            )
+            benchmark = replace(benchmark, questions=dict(islice(benchmark.questions.items(), limit)))
         folder.mkdir(parents=True, exist_ok=True)
         if to is not None and (to.is_dir() or not os.access(to.parent, os.W_OK)):
             fail(f"--to {to}: no file can be written there", USAGE)
         pools, facts = asyncio.run(_collect(benchmark, folder, collection, enhance=enhance, concurrency=concurrency))
         with err.status("measuring and tuning"):
-            found = ablation.ablate(pools, benchmark, [("command", as_typed(EvaluatorSettings().eval_data)), *facts])
-            written = report.write(found, folder / "report")
-        _show(found)
+            command = as_typed(EvaluatorSettings().eval_data)
+            measured = ablation.ablate(pools, benchmark, [("command", command), *facts.items()])
+            paths = report.write(measured, folder / "report")
+        _show(measured)
         if to is not None:
-            known = dict(facts)
-            documents, enhancement = known["documents"], known["enhancement"]
-            about = f"{benchmark.name}: {len(pools)} questions; {documents}; enhancement: {enhancement}"
+            about = (
+                f"{benchmark.name}: {len(pools)} questions; {facts['documents']}; enhancement: {facts['enhancement']}"
+            )
             with err.status("tuning on all questions"):
                 choice = ablation.tune(pools, benchmark, list(pools), tuned_on=about)
             write_whole(to, (choice.weights.model_dump_json(indent=1) + "\n").encode())
-            written.append(to)
-    except (BadSource, BadRun) as error:
-        fail(str(error), USAGE)
-    except Unreachable as error:
-        fail(f"{error}; what was found until then is kept, the same command goes on", UNREACHABLE)
-    except (EvaluatorError, OSError, ValueError, ValidationError) as error:
-        fail(str(error), PROBLEM)
-    for path in written:
+            paths.append(to)
+    for path in paths:
         write(str(path))
 
 
-def _show(found: "Ablation") -> None:
+def _show(measured: "Ablation") -> None:
     from lab.papers import report
 
-    for table in report.tables(found):
-        shown = Table(*table.head, title=table.title, caption=table.note)
-        for row in table.rows:
-            shown.add_row(*row)
-        out.print(shown)
-    gain = found.gain
+    for content in report.tables(measured):
+        table = Table(*content.head, title=content.title, caption=content.note)
+        for row in content.rows:
+            table.add_row(*row)
+        out.print(table)
+    gain = measured.gain
     say(f"over the best single list: {gain.value:+.1%}, 95 % interval {gain.low:+.1%} to {gain.high:+.1%}")
 
 
 async def _collect(
     benchmark: "Benchmark", folder: Path, collection: str, *, enhance: bool, concurrency: int
-) -> tuple[dict[str, "Pool"], list[tuple[str, str]]]:
+) -> tuple[dict[str, "Pool"], dict[str, str]]:
     from lab.papers import collect
     from services.gateway.papers.enhance import Prompts
 
@@ -157,34 +154,34 @@ async def _collect(
         if collection:
             info = await collect.info(mesh, collection)
         else:
-            with _told("indexing", len(benchmark.documents)) as step:
+            with counted("indexing", len(benchmark.documents), line_every=LINE_EVERY) as step:
                 name = collect.collection_name(benchmark.documents)
                 info = await collect.index(mesh, name, benchmark.documents, step)
         reranker = await collect.reranker_model(mesh)
         models = {"reranker": reranker, **fingerprints}
         collector = collect.Collector(benchmark, mesh, settings, folder, info, models)
         if enhance and not (await mesh.ready(allow_s=2.0))["generator"]:
-            say("the generator does not answer: only enhancements that the folder holds are used", "yellow")
+            warn("the generator does not answer: only enhancements that the folder holds are used")
             enhance = False
-        with _told("enhancing", questions) as step:
+        with counted("enhancing", questions, line_every=LINE_EVERY) as step:
             enhanced = await collector.enhanced(prompts, ask=enhance, concurrency=concurrency, on_step=step)
-        with _told("searching and re-scoring", questions) as step:
+        with counted("searching and re-scoring", questions, line_every=LINE_EVERY) as step:
             pools = await collector.found(enhanced, prompts, step)
-    facts = [
-        ("documents", f"{info.documents:,} in {info.name}, indexed by {', '.join(info.encoders)} and BM25"),
-        ("questions", f"{questions} ({benchmark.left_out} without a relevant document left out)"),
-        ("enhancement", collector.described(enhanced)),
-        ("lists", f"{settings.papers_candidates} documents each; {settings.papers_rescored} re-scored by {reranker}"),
-        ("intervals", "95 %, Bayesian bootstrap over questions, 4,000 resamples, fixed seed"),
-    ]
-    return pools, facts
+    return pools, {
+        "documents": f"{info.documents:,} in {info.name}, indexed by {', '.join(info.encoders)} and BM25",
+        "questions": f"{questions} ({benchmark.left_out} without a relevant document left out)",
+        "enhancement": collector.described(enhanced),
+        "lists": f"{settings.papers_candidates} documents each; {settings.papers_rescored} re-scored by {reranker}",
+        "intervals": "95 %, Bayesian bootstrap over questions, 4,000 resamples, fixed seed",
+    }
 
 
 @asynccontextmanager
 async def _mesh(folder: Path, collection: str) -> AsyncIterator[tuple["Mesh", "GatewaySettings", dict[str, str]]]:
-    """The running mesh for a collection of its own, else retriever and reranker in this process.
+    """A mesh with its settings and the fingerprints of its encoders by name.
 
-    With the fingerprints of encoders by name, which only what runs in this process tells.
+    It is the running one for one of its collections, else retriever and reranker in this process, which alone tells
+    fingerprints.
     """
     from lab.papers.in_process import mesh_of
     from services.gateway.settings import GatewaySettings
@@ -213,20 +210,3 @@ async def _mesh(folder: Path, collection: str) -> AsyncIterator[tuple["Mesh", "G
     async with mesh_of(apps, settings) as (mesh, states):
         encoders = [cast(State, state)["engine"].encoder for name, state in states.items() if name == "retriever"]
         yield mesh, settings, {encoder.name: encoder.fingerprint for encoder in encoders}
-
-
-@contextmanager
-def _told(what: str, total: int) -> Iterator[Callable[[int], None]]:
-    """A bar where one is watched, else a line now and then."""
-    done = 0
-    with counting() as bar:
-        task = bar.add_task(what, total=total)
-
-        def step(count: int) -> None:
-            nonlocal done
-            before, done = done, done + count
-            bar.update(task, completed=done)
-            if not err.is_terminal and (done // SAY_EVERY > before // SAY_EVERY or done == total):
-                say(f"{what}: {done} of {total}")
-
-        yield step

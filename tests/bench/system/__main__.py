@@ -14,8 +14,6 @@ Leaves a run a set and system, `report.md`, `summary.json` and pictures. The dat
 import argparse
 import asyncio
 import contextlib
-import json
-import os
 import sys
 import time
 from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
@@ -26,18 +24,19 @@ from lab.evaluator import runs
 from lab.evaluator.data import Item, Source
 from lab.evaluator.errors import EvaluatorError
 from lab.evaluator.settings import EvaluatorSettings
-from lab.evaluator.store import Judgement, RunFolder
+from lab.evaluator.store import Judgement, Prediction, RunFolder
 from proto.answer import MAX_BUDGET_S
 from proto.collections import CreateCollection, Document
 from services.cli.collections import CollectionClient, ingest_patiently
 from services.cli.console import say
-from services.cli.eval import drive_shown
-from services.cli.progress import counting
+from services.cli.eval import ask_questions
+from services.cli.progress import counted
 from services.cli.services import root
 from services.gateway.access import OWNER, current_scope
 from services.gateway.mesh import Mesh
 from services.gateway.settings import GatewaySettings
 from services.kit.client import http_client
+from tests.bench import common
 from tests.bench.system import report, stages
 from tests.bench.system.sets import SETS, Prepared, prepare
 from tests.load.saturation import serving_peer
@@ -54,7 +53,7 @@ SEED = 7
 
 @dataclass(frozen=True, slots=True)
 class Bench:
-    """What was asked for on the command line, and how long it may take."""
+    """The options of the command line, the settings, and the moment at which time is up."""
 
     options: argparse.Namespace
     settings: GatewaySettings
@@ -87,7 +86,7 @@ class Bench:
                 keep_contexts=True,
                 limit_s=self.until - time.monotonic(),
             )
-            progress = await drive_shown(order, self.settings, tokenizer=True)
+            progress = await ask_questions(order, self.settings, tokenizer=True)
         return not progress.out_of_time
 
     def _done(self, folder: RunFolder) -> bool:
@@ -112,51 +111,51 @@ class Bench:
             yield address
 
     async def judged(self, prepared: Prepared, system: str) -> report.Outcomes | None:
-        """What came of a run as far as it is, None where there is none; what a model has to judge is judged first."""
+        """The outcomes of a run as far as it goes, judged first where they are not; None where there is no run."""
         folder = self.folder(prepared.name, system)
         if not folder.predictions_file.exists():
             return None
-        found = await asyncio.to_thread(runs.read, folder)
+        predictions = (await asyncio.to_thread(runs.read, folder)).predictions
         if self.options.judge == "llm":
-            judgements = await self._by_model(folder, found)
+            judgements = await self._by_model(folder, predictions)
         else:
-            judgements = await asyncio.to_thread(runs.judge_by_rules, folder, found.predictions)
-        places = await self._places(prepared, folder, found, judgements)
-        lost = (stages.stage(line, judgements[line.id], places.get(line.id)) for line in found.predictions)
+            judgements = await asyncio.to_thread(runs.judge_by_rules, folder, predictions)
+        places = await self._places(prepared, folder, predictions, judgements)
+        lost = (stages.stage(line, judgements[line.id], places.get(line.id)) for line in predictions)
         return report.Outcomes(
             outcomes={name: line.outcome for name, line in judgements.items()},
-            seconds=[line.seconds for line in found.predictions if not line.error],
+            seconds=[line.seconds for line in predictions if not line.error],
             lost=[stage for stage in lost if stage],
-            kinds={line.id: line.label_kind for line in found.predictions},
+            kinds={line.id: line.label_kind for line in predictions},
         )
 
-    async def _by_model(self, folder: RunFolder, found: runs.Read) -> dict[str, Judgement]:
-        with counting() as bar:
-            task = bar.add_task(f"judging {folder.path.parent.name}, {folder.name}", total=len(found.predictions))
+    async def _by_model(self, folder: RunFolder, predictions: Sequence[Prediction]) -> dict[str, Judgement]:
+        with counted(f"judging {folder.path.parent.name}, {folder.name}", len(predictions)) as advance:
             return await runs.judge_by_model(
                 folder,
-                found.predictions,
+                predictions,
                 url=self.evaluator.judge_url or root("generator", self.settings),
                 model=self.evaluator.judge_model,
                 api_key=self.evaluator.judge_api_key,
                 allow_s=self.evaluator.judge_timeout_s,
                 concurrency=self.options.concurrency,
-                on_done=lambda: bar.advance(task),
+                on_done=lambda: advance(1),
             )
 
     async def _places(
-        self, prepared: Prepared, folder: RunFolder, found: runs.Read, judgements: Mapping[str, Judgement]
+        self,
+        prepared: Prepared,
+        folder: RunFolder,
+        predictions: Sequence[Prediction],
+        judgements: Mapping[str, Judgement],
     ) -> dict[str, stages.Place]:
         current_scope.set(OWNER)
         items = {item.id: item for item in await asyncio.to_thread(_items, prepared)}
         texts = [document.text for document in _documents(prepared)]
         async with http_client() as http:
             finder = stages.Finder(Mesh.connect(self.settings, http), texts)
-            with counting() as bar:
-                task = bar.add_task(f"looking where {folder.name} lost {prepared.name}", total=None)
-                return await stages.find(
-                    folder, found.predictions, judgements, items, finder, lambda: bar.advance(task)
-                )
+            with counted(f"looking where {folder.name} lost {prepared.name}") as advance:
+                return await stages.find(folder, predictions, judgements, items, finder, lambda: advance(1))
 
 
 def _items(prepared: Prepared) -> list[Item]:
@@ -165,24 +164,19 @@ def _items(prepared: Prepared) -> list[Item]:
 
 def _documents(prepared: Prepared) -> Iterator[Document]:
     if prepared.documents:
-        with prepared.documents.open(encoding="utf-8") as lines:
-            yield from (Document.model_validate(json.loads(line)) for line in lines)
+        yield from map(Document.model_validate, common.read_rows(prepared.documents))
 
 
 def index(prepared: Prepared, settings: GatewaySettings) -> None:
     """Put a set's documents into its collection; those that are there already cost nothing."""
     documents = list(_documents(prepared))
-    client = CollectionClient(root("retriever", settings), token=settings.mesh_token)
-    try:
+    with CollectionClient(root("retriever", settings), token=settings.mesh_token) as client:
         client.create(prepared.collection, CreateCollection())
-        with counting() as bar:
-            task = bar.add_task(f"indexing {prepared.name}", total=len(documents))
+        with counted(f"indexing {prepared.name}", len(documents)) as advance:
             for start in range(0, len(documents), BATCH):
                 batch = documents[start : start + BATCH]
                 ingest_patiently(client, prepared.collection, batch)
-                bar.advance(task, len(batch))
-    finally:
-        client.close()
+                advance(len(batch))
 
 
 async def measure(bench: Bench, data: Path) -> bool:
@@ -215,30 +209,30 @@ async def measure(bench: Bench, data: Path) -> bool:
 
 
 def facts(bench: Bench, sets: Sequence[Prepared]) -> list[tuple[str, str]]:
-    """How it was measured, as the runs have it."""
+    """The circumstances of the measurement, from the first run that has them."""
     for prepared in sets:
         for system in STRATEGIES:
             with contextlib.suppress(EvaluatorError):
                 mesh = bench.folder(prepared.name, system).info().mesh
-                said = ("generator", str(mesh.get("answers_by"))), ("at once", str(mesh.get("concurrency")))
-                return [("judge", bench.options.judge), *said]
+                generator, concurrency = str(mesh.get("answers_by")), str(mesh.get("concurrency"))
+                return [("judge", bench.options.judge), ("generator", generator), ("at once", concurrency)]
     return [("judge", bench.options.judge)]
 
 
-def names(text: str, known: Sequence[str]) -> list[str]:
+def names(text: str, choices: Sequence[str]) -> list[str]:
     """Names by commas.
 
     Raises:
-        ArgumentTypeError: one of them is not known.
+        ArgumentTypeError: one of them is no choice.
     """
-    chosen = [name.strip() for name in text.split(",") if name.strip()]
-    if unknown := sorted(set(chosen) - set(known)):
-        raise argparse.ArgumentTypeError(f"no {unknown[0]!r}; there are {', '.join(known)}")
+    chosen = common.names(text)
+    if unknown := sorted(set(chosen) - set(choices)):
+        raise argparse.ArgumentTypeError(f"no {unknown[0]!r}; there are {', '.join(choices)}")
     return chosen
 
 
 def arguments(argv: Sequence[str] | None = None) -> argparse.Namespace:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = common.parser(__doc__)
     systems = (*STRATEGIES, *PEERS)
     parser.add_argument("--out", type=Path, default=Path("out/eval-system"))
     parser.add_argument("--sets", type=lambda text: names(text, tuple(SETS)), default=list(SETS))
@@ -255,12 +249,9 @@ def arguments(argv: Sequence[str] | None = None) -> argparse.Namespace:
 
 def main() -> int:
     options = arguments()
-    place = os.environ.get("CRAGMESH_EVAL_DATA", "")
-    if not place:
-        print("eval-system: CRAGMESH_EVAL_DATA is not set, so there are no questions; nothing was measured")
-        return 0
+    folder = common.evaluation_data("eval-system", "there are no questions")
     bench = Bench(options, GatewaySettings(), EvaluatorSettings(), time.monotonic() + options.time_limit)
-    whole = asyncio.run(measure(bench, Path(place)))
+    whole = asyncio.run(measure(bench, folder))
     if not whole:
         say("not all is measured: the same command goes on", "yellow")
     return int(not whole)

@@ -25,7 +25,7 @@ COLUMNS = 3
 
 @dataclass(frozen=True, slots=True)
 class Outcomes:
-    """What a system made of a set.
+    """A system's results on a set.
 
     Args:
         outcomes: right, missing or wrong, by question.
@@ -47,7 +47,7 @@ class Outcomes:
         return float(np.percentile(self.seconds, level)) if self.seconds else 0.0
 
 
-# Set to system to what came of it.
+# Set to system to its results.
 Results = Mapping[str, Mapping[str, Outcomes]]
 
 
@@ -61,35 +61,32 @@ def ahead(one: Outcomes, other: Outcomes) -> Difference | None:
 
 def tables(results: Results) -> list[Table]:
     """A table a set, then where its questions were lost, and all sets beside each other."""
-    found = [_overview(results)]
+    content = [_overview(results)]
     for name, systems in results.items():
-        rows = tuple(_row(system, item, systems.get(OURS)) for system, item in systems.items())
+        rows = tuple(_row(system, systems) for system in systems)
         head = ("", "questions", "score", "right", "wrong", "missing", "s, median", "s, p95", f"{OURS} less this")
-        found.append(Table(name, head, rows, _kinds(systems)))
-        found.append(_lost(name, systems))
-    return found
+        content.append(Table(name, head, rows, _kinds(systems)))
+        content.append(_lost(name, systems))
+    return content
 
 
 def _overview(results: Results) -> Table:
-    systems = list(dict.fromkeys(system for found in results.values() for system in found))
+    names = dict.fromkeys(name for systems in results.values() for name in systems)
     rows = tuple(
-        (
-            system,
-            *(f"{found[system].scores.score.value:+.3f}" if system in found else "-" for found in results.values()),
-        )
-        for system in systems
+        (name, *(f"{one[name].scores.score.value:+.3f}" if name in one else "-" for one in results.values()))
+        for name in names
     )
     return Table("CRAG score by set", ("", *results), rows)
 
 
-def _row(system: str, item: Outcomes, ours: Outcomes | None) -> tuple[str, ...]:
-    said = item.scores
-    less = ahead(ours, item) if ours and system != OURS else None
+def _row(system: str, systems: Mapping[str, Outcomes]) -> tuple[str, ...]:
+    item, less = systems[system], _less(systems, system)
+    scores = item.scores
     return (
         system,
-        str(said.questions),
-        signed(said.score),
-        *(f"{estimate.value:.1%}" for estimate in (said.accuracy, said.hallucination, said.missing_rate)),
+        str(scores.questions),
+        signed(scores.score),
+        *(f"{estimate.value:.1%}" for estimate in (scores.accuracy, scores.hallucination, scores.missing_rate)),
         f"{item.percentile(50):.2f}",
         f"{item.percentile(95):.2f}",
         signed(less.score) if less else "",
@@ -99,7 +96,7 @@ def _row(system: str, item: Outcomes, ours: Outcomes | None) -> tuple[str, ...]:
 def _kinds(systems: Mapping[str, Outcomes]) -> str:
     kinds = Counter(kind for item in list(systems.values())[:1] for kind in item.kinds.values())
     words = {"answer": "with an answer", "idk": "without one in the sources", "invalid": "with a false premise"}
-    return ", ".join(f"{kinds[kind]} {said}" for kind, said in words.items() if kinds[kind]) + "."
+    return ", ".join(f"{kinds[kind]} {phrase}" for kind, phrase in words.items() if kinds[kind]) + "."
 
 
 def _lost(name: str, systems: Mapping[str, Outcomes]) -> Table:
@@ -114,14 +111,14 @@ def write(results: Results, folder: Path, *, facts: Sequence[tuple[str, str]]) -
     Raises:
         WriteFailed: the disk took no more.
     """
-    drawn = {
+    images = {
         f"{name}{'-dark' if theme is pictures.DARK else ''}.png": pictures.png(draw(results, theme))
         for name, draw in PICTURES.items()
         for theme in pictures.THEMES
     }
-    text = markdown.write("The whole system beside its peers", facts, tables(results), list(drawn))
+    text = markdown.write("The whole system beside its peers", facts, tables(results), list(images))
     numbers = json.dumps(as_json(results), indent=1) + "\n"
-    return files.write(folder, {"report.md": text.encode(), "summary.json": numbers.encode()} | drawn)
+    return files.write(folder, {"report.md": text.encode(), "summary.json": numbers.encode()} | images)
 
 
 def as_json(results: Results) -> dict[str, Any]:
@@ -145,14 +142,14 @@ def _less(systems: Mapping[str, Outcomes], system: str) -> Difference | None:
     return ahead(systems[OURS], systems[system]) if OURS in systems and system != OURS else None
 
 
-def _panels(results: Results, theme: Theme, *, row_inches: float) -> tuple[Figure, list[Any]]:
-    """An empty picture with a panel a set."""
+def _panels(results: Results, theme: Theme, title: str = "") -> tuple[Figure, list[Any]]:
+    """An empty picture with a panel a set and a line a system, under a title if any."""
     figure, first = pictures.new_figure(theme, height=1.0)
     first.remove()
     columns = min(COLUMNS, len(results))
     rows = -(-len(results) // columns)
     most = max(map(len, results.values()))
-    figure.set_size_inches(pictures.WIDTH * 1.4, rows * (0.9 + row_inches * most))
+    figure.set_size_inches(pictures.WIDTH * 1.4, rows * (0.9 + 0.3 * most))
     panels = figure.subplots(rows, columns, squeeze=False)
     for axes in panels.flat[len(results) :]:
         axes.set_visible(False)
@@ -161,30 +158,39 @@ def _panels(results: Results, theme: Theme, *, row_inches: float) -> tuple[Figur
         axes.set_title(name, loc="left", fontsize=10, color=theme.ink)
         axes.set_yticks(range(len(results[name])), list(results[name]), fontsize=8)
         axes.set_ylim(len(results[name]) - 0.5, -0.5)
+    if title:
+        figure.suptitle(title, fontsize=10.5, color=theme.ink)
     return figure, list(panels.flat[: len(results)])
+
+
+def _stack(axes: Any, place: int, parts: Mapping[str, float], colours: Mapping[str, str]) -> None:
+    """A bar of shares beside each other, on an axis of percentages."""
+    left = 0.0
+    for name, share in parts.items():
+        axes.barh(place, share, left=left, color=colours[name], height=0.72)
+        left += share
+    axes.set_xlim(0, 1)
+    axes.grid(visible=False)
+    axes.xaxis.set_major_formatter(lambda value, _: f"{value:.0%}")
 
 
 def outcomes(results: Results, theme: Theme) -> Figure:
     """Right, missing and wrong of each system, and its score with its interval as a point."""
-    figure, panels = _panels(results, theme, row_inches=0.3)
+    figure, panels = _panels(results, theme)
     colours = dict(zip(OUTCOMES, (theme.right, theme.missing, theme.wrong), strict=True))
     for axes, systems in zip(panels, results.values(), strict=True):
         for place, item in enumerate(systems.values()):
-            said, left = item.scores, 0.0
-            for outcome, estimate in zip(OUTCOMES, (said.accuracy, said.missing_rate, said.hallucination), strict=True):
-                axes.barh(place, estimate.value, left=left, color=colours[outcome], height=0.72)
-                left += estimate.value
-            axes.text(1.02, place, f"{said.score.value:+.2f}", va="center", fontsize=8, color=theme.ink)
-        axes.set_xlim(0, 1)
-        axes.grid(visible=False)
-        axes.xaxis.set_major_formatter(lambda value, _: f"{value:.0%}")
+            scores = item.scores
+            estimates = (scores.accuracy, scores.missing_rate, scores.hallucination)
+            _stack(axes, place, dict(zip(OUTCOMES, (one.value for one in estimates), strict=True)), colours)
+            axes.text(1.02, place, f"{scores.score.value:+.2f}", va="center", fontsize=8, color=theme.ink)
     _legend(figure, theme, colours)
     return figure
 
 
 def gains(results: Results, theme: Theme) -> Figure:
-    """What our system scores more than each other one, paired, with 95 % intervals."""
-    figure, panels = _panels(results, theme, row_inches=0.3)
+    """The score of our system less each other one's, paired, with 95 % intervals."""
+    figure, panels = _panels(results, theme, f"Score of {OURS} less each system's, 95 % interval")
     for axes, systems in zip(panels, results.values(), strict=True):
         for place, system in enumerate(systems):
             if less := _less(systems, system):
@@ -192,41 +198,31 @@ def gains(results: Results, theme: Theme) -> Figure:
                 width = [[value.value - value.low], [value.high - value.value]]
                 axes.errorbar(value.value, place, xerr=width, fmt="o", color=theme.line, elinewidth=1.6, capsize=3)
         axes.axvline(0, color=theme.ink, linewidth=0.8)
-    figure.suptitle(f"Score of {OURS} less each system's, 95 % interval", fontsize=10.5, color=theme.ink)
     return figure
 
 
 def seconds(results: Results, theme: Theme) -> Figure:
     """Median seconds, with a line to the 95th percentile."""
-    figure, panels = _panels(results, theme, row_inches=0.3)
+    figure, panels = _panels(results, theme, "Seconds a question: median, and to the 95th percentile")
     for axes, systems in zip(panels, results.values(), strict=True):
         for place, item in enumerate(systems.values()):
             middle, high = item.percentile(50), item.percentile(95)
             axes.plot([middle, high], [place, place], color=theme.line, linewidth=1.6)
             axes.plot(middle, place, "o", color=theme.line)
         axes.set_xlim(left=0)
-    figure.suptitle("Seconds a question: median, and to the 95th percentile", fontsize=10.5, color=theme.ink)
     return figure
 
 
 def lost(results: Results, theme: Theme) -> Figure:
     """Questions that were lost, by stage."""
-    figure, panels = _panels(results, theme, row_inches=0.3)
-    colours = {stage: to_hex(colormaps["tab10"](place)) for place, stage in enumerate(STAGES)}
-    used: dict[str, str] = {}
+    figure, panels = _panels(results, theme)
+    used = {stage for systems in results.values() for item in systems.values() for stage in item.lost}
+    colours = {stage: to_hex(colormaps["tab10"](n)) for n, stage in enumerate(STAGES) if stage in used}
     for axes, systems in zip(panels, results.values(), strict=True):
         for place, item in enumerate(systems.values()):
-            left = 0.0
-            for stage in STAGES:
-                part = item.lost.count(stage) / max(1, len(item.outcomes))
-                if part:
-                    axes.barh(place, part, left=left, color=colours[stage], height=0.72)
-                    used[stage] = colours[stage]
-                left += part
-        axes.set_xlim(0, 1)
-        axes.grid(visible=False)
-        axes.xaxis.set_major_formatter(lambda value, _: f"{value:.0%}")
-    _legend(figure, theme, {stage: used[stage] for stage in STAGES if stage in used})
+            questions = max(1, len(item.outcomes))
+            _stack(axes, place, {stage: item.lost.count(stage) / questions for stage in colours}, colours)
+    _legend(figure, theme, colours)
     return figure
 
 

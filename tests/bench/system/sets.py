@@ -1,14 +1,12 @@
 """The questions of `make eval-system`, each with what a user would have: pages, or a collection of documents."""
 
-import gzip
-import json
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from lab.evaluator.store import write_whole
 from tests.bench import kg_eval, reading, wiki_pages
+from tests.bench.common import read_rows, write_rows
 from tests.bench.corpus import articles
 
 SEED = 5
@@ -22,7 +20,7 @@ Documents = Mapping[str, str]
 
 @dataclass(frozen=True, slots=True)
 class QuestionSet:
-    """Where a set's questions come from, and the documents that they are asked of; None where each has its pages."""
+    """A set's questions, and the documents that they are asked of; None where each question has its pages."""
 
     records: Callable[[Path], Iterable[Record]]
     documents: Callable[[Path], Documents] | None = None
@@ -48,54 +46,38 @@ def prepare(name: str, root: Path, folder: Path) -> Prepared:
         root: of the evaluation data.
     """
     chosen = SETS[name]
-    folder.mkdir(parents=True, exist_ok=True)
     prepared = Prepared(
         name, folder / f"{name}.jsonl", folder / f"{name}-documents.jsonl" if chosen.documents else None
     )
-    asked_of = {"collection": prepared.collection} if chosen.documents else {}
-    _write(prepared.questions, (record | asked_of for record in chosen.records(root)))
+    of_collection = {"collection": prepared.collection} if chosen.documents else {}
+    write_rows(prepared.questions, (record | of_collection for record in chosen.records(root)))
     if chosen.documents and prepared.documents:
         texts = chosen.documents(root).items()
-        _write(
-            prepared.documents,
-            ({"id": title[:200], "title": title.replace("_", " "), "text": text} for title, text in texts),
-        )
+        rows = ({"id": title[:200], "title": title.replace("_", " "), "text": text} for title, text in texts)
+        write_rows(prepared.documents, rows)
     return prepared
 
 
-def _write(path: Path, rows: Iterable[Record]) -> None:
-    write_whole(path, "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows).encode())
-
-
-def _lines(path: Path) -> Iterator[Any]:
-    return map(json.loads, path.read_text(encoding="utf-8").splitlines())
-
-
-def _crag(root: Path) -> Iterator[Record]:
-    with gzip.open(root / "crag_pages.jsonl.gz", "rt", encoding="utf-8") as lines:
-        yield from map(json.loads, lines)
-
-
 def _multihop(root: Path) -> Iterator[Record]:
-    for row in _lines(root / "multihop" / "hotpotqa_100.jsonl"):
+    for row in read_rows(root / "multihop" / "hotpotqa_100.jsonl"):
         yield {"id": row["id"], "query": row["question"], "answer": row["answer"], "question_type": row["type"]}
 
 
 def _paragraphs(root: Path) -> Documents:
     """All questions' paragraphs together, by title."""
-    rows = _lines(root / "multihop" / "hotpotqa_100.jsonl")
+    rows = read_rows(root / "multihop" / "hotpotqa_100.jsonl")
     return {item["title"]: " ".join(item["sentences"]) for row in rows for item in row["context"]}
 
 
 def _graph(root: Path) -> Iterator[Record]:
-    """The questions that the rows answer; one without a time is asked when most of its domain were."""
-    told = {row["id"]: row.get("query_time") for row in _lines(root / "crag_kg_qa.jsonl")}
+    """The questions that the rows answer; one without a time has the usual time of its domain."""
+    times = {row["id"]: row.get("query_time") for row in read_rows(root / "crag_kg_qa.jsonl")}
     for question in kg_eval.load_questions(root):
         usual = kg_eval.USUAL_TIME.get(question.domain, kg_eval.OTHER_TIME)
         yield {
             "id": question.id,
             "query": question.text,
-            "query_time": told[question.id] or usual,
+            "query_time": times[question.id] or usual,
             "domain": question.domain,
             "answer": question.gold,
         }
@@ -105,7 +87,7 @@ def _rows(root: Path) -> Documents:
     """The graph's rows as texts, one an entity: for who has no graph."""
     texts: dict[str, list[str]] = {}
     for path in sorted((root / "kg_rows").glob("[!A]*.jsonl")):
-        for row in _lines(path):
+        for row in read_rows(path):
             attributes = "; ".join(f"{key.replace('_', ' ')}: {value}" for key, value in row["attrs"].items())
             title = f"{row['entity']} ({row['domain']})"
             texts.setdefault(title, []).append(f"{row['kind'].replace('_', ' ')}: {attributes}")
@@ -114,7 +96,7 @@ def _rows(root: Path) -> Documents:
 
 SETS: Mapping[str, QuestionSet] = {
     "freshqa": QuestionSet(lambda root: wiki_pages.records(root, FALSE_PREMISES, SEED)),
-    "crag": QuestionSet(_crag),
+    "crag": QuestionSet(lambda root: read_rows(root / "crag_pages.jsonl.gz")),
     "squad": QuestionSet(lambda root: reading.records(root, ENOUGH, SEED), articles),
     "multihop": QuestionSet(_multihop, _paragraphs),
     "graph": QuestionSet(_graph, _rows),

@@ -24,7 +24,7 @@ from tests.bench.answers import normal, telling
 
 Place = Literal["shown", "retrieved", "in the sources", "nowhere", "untelling"]
 
-# What a question's place means for one that was not answered right, where it got an answer.
+# The loss that a place means for a question that got an answer, and not the right one.
 LOST: Mapping[Place, str] = {
     "nowhere": "not on the pages",
     "in the sources": "not retrieved",
@@ -42,7 +42,7 @@ RETRIEVALS: Mapping[str, Retrieval] = {
     "weknow": weknow.WEB,
     "adaptive": adaptive.WEB,
 }
-FOUND: frozenset[Place] = frozenset({"in the sources", "retrieved"})
+REACHABLE: frozenset[Place] = frozenset({"in the sources", "retrieved"})
 PLACES = "places.jsonl"
 RETRIEVE_S = 30.0
 AT_ONCE = 4
@@ -56,7 +56,7 @@ class Placed(BaseModel):
 
 
 def stage(prediction: Prediction, judgement: Judgement, place: Place | None) -> str:
-    """Where the question was lost; empty where it was not."""
+    """The stage at which the question was lost; empty where it was not."""
     if judgement.outcome == "right" or (prediction.label_kind == "idk" and judgement.outcome == "missing"):
         return ""
     if prediction.error:
@@ -66,7 +66,7 @@ def stage(prediction: Prediction, judgement: Judgement, place: Place | None) -> 
     if prediction.label_kind == "invalid":
         return PREMISE
     # Some strategies abstain before they show anything.
-    if prediction.kind != "answer" and (place == "shown" or (place in FOUND and not prediction.shown)):
+    if prediction.kind != "answer" and (place == "shown" or (place in REACHABLE and not prediction.shown)):
         return NOT_GIVEN
     return LOST[place or "untelling"]
 
@@ -110,8 +110,8 @@ class Finder:
         texts: list[str] = []
         if pages:
             request = pages_request(item.query, pages, retrieval)
-            found = await self._mesh.retrieve(request, allow_s=RETRIEVE_S)
-            texts += [passage.text for passage in found.passages]
+            response = await self._mesh.retrieve(request, allow_s=RETRIEVE_S)
+            texts += [passage.text for passage in response.passages]
         if collection := item.body.get("collection"):
             search = collection_request(item.query, retrieval.recall_k)
             hits = (await self._mesh.search(collection, search, allow_s=RETRIEVE_S)).hits
@@ -136,7 +136,7 @@ def _texts(pages: Iterable[SearchResult]) -> list[str]:
 
 
 def places(folder: RunFolder) -> dict[str, Place]:
-    """What is known of a run's questions."""
+    """The places of a run's questions as far as they are known."""
     return {line.id: line.place for line in read_lines(folder.path / PLACES, Placed)}
 
 
@@ -152,24 +152,24 @@ async def find(
 
     Without those of which the retriever did not say in time what it keeps.
     """
-    known = places(folder)
+    placed = places(folder)
     gate = asyncio.Semaphore(AT_ONCE)
     lost = [
         line
         for line in predictions
-        if line.label_kind == "answer" and judgements[line.id].outcome != "right" and line.id not in known
+        if line.label_kind == "answer" and judgements[line.id].outcome != "right" and line.id not in placed
     ]
     with AppendLog(folder.path / PLACES) as log:
 
         async def one(line: Prediction) -> None:
             try:
                 async with gate:
-                    known[line.id] = await finder.place(items[line.id], line)
+                    placed[line.id] = await finder.place(items[line.id], line)
             except ServiceFailure as failure:
                 say(f"{folder.path}: where {line.id} was lost: {failure}", "yellow")
                 return
-            await asyncio.to_thread(log.append, Placed(id=line.id, place=known[line.id]))
+            await asyncio.to_thread(log.append, Placed(id=line.id, place=placed[line.id]))
             on_done()
 
         await asyncio.gather(*(one(line) for line in lost))
-    return known
+    return placed

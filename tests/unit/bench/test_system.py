@@ -174,7 +174,7 @@ async def test_each_system_has_its_runs_where_they_go_on(tmp_path: Path, monkeyp
         return Progress()
 
     monkeypatch.setattr("tests.bench.system.__main__.serving_peer", peer)
-    monkeypatch.setattr("tests.bench.system.__main__.drive_shown", drive)
+    monkeypatch.setattr("tests.bench.system.__main__.ask_questions", drive)
     settings = GatewaySettings(gateway_url=HttpUrl("http://gateway"), generator_url=HttpUrl("http://generator"))
     options = arguments(["--out", str(tmp_path), "--limit", "3"])
     bench = Bench(options, settings, EvaluatorSettings(), time.monotonic() + 60)

@@ -77,18 +77,18 @@ async def test_events_are_read_however_they_are_cut(newline: str, size: int) -> 
 
 
 async def test_stages_are_told_and_the_answer_is_shown(capsys: pytest.CaptureFixture[str]) -> None:
-    seen: list[httpx.Request] = []
+    requests: list[httpx.Request] = []
 
     def handle(request: httpx.Request) -> httpx.Response:
-        seen.append(request)
+        requests.append(request)
         return httpx.Response(200, content=sse(*(("stage", item) for item in STAGES), ("answer", ANSWER)), headers=SSE)
 
     code = await ask(QUESTION, URL, api_key="key", transport=httpx.MockTransport(handle))
     assert code == ANSWERED
-    assert json.loads(seen[0].content) == {"query": "who painted it?"}
-    assert seen[0].url.path == "/answer"
-    assert seen[0].headers["accept"] == "text/event-stream"
-    assert seen[0].headers["authorization"] == "Bearer key"
+    assert json.loads(requests[0].content) == {"query": "who painted it?"}
+    assert requests[0].url.path == "/answer"
+    headers = requests[0].headers
+    assert (headers["accept"], headers["authorization"]) == ("text/event-stream", "Bearer key")
 
     printed = capsys.readouterr()
     assert printed.err.splitlines() == [
@@ -211,15 +211,15 @@ def test_a_bare_answer_is_enough() -> None:
 
 
 def test_an_abstention_shows_what_a_passage_says() -> None:
-    said = "It was painted by Johannes Vermeer in Delft."
-    one = Candidate(span="Johannes Vermeer", passage=said, start=18, end=34, citation=0, probability=0.41)
-    shown = " ".join(plain(rendered(answer="i don't know", kind="unknown", candidates=(one,))).split())
-    assert "not sure enough to answer; this passage says" in shown
-    assert "41%" in shown
-    assert "Johannes Vermeer" in shown
-    assert "these passages say" in rendered(kind="unknown", candidates=(one, one.model_copy(update={"citation": 7})))
+    passage = "It was painted by Johannes Vermeer in Delft."
+    candidate = Candidate(span="Johannes Vermeer", passage=passage, start=18, end=34, citation=0, probability=0.41)
+    output = " ".join(plain(rendered(answer="i don't know", kind="unknown", candidates=(candidate,))).split())
+    for expected in ("not sure enough to answer; this passage says", "41%", "Johannes Vermeer"):
+        assert expected in output
+    several = (candidate, candidate.model_copy(update={"citation": 7}))
+    assert "these passages say" in rendered(kind="unknown", candidates=several)
     assert "not sure enough" not in rendered()
-    hostile = one.model_copy(update={"span": "\x1b[2J", "passage": "\x1b[2J"})
+    hostile = candidate.model_copy(update={"span": "\x1b[2J", "passage": "\x1b[2J"})
     assert "\x1b[2J" not in rendered(kind="unknown", candidates=(hostile,))
 
 
@@ -242,13 +242,13 @@ def test_passages_are_cut_around_the_answer() -> None:
 def test_live_stages_follow_the_gateways_clock() -> None:
     stages = render.LiveStages(10.0)
     for event in STAGES:
-        stages.heard(event)
+        stages.update(event)
     console = terminal()
     with console.capture() as capture:
         console.print(stages)
-    shown = capture.get()
+    output = capture.get()
     for expected in ("9.5 s left", "400 ms", "no time"):
-        assert expected in shown
+        assert expected in output
 
 
 @pytest.fixture
@@ -279,11 +279,21 @@ def test_exit_codes(cli: CliRunner, arguments: list[str], code: int, message: st
     assert message in result.output
 
 
-def test_wrong_settings_are_named(cli: CliRunner, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("CRAGMESH_GATEWAY_URL", "not a url")
-    result = cli.invoke(main.app, ["ask", "q"])
+@pytest.mark.parametrize(
+    ("arguments", "name"),
+    [
+        (["ask", "q"], "CRAGMESH_GATEWAY_URL"),
+        (["collections"], "CRAGMESH_RETRIEVER_URL"),
+        (["kg", "ask", "q"], "CRAGMESH_KG_URL"),
+    ],
+)
+def test_wrong_settings_are_named(
+    cli: CliRunner, monkeypatch: pytest.MonkeyPatch, arguments: list[str], name: str
+) -> None:
+    monkeypatch.setenv(name, "not a url")
+    result = cli.invoke(main.app, arguments)
     assert result.exit_code == USAGE
-    assert "CRAGMESH_GATEWAY_URL: " in result.output
+    assert f"{name}: " in result.output
 
 
 def test_logs_are_shown(cli: CliRunner, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

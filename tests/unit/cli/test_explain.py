@@ -57,7 +57,7 @@ def test_the_tree_has_all_that_happened_by_step() -> None:
     steps = ("plan", "knowledge", "reason", "answer")
     order = [next(n for n, line in enumerate(lines) if line[4:].startswith(step)) for step in steps]
     assert order == sorted(order)
-    for shown in (
+    for expected in (
         "take 4.2 s of the 29.0 s left",
         "skipped at 0.00 s  no time",
         "prompt at 0.90 s, 1.50 s  lab  900 + 3 tokens",
@@ -68,7 +68,7 @@ def test_the_tree_has_all_that_happened_by_step() -> None:
         "1,200 characters were left out",
         "confidence 50%",
     ):
-        assert shown in text
+        assert expected in text
 
 
 def test_what_pages_say_cannot_steer_the_terminal() -> None:
@@ -83,14 +83,14 @@ def test_a_response_without_a_trace_still_shows_its_answer() -> None:
 
 @pytest.mark.parametrize("traced", [True, False])
 async def test_the_trace_is_asked_for(capsys: pytest.CaptureFixture[str], traced: bool) -> None:
-    seen: list[bytes] = []
+    bodies: list[bytes] = []
 
     def handle(request: httpx.Request) -> httpx.Response:
-        seen.append(request.content)
+        bodies.append(request.content)
         return httpx.Response(200, json=RESPONSE.model_dump(mode="json"))
 
     question = Question({"query": "who?"}, budget_s=5)
     code: Any = await ask(question, "http://gateway", traced=traced, transport=httpx.MockTransport(handle))
     assert code == ANSWERED
-    assert (b'"trace": true' in seen[0]) is traced
+    assert (b'"trace": true' in bodies[0]) is traced
     assert ("premise not false" in capsys.readouterr().out) is traced

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from services.cli.services import NotPrepared, Service, embedded, model_environment
+from services.cli.services import Launch, NotPrepared, Service, embedded, model_environment
 from services.gateway.settings import GatewaySettings
 from services.generator.sizes import SIZES
 from services.kit.settings import MeshUrls
@@ -19,6 +19,11 @@ def table(monkeypatch: pytest.MonkeyPatch, **environment: str) -> dict[str, Serv
     for name, value in environment.items():
         monkeypatch.setenv(name, value)
     return {service.name: service for service in embedded(MeshUrls())}
+
+
+def launched(service: Service) -> Launch:
+    assert service.launch
+    return service.launch()
 
 
 def test_all_are_started_here_by_default(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -37,8 +42,7 @@ def test_all_are_started_here_by_default(monkeypatch: pytest.MonkeyPatch) -> Non
 
 def test_a_local_url_moves_the_port(monkeypatch: pytest.MonkeyPatch) -> None:
     service = table(monkeypatch, CRAGMESH_RETRIEVER_URL="http://localhost:9001/")["retriever"]
-    assert service.launch
-    launch = service.launch()
+    launch = launched(service)
     assert launch.argv[1:] == ("-m", "services.retriever")
     assert launch.env["CRAGMESH_RETRIEVER_PORT"] == "9001"
     assert service.url == "http://localhost:9001"
@@ -48,18 +52,14 @@ def test_a_searcher_is_started_where_its_url_is_set(monkeypatch: pytest.MonkeyPa
     services = table(monkeypatch, CRAGMESH_SEARCHER_URL="http://127.0.0.1:8006")
     assert services["searcher"].port == 8006
     assert services["searcher"].launch
-    gateway = services["gateway"].launch
-    assert gateway
-    assert gateway().env["CRAGMESH_SEARCHER_URL"] == "http://127.0.0.1:8006"
+    assert launched(services["gateway"]).env["CRAGMESH_SEARCHER_URL"] == "http://127.0.0.1:8006"
     assert "searcher" not in table(monkeypatch, CRAGMESH_SEARCHER_URL="")
 
 
 def test_a_port_alone_moves_a_service_and_its_callers(monkeypatch: pytest.MonkeyPatch) -> None:
     services = table(monkeypatch, CRAGMESH_GENERATOR_PORT="9005", CRAGMESH_RERANKER_PORT="9002")
     assert (services["generator"].port, services["reranker"].port) == (9005, 9002)
-    gateway = services["gateway"]
-    assert gateway.launch
-    environment = gateway.launch().env
+    environment = launched(services["gateway"]).env
     assert environment["CRAGMESH_GENERATOR_URL"] == "http://127.0.0.1:9005"
     assert environment["CRAGMESH_RERANKER_URL"] == "http://127.0.0.1:9002"
 
@@ -74,8 +74,7 @@ def test_vllm_is_launched_with_its_own_environment(monkeypatch: pytest.MonkeyPat
         CRAGMESH_GENERATOR_INTERPRETER=sys.executable,
         CRAGMESH_GENERATOR_MODELS_DIR=str(tmp_path),
     )["generator"]
-    assert generator.launch
-    launch = generator.launch()
+    launch = launched(generator)
     assert launch.argv[0] == sys.executable
     assert str(model) in launch.argv
     assert launch.env["OMP_WAIT_POLICY"] == "PASSIVE"
@@ -86,15 +85,13 @@ def test_vllm_is_launched_with_its_own_environment(monkeypatch: pytest.MonkeyPat
 def test_the_gateway_is_told_what_the_embedded_model_reads(monkeypatch: pytest.MonkeyPatch, name: str) -> None:
     size = SIZES[name]
     gateway = table(monkeypatch, CRAGMESH_MODEL=name, CRAGMESH_DECODE_TOKENS_PER_S="3")["gateway"]
-    assert gateway.launch
-    environment = gateway.launch().env
+    environment = launched(gateway).env
     assert environment["CRAGMESH_MAX_CONTEXT_TOKENS"] == str(size.max_context_tokens)
     assert float(environment["CRAGMESH_PREFILL_TOKENS_PER_S"]) == size.prefill_tokens_per_s
     # What the shell says stays.
     assert "CRAGMESH_DECODE_TOKENS_PER_S" not in environment
     elsewhere = table(monkeypatch, CRAGMESH_MODEL=name, CRAGMESH_GENERATOR_URL="http://elsewhere")["gateway"]
-    assert elsewhere.launch
-    assert "CRAGMESH_MAX_CONTEXT_TOKENS" not in elsewhere.launch().env
+    assert "CRAGMESH_MAX_CONTEXT_TOKENS" not in launched(elsewhere).env
 
 
 def test_the_small_models_speed_is_the_gateways_own_guess() -> None:
@@ -119,9 +116,8 @@ def test_what_the_generator_lacks_is_named(
     monkeypatch.chdir(tmp_path)
     settings = {"CRAGMESH_GENERATOR_INTERPRETER": sys.executable, f"CRAGMESH_GENERATOR_{name}": value}
     generator = table(monkeypatch, **settings)["generator"]
-    assert generator.launch
     with pytest.raises(NotPrepared, match=message):
-        generator.launch()
+        launched(generator)
 
 
 def test_a_remote_url_is_not_started(monkeypatch: pytest.MonkeyPatch) -> None:

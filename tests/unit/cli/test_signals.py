@@ -48,11 +48,11 @@ def start(folder: Path, behaviour: str, command: str, ports: tuple[int, int]) ->
 def test_an_interrupted_start_stops_what_it_started(tmp_path: Path, number: signal.Signals) -> None:
     with start(tmp_path, "never-ready", "up", (free_port(), free_port())) as up:
         assert up.stderr
-        said = ""
-        while "quick: ready" not in said:
+        output = ""
+        while "quick: ready" not in output:
             line = up.stderr.readline()
-            assert line, said
-            said += line
+            assert line, output
+            output += line
         records = [PidFile.model_validate_json(path.read_bytes()) for path in (tmp_path / "run").glob("*.json")]
         assert len(records) == 2
         up.send_signal(number)
@@ -65,13 +65,13 @@ def test_an_interrupted_start_stops_what_it_started(tmp_path: Path, number: sign
 def test_services_outlive_the_command_and_another_one_stops_them(tmp_path: Path) -> None:
     ports = (free_port(), free_port())
     with start(tmp_path, "at-once", "up", ports) as up:
-        _, said = up.communicate(timeout=400)
-    assert up.returncode == 0, said
-    assert "The mesh is up" in said
+        _, output = up.communicate(timeout=400)
+    assert up.returncode == 0, output
+    assert "The mesh is up" in output
     record = PidFile.model_validate_json((tmp_path / "run" / "slow.json").read_bytes())
     assert record.process()
     with start(tmp_path, "at-once", "down", ports) as down:
-        _, said = down.communicate(timeout=400)
-    assert down.returncode == 0, said
-    assert "The mesh is down." in said
+        _, output = down.communicate(timeout=400)
+    assert down.returncode == 0, output
+    assert "The mesh is down." in output
     assert not processes.members(record.pid)

@@ -156,8 +156,8 @@ async def test_only_one_up_at_a_time(mesh: Mesh, fake: Fake) -> None:
     control = mesh.of(fake("one"))
     lock = mesh.folder / "run" / "up.lock"
     lock.parent.mkdir()
-    with lock.open("w") as held:
-        fcntl.flock(held, fcntl.LOCK_EX)
+    with lock.open("w") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
         with pytest.raises(MeshFailure, match="another `cragmesh up`"):
             await control.up()
 

@@ -38,8 +38,8 @@ class Retriever:
                 # Two a page, so that a list of three has a second one.
                 ids = sorted(self.documents)
                 start = int(query.get("after") or 0)
-                shown = [self.documents[one] for one in ids[start : start + 2]]
-                return sent(Documents(documents=tuple(shown), next=str(start + 2) if start + 2 < len(ids) else ""))
+                page = tuple(self.documents[one] for one in ids[start : start + 2])
+                return sent(Documents(documents=page, next=str(start + 2) if start + 2 < len(ids) else ""))
             case "POST", "/documents":
                 for one in json.loads(request.content)["documents"]:
                     self.keep(one["id"], one["text"].encode(), one["format"], one["url"])
@@ -129,8 +129,3 @@ def test_what_is_incomplete_is_sent_again_and_what_cannot_be_read_now_is_kept(
         "file:b.pdf",
         "file:c.txt",
     }
-
-
-def test_a_dry_run_goes_with_sync_alone(retriever: Retriever, folder: Path) -> None:
-    result = CliRunner().invoke(app, ["index", str(folder), "-c", "notes", "--dry-run"])
-    assert result.exit_code == 2

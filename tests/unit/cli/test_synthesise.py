@@ -44,16 +44,16 @@ def run(*arguments: str) -> Any:
 def once() -> Iterator[None]:
     """The records of a seed are made once: `test_answers.py` has them made again and finds them the same."""
     fresh = answers.generate
-    made: dict[tuple[int, str], tuple[list[Record], Iterator[Record]]] = {}
+    cache: dict[tuple[int, str], tuple[list[Record], Iterator[Record]]] = {}
 
-    def kept(count: int, seed: int, domain: str = "") -> Iterator[Record]:
-        records, more = made.setdefault((seed, domain), ([], fresh(sys.maxsize, seed, domain)))
+    def cached(count: int, seed: int, domain: str = "") -> Iterator[Record]:
+        records, more = cache.setdefault((seed, domain), ([], fresh(sys.maxsize, seed, domain)))
         for number in range(count):
             records += [next(more)] if number == len(records) else []
             yield records[number]
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(answers, "generate", kept)
+        patch.setattr(answers, "generate", cached)
         yield
 
 
@@ -73,8 +73,8 @@ def test_questions_are_read_by_the_evaluator(tmp_path: Path) -> None:
     assert (len(items), skipped) == (60, [])
     assert {item.label_kind for item in items} == {"answer", "idk", "invalid"}
     assert all(item.body.get("evidence") or item.body["search_results"] for item in items)
-    taught = {record.query for record in answers.generate(60, 0)}
-    assert not taught & {item.query for item in items}
+    learnt = {record.query for record in answers.generate(60, 0)}
+    assert not learnt & {item.query for item in items}
 
 
 def test_some_questions_come_with_whole_pages_that_hold_what_is_to_be_read(lines: list[dict[str, Any]]) -> None:
@@ -84,7 +84,7 @@ def test_some_questions_come_with_whole_pages_that_hold_what_is_to_be_read(lines
     assert 5 < len(paged) < 100
     for line in paged:
         text = html.unescape("".join(page["page_result"] for page in line["search_results"]))
-        assert all(said in text for said in records[line["query"]].support)
+        assert all(passage in text for passage in records[line["query"]].support)
         assert len(text) > 3 * sum(map(len, records[line["query"]].passages))
     assert {line["label_kind"] for line in lines} == {"answer", "idk", "invalid"}
 
@@ -98,15 +98,15 @@ def test_some_questions_are_about_prose_among_other_prose(lines: list[dict[str, 
     twins = 0
     for line in about_prose:
         assert len(line["contexts"]) >= 3
-        told = answers_of.get(line["query"], "")
+        answer = answers_of.get(line["query"], "")
         if line["label_kind"] == "answer":
-            assert line["label"] == told
-            assert any(told in text for text in line["contexts"])
+            assert line["label"] == answer
+            assert any(answer in text for text in line["contexts"])
         else:
             assert line["label"] == "i don't know"
             twins += line["query"] in answers_of or line["query"] not in {one["question"] for one in sample}
             # The same question over its passage without a sentence: nothing else there holds the answer.
-            assert not told or not any(told in text for text in line["contexts"])
+            assert not answer or not any(answer in text for text in line["contexts"])
     # As many as there are answers come again as twins, of which no model has said that it would be silent.
     silent = sum(line["label_kind"] == "idk" for line in about_prose)
     assert {line["label_kind"] for line in about_prose} == {"answer", "idk"}
@@ -152,13 +152,19 @@ def test_examples_can_be_looked_at_without_a_file(tmp_path: Path, monkeypatch: p
     assert not list(tmp_path.iterdir())
 
 
+def assert_rendered(example: dataset.Example, record: Record) -> None:
+    """The example is the record as the gateway would put it to the generator."""
+    titles = record.titles or [""] * len(record.passages)
+    pages = enumerate(zip(record.passages, titles, strict=True))
+    evidence = [Evidence(text, page, page_name=title) for page, (text, title) in pages]
+    served = chat(prompts.load(TAUGHT_PROMPT), record.query, record.query_time, evidence)
+    assert [(turn.role, turn.content) for turn in example.messages] == [(m.role, m.content) for m in served]
+    assert (example.completion, example.query, example.kind) == (record.answer, record.query, record.kind)
+
+
 def test_prompts_are_those_that_the_gateway_renders() -> None:
-    prompt = prompts.load(TAUGHT_PROMPT)
     for example, record in zip(examples("answer", 50, 3), answers.generate(50, 3), strict=True):
-        evidence = [Evidence(text, page) for page, text in enumerate(record.passages)]
-        served = chat(prompt, record.query, record.query_time, evidence)
-        assert [(turn.role, turn.content) for turn in example.messages] == [(m.role, m.content) for m in served]
-        assert (example.completion, example.query, example.kind) == (record.answer, record.query, record.kind)
+        assert_rendered(example, record)
 
 
 @pytest.fixture(scope="module")
@@ -171,23 +177,16 @@ def prose(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_prose_is_asked_about_as_the_gateway_renders_it(prose: Path) -> None:
-    prompt = prompts.load(TAUGHT_PROMPT)
     about_prose = records.generate(pairs.read([prose]), 60, 3)
-    shown = list(examples("answer", 100, 3, prose=prose, prose_share=0.6))
-    assert [example.id for example in shown] == [f"answer-3-{number:06d}" for number in range(100)]
-    asked = [example for example in shown if example.source == "prose:3"]
-    assert len(asked) == 60
-    assert {example.source for example in shown} == {"prose:3", "synthetic:3"}
-    for example, record in zip(asked, about_prose, strict=True):
-        titles = record.titles or [""] * len(record.passages)
-        evidence = [
-            Evidence(text, page, page_name=title)
-            for page, (text, title) in enumerate(zip(record.passages, titles, strict=True))
-        ]
-        served = chat(prompt, record.query, record.query_time, evidence)
-        assert [(turn.role, turn.content) for turn in example.messages] == [(m.role, m.content) for m in served]
-        assert (example.completion, example.kind, example.group) == (record.answer, record.kind, record.group)
-    parts = dataset.split(shown, share=0.3, seed=0)
+    rendered = list(examples("answer", 100, 3, prose=prose, prose_share=0.6))
+    assert [example.id for example in rendered] == [f"answer-3-{number:06d}" for number in range(100)]
+    about = [example for example in rendered if example.source == "prose:3"]
+    assert len(about) == 60
+    assert {example.source for example in rendered} == {"prose:3", "synthetic:3"}
+    for example, record in zip(about, about_prose, strict=True):
+        assert_rendered(example, record)
+        assert example.group == record.group
+    parts = dataset.split(rendered, share=0.3, seed=0)
     assert not {one.group for one in parts.train if one.group} & {one.group for one in parts.validation}
 
 
@@ -210,9 +209,9 @@ def test_prose_is_for_answers_and_must_be_prose(prose: Path, tmp_path: Path) -> 
 
 
 def test_programs_are_rendered_for_the_adapter() -> None:
-    shown = list(islice(examples("kg-api", 40, 2), 40))
-    assert [example.id for example in shown] == [f"kg-api-2-{number:06d}" for number in range(40)]
-    for example in shown:
+    rendered = list(islice(examples("kg-api", 40, 2), 40))
+    assert [example.id for example in rendered] == [f"kg-api-2-{number:06d}" for number in range(40)]
+    for example in rendered:
         assert [turn.role for turn in example.messages] == ["system", "user"]
         assert example.messages[0].content.endswith(f"Domain: {example.domain}")
         assert example.messages[1].content.startswith(example.query)
@@ -238,7 +237,7 @@ def made_up(task: str, seed: int, count: int) -> Iterator[str]:
     """The questions that the examples are made of, without the work of rendering them."""
     if task == "answer":
         return (record.query for record in answers.generate(count, seed))
-    return (made.query for made in islice(programs.generate(seed), count))
+    return (program.query for program in islice(programs.generate(seed), count))
 
 
 def plain(question: str) -> str:

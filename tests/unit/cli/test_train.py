@@ -42,7 +42,7 @@ QUESTIONS: list[dict[str, Any]] = [
     {"id": "c", "query": "why did it close?", "answer": "invalid question", "contexts": ["It is open."]},
     {"id": "d", "query": "who built it?", "answer": "Jon Vance", "domain": "open"},
 ]
-SAID = {"a": "Bo", "b": "1850", "c": "a storm", "d": "Jon Vance"}
+ANSWERS = {"a": "Bo", "b": "1850", "c": "a storm", "d": "Jon Vance"}
 
 
 ROOT = Path(__file__).parents[3]
@@ -68,7 +68,11 @@ def made_run(tmp_path: Path, source: Path) -> Path:
         for item in Source([source]).items():
             log.append(
                 Prediction(
-                    id=item.id, query=item.query, gold=item.gold, label_kind=item.label_kind, prediction=SAID[item.id]
+                    id=item.id,
+                    query=item.query,
+                    gold=item.gold,
+                    label_kind=item.label_kind,
+                    prediction=ANSWERS[item.id],
                 )
             )
     return folder.path
@@ -85,22 +89,19 @@ def test_labels_of_a_run_follow_db3(tmp_path: Path, source: Path, made_run: Path
         "run:c": ("invalid question", "invalid_question"),
     }
     assert "left out: no contexts were given" in result.output
-    asked = made["run:a"]
-    assert (asked.source, asked.domain, asked.question_type) == ("labels:run", "open", "simple")
+    example = made["run:a"]
+    assert (example.source, example.domain, example.question_type) == ("labels:run", "open", "simple")
     question = QUESTIONS[0]
     evidence = [Evidence(text, page) for page, text in enumerate(question["contexts"])]
     moment = parse_query_time(question["query_time"])
     served = chat(prompts.load(TAUGHT_PROMPT), question["query"], moment, evidence)
-    assert [(turn.role, turn.content) for turn in asked.messages] == [(one.role, one.content) for one in served]
+    assert [(turn.role, turn.content) for turn in example.messages] == [(one.role, one.content) for one in served]
 
 
-def test_labels_without_a_run_are_refused(tmp_path: Path, source: Path) -> None:
+def test_labels_without_a_run_or_of_another_run_are_refused(tmp_path: Path, source: Path, made_run: Path) -> None:
     result = run("labels", source, "--out", tmp_path / "x")
     assert result.exit_code == 2
     assert "--run" in result.output
-
-
-def test_questions_of_another_run_are_refused(tmp_path: Path, source: Path, made_run: Path) -> None:
     source.write_text(json.dumps({**QUESTIONS[0], "query": "who else?"}) + "\n")
     result = run("labels", source, "--run", made_run, "--out", tmp_path / "x")
     assert result.exit_code == 1
@@ -133,7 +134,7 @@ def test_evaluation_data_is_never_learnt_from(
 @pytest.mark.anyio
 async def test_programs_are_tried_until_their_facts_hold_the_answer(source: Path) -> None:
     """The generator and the graph are stubs; what is asked of them is what the services take."""
-    asked: list[dict[str, Any]] = []
+    requests: list[dict[str, Any]] = []
     programs = ['get_open("Velmora light", "opened")', 'get_open("Velmora light", "keeper")', "none"]
 
     def reply(request: httpx.Request) -> httpx.Response:
@@ -141,7 +142,7 @@ async def test_programs_are_tried_until_their_facts_hold_the_answer(source: Path
         if path == "/v1/models":
             return httpx.Response(200, json={"data": [{"id": "base"}, {"id": "kg-api", "parent": "base"}]})
         body = json.loads(request.content)
-        asked.append({"path": path, **body})
+        requests.append({"path": path, **body})
         if path == "/v1/chat/completions":
             choices = [{"message": {"content": text}, "finish_reason": "stop"} for text in programs]
             choices.append({"message": {"content": "get_open("}, "finish_reason": "length"})
@@ -167,10 +168,10 @@ async def test_programs_are_tried_until_their_facts_hold_the_answer(source: Path
         "no program found the answer": 1,
         "left out: no program finds that there is nothing": 1,
     }
-    chats = [one for one in asked if "chat" in one["path"]]
+    chats = [one for one in requests if "chat" in one["path"]]
     assert all(one["n"] == 4 and one["temperature"] > 0 and one["model"] == "kg-api" for one in chats)
     assert all("grammar" in one["structured_outputs"] for one in chats)
-    assert not [one for one in asked if one.get("program") == "get_open("]
+    assert not [one for one in requests if one.get("program") == "get_open("]
 
 
 def test_replies_are_scored_as_an_evaluation_scores_them() -> None:
@@ -221,20 +222,20 @@ def test_memory_is_bounded_before_torch_reads_by_what(tmp_path: Path) -> None:
         "class Torch:\n"
         "    def find_spec(name, *_):\n"
         "        if name == 'torch':\n"
-        "            print(*(os.environ[name] for name in train.KEPT_SHAPES), flush=True)\n"
+        "            print(*(os.environ[name] for name in train.SHAPE_CACHES), flush=True)\n"
         "            os._exit(0)\n"
         "sys.meta_path.insert(0, Torch)\n"
         "os.environ['LRU_CACHE_CAPACITY'] = '7'\n"
         f"main.app(['train', 'sft', {str(tmp_path / 'none')!r}, '--out', {str(tmp_path)!r}])\n"
     )
-    clean = {name: value for name, value in os.environ.items() if name not in train.KEPT_SHAPES}
+    clean = {name: value for name, value in os.environ.items() if name not in train.SHAPE_CACHES}
     done = subprocess.run([sys.executable, "-c", script], cwd=ROOT, env=clean, capture_output=True, text=True)  # noqa: S603
     # What somebody set stays.
     assert done.stdout.split() == ["128", "7"], done.stderr
 
 
 @pytest.mark.parametrize(
-    ("options", "code", "said"),
+    ("options", "code", "message"),
     [
         (("--base-name", ""), 2, "--base-name"),
         (("--rank", "0"), 2, "rank"),
@@ -245,12 +246,12 @@ def test_memory_is_bounded_before_torch_reads_by_what(tmp_path: Path) -> None:
     ],
 )
 def test_what_cannot_be_trained_is_told(
-    tmp_path: Path, tiny: Path, options: tuple[str, ...], code: int, said: str
+    tmp_path: Path, tiny: Path, options: tuple[str, ...], code: int, message: str
 ) -> None:
     data = save_data(tmp_path / "data.jsonl", 60)
     result = run("sft", data, "--out", tmp_path / "run", "--base", tiny, *SMALL, *options)
     assert result.exit_code == code, result.output
-    assert said in result.output
+    assert message in result.output
 
 
 @pytest.mark.parametrize("named", ["adapters", "adapters/notes", "."])

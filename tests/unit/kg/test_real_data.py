@@ -21,7 +21,7 @@ from services.kg.language.parse import parse_each
 from services.kg.language.tree import Query, render
 from services.kg.load import load
 from services.kg.store.engine import open_store
-from tests.bench.kg_eval import Bench, Surfaces, load_questions
+from tests.bench.kg_eval import Bench, load_questions
 from tests.unit.kg.graph import disposed
 
 FOLDER = Path(os.environ.get("CRAGMESH_EVAL_DATA") or "/nonexistent")
@@ -67,7 +67,7 @@ def test_facts_of_real_questions_hold_the_answer(real_graph: Engine) -> None:
     bench = Bench(
         Executor(real_graph, names, CATALOGUE),
         {"rules": RuleWriter(CATALOGUE, Spotter(real_graph, CATALOGUE))},
-        Surfaces(real_graph),
+        real_graph,
         5.0,
     )
 
