@@ -175,11 +175,11 @@ def _programs(count: int, seed: int, domain: str, share: Shard) -> Iterator[Any]
     from lab.trainer.dataset import Example, turns
     from lab.trainer.synthesise import programs
     from lab.trainer.synthesise.engine import every_domain
-    from services.kg.generate.program import taught_messages
+    from services.kg.generate.program import adapter_messages
 
     domains = every_domain().domains
     for id, made in _shared(share, f"kg-api-{seed}", islice(programs.generate(seed, domain), count)):
-        messages = taught_messages(made.query, query_time=made.when, domain=domains[made.domain])
+        messages = adapter_messages(made.query, query_time=made.when, domain=domains[made.domain])
         yield Example(
             id=id,
             task="kg-api",

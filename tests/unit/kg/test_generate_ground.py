@@ -139,8 +139,8 @@ def test_multi_hop_stays_whole() -> None:
 
 @given(st.text(max_size=60), st.text(max_size=60))
 def test_any_name_and_any_question_have_an_answer(name: str, question: str) -> None:
-    found = named(name, question)
-    assert found is None or found == name or found in question
+    words = named(name, question)
+    assert words is None or words == name or words in question
 
 
 @given(st.text(alphabet='get_movie("alien")[]*,\n ', max_size=80))
