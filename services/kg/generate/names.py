@@ -48,30 +48,16 @@ def literals(program: str, catalogue: Catalogue, domain: str) -> tuple[str, ...]
     return tuple(names)
 
 
-def refers(query: Query) -> bool:
-    """Whether a statement goes on with the rows of an earlier one."""
-    if isinstance(query.source, Reference):
-        return True
-    queries = query.source.queries if isinstance(query.source, Combine) else (query,)
-    values = (
-        value
-        for one in queries
-        if isinstance(one.source, Call)
-        for argument in one.source.arguments
-        for value in _values(argument)
-    )
-    return any(isinstance(value, Reference) or (isinstance(value, Query) and refers(value)) for value in values)
-
-
-def _values(argument: Argument) -> Sequence[object]:
-    match argument:
-        case List_(items):
-            return [value for item in items for value in _values(item)]
-        case Condition(_, _, values):
-            return values
-        case Keyword(_, value):
-            return (value,)
-    return (argument,)
+def refers(node: object) -> bool:
+    """Whether a statement, or a part of one, goes on with the rows of an earlier statement."""
+    match node:
+        case Reference():
+            return True
+        case Query(part) | Keyword(_, part):
+            return refers(part)
+        case Call(_, parts) | Combine(_, parts) | List_(parts) | Condition(_, _, parts):
+            return any(map(refers, parts))
+    return False
 
 
 @dataclass(frozen=True, slots=True)

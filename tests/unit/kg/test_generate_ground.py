@@ -56,6 +56,7 @@ def domain_of(program: str) -> str:
         ),
         # What goes on with a refused statement goes with it.
         ("capital of peru", 'get_open("lima")["country"]\nget_open(*["country"])["capital"]', "none"),
+        ("area of peru", 'get_open("lima")["country"]\ndiff(*["area"], get_open("peru")["area"])', "none"),
         # Names inside lists, conditions and combinations.
         ("films of ada and bo", 'get_movie_person_cast(None, ["ada", "greta garbo"], None)["title"]', "none"),
         (

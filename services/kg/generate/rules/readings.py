@@ -241,9 +241,7 @@ class _Writer:
         count = self.reading.count
         if count == "never" or self.question.says(self.reading.count_unless):
             return False
-        if count == "always":
-            return True
-        return self.question.says(count or english().count)
+        return count == "always" or self.question.says(count or english().count)
 
     def _order(self) -> tuple[str, bool, int] | None:
         """Key, whether descending, and number of rows, where the question asks for the ends of a list."""
