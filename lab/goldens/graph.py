@@ -22,7 +22,7 @@ from services.kg.errors import KgError
 from services.kg.execute import Executor
 from services.kg.generate.examples import load_library
 from services.kg.generate.function_calling import FunctionCallingWriter
-from services.kg.generate.program import ProgramWriter, taught_messages
+from services.kg.generate.program import ProgramWriter, adapter_messages
 from services.kg.generate.rules import RuleWriter
 from services.kg.generate.spans import Spotter
 from services.kg.language.decoding import decoding_grammar
@@ -143,7 +143,7 @@ def record_writers() -> Records:
             options: dict[str, Any] = {"query_time": TIME, "domain": domain, "feedback": feedback}
             records[f"{domain}: {title}"] = {
                 "program": _said(program.messages(text, examples, **options)),
-                "adapter": _said(taught_messages(text, **options | {"domain": CATALOGUE.domains[domain]})),
+                "adapter": _said(adapter_messages(text, **options | {"domain": CATALOGUE.domains[domain]})),
                 "calls": _said(calls.messages(text, examples, **options)),
             }
         records[f"{domain}: grammar"] = decoding_grammar(CATALOGUE, domain)

@@ -21,7 +21,7 @@ from services.gateway.evidence import Evidence
 from services.gateway.steps.generate import TAUGHT_PROMPT, chat
 from services.kg.domains import CATALOGUE
 from services.kg.generate.examples import load_library
-from services.kg.generate.program import MAX_TOKENS, ProgramWriter, taught_messages
+from services.kg.generate.program import MAX_TOKENS, ProgramWriter, adapter_messages
 from services.kg.language.decoding import decoding_grammar
 from services.kit.client import ServiceClient
 from services.kit.errors import ServiceRejected
@@ -157,7 +157,7 @@ async def from_trying(
                     id=f"tried:{item.id}"[:200],
                     task="kg-api",
                     messages=turns(
-                        taught_messages(item.query, query_time=_moment(item), domain=CATALOGUE.domains[domain])
+                        adapter_messages(item.query, query_time=_moment(item), domain=CATALOGUE.domains[domain])
                     ),
                     completion=found.program,
                     domain=domain,
@@ -174,7 +174,7 @@ def _sampler(writer: ProgramWriter, trying: Trying, item: Item, domain: str, con
     async def sample(query: str) -> list[str]:
         moment = _moment(item)
         if await trying.llm.serves(trying.adapter, allow_s=SAMPLE_S):
-            messages = taught_messages(query, query_time=moment, domain=CATALOGUE.domains[domain])
+            messages = adapter_messages(query, query_time=moment, domain=CATALOGUE.domains[domain])
         else:
             examples = await writer.library.nearest(query, domain=domain, k=writer.k)
             messages = writer.messages(query, examples, query_time=moment, domain=domain)

@@ -172,11 +172,11 @@ def _programs(count: int, seed: int, domain: str, share: Shard) -> Iterator[Any]
     from lab.trainer.dataset import Example, turns
     from lab.trainer.synthesise import programs
     from lab.trainer.synthesise.engine import every_domain
-    from services.kg.generate.program import taught_messages
+    from services.kg.generate.program import adapter_messages
 
     domains = every_domain().domains
     for id, pair in _numbered(share, f"kg-api-{seed}", islice(programs.generate(seed, domain), count)):
-        messages = taught_messages(pair.query, query_time=pair.when, domain=domains[pair.domain])
+        messages = adapter_messages(pair.query, query_time=pair.when, domain=domains[pair.domain])
         yield Example(
             id=id,
             task="kg-api",

@@ -1,4 +1,4 @@
-"""What every writer of programs takes and gives."""
+"""The interface of writers of programs, and how a prompt shows a question."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -26,7 +26,7 @@ class Written:
     program: str  # text in the regularized language, "none" when no function fits
     mode: KgMode  # name of the writer
     prompt_tokens: int = 0  # of the generator; 0 when it was not asked
-    completion_tokens: int = 0  # likewise
+    completion_tokens: int = 0  # as above
 
 
 class Writer(Protocol):
@@ -53,23 +53,24 @@ def as_data(query: str) -> str:
     return one_line(query)[:MAX_QUESTION_CHARS]
 
 
-def asked(query: str, query_time: datetime | None) -> str:
-    """The question as a prompt has it; the date matters where it speaks of last Friday."""
+def question_text(query: str, query_time: datetime | None) -> str:
+    """The question as a prompt has it, with the date where one is given: "last Friday" needs it."""
     when = f" (asked on {query_time:%A, %Y-%m-%d})" if query_time is not None else ""
     return f"{as_data(query)}{when}"
 
 
-def asked_again(query: str, query_time: datetime, domain: Domain, feedback: str) -> str:
-    """As `asked`, with what was wrong with the first try; the date only in domains that speak of times."""
-    question = asked(query, query_time if domain.timed else None)
+def domain_question(query: str, query_time: datetime, domain: Domain, feedback: str) -> str:
+    """As `question_text`, with the errors of the first try, and the date only in domains that speak of times."""
+    question = question_text(query, query_time if domain.timed else None)
     if feedback:
         question += f"\nThe first try failed: {one_line(feedback)[:MAX_FEEDBACK_CHARS]}"
     return question
 
 
 def conversation(system: str, examples: Iterable[tuple[Example, str]], question: str) -> list[Message]:
-    """A chat, what all of a domain's have in common first, so that vLLM computes it once; examples with replies."""
-    shown = [
-        (Message("user", asked(one.query, one.query_time)), Message("assistant", reply)) for one, reply in examples
-    ]
-    return [Message("system", system), *chain(*shown), Message("user", question)]
+    """The chat of a question after examples with replies; the part that a domain shares is first, for vLLM to cache."""
+    turns = (
+        (Message("user", question_text(one.query, one.query_time)), Message("assistant", reply))
+        for one, reply in examples
+    )
+    return [Message("system", system), *chain.from_iterable(turns), Message("user", question)]

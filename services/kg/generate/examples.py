@@ -1,4 +1,4 @@
-"""The library of worked examples, and which of them a question is shown.
+"""The library of worked examples, and the choice of those that a prompt shows for a question.
 
 db3 chose its examples by hand, the same for every question, and expected much of choosing them per question; here the
 nearest by sentence embedding are shown (Liu et al. 2022, "What makes good in-context examples for GPT-3?").

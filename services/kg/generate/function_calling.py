@@ -16,7 +16,7 @@ from pydantic import BaseModel, ConfigDict, Field, JsonValue, TypeAdapter, Valid
 
 from proto.kg import KgMode
 from services.kg.errors import KgError
-from services.kg.generate.base import Written, asked_again, conversation
+from services.kg.generate.base import Written, conversation, domain_question
 from services.kg.generate.examples import Example, Library
 from services.kg.generate.ground import ground
 from services.kg.generate.program import RESERVE_S, load_prompt
@@ -86,7 +86,7 @@ class FunctionCallingWriter:
         """The chat; examples that calls cannot express are left out."""
         system = load_prompt("function_calling").substitute(functions=signatures(self.catalogue, domain))
         replies = ((one, to_calls(one.program, self.catalogue, domain)) for one in examples)
-        question = asked_again(query, query_time, self.catalogue.domains[domain], feedback)
+        question = domain_question(query, query_time, self.catalogue.domains[domain], feedback)
         return conversation(system, [(one, reply) for one, reply in replies if reply is not None], question)
 
 
@@ -147,9 +147,9 @@ def to_program(text: str, catalogue: Catalogue, domain: str) -> str:
 def _statement(call: _Call, catalogue: Catalogue, domain: str) -> tree.Statement:
     function = catalogue.function(call.function_name, domain)
     count = len(function.parameters)
-    given: list[JsonValue] = [*call.args, *([""] * (count + 2 - len(call.args)))]
-    filters, key = given[count], given[count + 1]
-    arguments: list[Argument] = [_argument(value) for value in given[:count]]
+    args: list[JsonValue] = [*call.args, *([""] * (count + 2 - len(call.args)))]
+    filters, key = args[count], args[count + 1]
+    arguments: list[Argument] = [_argument(value) for value in args[:count]]
     conditions = tuple(
         Condition("eq", function.key(name).name, (Literal_(value),))
         for name, value in (filters.items() if isinstance(filters, dict) else ())
@@ -163,10 +163,9 @@ def _statement(call: _Call, catalogue: Catalogue, domain: str) -> tree.Statement
         while arguments and arguments[-1] == Literal_(None):
             arguments.pop()
         steps += [tree.Where(conditions)] if conditions else []
-    name = str(key) if isinstance(key, str) else ""
-    if name and name != COUNT:
-        steps.append(tree.Project((name,)))
-    return Query(tree.Call(function.name, tuple(arguments)), tuple(steps), aggregate="len" if name == COUNT else None)
+    if isinstance(key, str) and key not in ("", COUNT):
+        steps.append(tree.Project((key,)))
+    return Query(tree.Call(function.name, tuple(arguments)), tuple(steps), aggregate="len" if key == COUNT else None)
 
 
 def _argument(value: JsonValue) -> Value:
@@ -182,8 +181,8 @@ def _argument(value: JsonValue) -> Value:
 
 def to_calls(program: str, catalogue: Catalogue, domain: str) -> str | None:
     """A program as a list of calls; None when calls cannot express it."""
-    queries = [statement for statement in parse(program).statements if isinstance(statement, Query)]
-    calls = [_call(query, catalogue, domain) for query in queries]
+    statements = parse(program).statements
+    calls = [_call(one, catalogue, domain) for one in statements if isinstance(one, Query)]
     return None if None in calls else json.dumps(calls, ensure_ascii=False)
 
 
@@ -196,8 +195,8 @@ def _call(query: Query, catalogue: Catalogue, domain: str) -> dict[str, Any] | N
     conditions: list[Condition] = []
     for argument in query.source.arguments:
         match argument:
-            case Condition() | List_() if found := conditions_of(argument):
-                conditions += found
+            case Condition() | List_() if filtered := conditions_of(argument):
+                conditions += filtered
             case Literal_(value):
                 values.append("" if value is None else str(value))
             case Reference(None, name):

@@ -1,9 +1,9 @@
 """A program may only ask about entities that its question names.
 
 Small models complete names from memory: "the lakers" becomes a player, an unknown ticker a known company. Facts about
-an entity that nobody asked for are worse than none, since they come with a source. So each name must be found in the
-question, in its words and not by its meaning; one that is partly there becomes the question's own words for it, any
-other costs its statement.
+an entity that nobody asked for are worse than none, since they come with a source. So each name must stand in the
+question, by its words and not by its meaning; a name that is partly there becomes the question's own words for it, any
+other name costs its statement.
 """
 
 import re
@@ -60,56 +60,54 @@ class _Word:
 
 
 def ground(program: str, query: str, catalogue: Catalogue, domain: str, spots: Sequence[Spot] = ()) -> str:
-    """The program without what its question does not name; "none" when nothing is left.
-
-    Of `spots`, names that the question says, one that is cut or runs on is mended, and a comparison of which one side
-    is asked gets the other.
+    """The program without statements about what its question does not name; "none" when nothing is left.
 
     Statements that cannot be parsed stay as they are, so that whoever runs them can say what is wrong.
+
+    Args:
+        spots: names in the question: they mend a name that is cut or runs on, and complete a comparison of one side.
     """
     try:
         parsed = parse_each(program, catalogue.spellings)
     except ParseError:
         return program
-    settled, years = partial(_settled, query=query, spots=spots), partial(says_year, query=query)
-    change = Renaming(catalogue, domain, settled, partial(spelt, query=query), years)
-    kept: list[str] = []
-    grounded: list[Query] = []
-    lost = linked = False
+    extent, years = partial(_in_extent, query=query, spots=spots), partial(says_year, query=query)
+    renaming = Renaming(catalogue, domain, extent, partial(spelt, query=query), years)
+    statements: list[str] = []
+    queries: list[Query] = []
+    refused = linked = False
     for one in parsed:
         if one.statement is None:
-            kept.append(one.text)
+            statements.append(one.text)
         elif isinstance(one.statement, Query):
             refers_back = refers(one.statement)
             linked |= refers_back
-            if refers_back and lost:
+            if refers_back and refused:
                 continue
             try:
-                grounded.append(change.query(one.statement))
-                kept.append(render(grounded[-1]))
+                queries.append(renaming.query(one.statement))
+                statements.append(render(queries[-1]))
             except Unnamed:
-                lost = True
-    if not linked and len(set(kept)) == len(grounded) == 1:
-        said = literals(kept[0], catalogue, domain)
-        if len(said) == 1 and (other := _other_side(said[0], query, spots)):
-            kept.append(render(Renaming(catalogue, domain, lambda _name, _kinds: other).query(grounded[0])))
-    # Small models say the same twice; where a later statement counts those before it, they stay.
-    return "\n".join(kept if linked else dict.fromkeys(kept)) or "none"
+                refused = True
+    if not linked and len(set(statements)) == len(queries) == 1:
+        names = literals(statements[0], catalogue, domain)
+        if len(names) == 1 and (other := _other_side(names[0], query, spots)):
+            statements.append(render(Renaming(catalogue, domain, lambda _name, _kinds: other).query(queries[0])))
+    # Small models repeat themselves; where a later statement counts those before it, they stay.
+    return "\n".join(statements if linked else dict.fromkeys(statements)) or "none"
 
 
 def named(name: str, query: str) -> str | None:
     """The name if the question says it, the question's words for it if it says a part, else None."""
-    words, said = _words(name), _words(query)
+    words, query_words = _words(name), _words(query)
     if not words:
         return name if name.strip() and name.strip() in query else None
-    if _says(words, said):
-        return name
-    return _part(words, said, query)
+    return name if _says(words, query_words) else _part(words, query_words, query)
 
 
 def _other_side(name: str, query: str, spots: Sequence[Spot]) -> str | None:
-    """What the question compares with this name: the one other name of its kind, with "or" or the like between."""
-    sides = [spot for spot in spots if [w.text for w in _words(spot.text)] == [w.text for w in _words(name)]]
+    """The only other name of its kind that the question compares this one with, by "or" or the like; else None."""
+    sides = [spot for spot in spots if _texts(spot.text) == _texts(name)]
     others = [spot for spot in spots if sides and spot.kind == sides[0].kind and spot not in sides]
     if len(sides) != 1 or len(others) != 1:
         return None
@@ -118,65 +116,65 @@ def _other_side(name: str, query: str, spots: Sequence[Spot]) -> str | None:
     return others[0].text if len(between) <= MAX_BETWEEN and _VERSUS.search(between) else None
 
 
-def _settled(name: str, kinds: Sequence[str], query: str, spots: Sequence[Spot]) -> str | None:
-    """The name as the question says it, in the extent in which the graph knows it."""
-    found = named(name, query)
-    if found is None:
+def _in_extent(name: str, kinds: Sequence[str], query: str, spots: Sequence[Spot]) -> str | None:
+    """The name as the question says it, in the extent in which the graph knows it; None where it is not said."""
+    own = named(name, query)
+    if own is None:
         return None
-    words = [word.text for word in _words(found)]
-    fitting = []
-    for spot in spots:
-        other = [word.text for word in _words(spot.text)]
-        if spot.kind in kinds and (_within(words, other) or _within(other, words)):
-            fitting.append((len(other), spot.text, other))
-    # The name itself is settled; of several others none is.
-    if len(fitting) != 1 or fitting[0][2] == words:
-        return found
-    return fitting[0][1]
+    words = _texts(own)
+    pairs = ((spot, _texts(spot.text)) for spot in spots if spot.kind in kinds)
+    fitting = [(spot, other) for spot, other in pairs if _is_run(words, other) or _is_run(other, words)]
+    # The graph's own name stays, and so does one that several names could stand for.
+    if len(fitting) != 1 or fitting[0][1] == words:
+        return own
+    return fitting[0][0].text
 
 
-def _within(words: list[str], others: list[str]) -> bool:
-    size = len(words)
-    return size > 0 and any(others[start : start + size] == words for start in range(len(others) - size + 1))
+def _run(words: list[str], others: list[str]) -> int | None:
+    """Where the words stand together in others; None where they do not, or there are none."""
+    starts = range(len(others) - len(words) + 1) if words else ()
+    return next((start for start in starts if others[start : start + len(words)] == words), None)
+
+
+def _is_run(words: list[str], others: list[str]) -> bool:
+    return _run(words, others) is not None
 
 
 def spelt(text: str, query: str) -> str | None:
     """The question's own spelling of words that it says together, whatever stands between them."""
-    words, said = [word.text for word in _words(text)], _words(query)
-    for start in range(len(said) - len(words) + 1):
-        run = said[start : start + len(words)]
-        if words and [word.text for word in run] == words:
-            return query[run[0].start : run[-1].end]
-    return None
+    words, query_words = _texts(text), _words(query)
+    start = _run(words, [word.text for word in query_words])
+    if start is None:
+        return None
+    return query[query_words[start].start : query_words[start + len(words) - 1].end]
 
 
 def says_year(text: str, query: str) -> bool:
     """Whether the question says the years of a text, by number or by another word; models know some by heart."""
-    said = {int(year) for year in _YEAR.findall(query)}
     # "After 2010" is from 2011 on, and films of 2010 have their Oscars in 2011.
-    near = said | {year + 1 for year in said} | {year - 1 for year in said}
+    near = {int(year) + shift for year in _YEAR.findall(query) for shift in (-1, 0, 1)}
     return all(int(year) in near for year in _YEAR.findall(text)) or _OTHER_YEARS.search(query) is not None
 
 
-def _says(words: list[_Word], said: list[_Word]) -> bool:
+def _says(words: list[_Word], query_words: list[_Word]) -> bool:
     """Whether all words stand near one another, or their letters stand there under another spacing."""
     squashed = "".join(word.text for word in words)
-    if len(squashed) >= MIN_FUZZY_CHARS and squashed in "".join(word.text for word in said):
+    if len(squashed) >= MIN_FUZZY_CHARS and squashed in "".join(word.text for word in query_words):
         return True
     strong = [word for word in words if word.text not in _WEAK] or words
-    places = [[index for index, other in enumerate(said) if _same(word.text, other.text)] for word in strong]
+    places = [[index for index, other in enumerate(query_words) if _same(word.text, other.text)] for word in strong]
     if not all(places):
         return False
     reach = len(words) + GAP
     return any(all(any(abs(index - first) <= reach for index in place) for place in places[1:]) for first in places[0])
 
 
-def _part(words: list[_Word], said: list[_Word], query: str) -> str | None:
-    """The longest run of the question's words that are words of the name."""
+def _part(words: list[_Word], query_words: list[_Word], query: str) -> str | None:
+    """The longest run of the question's words that are words of the name; None where that is too little of it."""
     best: tuple[int, int, int] | None = None
     start: int | None = None
     letters = 0
-    for index, other in enumerate([*said, _Word("", 0, 0)]):
+    for index, other in enumerate([*query_words, _Word("", 0, 0)]):
         strong = other.text not in _WEAK and any(_same(word.text, other.text) for word in words)
         weak = start is not None and other.text in _WEAK and any(word.text == other.text for word in words)
         if strong:
@@ -191,13 +189,14 @@ def _part(words: list[_Word], said: list[_Word], query: str) -> str | None:
     share = best[0] / max(1, sum(len(word.text) for word in words if word.text not in _WEAK))
     if share < MIN_SHARE or best[0] < 3:
         return None
-    run = said[best[1] : best[2]]
+    run = query_words[best[1] : best[2]]
     while run and run[-1].text in _WEAK:
         run.pop()
     return query[run[0].start : run[-1].end]
 
 
 def _same(word: str, other: str) -> bool:
+    """Whether two words are one, perhaps misspelt."""
     if word == other:
         return True
     if min(len(word), len(other)) < MIN_FUZZY_CHARS or word.isdigit() or other.isdigit():
@@ -209,6 +208,11 @@ def _words(text: str) -> list[_Word]:
     """Words without case, accents and possessive endings, with their places in the text."""
     blanked = _POSSESSIVE.sub(lambda match: " " * len(match[0]), text)
     return [_Word(_fold(match[0]), match.start(), match.end()) for match in _WORD.finditer(blanked)]
+
+
+def _texts(text: str) -> list[str]:
+    """As `_words`, the words alone."""
+    return [word.text for word in _words(text)]
 
 
 def _fold(word: str) -> str:

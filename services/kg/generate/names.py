@@ -24,7 +24,7 @@ from services.kg.language.tree import (
     values_of,
 )
 
-# What becomes of a name of one of these kinds: another spelling, or None to refuse the statement.
+# A name and its kinds -> the name to write, or None to refuse the statement.
 Rename = Callable[[str, Sequence[str]], str | None]
 # The parameters of functions that are years.
 YEARS = frozenset(("year", "until"))
@@ -35,48 +35,34 @@ class Unnamed(Exception):
 
 
 def literals(program: str, catalogue: Catalogue, domain: str) -> tuple[str, ...]:
-    """All names of entities in a program, in order; those of statements that cannot be read are left out."""
-    found: dict[str, None] = {}
+    """All names of entities in the statements of a program that can be parsed, in order, each once."""
+    names: dict[str, None] = {}
 
     def note(name: str, _: Sequence[str]) -> str:
-        found[name] = None
+        names[name] = None
         return name
 
     for parsed in parse_each(program):
         if isinstance(parsed.statement, Query):
             Renaming(catalogue, domain, note).query(parsed.statement)
-    return tuple(found)
+    return tuple(names)
 
 
-def refers(query: Query) -> bool:
-    """Whether a statement goes on with the rows of an earlier one."""
-    if isinstance(query.source, Reference):
-        return True
-    queries = query.source.queries if isinstance(query.source, Combine) else (query,)
-    values = (
-        value
-        for one in queries
-        if isinstance(one.source, Call)
-        for argument in one.source.arguments
-        for value in _values(argument)
-    )
-    return any(isinstance(value, Reference) or (isinstance(value, Query) and refers(value)) for value in values)
-
-
-def _values(argument: Argument) -> Sequence[object]:
-    match argument:
-        case List_(items):
-            return [value for item in items for value in _values(item)]
-        case Condition(_, _, values):
-            return values
-        case Keyword(_, value):
-            return (value,)
-    return (argument,)
+def refers(node: object) -> bool:
+    """Whether a statement, or a part of one, goes on with the rows of an earlier statement."""
+    match node:
+        case Reference():
+            return True
+        case Query(part) | Keyword(_, part):
+            return refers(part)
+        case Call(_, parts) | Combine(_, parts) | List_(parts) | Condition(_, _, parts):
+            return any(map(refers, parts))
+    return False
 
 
 @dataclass(frozen=True, slots=True)
 class Renaming:
-    """What becomes of the literals of a domain's statements."""
+    """Replaces the literals of a domain's statements."""
 
     catalogue: Catalogue
     domain: str
@@ -85,7 +71,11 @@ class Renaming:
     year: Callable[[str], bool] = bool  # whether years, alone or in dates, may stay; False refuses the statement
 
     def query(self, query: Query) -> Query:
-        """The statement with every name of an entity changed; raises Unnamed where one is refused."""
+        """The statement with every name replaced.
+
+        Raises:
+            Unnamed: a name or a year is refused.
+        """
         if isinstance(query.source, Combine):
             return replace(query, source=replace(query.source, queries=tuple(map(self.query, query.source.queries))))
         if not isinstance(query.source, Call):
@@ -114,13 +104,13 @@ class Renaming:
             case List_() if conditions := conditions_of(argument):
                 return List_(tuple(self._condition(function, one) for one in conditions))
             case Keyword(name, value):
-                known = next((parameter for parameter in function.parameters if parameter.name == name.lower()), None)
-                return Keyword(name, self._given(known, value) if known else value)
+                parameter = next((one for one in function.parameters if one.name == name.lower()), None)
+                return Keyword(name, self._parameter_value(parameter, value) if parameter else value)
             case Literal_() | List_() | Query() | Reference() if free:
-                return self._given(free.pop(0), argument)
+                return self._parameter_value(free.pop(0), argument)
         return argument
 
-    def _given(self, parameter: Parameter, argument: Value) -> Value:
+    def _parameter_value(self, parameter: Parameter, argument: Value) -> Value:
         if parameter.kind == "entity":
             return self._value(argument, parameter.entities)
         if isinstance(argument, Literal_) and argument.value is not None:
@@ -134,9 +124,9 @@ class Renaming:
     def _value(self, value: Value, kinds: Sequence[str]) -> Value:
         match value:
             case Literal_(str() as name):
-                if (changed := self.name(name, kinds)) is None:
+                if (new := self.name(name, kinds)) is None:
                     raise Unnamed(name)
-                return Literal_(changed)
+                return Literal_(new)
             case List_():
                 return List_(tuple(self._value(item, kinds) for item in values_of(value)))
             case Query():

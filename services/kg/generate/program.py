@@ -7,7 +7,7 @@ from functools import cache
 from string import Template
 
 from proto.kg import KgMode
-from services.kg.generate.base import Written, asked_again, conversation
+from services.kg.generate.base import Written, conversation, domain_question
 from services.kg.generate.examples import Example, Library
 from services.kg.generate.ground import ground
 from services.kg.generate.spans import Spotter, spots_in
@@ -46,10 +46,10 @@ class ProgramWriter:
     ) -> Written:
         """See `Writer.write`."""
         spots = await spots_in(query, domain, self.spotter)
-        # It was taught the domains that come with the service; of another it knows no function.
+        # The adapter is trained on the domains that come with the service; of another it knows no function.
         adapter = self.adapter if self.catalogue.domains[domain].bundled else ""
         if adapter and await self.llm.serves(adapter, allow_s=budget.allow(reserve_s=RESERVE_S)):
-            messages = taught_messages(
+            messages = adapter_messages(
                 query, query_time=query_time, domain=self.catalogue.domains[domain], feedback=feedback
             )
         else:
@@ -72,14 +72,14 @@ class ProgramWriter:
     ) -> list[Message]:
         """The chat for a base model."""
         system = load_prompt("program").substitute(functions=schema_text(self.catalogue, domain))
-        question = asked_again(query, query_time, self.catalogue.domains[domain], feedback)
+        question = domain_question(query, query_time, self.catalogue.domains[domain], feedback)
         return conversation(system, [(one, one.program) for one in examples], question)
 
 
-def taught_messages(query: str, *, query_time: datetime, domain: Domain, feedback: str = "") -> list[Message]:
-    """The chat for an adapter that was taught the language: it knows the functions, and the grammar holds it to them.
+def adapter_messages(query: str, *, query_time: datetime, domain: Domain, feedback: str = "") -> list[Message]:
+    """The chat for an adapter, which knows the language and the functions from its training.
 
-    It is read many times faster than what a base model is shown. Training data is rendered by this very function.
+    It is read many times faster than a base model's chat. Training data is rendered by this very function.
     """
     system = load_prompt("program_adapter").substitute(domain=domain.name)
-    return conversation(system, [], asked_again(query, query_time, domain, feedback))
+    return conversation(system, [], domain_question(query, query_time, domain, feedback))

@@ -1,4 +1,4 @@
-"""Names that a question says: every stretch of its words that is exactly a name in the graph, longest first.
+"""Names in a question: every stretch of its words that is exactly a name in the graph, longest first.
 
 One query looks all stretches up, so that a question of thirty words costs a few milliseconds.
 """
@@ -27,6 +27,8 @@ _BOUND = re.compile(
 )
 _QUOTES = '"“”„«»'
 _TRIM = " ,.?!;:()[]{}'’‘`" + _QUOTES
+_JOINING = frozenset(("of", "and", "or", "by", "in", "for", "to", "with", "on", "at", "was", "is", "did", "does"))
+_ARTICLES = frozenset(("the", "a", "an", "and", "or", "of"))
 
 
 @cache
@@ -39,15 +41,20 @@ def asking_words() -> frozenset[str]:
 
 @dataclass(frozen=True, slots=True)
 class Spot:
-    """A stretch of a question that is a name of this kind. `weight` is its most popular owner's."""
+    """A stretch of a question that is a name."""
 
     text: str
     start: int
     end: int
-    kind: str
-    weight: float
+    kind: str  # of the name; empty before it is looked up
+    weight: float  # of its most popular owner
     words: int
     quoted: bool
+
+    @property
+    def place(self) -> tuple[int, int]:
+        """Its first character and the one behind its last."""
+        return self.start, self.end
 
 
 class Spotter:
@@ -82,13 +89,13 @@ class Spotter:
             return []
         with self._engine.connect() as connection:
             rows = connection.execute(self._statement, {"kinds": list(kinds), "norms": list(stretches)}).all()
-        found = [
+        spots = [
             replace(one, kind=kind, weight=float(weight or 0))
             for kind, norm, weight in rows
             for one in stretches[norm]
-            if one.quoted or (_tells(one, self._catalogue.kinds[kind].rules) and not _is_amount(query, one))
+            if one.quoted or (_can_be_name(one, self._catalogue.kinds[kind].rules) and not _is_amount(query, one))
         ]
-        return _apart(found)
+        return _apart(spots)
 
 
 async def spots_in(query: str, domain: str, spotter: Spotter | None) -> tuple[Spot, ...]:
@@ -98,16 +105,17 @@ async def spots_in(query: str, domain: str, spotter: Spotter | None) -> tuple[Sp
     return tuple(await asyncio.to_thread(spotter.spot, query, spotter.kinds_of(domain)))
 
 
-def _apart(found: Iterable[Spot]) -> list[Spot]:
+def _apart(spots: Iterable[Spot]) -> list[Spot]:
+    """Of names that overlap the one in quotes or with most words; of one stretch all kinds."""
     chosen: list[Spot] = []
-    for one in sorted(found, key=lambda spot: (-spot.quoted, -spot.words, -spot.weight, spot.start, spot.text)):
-        same = [other for other in chosen if other.start < one.end and one.start < other.end]
-        if all((other.start, other.end) == (one.start, one.end) and other.kind != one.kind for other in same):
+    for one in sorted(spots, key=lambda spot: (-spot.quoted, -spot.words, -spot.weight, spot.start, spot.text)):
+        overlapping = [other for other in chosen if other.start < one.end and one.start < other.end]
+        if all(other.place == one.place and other.kind != one.kind for other in overlapping):
             chosen.append(one)
     return sorted(chosen, key=lambda spot: (spot.start, -spot.weight))
 
 
-def _tells(stretch: Spot, rules: NameRules) -> bool:
+def _can_be_name(stretch: Spot, rules: NameRules) -> bool:
     """Whether a stretch can be a name of those rules and not just words of the question."""
     words = [word.strip(_TRIM).lower().removesuffix("'s") for word in stretch.text.split()]
     if all(word in asking_words() or not word for word in words):
@@ -127,10 +135,6 @@ def _is_amount(query: str, stretch: Spot) -> bool:
     figure = stretch.text.removesuffix("%")
     share = query[stretch.start + len(figure) :].lstrip().startswith("%")
     return figure.isdigit() and (share or _BOUND.search(query, 0, stretch.start) is not None)
-
-
-_JOINING = frozenset(("of", "and", "or", "by", "in", "for", "to", "with", "on", "at", "was", "is", "did", "does"))
-_ARTICLES = frozenset(("the", "a", "an", "and", "or", "of"))
 
 
 def _stretches(query: str) -> Iterable[Spot]:

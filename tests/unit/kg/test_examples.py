@@ -77,8 +77,8 @@ async def test_without_an_encoder_some_examples_are_shown() -> None:
 async def test_the_nearest_examples_ask_the_same_and_differ_among_themselves(encoder: Encoder) -> None:
     library = Library(LIBRARY.examples, CATALOGUE)
     library.embed(encoder)
-    found = await library.nearest("what's the market cap of zzt", domain="finance", k=6)
-    assert "get_stock_market_cap" in found[-1].program
-    shapes = Counter(re.sub(r'"[^"]*"', "X", example.program) for example in found)
+    examples = await library.nearest("what's the market cap of zzt", domain="finance", k=6)
+    assert "get_stock_market_cap" in examples[-1].program
+    shapes = Counter(re.sub(r'"[^"]*"', "X", example.program) for example in examples)
     assert max(shapes.values()) <= 2
-    assert len(set(found)) == 6
+    assert len(set(examples)) == 6

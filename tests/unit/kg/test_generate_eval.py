@@ -45,8 +45,8 @@ def question(text: str, gold: str) -> Question:
 
 
 def test_only_what_was_asked_for_counts() -> None:
-    asked = question("how long is alien", "1999")
-    assert not answered(asked, [outcome("alien", "length", 117)])
+    how_long = question("how long is alien", "1999")
+    assert not answered(how_long, [outcome("alien", "length", 117)])
     assert answered(question("how long is alien", "117 minutes"), [outcome("alien", "length", 117)])
 
 
@@ -65,14 +65,14 @@ def test_the_right_side_of_a_comparison_must_win(text: str, gold: str, expected:
 
 
 def test_the_reason_is_the_first_that_fits() -> None:
-    asked = question("how long is alien", "117 minutes")
+    how_long = question("how long is alien", "117 minutes")
     right = outcome("alien", "length", 117)
-    assert verdict(asked, "get_movie()", [right], unnamed=False) == "answered"
-    assert verdict(asked, "get_movie()", [right], unnamed=True) == "wrong entity"
-    assert verdict(asked, "none", [Outcome("none", "no_program")], unnamed=False) == "no program"
-    assert verdict(asked, "get_movie()", [Outcome("x", "no_entity", FILM)], unnamed=False) == "wrong entity"
+    assert verdict(how_long, "get_movie()", [right], unnamed=False) == "answered"
+    assert verdict(how_long, "get_movie()", [right], unnamed=True) == "wrong entity"
+    assert verdict(how_long, "none", [Outcome("none", "no_program")], unnamed=False) == "no program"
+    assert verdict(how_long, "get_movie()", [Outcome("x", "no_entity", FILM)], unnamed=False) == "wrong entity"
     other = CATALOGUE.function("get_person", "movie")
-    assert verdict(asked, "get_person()", [Outcome("x", "ok", other)], unnamed=False) == "wrong function"
-    assert verdict(asked, "get_movie()", [Outcome("x", "empty", FILM)], unnamed=False) == "not in rows"
+    assert verdict(how_long, "get_person()", [Outcome("x", "ok", other)], unnamed=False) == "wrong function"
+    assert verdict(how_long, "get_movie()", [Outcome("x", "empty", FILM)], unnamed=False) == "not in rows"
     late = Outcome("x", "empty", FILM, windows=("yesterday",))
-    assert verdict(asked, "get_movie()", [late], unnamed=False) == "wrong window"
+    assert verdict(how_long, "get_movie()", [late], unnamed=False) == "wrong window"

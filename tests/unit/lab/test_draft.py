@@ -17,12 +17,12 @@ from services.cli.ending import USAGE
 from services.cli.kg_domain import app
 from services.kg.lint import lint
 from services.kg.load.errors import LoadError
-from tests.unit.kg.library import BOOKS, write, write_all, write_office, write_shop
+from tests.unit.kg.library import write, write_domain
 
 
 @pytest.fixture
 def files(tmp_path: Path) -> list[Path]:
-    return write_all(tmp_path)
+    return write_domain(tmp_path, "library")
 
 
 @pytest.fixture
@@ -125,7 +125,7 @@ def test_a_folder_says_what_the_files_hold(drafted: Path) -> None:
 
 
 def test_things_without_a_key_are_told_apart_by_name_and_switches_are_flags(tmp_path: Path) -> None:
-    draft("office", write_office(tmp_path), tmp_path / "domains")
+    draft("office", write_domain(tmp_path, "office"), tmp_path / "domains")
     domain = read(tmp_path / "domains" / "office", "domain.yaml")
     assert domain["kinds"]["van"]["id"] == "name"
     # The name of a team is one of another domain's kinds.
@@ -146,7 +146,7 @@ def test_rows_that_nothing_names_are_a_domain_too(tmp_path: Path) -> None:
 
 
 def test_what_has_no_name_is_called_by_its_key_and_what_has_no_key_is_numbered(tmp_path: Path) -> None:
-    draft("shop", write_shop(tmp_path / "csv"), tmp_path)
+    draft("shop", write_domain(tmp_path / "csv", "shop"), tmp_path)
     domain, tables = read(tmp_path / "shop", "domain.yaml"), read(tmp_path / "shop", "tables.yaml")
     assert domain["kinds"]["order"] == {"table": "order", "id": "order_id", "name": "order_id"}
     assert domain["functions"]["get_line"]["pair"] == ["order", "product"]
@@ -231,7 +231,8 @@ def test_what_is_no_table_is_refused(name: str, content: str | None, reason: str
 
 def test_two_files_of_one_name_are_refused(tmp_path: Path) -> None:
     (tmp_path / "b").mkdir()
-    paths = [write(tmp_path, "books.csv", BOOKS), write(tmp_path / "b", "book.csv", BOOKS)]
+    rows = [("title", "year"), ("Short Cuts", "1930"), ("By Night", "1975")]
+    paths = [write(tmp_path, "books.csv", rows), write(tmp_path / "b", "book.csv", rows)]
     with pytest.raises(LoadError, match="both be the table book"):
         draft("library", paths, tmp_path)
 

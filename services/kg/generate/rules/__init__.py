@@ -8,7 +8,7 @@ a domain without one is read by the words of its catalogue.
 import asyncio
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 
 from proto.kg import KgMode
@@ -44,7 +44,7 @@ class RuleWriter:
     async def write(
         self, query: str, *, query_time: datetime, domain: str, budget: Budget, feedback: str = ""
     ) -> Written:
-        """See `Writer.write`; `feedback` changes nothing, as rules know nothing else to say."""
+        """See `Writer.write`; rules write the same whatever the feedback."""
         program = await asyncio.to_thread(self.program, query, query_time, domain)
         return Written(program, self.name)
 
@@ -59,11 +59,11 @@ class RuleWriter:
             return "none"
         statements = read(lexicon, question)
         if not statements and not lexicon.words.guided:
-            guessed = with_guesses(lexicon, question, self.names, self.values)
-            statements = general(lexicon, guessed, self.values)
-            widened = guessed if statements else with_other_kinds(lexicon, guessed, self.names)
-            if widened.spots != guessed.spots:
-                statements = general(lexicon, widened, self.values)
+            question = with_guesses(lexicon, question, self.names, self.values)
+            statements = general(lexicon, question, self.values)
+            if not statements and self.names is not None:
+                widened = with_other_kinds(lexicon, question, self.names)
+                statements = general(lexicon, widened, self.values) if widened.spots != question.spots else []
         return "\n".join(dict.fromkeys(statements)) or "none"
 
 
@@ -78,20 +78,17 @@ def _without_hyphens(text: str, lexicon: Lexicon) -> str:
 
 
 def understand(text: str, calendar: Calendar, query_time: datetime, spots: Sequence[Spot], words: Words) -> Question:
-    """The question with its names; where one is of several kinds, of the kind that its words speak of."""
+    """The question with its names, a name of several kinds as the kind that the words speak of."""
     question = Question(text, calendar, query_time, tuple(spots), words.editions)
     deciding = [kind for kind, own in words.kinds.items() if own.named]
     if not deciding:
         return question
     chosen: list[Spot] = []
     for spot in spots:
-        same = [other.kind for other in spots if (other.start, other.end) == (spot.start, spot.end)]
-        if len(same) == 1:
+        kinds = [other.kind for other in spots if other.place == spot.place]
+        named = [kind for kind in deciding if kind in kinds and question.says(words.kinds[kind].named)]
+        named = [kind for kind in named if not question.says(words.kinds[kind].unless)]
+        usual = [kind for kind in words.kinds if kind in kinds and kind not in deciding]
+        if len(kinds) == 1 or spot.kind in (named or usual or kinds)[:1]:
             chosen.append(spot)
-            continue
-        named = [kind for kind in deciding if kind in same and question.says(words.kinds[kind].named)]
-        own = [kind for kind in named if not question.says(words.kinds[kind].unless)]
-        usual = [kind for kind in words.kinds if kind in same and kind not in deciding]
-        if spot.kind in (own or usual or same)[:1]:
-            chosen.append(spot)
-    return Question(text, calendar, query_time, tuple(chosen), words.editions)
+    return replace(question, spots=tuple(chosen))

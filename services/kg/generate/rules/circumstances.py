@@ -1,13 +1,10 @@
-"""What goes with a question and asks nothing: where it is asked, whose things they are, how much of a unit."""
+"""Words of a question that ask nothing: where it is asked, whose things they are, how much of a unit."""
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 from services.kg.generate.rules.english import english
+from services.kg.generate.rules.roles import Roles
 from services.kg.generate.rules.tokens import Range
-
-if TYPE_CHECKING:
-    from services.kg.generate.rules.roles import Roles
 
 _OURS = frozenset(("we", "i"))
 _DONE = frozenset(("did", "have", "had", "has"))
@@ -16,7 +13,7 @@ _MAY = frozenset(("can", "could", "may"))
 _MOST_WORDS = 2
 
 
-def take_circumstances(roles: "Roles", nouns: Sequence[Range], ordered: Sequence[str]) -> None:
+def take_circumstances(roles: Roles, nouns: Sequence[Range], ordered: Sequence[str]) -> None:
     """Read what is left of a question that asks no more: "in the city", "we look after", of rows in an order "grows".
 
     Args:
@@ -24,14 +21,14 @@ def take_circumstances(roles: "Roles", nouns: Sequence[Range], ordered: Sequence
         ordered: the keys that the rows are ordered or compared by.
     """
     tokens = roles.tokens
-    roles.take(*tokens.find(english().aside))
+    tokens.take(*tokens.find(english().aside))
     ends = {noun.end for noun in nouns}
     for run in tokens.unread():
-        before = tokens.word(run.first - 1) if run.first else ""
+        before = tokens.word_before(run)
         word = tokens.word(run.first)
-        ours = before in _OURS and not (run.first > 1 and tokens.word(run.first - 2) in _DONE)
+        ours = before in _OURS and tokens.word(run.first - 2) not in _DONE
         if ours and run.end - run.first <= _MOST_WORDS and not word.endswith("ed"):
-            roles.take(run)
+            tokens.take(run)
         elif ordered and run.end == run.first + 1 and (before in _MAY or (word.endswith("s") and run.first in ends)):
             # "Which plane flies at the greatest height": whatever it does there.
-            roles.take(run)
+            tokens.take(run)

@@ -25,7 +25,9 @@ class English(Part):
     difference: Phrases
     ratio: Phrases
     after: Phrases
+    since: Phrases
     before: Phrases
+    until: Phrases
     between: Phrases
     over: Phrases
     under: Phrases
@@ -37,6 +39,11 @@ class English(Part):
     synonyms: Mapping[str, Phrases]
     opposites: Mapping[str, Phrases]
     fillers: str
+
+    @property
+    def time_operators(self) -> tuple[tuple[str, Phrases], ...]:
+        """Operators of the language, with what says so before a time."""
+        return ("gt", self.after), ("lt", self.before), ("ge", self.since), ("le", self.until)
 
 
 @cache

@@ -2,106 +2,101 @@
 
 from collections.abc import Sequence
 from itertools import pairwise
-from typing import TYPE_CHECKING
 
 from services.kg.generate.rules.english import english
 from services.kg.generate.rules.inflection import inflections
 from services.kg.generate.rules.orders import comparatives
 from services.kg.generate.rules.question import quote
-from services.kg.generate.rules.times import date_conditions, is_of_key, never_conditions, sign_of_time
+from services.kg.generate.rules.roles import Roles
+from services.kg.generate.rules.times import date_conditions, is_of_key, never_conditions, operator_of_time
 from services.kg.generate.rules.tokens import BESIDE, NEAR, Number, Range
 from services.kg.language.catalogue import NUMERIC, Key
 from services.kit.text.vocabulary import MULTIPLES
-
-if TYPE_CHECKING:
-    from services.kg.generate.rules.roles import Roles
 
 _FOR_EACH = frozenset(("a", "an", "per", "each", "every"))
 _BEFORE_COUNTS = frozenset(("has", "have", "had", "having", "with", "exactly", "worth"))
 
 
-def thresholds(roles: "Roles") -> list[str]:
+def thresholds_of(roles: Roles) -> list[str]:
     """Conditions on numbers: over, under, between, with the key that the unit, the adjective or a noun says."""
-    numbers = (one for one in roles.tokens.numbers if not one.ordinal and roles.tokens.free(one.place))
+    tokens = roles.tokens
+    numbers = (one for one in tokens.numbers if not one.ordinal and tokens.free(one.place))
     figures = [one for one in numbers if not is_of_key(roles, one.place)]
-    ranked = (one for one in roles.tokens.numbers if one.ordinal and roles.tokens.free(one.place))
-    found = [*date_conditions(roles), *never_conditions(roles), *filter(None, (_exactly(roles, one) for one in ranked))]
+    ranks = (one for one in tokens.numbers if one.ordinal and tokens.free(one.place))
+    conditions = [*date_conditions(roles), *never_conditions(roles), *(_exactly(roles, one) for one in ranks)]
     for low, high in pairwise(figures):
-        opening = [one for one in roles.tokens.find(("between", "from")) if one.end == low.place.first]
-        if not opening or high.place.first - low.place.end > BESIDE or not roles.tokens.free(low.place):
+        opening = [one for one in tokens.find(("between", "from")) if one.end == low.place.first]
+        if not opening or high.place.first - low.place.end > BESIDE or not tokens.free(low.place):
             continue
         years = _are_years(roles, low, high)
         if key := roles.dated_key(roles.dated) if years else _key_of(roles, high, opening[0], ()):
-            roles.take(opening[0], low.place, Range(low.place.end, high.place.first), high.place)
-            found += [_compared(roles, key, "ge", low), _compared(roles, key, "le", high)]
+            tokens.take(Range(opening[0].first, high.place.end))
+            conditions += [_comparison(roles, key, "ge", low), _comparison(roles, key, "le", high)]
     for figure in figures:
-        if roles.tokens.free(figure.place) and (
-            one := _year(roles, figure) or _bound(roles, figure) or _exactly(roles, figure)
-        ):
-            found.append(one)
-    roles.take_idle([one.partition("(")[2].partition(",")[0].rstrip(")") for one in found])
-    return found
+        if tokens.free(figure.place):
+            conditions.append(_year(roles, figure) or _bound(roles, figure) or _exactly(roles, figure))
+    conditions = [one for one in conditions if one]
+    roles.take_idle([one.partition("(")[2].partition(",")[0].rstrip(")") for one in conditions])
+    return conditions
 
 
-def _compared(roles: "Roles", key: str, operator: str, figure: Number) -> str:
-    """A condition of the language; dates are texts."""
+def _comparison(roles: Roles, key: str, operator: str, figure: Number) -> str:
+    """The condition that compares a key with a number, in the key's scale; dates are texts."""
     own = roles.function.key(key)
     scale = MULTIPLES.get(own.unit.partition(" ")[0], 1)
-    behind = roles.tokens.word(figure.place.end) if figure.place.end < roles.tokens.count else ""
-    # Five million, or 500,000 euros, of what is told in millions; five are such millions.
-    whole = scale > 1 and (figure.value >= scale or behind in _bare_units(roles, own))
+    # Five million, or 500,000 euros, of what is counted in millions; five are such millions.
+    whole = scale > 1 and (figure.value >= scale or roles.tokens.word(figure.place.end) in _bare_units(roles, own))
     value = figure.value / scale if whole else figure.value
     return f"{operator}({key}, {quote(str(value)) if own.kind == 'date' else value})"
 
 
-def _bound(roles: "Roles", figure: Number) -> str:
-    """More or less than a number; empty where nothing says so."""
+def _bound(roles: Roles, figure: Number) -> str:
+    """The condition of more or less than a number; empty where nothing says so."""
     words = english()
     for more, phrases, inclusive, strict in ((True, words.over, "ge", "gt"), (False, words.under, "le", "lt")):
         adjectives = comparatives(roles, more=more)
         signs = roles.tokens.find((*phrases, *(f"{one} than" for one in adjectives)))
-        signs = [one for one in signs if 0 <= figure.place.first - one.end <= 1]
+        signs = [one for one in signs if one.leads_to(figure.place)]
         if not signs:
             continue
         sign = min(signs, key=figure.place.near)
-        said = roles.tokens.said(sign).lower()
-        keys = tuple(dict.fromkeys(key for one in adjectives if one in said for key in adjectives[one]))
+        phrase = roles.tokens.text_of(sign).lower()
+        keys = tuple(dict.fromkeys(key for one in adjectives if one in phrase for key in adjectives[one]))
         if key := _key_of(roles, figure, sign, keys):
-            roles.take(sign, figure.place)
-            loose = any(word in said for word in ("least", "at most", "no less", "no more"))
-            return _compared(roles, key, inclusive if loose else strict, figure)
+            roles.tokens.take(sign, figure.place)
+            loose = any(word in phrase for word in ("least", "at most", "no less", "no more"))
+            return _comparison(roles, key, inclusive if loose else strict, figure)
     return ""
 
 
-def _exactly(roles: "Roles", figure: Number) -> str:
-    """Just this number of what is counted in whole ones: period 2, 8 cylinders, the second floor; else empty."""
-    before = roles.tokens.word(figure.place.first - 1) if figure.place.first else ""
-    had = figure.ordinal or before in _BEFORE_COUNTS
+def _exactly(roles: Roles, figure: Number) -> str:
+    """The condition of just this number: period 2, 8 cylinders, the second floor; else empty."""
+    had = figure.ordinal or roles.tokens.word_before(figure.place) in _BEFORE_COUNTS
     for mention in roles.mentions:
-        key = roles.function.exact_keys.get(mention.key)
+        key = roles.key_of(mention)
         if key is None or key.kind not in ("integer", "number") or not roles.tokens.free(mention.place):
             continue
         counted = had and figure.place.end == mention.place.first
         whole = key.kind == "integer" and not figure.ordinal
         named = whole and not mention.counted and mention.place.end == figure.place.first
         if counted or named:
-            roles.take(mention.place, figure.place)
-            return _compared(roles, key.name, "eq", figure)
+            roles.tokens.take(mention.place, figure.place)
+            return _comparison(roles, key.name, "eq", figure)
     return ""
 
 
-def _year(roles: "Roles", figure: Number) -> str:
-    """A year with what stands before it: in, before, since; empty where it is none."""
+def _year(roles: Roles, figure: Number) -> str:
+    """The condition of a year with what stands before it: in, before, since; empty where it is none."""
     bounds = roles.tokens.find((*english().over, *english().under))
     if any(one.end == figure.place.first for one in bounds) or not _are_years(roles, figure):
         return ""
     # Before the key is looked for: one may be called `since`.
-    sign = sign_of_time(roles.tokens, figure.place)
-    roles.take(figure.place)
-    return _compared(roles, roles.dated_key(roles.dated), sign, figure)
+    operator = operator_of_time(roles.tokens, figure.place)
+    roles.tokens.take(figure.place)
+    return _comparison(roles, roles.dated_key(roles.dated), operator, figure)
 
 
-def _are_years(roles: "Roles", *figures: Number) -> bool:
+def _are_years(roles: Roles, *figures: Number) -> bool:
     """Whether the rows are dated and these may be years: neither order 2050, which is not known, nor 1000 euros."""
     if not roles.dated or not all(isinstance(one.value, int) and 1000 <= one.value < 2100 for one in figures):
         return False
@@ -110,25 +105,26 @@ def _are_years(roles: "Roles", *figures: Number) -> bool:
     return not any(one.place.first in before or one.place.end in behind for one in figures)
 
 
-def _key_of(roles: "Roles", figure: Number, sign: Range, keys: Sequence[str]) -> str:
+def _key_of(roles: Roles, figure: Number, sign: Range, keys: Sequence[str]) -> str:
     """The key that a number is of: by the unit behind it, by the adjective, by a key that is named beside it."""
     for key in roles.function.keys:
         behind = [one for one in roles.tokens.find(roles.units(key)) if _is_unit(roles, figure, one)]
         if key.kind in NUMERIC and behind:
-            said = [one.place for one in roles.mentions if one.key == key.name and one.place.near(sign) <= NEAR]
-            roles.take(*behind, *said)
+            named = [one.place for one in roles.mentions if one.key == key.name and one.place.near(sign) <= NEAR]
+            roles.tokens.take(*behind, *named)
             return key.name
     if keys:
         return keys[0]
-    beside = [one for one in roles.mentions if roles.numeric(one) and roles.tokens.free(one.place)]
-    named = min(beside, key=lambda one: min(one.place.near(sign), one.place.near(figure.place)), default=None)
-    if named is None or min(named.place.near(sign), named.place.near(figure.place)) > NEAR:
+    numeric = [one for one in roles.mentions if roles.numeric(one) and roles.tokens.free(one.place)]
+    distances = ((min(one.place.near(sign), one.place.near(figure.place)), one) for one in numeric)
+    distance, nearest = min(distances, key=lambda one: one[0], default=(NEAR, None))
+    if nearest is None or distance > NEAR:
         return ""
-    roles.tokens.take(named.place)
-    return named.key
+    roles.tokens.take(nearest.place)
+    return nearest.key
 
 
-def _is_unit(roles: "Roles", figure: Number, place: Range) -> bool:
+def _is_unit(roles: Roles, figure: Number, place: Range) -> bool:
     """Whether a unit is that of a number: 16 kilos, and not 16 a kilo."""
     if place.first < figure.place.end < place.end and figure.place.first < place.first:
         # The million is the number's and the unit's.
@@ -137,7 +133,7 @@ def _is_unit(roles: "Roles", figure: Number, place: Range) -> bool:
     return place.first >= figure.place.end and len(between) <= 1 and not _FOR_EACH.intersection(between)
 
 
-def _bare_units(roles: "Roles", key: Key) -> list[str]:
+def _bare_units(roles: Roles, key: Key) -> list[str]:
     """The words of a unit without its scale: euro of million euros."""
     words = {one.rpartition(" ")[2] for one in roles.units(key)}
     return [form for word in words for form in inflections(word)]

@@ -27,9 +27,9 @@ _SIGNS = frozenset(("#", "no", "no.", "nr", "number", "id", "."))
 
 
 def with_guesses(lexicon: Lexicon, question: Question, names: NameIndex | None, values: Values | None) -> Question:
-    """The question with the names that its unread words are, and without those inside of a value of the store.
+    """The question with names for its unread words, and without names inside a value of an `open` key.
 
-    Texts of `open` keys explain words: South America is no part of America.
+    America in South America is no name.
     """
     question = _without_parts(lexicon, question, values)
     if names is None:
@@ -37,14 +37,14 @@ def with_guesses(lexicon: Lexicon, question: Question, names: NameIndex | None, 
     kinds = tuple(lexicon.own.kinds)
     tokens = _tokens(lexicon, question, values)
     spots = [*question.spots, *_numbered(lexicon, tokens, names)]
-    for place, of_kind in list(_stretches(lexicon, tokens))[:MOST_GUESSES]:
-        text = tokens.said(place).strip(" '’\"")
-        if not of_kind and _is_value(lexicon, text, values):
+    for place, noun_kinds in list(_stretches(lexicon, tokens))[:MOST_GUESSES]:
+        text = tokens.text_of(place).strip(" '’\"")
+        if not noun_kinds and _is_value(lexicon, text, values):
             spots = [one for one in spots if not tokens.place_of(one.start, one.end).within(place)]
             continue
         # It is written as a name, or the whole question is in small letters.
-        said_so = text[0].isupper() or question.text.islower() or bool(of_kind)
-        best = _resolved(names, text, of_kind or kinds, said_so=said_so)
+        named = text[0].isupper() or question.text.islower() or bool(noun_kinds)
+        best = _resolved(names, text, noun_kinds or kinds, partial=named)
         if best is None or (len(text) < MIN_CHARS and normalise(best.surface) != normalise(text)):
             continue
         start = question.text.index(text, tokens.start(place))
@@ -58,34 +58,36 @@ def _numbered(lexicon: Lexicon, tokens: Tokens, names: NameIndex) -> Iterator[Sp
     """Digits that name what stands before them: order 1005."""
     plain = replace(tokens, read=set())
     for number in plain.numbers:
-        text = plain.said(number.place)
+        text = plain.text_of(number.place)
         for kind in lexicon.own.kinds if text.isdigit() else ():
             before = (noun for noun in plain.find(lexicon.nouns(kind)) if noun.end <= number.place.first)
             noun = max(before, key=lambda one: one.end, default=None)
             if noun is not None and _SIGNS.issuperset(plain.between(noun, number.place)):
-                best = _resolved(names, text, (kind,), said_so=False)
+                best = _resolved(names, text, (kind,))
                 if best is not None and best.surface == text:
                     # With the sign before it, as in "no. 1005".
                     first = plain.start(Range(noun.end, number.place.end))
                     yield Spot(text, first, plain.start(number.place) + len(text), kind, best.weight, 1, False)
 
 
-def with_other_kinds(lexicon: Lexicon, question: Question, names: NameIndex | None) -> Question:
+def with_other_kinds(lexicon: Lexicon, question: Question, names: NameIndex) -> Question:
     """The question with each of its names also as what it may be a slip for, of another kind."""
-    if names is None:
-        return question
     kinds = lexicon.own.kinds
     spots = list(question.spots)
     for spot in question.spots:
-        known = {one.kind for one in question.spots if (one.start, one.end) == (spot.start, spot.end)}
+        own = {one.kind for one in question.spots if one.place == spot.place}
         for kind in kinds:
-            if kind not in known and (best := _resolved(names, spot.text, (kind,), said_so=False)) is not None:
+            if kind not in own and (best := _resolved(names, spot.text, (kind,))) is not None:
                 spots.append(replace(spot, text=best.surface, kind=kind))
     return replace(question, spots=tuple(spots))
 
 
-def _resolved(names: NameIndex, text: str, kinds: Sequence[str], *, said_so: bool) -> Candidate | None:
-    """The entity of one of the kinds that a text names: surely, or as the only one whose name has these words."""
+def _resolved(names: NameIndex, text: str, kinds: Sequence[str], *, partial: bool = False) -> Candidate | None:
+    """The entity of one of the kinds that a text names; None where none is certain.
+
+    Args:
+        partial: whether the text may be a part of the name, where only one name has its words.
+    """
     if not kinds:
         return None
     resolution = names.resolve(text, kinds)
@@ -94,7 +96,7 @@ def _resolved(names: NameIndex, text: str, kinds: Sequence[str], *, said_so: boo
     words = name_words(normalise(text))
     having = [one for one in resolution.candidates if _has_words(one.surface, words)]
     alone = len({one.entity_id for one in having}) == 1
-    return having[0] if alone and said_so and resolution.candidates[0] == having[0] else None
+    return having[0] if alone and partial and resolution.candidates[0] == having[0] else None
 
 
 def _has_words(surface: str, words: Sequence[str]) -> bool:
@@ -114,10 +116,10 @@ def _is_value(lexicon: Lexicon, text: str, values: Values | None) -> bool:
 
 
 def _without_parts(lexicon: Lexicon, question: Question, values: Values | None) -> Question:
-    """Without names inside of a value or of the words for a key, and those in small letters where others are not.
+    """The question without names inside a value or the words for a key, and without those in small letters.
 
-    Of the latter those that are meant are found again, as words that nothing explains; "how many lie above" is none.
-    With a digit it is no word: web03.
+    The latter stay where the whole question is in small letters or they have a digit (web03); the guesses find again
+    those that nothing else explains.
     """
     plain = Tokens(replace(question, spots=()), frozenset())
     phrases = (*_values(lexicon, values), *(words for words, _ in _keyed(lexicon)))
@@ -128,14 +130,14 @@ def _without_parts(lexicon: Lexicon, question: Question, values: Values | None) 
         return any(where.within(place) and where != place for place in larger)
 
     small = question.text.islower()
-    kept = [
+    spots = [
         spot
         for spot in question.spots
         if (small or not spot.text.islower() or any(map(str.isdigit, spot.text)))
         and not all(word.lower() in lexicon.fillers for word in spot.text.split())
         and not inside(spot)
     ]
-    return replace(question, spots=tuple(kept))
+    return replace(question, spots=tuple(spots))
 
 
 def _keyed(lexicon: Lexicon) -> Iterator[tuple[tuple[str, ...], tuple[str, ...]]]:
@@ -156,7 +158,7 @@ def _values(lexicon: Lexicon, values: Values | None) -> Iterator[tuple[str, ...]
 
 
 def _tokens(lexicon: Lexicon, question: Question, values: Values | None) -> Tokens:
-    """The words that neither a key, a noun, a value nor general English explains."""
+    """The question's words, read where a key, a noun, a value, a number or general English explains them."""
     words = english()
     tokens = Tokens(question, lexicon.fillers)
     general: Iterable[Sequence[str]] = (
@@ -165,31 +167,26 @@ def _tokens(lexicon: Lexicon, question: Question, values: Values | None) -> Toke
     )
     keyed = ((*phrases, *adjectives) for phrases, adjectives in _keyed(lexicon))
     for phrases in (*keyed, lexicon.every_noun, *general, *_values(lexicon, values)):
-        for place in tokens.find(phrases):
-            tokens.take(place)
-    for number in tokens.numbers:
-        tokens.take(number.place)
+        tokens.take(*tokens.find(phrases))
+    tokens.take(*(number.place for number in tokens.numbers))
     return tokens
 
 
 def _stretches(lexicon: Lexicon, tokens: Tokens) -> Iterator[tuple[Range, tuple[str, ...]]]:
     """Words to look up, with the kinds that a noun beside them says; longer ones first."""
-    nouns = {kind: lexicon.nouns(kind) for kind in lexicon.own.kinds}
-    everything = tokens.copy()
-    everything.read.clear()
-    places = {kind: everything.find(phrases) for kind, phrases in nouns.items()}
-    spotted = tokens.names()
+    places = {kind: tokens.find_all(lexicon.nouns(kind)) for kind in lexicon.own.kinds}
+    names = tokens.names()
     for run in tokens.unread():
-        joined = [one for one in spotted if one.end == run.first or one.first == run.end]
+        joined = [one for one in names if one.end == run.first or one.first == run.end]
         whole = Range(min([run.first, *(one.first for one in joined)]), max([run.end, *(one.end for one in joined)]))
-        beside = tuple(kind for kind, found in places.items() if any(one.first == whole.end for one in found))
+        beside = tuple(kind for kind, own in places.items() if any(one.first == whole.end for one in own))
         if joined:
             yield whole, beside
         yield run, beside
-    for spot in spotted:
+    for name in names:
         # "Denver airport" need not be a name of the airport's own.
-        for kind, found in places.items():
-            noun = next((one for one in found if one.first == spot.end), None)
-            known = {one.kind for one in tokens.spots_at(spot)}
-            if noun is not None and kind not in known:
-                yield Range(spot.first, noun.end), (kind,)
+        own = {one.kind for one in tokens.spots_at(name)}
+        for kind, nouns in places.items():
+            noun = next((one for one in nouns if one.first == name.end), None)
+            if noun is not None and kind not in own:
+                yield Range(name.first, noun.end), (kind,)

@@ -51,10 +51,10 @@ class Lexicon:
         place = (function, name)
         if place not in self._plain:
             own = self.key(function, name)
-            found = [*own.words, *(f"how {one}" for one in (*own.more, *own.less))]
+            phrases = [*own.words, *(f"how {one}" for one in (*own.more, *own.less))]
             if not own.only and not (self.words.guided and own.words):
-                found += catalogue_words(self.function(function), name)
-            self._plain[place] = tuple(dict.fromkeys(found))
+                phrases += catalogue_words(self.function(function), name)
+            self._plain[place] = tuple(dict.fromkeys(phrases))
         return self._plain[place]
 
     def adjectives(self, function: str, name: str) -> tuple[str, ...]:
@@ -94,9 +94,9 @@ class Lexicon:
     def fillers(self) -> frozenset[str]:
         """Words that ask nothing; those that compare, order and add up do, wherever nothing reads them."""
         words = english()
-        telling = (*words.greatest, *words.least, *words.greater, *words.lesser, *words.first, *words.last)
-        telling += (*words.total, *words.average, *words.over, *words.under)
-        return (frozenset(words.fillers.split()) - frozenset(telling)) | vocabulary(self.words.fillers)
+        asking = (*words.greatest, *words.least, *words.greater, *words.lesser, *words.first, *words.last)
+        asking += (*words.total, *words.average, *words.over, *words.under)
+        return (frozenset(words.fillers.split()) - frozenset(asking)) | vocabulary(self.words.fillers)
 
     def asks(self, question: Question, function: str, name: str) -> bool:
         """Whether the question's words ask for a key."""
@@ -113,10 +113,10 @@ def catalogue_words(function: Function, name: str) -> tuple[str, ...]:
     key, facet = function.exact_keys.get(name), function.facets.get(name)
     aliases = key.aliases if key else facet.aliases if facet else ()
     label = (re.sub(r"\s*\(.*?\)", "", key.label),) if key and key.label else ()
-    found = [one.replace("_", " ").lower() for one in (name, *label, *aliases) if one]
+    words = [one.replace("_", " ").lower() for one in (name, *label, *aliases) if one]
     # A key is called as what happened, `enrolled`: when did she enroll?
-    verbs = [f"({one[:-2]}|{one[:-1]})" for one in found if PARTICIPLE.fullmatch(one)]
-    return tuple(dict.fromkeys((*found, *verbs)))
+    verbs = [f"({one[:-2]}|{one[:-1]})" for one in words if PARTICIPLE.fullmatch(one)]
+    return tuple(dict.fromkeys((*words, *verbs)))
 
 
 @cache
@@ -138,8 +138,8 @@ def read_words(domain: Domain) -> Words:
     if not domain.folder.has(FILE):
         return Words()
     words, content = domain.folder.model(FILE, Words)
-    known = {one.name: keys_of(domain, one) for one in domain.functions}
-    if faults := words.faults(known, frozenset(domain.kinds)):
+    functions = {one.name: keys_of(domain, one) for one in domain.functions}
+    if faults := words.faults(functions, frozenset(domain.kinds)):
         raise BrokenDomain(domain.name, [content.fault(path, reason) for path, reason in faults])
     return words
 

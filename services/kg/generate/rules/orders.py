@@ -1,14 +1,11 @@
 """What a question orders rows by, and compares names by: superlatives, comparatives and the keys that they speak of."""
 
 from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING
 
 from services.kg.generate.rules.english import english
 from services.kg.generate.rules.inflection import degrees
+from services.kg.generate.rules.roles import Roles
 from services.kg.generate.rules.tokens import Mention, Range, Superlative, apart
-
-if TYPE_CHECKING:
-    from services.kg.generate.rules.roles import Roles
 
 # Rows that one may ask for: the ten largest.
 MOST_ROWS = 100
@@ -16,66 +13,66 @@ _COUNTED = ("number", "of")
 _BY = ("by", "in terms of", "measured by")
 
 
-def superlative(roles: "Roles") -> Superlative | None:
+def superlative(roles: Roles) -> Superlative | None:
     """The end of an order that the question asks for; None where it asks for none, or not by what."""
     for place, descending, keys in _extremes(roles):
         rank, rows, count = _rank(roles, place)
         measure = _measure(roles, place)
         if measure is None and not keys:
             continue
-        roles.take(place, *([measure.place] if measure else []), *([count] if count else []))
+        roles.tokens.take(place, *([measure.place] if measure else []), *([count] if count else []))
         by = roles.tokens.find(_BY)
-        roles.take(*by)
+        roles.tokens.take(*by)
         value = measure is not None and not by and _is_value(roles, place, measure)
         return Superlative(measure.key if measure else keys[0], descending, rank, rows, value=value)
     return None
 
 
-def _is_value(roles: "Roles", place: Range, measure: Mention) -> bool:
+def _is_value(roles: Roles, place: Range, measure: Mention) -> bool:
     """Whether a superlative asks for a value: "what was the highest prize amount" wants the amount, and no prize."""
     before = place.end <= measure.place.first and roles.tokens.word(0) == "what"
     return before and all(place.first < noun.first for noun in roles.tokens.find(roles.nouns))
 
 
-def _extremes(roles: "Roles") -> Iterator[tuple[Range, bool, tuple[str, ...]]]:
+def _extremes(roles: Roles) -> Iterator[tuple[Range, bool, tuple[str, ...]]]:
     """Superlatives with the keys that they speak of; those of the domain before general ones."""
     words = english()
-    wanted: list[tuple[bool, tuple[str, ...], tuple[str, ...]]] = []
+    ends: list[tuple[bool, tuple[str, ...], tuple[str, ...]]] = []  # descending, keys, phrases
     for more in (True, False):
         adjectives = _adjectives(roles, more, lambda one: (degrees(one)[1], f"{one}most"))
         for adjective, keys in adjectives.items():
-            wanted.append((more, keys, (adjective if " " in adjective else f"={adjective}",)))
+            ends.append((more, keys, (adjective if " " in adjective else f"={adjective}",)))
     if roles.dated:
-        wanted += [(False, roles.dated, words.first), (True, roles.dated, words.last)]
-    wanted += [(True, (), words.greatest), (False, (), words.least)]
-    found: dict[Range, tuple[bool, tuple[str, ...]]] = {}
-    for descending, keys, phrases in wanted:
+        ends += [(False, roles.dated, words.first), (True, roles.dated, words.last)]
+    ends += [(True, (), words.greatest), (False, (), words.least)]
+    extremes: dict[Range, tuple[bool, tuple[str, ...]]] = {}
+    for descending, keys, phrases in ends:
         for place in roles.tokens.find(phrases):
-            found.setdefault(place, (descending, keys))
-    for place in apart(found):
+            extremes.setdefault(place, (descending, keys))
+    for place in apart(extremes):
         # The first of "first brewed" is none.
         if not any(place != one.place and place.within(one.place) for one in roles.mentions):
-            yield place, *found[place]
+            yield place, *extremes[place]
 
 
-def _measure(roles: "Roles", place: Range) -> Mention | None:
+def _measure(roles: Roles, place: Range) -> Mention | None:
     """The key by which is ordered: "largest population", "by area", "earns the most"."""
     numeric = [one for one in roles.mentions if roles.numeric(one) and roles.tokens.free(one.place)]
     by = roles.tokens.find(_BY)
     for mention in numeric:
         if any(one.end <= mention.place.end and mention.place.first - one.end <= 1 for one in by):
             return mention
-    behind = next((one for one in numeric if 0 <= one.place.first - place.end <= 1), None)
+    behind = next((one for one in numeric if place.leads_to(one.place)), None)
     if behind is None:
         # "The highest number of crew members", of what a column calls so.
         counts = [one for one in numeric if one.place.first - place.end == len(_COUNTED)]
         behind = next((one for one in counts if tuple(roles.tokens.between(place, one.place)) == _COUNTED), None)
         if behind is not None:
-            roles.take(Range(place.end, behind.place.first))
-    return behind or next((one for one in numeric if 0 <= place.first - one.place.end <= 1), None)
+            roles.tokens.take(Range(place.end, behind.place.first))
+    return behind or next((one for one in numeric if one.place.leads_to(place)), None)
 
 
-def _rank(roles: "Roles", place: Range) -> tuple[int, int, Range | None]:
+def _rank(roles: Roles, place: Range) -> tuple[int, int, Range | None]:
     """First row, number of rows and their place in the question: second largest, three largest, top ten."""
     for figure in roles.tokens.numbers:
         if figure.place.near(place) <= 1 and roles.tokens.free(figure.place) and 0 < figure.value <= MOST_ROWS:
@@ -89,31 +86,32 @@ def _rank(roles: "Roles", place: Range) -> tuple[int, int, Range | None]:
     return (0, int(count.value), count.place) if count else (0, 1, None)
 
 
-def comparative(roles: "Roles") -> tuple[str, ...]:
+def comparative(roles: Roles) -> tuple[str, ...]:
     """Keys by which names are compared; none where no adjective or "more" says so."""
     words = english()
     for more in (True, False):
         for adjective, keys in comparatives(roles, more=more).items():
             if places := roles.tokens.find((adjective,)):
                 measure = _measure(roles, places[0])
-                roles.take(places[0], *([measure.place] if measure else []))
+                roles.tokens.take(places[0], *([measure.place] if measure else []))
                 return (measure.key,) if measure else keys
     for place in roles.tokens.find((*words.greater, *words.lesser, *words.greatest, *words.least)):
         if (measure := _measure(roles, place)) is not None:
-            roles.take(place, measure.place)
+            roles.tokens.take(place, measure.place)
             return (measure.key,)
     return ()
 
 
-def comparatives(roles: "Roles", *, more: bool) -> dict[str, tuple[str, ...]]:
+def comparatives(roles: Roles, *, more: bool) -> dict[str, tuple[str, ...]]:
+    """Comparatives of a great or a small value, with the keys that they speak of."""
     return _adjectives(roles, more, lambda one: (degrees(one)[0],))
 
 
-def _adjectives(roles: "Roles", more: bool, forms: Callable[[str], tuple[str, ...]]) -> dict[str, tuple[str, ...]]:
-    found: dict[str, tuple[str, ...]] = {}
+def _adjectives(roles: Roles, more: bool, forms: Callable[[str], tuple[str, ...]]) -> dict[str, tuple[str, ...]]:
+    adjectives: dict[str, tuple[str, ...]] = {}
     for key in roles.function.keys:
-        own = roles.lexicon.key(roles.function.name, key.name)
+        own = roles.words_of(key.name)
         for adjective in own.more if more else own.less:
             for form in forms(adjective):
-                found[form] = (*found.get(form, ()), key.name)
-    return found
+                adjectives[form] = (*adjectives.get(form, ()), key.name)
+    return adjectives

@@ -99,17 +99,17 @@ def _piece(rest: list[str], phrase: str) -> tuple[str, bool]:
             return _VALUE, False
         case "...":
             return _ANYTHING, False
-    read = _WORD.fullmatch(sign)
-    if read is None:
+    parts = _WORD.fullmatch(sign)
+    if parts is None:
         raise BadPhrase(f"{phrase!r}: {sign!r} cannot be read")
-    word = read["word"]
+    word = parts["word"]
     begin = r"\b" if word[0].isalnum() else ""
-    if read["open"]:
-        return rf"{begin}{re.escape(word)}\w*", bool(read["perhaps"])
-    forms = (word,) if read["exact"] else inflections(word)
+    if parts["open"]:
+        return rf"{begin}{re.escape(word)}\w*", bool(parts["perhaps"])
+    forms = (word,) if parts["exact"] else inflections(word)
     escaped = "|".join(map(re.escape, forms))
     end = r"(?:['’]s?)?(?!\w)" if word[-1].isalnum() else ""
-    return f"{begin}(?:{escaped}){end}", bool(read["perhaps"])
+    return f"{begin}(?:{escaped}){end}", bool(parts["perhaps"])
 
 
 def _group(rest: list[str], phrase: str) -> tuple[str, bool]:

@@ -2,7 +2,7 @@
 
 import json
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from functools import cached_property
@@ -58,12 +58,23 @@ _OTHER_AFTER = re.compile(
     re.IGNORECASE,
 )
 _EDGE = " ,.?!;:\"'“”"
+# Words of a question that names have in their middle.
+_INSIDE = frozenset(("of", "the", "and", "in", "for", "on", "a", "to", "with", "at"))
 _OR = re.compile(r"\bor\b|\bvs\.?\b|\bversus\b|\bthan\b|\bcompared (?:to|with)\b|\band\b|,")
+
+
+@dataclass(frozen=True, slots=True)
+class TimePhrase:
+    """A phrase of a question that is a time, as the question says it."""
+
+    text: str  # without the preposition and the article before it
+    start: int  # its place in the question
+    length: int  # with the preposition and the article
 
 
 @dataclass(frozen=True)
 class Question:
-    """A question with the names that were found in it."""
+    """A question with its names."""
 
     text: str  # on one line, in its own case
     calendar: Calendar  # what times mean
@@ -74,8 +85,11 @@ class Question:
     @cached_property
     def words(self) -> str:
         """The question in lower case, with what names it blanked: only its own words choose a function."""
-        text = self.text.lower()
-        for spot in self.spots:
+        return self._blanked(self.spots).lower()
+
+    def _blanked(self, spots: Iterable[Spot]) -> str:
+        text = self.text
+        for spot in spots:
             text = text[: spot.start] + "_" * (spot.end - spot.start) + text[spot.end :]
         return text
 
@@ -84,14 +98,8 @@ class Question:
         return compiled(phrases).search(self.words) is not None
 
     def captures(self, phrases: tuple[str, ...], names: Sequence[str] = ()) -> str:
-        """What a phrase's `<text>` stands for, as the question spells it; empty when none fits.
-
-        `names` are no part of it.
-        """
-        text = self.text
-        for spot in self.spots:
-            if spot.text in names:
-                text = text[: spot.start] + "_" * (spot.end - spot.start) + text[spot.end :]
+        """The words that a phrase's `<text>` stands for, none of the `names` among them; empty when no phrase fits."""
+        text = self._blanked(spot for spot in self.spots if spot.text in names)
         for phrase in phrases:
             if match := compiled((phrase,)).search(text):
                 return str(match["value"]).strip(_EDGE)
@@ -104,12 +112,9 @@ class Question:
     @cached_property
     def compares(self) -> bool:
         """Whether several of its names stand beside each other."""
-        ends = sorted({(spot.start, spot.end) for spot in self.spots})
-        return any(
-            len(between) < 40 and _OR.search(between)
-            for (_, end), (start, _) in pairwise(ends)
-            for between in (self.text[end:start].lower(),)
-        )
+        places = sorted({(spot.start, spot.end) for spot in self.spots})
+        between = (self.text[end:start].lower() for (_, end), (start, _) in pairwise(places))
+        return any(len(words) < 40 and _OR.search(words) for words in between)
 
     def sides(self, *kinds: str) -> list[str]:
         """Names of those kinds, and where two things are compared of which the graph knows one, the other beside it."""
@@ -126,11 +131,11 @@ class Question:
 
     @cached_property
     def years(self) -> list[int]:
-        """Years that it says, or the numbers of yearly events stand for."""
-        years = [int(found[0]) for found in _YEARS.finditer(self.words)]
+        """Years that it says, or that its numbers of yearly events stand for."""
+        years = [int(match[0]) for match in _YEARS.finditer(self.words)]
         if not years and self.editions is not None:
             numbered = re.compile(rf"\b(\d{{1,2}})(?:st|nd|rd|th)\b\W+(?:{compiled(self.editions.words).pattern})")
-            years = [int(found[1]) + self.editions.before for found in numbered.finditer(self.words)]
+            years = [int(match[1]) + self.editions.before for match in numbered.finditer(self.words)]
         return years
 
     @cached_property
@@ -138,26 +143,20 @@ class Question:
         """Its longest phrase that is a time, as it says it; empty when there is none."""
         if _OPEN_DAY.search(self.words):
             return "last trading day"
-        _, longest, _ = max(self._times, key=lambda one: one[0], default=(0, "", 0))
-        return longest
+        return max(self.times, key=lambda one: one.length, default=TimePhrase("", 0, 0)).text
 
     @cached_property
-    def times(self) -> list[tuple[str, int]]:
-        """All phrases that are times, as it says them, with their places in the text, in its order."""
-        return [(phrase, end - len(phrase)) for _, phrase, end in self._times]
-
-    @cached_property
-    def _times(self) -> list[tuple[int, str, int]]:
-        """Length with the word before it, phrase without that and end of each time."""
-        found: list[tuple[int, str, int]] = []
+    def times(self) -> list[TimePhrase]:
+        """All its phrases that are times, in order."""
+        times: list[TimePhrase] = []
         for match in _TIMES.finditer(self.words):
-            plain = re.sub(r"^(?:in|during|for|of|over|throughout|year) ", "", match[0].lower()).removeprefix("the ")
+            text = re.sub(r"^(?:in|during|for|of|over|throughout|year) ", "", match[0].lower()).removeprefix("the ")
             try:
-                resolve_time(plain, self.query_time, self.calendar)
+                resolve_time(text, self.query_time, self.calendar)
             except UnknownTime:
                 continue
-            found.append((len(match[0]), plain, match.end()))
-        return found
+            times.append(TimePhrase(text, match.end() - len(text), len(match[0])))
+        return times
 
     @cached_property
     def window(self) -> bool:
@@ -168,9 +167,11 @@ class Question:
         return window.kind == "window" and window.granularity not in ("instant", "day")
 
     def guess(self, after: tuple[str, ...] = (), strip: tuple[str, ...] = ()) -> str:
-        """What is perhaps a name that the graph does not have: the longest run of words that ask nothing.
+        """A name that the graph perhaps spells otherwise: the longest run of words that ask nothing.
 
-        It stands behind one of the phrases `after`; those of `strip` at its end are none of it.
+        Args:
+            after: phrases behind which it stands.
+            strip: phrases at its end that are no part of it.
         """
         text = self.text
         if after and (match := compiled(after).search(text)):
@@ -198,11 +199,8 @@ class Question:
         return name
 
 
-# Words of a question that names have in their middle.
-_INSIDE = frozenset(("of", "the", "and", "in", "for", "on", "a", "to", "with", "at"))
-
-
 def quote(name: str) -> str:
+    """A text as the language writes it."""
     return json.dumps(name, ensure_ascii=False)
 
 

@@ -17,26 +17,25 @@ def ratio(lexicon: Lexicon, tokens: Tokens, functions: Sequence[Function]) -> st
     if len(places) != 2 or not asking:
         return ""
     sides: list[dict[str, tuple[str, int]]] = []
-    left = tokens.copy()
-    for place in asking:
-        left.take(place)
+    remaining = tokens.copy()
+    remaining.take(*asking)
     for place in places:
         side: dict[str, tuple[str, int]] = {}
         spots = tokens.spots_at(place)
         for order, function in enumerate(functions):
             roles = Roles(lexicon, function, tokens.copy())
-            taken = roles.primary.entities if roles.primary else ()
-            spot = next((one for one in spots if one.kind in taken), None)
+            kinds = roles.primary.entities if roles.primary else ()
+            spot = next((one for one in spots if one.kind in kinds), None)
             if spot is None or roles.primary is None:
                 continue
             for mention in roles.mentions:
                 if roles.numeric(mention):
                     call = call_of(function, {roles.primary.name: [spot.text]}, ())
                     side.setdefault(mention.key, (f'{call}["{mention.key}"]', order))
-                    left.take(mention.place)
+                    remaining.take(mention.place)
         sides.append(side)
     shared = [key for key in sides[0] if key in sides[1]]
-    if not shared or left.unread():
+    if not shared or remaining.unread():
         return ""
     # The part is the thing of the later kind: cities lie in countries.
     parts = sorted((side[shared[0]] for side in sides), key=lambda one: -one[1])

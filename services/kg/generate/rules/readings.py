@@ -3,25 +3,28 @@
 import re
 from collections.abc import Mapping, Sequence
 
+from services.kg.generate.rules.calls import project, where, without_nones
 from services.kg.generate.rules.english import english
 from services.kg.generate.rules.lexicon import Lexicon
 from services.kg.generate.rules.phrases import compiled
 from services.kg.generate.rules.question import Question, all_of, quote
 from services.kg.generate.rules.words import NOTHING, Hop, Narrow, Reading, Show
 from services.kg.language.catalogue import Parameter
-from services.kit.text.vocabulary import SMALL, TENS
+from services.kit.text.vocabulary import ORDINAL_ENDING, SMALL, TENS, alternatives
 
 # Three names in one call are the most that a program takes together.
 TOGETHER = 3
-_TOP = r"(?P<number>\d{1,3}|one|two|three|four|five|six|seven|eight|nine|ten|twenty)"
+_NUMBERS = {**SMALL, **TENS}
+_TEN = alternatives(word for word, number in SMALL.items() if 1 <= number <= 10)
+_TOP = rf"(?P<number>\d{{1,3}}|{_TEN}|twenty)"
 _MANY = re.compile(
     rf"\b(?:top|first|last|latest|newest|best|biggest|largest|highest|most recent|oldest|longest) {_TOP}\b|"
     rf"\b{_TOP.replace('number', 'before')} (?:\w+ )?(?:last|latest|first|most recent|newest|\w+est)\b"
 )
 _RANK = re.compile(
-    r"(?:number|no\.?|#|rank(?:ed)?|position|spot|place)\s*(?P<number>\d{1,3}|one|two|three|four|five|six|seven|eight|"
-    r"nine|ten)\b|\b(?:top|first) (?:spot|place|position|song|of)\b|\btopped\b|\b(?P<ordinal>\d{1,3})(?:st|nd|rd|th) "
-    r"(?:place|spot|position)\b"
+    rf"(?:number|no\.?|#|rank(?:ed)?|position|spot|place)\s*(?P<number>\d{{1,3}}|{_TEN})\b|"
+    r"\b(?:top|first) (?:spot|place|position|song|of)\b|\btopped\b|"
+    rf"\b(?P<ordinal>\d{{1,3}}){ORDINAL_ENDING} (?:place|spot|position)\b"
 )
 
 
@@ -29,20 +32,17 @@ def read(lexicon: Lexicon, question: Question) -> list[str]:
     """The statements of the first reading that fits; none when none does."""
     for reading in lexicon.words.readings:
         if reading.function == NOTHING:
-            if suits(reading, question):
+            if _suits(reading, question):
                 return []
             continue
-        statements = _Writer(lexicon, reading, question).statements()
-        if statements:
+        if statements := _Writer(lexicon, reading, question).statements():
             return statements
     return []
 
 
-def suits(reading: Reading, question: Question) -> bool:
+def _suits(reading: Reading, question: Question) -> bool:
     """Whether a question has the words and the names of a reading."""
-    if reading.when and not question.says(reading.when):
-        return False
-    if reading.also_when and not question.says(reading.also_when):
+    if any(phrases and not question.says(phrases) for phrases in (reading.when, reading.also_when)):
         return False
     if question.says(reading.unless):
         return False
@@ -64,18 +64,19 @@ class _Writer:
         self.rows = lexicon.function(facet.function) if facet else self.function
 
     def statements(self) -> list[str]:
-        if not suits(self.reading, self.question) or not all(self._says(need) for need in self.reading.needs):
+        """The reading's statements; none where it does not fit."""
+        if not _suits(self.reading, self.question) or not all(map(self._says, self.reading.needs)):
             return []
         calls = self._names()
         if calls is None:
             return []
-        written = [self._statement(names) for names in calls]
+        statements = [self._statement(names) for names in calls]
         for hop in self.reading.then:
-            if len(written) == 1 and self._goes_on(hop):
+            if len(statements) == 1 and self._goes_on(hop):
                 return self._hop(calls[0], hop)
         for other in self.reading.also:
-            written += _Writer(self.lexicon, other, self.question).statements()
-        return written
+            statements += _Writer(self.lexicon, other, self.question).statements()
+        return statements
 
     def _says(self, need: str) -> bool:
         question = self.question
@@ -95,7 +96,7 @@ class _Writer:
             case "number":
                 return rank(question) is not None
             case "show":
-                return self._chosen() != ""
+                return self._key() != ""
             case "value":
                 return self._captured() != ""
             case key:
@@ -106,22 +107,19 @@ class _Writer:
     def _names(self) -> list[dict[str, list[str]]] | None:
         """Names by parameter, for each call; None where a name is needed and there is none."""
         reading, question = self.reading, self.question
-        by = self._parameters()
-        if not by:
+        parameters = self._parameters()
+        if not parameters:
             return [{}] if reading.by is not None or not reading.guess else None
-        (first, kinds), *others = by.items()
+        (first, kinds), *others = parameters.items()
         names = question.sides(*kinds)
-        if not names and reading.guess:
-            guessed = question.guess(reading.guess_after, reading.strip)
-            names = [guessed] if guessed else []
+        if not names and reading.guess and (guess := question.guess(reading.guess_after, reading.strip)):
+            names = [guess]
         if not names:
             return None
         together = len(names) > 1 and question.says(reading.together)
         if len(names) > 1 and not together and not reading.many and not question.compares:
-            several = question.says(english().several)
-            names = names if several else [max(names, key=len)]
-        rest = {name: question.names(*kinds)[:TOGETHER] for name, kinds in others}
-        rest = {name: [one for one in found if one not in names] for name, found in rest.items()}
+            names = names if question.says(english().several) else [max(names, key=len)]
+        rest = {name: [one for one in question.names(*kinds)[:TOGETHER] if one not in names] for name, kinds in others}
         groups = [names[:TOGETHER]] if together else [[name] for name in names[: reading.each]]
         return [{first: group, **rest} for group in groups]
 
@@ -132,17 +130,12 @@ class _Writer:
         return {one.name: one.entities for one in self.function.parameters if one.kind == "entity"}
 
     def _call(self, names: Mapping[str, Sequence[str]]) -> str:
-        arguments = [self._argument(one, names) for one in self.function.parameters]
-        conditions = self._conditions()
-        where = ""
-        if self.function.conditioned and not self.reading.facet:
-            arguments.append(all_of(conditions))
-        else:
-            while arguments and arguments[-1] == "None":
-                arguments.pop()
-            where = f" where({', '.join(conditions)})" if conditions else ""
-        facet = f'["{self.reading.facet}"]' if self.reading.facet else ""
-        return f"{self.function.name}({', '.join(arguments)}){facet}{where}"
+        function, facet, conditions = self.function, self.reading.facet, self._conditions()
+        arguments = [self._argument(one, names) for one in function.parameters]
+        if function.conditioned and not facet:
+            return f"{function.name}({', '.join((*arguments, all_of(conditions)))})"
+        columns = project((facet,) if facet else ())
+        return f"{function.name}({', '.join(without_nones(arguments))}){columns}{where(conditions)}"
 
     def _argument(self, parameter: Parameter, names: Mapping[str, Sequence[str]]) -> str:
         question, reading = self.question, self.reading
@@ -185,12 +178,12 @@ class _Writer:
     # What it narrows, sorts and shows
 
     def _conditions(self) -> list[str]:
-        found = [text for one in self.reading.where if (text := self._condition(one))]
+        conditions = [text for one in self.reading.where if (text := self._condition(one))]
         if self.reading.value and (captured := self._captured()):
-            found.append(f"eq({self.reading.value}, {quote(captured)})")
+            conditions.append(f"eq({self.reading.value}, {quote(captured)})")
         if self.reading.years not in ("", "argument", "time"):
-            found += self._years(self.reading.years)
-        return found
+            conditions += self._years(self.reading.years)
+        return conditions
 
     def _condition(self, narrow: Narrow) -> str:
         question = self.question
@@ -214,67 +207,65 @@ class _Writer:
         ends = [quote(str(year)) if kind == "date" else str(year) for year in (years[0], years[-1])]
         if len(years) > 1:
             return [f"ge({key}, {ends[0]})", f"le({key}, {ends[1]})"]
-        sign = bound_of_year(self.question)
-        return [f"{sign}({key}, {ends[0]})"]
+        operators = (operator for operator, phrases in english().time_operators if self.question.says(phrases))
+        return [f"{next(operators, 'eq')}({key}, {ends[0]})"]
 
     def _captured(self) -> str:
-        chosen = [name for names in (self._names() or [])[:1] for group in names.values() for name in group]
-        text = self.question.captures(self.reading.value_when, chosen)
-        subjects = {kind for kinds in self._parameters().values() for kind in kinds}
-        known = {spot.text.lower() for spot in self.question.spots if spot.kind not in subjects}
-        return "" if text.lower() in known else text
+        """The value that the question's words give for the reading's `value`; empty when they give none."""
+        subjects = [name for names in (self._names() or [])[:1] for group in names.values() for name in group]
+        text = self.question.captures(self.reading.value_when, subjects)
+        kinds = {kind for kinds in self._parameters().values() for kind in kinds}
+        others = {spot.text.lower() for spot in self.question.spots if spot.kind not in kinds}
+        return "" if text.lower() in others else text
 
-    def _chosen(self) -> str:
-        return choose(self.lexicon, self.question, self.rows.name, self.reading.show)
+    def _key(self) -> str:
+        return _choose(self.lexicon, self.question, self.rows.name, self.reading.show)
 
     def _statement(self, names: Mapping[str, Sequence[str]]) -> str:
         reading = self.reading
         call = self._call(names)
         if self._counts():
             return f"LEN {call}"
-        shown = self._chosen() or reading.otherwise
-        projected = f'["{shown}"]' if shown else ""
-        if ordered := self._ordered():
-            key, descending, top = ordered
-            return f"{call} sort(None, {'-' if descending else ''}{key}){projected}[:{top}]"
-        aggregate = self._aggregate(shown)
-        if aggregate:
-            return f"{aggregate} {call}{projected}"
+        key = self._key() or reading.otherwise
+        columns = project((key,) if key else ())
+        if order := self._order():
+            by, descending, top = order
+            return f"{call} sort(None, {'-' if descending else ''}{by}){columns}[:{top}]"
+        if aggregate := self._aggregate(key):
+            return f"{aggregate} {call}{columns}"
         # A list of some years only is shown as it is, not asked for as all.
         some = reading.facet and self.question.years
-        return f"{'ALL ' if reading.every and not some else ''}{call}{projected}"
+        return f"{'ALL ' if reading.every and not some else ''}{call}{columns}"
 
     def _counts(self) -> bool:
         count = self.reading.count
         if count == "never" or self.question.says(self.reading.count_unless):
             return False
-        if count == "always":
-            return True
-        return self.question.says(count or english().count)
+        return count == "always" or self.question.says(count or english().count)
 
-    def _ordered(self) -> tuple[str, bool, int] | None:
-        """Key, whether descending, and rows shown, where the question asks for the ends of a list."""
+    def _order(self) -> tuple[str, bool, int] | None:
+        """Key, whether descending, and number of rows, where the question asks for the ends of a list."""
         reading, question = self.reading, self.question
         for order in reading.order:
             if not order.when or question.says(order.when):
                 least = order.least if order.least is not None else question.says(english().least)
-                return order.key, not least, many(question) or order.top
+                return order.key, not least, _top(question) or order.top
         words = english()
         last = question.says(words.last) and not question.says(words.first[:1])
         if reading.first and (last or question.says(words.first)):
-            return reading.first, last, many(question) or 1
+            return reading.first, last, _top(question) or 1
         return None
 
-    def _aggregate(self, shown: str) -> str:
+    def _aggregate(self, key: str) -> str:
         reading, question = self.reading, self.question
-        several = reading.windows.get(shown)
-        if several is None and shown not in reading.total:
+        several = reading.windows.get(key)
+        if several is None and key not in reading.total:
             return ""
         if reading.windows and not question.window:
             return ""
         if question.says(english().average):
             return "AVG"
-        if shown in reading.total and question.says(english().total):
+        if key in reading.total and question.says(english().total):
             return "SUM"
         return several.upper() if several else ""
 
@@ -284,22 +275,23 @@ class _Writer:
             return False
         if hop.count and self.question.says(hop.count):
             return True
-        return choose(self.lexicon, self.question, hop.function or self.function.name, _others(hop)) != ""
+        return self._hop_key(hop) != ""
+
+    def _hop_key(self, hop: Hop) -> str:
+        """The key of the second statement that the question asks for; empty when it asks for none."""
+        keys = [show for show in hop.show if show.key != hop.key]
+        return _choose(self.lexicon, self.question, hop.function or self.function.name, keys)
 
     def _hop(self, names: Mapping[str, Sequence[str]], hop: Hop) -> list[str]:
         first = f'{self._call(names)}["{hop.key}"]'
-        target = hop.function or self.function.name
-        shown = choose(self.lexicon, self.question, target, _others(hop))
+        key = self._hop_key(hop)
+        second = f'{hop.function or self.function.name}(*["{hop.key}"]){project((key,) if key else ())}'
         if hop.count and self.question.says(hop.count):
-            return [first, f'LEN {target}(*["{hop.key}"])' + (f'["{shown}"]' if shown else "")]
-        return [first, f'{target}(*["{hop.key}"])["{shown}"]'] if shown else [first]
+            return [first, f"LEN {second}"]
+        return [first, second] if key else [first]
 
 
-def _others(hop: Hop) -> list[Show]:
-    return [show for show in hop.show if show.key != hop.key]
-
-
-def choose(lexicon: Lexicon, question: Question, function: str, shows: Sequence[Show]) -> str:
+def _choose(lexicon: Lexicon, question: Question, function: str, shows: Sequence[Show]) -> str:
     """The first key that is asked for; empty when none is."""
     for show in shows:
         if question.says(show.unless):
@@ -307,17 +299,6 @@ def choose(lexicon: Lexicon, question: Question, function: str, shows: Sequence[
         if question.says(show.when) if show.when else lexicon.asks(question, function, show.key):
             return show.key
     return ""
-
-
-def bound_of_year(question: Question) -> str:
-    """How a single year narrows: "after" excludes it, "since" begins with it."""
-    if re.search(r"\b(?:after|later than|newer than)\b", question.words):
-        return "gt"
-    if question.says(english().after):
-        return "ge"
-    if re.search(r"\b(?:before|prior to|earlier than|older than)\b", question.words):
-        return "lt"
-    return "le" if question.says(english().before) else "eq"
 
 
 def rank(question: Question) -> int | None:
@@ -328,14 +309,14 @@ def rank(question: Question) -> int | None:
     return _number(match["number"] or match["ordinal"] or "one")
 
 
-def many(question: Question) -> int | None:
+def _top(question: Question) -> int | None:
     """How many rows a superlative asks for; None where it asks for one."""
     match = _MANY.search(question.words)
     return _number(match["number"] or match["before"]) if match else None
 
 
 def _number(text: str) -> int:
-    return int(text) if text.isdigit() else {**SMALL, **TENS}[text]
+    return int(text) if text.isdigit() else _NUMBERS[text]
 
 
 def _amounts(amount: str, count: int) -> bool:

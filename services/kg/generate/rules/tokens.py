@@ -1,4 +1,4 @@
-"""A question as a row of words, each of which is read once: what a reading leaves over, it has not understood."""
+"""A question as a row of words, each of which is read once; words that are left over are not understood."""
 
 import re
 from collections.abc import Iterable
@@ -34,6 +34,10 @@ class Range:
 
     def within(self, other: "Range") -> bool:
         return other.first <= self.first and self.end <= other.end
+
+    def leads_to(self, other: "Range") -> bool:
+        """Whether it ends before the other begins, at most one word before."""
+        return 0 <= other.first - self.end <= 1
 
     def near(self, other: "Range") -> int:
         """Words between the two; 0 where they touch."""
@@ -76,7 +80,7 @@ class Tokens:
     question: Question  # its names are blanked
     fillers: frozenset[str]  # words that ask nothing
     read: set[int] = field(default_factory=set)
-    doubt: bool = False  # whether something was said that no reading may pass over
+    doubt: bool = False  # whether the question says something that no reading may pass over
     # Phrase -> where it stands; the readings of one question share it.
     _places: dict[str, tuple[Range, ...]] = field(default_factory=dict)
 
@@ -89,7 +93,7 @@ class Tokens:
         return [match.span() for match in _WORD.finditer(self._text)]
 
     def copy(self) -> "Tokens":
-        """The same words, to be read anew from here; what was found in them is shared."""
+        """The same words, read as far; places of phrases, which no reading changes, are shared."""
         other = Tokens(self.question, self.fillers, set(self.read), _places=self._places)
         other.__dict__.update(_text=self._text, _spans=self._spans, numbers=self.numbers)
         return other
@@ -100,10 +104,17 @@ class Tokens:
         return len(self._spans)
 
     def word(self, index: int) -> str:
+        """The word with this index; empty outside of the question."""
+        if not 0 <= index < self.count:
+            return ""
         start, end = self._spans[index]
         return self._text[start:end]
 
-    def said(self, place: Range) -> str:
+    def word_before(self, place: Range) -> str:
+        """The word before a place; empty at the beginning."""
+        return self.word(place.first - 1)
+
+    def text_of(self, place: Range) -> str:
         """The words as the question spells them."""
         return self.question.text[self._spans[place.first][0] : self._spans[place.end - 1][1]]
 
@@ -115,8 +126,10 @@ class Tokens:
         """The first character of the words."""
         return self._spans[place.first][0]
 
-    def take(self, place: Range) -> None:
-        self.read.update(range(place.first, place.end))
+    def take(self, *places: Range) -> None:
+        """Mark the words as read."""
+        for place in places:
+            self.read.update(range(place.first, place.end))
 
     def free(self, place: Range) -> bool:
         """Whether none of the words has been read."""
@@ -124,11 +137,14 @@ class Tokens:
 
     def find(self, phrases: Iterable[str]) -> list[Range]:
         """Where the phrases stand in words that are not read; of those that overlap the longest, in order."""
-        return apart({place for phrase in phrases for place in self._find(phrase) if self.free(place)})
+        return apart(filter(self.free, self._places_of(phrases)))
 
-    def all_of(self, phrases: Iterable[str]) -> list[Range]:
+    def find_all(self, phrases: Iterable[str]) -> list[Range]:
         """As `find`, whether or not their words have been read."""
-        return apart({place for phrase in phrases for place in self._find(phrase)})
+        return apart(self._places_of(phrases))
+
+    def _places_of(self, phrases: Iterable[str]) -> set[Range]:
+        return {place for phrase in phrases for place in self._find(phrase)}
 
     def _find(self, phrase: str) -> tuple[Range, ...]:
         if phrase not in self._places:
@@ -139,9 +155,8 @@ class Tokens:
 
     def find_joined(self, phrases: Iterable[str]) -> list[Range]:
         """As `find`, with phrases that overlap as one: "how many people" and "people live"."""
-        found = {place for phrase in phrases for place in self._find(phrase) if self.free(place)}
         joined: list[Range] = []
-        for place in sorted(found, key=lambda one: (one.first, one.end)):
+        for place in sorted(filter(self.free, self._places_of(phrases)), key=lambda one: (one.first, one.end)):
             if joined and place.first < joined[-1].end:
                 joined[-1] = Range(joined[-1].first, max(joined[-1].end, place.end))
             else:
@@ -151,9 +166,11 @@ class Tokens:
     @cached_property
     def numbers(self) -> tuple[Number, ...]:
         """Numbers in digits and words with their scales, and ordinals."""
-        found = [(one.start, one.end, _plain(one.value), getattr(one, "ordinal", False)) for one in numbers(self._text)]
-        found += [(start, end, rank, True) for start, end, rank in ordinals(self._text)]
-        placed = [(self._range(start, end), value, ordinal) for start, end, value, ordinal in found]
+        numerals = [
+            (one.start, one.end, _plain(one.value), getattr(one, "ordinal", False)) for one in numbers(self._text)
+        ]
+        numerals += [(start, end, rank, True) for start, end, rank in ordinals(self._text)]
+        placed = [(self._range(start, end), value, ordinal) for start, end, value, ordinal in numerals]
         return tuple(Number(place, value, ordinal) for place, value, ordinal in placed if place is not None)
 
     def names(self) -> list[Range]:
@@ -181,7 +198,7 @@ class Tokens:
         for index in range(len(self._spans)):
             if index in self.read or self._idle(index):
                 continue
-            dotted = joined and index > 0 and self.word(index - 1) == "."
+            dotted = joined and self.word(index - 1) == "."
             if runs and runs[-1].end in (index, index - dotted):
                 runs[-1] = Range(runs[-1].first, index + 1)
             else:
@@ -212,7 +229,7 @@ def apart(places: Iterable[Range]) -> list[Range]:
         return places
     chosen: list[Range] = []
     for place in sorted(places, key=lambda one: (one.first - one.end, one.first)):
-        if all(place.end <= other.first or other.end <= place.first for other in chosen):
+        if not any(map(place.overlaps, chosen)):
             chosen.append(place)
     return sorted(chosen, key=lambda one: one.first)
 
@@ -220,7 +237,7 @@ def apart(places: Iterable[Range]) -> list[Range]:
 def apart_from(places: Iterable[Range], others: Iterable[Range]) -> list[Range]:
     """The places that overlap none of the others."""
     others = list(others)
-    return [one for one in places if not any(one.overlaps(other) for other in others)]
+    return [one for one in places if not any(map(one.overlaps, others))]
 
 
 def _plain(value: Decimal) -> int | float:

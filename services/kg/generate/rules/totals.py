@@ -1,28 +1,25 @@
 """What a question wants of the values of many rows: their total, their average, the one that most of them have."""
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 from services.kg.generate.rules.english import english
+from services.kg.generate.rules.roles import Roles
 from services.kg.generate.rules.tokens import Mention, Range
 from services.kg.language.catalogue import NUMERIC
 
-if TYPE_CHECKING:
-    from services.kg.generate.rules.roles import Roles
 
-
-def total(roles: "Roles", shown: Sequence[Mention]) -> str:
+def total(roles: Roles, targets: Sequence[Mention]) -> str:
     """SUM or AVG where the question says so of one number; else empty."""
-    if len(shown) != 1 or not roles.numeric(shown[0]):
+    if len(targets) != 1 or not roles.numeric(targets[0]):
         return ""
-    for how, phrases in (("SUM", english().total), ("AVG", english().average)):
+    for aggregate, phrases in (("SUM", english().total), ("AVG", english().average)):
         if places := roles.tokens.find(phrases):
-            roles.take(*places)
-            return how
+            roles.tokens.take(*places)
+            return aggregate
     return ""
 
 
-def averaged(roles: "Roles") -> list[Mention]:
+def averaged(roles: Roles) -> list[Mention]:
     """The only number of rows that the question averages: the average rating, of ratings that are stars."""
     ends = {one.end for one in roles.tokens.find(english().average)}
     if not ends or any(roles.numeric(one) for one in roles.mentions):
@@ -33,7 +30,7 @@ def averaged(roles: "Roles") -> list[Mention]:
     return [Mention(nouns[0], keys[0])] if nouns and len(keys) == 1 else []
 
 
-def tally(roles: "Roles", shown: Sequence[Mention], thresholds: Sequence[str]) -> str:
+def tally(roles: Roles, targets: Sequence[Mention], thresholds: Sequence[str]) -> str:
     """SUM where "how many" asks for what the rows of one time have together: the votes of 2018; else empty.
 
     Of all times together nothing is added up: members of one year are those of the next.
@@ -41,24 +38,24 @@ def tally(roles: "Roles", shown: Sequence[Mention], thresholds: Sequence[str]) -
     Args:
         thresholds: conditions of the question; one of them names the time where rows have any.
     """
-    key = roles.function.exact_keys.get(shown[0].key) if len(shown) == 1 else None
+    key = roles.key_of(targets[0]) if len(targets) == 1 else None
     if key is None or key.kind != "integer" or key.unit or key.name in roles.dated:
         return ""
     timed = any(one.startswith(f"eq({date}, ") for one in thresholds for date in roles.dated)
     return "SUM" if timed or not roles.dated else ""
 
 
-def grouped(roles: "Roles", shown: Sequence[Mention], nouns: Sequence[Range]) -> str:
+def grouped(roles: Roles, targets: Sequence[Mention], nouns: Sequence[Range]) -> str:
     """A step to the value that most rows have, "which state has the most orders"; empty where none is asked for."""
-    if len({one.key for one in shown}) != 1:
+    if len({one.key for one in targets}) != 1:
         return ""
     starts = {noun.first for noun in nouns}
-    behind = (one for one in roles.tokens.find(("most",)) if shown[-1].place.end <= one.first)
+    behind = (one for one in roles.tokens.find(("most",)) if targets[-1].place.end <= one.first)
     most = [one for one in behind if one.end in starts] + roles.tokens.find(("most (common|frequent)",))
     if not most:
         return ""
-    key = roles.function.exact_keys.get(shown[0].key)
+    key = roles.key_of(targets[0])
     if key is None or key.kind != "text":
         return ""
-    roles.take(most[0])
+    roles.tokens.take(most[0])
     return f"group({key.name})[:1]"

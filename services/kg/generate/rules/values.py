@@ -33,7 +33,7 @@ MOST_WORDS = 3
 LONGEST_VALUE = 40
 LOOK_S = 0.5
 # Keys and texts that are remembered.
-MOST_KNOWN = 10_000
+MOST_CACHED = 10_000
 # A graph may be loaded anew under a running service.
 FRESH_S = 600.0
 _SIGNS = {"<": "lt", ">": "gt", "<=": "le", ">=": "ge"}
@@ -45,7 +45,8 @@ class Values:
 
     def __init__(self, engine: Engine) -> None:
         self._engine = engine
-        self._known: dict[tuple[str, str, str, str | None], tuple[float, tuple[str, ...]]] = {}
+        # Domain, function, key and text -> when it was looked up, and the values.
+        self._cache: dict[tuple[str, str, str, str | None], tuple[float, tuple[str, ...]]] = {}
         self._lock = Lock()
 
     def of(self, function: Function, key: str) -> Sequence[str]:
@@ -59,12 +60,12 @@ class Values:
     def _fresh(self, function: Function, key: str, text: str | None) -> tuple[str, ...]:
         place = (function.domain, function.name, key, text)
         with self._lock:
-            read_at, values = self._known.get(place, (0.0, ()))
+            read_at, values = self._cache.get(place, (0.0, ()))
             if not read_at or time.monotonic() - read_at > FRESH_S:
-                if len(self._known) >= MOST_KNOWN:
-                    self._known.clear()
+                if len(self._cache) >= MOST_CACHED:
+                    self._cache.clear()
                 values = self._read(view_of(function.view).c[key], text)
-                self._known[place] = (time.monotonic(), values)
+                self._cache[place] = (time.monotonic(), values)
             return values
 
     def _read(self, column: ColumnElement[Any], text: str | None) -> tuple[str, ...]:
@@ -74,15 +75,15 @@ class Values:
             statement = select(column).where(func.lower(column) == text).limit(1)
         try:
             with deadline(LOOK_S), self._engine.connect() as connection:
-                found = tuple(str(value) for value in connection.execute(statement).scalars())
+                values = tuple(str(value) for value in connection.execute(statement).scalars())
         except (KgError, SQLAlchemyError):
             return ()
         if text is not None:
-            return found
-        found = tuple(f"{PART}{one}" for one in parts_of(found)) or found
-        if len(found) > MOST_VALUES or any(len(one) > LONGEST_VALUE for one in found):
+            return values
+        values = tuple(f"{PART}{one}" for one in parts_of(values)) or values
+        if len(values) > MOST_VALUES or any(len(one) > LONGEST_VALUE for one in values):
             return ()
-        return tuple(sorted((one for one in found if any(map(str.isalpha, one))), key=lambda one: (-len(one), one)))
+        return tuple(sorted((one for one in values if any(map(str.isalpha, one))), key=lambda one: (-len(one), one)))
 
 
 def parts_of(texts: Collection[str]) -> list[str]:
@@ -97,14 +98,14 @@ def parts_of(texts: Collection[str]) -> list[str]:
 
 @lru_cache(maxsize=10_000)
 def exact(text: str) -> tuple[str, ...]:
-    """A text of the store as phrases: they find the plural of its last word, of a plural the singular, first of 1st."""
+    """Phrases for a text of the store: itself, the singular of its last word, the word of an ordinal, synonyms."""
     plain = "".join(char if char not in "()|<>^=*~" else " " for char in text.lower()).strip()
-    spelled = (_SPELLED.get(plain, plain), *english().synonyms.get(plain, ()))
-    return tuple(dict.fromkeys((plain, singular(plain), *spelled))) if plain else ()
+    spellings = (_SPELLED.get(plain, plain), *english().synonyms.get(plain, ()))
+    return tuple(dict.fromkeys((plain, singular(plain), *spellings))) if plain else ()
 
 
 def condition(key: Key, value: str) -> str:
-    """`eq`, or what a value that begins with a sign says, `< 0`; of an empty one that there is none."""
+    """The condition of a value: `eq`, `like` of a part, the operator of a sign (`< 0`); of an empty one `isnull`."""
     if not value:
         return f"isnull({key.name})"
     if value.startswith(PART):
@@ -115,7 +116,7 @@ def condition(key: Key, value: str) -> str:
     return f"eq({key.name}, {quote(value)})"
 
 
-def said_of(flag: Key, words: Phrases) -> dict[str, tuple[str, ...]]:
+def flag_phrases(flag: Key, words: Phrases) -> dict[str, tuple[str, ...]]:
     """Phrases by the value of a flag: rings and no rings of `has_rings`, radioactive of `is_radioactive`."""
     plain = flag.name.removeprefix("has_").removeprefix("is_").replace("_", " ").replace(" to ", " to the~ ")
     absent = (
@@ -132,7 +133,7 @@ def said_of(flag: Key, words: Phrases) -> dict[str, tuple[str, ...]]:
 
 def is_joint(tokens: Tokens, place: Range, beside: Iterable[Range]) -> bool:
     """Whether a value asks or joins others: `long` behind "how"; `in` of movements in and out, beside none of these."""
-    if place.first and tokens.word(place.first - 1) == "how":
+    if tokens.word_before(place) == "how":
         return True
     words = (tokens.word(index) for index in range(place.first, place.end))
     return all(word in tokens.fillers for word in words) and not any(one.near(place) == 0 for one in beside)

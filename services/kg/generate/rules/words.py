@@ -23,7 +23,7 @@ def _readable(phrases: tuple[str, ...]) -> tuple[str, ...]:
 
 
 def _several(value: Any) -> Any:
-    """One phrase stands for a list of one; a number is the word that it was."""
+    """The values as a tuple of words; one phrase is a list of one."""
     values = value if isinstance(value, list | tuple) else [value]
     if any(isinstance(one, bool) for one in values):
         raise ValueError("YAML reads a word here as yes or no; write it in quotes")
@@ -31,7 +31,7 @@ def _several(value: Any) -> Any:
 
 
 def _either(value: Any) -> Any:
-    """A list of choices; a bare key is one that its own words choose."""
+    """The choices as a tuple; a bare key is one that its own words choose."""
     values = value if isinstance(value, list | tuple) else [value]
     return tuple({"key": one} if isinstance(one, str) else one for one in values)
 
@@ -42,6 +42,8 @@ NOTHING = "none"
 Phrases = Annotated[tuple[str, ...], BeforeValidator(_several), AfterValidator(_readable)]
 Names = Annotated[tuple[str, ...], BeforeValidator(_several)]
 Place: TypeAlias = tuple[str | int, ...]
+# What words can ask of each function; None where its entities may have any key.
+KeysByFunction: TypeAlias = Mapping[str, frozenset[str] | None]
 Amount = Literal["none", "some", "one", "several", "any"]
 
 
@@ -99,7 +101,7 @@ class Order(Part):
 
 
 class Default(Part):
-    """What stands for a time that is not said."""
+    """The time of a question that says none."""
 
     value: str
     when: Phrases = ()
@@ -146,22 +148,22 @@ class Reading(Part):
     then: "tuple[Hop, ...]" = ()  # a reading that goes on with the rows of this one
     also: "tuple[Reading, ...]" = ()  # a reading that adds its statements
 
-    def faults(self, known: Mapping[str, frozenset[str] | None], kinds: frozenset[str]) -> "list[tuple[Place, str]]":
+    def faults(self, functions: KeysByFunction, kinds: frozenset[str]) -> "list[tuple[Place, str]]":
         """As `Words.faults`, for one reading; paths are its own."""
-        found: list[tuple[Place, str]] = []
-        found += [(("names", one), f"there is no kind {one}") for one in self.names if one not in kinds]
+        faults: list[tuple[Place, str]] = []
+        faults += [(("names", one), f"there is no kind {one}") for one in self.names if one not in kinds]
         if self.function == NOTHING:
-            return found
-        if self.function not in known:
-            return [*found, (("function",), f"there is no function {self.function}")]
+            return faults
+        if self.function not in functions:
+            return [*faults, (("function",), f"there is no function {self.function}")]
         keys = [("show", one.key) for one in self.show] + [("where", one.key) for one in self.where]
         keys += [("order", one.key) for one in self.order] + [("windows", one) for one in self.windows]
         keys += [("first", self.first), ("otherwise", self.otherwise), ("value", self.value)]
-        mine = known[self.function]
-        found += [((field,), f"{self.function} has no key {key}") for field, key in keys if key and not _has(mine, key)]
+        own = functions[self.function]
+        faults += [((field,), f"{self.function} has no key {key}") for field, key in keys if key and not _has(own, key)]
         for index, other in enumerate(self.also):
-            found += [(("also", index, *path), reason) for path, reason in other.faults(known, kinds)]
-        return found
+            faults += [(("also", index, *path), reason) for path, reason in other.faults(functions, kinds)]
+        return faults
 
 
 class Hop(Part):
@@ -222,32 +224,26 @@ class Words(Part):
         """What asks for a function; nothing where the file says nothing."""
         return self.functions.get(name) or _NO_WORDS
 
-    def faults(self, known: Mapping[str, frozenset[str] | None], kinds: frozenset[str]) -> "list[tuple[Place, str]]":
-        """Where the file speaks of a function, key or kind that the catalogue does not have: (path, reason).
-
-        `known` is what words can ask of each function; None where its entities may have any key.
-        """
-        found: list[tuple[Place, str]] = []
-        found += [(("kinds", one), f"there is no kind {one}") for one in self.kinds if one not in kinds]
-        if None not in known.values():
-            every = frozenset[str]().union(*(one for one in known.values() if one is not None))
-            found += [(("keys", one), f"no function has a key {one}") for one in self.keys if one not in every]
+    def faults(self, functions: KeysByFunction, kinds: frozenset[str]) -> "list[tuple[Place, str]]":
+        """Functions, keys and kinds of the file that the catalogue does not have: (path, reason)."""
+        faults: list[tuple[Place, str]] = []
+        faults += [(("kinds", one), f"there is no kind {one}") for one in self.kinds if one not in kinds]
+        if None not in functions.values():
+            every = frozenset(key for keys in functions.values() for key in keys or ())
+            faults += [(("keys", one), f"no function has a key {one}") for one in self.keys if one not in every]
         for name, own in self.functions.items():
-            if name not in known:
-                found.append((("functions", name), f"there is no function {name}"))
+            if name not in functions:
+                faults.append((("functions", name), f"there is no function {name}"))
                 continue
-            found += [
-                (("functions", name, "keys", key), f"{name} has no key {key}")
-                for key in own.keys
-                if not _has(known[name], key)
-            ]
+            unknown = (key for key in own.keys if not _has(functions[name], key))
+            faults += [(("functions", name, "keys", key), f"{name} has no key {key}") for key in unknown]
         for index, reading in enumerate(self.readings):
-            found += [(("readings", index, *path), reason) for path, reason in reading.faults(known, kinds)]
-        return found
+            faults += [(("readings", index, *path), reason) for path, reason in reading.faults(functions, kinds)]
+        return faults
 
 
-def _has(known: frozenset[str] | None, key: str) -> bool:
-    return known is None or key in known
+def _has(keys: frozenset[str] | None, key: str) -> bool:
+    return keys is None or key in keys
 
 
 _PLAIN, _NO_WORDS = KeyWords(), FunctionWords()

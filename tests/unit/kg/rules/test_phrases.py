@@ -10,7 +10,7 @@ from services.kg.generate.rules.phrases import BadPhrase, compiled, pattern, voc
 
 
 @pytest.mark.parametrize(
-    ("phrase", "text", "found"),
+    ("phrase", "text", "matches"),
     [
         ("release", "when was it released?", True),
         ("release", "what are its releases", True),
@@ -32,8 +32,8 @@ from services.kg.generate.rules.phrases import BadPhrase, compiled, pattern, voc
         ("write", "who wrote it", True),
     ],
 )
-def test_what_a_phrase_finds(phrase: str, text: str, found: bool) -> None:
-    assert (compiled((phrase,)).search(text) is not None) is found
+def test_what_a_phrase_finds(phrase: str, text: str, matches: bool) -> None:
+    assert (compiled((phrase,)).search(text) is not None) is matches
 
 
 @pytest.mark.parametrize(

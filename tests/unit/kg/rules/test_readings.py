@@ -45,8 +45,8 @@ LENGTH = {"function": "get_movie", "otherwise": "length"}
     ],
 )
 def test_what_a_reading_needs(more: dict[str, Any], fits: bool) -> None:
-    written = program("how long is heat?", {**LENGTH, **more}, FILM)
-    assert written == ('get_movie("heat")["length"]' if fits else "")
+    statements = program("how long is heat?", {**LENGTH, **more}, FILM)
+    assert statements == ('get_movie("heat")["length"]' if fits else "")
 
 
 def test_a_name_that_the_graph_lacks_is_guessed() -> None:
@@ -81,7 +81,7 @@ def test_years_narrow(text: str, where: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "written"),
+    ("text", "statements"),
     [
         ("how many films has ada moss?", 'LEN get_movie_person_cast(None, "ada moss", None)'),
         (
@@ -96,7 +96,7 @@ def test_years_narrow(text: str, where: str) -> None:
         ("films of ada moss", 'ALL get_movie_person_cast(None, "ada moss", None)["title"]'),
     ],
 )
-def test_counts_ends_and_lists(text: str, written: str) -> None:
+def test_counts_ends_and_lists(text: str, statements: str) -> None:
     reading = {
         "function": "get_movie_person_cast",
         "by": {"person": "movie_person"},
@@ -105,14 +105,14 @@ def test_counts_ends_and_lists(text: str, written: str) -> None:
         "every": True,
         "otherwise": "title",
     }
-    assert program(text, reading, ACTOR) == written
+    assert program(text, reading, ACTOR) == statements
 
 
 def test_values_narrow_by_their_words() -> None:
     reading = {"function": "get_movie_person_crew", "by": {"movie": "movie"}, "where": ["job"], "otherwise": "name"}
     keys = {"job": {"values": {"Editor": ["edit", "cut"]}}}
-    written = program("who cut heat?", reading, FILM, keys=keys)
-    assert written == 'get_movie_person_crew("heat", None, eq(job, "Editor"))["name"]'
+    statements = program("who cut heat?", reading, FILM, keys=keys)
+    assert statements == 'get_movie_person_crew("heat", None, eq(job, "Editor"))["name"]'
     assert program("who cut heat?", {**reading, "needs": ["job"]}, FILM) == ""
 
 
@@ -121,12 +121,12 @@ def test_a_value_is_taken_from_the_question() -> None:
         "function": "get_movie_person_cast", "by": {"movie": "movie"}, "value": "character",
         "value_when": ["play <text>"], "needs": ["value"], "otherwise": "name",
     }  # fmt: skip
-    written = program("who plays Captain Reed in heat?", reading, FILM)
-    assert written == 'get_movie_person_cast("heat", None, eq(character, "Captain Reed"))["name"]'
+    statements = program("who plays Captain Reed in heat?", reading, FILM)
+    assert statements == 'get_movie_person_cast("heat", None, eq(character, "Captain Reed"))["name"]'
 
 
 @pytest.mark.parametrize(
-    ("text", "written"),
+    ("text", "statements"),
     [
         ("close of zzt last week", 'get_stock_price("zzt", "last week")["close"]'),
         ("average close of zzt last week", 'AVG get_stock_price("zzt", "last week")["close"]'),
@@ -134,12 +134,12 @@ def test_a_value_is_taken_from_the_question() -> None:
         ("volume of zzt", 'get_stock_price("zzt", "latest")["volume"]'),
     ],
 )
-def test_times_and_windows(text: str, written: str) -> None:
+def test_times_and_windows(text: str, statements: str) -> None:
     reading = {
         "function": "get_stock_price", "default_time": [{"value": "latest"}], "windows": {"volume": "sum"},
         "total": ["close"], "show": ["volume"], "otherwise": "close",
     }  # fmt: skip
-    assert program(text, reading, ("zzt", "company"), domain="finance") == written
+    assert program(text, reading, ("zzt", "company"), domain="finance") == statements
 
 
 def test_a_fact_of_a_fact_is_two_statements() -> None:
@@ -150,8 +150,8 @@ def test_a_fact_of_a_fact_is_two_statements() -> None:
     }
     keys = {"elevation": {"words": ["how high"]}}
     name = ("norland", "open")
-    written = program("how high is the capital of norland?", reading, name, domain="open", keys=keys)
-    assert written == 'get_open("norland")["capital"]\nget_open(*["capital"])["elevation"]'
+    statements = program("how high is the capital of norland?", reading, name, domain="open", keys=keys)
+    assert statements == 'get_open("norland")["capital"]\nget_open(*["capital"])["elevation"]'
     assert program("what is the capital of norland?", reading, name, domain="open", keys=keys) == ""
 
 

@@ -1,0 +1,328 @@
+"""The readings of a question by one function of a catalogue: what each word is to it, and the program of them all."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from itertools import pairwise
+
+from services.kg.generate.rules import answers
+from services.kg.generate.rules.calls import Selection, call_of, project, statement_of
+from services.kg.generate.rules.circumstances import take_circumstances
+from services.kg.generate.rules.english import english
+from services.kg.generate.rules.figures import thresholds_of
+from services.kg.generate.rules.interrogatives import asks_how_much, asks_when, asks_whether, values_may_answer
+from services.kg.generate.rules.literals import Literal, literals_of, marks_of
+from services.kg.generate.rules.orders import comparative, superlative
+from services.kg.generate.rules.roles import Roles, subject_of
+from services.kg.generate.rules.tokens import BESIDE, Mention, Range, Superlative, apart_from
+from services.kg.generate.rules.totals import averaged, grouped, tally, total
+
+_JOINTS = frozenset(("and", ",", "or", "&", "as", "plus", "/"))
+# Names that one question compares.
+MOST_NAMES = 4
+# What a reading costs beside one that says all by one call.
+HOP, DEFAULT, LITERAL, SECOND = 2.0, 1.0, 1.0, 0.5
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """A program for the question, and how far it is from the plainest one."""
+
+    statements: tuple[str, ...]
+    cost: float
+
+
+@dataclass(frozen=True, slots=True)
+class _Parse:
+    """What the words of a question are to one function; none of them is left over."""
+
+    names: dict[str, list[str]]  # by parameter
+    subjects: list[str]  # names of the rows themselves
+    head: Range | None  # what the question wants
+    nouns: Sequence[Range]  # where the rows are named
+    targets: Sequence[Mention]  # the keys that are asked for
+    thresholds: Sequence[str]  # conditions on numbers and dates
+    values: Sequence[Literal]  # values that are words of questions
+    literals: Sequence[Literal]  # other values that rows have
+    counted: bool  # whether rows are counted
+    order: Superlative | None  # the end of an order that is asked for
+    measures: Sequence[str]  # keys by which names are compared
+    operator: str  # `diff` or `ratio` of two names
+    aggregate: str  # SUM or AVG
+    group: str  # the step to the value that most rows have
+
+
+@dataclass
+class Reader:
+    """One function's readings of a question."""
+
+    roles: Roles  # the words as the function takes them
+    bound: dict[str, list[str]] = field(default_factory=dict)  # parameter -> values that are given already
+    hop: bool = False  # the names belong to the statement before
+    tallied: bool = False  # whether "how many" asks for a number of each row
+    cost: float = 0.0
+
+    def readings(self) -> Iterator[Reading]:
+        """The readings that leave no word over; the tokens are used up."""
+        if (parse := self._parse()) is None or (selection := self._selection(parse)) is None:
+            return
+        function, keys, conditions = self.roles.function, selection.keys, selection.conditions
+        # "On which streets do ginkgos grow": nothing but these rows has streets, if there is nothing nearer.
+        opened = any(self.roles.opens(one.place) for one in self.roles.mentions)
+        headed = opened and bool(parse.names and keys) and all(map(self._alone, keys))
+        if not self._is_meant(parse, selection, headed=headed):
+            return
+        if parse.thresholds and parse.subjects:
+            self.cost += HOP
+        if headed and not parse.subjects:
+            self.cost += DEFAULT
+        if parse.group:
+            yield Reading((f"{call_of(function, parse.names, conditions)} {parse.group}",), self.cost + DEFAULT)
+        elif len(parse.subjects) > 1:
+            yield from self._comparison(parse, parse.measures or keys)
+        elif (parse.names or function.whole or conditions) and (statement := statement_of(self.roles, selection)):
+            yield Reading((statement,), self.cost + (0 if selection.many or keys else DEFAULT))
+
+    def _parse(self) -> _Parse | None:
+        """What each word of the question is; None where one is left over or the function cannot be meant."""
+        names = self._names()
+        if names is None:
+            return None
+        roles, tokens = self.roles, self.roles.tokens
+        if len(roles.mentions) > 1:
+            # Who is named is not asked for: "in which year did Anna win", of prizes and who won them.
+            tokens.take(*roles.outside_values([one.place for one in roles.mentions if one.key in names]))
+        head = roles.head()
+        if asks_when(tokens):
+            tokens.take(*apart_from(tokens.find(english().dates), [one.place for one in roles.mentions]))
+        thresholds = thresholds_of(roles)
+        values = roles.conditions()
+        order = superlative(roles)
+        subjects = names.get(roles.primary.name, []) if roles.primary is not None else []
+        several = len(subjects) > 1
+        one_thing = len(subjects) == 1 and roles.function.pair is None and not self._is_second
+        if order is not None and one_thing and tokens.word(0) in ("which", "what", "who"):
+            # Of one thing that is named none is the first.
+            return None
+        operator, signs = self._operator()
+        measures = (order.key,) if order and several else comparative(roles) if several else ()
+        tokens.take(*signs)
+        counting = tokens.find(english().count)
+        average = averaged(roles)
+        targets, counted = self._targets(counting)
+        targets = targets or answers.amount_of_link(roles, names) or answers.superior_key(roles, names)
+        targets = average or answers.for_question_word(roles, targets, named=bool(subjects))
+        ordered = [order.key] if order else list(measures)
+        roles.take_idle([*(one.key for one in targets), *ordered, *names, roles.subject.name])
+        aggregate = total(roles, targets) if order is None else ""
+        if self.tallied and not aggregate and order is None and self._is_second:
+            aggregate = tally(roles, targets, thresholds)
+        nouns = [*tokens.find(roles.nouns), *roles.classes]
+        tokens.take(*nouns)
+        roles.take_apposed(names)
+        tokens.take(*tokens.find(english().every), *tokens.find(english().together))
+        if several and any(not mention.counted for mention in targets):
+            tokens.take(*tokens.find((*english().greater, *english().lesser)))
+        literals = marks_of(roles, targets)
+        unnamed = literals_of(roles, targets)
+        self.cost += LITERAL * len(unnamed)
+        pronoun = answers.pronoun(roles)
+        if pronoun is not None and not subjects and not nouns and (order is not None or not targets):
+            nouns, head = [pronoun], pronoun
+        group = grouped(roles, targets, nouns) if head is not None and order is None and not subjects else ""
+        take_circumstances(roles, nouns, ordered)
+        if tokens.doubt or tokens.unread() or (operator and not several) or not self._listed(targets):
+            return None
+        if counted and nouns and not subjects:
+            # "How many courses are taught in German" asks for no teacher.
+            targets = [one for one in targets if not answers.is_deed(roles, one)]
+        return _Parse(
+            names,
+            subjects,
+            head,
+            nouns,
+            targets,
+            thresholds,
+            values,
+            literals=[*literals, *unnamed],
+            counted=counted,
+            order=order,
+            measures=measures,
+            operator=operator,
+            aggregate=aggregate,
+            group=group,
+        )
+
+    def _operator(self) -> tuple[str, list[Range]]:
+        """`diff` or `ratio` where the question computes one of two names, and the words that say so; else empty."""
+        keyed = [one.place for one in self.roles.mentions]
+        # "How much heavier" is a difference, and names what differs.
+        for operator, phrases in (("diff", english().difference), ("ratio", english().ratio)):
+            if places := apart_from(self.roles.tokens.find(phrases), keyed):
+                return operator, places
+        return "", []
+
+    def _selection(self, parse: _Parse) -> Selection | None:
+        """What the question asks of a call; None where the rows cannot tell it."""
+        roles, tokens, order = self.roles, self.roles.tokens, parse.order
+        projection = self._projection(parse)
+        if projection is None:
+            return None
+        keys, rows, aggregate = projection
+        conditions = [*roles.named]
+        values = [*parse.literals, *parse.values]
+        flags = [key for key, _ in parse.values if roles.function.key(key).kind == "flag"]
+        if parse.names and flags and asks_whether(tokens) and not parse.thresholds:
+            conditions += [condition for key, condition in values if key not in flags]
+            keys, rows = flags, False
+        elif parse.subjects and not keys:
+            if values and not values_may_answer(tokens):
+                return None
+            # "Is radon a noble gas?"
+            keys = [key for key, _ in (*parse.values, *parse.literals)]
+        else:
+            conditions += [condition for _, condition in values]
+        conditions += parse.thresholds
+        equal = [one.partition(",")[0] for one in conditions if one.startswith("eq(")]
+        if len(set(equal)) < len(equal):
+            # From one and to the other: no row has two values of a key.
+            return None
+        return Selection(
+            parse.names,
+            conditions,
+            order,
+            keys,
+            counted=parse.counted,
+            aggregate=aggregate if not parse.subjects or self._is_second else "",
+            rows=rows and bool(not parse.subjects or keys or conditions),
+            many=bool(conditions) or order is not None or not parse.subjects,
+        )
+
+    def _projection(self, parse: _Parse) -> tuple[list[str], bool, str] | None:
+        """The keys that are asked for, whether rows are, and the aggregate; None where the rows cannot tell it."""
+        roles, tokens, nouns, order = self.roles, self.roles.tokens, parse.nouns, parse.order
+        keys = list(dict.fromkeys(mention.key for mention in parse.targets))
+        head = parse.head
+        rows = bool(nouns) and (head is None or not parse.targets or any(map(head.overlaps, nouns)))
+        rows = rows and not (asks_when(tokens) and any(key in roles.dated for key in keys))
+        if order is not None and (rows or order.value):
+            # "Which element was discovered last?" asks for no year.
+            keys = [order.key] if order.value else [key for key in keys if key != order.key]
+            rows = not order.value
+        if not keys and self._happened(parse) and (key := answers.doer_key(roles, parse.names)):
+            keys = [key]
+        if not parse.targets and not keys and (nouns or self.hop) and asks_when(tokens) and roles.dated:
+            # "When did it last erupt" wants no eruption, but the day of one.
+            keys, rows = [order.key if order else roles.dated[0]], False
+        if rows and not keys and not parse.counted and answers.asks_for_strangers(roles, nouns):
+            return None
+        if not rows or parse.counted or not asks_how_much(tokens):
+            return keys, rows, parse.aggregate
+        # "How much did Ann claim" wants no claim, but what it came to.
+        keys = [key for key in answers.money_keys(roles) if not keys or key in keys]
+        if len(keys) != 1:
+            return None
+        whole = not parse.subjects and bool(tokens.find_all(english().total))
+        return keys, False, parse.aggregate or ("SUM" if whole else "")
+
+    def _happened(self, parse: _Parse) -> bool:
+        """Whether a value says what happened, of rows that only link: "which districts did Frost win"."""
+        return bool(parse.names and parse.values) and (not parse.subjects or self.roles.function.pair is not None)
+
+    def _is_meant(self, parse: _Parse, selection: Selection, *, headed: bool) -> bool:
+        """Whether the rows are what the question wants: a country's area is not that of its cities."""
+        roles, order, keys = self.roles, parse.order, selection.keys
+        targets = {*keys, order.key if order else ""}
+        timed = any(f"({key}, " in one for one in parse.thresholds for key in roles.dated)
+        if timed and any(one.counted and one.key in targets for one in roles.mentions):
+            # "Who had the most orders in 2024": that is the orders' year, and their number is of all years.
+            return False
+        if parse.subjects or parse.nouns or self._is_second or parse.literals or headed:
+            return True
+        # By its key alone, or by the year that is its name: "how many divorces were there in 1980".
+        alone = bool(parse.targets) and self._alone(parse.targets[0].key)
+        dated = any(one.startswith(f"eq({roles.subject.name}, ") for one in parse.thresholds)
+        deed = bool(parse.names or selection.conditions) and answers.asks_for_doer(roles, parse.targets)
+        linked = (bool(keys) and self._happened(parse)) or deed or (bool(parse.names) and alone and self.tallied)
+        extreme = order is not None and order.value and self._alone(order.key)
+        return linked or extreme or (alone and bool(selection.aggregate or dated or parse.group))
+
+    def _names(self) -> dict[str, list[str]] | None:
+        """Values by parameter; None where a name has no place, or nothing says that this function is meant."""
+        roles = self.roles
+        names = {} if self.hop else roles.bind()
+        if names is None or any(one.required and one.name not in names for one in roles.function.parameters):
+            return None
+        if self._is_second and not any(self._alone(mention.key) for mention in roles.mentions):
+            own = roles.own_words()
+            if not own and answers.person_pronoun(roles) is None and not answers.amount_of_link(roles, names):
+                return None
+            self.cost += SECOND
+            roles.tokens.take(*own)
+        return {**names, **self.bound}
+
+    def _alone(self, key: str) -> bool:
+        """Whether no other function has this key: a department's average salary is that of its people."""
+        return sum(key in one.exact_keys for one in self.roles.lexicon.own.shown) == 1
+
+    @cached_property
+    def _is_second(self) -> bool:
+        """Whether another function has the same rows by themselves: neighbours are countries too."""
+        kind = self.roles.subject.entity
+        same = [one for one in self.roles.lexicon.own.shown if subject_of(one).entity == kind]
+        first = next((one for one in same if one.pair is None), same[0])
+        return bool(kind) and self.roles.function is not first
+
+    def _targets(self, counting: Sequence[Range]) -> tuple[list[Mention], bool]:
+        """The keys that are asked for, and whether rows are counted; `counting` is where "how many" stands."""
+        roles, tokens = self.roles, self.roles.tokens
+        free = answers.without_company(roles, [one for one in roles.mentions if tokens.free(one.place)])
+        targets: list[Mention] = []
+        counted = False
+        # "How many passengers" counts these, whatever key is spoken of behind it.
+        rows = {noun.first for noun in tokens.find(roles.nouns)} - {one.place.first for one in free}
+        values = [one for one in counting if one.end not in rows]
+        for mention in free:
+            between = ((one, mention.place.first - self._count_end(one, mention)) for one in values)
+            count = next((one for one, words in between if 0 <= words <= BESIDE), None)
+            if mention.counted and count is None:
+                facets = (one for one in roles.function.facets if mention.place in tokens.find(roles.phrases(one)))
+                if not (facet := next(facets, "")):
+                    continue
+                mention = Mention(mention.place, facet)
+            if count is not None and not roles.numeric(mention) and mention.key not in roles.function.facets:
+                continue
+            if count is not None:
+                counted = counted or not roles.numeric(mention)
+                self.tallied |= roles.numeric(mention)
+                tokens.take(count)
+            tokens.take(mention.place)
+            targets.append(mention)
+        others = [one for one in counting if tokens.free(one)]
+        tokens.take(*others)
+        return targets, counted or bool(others)
+
+    def _count_end(self, count: Range, mention: Mention) -> int:
+        """Where "how many" ends, with what goes with the key behind it: "how many people" did it serve."""
+        also = self.roles.words_of(mention.key).also
+        return next((one.end for one in self.roles.tokens.find(also) if one.first == count.end), count.end)
+
+    def _listed(self, targets: Sequence[Mention]) -> bool:
+        """Whether several keys stand beside each other; the population of the capital is neither of the two."""
+        return all(
+            one.key == other.key or any(word in _JOINTS for word in self.roles.tokens.between(one.place, other.place))
+            for one, other in pairwise(targets)
+        )
+
+    def _comparison(self, parse: _Parse, keys: Sequence[str]) -> Iterator[Reading]:
+        """One statement for each name, or what is computed of two."""
+        primary = self.roles.primary
+        assert primary is not None  # noqa: S101 - several names are those of the rows
+        if not keys or len(parse.subjects) > MOST_NAMES:
+            return
+        each = ({**parse.names, primary.name: [name]} for name in parse.subjects)
+        calls = [f"{call_of(self.roles.function, names, ())}{project(keys[:1])}" for names in each]
+        if not parse.operator:
+            yield Reading(tuple(calls), self.cost)
+        elif len(calls) == 2:
+            yield Reading((f"{parse.operator}({', '.join(calls)})",), self.cost)
