@@ -160,7 +160,8 @@ class DeadlineMiddleware:
                 except MeshError:
                     await body.drain()
                     raise
-                with structlog.contextvars.bound_contextvars(**({"caller": caller} if caller else {})):
+                fields = {"caller": caller} if caller else {}
+                with structlog.contextvars.bound_contextvars(**fields):
                     await self._run(scope, body, receive, response, budget, admission)
         finally:
             body.release()
