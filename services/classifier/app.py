@@ -20,7 +20,7 @@ from services.classifier.settings import ClassifierSettings
 from services.classifier.svm import ModelError, Questions, Svm
 from services.classifier.taxonomy import HEADS, Labels, above
 from services.kit import app as kit
-from services.kit.batcher import Batched, Batcher
+from services.kit.batcher import Batcher
 from services.kit.budget import Budget, current_budget
 from services.kit.client import http_client
 from services.kit.encoder import Encoder
@@ -30,17 +30,17 @@ from services.kit.llm import LLM
 from services.kit.precision import choose_precision
 from services.kit.telemetry import Metrics
 
-# English prose; only what waits is counted with it, so an estimate will do.
+# English prose; an estimate will do, since it only bounds the queue.
 CHARS_PER_TOKEN = 4
 # A short question and a long one.
 WARM_UPS = ("which request is the first?", "which of two requests that came at once was the first one of the day? " * 6)
-# Kept back for sending the reply.
+# Reserved for sending the reply.
 REPLY_S = 0.02
 
 
 @dataclass(frozen=True, slots=True)
-class Embedded:
-    """What the model says about one query, and the query's vector."""
+class Result:
+    """The model's labels of a query, and the query's vector."""
 
     labels: Labels
     vector: NDArray[np.float32]
@@ -48,77 +48,75 @@ class Embedded:
 
 @dataclass(frozen=True, slots=True)
 class Model:
-    """The encoder, the SVM on top of it, and what `auto` and the LLM need of their training."""
+    """The encoder, the SVM on top of it, the thresholds of `auto`, and demonstrations for the LLM."""
 
     encoder: Encoder
     svm: Svm
     thresholds: dict[str, float]
     demonstrations: Demonstrations
 
-    def run(self, queries: Sequence[str]) -> list[Embedded]:
+    def run(self, queries: Sequence[str]) -> list[Result]:
         """Labels and vectors of a batch."""
         vectors = self.encoder.encode(queries).vectors
         labels = self.svm.predict(Questions(queries, vectors))
-        return [Embedded(found, vector) for found, vector in zip(labels, vectors, strict=True)]
+        return list(map(Result, labels, vectors))
 
 
 class State(TypedDict):
-    """What handlers get."""
+    """The state of the handlers."""
 
     model: Model
-    batcher: Batcher[str, Embedded]
+    batcher: Batcher[str, Result]
     in_context: InContext
     settings: ClassifierSettings
     metrics: Metrics
 
 
-Given = Annotated[State, Depends(kit.state_of)]
+CurrentState = Annotated[State, Depends(kit.state_of)]
 router = APIRouter()
 
 
 @router.post("/classify", summary="Domain, dynamism and type of a question.", tags=["classify"])
-async def post_classify(body: ClassifyRequest, state: Given) -> ClassifyResponse:
+async def post_classify(body: ClassifyRequest, state: CurrentState) -> ClassifyResponse:
     """Classify by the SVM, by the LLM, or by the LLM where the SVM is unsure (`auto`).
 
     The SVM's labels stand wherever the LLM fails or the time is short; `degraded` says so.
     """
     batched = await state["batcher"].submit(body.query)
     mode = state["settings"].classifier_mode if body.mode == "default" else body.mode
-    labels, degraded = await _refined(body, batched.result, mode, state)
-    _observe(state["metrics"], batched, degraded)
+    labels, degraded = await _refine(body, batched.result, mode, state)
+    metrics = state["metrics"]
+    metrics.took("classify", queue=batched.queue_ms, inference=batched.inference_ms)
+    for item in degraded:
+        metrics.degraded.labels("classifier", item.stage, item.reason).inc()
     modes = set(labels.modes.values())
     return ClassifyResponse(
         classification=above(labels, body.min_domain_certainty).classification(),
-        mode=modes.pop() if len(modes) == 1 else ", ".join(f"{head} {said}" for head, said in labels.modes.items()),
+        mode=modes.pop() if len(modes) == 1 else ", ".join(f"{head} {mode}" for head, mode in labels.modes.items()),
         degraded=degraded,
         timing=batched.timing,
     )
 
 
-async def _refined(
-    body: ClassifyRequest, found: Embedded, mode: str, state: State
+async def _refine(
+    body: ClassifyRequest, result: Result, mode: str, state: State
 ) -> tuple[Labels, tuple[Degradation, ...]]:
+    """The SVM's labels, overruled by the LLM's where the mode has it and time allows."""
     if mode == "svm":
-        return found.labels, ()
-    heads = list(HEADS) if mode == "in-context" else uncertain(found.labels, state["model"].thresholds)
+        return result.labels, ()
+    heads = list(HEADS) if mode == "in-context" else uncertain(result.labels, state["model"].thresholds)
     if not heads:
-        return found.labels, ()
+        return result.labels, ()
     settings = state["settings"]
     budget = current_budget.get() or Budget(settings.max_deadline_s)
     allow_s = budget.allow(settings.classifier_llm_cap_s, reserve_s=REPLY_S)
     if allow_s < settings.classifier_llm_min_s:
-        return found.labels, (Degradation(stage="generator", reason="skipped", detail="too little time for the LLM"),)
+        return result.labels, (Degradation(stage="generator", reason="skipped", detail="too little time for the LLM"),)
     try:
-        said = await state["in_context"].classify(body.query, found.vector, allow_s=allow_s, heads=heads)
+        replies = await state["in_context"].classify(body.query, result.vector, allow_s=allow_s, heads=heads)
     except ServiceFailure as failure:
-        return found.labels, (Degradation(stage=failure.service, reason=failure.reason, detail=failure.detail[:500]),)
-    return Labels({**found.labels.heads, **said.heads}, {**found.labels.modes, **said.modes}), ()
-
-
-def _observe(metrics: Metrics, batched: Batched[Embedded], degraded: Sequence[Degradation]) -> None:
-    metrics.took("classify", queue=batched.queue_ms, inference=batched.inference_ms)
-    for item in degraded:
-        metrics.degraded.labels("classifier", item.stage, item.reason).inc()
+        return result.labels, (Degradation(stage=failure.service, reason=failure.reason, detail=failure.detail[:500]),)
+    return Labels({**result.labels.heads, **replies.heads}, {**result.labels.modes, **replies.modes}), ()
 
 
 async def _ready(request: Request) -> Readiness:
@@ -136,12 +134,12 @@ async def _ready(request: Request) -> Readiness:
 
 
 def load_model(settings: ClassifierSettings) -> Model:
-    """Read encoder, SVM and thresholds, and run them once; seconds.
+    """Load encoder, SVM and thresholds, and run them once; takes seconds.
 
     Raises:
         ModelError: the model file may not be loaded, or was trained on another encoder's vectors.
     """
-    loaded = svm.load(settings.classifier_model)
+    classifier = svm.load(settings.classifier_model)
     encoder = Encoder(
         settings.classifier_encoder,
         precision=choose_precision(
@@ -153,15 +151,15 @@ def load_model(settings: ClassifierSettings) -> Model:
         batch_tokens=settings.classifier_batch_tokens,
     )
     encoder.load()
-    if encoder.name != loaded.encoder:
+    if encoder.name != classifier.encoder:
         raise ModelError(
-            f"{settings.classifier_model} was trained on {loaded.encoder}, not on {encoder.name}: "
+            f"{settings.classifier_model} was trained on {classifier.encoder}, not on {encoder.name}: "
             "set CRAGMESH_CLASSIFIER_ENCODER, or run `cragmesh classifier train`"
         )
-    shown = candidates(read_questions())
-    demonstrations = Demonstrations(shown, encoder.encode([example.question for example in shown]).vectors)
+    examples = candidates(read_questions())
+    demonstrations = Demonstrations(examples, encoder.encode([example.question for example in examples]).vectors)
     thresholds = svm.read_thresholds(settings.classifier_model.with_name(svm.CARD))
-    model = Model(encoder, loaded, thresholds, demonstrations)
+    model = Model(encoder, classifier, thresholds, demonstrations)
     model.encoder.warm_up()
     for question in WARM_UPS:
         model.run([question])

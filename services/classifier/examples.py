@@ -1,4 +1,4 @@
-"""The questions that the classifier was taught, as they were written: demonstrations for a language model too."""
+"""The classifier's training questions, which are also demonstrations for a language model."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,7 +11,7 @@ QUESTIONS = Path(__file__).parent / "data" / "questions.jsonl"
 
 @dataclass(frozen=True, slots=True)
 class Example:
-    """A labelled question; an empty label is not known, and its head does not learn from the question."""
+    """A labelled question; a head with an empty label does not learn from it."""
 
     question: str
     domain: str = ""
@@ -28,7 +28,7 @@ class DataError(ValueError):
 
 
 def read_questions(path: Path = QUESTIONS) -> list[Example]:
-    """The training set as it was written.
+    """The training set.
 
     Raises:
         DataError: a line is no example.

@@ -1,7 +1,7 @@
 """Cheap lexical features beside the embedding: words that tell of time, comparison, counting and form.
 
 An embedding of a whole question blurs the one word ("latest", "yesterday", "average") that decides its dynamism or
-type. Each feature is 0 or 1, so that a reader can see what the classifier saw.
+type. Each feature is 0 or 1, so that people can read the classifier's input.
 """
 
 import re
@@ -73,5 +73,5 @@ def lexical(texts: Sequence[str]) -> Floats:
 
 def _features(text: str) -> list[bool]:
     words = len(text.split())
-    found = [pattern.search(text) is not None for pattern in _PATTERNS]
-    return [*found, words <= SHORT, words >= LONG, not any(character.isalpha() for character in text)]
+    matches = [pattern.search(text) is not None for pattern in _PATTERNS]
+    return [*matches, words <= SHORT, words >= LONG, not any(character.isalpha() for character in text)]

@@ -28,7 +28,7 @@ DEMONSTRATIONS = 5
 # The longest label has five or six tokens.
 MAX_TOKENS = 12
 VOTE_TEMPERATURE = 0.7
-# Questions of a group to choose demonstrations among: enough for every kind of question, few enough to embed at start.
+# Candidates for demonstrations of each group: enough for every kind of question, few enough to embed at start.
 PER_GROUP = 3
 
 Choice = Literal["random", "nearest"]
@@ -37,22 +37,22 @@ Consistency = Literal["logprob", "vote"]
 
 @dataclass(frozen=True, slots=True)
 class Demonstrations:
-    """Labelled questions to show, and their unit vectors of shape (examples, d)."""
+    """Labelled questions for prompts, and their unit vectors of shape (examples, d)."""
 
     examples: Sequence[Example]
     vectors: Floats
 
     def choose(self, head: str, query: str, vector: NDArray[np.float32] | None, how: Choice) -> list[Example]:
         """Five examples with a label of that head, each of another group; the last one is the nearest."""
-        known = [index for index, example in enumerate(self.examples) if example.label(head)]
+        labelled = [index for index, example in enumerate(self.examples) if example.label(head)]
         if how == "nearest" and vector is not None:
             similar = self.vectors @ vector
-            known.sort(key=lambda index: -similar[index])
+            labelled.sort(key=lambda index: -similar[index])
         else:
-            # The same query gets the same demonstrations, so that its answer can be repeated.
-            random.Random(query).shuffle(known)  # noqa: S311 - repeatable, not secret
+            # Seeded by the query, so that its answer can be reproduced.
+            random.Random(query).shuffle(labelled)  # noqa: S311 - repeatable, not secret
         chosen: list[Example] = []
-        for index in known:
+        for index in labelled:
             example = self.examples[index]
             if example.group not in {other.group for other in chosen}:
                 chosen.append(example)
@@ -62,14 +62,14 @@ class Demonstrations:
 
 
 def candidates(examples: Sequence[Example]) -> list[Example]:
-    """A few questions of each group, to choose demonstrations among."""
-    taken: Counter[str] = Counter()
-    kept = []
+    """The first questions of each group, as candidates for demonstrations."""
+    counts: Counter[str] = Counter()
+    first = []
     for example in examples:
-        if taken[example.group] < PER_GROUP:
-            taken[example.group] += 1
-            kept.append(example)
-    return kept
+        if counts[example.group] < PER_GROUP:
+            counts[example.group] += 1
+            first.append(example)
+    return first
 
 
 class InContext:
@@ -79,7 +79,7 @@ class InContext:
         demonstrations: to choose from.
         how: random ones, or the query's nearest neighbours.
         consistency: how certainty is measured.
-        samples: replies to vote with.
+        samples: replies of a vote.
     """
 
     def __init__(
@@ -101,7 +101,7 @@ class InContext:
     async def classify(
         self, query: str, vector: NDArray[np.float32] | None, *, allow_s: float, heads: Sequence[str] = tuple(HEADS)
     ) -> Labels:
-        """Ask for the labels of these heads, side by side.
+        """The labels of these heads, requested concurrently.
 
         Args:
             vector: the query's unit vector, for choosing the nearest demonstrations.
@@ -110,18 +110,17 @@ class InContext:
         Raises:
             ServiceFailure: no usable reply within the allowance.
         """
-        predictions = await all_of(self._ask(head, query, vector, allow_s) for head in heads)
+        predictions = await all_of(self._predict(head, query, vector, allow_s) for head in heads)
         return Labels(dict(zip(heads, predictions, strict=True)), dict.fromkeys(heads, MODE))
 
     def messages(self, head: str, query: str, vector: NDArray[np.float32] | None) -> list[Message]:
-        """The prompt: what never changes first, the question last."""
-        shown = self._demonstrations.choose(head, query, vector, self._how)
+        """The prompt: the static part first, the question last."""
         messages = [Message("system", self._instructions[head])]
-        for example in shown:
+        for example in self._demonstrations.choose(head, query, vector, self._how):
             messages += [Message("user", example.question), Message("assistant", example.label(head))]
         return [*messages, Message("user", one_line(query))]
 
-    async def _ask(self, head: str, query: str, vector: NDArray[np.float32] | None, allow_s: float) -> Prediction:
+    async def _predict(self, head: str, query: str, vector: NDArray[np.float32] | None, allow_s: float) -> Prediction:
         labels = HEADS[head]
         vote = self._consistency == "vote"
         completion = await self._llm.chat(
@@ -143,10 +142,10 @@ def by_vote(completion: Completion, labels: Sequence[str]) -> Prediction:
 
 
 def by_logprob(completion: Completion, labels: Sequence[str]) -> Prediction:
-    """The probability of the reply's tokens for its label; what is left is shared by the others.
+    """The probability of the reply's tokens for its label; the others share the rest.
 
-    The servers tell the probabilities of the tokens that were decoded, before the constraint took others away: so the
-    certainty of a model that would rather have said something else is low, as it should be.
+    Servers give the probabilities before the constraint removes other tokens, so a model that prefers an answer outside
+    the labels has a low certainty, as it should.
     """
     sample = completion.samples[0]
     certainty = math.exp(min(0.0, sum(sample.token_logprobs))) if sample.token_logprobs else 1 / len(labels)
@@ -156,5 +155,5 @@ def by_logprob(completion: Completion, labels: Sequence[str]) -> Prediction:
 
 
 def uncertain(labels: Labels, thresholds: Mapping[str, float]) -> list[str]:
-    """Heads whose certainty is below their threshold: those that `auto` asks the LLM about."""
+    """Heads whose certainty is below their threshold; `auto` asks the LLM about them."""
     return [head for head, prediction in labels.heads.items() if prediction.certainty < thresholds[head]]

@@ -1,7 +1,7 @@
 """The SVM of ElectricSheep (section 4.2): sentence embeddings and lexical features, a calibrated linear SVM a head.
 
-Served by NumPy alone; `learn.py` trains it with scikit-learn. A model file is an .npz of plain arrays, never pickle:
-each is there by its name, in its type and shape, and nothing else is.
+Served by NumPy alone; `learn.py` trains it with scikit-learn. A model file is an .npz of plain arrays, never pickle: of
+exactly the expected names, types and shapes.
 """
 
 import json
@@ -25,7 +25,7 @@ MODE = "svm"
 MODEL = Path(__file__).parent / "model" / "classifier.npz"
 CARD = "card.json"
 FORMAT = 2
-# Unpacked; the shipped model has one of them.
+# Of all arrays, unpacked; the shipped model has one MiB.
 MAX_MODEL_BYTES = 64 * 1024 * 1024
 
 Floats = NDArray[np.float32]
@@ -40,12 +40,12 @@ _OTHER = re.compile(r"[^\W\d_a-zA-Z\u00c0-\u024f]")
 
 
 class ModelError(Exception):
-    """A model file is missing, of another version, or holds what it must not; the message says which."""
+    """A model file is missing, of another version, or invalid; the message says which."""
 
 
 @dataclass(frozen=True, slots=True)
 class HeadSettings:
-    """How one head is trained; `train` chooses among a few by cross-validation over template groups.
+    """The training settings of a head; `train` chooses among a few by cross-validation over template groups.
 
     Args:
         lexical_weight: scale of the 0-or-1 features beside unit embeddings; 0 leaves them out.
@@ -60,15 +60,15 @@ class HeadSettings:
 
 @dataclass(frozen=True, slots=True)
 class Familiarity:
-    """How near to anything known a question is, so that certainty fades where nothing was learned.
+    """A question's similarity to the training data, so that certainty fades outside it.
 
-    An SVM's margin grows with the distance to the border, also in directions where it has seen nothing. The cosine to
-    the nearest mean of a template group tells.
+    An SVM's margin grows with the distance to the border, also in directions without training data. The measure is the
+    cosine to the nearest mean of a template group.
 
     Args:
         centroids: unit vectors, shape (groups, d).
-        low: at or below this cosine only the labels' frequencies are known.
-        high: from this cosine on the SVM is believed.
+        low: at or below this cosine only the labels' frequencies count.
+        high: from this cosine on only the SVM counts.
     """
 
     centroids: Floats
@@ -90,7 +90,7 @@ def _readable(text: str) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Questions:
-    """Questions as the SVM sees them: texts with vectors of shape (texts, d)."""
+    """The SVM's input: texts with vectors of shape (texts, d)."""
 
     texts: Sequence[str]
     vectors: Floats
@@ -107,8 +107,8 @@ class Ngrams:
     """Weights of words and of pairs of words that stand side by side: tf-idf, as scikit-learn computes it.
 
     Args:
-        terms: each with its place among the features, in that order.
-        idf: how rare each is, shape (terms,).
+        terms: each with its index among the features, in that order.
+        idf: inverse document frequencies, shape (terms,).
     """
 
     terms: Mapping[str, int]
@@ -116,33 +116,32 @@ class Ngrams:
 
     def features(self, texts: Sequence[str]) -> Floats:
         """Unit vectors, or zeros without a known term, shape (texts, terms); of a text's first 2,000 characters."""
-        found = np.zeros((len(texts), len(self.terms)), np.float32)
-        for row, text in zip(found, texts, strict=True):
+        rows = np.zeros((len(texts), len(self.terms)), np.float32)
+        for row, text in zip(rows, texts, strict=True):
             words = _WORD.findall(text[:MAX_CHARS].lower())
             pairs = map(" ".join, pairwise(words))
             counts = Counter(place for term in (*words, *pairs) if (place := self.terms.get(term)) is not None)
             if counts:
                 places = sorted(counts)
-                often = np.array([counts[place] for place in places], np.float32)
-                values = (np.log(often) + np.float32(1)) * self.idf[places]
+                frequencies = np.array([counts[place] for place in places], np.float32)
+                values = (np.log(frequencies) + np.float32(1)) * self.idf[places]
                 row[places] = values / np.sqrt(np.sum(values * values, dtype=np.float64))
-        return found
+        return rows
 
 
 @dataclass(slots=True)
 class Head:
-    """One head: its features, its SVM, and how frequent its labels are.
+    """One head: its features, its SVM, and its labels' frequencies.
 
     Args:
-        settings: which features there are, and how large.
-        labels: in the order of all that follows.
+        settings: the weights of the features.
+        labels: in the order of the arrays.
         weights: of the features, shape (labels, features).
-        biases: what is added, shape (labels,).
+        biases: shape (labels,).
         slopes, offsets: of the sigmoids that turn margins into probabilities (Platt 1999), shape (labels,) each.
         priors: shares of the training questions, shape (labels,).
-        ngrams: where `settings.ngram_weight` is not 0.
-        temperature: above 1 it takes certainty away; fitted on real questions, which are less like the templates than
-            they are.
+        ngrams: None where `settings.ngram_weight` is 0.
+        temperature: above 1 it lowers certainty; fitted on real questions, which differ from the templates.
     """
 
     settings: HeadSettings
@@ -158,13 +157,13 @@ class Head:
     def probabilities(self, questions: Questions) -> Doubles:
         """Shape (texts, labels); rows sum to 1."""
         margins = features(self.settings, questions, self.ngrams) @ self.weights.T + self.biases
-        # Beyond it a float has no exponential, and a margin nothing more to say.
+        # The exponential of a larger value overflows.
         sigmoids = 1 / (1 + np.exp(np.clip(self.slopes * margins + self.offsets, -700, 700)))
         return tempered(sigmoids / sigmoids.sum(axis=1, keepdims=True), self.temperature)
 
 
 def features(settings: HeadSettings, questions: Questions, ngrams: Ngrams | None) -> Floats:
-    """What a head's SVM reads of questions, shape (texts, features)."""
+    """The input of a head's SVM, shape (texts, features)."""
     blocks = [questions.vectors]
     if settings.lexical_weight:
         blocks.append(lexical(questions.texts) * np.float32(settings.lexical_weight))
@@ -182,7 +181,7 @@ def tempered(probabilities: Doubles, temperature: float) -> Doubles:
 
 
 class Svm:
-    """All heads, and the encoder's name whose vectors they were trained on."""
+    """All heads, and the name of the encoder on whose vectors they were trained."""
 
     def __init__(self, heads: Mapping[str, Head], familiarity: Familiarity, encoder: str) -> None:
         self.heads = heads
@@ -190,17 +189,17 @@ class Svm:
         self.encoder = encoder
 
     def predict(self, questions: Questions) -> list[Labels]:
-        """Labels of each question, with calibrated probabilities that fade into frequencies where nothing is known."""
+        """Labels of each question, with calibrated probabilities, outside the training data the frequencies."""
         if not len(questions):
             return []
         trust = self.familiarity.of(questions.vectors, questions.texts)
-        found: list[dict[str, Prediction]] = [{} for _ in questions.texts]
+        rows: list[dict[str, Prediction]] = [{} for _ in questions.texts]
         for name, head in self.heads.items():
             mixed = trust[:, None] * head.probabilities(questions) + (1 - trust)[:, None] * head.priors
-            for row, probabilities in zip(found, mixed, strict=True):
-                known = dict(zip(head.labels, map(float, probabilities), strict=True))
-                row[name] = Prediction({label: known.get(label, 0.0) for label in HEADS[name]})
-        return [Labels(row, dict.fromkeys(row, MODE)) for row in found]
+            for row, probabilities in zip(rows, mixed, strict=True):
+                by_label = dict(zip(head.labels, map(float, probabilities), strict=True))
+                row[name] = Prediction({label: by_label.get(label, 0.0) for label in HEADS[name]})
+        return [Labels(row, dict.fromkeys(row, MODE)) for row in rows]
 
     def save(self, path: Path) -> None:
         """Write an .npz file."""
@@ -231,8 +230,8 @@ def load(path: Path = MODEL) -> Svm:
     """Read a model file.
 
     Raises:
-        ModelError: it is missing, no .npz file, too large, of another format, or an array is missing, too many, of
-            another type or shape, or holds what is no number.
+        ModelError: it is missing, no .npz file, too large, of another format, or an array is missing, unexpected, of
+            another type or shape, or not finite.
     """
     try:
         arrays = _Arrays(_read(path))
@@ -256,24 +255,21 @@ def _read(path: Path) -> dict[str, NDArray[Any]]:
         if len({member.filename for member in members}) < len(members):
             raise ValueError("it has two arrays of a name")
         file.seek(0)
-        with np.load(file, allow_pickle=False) as found:
-            return {name: found[name] for name in found.files}
+        with np.load(file, allow_pickle=False) as arrays:
+            return {name: arrays[name] for name in arrays.files}
 
 
 class _Arrays:
-    """A model file's arrays; each is taken once, by those who know how it must look."""
+    """A model file's arrays; each is taken once, with a check of its type and shape."""
 
     def __init__(self, arrays: dict[str, NDArray[Any]]) -> None:
         self._arrays = arrays
-
-    def __contains__(self, name: str) -> bool:
-        return name in self._arrays
 
     def take(self, name: str, kind: str, *shape: int) -> NDArray[Any]:
         """An array of a kind (NumPy's letter, with the size in bytes) and shape, -1 for any length above 0.
 
         Raises:
-            ValueError: it is not there, or looks otherwise.
+            ValueError: it is missing, or of another type or shape.
         """
         array = self._arrays.pop(name, None)
         if not isinstance(array, np.ndarray):
@@ -312,7 +308,7 @@ def _head(name: str, arrays: _Arrays, width: int) -> Head:
     ngrams = None
     if settings.ngram_weight:
         terms = {str(term): place for place, term in enumerate(arrays.take(f"{name}.terms", "U", -1))}
-        # A term that is there twice leaves the two of different lengths.
+        # A repeated term makes `terms` shorter than `idf`, which raises.
         ngrams = Ngrams(terms, arrays.take(f"{name}.idf", "f4", len(terms)))
         width += len(terms)
     slopes, offsets = arrays.take(f"{name}.sigmoids", "f8", 2, len(labels))
@@ -339,8 +335,8 @@ def read_thresholds(path: Path) -> dict[str, float]:
         ModelError: there is no card, or no threshold in 0..1 for a head.
     """
     try:
-        found = json.loads(path.read_text("utf-8"))["thresholds"]
-        thresholds = {head: float(found[head]) for head in HEADS}
+        values = json.loads(path.read_text("utf-8"))["thresholds"]
+        thresholds = {head: float(values[head]) for head in HEADS}
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise ModelError(f"{path} has no thresholds: run `cragmesh classifier train`") from error
     if not all(0 <= value <= 1 for value in thresholds.values()):

@@ -1,4 +1,4 @@
-"""The labels of CRAG (section 2) as heads, and what a classifier says about a query: a probability for each label."""
+"""The labels of CRAG (section 2) as heads, and a classifier's predictions: a probability for each label."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -31,7 +31,7 @@ class Prediction:
 
     @property
     def label(self) -> str:
-        """The most probable label, the first in the contract's order when several are; or what was chosen instead."""
+        """The label chosen, or the most probable one, of several the first in the contract's order."""
         return self.chosen or max(self.probabilities, key=lambda label: self.probabilities[label])
 
     @property
@@ -45,7 +45,7 @@ class Prediction:
 
 @dataclass(frozen=True, slots=True)
 class Labels:
-    """What a classifier says about one query, a prediction for each of `HEADS`, and which mode said it."""
+    """A classifier's result for a query: a prediction for each of `HEADS`, and the mode that made it."""
 
     heads: Mapping[str, Prediction]
     modes: Mapping[str, str] = field(default_factory=dict)
@@ -76,8 +76,7 @@ def above(labels: Labels, certainty: float) -> Labels:
     domain = labels.heads["domain"]
     if domain.label == OPEN or domain.certainty > certainty:
         return labels
-    fallen = Prediction(domain.probabilities, chosen=OPEN)
-    return Labels({**labels.heads, "domain": fallen}, labels.modes)
+    return Labels({**labels.heads, "domain": Prediction(domain.probabilities, chosen=OPEN)}, labels.modes)
 
 
 def _unit(value: float) -> float:

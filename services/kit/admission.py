@@ -1,4 +1,4 @@
-"""What a service takes on at a time: requests, and the bodies that they bring."""
+"""Bounds of a service's load: requests in flight, and the bytes of their bodies."""
 
 import asyncio
 import contextlib
@@ -9,11 +9,11 @@ from starlette.types import Message, Receive
 
 from services.kit.errors import MeshError, Overloaded
 
-# Bodies on their way in for each place: those that are slow to send hold nobody up.
+# Bodies that may arrive at a time for each place, so that slow senders hold nobody up.
 UPLOADS_A_PLACE = 8
-# All bodies in hand. A service keeps several copies of what it parses, so this is a fraction of its memory.
+# Of all bodies together; a fraction of a service's memory, since it keeps several copies of what it parses.
 BODIES_BYTES = 128 * 1024 * 1024
-# A refused upload is read to its end, within these, so that the client sees the refusal and not a reset connection.
+# A refused upload is read to its end within these bounds, so that the client sees the refusal and no reset connection.
 DRAIN_BYTES = 128 * 1024 * 1024
 DRAIN_S = 5.0
 
@@ -37,10 +37,10 @@ class BodyTimeout(MeshError):
 
 
 class Admission:
-    """Bounds what a service takes on: requests in flight, bodies on their way in, and bytes of bodies in hand.
+    """Bounds the requests in flight, the bodies that arrive, and the bytes of all bodies.
 
-    A request takes a place once its body is there, so that clients who are slow to send cannot take them all. Where
-    none is free it waits a moment, in turn, together with at most as many others as there are places.
+    A request takes a place once its body is there, so that slow senders cannot take them all. Where none is free it
+    waits a moment in a queue, which is as long as there are places.
 
     Args:
         limit: requests in flight.
@@ -54,24 +54,24 @@ class Admission:
         self._uploads = 0
         self._held = 0
         self._waiting: deque[asyncio.Future[None]] = deque()
-        # Called when a place is taken or left: `IdleLane` gives way.
+        # Called when a place is taken or freed; `IdleLane` gives way then.
         self.changed: Callable[[], None] = lambda: None
 
     @contextlib.contextmanager
     def upload(self, announced: int) -> Iterator[None]:
-        """Let a body come in, or refuse it by the request's headers.
+        """Count a body while it arrives, or refuse it by the request's headers.
 
         Args:
             announced: bytes that it will have; 0 where the client does not say.
 
         Raises:
-            Overloaded: it would be refused once it is there, or too many are on their way.
+            Overloaded: it would be refused once it is there, or too many are arriving.
         """
         if self.in_flight >= self.limit and len(self._waiting) >= self.limit:
             raise self._full()
         if self._uploads >= UPLOADS_A_PLACE * self.limit:
             raise Overloaded(f"{self._uploads} requests are on their way in, which is all this service takes at a time")
-        self._room(announced, beside=0)
+        self._check_room(announced, beside=0)
         self._uploads += 1
         try:
             yield
@@ -79,15 +79,15 @@ class Admission:
             self._uploads -= 1
 
     def hold(self, size: int, *, beside: int) -> None:
-        """Count bytes that are kept until `release`.
+        """Count bytes until `release`.
 
         Args:
             beside: bytes of the same body that are held already.
 
         Raises:
-            Overloaded: there are too many of other bodies.
+            Overloaded: other bodies leave too little room.
         """
-        self._room(size, beside=beside)
+        self._check_room(size, beside=beside)
         self._held += size
 
     def release(self, size: int) -> None:
@@ -95,15 +95,15 @@ class Admission:
 
     @contextlib.asynccontextmanager
     async def place(self, wait_s: float, gone: "asyncio.Future[None]", path: str = "") -> AsyncIterator[None]:
-        """Have a place while the context is open.
+        """Take a place while the context is open.
 
         Args:
-            wait_s: seconds to wait where there is none.
-            gone: done when nobody waits for the answer any more.
+            wait_s: seconds to wait for a free one.
+            gone: done when the client has left.
             path: of the request, by which a service may bound some routes further.
 
         Raises:
-            Overloaded: no place came free, or as many are waiting already.
+            Overloaded: no place came free, or the queue is full.
             ClientGone: the client hung up meanwhile.
         """
         if self.in_flight < self.limit:
@@ -128,7 +128,7 @@ class Admission:
             if not place.done():
                 raise self._full()
         except BaseException:
-            # A place may have come in the very moment in which it was given up: the next in turn has it then.
+            # The place may have come in the very moment in which the wait ended: the next in turn gets it then.
             if place.done():
                 self._leave()
             else:
@@ -142,7 +142,7 @@ class Admission:
             self.in_flight -= 1
             self.changed()
 
-    def _room(self, size: int, *, beside: int) -> None:
+    def _check_room(self, size: int, *, beside: int) -> None:
         if self._held > beside and self._held + size > self.max_bytes:
             mib = self.max_bytes // 2**20
             raise Overloaded(f"the bodies of requests in flight take up the {mib} MiB that this service has for them")
@@ -152,7 +152,7 @@ class Admission:
 
 
 class Body:
-    """A request's body: read to its end, handed to the application, and let go piece by piece."""
+    """A request's body: read to its end, and handed to the application piece by piece."""
 
     def __init__(self, receive: Receive, admission: Admission | None) -> None:
         self._receive = receive
@@ -162,7 +162,7 @@ class Body:
         self._more = True
 
     async def arrive(self, announced: int, max_size: int, within_s: float) -> None:
-        """Keep all of it: every route needs all of it, and after it `receive` speaks of hang-ups alone."""
+        """Receive the whole body: every route needs it, and after it `receive` tells of hang-ups only."""
         if announced > max_size:
             raise _too_large(max_size)
         try:
@@ -171,12 +171,12 @@ class Body:
                     while self._more:
                         self._keep(await self._next(), max_size)
         except TimeoutError:
-            # It has had its time, also for being drained.
+            # No time is left to drain it either.
             self._more = False
             raise BodyTimeout(f"the body did not arrive within {within_s:.1f} s") from None
 
     async def drain(self) -> None:
-        """Read on to the end and keep nothing: the client of a refused upload sees a refusal then, and no reset."""
+        """Read to the end and keep nothing, so that the client of a refused upload sees the refusal and no reset."""
         self.release()
         drained = 0
         with contextlib.suppress(TimeoutError, ClientGone):
@@ -185,14 +185,14 @@ class Body:
                     drained += len(await self._next())
 
     def release(self) -> None:
-        """Let go of all of it. Bytes count until here: when they have been handed over, the application has them."""
+        """Drop the body. Its bytes count until here, since the application has them once they are handed over."""
         self._chunks.clear()
         if self._admission:
             self._admission.release(self._size)
         self._size = 0
 
     def replay(self, gone: asyncio.Event) -> Receive:
-        """A `receive` for the application: the body, each piece forgotten with its delivery, then the hang-up."""
+        """A `receive` for the application: the body, each piece dropped with its delivery, then the hang-up."""
         ended = False
 
         async def receive() -> Message:

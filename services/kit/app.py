@@ -1,4 +1,4 @@
-"""The app factory: what makes a FastAPI application a service of the mesh."""
+"""The app factory: a FastAPI application with what every service of the mesh has."""
 
 import asyncio
 import contextlib
@@ -30,15 +30,15 @@ from services.kit.tracing import configure_tracing
 
 PROBLEM_TYPE = "application/problem+json"
 SCHEMA_REF = "#/components/schemas/{model}"
-# What clients that keep their connections get to hear that they are about to close.
-PARTING_S = 2.0
+# Time in which clients with kept connections hear that the server will close them.
+CLOSING_S = 2.0
 POLL_S = 0.1
 Lifespan = Callable[[FastAPI], AbstractAsyncContextManager[Mapping[str, Any]]]
 Ready = Callable[[Request], Awaitable[Readiness]]
 
 
 async def state_of(request: Request) -> Any:
-    """What the lifespan has yielded; handlers ask for it as `Annotated[State, Depends(state_of)]`, with their State."""
+    """The state that the lifespan has yielded; handlers take it as `Annotated[State, Depends(state_of)]`."""
     return request.scope["state"]
 
 
@@ -48,8 +48,13 @@ class ProblemResponse(Response):
 
 def documented(*statuses: int) -> dict[int | str, dict[str, Any]]:
     """A route's problem documents, for its `responses`."""
-    content = {PROBLEM_TYPE: {"schema": {"$ref": SCHEMA_REF.format(model="Problem")}}}
-    return {status: {"description": _TITLES[status], "content": content} for status in statuses}
+    return {status: problem_response(_TITLES[status]) for status in statuses}
+
+
+def problem_response(description: str) -> dict[str, Any]:
+    """A problem document with a description of its own, for a route's `responses`."""
+    schema = {"$ref": SCHEMA_REF.format(model="Problem")}
+    return {"description": description, "content": {PROBLEM_TYPE: {"schema": schema}}}
 
 
 def file_body(media_types: Iterable[str]) -> dict[str, Any]:
@@ -59,7 +64,7 @@ def file_body(media_types: Iterable[str]) -> dict[str, Any]:
 
 
 def accept(response: Response, path: str) -> None:
-    """Answer with 202: what was asked for will be done, and `path` says how far it is."""
+    """Answer with 202: the work goes on, and `path` tells its progress."""
     response.status_code = HTTP_202_ACCEPTED
     response.headers["location"] = quote(path)
     response.headers["retry-after"] = "1"
@@ -102,11 +107,11 @@ def create_app(
         summary: one sentence for the documentation.
         lifespan: loads and warms the model, and yields the typed state that handlers get by `state_of`.
         router: the service's own routes.
-        ready: what `/readyz` answers; it may look, but not compute.
-        metrics: where to count.
-        admission: bounds what is taken on at a time; None takes all.
-        guard: who may call; None lets in who knows the mesh's token, and all where there is none.
-        min_deadline_s: what a caller gets who asks for less; 0 where callers are services, which know what they have.
+        ready: the answer of `/readyz`, given without computing anything.
+        metrics: counts the requests.
+        admission: bounds the requests in flight; None bounds none.
+        guard: authorises callers; None asks for the mesh's token, if there is one.
+        min_deadline_s: the least deadline; 0 where callers are services, which know their time.
 
     The app adds `/healthz` (no I/O), `/readyz`, `/metrics`, `/openapi.json`, problem documents for all errors, and the
     deadline.
@@ -115,10 +120,10 @@ def create_app(
         title=f"Cragmesh {service}",
         summary=summary,
         version="1",
-        lifespan=_settled(lifespan),
+        lifespan=_trimmed(lifespan),
         responses=documented(400, 408, 413, 422, 429, 500, 503, 504),
         generate_unique_id_function=lambda route: route.name,
-        # FastAPI's own are made of scripts from elsewhere, which would run where the page keeps a key.
+        # FastAPI's own pages load scripts from elsewhere, which would run where the page keeps a key.
         docs_url=None,
         redoc_url=None,
     )
@@ -140,27 +145,27 @@ def create_app(
     return app
 
 
-def _settled(lifespan: Lifespan) -> Lifespan:
+def _trimmed(lifespan: Lifespan) -> Lifespan:
     @contextlib.asynccontextmanager
-    async def settled(app: FastAPI) -> AsyncIterator[Mapping[str, Any]]:
+    async def trimmed(app: FastAPI) -> AsyncIterator[Mapping[str, Any]]:
         async with lifespan(app) as state:
-            # Loading and warming up have freed what they do not need any more.
+            # Loading and warming up have freed much memory.
             trim()
             yield state
 
-    return settled
+    return trimmed
 
 
 def _define_problem(app: FastAPI) -> None:
-    """Add the schema of problems to the documentation: FastAPI collects only what is answered as `application/json`."""
+    """Add the schema of problems to the documentation: FastAPI collects only models of `application/json`."""
     schema = Problem.model_json_schema(ref_template=SCHEMA_REF)
     schemas = {**schema.pop("$defs"), "Problem": schema}
     document = app.openapi
 
     def openapi() -> dict[str, Any]:
-        documented = document()
-        documented.setdefault("components", {}).setdefault("schemas", {}).update(schemas)
-        return documented
+        content = document()
+        content.setdefault("components", {}).setdefault("schemas", {}).update(schemas)
+        return content
 
     app.openapi = openapi  # type: ignore[method-assign]
 
@@ -199,7 +204,7 @@ async def _invalid(_: Request, error: Exception) -> Response:
 
 
 def invalid(error: RequestValidationError) -> Problem:
-    """What is wrong with a request, by field; the first part of each location, `body` or so, is left out."""
+    """The problem document of an invalid request, with an error per field."""
     details = error.errors()
     if any(item["type"] == "json_invalid" for item in details):
         return Problem(title="Invalid request", status=400, detail="the body is not JSON", request_id=request_id())
@@ -209,10 +214,10 @@ def invalid(error: RequestValidationError) -> Problem:
 
 
 def _own_faults(details: Sequence[Any]) -> list[Any]:
-    """The errors without lists that are too short only because each of their items has a fault of its own."""
+    """The errors without those of lists that are too short because each of their items has an error of its own."""
     # Prefixes in a set: a caller decides how many errors there are.
-    around = {item["loc"][:length] for item in details for length in range(len(item["loc"]))}
-    return [item for item in details if item["type"] != "too_short" or item["loc"] not in around]
+    prefixes = {item["loc"][:length] for item in details for length in range(len(item["loc"]))}
+    return [item for item in details if item["type"] != "too_short" or item["loc"] not in prefixes]
 
 
 def _field_error(item: dict[str, Any]) -> FieldError:
@@ -242,14 +247,14 @@ def _refuse(protocol: Any, _: str) -> None:
     protocol.transport.close()
 
 
-# What no application sees is refused as everything else is; uvicorn would say it in plain text.
+# Refuses what no application sees by a problem document; uvicorn would answer in plain text.
 HTTP = type("HTTP", (AutoHTTPProtocol,), {"send_400_response": _refuse})
 
 
-class PartingServer(uvicorn.Server):
-    """A server that says on its connections that it will close them, before it does.
+class GracefulServer(uvicorn.Server):
+    """A server that announces on its connections that it will close them.
 
-    uvicorn closes idle connections as soon as it is told to stop, and with them requests that are on their way.
+    uvicorn closes idle connections as soon as it is told to stop, and loses requests that are on their way.
 
     Args:
         app: the application.
@@ -259,36 +264,36 @@ class PartingServer(uvicorn.Server):
     def __init__(self, app: ASGIApp, **options: Any) -> None:
         super().__init__(uvicorn.Config(self._answer, interface="asgi3", http=HTTP, **options))
         self._app = app
-        self._parting = False
+        self._closing = False
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
-        self._parting = True
-        for _ in range(int(min(PARTING_S, self.config.timeout_graceful_shutdown or 0) / POLL_S)):
+        self._closing = True
+        for _ in range(int(min(CLOSING_S, self.config.timeout_graceful_shutdown or 0) / POLL_S)):
             if self.force_exit or not self.server_state.connections:
                 break
             await asyncio.sleep(POLL_S)
         await super().shutdown(sockets)
 
     async def _answer(self, scope: Scope, receive: Receive, send: Send) -> None:
-        async def parting(message: Message) -> None:
-            if self._parting and message["type"] == "http.response.start":
+        async def announce(message: Message) -> None:
+            if self._closing and message["type"] == "http.response.start":
                 message = {**message, "headers": [*message.get("headers", ()), (b"connection", b"close")]}
             await send(message)
 
-        await self._app(scope, receive, parting)
+        await self._app(scope, receive, announce)
 
 
 def serve(app: FastAPI, settings: KitSettings, *, service: str, port: int) -> None:
-    """Run a service until it is told to stop, draining what is in flight."""
+    """Run a service until it is told to stop, and finish the requests in flight."""
     configure_logging(service, settings.log_level)
     configure_tracing(service, settings.otlp_endpoint)
-    server = PartingServer(
+    server = GracefulServer(
         app,
         host=settings.host,
         port=port,
         log_config=None,
         access_log=False,
-        # Load balancers keep an idle connection for 60 s, and lose what they send into one that closes sooner.
+        # Load balancers keep an idle connection for 60 s, and lose requests sent into one that closes sooner.
         timeout_keep_alive=75,
         timeout_graceful_shutdown=settings.graceful_shutdown_s,
         server_header=False,

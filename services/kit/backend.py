@@ -1,4 +1,4 @@
-"""What runs a sentence encoder's model: ONNX Runtime or torch, behind one interface."""
+"""The interface of the runtimes of a sentence encoder: ONNX Runtime and torch."""
 
 from collections.abc import Callable, Iterable, MutableMapping, Sequence
 from dataclasses import dataclass, field
@@ -17,12 +17,12 @@ R = TypeVar("R")
 
 @dataclass(frozen=True, slots=True)
 class EncoderUsage:
-    """How a model wants to be used, where its files do not say or say otherwise.
+    """How to use a model, where its files do not say or say otherwise.
 
     Attributes:
         pooling: of token states to a vector; the files' own when None.
-        query_instruction: put before a query; the files' query prompt when None.
-        passage_instruction: put before a passage; the files' passage prompt when None.
+        query_instruction: precedes a query; the files' query prompt when None.
+        passage_instruction: precedes a passage; the files' passage prompt when None.
         normalise: whether vectors are made unit vectors.
         max_length: tokens of a text, special ones included; the files' own when 0.
     """
@@ -40,7 +40,7 @@ class Pass:
 
     Attributes:
         vectors: pooled states, shape (texts, d).
-        states: last hidden states, shape (texts, tokens, d); rows of padding hold anything. None where not asked for.
+        states: last hidden states, shape (texts, tokens, d), with undefined rows of padding; None unless kept.
     """
 
     vectors: Floats
@@ -52,7 +52,7 @@ class Backend(Protocol):
 
     Attributes:
         runtime: its name, for people.
-        prompts: what the model's files put before a text, by `query` and `passage`.
+        prompts: the files' prefixes of a text, by `query` and `passage`.
         streams: batches that run at once.
     """
 
@@ -69,5 +69,5 @@ class Backend(Protocol):
         ...
 
     def map(self, work: Callable[[T], R], batches: Sequence[T]) -> Iterable[R]:
-        """What `work`, which may run several batches at once, makes of each batch, in order."""
+        """The result of `work` for each batch, in order; several batches may run at once."""
         ...

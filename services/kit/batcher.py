@@ -1,7 +1,7 @@
 """Dynamic batching in front of a model: one thread runs it, callers wait in a bounded queue.
 
 A batch starts as soon as the model is free, with what is waiting then: no timer adds latency to a quiet service, and
-under load batches grow by themselves. What has expired or lost its caller is dropped before the model sees it.
+under load batches grow by themselves. An item whose time or caller is gone is dropped before the model sees it.
 """
 
 import asyncio
@@ -22,34 +22,34 @@ from services.kit.errors import DeadlineExceeded, InvalidRequest, Overloaded, Un
 Item = TypeVar("Item")
 Result = TypeVar("Result")
 
-# A failed run may be the fault of its item; so many in a row are the model's.
+# One failed run may be the fault of its item; this many in a row are the model's.
 FAILED_RUNS = 3
-# Nobody asks a service that is not ready, so it offers itself again: after longer than orchestrators take to see it.
+# A service that is not ready gets no requests, so it turns ready again by itself, after orchestrators have noticed.
 FAILED_S = 60.0
 
 
 class Runs:
-    """How a model's last runs went."""
+    """Counts a model's failed runs."""
 
     def __init__(self) -> None:
         self._breaker = Breaker(threshold=FAILED_RUNS, first_open_s=FAILED_S, max_open_s=FAILED_S)
 
     @property
     def trouble(self) -> str:
-        """Why the model should not be relied on now; nothing where it can be."""
+        """Why the model is unreliable now; empty while it works."""
         return f"the last {FAILED_RUNS} runs of the model failed" if self._breaker.state == "open" else ""
 
     def succeeded(self) -> None:
         self._breaker.succeeded()
 
     def failed(self, error: Exception) -> None:
-        # Those are the callers' doing.
+        # The other errors are the callers' doing.
         if not isinstance(error, (Overloaded, DeadlineExceeded, InvalidRequest)):
             self._breaker.failed()
 
     @contextlib.contextmanager
     def counted(self) -> Iterator[None]:
-        """Count what becomes of a run."""
+        """Count the run inside as succeeded or failed."""
         try:
             yield
         except Exception as error:
@@ -60,7 +60,7 @@ class Runs:
 
 @dataclass(frozen=True, slots=True)
 class Batched(Generic[Result]):
-    """A result, and where its time went in milliseconds."""
+    """A result, with the milliseconds that it took."""
 
     result: Result
     queue_ms: float
@@ -68,7 +68,7 @@ class Batched(Generic[Result]):
 
     @property
     def timing(self) -> StageTiming:
-        """The same as a reply tells it."""
+        """The times in the form of a reply."""
         elapsed_ms = self.queue_ms + self.inference_ms
         return StageTiming(elapsed_ms=elapsed_ms, queue_ms=self.queue_ms, inference_ms=self.inference_ms)
 
@@ -82,7 +82,7 @@ class _Waiting(Generic[Item, Result]):
     since: float = field(default_factory=time.monotonic)
 
     @property
-    def wanted(self) -> bool:
+    def is_live(self) -> bool:
         return not self.future.done() and (self.budget is None or self.budget.left() > 0)
 
 
@@ -93,7 +93,7 @@ class Batcher(Generic[Item, Result]):
         run: the model, called in a thread of its own, one batch at a time.
         cost: tokens (or any unit of work) of an item.
         max_batch_cost: a batch's cost, a single larger item excepted; larger batches are slower per item on CPUs.
-        max_queue_cost: cost of all that waits; above it `submit` refuses.
+        max_queue_cost: cost of all waiting items; above it `submit` refuses.
     """
 
     def __init__(
@@ -117,19 +117,19 @@ class Batcher(Generic[Item, Result]):
 
     @property
     def queued_cost(self) -> int:
-        """Cost of what waits now."""
+        """Cost of the items that wait."""
         return self._queued_cost
 
     @property
     def trouble(self) -> str:
-        """Why the model should not be relied on now; nothing where it can be."""
+        """Why the model is unreliable now; empty while it works."""
         if self._worker and self._worker.done():
             return "the queue in front of the model has stopped"
         return self._runs.trouble
 
     @contextlib.asynccontextmanager
     async def running(self) -> AsyncIterator["Batcher[Item, Result]"]:
-        """Serve the queue while the context is open; what still waits at its end is cancelled."""
+        """Serve the queue while the context is open; items still waiting at its end are cancelled."""
         try:
             async with beside(self._serve()) as self._worker:
                 yield self
@@ -146,13 +146,13 @@ class Batcher(Generic[Item, Result]):
             Overloaded: the queue is full.
             DeadlineExceeded: the request's budget ended while the item waited.
             Unavailable: nobody serves the queue any more.
-            Exception: whatever `run` raised for this very item.
+            Exception: the error that `run` raised for this item.
         """
         if self._worker and self._worker.done():
             raise Unavailable(self.trouble)
         cost = max(1, self._cost(item))
         if self._queue and self._queued_cost + cost > self._max_queue_cost:
-            self._drop_unwanted()
+            self._drop_expired()
             if self._queue and self._queued_cost + cost > self._max_queue_cost:
                 raise Overloaded("the queue in front of the model is full")
         future: asyncio.Future[Batched[Result]] = asyncio.get_running_loop().create_future()
@@ -171,7 +171,7 @@ class Batcher(Generic[Item, Result]):
                 await self._infer(batch)
 
     def _form(self) -> list[_Waiting[Item, Result]]:
-        self._drop_unwanted()
+        self._drop_expired()
         batch: list[_Waiting[Item, Result]] = []
         cost = 0
         while self._queue and (not batch or cost + self._queue[0].cost <= self._max_batch_cost):
@@ -181,16 +181,16 @@ class Batcher(Generic[Item, Result]):
         self._queued_cost -= cost
         return batch
 
-    def _drop_unwanted(self) -> None:
-        kept = deque[_Waiting[Item, Result]]()
+    def _drop_expired(self) -> None:
+        live = deque[_Waiting[Item, Result]]()
         for waiting in self._queue:
-            if waiting.wanted:
-                kept.append(waiting)
+            if waiting.is_live:
+                live.append(waiting)
                 continue
             self._queued_cost -= waiting.cost
             if not waiting.future.done():
                 waiting.future.set_exception(DeadlineExceeded("the time ran out in the queue"))
-        self._queue = kept
+        self._queue = live
 
     async def _infer(self, batch: list[_Waiting[Item, Result]]) -> None:
         started = time.monotonic()
@@ -199,11 +199,12 @@ class Batcher(Generic[Item, Result]):
         except Exception as error:
             if len(batch) == 1:
                 self._runs.failed(error)
-                _fail(batch[0], error)
+                if not batch[0].future.done():
+                    batch[0].future.set_exception(error)
                 return
             # One bad item must fail alone, and only the items themselves can tell which it is.
             for waiting in batch:
-                if waiting.wanted:
+                if waiting.is_live:
                     await self._infer([waiting])
             return
         except BaseException:
@@ -222,8 +223,3 @@ class Batcher(Generic[Item, Result]):
         if len(results) != len(items):
             raise RuntimeError(f"the model returned {len(results)} results for {len(items)} items")
         return results
-
-
-def _fail(waiting: _Waiting[Item, Result], error: Exception) -> None:
-    if not waiting.future.done():
-        waiting.future.set_exception(error)

@@ -3,10 +3,10 @@
 The graph begins after the embedding tables: their rows are looked up in the mapped file, whose pages all processes of a
 machine share, and it ends with the last hidden states.
 
-In int8 a linear layer has weights quantised by column and activations by row, both when needed and without calibration
-data. A few channels of BERT's residual stream are ten times as large as all others (Dettmers et al. 2022, LLM.int8());
-sharing their scale costs the others their digits. The gains of the layer norms tell which they are, so they stay in
-float32, as a thin product beside the large one; so do the neurons of the feed-forward blocks that weigh most.
+In int8 a linear layer has weights quantised by column and activations by row, without calibration data. A few channels
+of BERT's residual stream are ten times as large as all others (Dettmers et al. 2022, LLM.int8()); sharing their scale
+costs the others their digits. The gains of the layer norms tell which they are, so they stay in float32, as a thin
+product beside the large one; so do the neurons of the feed-forward blocks that weigh most.
 """
 
 import json
@@ -40,19 +40,19 @@ DTYPES = {"F64": np.float64, "F32": np.float32, "F16": np.float16, "I64": np.int
 
 
 class NoBert(ValueError):
-    """A folder holds no BERT encoder that a graph can be made of; the message says why."""
+    """No graph can be made of a folder; the message says why."""
 
 
 @dataclass(frozen=True, slots=True)
 class Bert:
-    """The graph and what surrounds it.
+    """The graph, and the tables of its embeddings.
 
     Attributes:
         words: the word embeddings, mapped from the file, shape (vocabulary, d).
         positions: embeddings of positions and of the first token type, shape (longest, d).
-        second: what the second token type's embedding is more than the first's, shape (d,); zeros where there is none.
+        second: the second token type's embedding minus the first's, shape (d,); zeros where there is none.
         graph: an ONNX model from `INPUT` (texts, tokens, d) and `MASK` (texts, tokens) to `OUTPUT`.
-        tensors: the graph's large tensors, which it names and does not hold.
+        tensors: the graph's large tensors, which lie outside it.
     """
 
     words: Floats
@@ -70,7 +70,7 @@ def read(folder: Path, linear: Linear = "fp32", changes: Mapping[str, Floats] = 
     """Make the graph of a folder's BERT.
 
     Args:
-        changes: what is added to its weights, by the module's name and of the weight's shape: an adapter's product.
+        changes: added to the weights of modules, by their names: an adapter's products, of the weights' shapes.
 
     Raises:
         NoBert: its architecture is another one, or a file is missing or damaged.
@@ -91,7 +91,7 @@ def read(folder: Path, linear: Linear = "fp32", changes: Mapping[str, Floats] = 
 
 
 def read_safetensors(path: Path) -> dict[str, NDArray[Any]]:
-    """The tensors of a file, each mapped alone: one that is let go takes its pages with it.
+    """The tensors of a file, each mapped alone, so that dropping one frees its pages.
 
     Raises:
         OSError: there is no such file.
@@ -117,7 +117,7 @@ def read_safetensors(path: Path) -> dict[str, NDArray[Any]]:
 
 
 def _largest(weight: Floats) -> Floats:
-    """The largest magnitude in each column, or of two neighbours' sum there where that is larger, shape (columns,).
+    """The largest magnitude of each column's weights and of the sums of its neighbouring pairs, shape (columns,).
 
     Without VNNI a CPU sums products of bytes in pairs, in 16 bits: with codes of 0 to 255 a pair fits them while its
     weights, a half rounded up each, sum to no more than 128. So every CPU computes the same.
@@ -137,7 +137,7 @@ def _unlike_bert(config: Mapping[str, Any]) -> str:
 
 @dataclass(slots=True)
 class _Graph:
-    """Nodes and tensors while they are put together; each method returns the name of its result."""
+    """Nodes and tensors of a graph under construction; each method returns the names of its results."""
 
     nodes: list[onnx.NodeProto] = field(default_factory=list)
     inline: dict[str, onnx.TensorProto] = field(default_factory=dict)
@@ -283,7 +283,7 @@ class _Builder:
         graph = self._graph
         axis = graph.constant("last.axis", np.array([-1], np.int64))
         largest = graph.add("ReduceMax", [graph.add("Abs", [states]), axis], keepdims=1)
-        # A row of zeros must not be divided by its largest.
+        # Else a row of zeros would be divided by zero.
         largest = graph.add("Max", [largest, graph.constant("least", np.array([1e-8], np.float32))])
         scale = graph.add("Mul", [largest, graph.constant("of.127", np.array([1 / 127], np.float32))])
         return self._quantised(states, scale, weight, name, zero=128)[0]

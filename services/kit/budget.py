@@ -1,4 +1,4 @@
-"""The time left: one deadline a request, split among stages without ever starving the later ones."""
+"""A request's time: one deadline, split among stages without starving the later ones."""
 
 import time
 from collections.abc import Callable

@@ -1,11 +1,11 @@
-"""How dear a wrong answer is: a word for the setting, a number for the fit."""
+"""The cost of a wrong answer: a word for the setting, a number for the fit."""
 
 from typing import Literal
 
 Caution = Literal["low", "balanced", "high"]
-# What a wrong answer costs where a right one earns 1. In theory an answer pays from the probability c / (1 + c) on.
+# The cost of a wrong answer where a right one earns 1. In theory an answer pays from the probability c / (1 + c) on.
 COSTS: dict[Caution, float] = {"low": 0.5, "balanced": 1.0, "high": 2.0}
-# What `cragmesh calibrate --made-up` takes unless it is told otherwise; said wherever nothing is fitted.
+# Default duration of `cragmesh calibrate --made-up`; messages about a missing fit name it.
 CALIBRATION_MINUTES = 10
 
 
@@ -15,5 +15,5 @@ def line(cost: float) -> float:
 
 
 def shifted(threshold: float, cost: float) -> float:
-    """A threshold that was fitted at a cost of 1, moved to another: the odds that pay grow with the cost."""
+    """A threshold that was fitted at a cost of 1, for another cost: the odds that pay grow with it."""
     return cost * threshold / (1 - threshold + cost * threshold)

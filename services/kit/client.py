@@ -26,15 +26,15 @@ RETRY_PAUSE_S = 0.05
 JSON = "application/json"
 MAX_REPLY_BYTES = 32 * 1024 * 1024
 # A time-out under a shorter allowance than this says more about the caller's hurry than about the service.
-TELLING_TIMEOUT_S = 1.0
-# httpx resolves them, which makes the path of one thing that of another: `/a/documents/..` that of `/a`.
+MIN_COUNTED_TIMEOUT_S = 1.0
+# httpx resolves them, so that `/a/documents/..` would reach `/a`.
 DOTS = frozenset({".", ".."})
-# What an engine answers beside its work, by the names of OpenAI's API and vLLM's: one that is stuck still does.
+# Paths of OpenAI's API and vLLM's that even a stuck engine answers, so that their success proves nothing.
 LIGHT_PATHS = frozenset({"/v1/models", "/tokenize", "/detokenize"})
 
 
 class _NoCookies(httpx.Cookies):
-    """Services set none, and to look for them took a tenth of a call."""
+    """Services set no cookies, and looking for them took a tenth of a call."""
 
     def extract_cookies(self, response: httpx.Response) -> None:
         pass
@@ -48,7 +48,7 @@ _url = lru_cache(maxsize=256)(httpx.URL)
 
 
 def http_client(transport: httpx.AsyncBaseTransport | None = None) -> httpx.AsyncClient:
-    """A pooled client without time-outs of its own: each call has an allowance, and only that counts."""
+    """A pooled client without time-outs: the allowance of each call bounds it."""
     return _Client(
         transport=transport,
         # asyncio.timeout bounds every call as a whole, which httpx's phases do not.
@@ -135,7 +135,7 @@ class ServiceClient:
             self.breaker.failed()
             raise
         except ServiceFailure:
-            # It answered: whatever is wrong with the answer, leaving it alone would not help.
+            # The service answered, so that opening the breaker would not help.
             self._count_answer(path)
             raise
         except BaseException:
@@ -145,7 +145,7 @@ class ServiceClient:
         return reply
 
     async def answers(self, path: str, *, allow_s: float) -> bool:
-        """Whether a GET is answered with 2xx, asked past the breaker: a look says nothing about a service's work."""
+        """Whether a GET is answered with 2xx; the breaker neither bounds nor counts it."""
         try:
             async with asyncio.timeout(allow_s):
                 await self._with_retry("GET", path, None, Budget(allow_s))
@@ -160,7 +160,7 @@ class ServiceClient:
             self.breaker.succeeded()
 
     def _count_timeout(self, allow_s: float) -> None:
-        if allow_s >= TELLING_TIMEOUT_S:
+        if allow_s >= MIN_COUNTED_TIMEOUT_S:
             self.breaker.failed()
         else:
             self.breaker.abandoned()
@@ -175,9 +175,9 @@ class ServiceClient:
             await asyncio.sleep(RETRY_PAUSE_S)
             try:
                 return await self._once(method, path, body, budget, media_type)
-            except ServiceRejected as again:
-                # The first was done, and its reply was lost.
-                if method == "DELETE" and error.lost and again.status == httpx.codes.NOT_FOUND:
+            except ServiceRejected as rejection:
+                # The first attempt did the work, and its reply was lost.
+                if method == "DELETE" and error.lost and rejection.status == httpx.codes.NOT_FOUND:
                     return b""
                 raise
 
@@ -194,8 +194,8 @@ class ServiceClient:
             async with self._http.stream(method, _url(self.base_url + path), content=body, headers=headers) as response:
                 content = await self._read(response)
         except (httpx.ConnectError, httpx.ReadError, httpx.WriteError, httpx.RemoteProtocolError) as error:
-            # Every call of the mesh may be sent twice, so a lost connection is tried again as well: questions are pure
-            # functions of their bodies, documents are what was last written or lie where they were moved.
+            # Every call of the mesh may be sent twice, so a lost connection is retried as well: answers are pure
+            # functions of their bodies, and writing or moving a document twice leaves the same document.
             if isinstance(error, httpx.RemoteProtocolError) and "disconnected" not in str(error):
                 raise BadReply(self.name, "not HTTP") from error
             lost = not isinstance(error, httpx.ConnectError)

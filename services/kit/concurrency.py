@@ -1,4 +1,4 @@
-"""Side by side, structured: what one of several awaitables raises cancels the others and comes out as itself."""
+"""Structured concurrency: an error of one of several awaitables cancels the others and is raised as itself."""
 
 import asyncio
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Coroutine, Iterable
@@ -11,17 +11,17 @@ U = TypeVar("U")
 
 @asynccontextmanager
 async def _group() -> AsyncIterator[asyncio.TaskGroup]:
-    """A task group that raises no group: the first of its errors comes out as itself."""
+    """A task group that raises the first of its errors as itself, in place of an exception group."""
     parent = asyncio.current_task()
     assert parent is not None  # noqa: S101 - what awaits is a task
-    asked = parent.cancelling()
+    cancellations = parent.cancelling()
     try:
         async with asyncio.TaskGroup() as group:
             yield group
     except BaseExceptionGroup as errors:
-        # Before Python 3.13 a group that fails while its parent waits for it leaves its own request to cancel counted,
-        # and before 3.11.4 every later time-out of the parent is then a cancellation.
-        if parent.cancelling() > asked:
+        # Before Python 3.13 a group that fails while its parent waits leaves its own cancel request counted on the
+        # parent, and before 3.11.4 every later time-out of the parent is then a cancellation.
+        if parent.cancelling() > cancellations:
             parent.uncancel()
         raise errors.exceptions[0] from None
 
@@ -34,11 +34,11 @@ async def all_of(coroutines: Iterable[Coroutine[Any, Any, T]]) -> list[T]:
 
 
 async def ahead(coroutines: Iterable[Coroutine[Any, Any, T]]) -> AsyncGenerator[T, None]:
-    """Results in order, each begun while the caller works on the one before; to be closed by who leaves it early."""
-    waiting = iter(coroutines)
+    """Results in order, each begun while the caller works on the one before; a caller that leaves early closes it."""
+    remaining = iter(coroutines)
     task: asyncio.Task[T] | None = None
     try:
-        while (coroutine := next(waiting, None)) is not None or task is not None:
+        while (coroutine := next(remaining, None)) is not None or task is not None:
             following = None if coroutine is None else asyncio.create_task(coroutine)
             current, task = task, following
             if current is not None:
@@ -51,7 +51,7 @@ async def ahead(coroutines: Iterable[Coroutine[Any, Any, T]]) -> AsyncGenerator[
 
 @asynccontextmanager
 async def beside(coroutine: Coroutine[Any, Any, T]) -> AsyncIterator[asyncio.Task[T]]:
-    """Runs it while the context is open; at its end it is cancelled and has ended. What it raises is the task's."""
+    """Run a coroutine while the context is open; it has ended when the context has. Its error stays in the task."""
     task = asyncio.create_task(coroutine)
     try:
         yield task
@@ -61,7 +61,7 @@ async def beside(coroutine: Coroutine[Any, Any, T]) -> AsyncIterator[asyncio.Tas
 
 
 async def both(one: Coroutine[Any, Any, T], other: Coroutine[Any, Any, U]) -> tuple[T, U]:
-    """The results of two of different types; otherwise as `all_of`."""
+    """The results of two coroutines of different types; otherwise as `all_of`."""
     async with _group() as group:
         first, second = group.create_task(one), group.create_task(other)
     return first.result(), second.result()
@@ -70,7 +70,7 @@ async def both(one: Coroutine[Any, Any, T], other: Coroutine[Any, Any, U]) -> tu
 async def prefer(
     first: Coroutine[Any, Any, T | None], other: Coroutine[Any, Any, U], *, decided: Callable[[], None] = lambda: None
 ) -> T | U:
-    """What `first` gives, and the other is cancelled; what the other gives where `first` gives None.
+    """The result of `first`, which cancels the other; the other's result where that of `first` is None.
 
     Args:
         decided: called before the other is cancelled, so that it can tell a lost race from a deadline.

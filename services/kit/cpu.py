@@ -1,4 +1,4 @@
-"""What this machine's CPU computes, read once for every choice of a number format: the encoder's and the generator's.
+"""The CPU's instruction set, by which the encoder and the generator choose their number formats.
 
 Standard library only: the generator's launcher has no torch.
 """
@@ -24,7 +24,7 @@ class Isa(StrEnum):
 
 
 Int8Kernel = Literal["", "fbgemm", "onednn"]
-# A setting that pretends an older CPU, so that what happens there can be seen here.
+# A setting that pretends an older CPU, to see here how the services run there.
 IsaLimit = Literal["", "avx2", "avx512", "avx512_vnni", "avx512_bf16", "amx"]
 
 _NEEDS: Mapping[Isa, frozenset[str]] = {
@@ -53,7 +53,7 @@ def instruction_set(limit: IsaLimit = "", cpuinfo: Path = CPUINFO) -> Isa:
 
     Args:
         limit: the newest that counts; empty counts all.
-        cpuinfo: Linux' description of the processors.
+        cpuinfo: Linux's description of the processors.
     """
     flags = _flags(cpuinfo)
     newest = Isa.BASE
@@ -67,7 +67,7 @@ def instruction_set(limit: IsaLimit = "", cpuinfo: Path = CPUINFO) -> Isa:
 
 
 def computes_bf16(isa: Isa) -> bool:
-    """Whether bfloat16 products are computed, and not emulated several times slower than float32."""
+    """Whether the CPU computes bfloat16 products; emulated, they are several times slower than float32."""
     return isa in (Isa.AVX512_BF16, Isa.AMX)
 
 
@@ -79,8 +79,8 @@ def computes_int8(isa: Isa) -> bool:
 def int8_kernel(isa: Isa) -> Int8Kernel:
     """The generator's library for products of int8.
 
-    With VNNI they are summed in 32 bits at once. Without it pairs of them are, in 16 bits first, which oneDNN lets
-    overflow; with FBGEMM, the plugin holds weights so that they do not.
+    With VNNI they are summed in 32 bits. Without it pairs are summed in 16 bits first, which overflow with oneDNN; for
+    FBGEMM the plugin scales the weights so that they do not.
     """
     if isa in (Isa.AVX512_VNNI, Isa.AVX512_BF16, Isa.AMX):
         return "onednn"

@@ -21,27 +21,27 @@ from services.kit.errors import DeadlineExceeded, MeshError, Unauthorized
 from services.kit.telemetry import REQUEST_ID_HEADER, Metrics, TraceContext, current_trace, log
 from services.kit.tracing import request_span
 
-# Asked by orchestrators while the service is busy: they are answered by the loop alone, and need no budget.
+# Orchestrators ask these while the service is busy: the event loop answers them alone, and they need no budget.
 PROBES = frozenset({"/healthz", "/readyz", "/metrics"})
-# Lets a request in by its method, path and headers, before its body is read: open while it is served, it gives the
-# caller's name, or raises Unauthorized, Forbidden or RateLimited.
+# A context around a request, entered with method, path and headers before the body is read: yields the caller's name,
+# or raises Unauthorized, Forbidden or RateLimited.
 Guard = Callable[[str, str, Mapping[str, str]], contextlib.AbstractAsyncContextManager[str]]
-# What a body gets to arrive, however much time its request has: a client that only holds a socket open says nothing.
+# Time for a body to arrive, however much its request has: some clients only hold a socket open.
 UPLOAD_S = 10.0
-# What a request waits for a place: those of clients that have just left are free within it.
+# Wait for a place: within it those of clients that have just left are free.
 PLACE_S = 0.25
-# Passes of the event loop until a hang-up that is already in the socket's buffer has been heard: 3 behind a small body,
-# 6 behind a large one, by measurement.
-LOOK_PASSES = 8
-# What a cancelled handler gets to close its connections.
+# Passes of the event loop until a hang-up in the socket's buffer is noticed: measured, 3 behind a small body and 6
+# behind a large one.
+HANG_UP_PASSES = 8
+# Time for a cancelled handler to close its connections.
 CANCEL_GRACE_S = 2.0
-# No status was sent: what nginx writes when its client has gone.
+# Counted where no status was sent; nginx's code for a client that left.
 HUNG_UP = 499
 MESH_TOKEN_HEADER = "x-mesh-token"  # noqa: S105 - a name, no secret
-# Reading changes nothing and asks no model.
+# Methods that change nothing and run no model.
 READING = frozenset({"GET", "HEAD", "OPTIONS"})
-# Said of every response that does not say otherwise itself, as the page does. Answers are the caller's alone, and no
-# browser has any business with JSON but to hand it to a script of the same origin.
+# Defaults of every response; the page sets its own. Answers are the caller's alone, and a browser only hands JSON to a
+# script of the same origin.
 SECURITY_HEADERS = {
     b"cache-control": b"no-store",
     b"content-security-policy": b"default-src 'none'; frame-ancestors 'none'",
@@ -51,12 +51,12 @@ SECURITY_HEADERS = {
 
 
 def route_of(scope: Scope) -> str:
-    """The route's template, which is one of few, and never the path, which anybody can make up."""
+    """The route's template: one of few, where paths are without number."""
     return str(getattr(scope.get("route"), "path", "unmatched"))
 
 
 def mesh_guard(token: str) -> Guard | None:
-    """Let in who knows the mesh's token; all when there is none."""
+    """A guard that asks for the mesh's token; None when there is no token."""
     if not token:
         return None
 
@@ -79,12 +79,12 @@ class DeadlineMiddleware:
 
     Args:
         app: the application.
-        metrics: where to count.
-        max_s: seconds a request may take; `x-deadline-ms` can lower it.
-        min_s: what `x-deadline-ms` can lower it to: 0 where callers know what they ask for.
+        metrics: counts the requests.
+        max_s: seconds that a request may take; `x-deadline-ms` can lower it.
+        min_s: the least that `x-deadline-ms` can lower it to.
         max_body: bytes of a request's body.
-        admission: bounds what is taken on at a time, but for what only reads; None takes all.
-        guard: asked about every request but probes; None lets all in.
+        admission: bounds the requests in flight, those of `READING` excepted; None bounds none.
+        guard: authorises every request but probes; None lets all in.
     """
 
     def __init__(
@@ -144,7 +144,7 @@ class DeadlineMiddleware:
     async def _serve(self, scope: Scope, headers: dict[str, str], receive: Receive, response: "_Response") -> None:
         budget = Budget(_deadline_s(headers, self.min_s, self.max_s))
         token = current_budget.set(budget)
-        # What only reads asks for no place, and its body, which would mean nothing, is never kept.
+        # A reading request takes no place, and its body, which means nothing, is never kept.
         reads = scope["method"] in READING
         admission = None if reads else self.admission
         body = Body(receive, admission)
@@ -153,15 +153,15 @@ class DeadlineMiddleware:
                 try:
                     caller = ""
                     if self.guard:
-                        entered = self.guard(scope["method"], scope["path"], headers)
-                        caller = await stack.enter_async_context(entered)
+                        context = self.guard(scope["method"], scope["path"], headers)
+                        caller = await stack.enter_async_context(context)
                     if not reads:
                         await body.arrive(announced(headers), self.max_body, min(UPLOAD_S, budget.left()))
                 except MeshError:
                     await body.drain()
                     raise
-                named = {"caller": caller} if caller else {}
-                with structlog.contextvars.bound_contextvars(**named):
+                fields = {"caller": caller} if caller else {}
+                with structlog.contextvars.bound_contextvars(**fields):
                     await self._run(scope, body, receive, response, budget, admission)
         finally:
             body.release()
@@ -179,8 +179,8 @@ class DeadlineMiddleware:
         gone = asyncio.Event()
         watcher = asyncio.ensure_future(_wait_for_hang_up(receive, gone))
         try:
-            # A client that left while its request was still unread takes no place, and no work is begun for it.
-            for _ in range(LOOK_PASSES):
+            # A client that left before its request was read takes no place, and no work is begun for it.
+            for _ in range(HANG_UP_PASSES):
                 await asyncio.sleep(0)
             if watcher.done():
                 raise ClientGone
@@ -226,7 +226,7 @@ class DeadlineMiddleware:
 
 
 def announced(headers: Mapping[str, str]) -> int:
-    """Bytes that a request's body will have; 0 where the client does not say."""
+    """Bytes of a request's body by its headers; 0 where they do not say."""
     length = headers.get("content-length", "")
     return int(length) if length.isdecimal() else 0
 
@@ -255,7 +255,7 @@ async def _cancel(*tasks: "asyncio.Future[None]") -> None:
 
 
 class _Response:
-    """The send side: remembers what was sent, and adds the request id and what browsers must know."""
+    """The send side: keeps the status, and adds the request id and `SECURITY_HEADERS`."""
 
     def __init__(self, send: Send, request_id: str) -> None:
         self._send = send
@@ -267,8 +267,8 @@ class _Response:
         if message["type"] == "http.response.start":
             self.status = message["status"]
             headers = list(message.get("headers", []))
-            said = {key.lower() for key, _ in headers}
-            headers += [(key, value) for key, value in SECURITY_HEADERS.items() if key not in said]
+            own = {key.lower() for key, _ in headers}
+            headers += [(key, value) for key, value in SECURITY_HEADERS.items() if key not in own]
             headers.append((REQUEST_ID_HEADER.encode(), self.request_id.encode()))
             message = {**message, "headers": headers}
         elif message["type"] == "http.response.body" and not message.get("more_body", False):

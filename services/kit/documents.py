@@ -4,10 +4,10 @@ import contextlib
 import html
 import re
 
-# What a document says of itself stands at its beginning.
+# Bytes of a document's beginning in which it declares its encoding.
 DECLARED_WITHIN = 4_096
 
-# Those of the web (WHATWG) by their usual names: Python knows others, some of which take minutes for a megabyte.
+# Encodings of the web (WHATWG) by their usual names: some of Python's others take minutes for a megabyte.
 _ENCODING = re.compile(
     r"(?:x-)?(?:utf-?8|utf-?16(?:-?[lb]e)?|(?:us-)?ascii|latin-?1|iso-?8859-?\d{1,2}(?:-[ei])?|windows-?\d{3,4}|cp\d{3,4}"
     r"|koi8-[ru]|gbk?|gb2312|gb18030|big5(?:-hkscs)?|euc-(?:jp|kr)|(?:shift[_-]?|s)jis|iso-2022-jp|macintosh)",
@@ -20,7 +20,7 @@ def decoded(content: bytes, charset: str = "") -> str:
     """The text of a document: by `charset`, by UTF-8, by the encoding that it declares, or else by Windows' own.
 
     Args:
-        charset: what its server says; passed over where there is no such encoding.
+        charset: of its HTTP header; an unknown one is ignored.
     """
     for name, errors in ((charset, "replace"), ("utf-8-sig", "strict"), (declared(content), "replace")):
         # One stray byte must not cost the page.

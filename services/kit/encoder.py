@@ -1,10 +1,10 @@
-"""Texts to unit vectors, as fast as the hardware allows, whatever runs the model.
+"""Texts to unit vectors, on either runtime.
 
-The bundled MiniLM runs on ONNX Runtime, and torch is not imported; it is for other models, GPUs and bfloat16
-(`services/kit/precision.py` says what was measured). Tokenising and batching are ours, because they cost more than the
-arithmetic they feed: batches of like length, bounded by tokens with padding, are 1.6 times as fast on a CPU as 32 texts
-at a time (580 against 370 passages of 200 characters a second, two cores, avx512_bf16, torch in bf16). On ONNX Runtime
-each core runs batches of its own, small enough for its cache (`docs/scale.md`).
+The bundled MiniLM runs on ONNX Runtime without torch, which is for other models, GPUs and bfloat16 (measured in
+`services/kit/precision.py`). Tokenising and batching are ours, because they cost more than the arithmetic they feed:
+batches of like length, bounded by tokens with padding, are 1.6 times as fast on a CPU as 32 texts at a time (580
+against 370 passages of 200 characters a second, two cores, avx512_bf16, torch in bf16). On ONNX Runtime each core runs
+batches of its own, small enough for its cache (`docs/scale.md`).
 """
 
 import importlib.util
@@ -30,7 +30,7 @@ ONNX_BATCH_TOKENS = 256
 CPU_BATCH_TOKENS = 1_024
 GPU_BATCH_TOKENS = 16_384
 
-# Of a file of weights, what its fingerprint reads of either end: a safetensors header names every tensor's shape.
+# Bytes of either end of a file of weights in its fingerprint: a safetensors header names every tensor's shape.
 FINGERPRINT_BYTES = 1024 * 1024
 
 
@@ -58,18 +58,19 @@ class TokenStates:
 
     @classmethod
     def join(cls, texts: "Sequence[tuple[NDArray[np.floating], Ints]]") -> "TokenStates":
-        """The states and ids of several texts, at least one, in one."""
+        """Concatenate the states and ids of at least one text."""
         states = np.concatenate([states for states, _ in texts]).astype(np.float32, copy=False)
-        return cls(states, np.concatenate([ids for _, ids in texts]), _offsets([len(ids) for _, ids in texts]))
+        offsets = np.cumsum([0, *(len(ids) for _, ids in texts)], dtype=np.int64)
+        return cls(states, np.concatenate([ids for _, ids in texts]), offsets)
 
 
 @dataclass(frozen=True, slots=True)
 class Encoded:
-    """What `Encoder.encode` returns.
+    """Encoded texts.
 
     Attributes:
         vectors: unit vectors unless the usage says otherwise, shape (texts, d); a dot product is a cosine.
-        token_states: the states of the same forward pass, when they were asked for.
+        token_states: of the same forward pass; None unless kept.
     """
 
     vectors: Floats
@@ -81,10 +82,10 @@ class Encoder:
 
     Args:
         model: a folder, a hub name, or empty for the MiniLM that ships in a package.
-        precision: where and in which number format it runs; chosen by `load` when not given.
-        batch_tokens: tokens of a batch, padding included; 0 takes what suits the device.
+        precision: where and in which number format it runs; chosen by `load` when None.
+        batch_tokens: tokens of a batch, padding included; 0 takes the device's default.
         offline: never ask a hub. Folders and the bundled model never do.
-        usage: how the model wants to be used, where its files do not say.
+        usage: overrides the model's files.
     """
 
     def __init__(
@@ -109,7 +110,7 @@ class Encoder:
         """Where and how the model runs.
 
         Raises:
-            RuntimeError: it is not loaded and was given none.
+            RuntimeError: it is neither loaded nor given.
         """
         if self._precision is None:
             raise RuntimeError("the encoder is not loaded")
@@ -132,10 +133,10 @@ class Encoder:
 
     @property
     def fingerprint(self) -> str:
-        """What two copies of a model have in common and no others: 64 bits in hexadecimal.
+        """The model's identity, equal for its copies: 64 bits in hexadecimal.
 
-        Of the configuration, the tokenizer, and of each file of weights the size and both ends: reading all of it would
-        take half a minute for the largest encoders.
+        Hashes the configuration, the tokenizer, and the size and both ends of each file of weights: reading all of the
+        largest encoders would take half a minute.
         """
         self._loaded()
         return fingerprint(self._folder())
@@ -145,18 +146,18 @@ class Encoder:
 
         Raises:
             OSError: there is no such model.
-            ValueError: its tokenizer has no fast form, it has no pooling to change, the bundled model's package is
-                missing, int8 was asked of what is no BERT, or it needs torch and that is not installed.
+            ValueError: its tokenizer has no fast form, it has no pooling to change, it is no BERT and int8 is set, or
+                the bundled model's package or torch is missing.
         """
         if self._precision is None:
             self._precision = choose_precision(model=self._place)
         if self._on_onnx_runtime():
             from services.kit.onnx_backend import OnnxBackend
 
-            most = ONNX_BATCH_TOKENS
+            batch_tokens = ONNX_BATCH_TOKENS
             self._backend = OnnxBackend(self._folder(), self._precision, self.usage)
         else:
-            most = CPU_BATCH_TOKENS if self._precision.device == "cpu" else GPU_BATCH_TOKENS
+            batch_tokens = CPU_BATCH_TOKENS if self._precision.device == "cpu" else GPU_BATCH_TOKENS
             if not has_torch():
                 raise ValueError(f"{self.name} in {self._precision.dtype} needs torch: {TORCH_EXTRA}")
             from services.kit.torch_backend import TorchBackend
@@ -164,7 +165,7 @@ class Encoder:
             place = self._place or str(bundled_model())
             self._backend = TorchBackend(place, self.name, self._precision, self.usage, offline=self._offline)
         if self._batch_tokens <= 0:
-            self._batch_tokens = most
+            self._batch_tokens = batch_tokens
 
     def _on_onnx_runtime(self) -> bool:
         precision = self.precision
@@ -194,18 +195,19 @@ class Encoder:
 
         Args:
             texts: any number of them; an empty one gets the vector of the model's special tokens.
-            keep_token_states: also return the last hidden states (MaxSim needs them), from the same forward pass.
+            keep_token_states: also return the last hidden states, which MaxSim needs.
         """
         if not texts:
-            nothing = TokenStates(np.empty((0, self.dimension), np.float32), _no_ints(), np.zeros(1, np.int64))
-            return Encoded(nothing.states, nothing if keep_token_states else None)
+            empty = np.empty((0, self.dimension), np.float32)
+            states_of_none = TokenStates(empty, np.empty(0, np.int64), np.zeros(1, np.int64))
+            return Encoded(empty, states_of_none if keep_token_states else None)
         backend = self._loaded()
         ids: list[list[int]] = [encoding.ids for encoding in backend.tokenizer.encode_batch(list(texts))]
         vectors = np.empty((len(texts), self.dimension), np.float32)
         states: dict[int, Floats] = {}
 
         def run(batch: Sequence[int]) -> Pass:
-            return backend.run(*_padded([ids[i] for i in batch], backend.padding_id), keep_states=keep_token_states)
+            return backend.run(*padded([ids[i] for i in batch], backend.padding_id), keep_states=keep_token_states)
 
         batches = list(_batches([len(tokens) for tokens in ids], self._batch_tokens, backend.streams))
         for batch, output in zip(batches, backend.map(run, batches), strict=True):
@@ -223,8 +225,8 @@ class Encoder:
         return [len(encoding.ids) for encoding in self._loaded().tokenizer.encode_batch(list(texts))]
 
     def _prompt(self, kind: Literal["query", "passage"]) -> str:
-        said = self.usage.query_instruction if kind == "query" else self.usage.passage_instruction
-        return self._loaded().prompts.get(kind, "") if said is None else said
+        instruction = self.usage.query_instruction if kind == "query" else self.usage.passage_instruction
+        return self._loaded().prompts.get(kind, "") if instruction is None else instruction
 
     def _folder(self) -> pathlib.Path:
         place = pathlib.Path(self._place or bundled_model())
@@ -270,12 +272,12 @@ def fingerprint(folder: pathlib.Path) -> str:
 
 
 def batch_share(lengths: Sequence[int], most: int, streams: int) -> int:
-    """Tokens of a batch: at most so many, and few enough that each stream has a share of all texts."""
+    """Tokens of a batch: at most `most`, and few enough that each stream gets a share of the texts."""
     return min(most, -(-sum(lengths) // streams))
 
 
 def _batches(lengths: Sequence[int], most: int, streams: int) -> Iterator[list[int]]:
-    """Places of texts of like length, at most so many tokens of them with padding, and some for each stream."""
+    """Indexes of texts of like length; a batch has at most `most` tokens with padding, and each stream gets some."""
     order = sorted(range(len(lengths)), key=lambda i: -lengths[i])
     most = batch_share(lengths, most, streams)
     start = 0
@@ -285,7 +287,7 @@ def _batches(lengths: Sequence[int], most: int, streams: int) -> Iterator[list[i
         start += size
 
 
-def _padded(ids: Sequence[Sequence[int]], padding_id: int) -> tuple[Ints, Ints]:
+def padded(ids: Sequence[Sequence[int] | Ints], padding_id: int = 0) -> tuple[Ints, Ints]:
     """A batch's ids and its mask, both of shape (texts, longest)."""
     shape = (len(ids), max(map(len, ids)))
     padded, mask = np.full(shape, padding_id, np.int64), np.zeros(shape, np.int64)
@@ -298,11 +300,3 @@ def _padded(ids: Sequence[Sequence[int]], padding_id: int) -> tuple[Ints, Ints]:
 def _unit(rows: Floats) -> Floats:
     lengths = np.sqrt(np.einsum("...d,...d->...", rows, rows))[..., None]
     return np.asarray(rows / np.maximum(lengths, 1e-12), np.float32)
-
-
-def _offsets(lengths: Sequence[int] | Ints) -> Ints:
-    return np.concatenate([np.zeros(1, np.int64), np.cumsum(lengths, dtype=np.int64)])
-
-
-def _no_ints() -> Ints:
-    return np.empty(0, np.int64)

@@ -1,4 +1,4 @@
-"""Encoders by name: definitions as data, models loaded when first asked for and let go when memory is short."""
+"""Encoders by name: definitions as data, models loaded on first use and unloaded when memory is short."""
 
 import threading
 from collections import OrderedDict
@@ -10,14 +10,14 @@ import yaml
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from services.kit.encoder import Encoder, EncoderUsage, Pooling
-from services.kit.precision import Precision, Wanted, choose_precision
+from services.kit.precision import DtypeSetting, Precision, choose_precision
 from services.kit.telemetry import log
 
 MIB = 1024 * 1024
 
 
 class EncoderFailure(Exception):
-    """An encoder cannot be had; the message names it and says why."""
+    """An encoder cannot be loaded; the message names it and the reason."""
 
 
 class UnknownEncoder(EncoderFailure):
@@ -35,7 +35,7 @@ class EncoderDefinition(BaseModel):
     passage_instruction: str | None = None
     normalise: bool = True
     max_length: int = Field(0, ge=0, le=131_072)
-    precision: Wanted = "auto"
+    precision: DtypeSetting = "auto"
     parameters: int = Field(0, ge=0)
 
     @property
@@ -46,19 +46,19 @@ class EncoderDefinition(BaseModel):
 
 
 def definitions(own: Path | None = None) -> dict[str, EncoderDefinition]:
-    """The definitions that ship, and those of a file of one's own, which win.
+    """The definitions that ship, updated by those of a file of one's own.
 
     Raises:
-        ValueError: a file cannot be read or says what no definition may say.
+        ValueError: a file cannot be read, or holds an invalid definition.
     """
     shipped = resources.files("services.kit").joinpath("encoders.yaml").read_text(encoding="utf-8")
-    found = _parse(shipped, "encoders.yaml")
+    encoders = _parse(shipped, "encoders.yaml")
     if own is not None:
         try:
-            found |= _parse(own.read_text(encoding="utf-8"), str(own))
+            encoders |= _parse(own.read_text(encoding="utf-8"), str(own))
         except (OSError, UnicodeDecodeError) as error:
             raise ValueError(f"{own} cannot be read: {error}") from error
-    return found
+    return encoders
 
 
 def _parse(text: str, name: str) -> dict[str, EncoderDefinition]:
@@ -75,14 +75,13 @@ def _parse(text: str, name: str) -> dict[str, EncoderDefinition]:
 
 
 class EncoderPool:
-    """The encoders in memory, at most so many bytes of weights; safe to use from several threads.
+    """The encoders in memory, within a bound of their weights; safe to use from several threads.
 
     Args:
-        defined: what can be loaded, by name.
-        max_bytes: of all weights together; the one that is wanted now stays even when it alone is larger than all
-            others leave room for.
-        choose: where and in which format a model runs, by what its definition wants and the model's place.
-        make: makes an encoder of a definition, not loaded.
+        defined: the encoders that can be loaded, by name.
+        max_bytes: of all weights together; the encoder loaded last stays even beside pinned ones that leave too little.
+        choose: the precision of a model, by its definition's wish and its place.
+        make: makes an unloaded encoder.
     """
 
     def __init__(
@@ -90,7 +89,7 @@ class EncoderPool:
         defined: Mapping[str, EncoderDefinition],
         *,
         max_bytes: int,
-        choose: Callable[[Wanted, str], Precision] = lambda wanted, model: choose_precision(wanted, model=model),
+        choose: Callable[[DtypeSetting, str], Precision] = lambda dtype, model: choose_precision(dtype, model=model),
         make: Callable[..., Encoder] = Encoder,
     ) -> None:
         self._defined = defined
@@ -100,7 +99,7 @@ class EncoderPool:
         self._loaded: OrderedDict[str, Encoder] = OrderedDict()
         self._pinned: dict[str, Encoder] = {}
         self._lock = threading.Lock()
-        # A lock of its own, so that who wants what is loaded does not wait for what is being loaded.
+        # A lock of its own, so that a loaded encoder is found while another one loads.
         self._loading = threading.Lock()
 
     @property
@@ -110,17 +109,17 @@ class EncoderPool:
 
     @property
     def in_memory(self) -> list[str]:
-        """Names of what is loaded."""
+        """Names of the loaded encoders."""
         with self._lock:
             return [*self._pinned, *self._loaded]
 
     def pin(self, name: str, encoder: Encoder) -> None:
-        """Share an encoder that somebody else has loaded and keeps."""
+        """Share an encoder that the caller has loaded and keeps."""
         with self._lock:
             self._pinned[name] = encoder
 
     def get(self, name: str) -> Encoder:
-        """A loaded encoder; the first time takes as long as reading its weights. What was unused longest makes room.
+        """An encoder, loaded on first use; the one unused longest makes room.
 
         Raises:
             UnknownEncoder: there is no definition of that name.
@@ -157,7 +156,7 @@ class EncoderPool:
         encoder = self._make(definition.model, precision=precision, usage=definition.usage)
         try:
             encoder.load()
-        # A hub's client, tokenizers and torch raise what they like; a search for it is all that fails.
+        # A hub's client, tokenizers and torch raise errors of any type; only this encoder's searches are to fail.
         except Exception as error:
             raise EncoderFailure(f"the encoder {name} cannot be loaded: {_one_line(error)}") from error
         encoder.name = name
@@ -175,9 +174,9 @@ class EncoderPool:
 
 
 def named(model: str, defined: Mapping[str, EncoderDefinition]) -> tuple[str, EncoderUsage]:
-    """Name and usage of the encoder that a setting calls a folder, a hub name or nothing.
+    """Name and usage of an encoder by a setting: a folder, a hub name, or empty.
 
-    A folder is known by its last part, so that a copy of a defined model is used as its definition says.
+    A folder goes by its last part, so that a copy of a defined model has its definition's usage.
     """
     name = next((name for name, definition in defined.items() if definition.model == model), Path(model).name)
     return name, defined[name].usage if name in defined else EncoderUsage()

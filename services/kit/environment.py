@@ -1,9 +1,9 @@
-"""How values of the environment are read where the type alone does not say it."""
+"""Types of settings that the environment spells in its own way."""
 
 from typing import Annotated, TypeVar
 
 from pydantic import BeforeValidator
 
 T = TypeVar("T")
-# An empty value is none.
+# None where the variable is empty.
 OrNone = Annotated[T | None, BeforeValidator(lambda value: None if value == "" else value)]

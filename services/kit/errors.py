@@ -3,11 +3,11 @@
 MeshError                    an error with an HTTP status, answered as a problem document
   ├── Unauthorized           401: the API key is missing or wrong
   ├── Forbidden              403: the API key is good, and lacks the right
-  ├── NotFound               404: there is none of that name, or none that the caller may read
+  ├── NotFound               404: nothing of that name, or nothing that the caller may read
   ├── Overloaded             429: more work than the service takes; comes with `Retry-After`
   ├── RateLimited            429: one caller asks too often; comes with `Retry-After`
   ├── DeadlineExceeded       504: the caller's time ran out
-  ├── InvalidRequest         422: well-formed, and refused for what it says
+  ├── InvalidRequest         422: well-formed, and its content is refused
   │   └── UnknownStrategy    no strategy of that name
   └── Unavailable            503: what the service needs is missing or failed
 ServiceFailure               a call to another service failed; `reason` is the word for `degraded`
@@ -15,7 +15,7 @@ ServiceFailure               a call to another service failed; `reason` is the w
   ├── ServiceUnavailable     "unavailable": no connection, a 503, or an open circuit breaker
   ├── ServiceOverloaded      "overloaded": it answered 429
   ├── ServiceRejected        "error": it answered another 4xx or 5xx
-  └── BadReply               "bad_reply": what it sent is not what its contract promises
+  └── BadReply               "bad_reply": its reply breaks its contract
 """
 
 from typing import ClassVar
@@ -61,20 +61,19 @@ class NotFound(MeshError):
     title = "Not found"
 
 
-class Overloaded(MeshError):
+class _TooManyRequests(MeshError):
     status = 429
+
+    def __init__(self, detail: str, *, retry_after_s: int = 1) -> None:
+        super().__init__(detail, headers={"retry-after": str(retry_after_s)})
+
+
+class Overloaded(_TooManyRequests):
     title = "Overloaded"
 
-    def __init__(self, detail: str, *, retry_after_s: int = 1) -> None:
-        super().__init__(detail, headers={"retry-after": str(retry_after_s)})
 
-
-class RateLimited(MeshError):
-    status = 429
+class RateLimited(_TooManyRequests):
     title = "Rate limited"
-
-    def __init__(self, detail: str, *, retry_after_s: int = 1) -> None:
-        super().__init__(detail, headers={"retry-after": str(retry_after_s)})
 
 
 class DeadlineExceeded(MeshError):
@@ -112,7 +111,7 @@ class ServiceTimeout(ServiceFailure):
 
 
 class ServiceUnavailable(ServiceFailure):
-    """`lost`: the connection was, so that the service may have done what was asked."""
+    """`lost` says that an open connection broke, so that the service may have done the request's work."""
 
     reason = "unavailable"
 

@@ -1,4 +1,4 @@
-"""Files that are whole or as they were, whatever happens to the process or the disk."""
+"""Atomic writes: a file is replaced whole or stays as it was, whatever happens to the process or the disk."""
 
 import contextlib
 import os
@@ -9,10 +9,10 @@ from typing import BinaryIO
 
 @contextlib.contextmanager
 def whole(path: Path) -> Iterator[BinaryIO]:
-    """A file to write that replaces another when the context ends; a reader sees the old or the new one, never a part.
+    """A file to write that replaces `path` when the context ends; a reader sees the old or the new one, never a part.
 
     Raises:
-        OSError: the disk took no more; the old file stays, as with any other error inside.
+        OSError: the disk failed; the old file stays, as with any other error inside.
     """
     draft = path.with_name(f".{path.name}.{os.getpid()}")
     try:
@@ -28,6 +28,6 @@ def whole(path: Path) -> Iterator[BinaryIO]:
 
 
 def write_whole(path: Path, content: bytes) -> None:
-    """Replace a file; see `whole`."""
+    """Replace a file by this content; see `whole`."""
     with whole(path) as file:
         file.write(content)

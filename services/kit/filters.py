@@ -31,7 +31,7 @@ def parse_filter(text: str) -> Filter:
 
 
 def parse_value(text: str) -> FieldValue:
-    """A value as it is meant: true or false, a number, or else a text; quotes make anything a text."""
+    """A boolean, a number, or else a text; quotes make anything a text."""
     if len(text) >= 2 and text[0] == text[-1] and text[0] in "\"'":
         return text[1:-1]
     if text.lower() in ("true", "false"):
@@ -58,18 +58,18 @@ def query_filters(
         return tuple(map(parse_filter, filter))
     except ValueError as error:
         message = str(error.errors()[0]["msg"] if isinstance(error, ValidationError) else error)
-        refused = FieldError(field="filter", message=message, limit="FIELD=VALUE, or a Filter as JSON")
-        raise InvalidRequest(f"filter: {message}", errors=(refused,)) from error
+        problem = FieldError(field="filter", message=message, limit="FIELD=VALUE, or a Filter as JSON")
+        raise InvalidRequest(f"filter: {message}", errors=(problem,)) from error
 
 
 Filters = Annotated[tuple[Filter, ...], Depends(query_filters)]
 
 
 def as_query(filters: Sequence[Filter]) -> list[tuple[str, str]]:
-    """Filters as `query_filters` reads them."""
+    """Filters as query parameters, which `query_filters` reads."""
     return [("filter", as_text(item)) for item in filters]
 
 
 def as_text(item: Filter) -> str:
-    """A filter as `parse_filter` reads it."""
+    """A filter as JSON, which `parse_filter` reads."""
     return json.dumps(item.model_dump(mode="json", exclude_defaults=True), ensure_ascii=False, separators=(",", ":"))

@@ -1,4 +1,4 @@
-"""The way to a generator: any OpenAI-compatible server, by its root or by an address that ends in `/v1`."""
+"""Clients of a generator: any OpenAI-compatible server, by its root or by a URL that ends in `/v1`."""
 
 import httpx
 
@@ -14,7 +14,7 @@ def generator(urls: MeshUrls, http: httpx.AsyncClient, *, breaker: Breaker | Non
     """The mesh's own generator.
 
     Args:
-        breaker: its circuit breaker; one with the usual patience when None.
+        breaker: its circuit breaker; a default one when None.
     """
     return model_at(
         str(urls.generator_url),
@@ -39,7 +39,7 @@ def model_at(
     Args:
         model: its name there; empty takes the first that the server lists.
         api_key: sent as a bearer token.
-        name: the server's, in failures.
+        name: of the server, in failures.
     """
     headers = {"authorization": f"Bearer {api_key}"} if api_key else None
     root = url.rstrip("/").removesuffix("/v1")

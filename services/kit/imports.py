@@ -22,7 +22,7 @@ class _Hidden(MetaPathFinder):
 
 @contextmanager
 def hidden(*names: str) -> Iterator[None]:
-    """While it is open, these packages cannot be imported, unless they were before."""
+    """Hide packages from `import` while the context is open; those imported before stay importable."""
     finder = _Hidden(frozenset(names))
     sys.meta_path.insert(0, finder)
     try:

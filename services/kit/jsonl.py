@@ -13,11 +13,11 @@ MIB = 1024 * 1024
 
 
 class BadLine(ValueError):
-    """A file, or a line of it, that cannot be used.
+    """A file or a line is unusable.
 
     Args:
-        place: `file:line`, or the file, with which the message begins.
-        problem: what is wrong with it.
+        place: `file:line` or the file; the message begins with it.
+        problem: the reason.
     """
 
     def __init__(self, place: str, problem: str) -> None:
@@ -26,20 +26,20 @@ class BadLine(ValueError):
 
 
 def open_bytes(path: Path) -> IO[bytes]:
-    """A file to be read line by line, unpacked if its name says that it is packed."""
+    """An open file, unpacked when its name ends in `.gz` or `.bz2`."""
     openers: dict[str, Any] = {".gz": gzip.open, ".bz2": bz2.open}
-    opened: IO[bytes] = openers.get(path.suffix.lower(), open)(path, "rb")
-    return opened
+    file: IO[bytes] = openers.get(path.suffix.lower(), open)(path, "rb")
+    return file
 
 
-def bounded_lines(opened: IO[bytes], path: Path, *, max_bytes: int = MAX_LINE_BYTES) -> Iterator[tuple[int, bytes]]:
-    """Lines of an open file that are not blank, with their numbers from 1.
+def bounded_lines(file: IO[bytes], path: Path, *, max_bytes: int = MAX_LINE_BYTES) -> Iterator[tuple[int, bytes]]:
+    """The lines of an open file without blank ones, with their numbers from 1.
 
     Raises:
         BadLine: one is too long to be a record.
     """
     number = 0
-    while line := opened.readline(max_bytes + 1):
+    while line := file.readline(max_bytes + 1):
         number += 1
         if len(line) > max_bytes:
             raise BadLine(f"{path}:{number}", f"the line is longer than {max(1, max_bytes // MIB)} MiB")
@@ -48,15 +48,15 @@ def bounded_lines(opened: IO[bytes], path: Path, *, max_bytes: int = MAX_LINE_BY
 
 
 def lines(path: Path, *, max_bytes: int = MAX_LINE_BYTES) -> Iterator[tuple[int, bytes]]:
-    """As `bounded_lines`, of a file that is opened here.
+    """The lines of a file, as `bounded_lines` gives them.
 
     Raises:
         BadLine: the file cannot be read, or one of its lines is too long.
     """
     number = 0
     try:
-        with open_bytes(path) as opened:
-            for number, line in bounded_lines(opened, path, max_bytes=max_bytes):
+        with open_bytes(path) as file:
+            for number, line in bounded_lines(file, path, max_bytes=max_bytes):
                 yield number, line
     except (OSError, EOFError, zlib.error) as error:
         place = f"{path}:{number + 1}" if number else str(path)

@@ -1,4 +1,4 @@
-"""Work that can wait: it fills up what callers leave free, and gives way to them."""
+"""Background work: it uses the places that callers leave free, and gives way to them."""
 
 import asyncio
 import contextlib
@@ -9,7 +9,7 @@ from services.kit.admission import Admission
 
 
 class GaveWay(Exception):
-    """A caller came first: what was begun is to be done again later."""
+    """A caller needed the place: the work is to be done again later."""
 
 
 class IdleLane:
@@ -19,8 +19,8 @@ class IdleLane:
     `level`, which is at most what the service takes. So nobody waits for a place, or is refused one, for its sake.
 
     Args:
-        admission: whose callers come first.
-        level: requests in flight up to which the lane fills up; at 1 it runs only while there is no caller at all.
+        admission: of the callers, who come first.
+        level: requests in flight up to which the lane runs; at 1 it runs only while there is no caller.
     """
 
     def __init__(self, admission: Admission, level: int) -> None:
@@ -28,11 +28,11 @@ class IdleLane:
         self._level = min(level, admission.limit)
         self._running: list[asyncio.Task[Any]] = []
         self._free = asyncio.Event()
-        admission.changed = self._look
-        self._look()
+        admission.changed = self._adjust
+        self._adjust()
 
     async def wait(self) -> None:
-        """Return when there is a place; `place` has it, if nothing is awaited before."""
+        """Wait for a free place; `place` gets it if nothing is awaited in between."""
         while not self._free.is_set():
             await self._free.wait()
 
@@ -41,27 +41,27 @@ class IdleLane:
         """Have a place while the context is open.
 
         Raises:
-            GaveWay: there is none, or a caller needed it, and what ran inside was cancelled.
+            GaveWay: there is none, or a caller needed it and the work inside was cancelled.
         """
         task = asyncio.current_task()
         if task is None or not self._free.is_set():
             raise GaveWay
         self._running.append(task)
-        self._look()
+        self._adjust()
         try:
             yield
         except asyncio.CancelledError:
-            # `_look` takes out of the list whom it cancels; others may have cancelled the task as well.
+            # `_adjust` removes from the list the task that it cancels; others may have cancelled it as well.
             if task in self._running or task.uncancel():
                 raise
             raise GaveWay from None
         finally:
             if task in self._running:
                 self._running.remove(task)
-            self._look()
+            self._adjust()
 
-    def _look(self) -> None:
-        """Make the lane as full as it may be; the newest gives way first, having lost the least."""
+    def _adjust(self) -> None:
+        """Fit the lane to the free places; the newest work gives way first, having lost the least."""
         room = max(0, self._level - self._admission.in_flight)
         while len(self._running) > room:
             self._running.pop().cancel()

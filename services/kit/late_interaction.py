@@ -33,8 +33,8 @@ def _idf(query: TokenStates, passages: TokenStates) -> NDArray[np.float32]:
     weights = np.zeros(len(query.ids), np.float32)
     # The first and the last are the encoder's special tokens, which stand for no word.
     for index in range(1, len(query.ids) - 1):
-        found = len(np.unique(owner[passages.ids == query.ids[index]]))
-        weights[index] = math.log(1 + (count - found + 0.5) / (found + 0.5))
+        frequency = len(np.unique(owner[passages.ids == query.ids[index]]))
+        weights[index] = math.log(1 + (count - frequency + 0.5) / (frequency + 0.5))
     total = float(weights.sum())
     if total <= 1e-9:
         return np.full(len(weights), 1 / max(1, len(weights)), np.float32)

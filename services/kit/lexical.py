@@ -51,8 +51,8 @@ def bm25(query: Stems, documents: Sequence[Stems]) -> NDArray[np.float32]:
     # Sorted, because the order of a set differs between processes and with it the last digit of a sum.
     for term in sorted(set(query)):
         counts = np.fromiter((document.count(term) for document in documents), np.float32, len(documents))
-        found = int(np.count_nonzero(counts))
-        idf = math.log(1 + (len(documents) - found + 0.5) / (found + 0.5))
+        frequency = int(np.count_nonzero(counts))
+        idf = math.log(1 + (len(documents) - frequency + 0.5) / (frequency + 0.5))
         bound += idf
         scores += idf * counts / (counts + norm)
     return scores / bound if bound else scores

@@ -1,7 +1,7 @@
-"""Chat with any OpenAI-compatible server, and count tokens with its own tokenizer where it offers one (vLLM does).
+"""Chat with any OpenAI-compatible server, and count tokens with the server's tokenizer where it has one (vLLM).
 
-Replies are hostile input: lengths are capped by `max_tokens`, shapes are checked by pydantic, and a constrained reply
-is checked again here, because a server that does not know a constraint ignores it silently.
+Replies are hostile input: `max_tokens` caps their lengths, pydantic checks their shapes, and a constrained reply is
+checked again here, because a server without support for a constraint ignores it silently.
 """
 
 import contextlib
@@ -21,14 +21,14 @@ from services.kit.errors import BadReply, ServiceFailure, ServiceRejected, Servi
 from services.kit.telemetry import log
 
 NOT_FOUND, METHOD_NOT_ALLOWED = 404, 405
-# What vLLM says of a reply that ended because the engine did.
+# vLLM's finish reason of a reply that was cut when the engine stopped.
 ABORTED = "abort"
-# An adapter loaded while the server runs is found after so many seconds at most.
+# Within this time an adapter that was loaded while the server runs is noticed.
 MODELS_TTL_S = 60.0
 
 Role = Literal["system", "user", "assistant"]
 
-# Below what English text has, so that an estimate errs on the side of a shorter prompt.
+# Less than English text has, so that an estimate errs towards a shorter prompt.
 CHARS_PER_TOKEN = 3.0
 
 
@@ -40,7 +40,7 @@ class Message:
 
 @dataclass(frozen=True, slots=True)
 class Constraint:
-    """What a reply must look like; exactly one field is set.
+    """The form of a reply; exactly one field is set.
 
     `choice` is one of a few strings, `regex` a full match, `grammar` an EBNF text, `json_schema` a JSON schema.
     """
@@ -62,7 +62,7 @@ class Constraint:
         return {"structured_outputs": {"grammar": self.grammar}}
 
     def holds(self, text: str) -> bool:
-        """Whether a reply keeps to it; a grammar's reply is left to its own strict parser."""
+        """Whether a reply keeps to the constraint; a grammar's reply is left to its caller's strict parser."""
         if self.choice:
             return text in self.choice
         if self.regex:
@@ -77,7 +77,7 @@ class Constraint:
 
 @dataclass(frozen=True, slots=True)
 class Sample:
-    """One reply. `logprob` is the mean over its tokens in nats, None when not asked for or not offered."""
+    """One reply. `logprob` is the mean over its tokens in nats, None when not requested or not offered."""
 
     text: str
     finish_reason: str
@@ -87,10 +87,10 @@ class Sample:
 
 @dataclass(frozen=True, slots=True)
 class Completion:
-    """All samples of one request, with what they cost in tokens.
+    """All samples of one request, with their tokens.
 
-    `model` is who replied, by the server's word. `missing_adapter` is the adapter that was asked for and is not served,
-    so that the base model replied in its place; empty when all is as asked.
+    `model` is the replying model by the server's reply. `missing_adapter` names the requested adapter when it is not
+    served and the base model replied in its place; else it is empty.
     """
 
     samples: tuple[Sample, ...]
@@ -167,9 +167,6 @@ class LLM:
     Args:
         client: the server, by its root: `/v1` is added here, since vLLM's tokenizer routes lie beside it.
         model: the base model's name there; empty takes the first that the server lists.
-
-    Attributes:
-        client: the server.
     """
 
     def __init__(self, client: ServiceClient, *, model: str = "") -> None:
@@ -177,7 +174,7 @@ class LLM:
         self._configured = model
         self._model = model
         self._served: frozenset[str] = frozenset()
-        self._asked_at = -math.inf
+        self._listed_at = -math.inf
         self._has_tokenizer = True
 
     @property
@@ -187,17 +184,17 @@ class LLM:
 
     @property
     def served(self) -> frozenset[str]:
-        """Names of the models and adapters that the server had when it was last asked; empty before the first time."""
+        """Names of the models and adapters that the server listed last; empty before the first request."""
         return self._served
 
     async def models(self, *, allow_s: float) -> frozenset[str]:
-        """Names of the models and adapters that the server has, as it says now.
+        """Names of the models and adapters that the server has now.
 
         Raises:
             ServiceFailure: the server gave no usable answer.
         """
         reply = self._parse(Models, await self.client.request("GET", "/v1/models", allow_s=allow_s))
-        self._served, self._asked_at = frozenset(model.id for model in reply.data), time.monotonic()
+        self._served, self._listed_at = frozenset(model.id for model in reply.data), time.monotonic()
         if not self._model:
             self._model = next((model.id for model in reply.data if model.parent is None), reply.data[0].id)
         return self._served
@@ -205,17 +202,17 @@ class LLM:
     async def serves(self, name: str, *, allow_s: float) -> bool:
         """Whether the server has a model or an adapter of this name.
 
-        What it had is remembered; a name that was not among it is asked for again now and then, since adapters can be
+        Answers from the last listing; for a name outside it the list is renewed now and then, since adapters can be
         loaded while the server runs.
 
         Raises:
-            ServiceFailure: the server gave no usable answer, and never did.
+            ServiceFailure: the server has never given a usable list.
         """
         if not self._served:
             await self.models(allow_s=allow_s)
-        elif name not in self._served and time.monotonic() - self._asked_at > MODELS_TTL_S:
-            # Asked again only after as long, even when this fails: what is known serves meanwhile.
-            self._asked_at = time.monotonic()
+        elif name not in self._served and time.monotonic() - self._listed_at > MODELS_TTL_S:
+            # Set even when the renewal fails: until the next one the old list serves.
+            self._listed_at = time.monotonic()
             with contextlib.suppress(ServiceFailure):
                 await self.models(allow_s=allow_s)
         return name in self._served
@@ -233,13 +230,13 @@ class LLM:
         constraint: Constraint | None = None,
         stop: Sequence[str] = (),
     ) -> Completion:
-        """Ask for `n` replies of at most `max_tokens` tokens each within `allow_s` seconds.
+        """Request `n` replies of at most `max_tokens` tokens each within `allow_s` seconds.
 
         Args:
             temperature: 0 is greedy, of which vLLM gives one sample only.
-            adapter: LoRA adapter by name; the base model answers when the server has none of that name, or no longer
-                has it, and `missing_adapter` says so.
-            constraint: what a reply must look like; decoded so by the server and checked again here.
+            adapter: LoRA adapter by name; when the server lacks it, the base model answers and `missing_adapter` says
+                so.
+            constraint: the form of the replies; enforced by the server and checked again here.
 
         Raises:
             ServiceFailure: no usable reply within the allowance.
@@ -267,12 +264,12 @@ class LLM:
         except ServiceRejected as error:
             if error.status != NOT_FOUND:
                 raise
-            # Another model or adapter set is served now; the next request asks which.
+            # The server has other models now; the next request lists them.
             self._served, self._model = frozenset(), self._configured
             left_s = allow_s - (time.monotonic() - began)
             if not adapted or left_s <= 0:
                 raise
-            # The adapter was unloaded: the base model is still there.
+            # The adapter was unloaded, and the base model still serves.
             await self.models(allow_s=left_s)
             adapted, body["model"] = False, self._model
             content = await self._post(
@@ -280,34 +277,34 @@ class LLM:
             )
         reply = self._parse(_ChatReply, content)
         if any(choice.finish_reason == ABORTED for choice in reply.choices):
-            # The engine was told to stop: what it had written until then ends anywhere.
+            # The engine stopped, and cut the reply anywhere.
             raise ServiceUnavailable(self.client.name, "the reply was aborted")
         samples = tuple(_sample(choice) for choice in reply.choices)
         if constraint and not all(constraint.holds(sample.text) for sample in samples):
             raise BadReply(self.client.name, "the reply does not keep to its constraint")
-        missing = adapter if not adapted else ""
+        missing = "" if adapted else adapter
         return Completion(samples, reply.usage.prompt_tokens, reply.usage.completion_tokens, reply.model, missing)
 
     async def count_tokens(self, text: str, *, allow_s: float) -> int:
-        """Tokens of a text, by the server's tokenizer, or estimated from above where it has none."""
+        """Tokens of a text by the server's tokenizer, or an upper estimate where it has none."""
         tokens = await self._tokens(text, allow_s=allow_s)
         return len(tokens) if tokens is not None else estimate_tokens(text)
 
     async def truncate(self, text: str, max_tokens: int, *, allow_s: float) -> tuple[str, int]:
-        """The start of a text that has at most `max_tokens` tokens, and how many it has."""
-        # A token spells at least one character, and rarely fewer than three: what is far over is cut before it travels.
+        """The start of a text of at most `max_tokens` tokens, and the number of its tokens."""
+        # A token rarely spells more than twelve characters: a text far over the limit is cut before it is sent.
         text = text[: max_tokens * 12]
         tokens = await self._tokens(text, allow_s=allow_s)
         if tokens is None:
-            kept = text[: int(max_tokens * CHARS_PER_TOKEN)]
-            return kept, estimate_tokens(kept)
+            head = text[: int(max_tokens * CHARS_PER_TOKEN)]
+            return head, estimate_tokens(head)
         if len(tokens) <= max_tokens:
             return text, len(tokens)
         body = {"model": self._model, "tokens": tokens[:max_tokens]}
         reply = await self._post("/detokenize", body, allow_s=allow_s)
-        kept = self._parse(_Detokenized, reply).prompt
-        # Half a character at the cut comes back as the replacement sign; the text itself is what must be shown.
-        return text[: len(kept.rstrip("\ufffd"))] if text.startswith(kept[:200]) else kept, max_tokens
+        head = self._parse(_Detokenized, reply).prompt
+        # Half a character at the cut comes back as the replacement sign, so the text itself is sliced.
+        return text[: len(head.rstrip("\ufffd"))] if text.startswith(head[:200]) else head, max_tokens
 
     async def _tokens(self, text: str, *, allow_s: float) -> list[int] | None:
         if not self._has_tokenizer:
@@ -333,7 +330,7 @@ class LLM:
             raise BadReply(self.client.name, f"{error.error_count()} errors in the reply") from error
 
 
-# Remembered, so that it is said once and not with every question.
+# Cached, so that it is logged once and not with every question.
 @cache
 def log_missing(adapter: str, model: str) -> None:
     """Log that a server lacks an adapter, so that another model replies."""

@@ -17,8 +17,16 @@ from services.kit.backend import EncoderUsage, Floats, Ints, Pass, Pooling
 from services.kit.heap import trim
 from services.kit.precision import Precision
 
-# What the modules of a sentence-transformers folder may be; a dense layer or one of its own code is for torch.
+# Supported modules of a sentence-transformers folder; a dense layer or one with code of its own needs torch.
 MODULES = frozenset({"Transformer", "Pooling", "Normalize"})
+# `pooling_mode` of a folder's configuration, in the old form and the new.
+POOLINGS: Mapping[str, Pooling] = {
+    "pooling_mode_mean_tokens": "mean",
+    "pooling_mode_mean": "mean",
+    "pooling_mode_cls_token": "cls",
+    "pooling_mode_cls": "cls",
+    "pooling_mode_lasttoken": "lasttoken",
+}
 ERRORS_ONLY = 3
 DEFAULT_LENGTH = 512
 
@@ -55,7 +63,7 @@ class OnnxBackend:
         self._graph = Graph(model, precision.threads)
         self.streams, self.map = self._graph.streams, self._graph.map
         del model
-        # What the making of the graph has freed: 16 MB.
+        # Making the graph has freed 16 MB.
         trim()
 
     def run(self, ids: Ints, mask: Ints, *, keep_states: bool) -> Pass:
@@ -70,10 +78,10 @@ class OnnxBackend:
 
 
 class Graph:
-    """A graph on the CPU: a batch runs on one core, and as many at once as there are threads.
+    """A graph on the CPU: a batch runs on one core, and as many batches at once as there are threads.
 
-    Two threads within an operation wait for each other at the end of each of some five hundred; two batches never do.
-    Texts come out 1.3 times as fast so (two cores of an AMD EPYC with VNNI: 62 in place of 82 us a token).
+    Two threads within an operation wait for each other at the end of each of some five hundred; two batches never do,
+    which makes texts 1.3 times as fast (two cores of an AMD EPYC with VNNI: 62 in place of 82 us a token).
 
     Args:
         threads: 0 takes all cores.
@@ -98,7 +106,7 @@ class Graph:
         return np.asarray(states, np.float32)
 
     def map(self, work: Callable[[T], R], batches: Sequence[T]) -> Iterable[R]:
-        """What becomes of each batch, in order."""
+        """The result of `work` for each batch, in order."""
         if self.streams == 1 or len(batches) == 1:
             return map(work, batches)
         return self._pool.map(work, batches)
@@ -106,13 +114,13 @@ class Graph:
 
 @cache
 def _share_arena() -> None:
-    """Have all sessions of the process compute in one heap, as large as the largest batch needs, not in one each."""
+    """Give all sessions of the process one heap, as large as the largest batch needs, in place of one each."""
     kind, use = onnxruntime.OrtAllocatorType.ORT_ARENA_ALLOCATOR, onnxruntime.OrtMemType.DEFAULT
     onnxruntime.create_and_register_allocator(onnxruntime.OrtMemoryInfo("Cpu", kind, 0, use), None)
 
 
 def _pooling(folder: Path) -> Pooling:
-    """How the folder's files pool; the mean where they do not say, as sentence-transformers has it."""
+    """The pooling of the folder's files; the mean where they name none, as in sentence-transformers."""
     modules = json.loads(path.read_text("utf-8")) if (path := folder / "modules.json").is_file() else []
     kinds = [str(module["type"]).rpartition(".")[2] for module in modules]
     if unknown := set(kinds) - MODULES:
@@ -126,16 +134,9 @@ def _pooling(folder: Path) -> Pooling:
 def _pooling_mode(config: Mapping[str, Any], name: str) -> Pooling:
     modes = [key for key, value in config.items() if key.startswith("pooling_mode") and value is True]
     modes = modes or [f"pooling_mode_{config.get('pooling_mode')}"]
-    known: dict[str, Pooling] = {
-        "pooling_mode_mean_tokens": "mean",
-        "pooling_mode_mean": "mean",
-        "pooling_mode_cls_token": "cls",
-        "pooling_mode_cls": "cls",
-        "pooling_mode_lasttoken": "lasttoken",
-    }
-    if len(modes) != 1 or modes[0] not in known:
+    if len(modes) != 1 or modes[0] not in POOLINGS:
         raise bert.NoBert(f"{name} pools by {', '.join(modes)}")
-    return known[modes[0]]
+    return POOLINGS[modes[0]]
 
 
 def _read(path: Path) -> dict[str, Any]:

@@ -10,11 +10,11 @@ and the lowest cosine to sentence-transformers' fp32.
                     int8  235    2.2 ms   0.9993
 
 With AVX2 alone int8 takes two thirds of fp32's time (223 to 338 us a token, AMD Zen 3), at the same cosine: its weights
-are held so that sums of 16 bits do not overflow.
+are scaled so that sums of 16 bits do not overflow.
 
 So torch in bf16 earns neither its seconds of import nor its 400 MB, and runs the bundled model only on a GPU or where
-`bf16` is asked for. Dynamic quantisation as ONNX Runtime and PyTorch offer it, with one scale for all activations, is
-no choice: its vectors fall to 0.974. `services/kit/bert.py` says what is done instead.
+`bf16` is configured. Dynamic quantisation by ONNX Runtime or PyTorch, with one scale for all activations, is no choice:
+its vectors fall to 0.974. `services/kit/bert.py` explains ours.
 
 Other models run on torch, in the faster of bf16 and fp32 by a short measurement.
 """
@@ -32,11 +32,11 @@ if TYPE_CHECKING:
     import torch
 
 Dtype = Literal["fp32", "fp16", "bf16", "int8"]
-Wanted = Literal["auto", "fp32", "fp16", "bf16", "int8"]
+DtypeSetting = Literal["auto", "fp32", "fp16", "bf16", "int8"]
 
 BYTES: Mapping[Dtype, int] = {"fp32": 4, "fp16": 2, "bf16": 2, "int8": 1}
 TORCH_EXTRA = "pip install 'cragmesh[torch]'"
-# Drivers tell of a GPU without torch, whose import costs a service without one seconds.
+# Their drivers' devices show a GPU without the seconds that importing torch takes.
 GPU_DRIVERS = (Path("/dev/nvidia0"), Path("/dev/kfd"))
 # A smaller gain is noise on a shared machine, and fp32 is the exact one.
 MIN_GAIN = 1.1
@@ -44,13 +44,13 @@ MIN_GAIN = 1.1
 
 @dataclass(frozen=True, slots=True)
 class Precision:
-    """What was chosen, and why; `/readyz` reports it.
+    """A choice of device and number format; `/readyz` reports it.
 
     Attributes:
         device: `cpu`, `cuda:0` ...
         dtype: number format of weights and activations.
         reason: one line for people.
-        measured: milliseconds of the probe by number format; empty when nothing had to be measured.
+        measured: milliseconds of the probe by number format; empty when none was needed.
         threads: on ONNX Runtime batches at once, 0 of all cores; on torch threads within one operation, 0 its own.
     """
 
@@ -67,10 +67,10 @@ class Precision:
 
     @property
     def torch_dtype(self) -> "torch.dtype":
-        """As torch names it.
+        """The format's torch type.
 
         Raises:
-            ValueError: torch computes nothing in it here.
+            ValueError: it is int8, which torch does not run here.
         """
         import torch
 
@@ -86,7 +86,7 @@ def has_torch() -> bool:
 
 
 def choose_precision(
-    wanted: Wanted = "auto",
+    dtype: DtypeSetting = "auto",
     *,
     model: str = "",
     device: str = "",
@@ -97,47 +97,46 @@ def choose_precision(
     """Choose for this process.
 
     Args:
-        wanted: a number format, or `auto` for the fastest that is exact enough.
-        model: what will run; empty is the bundled MiniLM.
+        dtype: a number format, or `auto` for the fastest that is exact enough.
+        model: a folder or hub name; empty is the bundled MiniLM.
         device: a torch device; empty takes the first GPU, else the CPU.
         threads: as `Precision` has them. torch's are set for the whole process before measuring. Two processes that
             together have more threads than cores run many times slower.
         limit: the newest instruction set that counts.
-        calibration_s: the longest that measuring may take, in seconds.
+        calibration_s: seconds of measuring.
 
     Raises:
-        ValueError: fp16 was asked for on a CPU, which would compute it in software, int8 where no AVX2 computes it, or
-            bf16 or fp16 without torch.
+        ValueError: fp16 on a CPU, which would compute it in software, int8 without AVX2, or bf16 or fp16 without torch.
     """
-    device = device or ("" if wanted == "int8" else _first_gpu()) or "cpu"
+    device = device or ("" if dtype == "int8" else _first_gpu()) or "cpu"
     on_cpu = device.partition(":")[0] == "cpu"
     isa = instruction_set(limit)
-    if wanted == "fp16" and on_cpu:
+    if dtype == "fp16" and on_cpu:
         raise ValueError("fp16 is for GPUs; choose bf16, fp32 or auto on a CPU")
-    if wanted == "int8" and not (on_cpu and computes_int8(isa)):
+    if dtype == "int8" and not (on_cpu and computes_int8(isa)):
         raise ValueError("int8 is for CPUs with AVX2; choose fp32 or auto")
-    if on_cpu and not model and wanted == "auto":
+    if on_cpu and not model and dtype == "auto":
         if computes_int8(isa):
             return Precision(device, "int8", f"on ONNX Runtime; the CPU computes int8 ({isa})", threads=threads)
         return Precision(device, "fp32", f"on ONNX Runtime; the CPU computes no int8 ({isa})", threads=threads)
-    if wanted == "int8" or (on_cpu and wanted == "fp32" and not model):
-        return Precision(device, wanted, "as configured, on ONNX Runtime", threads=threads)
-    return _on_torch(wanted, device, on_cpu, threads, computes_bf16(isa), calibration_s)
+    if dtype == "int8" or (on_cpu and dtype == "fp32" and not model):
+        return Precision(device, dtype, "as configured, on ONNX Runtime", threads=threads)
+    return _on_torch(dtype, device, on_cpu, threads, computes_bf16(isa), calibration_s)
 
 
 def _on_torch(
-    wanted: Wanted, device: str, on_cpu: bool, threads: int, has_bf16: bool, calibration_s: float
+    dtype: DtypeSetting, device: str, on_cpu: bool, threads: int, has_bf16: bool, calibration_s: float
 ) -> Precision:
     if not has_torch():
-        if wanted not in ("auto", "fp32"):
-            raise ValueError(f"{wanted} needs torch: {TORCH_EXTRA}")
+        if dtype not in ("auto", "fp32"):
+            raise ValueError(f"{dtype} needs torch: {TORCH_EXTRA}")
         return Precision(device, "fp32", f"torch is not installed ({TORCH_EXTRA})", threads=threads)
     if threads:
         import torch
 
         torch.set_num_threads(threads)
-    if wanted != "auto":
-        return Precision(device, wanted, "as configured", threads=threads)
+    if dtype != "auto":
+        return Precision(device, dtype, "as configured", threads=threads)
     if not on_cpu:
         # The T4 has no bfloat16 units, and every later GPU is as fast in fp16.
         return Precision(device, "fp16", "a GPU", threads=threads)

@@ -13,7 +13,7 @@ TIMEOUT_S = 4.0
 
 
 def probe(url: str) -> str:
-    """Nothing when the URL answers with 2xx, else why not."""
+    """Empty when the URL answers with 2xx, else the error."""
     try:
         with urllib.request.urlopen(url, timeout=TIMEOUT_S) as reply:  # noqa: S310 - the operator's own URL
             reply.read()
@@ -28,8 +28,8 @@ def probe(url: str) -> str:
 def main() -> None:
     if len(sys.argv) != 2 or not sys.argv[1].startswith(("http://", "https://")):
         sys.exit("usage: python -m services.kit.probe URL")
-    if why := probe(sys.argv[1]):
-        sys.exit(why)
+    if error := probe(sys.argv[1]):
+        sys.exit(error)
 
 
 if __name__ == "__main__":

@@ -9,16 +9,16 @@ from services.kit.llm import Message
 
 @dataclass(frozen=True, slots=True)
 class Prompt:
-    """A prompt with its holes."""
+    """A system message, and a user message with placeholders."""
 
     system: str
     user: Template
 
     def fill(self, **values: str) -> list[Message]:
-        """The chat messages; what is filled in is never looked at again.
+        """The chat messages; a value is inserted as it is, placeholders inside it included.
 
         Raises:
-            KeyError: a hole has no value.
+            KeyError: a placeholder has no value.
         """
         return [Message("system", self.system), Message("user", self.user.substitute(values))]
 
@@ -39,15 +39,15 @@ class PromptFolder:
         return Prompt(system.strip(), Template(user.strip()))
 
     def template(self, name: str) -> Template:
-        """A file of one message, with holes."""
+        """A file of one message with placeholders."""
         return Template(self._read(name).strip())
 
     def turn(self, name: str) -> Message:
-        """A file that is a further turn of the user, in a chat that has begun."""
+        """A file that is a later user message of a chat."""
         return Message("user", self._read(name).strip())
 
     def table(self, name: str) -> dict[str, str]:
-        """A file of lines, each a key, a colon and a text."""
+        """A file of lines `key: text`, as a mapping."""
         lines = (line.partition(":") for line in self._read(name).splitlines() if line.strip())
         return {key.strip(): text.strip() for key, _, text in lines}
 

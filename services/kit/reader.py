@@ -1,4 +1,4 @@
-"""An extractive reader: where in a passage the answer stands, and how likely it is that the passage does not say.
+"""An extractive reader: the spans of a passage that answer a question, and the probability that none does.
 
 MiniLM, changed by an adapter (LoRA), reads `[CLS] question [SEP] title : passage [SEP]`; a linear head gives each token
 a value as a start and one as an end, and the first token a value for "does not say". Spans and "does not say" share one
@@ -7,7 +7,7 @@ between the windows of a long passage, and between passages, once those are norm
 "Simple and Effective Multi-Paragraph Reading Comprehension").
 
 The weights are a folder of two files, written by `cragmesh train reader`: `reader.safetensors` with the adapter's
-products and the head, a few MB, and `reader.json` with what was fitted on passages kept back.
+products and the head, a few MB, and `reader.json` with the values fitted on held-out passages.
 """
 
 import math
@@ -22,16 +22,15 @@ from numpy.typing import NDArray
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from tokenizers import Encoding, Tokenizer
 
-from services.kit import bert
+from services.kit import bert, encoder
 from services.kit.backend import Floats, Ints
-from services.kit.encoder import ONNX_BATCH_TOKENS, batch_share, bundled_model, fingerprint
 from services.kit.precision import Precision
 
 Flags = NDArray[np.bool_]
 
 WEIGHTS, CARD = "reader.safetensors", "reader.json"
 MAX_TOKENS, OVERLAP = 384, 128
-# A longer question or title is cut: what is left of the window is the passage's.
+# Longer questions and titles are cut, to leave room for the passage.
 MAX_QUERY_TOKENS, MAX_TITLE_TOKENS = 64, 24
 MAX_SPAN_TOKENS = 30
 # A word of thousands of letters is one token.
@@ -40,26 +39,26 @@ MAX_SPAN_CHARS = 500
 MAX_WINDOWS = 24
 # Rows of the head: a value of each token as a start, as an end, and of the first token for "does not say".
 START, END, NOTHING = range(3)
-# Stands in for minus infinity, which softmaxes of nothing else make into no number.
+# In place of minus infinity, of which a softmax alone would be NaN.
 IMPOSSIBLE = -1e4
-# Log-odds below which a span is none.
+# Log-odds below which a span is no candidate.
 LEAST = -100.0
 
 
 class NoReader(Exception):
-    """There is no reader here; the message says why."""
+    """No reader can be loaded; the message says why."""
 
 
 class Card(BaseModel):
-    """What goes with the weights.
+    """The description of the weights.
 
     Attributes:
         base: fingerprint of the encoder that they change.
-        temperature: that values are divided by, so that probabilities are shares.
-        threshold: the least probability of a span that is worth an answer, where a wrong one costs what a right one
-            earns.
+        temperature: divides the values, so that probabilities are calibrated.
+        threshold: the least probability of a span that is worth an answer, where a wrong one costs as much as a right
+            one earns.
         made_from: sources of the training data and their counts.
-        held_out: measures on passages kept back.
+        held_out: measures on held-out passages.
     """
 
     model_config = ConfigDict(extra="forbid")
@@ -73,7 +72,7 @@ class Card(BaseModel):
 
 @dataclass(frozen=True, slots=True)
 class Text:
-    """A passage, and the title that says what it is about; empty where there is none."""
+    """A passage with its title, which may be empty."""
 
     text: str
     title: str = ""
@@ -81,13 +80,13 @@ class Text:
 
 @dataclass(frozen=True, slots=True)
 class Window:
-    """As much of a question and a passage as the model reads at a time.
+    """The part of a question and a passage that the model reads at a time.
 
     Attributes:
         ids: vocabulary ids, shape (tokens,).
         second: index of the first token of the second type.
         first: index of the passage's first token; its last is the last but one of all.
-        at: which token of the passage that is.
+        at: number of that token in the passage.
     """
 
     ids: Ints
@@ -136,7 +135,7 @@ class Tokens:
 
 @dataclass(frozen=True, slots=True)
 class Span:
-    """A candidate: characters of the passage, and the logarithm of the odds of all spans there against nothing."""
+    """A candidate: characters of the passage, and the log-odds of all spans there against "does not say"."""
 
     start: int
     end: int
@@ -145,12 +144,12 @@ class Span:
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """What a passage says.
+    """The reader's result for a passage.
 
     Attributes:
         spans: candidates that do not overlap, best first; a candidate stands for those that overlap it.
-        odds: logarithm of the odds that it says anything; minus infinity where it has no words.
-        complete: False where there was no time for all of it.
+        odds: log-odds that the passage answers; minus infinity where it has no words.
+        complete: False where time ran out before its end.
     """
 
     spans: tuple[Span, ...] = ()
@@ -159,7 +158,7 @@ class Reading:
 
 
 class Layout:
-    """How texts become windows; the tokenizer's own truncation and padding are off.
+    """Cuts texts into windows; the tokenizer's own truncation and padding are off.
 
     Args:
         folder: of the encoder.
@@ -198,12 +197,10 @@ class Layout:
 
 def padded(windows: Sequence[Window]) -> tuple[Ints, Ints, Ints]:
     """Ids, mask and token types of a batch, each of shape (windows, longest); padding is id 0."""
-    shape = (len(windows), max(map(len, windows)))
-    ids, mask, types = (np.zeros(shape, np.int64) for _ in range(3))
+    ids, mask = encoder.padded([window.ids for window in windows])
+    types = mask.copy()
     for row, window in enumerate(windows):
-        ids[row, : len(window)] = window.ids
-        mask[row, : len(window)] = 1
-        types[row, window.second : len(window)] = 1
+        types[row, : window.second] = 0
     return ids, mask, types
 
 
@@ -220,13 +217,13 @@ class Reader:
     """
 
     def __init__(self, weights: Path, precision: Precision, folder: Path | None = None) -> None:
-        # ONNX Runtime takes a while to import, which the layout above does not need.
+        # ONNX Runtime takes a while to import, and `Layout` does not need it.
         from services.kit.onnx_backend import Graph
 
         try:
-            folder = folder or bundled_model()
+            folder = folder or encoder.bundled_model()
             self.card = Card.model_validate_json((weights / CARD).read_bytes())
-            if self.card.base != fingerprint(folder):
+            if self.card.base != encoder.fingerprint(folder):
                 raise NoReader(f"the reader's weights in {weights.name} are for another encoder than {folder.name}")
             tensors = {name: np.array(value) for name, value in bert.read_safetensors(weights / WEIGHTS).items()}
             model = bert.read(folder, "int8" if precision.dtype == "int8" else "fp32", changes(tensors))
@@ -240,28 +237,27 @@ class Reader:
         self.precision = precision
 
     def read(self, query: str, passages: Sequence[Text], *, spans: int = 5, until: float = math.inf) -> list[Reading]:
-        """Read each passage; as many as there is time for, in the order given.
+        """The reading of each passage, of as many as there is time for, in their order.
 
         Args:
             spans: candidates of a passage at most.
-            until: when the caller stops waiting, on the monotonic clock; a batch is not begun after it.
+            until: when the caller stops waiting, on the monotonic clock; no batch begins after it.
         """
-        read = self.values(query, passages, until=until)
         return [
-            reading(tokens, found, spans, self.card.temperature, complete=_covered(found) == len(tokens))
-            for tokens, found in read
+            reading(tokens, values, spans, self.card.temperature, complete=_covered(values) == len(tokens))
+            for tokens, values in self.values(query, passages, until=until)
         ]
 
     def values(
         self, query: str, passages: Sequence[Text], *, until: float = math.inf
     ) -> list[tuple[Tokens, list[tuple[Window, Floats]]]]:
-        """Each passage's tokens, and the head's values of the windows that there was time for."""
+        """Each passage's tokens, and the head's values of the windows read in time."""
         tokens = self._layout.tokens([query, *(text for passage in passages for text in (passage.title, passage.text))])
-        asked, titles, texts = tokens[0], tokens[1::2], tokens[2::2]
+        question, titles, texts = tokens[0], tokens[1::2], tokens[2::2]
         work = [
             (index, window)
             for index, (title, text) in enumerate(zip(titles, texts, strict=True))
-            for window in self._layout.windows(asked, title, text)[:MAX_WINDOWS]
+            for window in self._layout.windows(question, title, text)[:MAX_WINDOWS]
         ]
         values: list[list[tuple[Window, Floats]]] = [[] for _ in passages]
 
@@ -291,7 +287,7 @@ class Reader:
 
 
 def changes(tensors: dict[str, Floats]) -> dict[str, Floats]:
-    """What an adapter adds to each weight: the products of its tensors `NAME.a` (rank, in) and `NAME.b` (out, rank)."""
+    """An adapter's addition to each weight: the product of its tensors `NAME.b` (out, rank) and `NAME.a` (rank, in)."""
     names = [name.removesuffix(".a") for name in tensors if name.endswith(".a")]
     return {
         name: np.asarray(tensors[f"{name}.b"], np.float32) @ np.asarray(tensors[f"{name}.a"], np.float32)
@@ -310,13 +306,13 @@ def reading(
     """The candidates of a passage.
 
     Args:
-        values: of its windows' tokens by the head, shape (tokens, 3).
+        values: the head's of each window's tokens, shape (tokens, 3).
         spans: candidates at most.
         temperature: see `Card`.
     """
     odds = span_odds(passage, values) / temperature
     total = _log_sum(odds)
-    found = []
+    candidates = []
     for _ in range(spans):
         if not odds.size or odds.max() < LEAST:
             break
@@ -327,40 +323,40 @@ def reading(
         over = np.arange(rows.start, rows.start + len(near))[:, None] + np.arange(MAX_SPAN_TOKENS) >= first
         start, end = int(passage.starts[first]), int(passage.ends[last])
         if end - start <= MAX_SPAN_CHARS:
-            found.append(Span(start, end, _log_sum(near[over])))
+            candidates.append(Span(start, end, _log_sum(near[over])))
         near[over] = IMPOSSIBLE
-    found.sort(key=lambda span: -span.odds)
-    return Reading(tuple(found), total, complete)
+    candidates.sort(key=lambda span: -span.odds)
+    return Reading(tuple(candidates), total, complete)
 
 
 def span_odds(passage: Tokens, values: Sequence[tuple[Window, Floats]]) -> Floats:
-    """Log-odds of each span against "does not say", the best of the windows that hold it.
+    """Log-odds of each span against "does not say", the highest of the windows that hold it.
 
     Shape (tokens, `MAX_SPAN_TOKENS`), by the first token and the tokens after it; spans that begin or end within a word
     are impossible.
     """
     odds = np.full((len(passage), MAX_SPAN_TOKENS), IMPOSSIBLE, np.float32)
-    for window, found in values:
+    for window, head in values:
         count = len(window) - window.first - 1
         tokens = slice(window.at, window.at + count)
-        inside = found[window.first : window.first + count]
+        inside = head[window.first : window.first + count]
         begin = np.where(passage.opens[tokens], inside[:, START], IMPOSSIBLE)
         end = np.where(passage.closes[tokens], inside[:, END], IMPOSSIBLE)
         end = np.concatenate([end, np.full(MAX_SPAN_TOKENS - 1, IMPOSSIBLE)])
-        both = begin[:, None] + sliding_window_view(end, MAX_SPAN_TOKENS) - found[0, NOTHING]
+        both = begin[:, None] + sliding_window_view(end, MAX_SPAN_TOKENS) - head[0, NOTHING]
         odds[tokens] = np.maximum(odds[tokens], both)
     return odds
 
 
 def shares(readings: Sequence[Reading]) -> tuple[list[list[float]], float]:
-    """Probability of each reading's spans among all of them, and that none of the passages says anything."""
+    """Probability of each reading's spans among those of all readings, and the probability that no passage answers."""
     # "Nothing" has odds of one.
     total = float(np.logaddexp.reduce([0.0, *(one.odds for one in readings)]))
     return [[min(1.0, math.exp(span.odds - total)) for span in one.spans] for one in readings], math.exp(-total)
 
 
 def _covered(values: Sequence[tuple[Window, Floats]]) -> int:
-    """Tokens of a passage, from its first on, that its windows hold."""
+    """Tokens of a passage, from its first on, that were read."""
     return max((window.at + len(window) - window.first - 1 for window, _ in values), default=0)
 
 
@@ -369,8 +365,8 @@ def _log_sum(odds: Floats) -> float:
 
 
 def _batches(windows: Sequence[Window], streams: int) -> Iterator[list[int]]:
-    """Places of windows that are read together, in order: at most so many tokens, padding included."""
-    most = batch_share([len(window) for window in windows], ONNX_BATCH_TOKENS, streams)
+    """Indexes of windows that are read together, in order."""
+    most = encoder.batch_share([len(window) for window in windows], encoder.ONNX_BATCH_TOKENS, streams)
     batch: list[int] = []
     longest = 0
     for place, window in enumerate(windows):

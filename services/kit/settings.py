@@ -8,7 +8,7 @@ from pydantic_settings import BaseSettings, SettingsConfigDict
 from services.kit.breaker import Breaker
 from services.kit.cpu import IsaLimit
 from services.kit.environment import OrNone
-from services.kit.precision import Wanted
+from services.kit.precision import DtypeSetting
 
 
 class KitSettings(BaseSettings):
@@ -20,15 +20,15 @@ class KitSettings(BaseSettings):
     host: str = "127.0.0.1"
     # DEBUG shows each call to another service; never page bodies at any level.
     log_level: Literal["DEBUG", "INFO", "WARNING", "ERROR"] = "INFO"
-    # The longest that any request may take; callers can ask for less with x-deadline-ms, never for more.
+    # Seconds that a request may take; callers can lower it with x-deadline-ms.
     max_deadline_s: float = Field(30.0, gt=0, le=600)
-    # Refused with 413 above it; 32 MiB of HTML fits, escaped as JSON.
+    # Larger bodies are refused with 413; 32 MiB of HTML fits, escaped as JSON.
     max_body_mib: int = Field(64, ge=1, le=512)
     # How long a stopping service waits for requests in flight before it cancels them.
     graceful_shutdown_s: int = Field(5, ge=0, le=60)
     # An OpenTelemetry collector, http://host:4318; empty keeps no traces.
     otlp_endpoint: str = ""
-    # Shared by all services, and asked for by each but the gateway; for networks that do not say who talks to whom.
+    # Shared by all services and checked by each but the gateway; for networks without policies of their own.
     mesh_token: str = Field("", repr=False)
     # Time-outs and refused connections in a row before a service is left alone for a while.
     breaker_threshold: int = Field(5, ge=1, le=100)
@@ -41,7 +41,7 @@ class KitSettings(BaseSettings):
 
 
 class MeshUrls(BaseSettings):
-    """Where the services are; the defaults are the embedded mesh of `cragmesh up`."""
+    """The services' URLs; the defaults are those of the embedded mesh of `cragmesh up`."""
 
     model_config = SettingsConfigDict(env_prefix="CRAGMESH_", frozen=True, extra="ignore")
 
@@ -52,7 +52,7 @@ class MeshUrls(BaseSettings):
     kg_url: HttpUrl = HttpUrl("http://127.0.0.1:8004")
     # Pages of the web for questions that ask to be searched for; none when empty.
     searcher_url: OrNone[HttpUrl] = None
-    # Any OpenAI-compatible server; nothing in the mesh knows which engine is behind it.
+    # Any OpenAI-compatible server.
     generator_url: HttpUrl = HttpUrl("http://127.0.0.1:8005")
     # The model's name at the generator; empty takes the first that it serves.
     generator_model: str = ""
@@ -67,9 +67,9 @@ class EncoderSettings(BaseSettings):
 
     # A folder or a hub name; empty is the MiniLM that ships inside a package.
     encoder_model: str = ""
-    # auto picks the fastest exact enough on this device, by a short measurement.
-    precision: Wanted = "auto"
-    # Pretend an older CPU, to see here what happens there; ONNX Runtime's own kernels ask the CPU and take no hint.
+    # auto picks the fastest format that is exact enough on this device, by a short measurement.
+    precision: DtypeSetting = "auto"
+    # Pretend an older CPU, to see here how it runs there; ONNX Runtime's own kernels ignore it.
     cpu_isa: IsaLimit = ""
     # Threads of one model process; two processes that both take every core run many times slower.
     threads: int = Field(2, ge=1, le=64)

@@ -1,4 +1,4 @@
-"""A share of what is to be done, by hashes of ids: who does which needs no word between those that do."""
+"""Sharing work among jobs by hashes of ids, so that the jobs need not talk to each other."""
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
@@ -10,7 +10,7 @@ Item = TypeVar("Item")
 
 @dataclass(frozen=True, slots=True)
 class Shard:
-    """Share `index` of `count`, from 0; the only one holds everything."""
+    """Share `index` of `count`, from 0."""
 
     index: int = 0
     count: int = 1
@@ -20,10 +20,10 @@ class Shard:
 
     @classmethod
     def of(cls, text: str, job_index: int | None = None) -> "Shard":
-        """As `I/N`, or as `N` alone for job `job_index` of so many; all of it where the text is empty.
+        """The share that `I/N` names, or `N` alone for job `job_index` of N; the whole where the text is empty.
 
         Raises:
-            ValueError: it is neither, or there is no such share.
+            ValueError: the text is neither, or there is no such share.
         """
         if not text:
             return cls()
@@ -43,7 +43,7 @@ class Shard:
         return int.from_bytes(digest, "big") % self.count == self.index
 
     def of_items(self, items: Iterable[Item], id_of: Callable[[Item], str]) -> Iterator[Item]:
-        """Those that are its own, in their order."""
+        """The items of this share, in their order."""
         return (item for item in items if self.count == 1 or self.holds(id_of(item)))
 
 

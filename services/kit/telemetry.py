@@ -21,7 +21,7 @@ _SECONDS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2, 4, 8, 12, 16, 20, 25
 
 @dataclass(frozen=True, slots=True)
 class TraceContext:
-    """Who a request is: its id in the logs, and its place in a W3C trace."""
+    """A request's id in the logs, and its place in a W3C trace."""
 
     request_id: str
     trace_id: str
@@ -99,16 +99,16 @@ class Metrics:
         self.cache = counter("cache", "Look-ups in a cache, by result: hit or miss.", "cache", "result")
         self.llm_calls = counter("llm_calls", "Calls of the LLM.")
         self.service = service
-        # There from the first scrape on, so that an autoscaler and a dashboard see nothing and not no data.
+        # Exported from the first scrape on, so that autoscalers and dashboards see zero in place of no data.
         self.in_flight.labels(service)
 
     def took(self, stage: str, **parts_ms: float) -> None:
-        """Count milliseconds of a stage's parts, queue and inference."""
+        """Observe the milliseconds of a stage's parts, such as queue and inference."""
         for part, milliseconds in parts_ms.items():
             self.stage.labels(self.service, stage, part).observe(milliseconds / 1000)
 
     def looked_up(self, cache: str, *, hits: int, misses: int) -> None:
-        """Count look-ups in a cache; both results are told from the first on, so that a share can be computed."""
+        """Count look-ups in a cache; both counters exist from the first on, so that a share can be computed."""
         self.cache.labels(self.service, cache, "hit").inc(hits)
         self.cache.labels(self.service, cache, "miss").inc(misses)
 
@@ -140,7 +140,7 @@ def configure_logging(service: str, level: str) -> None:
     root = logging.getLogger()
     root.handlers[:] = [handler]
     root.setLevel(level.upper())
-    # They log each call at INFO with what it names, collections too; our own line per request says more.
+    # At INFO they log each call with the names in it, collections too; our own line per request says more.
     for name in ("httpx", "mcp"):
         logging.getLogger(name).setLevel(logging.WARNING)
     structlog.contextvars.bind_contextvars(service=service)

@@ -1,4 +1,4 @@
-"""Any sentence-transformers model on torch: production encoders, GPUs, and CPUs that are asked for bfloat16."""
+"""Any sentence-transformers model on torch: production encoders, GPUs, and bfloat16 on CPUs."""
 
 from collections.abc import MutableMapping
 from pathlib import Path
@@ -13,7 +13,7 @@ from services.kit.precision import Precision
 
 
 class TorchBackend:
-    """The model's own modules run: pooling and prompts are those of its files, but where `EncoderUsage` says otherwise.
+    """Runs the model's own modules; `EncoderUsage` overrides the pooling and prompts of its files.
 
     Raises:
         OSError: there is no such model.
@@ -34,7 +34,7 @@ class TorchBackend:
         backend = getattr(model.tokenizer, "backend_tokenizer", None)
         if backend is None:
             raise ValueError(f"{name} has no fast tokenizer")
-        # A copy, because truncation and padding are state of a tokenizer and the model's own must keep its own.
+        # A copy, because truncation and padding are state of a tokenizer, and the model's must keep its own.
         self.tokenizer = Tokenizer.from_str(backend.to_str())
         self.tokenizer.no_padding()
         self.tokenizer.enable_truncation(usage.max_length or int(model.max_seq_length or 512))
@@ -61,7 +61,7 @@ class TorchBackend:
 
 
 def _pool_by(model: Any, pooling: Pooling, name: str) -> None:
-    """Have the model pool in another way than its files say, or say nothing of."""
+    """Override the pooling of the model's files."""
     for module in model:
         if hasattr(module, "pooling_mode"):
             module.pooling_mode = pooling

@@ -31,7 +31,7 @@ class _Off:
 
 
 class Tracing:
-    """Where one service's spans go.
+    """Sends one service's spans.
 
     Args:
         service: its name in the traces.
@@ -43,7 +43,7 @@ class Tracing:
         from opentelemetry.sdk.trace import TracerProvider
         from opentelemetry.sdk.trace.export import BatchSpanProcessor
 
-        # No sampler of its own: the caller's flag decides, and requests that begin here are all kept.
+        # Without a sampler the caller's flag decides, and all requests that begin here are kept.
         self._provider = TracerProvider(resource=Resource.create({"service.name": f"cragmesh-{service}"}))
         self._provider.add_span_processor(BatchSpanProcessor(exporter))
         self._tracer = self._provider.get_tracer("cragmesh")
@@ -70,7 +70,7 @@ class Tracing:
             span.end()
 
     def stage(self, trace: TraceContext, name: str, *, began_s: float, seconds: float, **attributes: Attribute) -> None:
-        """A span that is over, below a request's.
+        """Record a finished span below a request's.
 
         Args:
             began_s: seconds ago that it began.
@@ -84,7 +84,7 @@ class Tracing:
         span.end(end_time=start + int(seconds * 1e9))
 
     def close(self) -> None:
-        """Send what is left."""
+        """Send the remaining spans."""
         self._provider.shutdown()
 
 
@@ -107,7 +107,7 @@ _tracing: Tracing | None = None
 
 
 def configure_tracing(service: str, endpoint: str) -> None:
-    """Send this process's spans to an OTLP collector over HTTP; nothing when there is no endpoint."""
+    """Send this process's spans to an OTLP collector over HTTP, if there is an endpoint."""
     if not endpoint:
         return
     from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter
@@ -116,7 +116,7 @@ def configure_tracing(service: str, endpoint: str) -> None:
 
 
 def use(tracing: Tracing | None) -> None:
-    """Let this process's spans go there from now on; None ends it, and what is left is sent."""
+    """Send this process's spans there from now on; None sends the remaining ones and ends it."""
     global _tracing
     if _tracing is not None and tracing is None:
         _tracing.close()
@@ -125,12 +125,12 @@ def use(tracing: Tracing | None) -> None:
 
 @contextlib.contextmanager
 def request_span(trace: TraceContext, name: str) -> Iterator[tuple[TraceContext, Span]]:
-    """See `Tracing.request`; the context as it came when tracing is off."""
+    """See `Tracing.request`; the unchanged context when tracing is off."""
     if _tracing is None:
         yield trace, _Off()
         return
-    with _tracing.request(trace, name) as opened:
-        yield opened
+    with _tracing.request(trace, name) as traced:
+        yield traced
 
 
 def stage_spans(

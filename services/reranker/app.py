@@ -4,7 +4,6 @@ import asyncio
 import math
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
 from typing import Annotated, TypedDict
 
 from fastapi import APIRouter, Depends, FastAPI, Request
@@ -17,50 +16,43 @@ from services.kit.batcher import Batcher
 from services.kit.budget import current_budget
 from services.kit.errors import Unavailable
 from services.kit.precision import choose_precision
-from services.kit.reader import NoReader, Reader
+from services.kit.reader import NoReader, Reader, Reading
 from services.kit.telemetry import Metrics, log
 from services.reranker.definitions import chosen
-from services.reranker.reading import RESERVE_S, Question, Read, answered, load, run_reader
+from services.reranker.reading import RESERVE_S, Question, load, response_of, run_reader
 from services.reranker.scorers import Pairs, Scorer, build_scorer
 from services.reranker.settings import RerankerSettings
 
-# English prose; only what waits is counted with it, so an estimate will do.
+# English prose; an estimate will do, since it only bounds the queues.
 CHARS_PER_TOKEN = 4
 
-
-# Scores, and how many passages a part of the scorer had no time for.
+# Scores, and the number of passages that a part of the scorer had no time for.
 Scored = tuple[list[float], int]
 
 
 class State(TypedDict):
-    """What handlers get."""
+    """The state of the handlers.
+
+    Attributes:
+        batcher: in front of the scorer.
+        reader: None where there is none; `reader_problem` then says why.
+        readings: in front of the reader, with a thread of its own, so that a reading does not wait for a reranking.
+    """
 
     scorer: Scorer
     batcher: Batcher[Pairs, Scored]
-    metrics: Metrics
-    reading: "Reading"
-
-
-@dataclass(frozen=True, slots=True)
-class Reading:
-    """The reader and the queue in front of it.
-
-    Args:
-        reader: None where there is none; `why` then says so.
-        batcher: one thread of its own, so that a reading does not wait for a reranking.
-    """
-
     reader: Reader | None
-    batcher: Batcher[Question, Read]
-    why: str = ""
+    reader_problem: str
+    readings: Batcher[Question, list[Reading]]
+    metrics: Metrics
 
 
-Given = Annotated[State, Depends(kit.state_of)]
+CurrentState = Annotated[State, Depends(kit.state_of)]
 router = APIRouter()
 
 
 @router.post("/rerank", summary="Passages by relevance to the query, best first.", tags=["rerank"])
-async def post_rerank(body: RerankRequest, state: Given) -> RerankResponse:
+async def post_rerank(body: RerankRequest, state: CurrentState) -> RerankResponse:
     """Score each document against the query; `relevance_score` is comparable within one model."""
     budget = current_budget.get()
     pairs = Pairs(body.query, body.documents, budget.deadline if budget else math.inf, reading=body.reading)
@@ -90,16 +82,16 @@ async def post_rerank(body: RerankRequest, state: Given) -> RerankResponse:
 
 
 @router.post("/read", summary="Where passages answer a question, word for word.", tags=["read"])
-async def post_read(body: ReadRequest, state: Given) -> ReadResponse:
+async def post_read(body: ReadRequest, state: CurrentState) -> ReadResponse:
     """The best spans of each passage and of all, with the probability that none says it; 503 without a reader."""
-    reading, metrics = state["reading"], state["metrics"]
-    if reading.reader is None:
-        raise Unavailable(reading.why)
+    reader, metrics = state["reader"], state["metrics"]
+    if reader is None:
+        raise Unavailable(state["reader_problem"])
     budget = current_budget.get()
     question = Question(body, budget.deadline - RESERVE_S if budget else math.inf)
-    batched = await reading.batcher.submit(question)
+    batched = await state["readings"].submit(question)
     metrics.took("read", queue=batched.queue_ms, inference=batched.inference_ms)
-    response = answered(body, batched.result, reading.reader, batched.timing)
+    response = response_of(body, batched.result, reader, batched.timing)
     if response.degraded:
         metrics.degraded.labels("reranker", "read", "timeout").inc()
     return response
@@ -107,16 +99,16 @@ async def post_read(body: ReadRequest, state: Given) -> ReadResponse:
 
 async def _ready(request: Request) -> Readiness:
     state: State = await kit.state_of(request)
-    scorer, trouble, reading = state["scorer"], state["batcher"].trouble, state["reading"]
-    # Without the reader passages are still ranked.
-    reader = reading.why or reading.batcher.trouble
+    scorer, trouble = state["scorer"], state["batcher"].trouble
+    # Without the reader the service is ready, since it still ranks passages.
+    reader_problem = state["reader_problem"] or state["readings"].trouble
     return Readiness(
         ready=not trouble,
         service="reranker",
         model=f"{scorer.name}/{scorer.model}",
         device=scorer.precision.device,
         precision=scorer.precision.dtype,
-        detail=trouble or scorer.precision.reason + (f"; no reader: {reader}" if reader else ""),
+        detail=trouble or scorer.precision.reason + (f"; no reader: {reader_problem}" if reader_problem else ""),
     )
 
 
@@ -136,7 +128,7 @@ def _load(settings: RerankerSettings) -> Scorer:
 
 
 def _load_reader(settings: RerankerSettings) -> tuple[Reader | None, str]:
-    """The reader, warm; or why there is none."""
+    """The warm reader, or the reason for its absence."""
     if not settings.reader:
         return None, "CRAGMESH_READER is off"
     try:
@@ -160,7 +152,7 @@ def create_app(settings: RerankerSettings | None = None) -> FastAPI:
     @asynccontextmanager
     async def lifespan(_: FastAPI) -> AsyncIterator[State]:
         scorer = await asyncio.to_thread(_load, settings)
-        reader, why = await asyncio.to_thread(_load_reader, settings)
+        reader, reader_problem = await asyncio.to_thread(_load_reader, settings)
         scorer.reader = reader
 
         def run(batch: Sequence[Pairs]) -> list[Scored]:
@@ -169,20 +161,26 @@ def create_app(settings: RerankerSettings | None = None) -> FastAPI:
         batcher = Batcher(
             run,
             cost=_cost,
-            # Scorers make batches of a request's passages; one request would only wait for another's.
+            # Scorers batch the passages of a request; with several requests in a batch one would wait for the other.
             max_batch_cost=1,
             max_queue_cost=settings.reranker_queue_tokens,
         )
-        scorer.hurried = lambda: batcher.queued_cost > 0
-        readings: Batcher[Question, Read] = Batcher(
+        scorer.others_wait = lambda: batcher.queued_cost > 0
+        readings: Batcher[Question, list[Reading]] = Batcher(
             lambda batch: [run_reader(reader, question) for question in batch],
             cost=lambda question: question.chars // CHARS_PER_TOKEN,
             max_batch_cost=1,
             max_queue_cost=settings.reader_queue_tokens,
         )
-        reading = Reading(reader, readings, why)
         async with batcher.running(), readings.running():
-            yield State(scorer=scorer, batcher=batcher, metrics=metrics, reading=reading)
+            yield State(
+                scorer=scorer,
+                batcher=batcher,
+                reader=reader,
+                reader_problem=reader_problem,
+                readings=readings,
+                metrics=metrics,
+            )
 
     return kit.create_app(
         service="reranker",

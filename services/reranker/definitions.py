@@ -20,13 +20,13 @@ class RerankerDefinition(BaseModel):
 
 @lru_cache(maxsize=1)
 def definitions() -> dict[str, RerankerDefinition]:
-    """What ships."""
+    """The definitions that ship."""
     text = resources.files("services.reranker").joinpath("rerankers.yaml").read_text(encoding="utf-8")
     return {name: RerankerDefinition.model_validate(entry) for name, entry in yaml.safe_load(text).items()}
 
 
 def chosen(settings: RerankerSettings) -> RerankerDefinition:
-    """What the settings name: a defined reranker, which brings its scorer, or any model with the scorer beside it."""
+    """The reranker of the settings: a defined one with its own scorer, or any model with the configured one."""
     defined = definitions().get(settings.reranker_model)
     by_encoder = settings.reranker_scorer == "late-interaction"
     model = settings.reranker_model or (settings.encoder_model if by_encoder else "")

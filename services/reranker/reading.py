@@ -7,18 +7,18 @@ from pathlib import Path
 from proto.base import Degradation, StageTiming
 from proto.read import PassageReading, ReadCandidate, ReadRequest, ReadResponse, ReadSpan
 from services.kit import reader as kit
-from services.kit.precision import Wanted, choose_precision
+from services.kit.precision import DtypeSetting, choose_precision
 from services.kit.reader import Reader, Text
 from services.reranker.settings import RerankerSettings
 
 SHIPPED = Path(__file__).parent / "reader"
-# Kept of the caller's time for the way back: what was read until then is of use, a 504 is not.
+# Reserved of the caller's time for the reply: a partial reading is of use, a 504 is not.
 RESERVE_S = 0.15
 
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """What is read, and until when, on the monotonic clock."""
+    """A request to the reader, with its end on the monotonic clock."""
 
     request: ReadRequest
     until: float = math.inf
@@ -29,23 +29,20 @@ class Question:
         return sum(len(request.query) + len(passage.title) + len(passage.text) for passage in request.passages)
 
 
-Read = list[kit.Reading]
-
-
 def load(settings: RerankerSettings) -> Reader:
     """The reader of the settings.
 
     Raises:
         NoReader: its weights are missing, damaged, or for another encoder.
     """
-    # It runs on ONNX Runtime only, whatever the scorer runs on.
-    wanted: Wanted = settings.precision if settings.precision in ("fp32", "int8") else "auto"
-    precision = choose_precision(wanted, device="cpu", threads=settings.threads, limit=settings.cpu_isa)
+    # It runs on ONNX Runtime only, unlike the scorers.
+    dtype: DtypeSetting = settings.precision if settings.precision in ("fp32", "int8") else "auto"
+    precision = choose_precision(dtype, device="cpu", threads=settings.threads, limit=settings.cpu_isa)
     return Reader(settings.reader_weights or SHIPPED, precision)
 
 
-def run_reader(reader: Reader | None, question: Question) -> Read:
-    """Read, in the order given, as much as there is time for."""
+def run_reader(reader: Reader | None, question: Question) -> list[kit.Reading]:
+    """The readings of a request's passages, of as many as there is time for."""
     if reader is None:
         raise RuntimeError("there is no reader")
     request = question.request
@@ -53,13 +50,13 @@ def run_reader(reader: Reader | None, question: Question) -> Read:
     return reader.read(request.query, texts, spans=request.spans, until=question.until)
 
 
-def answered(request: ReadRequest, readings: Read, reader: Reader, timing: StageTiming) -> ReadResponse:
+def response_of(request: ReadRequest, readings: list[kit.Reading], reader: Reader, timing: StageTiming) -> ReadResponse:
     """The reply: spans of each passage, and those of all as candidates."""
     probabilities, nothing = kit.shares(readings)
     ranked = sorted(
         (-probability, index, place)
-        for index, of_passage in enumerate(probabilities)
-        for place, probability in enumerate(of_passage)
+        for index, spans in enumerate(probabilities)
+        for place, probability in enumerate(spans)
     )
     candidates = []
     for negative, index, place in ranked[: request.spans]:

@@ -1,7 +1,7 @@
 """Scorers of (query, passage) pairs. Adding one means adding a class and its name in `SCORERS`.
 
 A score is in 0..1 and comparable between requests of one scorer: cross-encoders give a probability, the others a mapped
-sum. Nothing is normalised within a request, so that good passages can be told from the best of bad ones.
+sum. Nothing is normalised within a request, so that the best of bad passages does not look good.
 """
 
 import math
@@ -27,23 +27,23 @@ MIDDLE, STEEPNESS = 0.96, 17.0
 # About 200 tokens of English.
 PIECE_CHARS = 800
 WARM_UP = "The first request finds everything in its place, and waits no longer than the third. " * 10
-# Weight of the reader's odds beside that sum, by a logistic regression on 160 questions of prose that nothing was
-# taught, and the odds that count at most.
+# Weight of the reader's odds beside that sum, by a logistic regression on 160 questions of prose outside all training
+# data, and the bound of these odds.
 READ, ODDS = 0.03, 8.0
-# Passages that it reads, the best first, and what is kept of the caller's time: some 0.2 s of two cores.
+# Passages that it reads, the best first, and the reserve of the caller's time: some 0.2 s of two cores.
 READ_POOL, READ_RESERVE_S = 20, 0.3
 # Weight of a token's log-likelihood beside that sum, and the logistic regression of both; 160 SQuAD questions.
 LIKELIHOOD, LIKELY_MIDDLE, LIKELY_STEEPNESS = 0.2, 1.42, 6.4
 # Passages that the language model reads, the best first, and how long it may: 20 take 2 s on two cores.
 LIKELY_POOL, LIKELY_S = 20, 3.0
-# What five passages may take on a machine that is busy with answers; without as much left none is begun.
+# Time of five passages on a machine that is busy with answers; no batch begins with less time left.
 LIKELY_RESERVE_S = 2.5
-# Of longer ones their beginning: a token of the query costs a row of the vocabulary, and 800 characters that are no
-# English would be thousands of tokens.
+# Longer ones are cut: a token of the query costs a row of the vocabulary, and 800 characters of another script could be
+# thousands of tokens.
 QUERY_TOKENS, PASSAGE_TOKENS = 64, 256
-# Small pieces of work, so that time is looked at often; larger ones are no faster on a CPU.
+# Prompts of a batch: small, so that the time is checked often; larger batches are no faster on a CPU.
 PROMPTS_AT_A_TIME = 5
-# Gain where half precision has overflowed: less than any passage's.
+# Gain where half precision has overflowed, below any passage's.
 LEAST = -10.0
 
 Values = NDArray[np.float64]
@@ -54,7 +54,7 @@ class Pairs:
     """One query and the passages to score against it.
 
     Args:
-        until: when the caller stops waiting, on the monotonic clock, in seconds.
+        until: when the caller stops waiting, in seconds on the monotonic clock.
         reading: whether the reader's odds count, where the scorer has a reader.
     """
 
@@ -65,13 +65,17 @@ class Pairs:
 
 
 class Scorer(ABC):
-    """A model that scores pairs. Loading is apart from making, since it takes seconds."""
+    """A model that scores pairs; `load` takes seconds.
+
+    Attributes:
+        unread: passages that the last call had no time for.
+        others_wait: whether other requests wait, which need the time more.
+    """
 
     name: str
     reader: Reader | None = None
-    # Passages that the last call had no time for, and whether somebody waits, who needs it more.
     unread: int = 0
-    hurried: Callable[[], bool] = staticmethod(lambda: False)
+    others_wait: Callable[[], bool] = staticmethod(lambda: False)
 
     def __init__(self, model: str, precision: Precision, batch_tokens: int) -> None:
         self.model = model
@@ -96,9 +100,9 @@ class Scorer(ABC):
 class LateInteraction(Scorer):
     """Dense cosine, MaxSim over token states and BM25 of one small encoder: no weights beyond the retriever's own.
 
-    With `reading`, how likely the reader finds that a passage answers the query changes their order (as Mao et al.,
-    2021, by what it predicts); one that it does not reach counts as the least likely of the others. The scores stay
-    those of late interaction, handed out in that order: what is fitted on them holds with and without.
+    With `reading`, the reader's odds that a passage answers the query change the order (like Mao et al., 2021); an
+    unread passage gets the least odds of the others. The scores stay those of late interaction, assigned in that order,
+    so that thresholds fitted on them hold with and without.
     """
 
     name = "late-interaction"
@@ -121,16 +125,16 @@ class LateInteraction(Scorer):
         self.unread = len(best) - len(odds)
         if not odds:
             return scores
-        every = _the_rest_least(len(values), list(odds), list(odds.values()))
+        every = _filled(len(values), list(odds), list(odds.values()))
         order = np.argsort(-(values + READ * np.clip(every, -ODDS, ODDS)), kind="stable")
         ranked = np.empty(len(values))
         ranked[order] = sorted(scores, reverse=True)
         return ranked.tolist()
 
     def read(self, pairs: Pairs) -> tuple[Values, list[str]]:
-        """The sum of each passage, and the piece of it that speaks for the whole."""
+        """The sum of each passage, and the best piece of it."""
         query = self._encoder.encode_query(pairs.query, keep_token_states=True)
-        # The encoder reads 256 tokens; of a longer passage the best piece speaks for the whole.
+        # The encoder reads 256 tokens; a longer passage has the score of its best piece.
         pieces = [_pieces(passage) for passage in pairs.passages]
         encoded = self._encoder.encode([piece for passage in pieces for piece in passage], keep_token_states=True)
         if query.token_states is None or encoded.token_states is None:
@@ -143,7 +147,7 @@ class LateInteraction(Scorer):
             DENSE * dense + MAXSIM * np.maximum.reduceat(late, firsts) + LEXICAL * bm25(words, stems(pairs.passages))
         )
         of_pieces = np.split(DENSE * cosines + MAXSIM * late, firsts[1:])
-        best = [passage[int(np.argmax(found))] for passage, found in zip(pieces, of_pieces, strict=True)]
+        best = [passage[int(np.argmax(sums))] for passage, sums in zip(pieces, of_pieces, strict=True)]
         return np.asarray(mixed, np.float64), best
 
 
@@ -151,10 +155,10 @@ def _pieces(passage: str) -> list[str]:
     return [passage[start : start + PIECE_CHARS] for start in range(0, max(1, len(passage)), PIECE_CHARS)]
 
 
-def _the_rest_least(count: int, places: Sequence[int] | NDArray[np.intp], found: Sequence[float]) -> Values:
-    """What was found of some of `count` passages; of the others, the least of it."""
-    every = np.full(count, min(found), np.float64)
-    every[places] = found
+def _filled(count: int, places: Sequence[int] | NDArray[np.intp], values: Sequence[float]) -> Values:
+    """The values of some of `count` passages, and the least of them for the others."""
+    every = np.full(count, min(values), np.float64)
+    every[places] = values
     return every
 
 
@@ -163,11 +167,11 @@ def _logistic(values: Values, middle: float, steepness: float) -> list[float]:
 
 
 class QueryLikelihood(Scorer):
-    """Late interaction, and how much likelier a language model finds the query after the passage (Sachan et al., 2022).
+    """Late interaction, and the likelihood of the query after the passage by a language model (Sachan et al., 2022).
 
     The mean gain in log-likelihood of the query's tokens over an empty passage, by a causal language model. A passage
-    that it does not reach in time, or that is not among the best by late interaction, gains as little as the least of
-    the others.
+    that it does not reach in time, or that is not among the best by late interaction, gets the least gain of the
+    others.
     """
 
     name = "query-likelihood"
@@ -190,41 +194,41 @@ class QueryLikelihood(Scorer):
         self.unread = len(best) - len(gains)
         if not gains:
             return _logistic(values, MIDDLE, STEEPNESS)
-        every = _the_rest_least(len(values), best[: len(gains)], gains)
+        every = _filled(len(values), best[: len(gains)], gains)
         return _logistic(values + LIKELIHOOD * every, LIKELY_MIDDLE, LIKELY_STEEPNESS)
 
     def gains(self, query: str, passages: Sequence[str], until: float = math.inf) -> list[float]:
         """The gain after each passage, of as many as there is time for.
 
-        None is begun after `allow_s`, shortly before `until`, or when others wait; none at all is read where the query
-        has no tokens, or the model's numbers overflow on it.
+        No batch begins after `allow_s`, shortly before `until`, or when other requests wait. The result is empty where
+        the query has no tokens, or the model's numbers overflow on it.
         """
-        asked = self._tokens(f" {query}")[:QUERY_TOKENS]
+        question = self._tokens(f" {query}")[:QUERY_TOKENS]
         last = min(time.monotonic() + self.allow_s, until - LIKELY_RESERVE_S)
-        if not asked or self.hurried() or time.monotonic() > until - LIKELY_RESERVE_S:
+        if not question or self.others_wait() or time.monotonic() > until - LIKELY_RESERVE_S:
             return []
-        (without,) = self._likelihoods([self.prompt("")], asked)
+        (without,) = self._likelihoods([self.prompt("")], question)
         if without is None:
             return []
         prompts = [self.prompt(passage) for passage in passages]
-        longest = max(map(len, prompts), default=0) + len(asked)
+        longest = max(map(len, prompts), default=0) + len(question)
         size = max(1, min(PROMPTS_AT_A_TIME, self.batch_tokens // longest))
         gains: list[float] = []
         for first in range(0, len(prompts), size):
-            if gains and (self.hurried() or time.monotonic() > last):
+            if gains and (self.others_wait() or time.monotonic() > last):
                 break
-            found = self._likelihoods(prompts[first : first + size], asked)
-            gains += [LEAST if value is None else value - without for value in found]
+            likelihoods = self._likelihoods(prompts[first : first + size], question)
+            gains += [LEAST if value is None else value - without for value in likelihoods]
         return gains
 
-    def _likelihoods(self, prompts: Sequence[Sequence[int]], asked: Sequence[int]) -> list[float | None]:
+    def _likelihoods(self, prompts: Sequence[Sequence[int]], question: Sequence[int]) -> list[float | None]:
         """Mean log-likelihood of a question's tokens after each prompt; None where half precision has overflowed."""
         import torch
 
         longest = max(map(len, prompts))
         # Padded on the left, so that the question's tokens are the last of every row.
-        rows = [[0] * (longest - len(prompt)) + [*prompt, *asked] for prompt in prompts]
-        mask = [[0] * (longest - len(prompt)) + [1] * (len(prompt) + len(asked)) for prompt in prompts]
+        rows = [[0] * (longest - len(prompt)) + [*prompt, *question] for prompt in prompts]
+        mask = [[0] * (longest - len(prompt)) + [1] * (len(prompt) + len(question)) for prompt in prompts]
         device = self.language_model.device
         ids, attention = torch.tensor(rows, device=device), torch.tensor(mask, device=device)
         with torch.inference_mode():
@@ -232,18 +236,18 @@ class QueryLikelihood(Scorer):
                 input_ids=ids,
                 attention_mask=attention,
                 position_ids=(attention.cumsum(1) - 1).clamp(min=0),
-                logits_to_keep=len(asked) + 1,
+                logits_to_keep=len(question) + 1,
             ).logits[:, :-1]
-            wanted = torch.tensor(list(asked), device=device).expand(len(rows), -1)
+            targets = torch.tensor(list(question), device=device).expand(len(rows), -1)
             likelihoods = -torch.nn.functional.cross_entropy(
-                logits.float().transpose(1, 2), wanted, reduction="none"
+                logits.float().transpose(1, 2), targets, reduction="none"
             ).mean(1)
         return [value if math.isfinite(value) else None for value in likelihoods.cpu().tolist()]
 
     def prompt(self, passage: str) -> list[int]:
-        """The tokens that the question follows."""
-        read = self._tokens(f" {passage}")[:PASSAGE_TOKENS]
-        return [*self._tokens("Passage:"), *read, *self._tokens("\n\nA question that this passage answers:")]
+        """The tokens before the question."""
+        text = self._tokens(f" {passage}")[:PASSAGE_TOKENS]
+        return [*self._tokens("Passage:"), *text, *self._tokens("\n\nA question that this passage answers:")]
 
     def _tokens(self, text: str) -> list[int]:
         # A page that writes a control token means its letters.
@@ -268,7 +272,7 @@ class CrossEncoderScorer(Scorer):
         self._length = int(self._model.max_seq_length or 512)
 
     def score(self, pairs: Pairs) -> list[float]:
-        # Its predict sorts by length; a batch is bounded by what its longest pair takes.
+        # `predict` sorts by length; the longest pair bounds a batch.
         batch = max(1, self.batch_tokens // self._length)
         values = self._model.predict(
             [(pairs.query, passage) for passage in pairs.passages],
@@ -303,7 +307,7 @@ class FlagEmbeddingScorer(Scorer):
 
 
 def _unit(values: Sequence[float]) -> list[float]:
-    """Scores within 0..1; what is no number, as half precision can overflow, is irrelevant."""
+    """Scores within 0..1; NaN and infinity, from overflows of half precision, become 0."""
     return [min(1.0, max(0.0, value)) if math.isfinite(value) else 0.0 for value in values]
 
 

@@ -19,11 +19,11 @@ class RerankerSettings(KitSettings, EncoderSettings):
     reranker_model: str = ""
     # Tokens of one batch, padding included: larger ones are slower on a CPU and need more memory on a GPU.
     reranker_batch_tokens: int = Field(16_384, ge=512, le=1_048_576)
-    # Tokens that may wait for the model; above it callers are told to come again.
+    # Tokens that may wait for the model; more are refused with 429.
     reranker_queue_tokens: int = Field(400_000, ge=1_024, le=100_000_000)
     # The extractive reader of `POST /read`: some 15 MiB in int8, 50 in fp32.
     reader: bool = True
-    # A folder that `cragmesh train reader` has written; the shipped one when empty.
+    # A folder of `cragmesh train reader`; the shipped one when empty.
     reader_weights: OrNone[Path] = None
-    # Tokens that may wait for the reader; above it callers are told to come again.
+    # Tokens that may wait for the reader; more are refused with 429.
     reader_queue_tokens: int = Field(200_000, ge=1_024, le=100_000_000)

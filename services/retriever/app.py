@@ -20,7 +20,7 @@ from services.retriever.settings import RetrieverSettings
 
 
 class State(TypedDict):
-    """What handlers get."""
+    """The state of the handlers."""
 
     engine: Engine
     collections: CollectionService
@@ -28,12 +28,12 @@ class State(TypedDict):
     metrics: Metrics
 
 
-Given = Annotated[State, Depends(kit.state_of)]
+CurrentState = Annotated[State, Depends(kit.state_of)]
 router = APIRouter()
 
 
 @router.post("/retrieve", summary="The passages of the pages that may answer the query.", tags=["retrieve"])
-async def post_retrieve(body: RetrieveRequest, state: Given) -> RetrieveResponse:
+async def post_retrieve(body: RetrieveRequest, state: CurrentState) -> RetrieveResponse:
     """HTML to text, tables and chunks; chunks ranked against the query; their parents, best first.
 
     A page that cannot be parsed in time is named in `degraded`; the others count.

@@ -1,7 +1,7 @@
-"""Text to chunks: small ones to match the query with, and the larger parents that the generator is shown.
+"""Text to chunks: small ones to match the query with, and larger parents for the generator.
 
-A chunk is a slice of the text, never a copy with changes, so that a citation can point to its place. A chunker is one
-class; `CHUNKERS` names them. Adding one means adding a class and its name.
+A chunk is a slice of the text without changes, so that a citation can point to its place. A chunker is one class;
+`CHUNKERS` names them. Adding one means adding a class and its name.
 """
 
 import re
@@ -14,7 +14,7 @@ from tokenizers import Tokenizer
 
 Kind = Literal["text", "table"]
 
-# The splitter is linear, but keeps several copies of what it is given.
+# The splitter is linear, but keeps several copies of its input.
 _BLOCK_CHARS = 200_000
 
 # Interrogatives and auxiliary verbs, with which a question begins.
@@ -30,11 +30,11 @@ class Chunk:
     """A piece of a page.
 
     Attributes:
-        text: what is matched or shown.
+        text: the slice; a piece of a table begins with the table's head.
         start: first character, in the page's text, or among the tables' Markdown for the kind `table`.
-        end: one past the last character. The text is exactly this slice, but that a piece of a table repeats its head.
-        parent: index of the chunk that holds it, or `None` where it stands by itself.
-        page: of the document that it lies on, from 1; 0 where that has none.
+        end: one past the last character.
+        parent: index of the chunk that holds it, or `None`.
+        page: of the document, from 1; 0 where it has no pages.
     """
 
     text: str
@@ -47,7 +47,7 @@ class Chunk:
 
 @dataclass(frozen=True, slots=True)
 class Chunking:
-    """Children in the order of the text, and their parents; a chunker without parents has children only."""
+    """Children in the order of the text, and their parents, which some chunkers do not make."""
 
     children: list[Chunk]
     parents: list[Chunk]
@@ -55,7 +55,7 @@ class Chunking:
 
 class Chunker(Protocol):
     def chunk(self, text: str, language: str = "en") -> Chunking:
-        """Cut the text; `language` is an ISO 639 code, which only the sentence splitter looks at."""
+        """Cut the text; `language` is an ISO 639 code for the sentence splitter."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,7 +140,7 @@ class ParentChild:
 class SentenceGroups:
     """Sentences in groups of three, a question with what follows it (ElectricSheep, section 4.1).
 
-    What a sentence has over `sentence_chars` is lost. A chunk is one slice, so such a sentence ends its group.
+    Sentences are cut to `sentence_chars`; since a chunk is one slice, a cut sentence ends its group.
     """
 
     sentence_chars: int = 200
@@ -156,31 +156,28 @@ class SentenceGroups:
     def _groups(self, text: str, language: str) -> Iterator[tuple[int, int]]:
         limit = self.group * self.sentence_chars
         first = last = count = 0
-        asked = closed = False
+        has_question = is_closed = False
         for start, end in sentences(text, language):
-            whole = end - start <= self.sentence_chars
-            kept = end if whole else start + len(text[start : start + self.sentence_chars].rstrip())
-            question = self._asks(text[start:end])
-            full = kept - first > limit or (count >= self.group and not asked)
-            if count and (closed or question or full):
+            sentence = text[start:end]
+            cut = start + len(sentence[: self.sentence_chars].rstrip())
+            is_question = sentence.endswith("?") or _OPENER.match(sentence) is not None
+            is_full = cut - first > limit or (count >= self.group and not has_question)
+            if count and (is_closed or is_question or is_full):
                 yield first, last
                 count = 0
             if not count:
-                first, asked = start, question
-            last, closed, count = kept, not whole, count + 1
+                first, has_question = start, is_question
+            last, is_closed, count = cut, len(sentence) > self.sentence_chars, count + 1
         if count:
             yield first, last
-
-    def _asks(self, sentence: str) -> bool:
-        return sentence.endswith("?") or _OPENER.match(sentence) is not None
 
 
 @dataclass(frozen=True, slots=True)
 class Tokens:
-    """Runs of as many tokens of the encoder as gave WeKnow its best results.
+    """Runs of 500 tokens of the encoder, with which WeKnow had its best results.
 
     Args:
-        tokenizer: neither truncates nor pads (`load_tokenizer` sees to it).
+        tokenizer: of `load_tokenizer`, without truncation and padding.
     """
 
     tokenizer: Tokenizer
@@ -215,7 +212,7 @@ def build_chunker(name: str, *, parent_chars: int = 0, tokenizer: Tokenizer | No
 
     Args:
         name: a key of `CHUNKERS`.
-        parent_chars: characters of what the generator is shown; 0 is the chunker's own, as published.
+        parent_chars: characters of a passage for the generator; 0 is the chunker's own size, as published.
         tokenizer: of the encoder; only `tokens` needs it.
 
     Raises:
@@ -227,7 +224,7 @@ def build_chunker(name: str, *, parent_chars: int = 0, tokenizer: Tokenizer | No
 
 
 def load_tokenizer(path: str) -> Tokenizer:
-    """A tokenizer from its `tokenizer.json`, which takes texts of any length."""
+    """A tokenizer from its `tokenizer.json`, without truncation and padding."""
     tokenizer = Tokenizer.from_file(path)
     tokenizer.no_truncation()
     tokenizer.no_padding()
@@ -238,19 +235,19 @@ def sentences(text: str, language: str = "en") -> Iterator[tuple[int, int]]:
     """Start and end of each sentence, blanks trimmed; a line break ends a sentence as well."""
     for position, block_end in windows(text, 0, len(text), _BLOCK_CHARS):
         for segment in sentencex.segment(language or "en", text[position:block_end]):
-            # The splitter drops some line breaks: a sentence is all that lies between two ends.
-            found = text.find(segment, position, block_end)
-            if found >= 0:
-                yield from _lines(text, position, found + len(segment))
-                position = found + len(segment)
+            # The splitter drops some line breaks, so a sentence reaches from one end to the next.
+            start = text.find(segment, position, block_end)
+            if start >= 0:
+                yield from _lines(text, position, start + len(segment))
+                position = start + len(segment)
         yield from _lines(text, position, block_end)
 
 
 def windows(text: str, start: int, end: int, size: int, overlap: int = 0) -> Iterator[tuple[int, int]]:
-    """Start and end of pieces of at most `size` characters that cover a part of the text but for blanks.
+    """Start and end of pieces of at most `size` characters that cover a part of the text, blanks excepted.
 
-    Pieces end between words where there is a blank to end at; each begins up to `overlap` characters before the end of
-    the one before it, at a word.
+    Pieces end at blanks where there are any; each begins up to `overlap` characters before the end of the one before
+    it, at a word.
     """
     start = fresh = _skip_blanks(text, start, end)
     while end > start and text[end - 1].isspace():
@@ -277,7 +274,7 @@ def _back(text: str, start: int, stop: int, overlap: int) -> int:
     back = max(stop - overlap, start + 1)
     if text[back - 1].isspace():
         return _skip_blanks(text, back, stop)
-    blanks = [found for found in (text.find(" ", back, stop), text.find("\n", back, stop)) if found >= 0]
+    blanks = [blank for blank in (text.find(" ", back, stop), text.find("\n", back, stop)) if blank >= 0]
     # A word longer than the overlap is not repeated; one longer than a piece is, or it could not be found at the cut.
     back = min(blanks) if blanks else stop if " " in text[start:stop] else back
     return _skip_blanks(text, back, len(text))

@@ -2,7 +2,6 @@
 
 import threading
 from collections import OrderedDict
-from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
@@ -14,13 +13,13 @@ from services.retriever.pages import PageOptions, ProcessedPage
 
 Key = tuple[str, PageOptions, str]
 
-# What Python objects cost beside their contents.
+# Overhead of Python objects beside their contents.
 BYTES_A_CHUNK = 400
 BYTES_A_STEM = 70
 
 
 class SearchablePage:
-    """A processed page with all that ranking has computed for it; vectors are filled in as queries need them."""
+    """A processed page with its stems and vectors; ranking fills the vectors in when a query needs them."""
 
     def __init__(self, page: ProcessedPage, dimension: int) -> None:
         chunking = page.chunking()
@@ -29,12 +28,12 @@ class SearchablePage:
         self.stems: list[Stems] = stems([chunk.text for chunk in self.children])
         self.vectors: NDArray[np.float16] = np.zeros((len(self.children), dimension), np.float16)
         self.embedded: NDArray[np.bool_] = np.zeros(len(self.children), np.bool_)
-        # Token states and ids of the children that late interaction has looked at: 100 times a vector, so only those.
+        # Token states and ids of the children that late interaction has scored; they take 100 times a vector's memory.
         self.states: dict[int, tuple[NDArray[np.float16], NDArray[np.int64]]] = {}
 
     @property
     def nbytes(self) -> int:
-        """Memory that it takes, estimated; it grows as queries look at more of the page."""
+        """Estimated memory; it grows with the token states."""
         return self._fixed_nbytes + sum(states.nbytes + ids.nbytes for states, ids in self.states.values())
 
     @cached_property
@@ -44,18 +43,10 @@ class SearchablePage:
         words = sum(len(words) for words in self.stems)
         return chars + chunks * BYTES_A_CHUNK + words * BYTES_A_STEM + self.vectors.nbytes + self.embedded.nbytes
 
-    def shown(self, child: int) -> Chunk:
-        """What the generator is shown for a child: its parent, or itself where it has none."""
+    def passage(self, child: int) -> Chunk:
+        """The generator's passage for a child: its parent, or itself where it has none."""
         parent = self.children[child].parent
         return self.children[child] if parent is None else self.parents[parent]
-
-
-@dataclass(frozen=True, slots=True)
-class CacheUse:
-    """How full a cache is."""
-
-    pages: int
-    nbytes: int
 
 
 class PageCache:
@@ -63,7 +54,7 @@ class PageCache:
 
     def __init__(self, max_bytes: int) -> None:
         self._max_bytes = max_bytes
-        # Each with the size that it was counted with, since pages grow while they are used.
+        # Each with its size when it was put, since pages grow while they are used.
         self._pages: OrderedDict[Key, tuple[SearchablePage, int]] = OrderedDict()
         self._nbytes = 0
         self._lock = threading.Lock()
@@ -76,7 +67,7 @@ class PageCache:
             return self._pages[key][0]
 
     def put(self, key: Key, page: SearchablePage) -> None:
-        """Keep a page, or count it anew, and let go of those unused for longest; too large a one is not kept."""
+        """Keep a page, or count it anew, and drop those unused for longest; one larger than the cache is not kept."""
         nbytes = page.nbytes
         with self._lock:
             if replaced := self._pages.pop(key, None):
@@ -89,7 +80,9 @@ class PageCache:
                 _, (_, oldest_nbytes) = self._pages.popitem(last=False)
                 self._nbytes -= oldest_nbytes
 
+    def __len__(self) -> int:
+        return len(self._pages)
+
     @property
-    def use(self) -> CacheUse:
-        with self._lock:
-            return CacheUse(len(self._pages), self._nbytes)
+    def nbytes(self) -> int:
+        return self._nbytes

@@ -1,4 +1,4 @@
-"""Pages in, ranked passages out: worker processes parse, one thread embeds and ranks, a cache remembers."""
+"""Pages to ranked passages: worker processes parse, one thread embeds and ranks, a cache keeps pages."""
 
 import asyncio
 import contextlib
@@ -12,8 +12,8 @@ from services.kit.batcher import Batcher
 from services.kit.budget import Budget, current_budget
 from services.kit.concurrency import all_of
 from services.kit.encoder import Encoder, bundled_model
-from services.kit.encoders import definitions, named
-from services.kit.precision import Precision, Wanted, choose_precision
+from services.kit.encoders import MIB, EncoderPool, definitions, named
+from services.kit.precision import DtypeSetting, Precision, choose_precision
 from services.retriever.corpus import Key, PageCache, SearchablePage
 from services.retriever.pages import PageOptions, ProcessedPage, content_key, drop_duplicates, process_page
 from services.retriever.ranking import Hit, rank
@@ -34,16 +34,25 @@ WARM_UPS = tuple(
 )
 
 
-def precision_for(settings: RetrieverSettings, wanted: Wanted, model: str) -> Precision:
-    """Where and in which number format an encoder runs; one that wants none has the settings' own where it can."""
-    if wanted == "auto" and not (settings.precision == "int8" and model):
-        wanted = settings.precision
-    return choose_precision(wanted, model=model, threads=settings.threads, limit=settings.cpu_isa)
+def precision_for(settings: RetrieverSettings, dtype: DtypeSetting, model: str) -> Precision:
+    """Where and in which number format an encoder runs; `auto` takes the settings' format where the model allows it."""
+    if dtype == "auto" and not (settings.precision == "int8" and model):
+        dtype = settings.precision
+    return choose_precision(dtype, model=model, threads=settings.threads, limit=settings.cpu_isa)
+
+
+def encoder_pool(settings: RetrieverSettings) -> EncoderPool:
+    """The pool of the encoders that collections name, none loaded."""
+    return EncoderPool(
+        definitions(settings.encoders_file),
+        max_bytes=settings.encoders_mib * MIB,
+        choose=lambda dtype, model: precision_for(settings, dtype, model),
+    )
 
 
 @dataclass(frozen=True, slots=True)
 class _Job:
-    """One request's ranking: its pages by index in the request, processed or found in the cache."""
+    """One request's ranking: its pages by index in the request, new or from the cache."""
 
     request: RetrieveRequest
     pages: dict[int, ProcessedPage | SearchablePage]
@@ -70,7 +79,7 @@ class Engine:
 
     @contextlib.asynccontextmanager
     async def running(self) -> AsyncIterator["Engine"]:
-        """Load and warm everything, serve, and stop the workers in the end."""
+        """Load and warm up, serve while the context is open, and stop the workers."""
         settings = self._settings
         pool = PagePool(
             workers=settings.page_workers,
@@ -93,7 +102,7 @@ class Engine:
 
     @property
     def pages(self) -> PagePool:
-        """The processes that parse, there while the engine runs."""
+        """The processes that parse, while the engine runs."""
         return self._pool
 
     def describe(self) -> dict[str, str]:
@@ -114,7 +123,7 @@ class Engine:
             DeadlineExceeded: the budget ended before the model was free.
         """
         began = time.monotonic()
-        kept, dropped = drop_duplicates([page.html for page in request.pages])
+        distinct, dropped = drop_duplicates([page.html for page in request.pages])
         degraded = [
             Degradation(
                 stage=f"page:{page.index}",
@@ -124,10 +133,10 @@ class Engine:
             for page in dropped
         ]
         options = self._options(request)
-        keys = {index: (content_key(request.pages[index].html), options, request.pages[index].name) for index in kept}
+        keys = {i: (content_key(request.pages[i].html), options, request.pages[i].name) for i in distinct}
         cached = {index: page for index, key in keys.items() if (page := self._cache.get(key))}
-        processed = await self._process({index: request.pages[index] for index in kept if index not in cached}, options)
-        degraded += [failed for failed in processed.values() if isinstance(failed, Degradation)]
+        processed = await self._process({i: request.pages[i] for i in distinct if i not in cached}, options)
+        degraded += [page for page in processed.values() if isinstance(page, Degradation)]
         pages = cached | {index: page for index, page in processed.items() if isinstance(page, ProcessedPage)}
         extracted = time.monotonic()
         batched = await self._batcher.submit(_Job(request, dict(sorted(pages.items())), keys))
@@ -172,7 +181,7 @@ class Engine:
             if timeout_s <= 0:
                 return Degradation(stage=stage, reason="timeout", detail="no time left to parse it")
             try:
-                # The wait for a worker counts too, or a queue of slow pages would use up the time to rank.
+                # Bounds the wait for a worker too, or a queue of slow pages would use up the time to rank.
                 async with asyncio.timeout(budget.allow(reserve_s=self._settings.rank_reserve_s)):
                     return await self._pool.run(process_page, page.html, options, page.name, timeout_s=timeout_s)
             except (PageTimeout, TimeoutError) as error:
@@ -217,18 +226,18 @@ def _passages(
     passages: dict[tuple[int, str, int, int], RetrievedPassage] = {}
     for hit in hits:
         page = pages[hit.page]
-        shown = page.shown(hit.child)
-        key = (hit.page, shown.kind, shown.start, shown.end)
+        passage = page.passage(hit.child)
+        key = (hit.page, passage.kind, passage.start, passage.end)
         if key not in passages:
             if len(passages) == top_n:
                 break
             passages[key] = RetrievedPassage(
-                text=shown.text,
+                text=passage.text,
                 score=hit.score,
                 page=indexes[hit.page],
-                kind=shown.kind,
-                start=shown.start,
-                end=shown.end,
+                kind=passage.kind,
+                start=passage.start,
+                end=passage.end,
                 match=page.children[hit.child].text,
             )
     return tuple(passages.values())

@@ -1,4 +1,4 @@
-"""HTML to text: the named extractors, and what all of them share.
+"""HTML to text and tables by named extractors.
 
 An extractor is one class with one method; `EXTRACTORS` names them. Adding one means adding a class and its name.
 """
@@ -22,19 +22,19 @@ MAX_TITLE_CHARS = 300
 
 
 class ExtractionError(Exception):
-    """No text could be got out of the page; the message says which extractor gave up and on what."""
+    """An extractor failed on a page; the message names it and the error."""
 
 
 @dataclass(frozen=True, slots=True)
 class Extraction:
-    """What a page says.
+    """A page's content.
 
     Attributes:
-        text: paragraphs parted by an empty line; empty when the page shows none.
+        text: paragraphs parted by an empty line; may be empty.
         tables: data tables in the order of the page, in Markdown.
-        title: of the document, or the name given for the page.
-        language: primary subtag that the page declares, such as `en`; empty when it declares none.
-        truncated: whether the page was longer than the caps, so that its end is missing.
+        title: the page's name, or the document's title.
+        language: the declared primary subtag, such as `en`; may be empty.
+        truncated: whether the caps cut off the page's end.
     """
 
     text: str
@@ -50,7 +50,7 @@ class Extractor(Protocol):
 
 
 class Resiliparse:
-    """Main content by Resiliparse's rules, about ten times as fast as trafilatura; all text where they find too little.
+    """Main content by Resiliparse's rules, about ten times as fast as trafilatura; all text where that is too little.
 
     The rules take a listing, a forum or a short notice for boilerplate and leave a line or nothing.
     """
@@ -79,24 +79,24 @@ class Resiliparse:
 
 
 class Trafilatura:
-    """Trafilatura without tables, BeautifulSoup where it finds nothing, as ElectricSheep does (section 4.1)."""
+    """Trafilatura without tables, BeautifulSoup where it finds nothing (ElectricSheep, section 4.1)."""
 
     def text(self, html: str) -> str:
         # Its fallbacks cost three times as much and, by its own evaluation, little changes without them.
-        found = trafilatura.extract(
+        text = trafilatura.extract(
             html, include_comments=False, include_tables=False, fast=True, prune_xpath=["//template", "//noscript"]
         )
-        return found or BeautifulSoupText().text(html)
+        return text or BeautifulSoupText().text(html)
 
 
 class BeautifulSoupText:
-    """All visible text in one paragraph, as db3 (section 2.2), WeKnow and CRAG's own baseline take it."""
+    """All visible text in one paragraph, as in db3 (section 2.2), WeKnow and CRAG's own baseline."""
 
     hidden = ("script", "style", "noscript", "template")
 
     def text(self, html: str) -> str:
         with warnings.catch_warnings():
-            # It warns of input that looks like a file name, a URL or XML; all of these are pages to us.
+            # It warns of input that looks like a file name, a URL or XML.
             warnings.simplefilter("ignore")
             soup = BeautifulSoup(html, "lxml")
         for element in soup(self.hidden):
@@ -120,10 +120,10 @@ def extract(
     table_chars: int = MAX_TABLE_CHARS,
     max_chars: int = MAX_PAGE_CHARS,
 ) -> Extraction:
-    """Text and tables of one page; a page without markup is taken as the text that it is.
+    """Text and tables of one page; a page without markup is plain text.
 
     Args:
-        html: the page; whatever its encoding was, as characters.
+        html: the decoded page.
         extractor: a key of `EXTRACTORS`.
         name: the page's name, for titles and tables; the document's own title where empty.
         tables: whether to look for tables.
@@ -145,11 +145,11 @@ def extract(
         text = clean_text(EXTRACTORS[extractor].text(tamed))
         document = LexborHTMLParser(tamed)
         title = title or _title(document)
-        found = find_tables(document, title, table_chars) if tables else ()
+        data_tables = find_tables(document, title, table_chars) if tables else ()
         language = _language(document)
-    except Exception as error:  # parsers raise what they like, from ValueError to RecursionError
+    except Exception as error:  # parsers raise errors of any type, from ValueError to RecursionError
         raise ExtractionError(f"{extractor} gave up: {type(error).__name__}") from error
-    return Extraction(text, found, title, language, truncated)
+    return Extraction(text, data_tables, title, language, truncated)
 
 
 def _title(document: LexborHTMLParser) -> str:

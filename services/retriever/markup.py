@@ -75,8 +75,7 @@ def clean_text(text: str) -> str:
     if _UNPRINTABLE.search(text) is not None:
         text = _UNPRINTABLE.sub("", _SEPARATING.sub("\n", text.replace("\r\n", "\n")))
     lines = [" ".join(line.split()) for line in text.split("\n")]
-    kept = [line for line, before in zip(lines, ["", *lines], strict=False) if line or before]
-    return "\n".join(kept).strip("\n")
+    return "\n".join(line for line, before in zip(lines, ["", *lines], strict=False) if line or before).strip("\n")
 
 
 def clean_line(text: str, max_chars: int) -> str:
@@ -88,8 +87,8 @@ def clean_line(text: str, max_chars: int) -> str:
 def tame(html: str, max_chars: int = MAX_PAGE_CHARS) -> tuple[str, bool]:
     """The page within all caps, and whether its end was cut off.
 
-    Tags beyond a cap of depth go, their text stays; a tag with too many attributes loses them all; the page ends at
-    `max_chars` characters or at tag `MAX_TAGS`.
+    Tags beyond a cap of depth are removed and their text stays; a tag with too many attributes loses them all; the page
+    ends at `max_chars` characters or at tag `MAX_TAGS`.
     """
     html = encodable(html)
     truncated = len(html) > max_chars
@@ -110,29 +109,29 @@ class _Tamer:
     def run(self) -> str:
         html, search, count, copied = self.html, _TAG.search, 0, 0
         pieces: list[str] = []
-        found = search(html)
-        while found is not None:
-            position = found.end()
-            if found[2] is not None:
+        tag = search(html)
+        while tag is not None:
+            position = tag.end()
+            if tag[2] is not None:
                 count += 1
                 if count > MAX_TAGS:
                     self.truncated = True
-                    html = html[: found.start()]
+                    html = html[: tag.start()]
                     break
-                name = found[2].lower()
+                name = tag[2].lower()
                 replacement = None
                 if name not in _FLAT:
-                    if name in _RAW_END and not found[1]:
+                    if name in _RAW_END and not tag[1]:
                         end = _RAW_END[name].search(html, position)
                         position = end.start() if end else len(html)
-                    elif not (self._close(name) if found[1] else self._open(name)):
+                    elif not (self._close(name) if tag[1] else self._open(name)):
                         replacement = " "
-                if replacement is None and len(found[3]) > _LONG_TAG and _attributes(found[3]) > MAX_ATTRIBUTES:
-                    replacement = f"<{found[1]}{found[2]}>"
+                if replacement is None and len(tag[3]) > _LONG_TAG and _attributes(tag[3]) > MAX_ATTRIBUTES:
+                    replacement = f"<{tag[1]}{tag[2]}>"
                 if replacement is not None:
-                    pieces += html[copied : found.start()], replacement
-                    copied = found.end()
-            found = search(html, position)
+                    pieces += html[copied : tag.start()], replacement
+                    copied = tag.end()
+            tag = search(html, position)
         return "".join((*pieces, html[copied:])) if pieces else html
 
     def _open(self, name: str) -> bool:

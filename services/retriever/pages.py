@@ -1,4 +1,4 @@
-"""Pages to chunks: which pages are worth the work, and that work as one function for a process pool."""
+"""Pages to chunks: duplicates dropped, and the work on a page as one function for a process pool."""
 
 from array import array
 from collections.abc import Iterator, Sequence
@@ -26,7 +26,7 @@ _BETWEEN_TABLES = "\n\n"
 
 @dataclass(frozen=True, slots=True)
 class Dropped:
-    """A page that is not worth extracting.
+    """A page that is not extracted.
 
     Attributes:
         index: of the page, among all.
@@ -64,10 +64,10 @@ class ProcessedPage:
     """A page as text, tables and chunks; small to pickle, since chunks are kept as offsets.
 
     Attributes:
-        text: the extracted text; empty when the page shows none.
-        tables_markdown: all tables, parted by an empty line; table chunks have their offsets in it.
-        tables: how many there are.
-        truncated: whether a cap left the end of the page out.
+        text: the extracted text; may be empty.
+        tables_markdown: all tables, parted by an empty line; the offsets of table chunks are in it.
+        tables: their number.
+        truncated: whether a cap cut off the page's end.
     """
 
     text: str
@@ -97,16 +97,16 @@ class ProcessedPage:
 
 
 def content_key(html: str) -> str:
-    """What two pages with the same content, and no others, have in common: 128 bits in hexadecimal."""
+    """Hash of a page's content, equal for equal pages: 128 bits in hexadecimal."""
     return blake2b(html.strip().encode("utf-8", "surrogatepass"), digest_size=16).hexdigest()
 
 
 def drop_duplicates(pages: Sequence[str]) -> tuple[list[int], list[Dropped]]:
-    """Indices of the pages to work on, and of those that are empty or the same as an earlier one.
+    """Indices of the distinct pages, and the pages that are empty or equal to an earlier one.
 
     Search results repeat pages: two in five, in some of CRAG's questions.
     """
-    kept: list[int] = []
+    distinct: list[int] = []
     dropped: list[Dropped] = []
     first: dict[str, int] = {}
     for index, html in enumerate(pages):
@@ -115,10 +115,10 @@ def drop_duplicates(pages: Sequence[str]) -> tuple[list[int], list[Dropped]]:
             continue
         original = first.setdefault(content_key(html), index)
         if original == index:
-            kept.append(index)
+            distinct.append(index)
         else:
             dropped.append(Dropped(index, "duplicate", original))
-    return kept, dropped
+    return distinct, dropped
 
 
 def process_page(html: str, options: PageOptions, name: str = "") -> ProcessedPage:
@@ -143,7 +143,7 @@ def process_page(html: str, options: PageOptions, name: str = "") -> ProcessedPa
 
 
 def chunk_page(page: Extraction, options: PageOptions) -> ProcessedPage:
-    """Chunk what is extracted; raises the ValueErrors of `process_page`."""
+    """Chunk an extracted page; raises the ValueErrors of `process_page`."""
     tokenizer = _tokenizer(options.tokenizer) if options.tokenizer else None
     chunker = build_chunker(options.chunker, parent_chars=options.parent_chars, tokenizer=tokenizer)
     text = page.text[: options.max_text_chars].rstrip()

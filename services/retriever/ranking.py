@@ -1,8 +1,8 @@
 """Rankings of a request's chunks. Adding one means adding a function and its name in `RANKINGS`.
 
-Each gets the candidates that a BM25 pass kept, embedded, and gives a score to each; higher is better. Embedding is
-nearly all of the time, so `PREFILTER` candidates are embedded at most: with 200 of a request's 800 chunks the context
-holds the answer as often as with 300 or all of them (`docs/measurements.md`), at a fraction of the cost.
+Each scores the embedded candidates of a BM25 pass; higher is better. Embedding is nearly all of the time, so
+`PREFILTER` candidates are embedded at most: with 200 of a request's 800 chunks the context holds the answer as often as
+with 300 or all of them (`docs/measurements.md`), at a fraction of the cost.
 
 Scores are sums on fixed scales, cosine, MaxSim and the share of BM25's bound, never standardised within a request:
 where no word of the query occurs, standardising blows noise up to the size of a signal. Measured on web pages, adding
@@ -45,7 +45,7 @@ class Hit:
 
 @dataclass(frozen=True, slots=True)
 class Candidates:
-    """What a ranking sees: scores by BM25 and by cosine of all candidates, and MaxSim for some when asked."""
+    """A ranking's input: BM25 and cosine of all candidates, and a function for the MaxSim of some."""
 
     lexical: Scores
     dense: Scores
@@ -126,8 +126,8 @@ def rank(
     """The `recall_k` best children of all pages, best first; ties keep the order of the pages.
 
     Args:
-        fields: for each page a text (its name and snippet) that its children are matched with; empty for none.
-        prefilter: chunks that are embedded at most, chosen by BM25; never fewer than `recall_k`.
+        fields: for each page a text (its name and snippet) that counts for its children in BM25; empty for none.
+        prefilter: chunks to embed at most, the best by BM25; never fewer than `recall_k`.
 
     Raises:
         ValueError: there is no such ranking.
@@ -138,37 +138,37 @@ def rank(
     if not places:
         return []
     lexical = bm25(stems([query])[0], documents)
-    # Where too few chunks share a word with the query, the beginnings of all pages fill up, not the first page.
+    # Where too few chunks share a word with the query, the beginnings of all pages fill up, not only the first page.
     order = sorted(range(len(places)), key=lambda index: (-lexical[index], places[index][1], places[index][0]))
-    kept = np.sort(np.asarray(order[: max(prefilter, recall_k)]))
-    chosen = [places[index] for index in kept]
-    embedding = _Embedding(query, pages, chosen, encoder, keep=RANKINGS[ranking] is by_late_interaction)
-    dense = np.zeros(len(chosen), np.float32) if ranking == "bm25" else embedding.cosines()
-    scores = RANKINGS[ranking](Candidates(lexical[kept], dense, embedding.maxsims))
+    prefiltered = np.sort(np.asarray(order[: max(prefilter, recall_k)]))
+    candidates = [places[index] for index in prefiltered]
+    embedding = _Embedding(query, pages, candidates, encoder, keep=RANKINGS[ranking] is by_late_interaction)
+    dense = np.zeros(len(candidates), np.float32) if ranking == "bm25" else embedding.cosines()
+    scores = RANKINGS[ranking](Candidates(lexical[prefiltered], dense, embedding.maxsims))
     best = np.argsort(-scores, kind="stable")[:recall_k]
-    return [Hit(page=chosen[index][0], child=chosen[index][1], score=float(scores[index])) for index in best]
+    return [Hit(page=candidates[index][0], child=candidates[index][1], score=float(scores[index])) for index in best]
 
 
 def _distinct(pages: Sequence[SearchablePage], fields: Sequence[str]) -> tuple[list[tuple[int, int]], list[Stems]]:
-    """All children but repeated texts, with the stems that they are matched by."""
-    seen: set[str] = set()
+    """The places of all children without repeated texts, and their stems."""
+    texts: set[str] = set()
     places: list[tuple[int, int]] = []
     documents: list[Stems] = []
     extra = stems(fields) if fields else [()] * len(pages)
     for index, page in enumerate(pages):
         for child, chunk in enumerate(page.children):
-            if chunk.text not in seen:
-                seen.add(chunk.text)
+            if chunk.text not in texts:
+                texts.add(chunk.text)
                 places.append((index, child))
                 documents.append(page.stems[child] + extra[index])
     return places, documents
 
 
 class _Embedding:
-    """What the encoder has to say about a request's candidates; it is asked only for what the pages do not hold yet.
+    """Similarities of a request's candidates to the query; encodes only those without vectors in their pages.
 
     Args:
-        keep: keep the token states of what is embedded, from the same forward pass, since MaxSim will want some.
+        keep: keep the token states of each forward pass, for MaxSim.
     """
 
     def __init__(
@@ -209,8 +209,8 @@ class _Embedding:
             if child not in self._pages[page].states:
                 states, ids = self._fresh[page, child]
                 self._pages[page].states[child] = states.astype(np.float16), ids.copy()
-        known = [self._pages[page].states[child] for page, child in places]
-        return maxsim(self._encoded.token_states, TokenStates.join(known))
+        states_and_ids = [self._pages[page].states[child] for page, child in places]
+        return maxsim(self._encoded.token_states, TokenStates.join(states_and_ids))
 
     def _encode(self, places: Sequence[tuple[int, int]]) -> Floats:
         texts = [self._pages[page].children[child].text for page, child in places]

@@ -1,7 +1,7 @@
 """Data tables of a page, in Markdown.
 
-A table goes to the generator as it was meant to be read: spans filled in, so that every row stands by itself, under a
-name and a header that are repeated wherever the table is split.
+A table goes to the generator in readable form: spans filled in, so that every row stands by itself, under a name and a
+header that are repeated wherever the table is split.
 """
 
 from collections.abc import Iterator, Sequence
@@ -27,7 +27,7 @@ MAX_HEADER_ROWS = 3
 
 _HIDDEN = ["script", "style", "noscript", "template", "button", "footer", "select", "svg"]
 # Sort keys and the like, and Wikipedia's footnote marks.
-_UNSEEN = "sup.reference, [hidden], [style*='display:none'], [style*='display: none']"
+_INVISIBLE = "sup.reference, [hidden], [style*='display:none'], [style*='display: none']"
 _PRESENTATION = frozenset({"presentation", "none"})
 
 
@@ -37,7 +37,7 @@ class Table:
 
     Attributes:
         markdown: the whole of it, without a newline at the end.
-        head: how many of its characters come before the first row.
+        head: number of characters before the first row.
     """
 
     name: str
@@ -48,68 +48,70 @@ class Table:
 
 
 def find_tables(document: LexborHTMLParser, page: str = "", max_chars: int = MAX_TABLE_CHARS) -> tuple[Table, ...]:
-    """The data tables of a document, in its order, until `max_chars` characters of Markdown are full.
+    """The data tables of a document, in its order, up to `max_chars` characters of Markdown.
 
-    Left out are tables for layout (they hold a table, say so by their role, or have a single row or column) and empty
-    ones. A table is named by its caption or the heading before it, and by the page.
+    Omits empty tables and those for layout, which hold a table, have such a role, or a single row or column. A table is
+    named by its caption or the heading before it, and by the page.
 
     Args:
         page: the page's name.
-        max_chars: the last table that fits in part keeps the rows that fit.
+        max_chars: the last table is cut to the rows that fit.
     """
     if document.root is None or document.css_first("table") is None:
         return ()
     document.root.strip_tags(_HIDDEN, recursive=True)
-    for node in document.css(_UNSEEN):
+    for node in document.css(_INVISIBLE):
         node.decompose()
     layout = _holding_tables(document)
     tables: list[Table] = []
     heading: LexborNode | None = None
-    left, cells = max_chars, MAX_CELLS
+    chars, cells = max_chars, MAX_CELLS
     for node in document.css("h1, h2, h3, h4, h5, h6, table"):
         if node.tag != "table":
             heading = node
             continue
-        if len(tables) == MAX_TABLES or left <= 0 or cells <= 0:
+        if len(tables) == MAX_TABLES or chars <= 0 or cells <= 0:
             break
         if node.mem_id in layout or node.attributes.get("role") in _PRESENTATION:
             continue
         name = next(filter(None, (_text(label, MAX_NAME_CHARS) for label in (node.css_first("caption"), heading))), "")
         header, rows = read_grid(node, cells)
         cells -= max(1, len(header) * (len(rows) + 1))
-        table = to_markdown(_name(page, name), header, rows, left)
+        table = to_markdown(_name(page, name), header, rows, chars)
         if table is not None:
             tables.append(table)
-            left -= len(table.markdown)
+            chars -= len(table.markdown)
     return tuple(tables)
 
 
 def read_grid(node: LexborNode, max_cells: int = MAX_CELLS) -> tuple[list[str], list[list[str]]]:
-    """Header and rows of a `<table>` as a rectangle: each spanned place is filled, empty rows and columns are gone.
+    """Header and rows of a `<table>` as a rectangle: spans filled, without empty rows and columns.
 
     A header of several rows is joined column by column. A table with row headers only (first cells `<th>`, as in an
-    infobox) has an empty header. Both are empty when less than two columns or two rows, header included, are left.
+    infobox) has an empty header. Both are empty for less than two columns or two rows, header included.
     """
     grid, headings = _fill_spans(node, max_cells)
-    width = max(map(len, grid), default=0)
-    used = [column for column in range(width) if any(column < len(row) and row[column] for row in grid)]
-    lines = [
-        ([row[column] if column < len(row) else "" for column in used], heading)
-        for row, heading in zip(grid, headings, strict=True)
-        if any(row)
-    ]
-    if len(used) < 2 or len(lines) < 2:
+    headings = [heading for row, heading in zip(grid, headings, strict=True) if any(row)]
+    rows = _rectangle(grid)
+    if not rows:
         return [], []
     top = 0
-    while top < min(MAX_HEADER_ROWS, len(lines) - 1) and lines[top][1] is _Headings.ALL:
+    while top < min(MAX_HEADER_ROWS, len(rows) - 1) and headings[top] is _Headings.ALL:
         top += 1
-    rows = [line for line, _ in lines]
     if top == 0:
-        if any(heading is _Headings.SOME for _, heading in lines):
-            return [""] * len(used), rows
+        if _Headings.SOME in headings:
+            return [""] * len(rows[0]), rows
         top = 1
     header = [" / ".join(dict.fromkeys(filter(None, column))) for column in zip(*rows[:top], strict=True)]
     return header, rows[top:]
+
+
+def _rectangle(grid: Sequence[Sequence[str]]) -> list[list[str]]:
+    """The rows without empty rows and columns, filled up to one length; none for less than two rows or columns."""
+    width = max(map(len, grid), default=0)
+    columns = [column for column in range(width) if any(column < len(row) and row[column] for row in grid)]
+    rows = [[row[column] if column < len(row) else "" for column in columns] for row in grid if any(row)]
+    return rows if len(columns) >= 2 and len(rows) >= 2 else []
 
 
 def to_markdown(name: str, header: Sequence[str], rows: Sequence[Sequence[str]], max_chars: int) -> Table | None:
@@ -130,17 +132,12 @@ def to_markdown(name: str, header: Sequence[str], rows: Sequence[Sequence[str]],
 
 
 def table_of(name: str, rows: Sequence[Sequence[str]], max_chars: int = MAX_SHEET_CHARS) -> Table | None:
-    """A table of cells as a file has them, the first row its header; `None` where it holds less than two rows.
+    """A table of a file's cells, the first row its header; `None` for less than two rows or columns.
 
-    Rows may be of different lengths; cells are cut and escaped as those of pages are.
+    Rows may be of different lengths; cells are cut and escaped like those of pages.
     """
-    lines = [[_escape(clean_line(cell, MAX_CELL_CHARS)) for cell in row[:MAX_COLUMNS]] for row in rows]
-    width = max(map(len, lines), default=0)
-    used = [column for column in range(width) if any(column < len(row) and row[column] for row in lines)]
-    filled = [[row[column] if column < len(row) else "" for column in used] for row in lines if any(row)]
-    if len(used) < 2 or len(filled) < 2:
-        return None
-    return to_markdown(clean_line(name, 2 * MAX_NAME_CHARS), filled[0], filled[1:], max_chars)
+    lines = _rectangle([[_escape(clean_line(cell, MAX_CELL_CHARS)) for cell in row[:MAX_COLUMNS]] for row in rows])
+    return to_markdown(clean_line(name, 2 * MAX_NAME_CHARS), lines[0], lines[1:], max_chars) if lines else None
 
 
 def split_rows(table: Table, max_chars: int, start: int = -1, end: int = -1) -> list[tuple[int, int, int]]:
@@ -148,8 +145,8 @@ def split_rows(table: Table, max_chars: int, start: int = -1, end: int = -1) -> 
 
     Returns:
         `(head, start, end)` a piece, whose text is `markdown[:head] + markdown[start:end]`: the head is repeated in
-        all, or in none (0) where it would fill more than half of `max_chars`. A row that is too long for a piece of its
-        own is cut, which nothing else is.
+        all, or in none (0) where it would fill more than half of `max_chars`. Only a row that is too long for a piece
+        of its own is cut.
     """
     markdown = table.markdown
     start, end = (start, end) if start >= 0 else (table.head, len(markdown))
@@ -181,11 +178,11 @@ class _Headings(Enum):
 def _holding_tables(document: LexborHTMLParser) -> set[int]:
     """Identities of the tables that hold a table."""
     holding: set[int] = set()
-    seen: set[int] = set()
+    visited: set[int] = set()
     for node in document.css("table table"):
         above = node.parent
-        while above is not None and above.mem_id not in seen:
-            seen.add(above.mem_id)
+        while above is not None and above.mem_id not in visited:
+            visited.add(above.mem_id)
             if above.tag == "table":
                 holding.add(above.mem_id)
                 break
@@ -200,7 +197,7 @@ def _fill_spans(node: LexborNode, max_cells: int) -> tuple[list[list[str]], list
         block.insert_after(" ")
     grid: list[list[str]] = []
     headings: list[_Headings] = []
-    # Per column, the text that rows above let hang down, and into how many more rows.
+    # By column, the text of a cell above that spans down, and the number of rows that it still fills.
     hanging: dict[int, tuple[str, int]] = {}
     group_before = 0
     for group, in_head, row_node in _rows(node):
@@ -220,7 +217,7 @@ def _fill_spans(node: LexborNode, max_cells: int) -> tuple[list[list[str]], list
                     spans[len(row)] = (text, (down or MAX_SPAN) - 1)
                 row.append(text)
         _hang(row, hanging, to_end=True)
-        hanging = {column: (text, left - 1) for column, (text, left) in hanging.items() if left > 1} | spans
+        hanging = {column: (text, more - 1) for column, (text, more) in hanging.items() if more > 1} | spans
         max_cells -= max(1, len(row))
         if max_cells < 0:
             break

@@ -1,4 +1,4 @@
-"""Processes that parse pages: a page that hangs, crashes or eats memory costs itself, not the service."""
+"""Processes that parse pages: a page that hangs, crashes or eats memory fails alone."""
 
 import asyncio
 import multiprocessing
@@ -20,7 +20,7 @@ class PageTimeout(Exception):
 
 
 class PageFailed(Exception):
-    """The page could not be parsed, or took its worker down."""
+    """The page could not be parsed, or killed its worker."""
 
 
 class PagePool:
@@ -28,7 +28,7 @@ class PagePool:
 
     Args:
         workers: processes.
-        memory_mib: address space that a worker may add to what it starts with.
+        memory_mib: address space of a worker beside that at its start.
         preload: modules that workers have imported when they start.
     """
 
@@ -45,10 +45,10 @@ class PagePool:
         )
 
     async def run(self, function: Callable[..., T], *args: Any, timeout_s: float) -> T:
-        """The function's result; cancelling the wait kills the worker that is at it.
+        """The function's result; cancelling the wait kills its worker.
 
         Args:
-            timeout_s: seconds of work from when a worker takes it; the caller's deadline bounds the wait before.
+            timeout_s: seconds of work, without the wait for a worker, which the caller's deadline bounds.
 
         Raises:
             PageTimeout: it took too long.

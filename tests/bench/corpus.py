@@ -41,7 +41,7 @@ from services.reranker.definitions import chosen
 from services.reranker.reading import load as load_reader
 from services.reranker.scorers import Pairs, QueryLikelihood, Scorer, build_scorer
 from services.reranker.settings import RerankerSettings
-from services.retriever.collections.pipeline import searched
+from services.retriever.collections.pipeline import search_text
 from services.retriever.collections.service import CollectionService
 from services.retriever.engine import Engine
 from services.retriever.settings import RetrieverSettings
@@ -124,7 +124,7 @@ def ranked(question: Question, response: SearchResponse, scorers: Mapping[str, S
     pool = response.hits[: response.fused]
     texts["hybrid"] = [hit.text for hit in pool]
     # With their titles, as the gateway shows them to the reranker.
-    passages = tuple(searched(hit.title, hit.text) for hit in pool)
+    passages = tuple(search_text(hit.title, hit.text) for hit in pool)
     for system, scorer in scorers.items():
         scores = scorer.score(Pairs(question.text, passages, reading=system == READING)) if pool else []
         texts[system] = [pool[place].text for place in sorted(range(len(pool)), key=lambda place: -scores[place])]

@@ -23,7 +23,7 @@ from services.cli.corpus import Keys, files_in, read
 from services.gateway.steps.retrieve import CANDIDATES, POOL
 from services.reranker.scorers import Pairs, Scorer
 from services.retriever.collections.documents import File
-from services.retriever.collections.pipeline import searched
+from services.retriever.collections.pipeline import search_text
 from services.retriever.collections.service import CollectionService
 from services.retriever.engine import Engine
 from services.retriever.settings import RetrieverSettings
@@ -75,7 +75,7 @@ async def index(service: CollectionService, folder: pathlib.Path) -> dict[str, A
 async def ask(service: CollectionService, question: str, scorer: Scorer) -> list[tuple[str, str, int]]:
     """File, text and page of the best chunks."""
     response = await service.search(NAME, SearchRequest(queries=(question,), candidates=CANDIDATES, top_n=POOL))
-    texts = [searched(hit.title, hit.text) for hit in response.hits]
+    texts = [search_text(hit.title, hit.text) for hit in response.hits]
     scores = await asyncio.to_thread(scorer.score, Pairs(question, tuple(texts), reading=True))
     order = sorted(range(len(texts)), key=lambda place: -scores[place])
     hits = [response.hits[place] for place in order]

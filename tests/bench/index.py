@@ -33,7 +33,7 @@ from services.cli.progress import counted
 from services.retriever.collections.documents import point_id
 from services.retriever.collections.local import LocalStore
 from services.retriever.collections.schema import EncoderRecord, Schema
-from services.retriever.collections.search import Wanted
+from services.retriever.collections.search import ListQuery
 from services.retriever.collections.sparse import CHUNK_LENGTH, passage_vector, query_vector
 from tests.bench import common
 from tests.bench.ours import HttpPeer
@@ -111,18 +111,18 @@ async def searching(size: int, searches: int, folder: pathlib.Path, words: Words
         figures: dict[str, Any] = {"points": size, "resident_mib": _resident() - before, "disk_mib": _size(folder)}
         queries = words.draw(searches, 8)
         vectors = words.vectors(searches)
-        makers: dict[str, Callable[[int], list[Wanted]]] = {
-            "dense": lambda i: [Wanted(ENCODER, 0, vectors[i].tolist())],
-            "bm25": lambda i: [Wanted(BM25, 0, query_vector(tuple(queries[i])))],
+        makers: dict[str, Callable[[int], list[ListQuery]]] = {
+            "dense": lambda i: [ListQuery(ENCODER, 0, vectors[i].tolist())],
+            "bm25": lambda i: [ListQuery(BM25, 0, query_vector(tuple(queries[i])))],
         }
         makers["hybrid"] = lambda i: [*makers["dense"](i), *makers["bm25"](i)]
         for name, make in makers.items():
             request = SearchRequest(queries=("q",), candidates=150, top_n=20)
             times = []
             for i in range(searches):
-                wanted = make(i)
+                list_queries = make(i)
                 began = time.perf_counter()
-                await store.fused(NAME, request, wanted)
+                await store.fused(NAME, request, list_queries)
                 times.append((time.perf_counter() - began) * 1000)
             figures[name] = {"p50_ms": float(np.percentile(times, 50)), "p95_ms": float(np.percentile(times, 95))}
     began = time.perf_counter()

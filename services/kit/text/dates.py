@@ -7,7 +7,7 @@ from datetime import date
 
 from services.kit.text.vocabulary import DAY_OF_MONTH, MONTH, MONTHS, ORDINAL_ENDING, WEEKDAY, YEAR, blanked
 
-# Of a year in two digits, the last that is in this century.
+# The last year in two digits that is in this century.
 LAST_SHORT_YEAR = 30
 
 _MON = rf"(?P<mon>{MONTH})\b\.?"
@@ -26,9 +26,9 @@ _WITHIN = tuple(
         rf"\b{_MON},?\s+(?:of\s+)?{_YEAR}\b",
     )
 )
-# Digits that are a day where nothing else could be meant.
+# Eight digits, for callers that exclude numbers.
 _COMPACT = re.compile(rf"(?<!\d)(?P<y>{YEAR})(?P<m>0[1-9]|1[0-2])(?P<d>0[1-9]|[12]\d|3[01])(?!\d)")
-# What is a date when it is all that there is.
+# Forms that are dates only when they are the whole text.
 _ANY_YEAR = r"(?P<y>\d{4})"
 _OF_YEAR = rf"(?:(?:of|in|from|for|during) )?{_ANY_YEAR}"
 _WHOLE = tuple(
@@ -53,8 +53,8 @@ _VERB = re.compile(r"\s*[a-z]")
 class WrittenDate:
     """A date and its place; 0 where year or day are not written.
 
-    `numeric` has month and day as two numbers, of which the first is taken for the month, as Americans write it, unless
-    it cannot be one. The year of a `short` one had two digits.
+    A `numeric` date has month and day as two numbers, of which the first is the month, as in America, unless it cannot
+    be one. The year of a `short` date has two digits.
     """
 
     start: int
@@ -70,7 +70,7 @@ class WrittenDate:
         return self.year, self.month, self.day
 
     def days(self) -> Iterator[date]:
-        """The days that it may mean: none unless it is complete, two where month and day could change places."""
+        """The possible days: none unless the date is complete, two where month and day could change places."""
         orders = [(self.month, self.day)]
         if self.numeric and self.month != self.day and self.day <= 12:
             orders.append((self.day, self.month))
@@ -78,44 +78,45 @@ class WrittenDate:
             try:
                 yield date(self.year, month, day)
             except ValueError:
-                # Incomplete, or one that no calendar has.
+                # Incomplete or impossible.
                 continue
 
 
 def dates(text: str, *, compact: bool = False) -> list[WrittenDate]:
-    """The dates of a text in lower case, complete or not, in the order of their forms; none lies in another.
+    """The dates of a text in lower case, complete or not, in the order of their forms, without overlap.
 
     Args:
-        compact: whether eight digits may be a day, which are a number elsewhere: `20240213`.
+        compact: whether eight digits may be a day: `20240213`.
     """
-    found: list[WrittenDate] = []
+    results: list[WrittenDate] = []
     for pattern in (*_WITHIN, _COMPACT) if compact else _WITHIN:
-        begun = text
-        for match in pattern.finditer(begun):
-            written = _written(match)
-            if written and not (_is_verb(match, begun)):
-                found.append(written)
-                text = blanked(text, written.start, written.end)
-    return found
+        rest = text
+        for match in pattern.finditer(text):
+            day = _date(match)
+            if day and not _is_verb(match):
+                results.append(day)
+                rest = blanked(rest, day.start, day.end)
+        text = rest
+    return results
 
 
 def date_of(text: str) -> WrittenDate | None:
-    """A text in lower case that is one date and no more, perhaps with a weekday before it and a clock behind."""
+    """The date that a text in lower case consists of, with an optional weekday before it and time behind."""
     for pattern in _WHOLE:
         if match := pattern.fullmatch(text):
-            return _written(match)
+            return _date(match)
     return None
 
 
 def whole_years(first: date, last: date) -> int:
-    """The years that are over between two days: an age."""
+    """The full years between two days: an age."""
     return last.year - first.year - ((last.month, last.day) < (first.month, first.day))
 
 
 def iso_date(parts: Iterable[str]) -> str:
-    """Year, month and day, or the first ones of them, as ISO 8601: ("1982", "September", "15") is 1982-09-15.
+    """A year, a year and a month, or a date as ISO 8601: ("1982", "September", "15") is 1982-09-15.
 
-    What no calendar has is left off from the end; empty where not even a year is left.
+    Impossible parts at the end are dropped; empty without a year.
     """
     numbers: list[int] = []
     for part in parts:
@@ -126,7 +127,7 @@ def iso_date(parts: Iterable[str]) -> str:
             numbers.append(int(word))
         else:
             break
-    # A first number that small is a day, or a year that was cut short.
+    # A smaller first number is a day, or a truncated year.
     while numbers and numbers[0] > 31:
         try:
             date(*([*numbers, 1, 1])[:3])
@@ -137,7 +138,7 @@ def iso_date(parts: Iterable[str]) -> str:
     return ""
 
 
-def _written(match: re.Match[str]) -> WrittenDate | None:
+def _date(match: re.Match[str]) -> WrittenDate | None:
     parts = match.groupdict()
     year_text = parts.get("y") or ""
     year, short = int(year_text or 0), len(year_text) == 2
@@ -158,7 +159,7 @@ def _written(match: re.Match[str]) -> WrittenDate | None:
     return WrittenDate(*match.span(), year, month, day, short, numeric)
 
 
-def _is_verb(match: re.Match[str], text: str) -> bool:
-    """Whether it is the verb: "of 20 may come"."""
+def _is_verb(match: re.Match[str]) -> bool:
+    """Whether "may" is the verb: "of 20 may come"."""
     parts = match.groupdict()
-    return parts.get("mon") == "may" and not parts.get("y") and _VERB.match(text, match.end()) is not None
+    return parts.get("mon") == "may" and not parts.get("y") and _VERB.match(match.string, match.end()) is not None

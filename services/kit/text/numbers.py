@@ -27,7 +27,7 @@ MAX_DIGITS = 30
 DIGITS = r"\d{1,3}(?:,\d{2,3})*,\d{3}(?!\d)(?:\.\d+)?|\d+(?:\.\d+)?(?:e[-+]\d{1,2}(?!\w))?|\.\d+"
 _CURRENCY = r"(?:us|c|a|hk)?\$|[" + "".join(symbol for symbol in SYMBOLS if "$" not in symbol) + "]"
 _SUFFIX = alternatives(SUFFIXES)
-# Of the suffixes, those that are nothing else stand apart from the digits as well: "3.2 bn".
+# The unambiguous suffixes may stand apart from the digits as well: "3.2 bn".
 _APART = alternatives(name for name in SUFFIXES if name in ("mn", "bn", "tn"))
 _SCALE_WORD = re.compile(rf"[\s-]?(?:(?P<word>{alternatives(MULTIPLES)})s?|(?P<suffix>{_APART}))\b")
 _FIGURE = (
@@ -50,11 +50,11 @@ class Figure:
     """A number in digits and its place.
 
     Args:
-        mantissa: what the digits say, with the sign.
-        multiple: what a scale multiplies it by, 1 without one.
-        digits: as they are written, without sign.
-        currency: its symbol, empty without one.
-        suffix: the scale that is written right behind the digits, which may be a unit as well: `5m`.
+        mantissa: the signed value of the digits.
+        multiple: the factor of a scale, 1 without one.
+        digits: as written, without sign.
+        currency: the symbol, empty without one.
+        suffix: the scale right behind the digits, which may be a unit as well: `5m`.
         ordinal: whether `th` or the like follows.
     """
 
@@ -74,7 +74,7 @@ class Figure:
 
 @dataclass(frozen=True, slots=True)
 class Spelled:
-    """A number in words and its place; `smallest` is the least scale that it names, 100 in "two hundred"."""
+    """A number in words and its place; `smallest` is its least scale, 100 in "two hundred"."""
 
     start: int
     end: int
@@ -88,7 +88,7 @@ class Spelled:
 
     @property
     def is_year(self) -> bool:
-        """Whether it is read as a year is: "nineteen eighty-four"."""
+        """Whether it is spelled like a year: "nineteen eighty-four"."""
         return not self.has_scale and re.fullmatch(YEAR, str(self.value)) is not None
 
 
@@ -129,21 +129,21 @@ def figures(text: str, *, inside_words: bool = False) -> Iterator[Figure]:
 
 def numbers(text: str, *, inside_words: bool = False) -> list[Figure | Spelled]:
     """The numbers of a text in lower case, those in digits first; `inside_words` as for `figures`."""
-    found: list[Figure | Spelled] = list(figures(text, inside_words=inside_words))
-    for figure in found:
+    in_digits = list(figures(text, inside_words=inside_words))
+    for figure in in_digits:
         text = blanked(text, figure.start, figure.end)
-    return [*found, *spelled(text)]
+    return [*in_digits, *spelled(text)]
 
 
 def decimal_of(digits: str) -> Decimal:
-    """What matches `DIGITS` as a number."""
+    """The value of a match of `DIGITS`."""
     return Decimal(digits.replace(",", ""))
 
 
 def number_of(text: str) -> tuple[Decimal, str] | None:
-    """A text that is one number, `$5 million` or `12 %`, as its value and the word or sign behind it.
+    """The value of a text that is one number, `$5 million` or `12 %`, and the word or sign behind it.
 
-    A scale multiplies; any other word is handed back and changes nothing. None where the text is something else.
+    A scale multiplies the value; another word is returned. None where the text is something else.
     """
     match = _WHOLE.fullmatch(text.strip())
     if match is None or len(match["digits"]) > MAX_DIGITS:
@@ -170,7 +170,7 @@ def numerals(text: str) -> Iterator[tuple[int, int, int]]:
 
 
 def spelled(text: str) -> Iterator[Spelled]:
-    """The numbers in words of a text in lower case; words that do not make one number make several."""
+    """The numbers in words of a text in lower case; words that do not join to one number make several."""
     for match in _SPELLED.finditer(text):
         groups: list[Spelled] = []
         for word in _SPELLED_WORD.finditer(match[0]):
@@ -192,14 +192,14 @@ def spelled(text: str) -> Iterator[Spelled]:
 
 
 def _joined(group: Spelled, word: str, *, by_and: bool) -> tuple[int, int, bool] | None:
-    """The number that a further word makes of one begun, as (value, smallest scale, has a scale); None when none."""
+    """The group and a further word as (value, smallest scale, has a scale); None where the word begins a new number."""
     value, smallest, scaled = int(group.value), group.smallest, group.has_scale
     if word in MULTIPLES:
         if by_and:
             return None
         scale = MULTIPLES[word]
         if scale > 100 and value >= scale:
-            # "one million two hundred thousand": the scale belongs to what came after the larger one.
+            # "one million two hundred thousand": the scale belongs to the part after the larger scale.
             high = value // (scale * 1_000) * (scale * 1_000)
             low = value - high
             return (high + low * scale, scale, True) if 0 < low < scale else None

@@ -6,15 +6,15 @@ from dataclasses import dataclass, replace
 from decimal import Decimal
 
 from services.kit.text.dates import dates
-from services.kit.text.numbers import Figure, Spelled, figures, numerals, ordinals, spelled
+from services.kit.text.numbers import Figure, figures, numerals, ordinals, spelled
 from services.kit.text.vocabulary import ATTACHED_UNITS, CURRENCIES, SYMBOLS, UNITS, YEAR, alternatives, blanked
 
 # A plain whole number counts as rounded from this many trailing zeros.
 ROUND_ZEROS = 3
-# Of dimensions whose units follow each other in one quantity, `6 feet 2 inches`.
+# Dimensions whose units follow each other in one quantity, `6 feet 2 inches`.
 COMPOUND = ("time", "length", "mass")
 
-# A unit of one or two letters is one only beside a number, which is where this is looked for.
+# Matched right behind a number only: a unit of one or two letters is a word elsewhere.
 _UNIT_AFTER = re.compile(rf"\s?(?:%|-?(?:in |of )?(?P<unit>{alternatives(UNITS)})(?![\w']))")
 _ATTACHED = re.compile(rf"(?<![\w.])(?P<digits>\d+(?:\.\d+)?)(?P<unit>{alternatives(ATTACHED_UNITS)})(?![\w'])")
 _HEIGHT = re.compile(r"(?<![\w.'])(?P<ft>\d)\s?'\s?(?P<inch>1[01]|\d)(?:\s?\"|'')?(?![\w'])")
@@ -33,7 +33,7 @@ _BOUND = re.compile(
 _ASIDE = re.compile(
     r"(?:\(|\bin|\bof|\bsince|\bon|\breleased|\bduring|\bfrom|\bby|\bas of|\bat|\bfor|\bdated)\s*(?:the\s+)?$"
 )
-# Of what stands before a number so much is looked at.
+# Characters before a number in which its sign, its bound and "about" are looked for.
 _BEFORE = 40
 
 
@@ -42,9 +42,9 @@ class Quantity:
     """One quantity and its place in the text.
 
     `kind` is number, ordinal, date, clock or decade. A number has a `value` in units of `factor` times the base of its
-    `dimension`, written to `step`; a date has `date` (0 where a part is not written); a clock has minutes in `value`.
-    `soft` is "one" or a spelled ordinal, which prose uses without counting. `aside` stands behind a preposition or in
-    brackets. `other` is what a suffix means besides a scale: dimension, factor, and the scale to take back.
+    `dimension`, to the precision `step`; a date has `date` (0 for a missing part); a clock has minutes in `value`.
+    `soft` marks "one" and spelled ordinals, which prose uses without counting; `aside` those behind a preposition or in
+    brackets. `other` is a suffix's meaning as a unit: dimension, factor, and the scale to undo.
     """
 
     kind: str
@@ -67,7 +67,7 @@ class Quantity:
 
     @property
     def year(self) -> int:
-        """The year that it is or lies in, 0 when none."""
+        """The year of a date or of a plain number, else 0."""
         if self.kind == "date":
             return self.date[0]
         whole = self.kind == "number" and not self.dimension and not self.worded_scale and self.step >= 1
@@ -75,23 +75,23 @@ class Quantity:
 
 
 def find(text: str) -> list[Quantity]:
-    """All quantities of a text, by place; none lies in another."""
+    """All quantities of a text, by place, without overlap."""
     lower = text.lower()
-    found: list[Quantity] = []
+    quantities: list[Quantity] = []
     for reader in _READERS:
         rest = lower
         for quantity in reader(lower):
-            # The years of a season name it: they are never beside the point.
+            # The years of a season are its name, and count behind a preposition too.
             aside = reader is not _seasons and _ASIDE.search(rest[: quantity.start]) is not None
-            found.append(replace(quantity, aside=aside))
+            quantities.append(replace(quantity, aside=aside))
             rest = blanked(rest, quantity.start, quantity.end)
         lower = rest
-    return _compounds(sorted(found, key=lambda quantity: quantity.start), text.lower())
+    return _compounds(sorted(quantities, key=lambda quantity: quantity.start), text.lower())
 
 
 def _dates(text: str) -> Iterator[Quantity]:
-    for written in dates(text):
-        yield Quantity("date", written.start, written.end, date=written.parts, short_year=written.short)
+    for day in dates(text):
+        yield Quantity("date", day.start, day.end, date=day.parts, short_year=day.short)
 
 
 def _clocks(text: str) -> Iterator[Quantity]:
@@ -176,24 +176,20 @@ def _ordinals(text: str) -> Iterator[Quantity]:
 
 def _spelled(text: str) -> Iterator[Quantity]:
     for number in spelled(text):
-        yield _spelled_number(number, text)
-
-
-def _spelled_number(number: Spelled, text: str) -> Quantity:
-    dimension, factor, end = _unit(text, number.end)
-    return Quantity(
-        "number",
-        number.start,
-        end,
-        number.value,
-        Decimal(number.smallest) if number.has_scale else Decimal(1),
-        dimension,
-        factor,
-        worded_scale=number.has_scale and number.value >= 1_000,
-        spelled=not number.is_year,
-        soft=number.value == 1 and not dimension,
-        bound=_bound(text[max(0, number.start - _BEFORE) : number.start]),
-    )
+        dimension, factor, end = _unit(text, number.end)
+        yield Quantity(
+            "number",
+            number.start,
+            end,
+            number.value,
+            Decimal(number.smallest) if number.has_scale else Decimal(1),
+            dimension,
+            factor,
+            worded_scale=number.has_scale and number.value >= 1_000,
+            spelled=not number.is_year,
+            soft=number.value == 1 and not dimension,
+            bound=_bound(text[max(0, number.start - _BEFORE) : number.start]),
+        )
 
 
 def _numerals(text: str) -> Iterator[Quantity]:
@@ -201,7 +197,7 @@ def _numerals(text: str) -> Iterator[Quantity]:
         yield Quantity("number", start, end, Decimal(value))
 
 
-# In this order: what is read first is not read again as a part of something else.
+# In the order of reading: each reader sees the text without what the readers before it took.
 _READERS = (
     _dates, _clocks, _decades, _seasons, _heights, _attached, _figures, _ordinals, _spelled, _numerals,
 )  # fmt: skip
@@ -214,7 +210,7 @@ def _unit(text: str, end: int) -> tuple[str, Decimal, int]:
 
 
 def _step(digits: str) -> Decimal:
-    """The unit of the last place that was written; of a number with many trailing zeros, of its last digit."""
+    """The unit of the last digit; of a number with many trailing zeros, that of its last digit before them."""
     whole, point, decimals = digits.replace(",", "").partition(".")
     if point:
         return Decimal(1).scaleb(-len(decimals.partition("e")[0]))
@@ -227,13 +223,13 @@ def _bound(before: str) -> str:
     return (match.lastgroup or "") if match else ""
 
 
-def _compounds(found: list[Quantity], text: str) -> list[Quantity]:
-    """Quantities of one dimension in falling units are one: `1 hour 30 minutes`, `6 feet 2 inches`, `5 foot 9`.
+def _compounds(quantities: list[Quantity], text: str) -> list[Quantity]:
+    """Joins quantities of one dimension in falling units: `1 hour 30 minutes`, `6 feet 2 inches`, `5 foot 9`.
 
-    Midnight behind a date is how a date is written as a time stamp.
+    Midnight behind a date belongs to it, as in a time stamp.
     """
     merged: list[Quantity] = []
-    for quantity in found:
+    for quantity in quantities:
         last = merged[-1] if merged else None
         between = text[last.end : quantity.start] if last else ""
         if last and last.kind == "date" and quantity.kind == "clock" and not quantity.value and between in (" ", "t"):

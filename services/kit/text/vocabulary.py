@@ -1,4 +1,4 @@
-"""Words of number, unit and time as tables, and as the parts that patterns are made of."""
+"""Words of number, unit and time as tables, and as parts of patterns."""
 
 import re
 from collections.abc import Iterable, Mapping
@@ -20,7 +20,7 @@ def alternatives(words: Iterable[str]) -> str:
 
 
 def blanked(text: str, start: int, end: int) -> str:
-    """The text with a part of it replaced by spaces, so that all places stay."""
+    """The text with a part replaced by spaces, so that all offsets stay."""
     return text[:start] + " " * (end - start) + text[end:]
 
 
@@ -43,7 +43,7 @@ TENS: Mapping[str, int] = _WORDS["tens"]
 # Powers of ten, of words and of suffixes.
 SCALES: Mapping[str, int] = _WORDS["scales"]
 SUFFIXES: Mapping[str, int] = _WORDS["suffixes"]
-# What a word multiplies by: the scales', and a dozen's.
+# A word's factor: the scales', and a dozen's.
 MULTIPLES: Mapping[str, int] = {**{word: 10**power for word, power in SCALES.items()}, **_WORDS["groups"]}
 LOOSE_COUNTS: Mapping[str, int] = _WORDS["loose_counts"]
 ORDINALS: Mapping[str, int] = {
@@ -52,7 +52,7 @@ ORDINALS: Mapping[str, int] = {
 }
 NUMERALS: Mapping[str, int] = _WORDS["numerals"]
 
-# Phrase to how many days it lies from today.
+# Phrase to its distance from today in days.
 DAYS: Mapping[str, int] = {phrase: offset for offset, phrases in _WORDS["days"].items() for phrase in phrases}
 LATEST: frozenset[str] = frozenset(_WORDS["latest"])
 EVER: frozenset[str] = frozenset(_WORDS["ever"])

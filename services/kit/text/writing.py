@@ -2,12 +2,12 @@
 
 from decimal import ROUND_HALF_UP, Context, Decimal
 
-# A smaller number than of so many decimals has an exponent.
+# Decimals beyond which a number gets an exponent.
 MAX_ROUNDING = 10
 
 
 def number_text(value: Decimal) -> str:
-    """A number as people read it: two decimals, more where it is small, an exponent only where it is tiny."""
+    """A number for people: two decimals, more where it is small, an exponent only where it is tiny."""
     if not value:
         return "0"
     if value.adjusted() < -MAX_ROUNDING:

@@ -1,4 +1,4 @@
-"""Collections to files and back: points with their vectors, so that a backup of either store may be restored to either.
+"""Collections to files and back: points with their vectors, so that a backup restores into either store.
 
 A file is gzipped JSON lines: the collection's name and metadata, its points, their number.
 """
@@ -26,12 +26,12 @@ BATCH = 256
 async def backup(store: Store, name: str, file: Path) -> int:
     """Write a collection to a file, whole or not at all; returns its points.
 
-    What is written to the collection meanwhile may be in the file or not.
+    The file may lack concurrent writes.
 
     Raises:
-        NoSuchCollection, CollectionConflict: there is none of that name, or it is none of ours.
+        NoSuchCollection, CollectionConflict: there is none of that name, or another service made it.
         Unavailable: the store fails.
-        OSError: the disk does.
+        OSError: the disk fails.
     """
     metadata = await store.metadata(name)
     read(name, metadata)
@@ -55,8 +55,8 @@ async def restore(store: Store, file: Path, name: str = "", *, replace: bool = F
     """Make a collection of a file; returns its name and its points.
 
     Args:
-        name: another name than it had.
-        replace: delete the collection of that name first, once the file is seen to be whole.
+        name: of the new collection; the old name when empty.
+        replace: delete the collection of that name first, once the file is checked.
 
     Raises:
         InvalidRequest: the file is no backup, or not whole; nothing was changed.

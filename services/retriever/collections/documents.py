@@ -1,4 +1,4 @@
-"""Documents to passages: what identifies a document, what is no text, and the work of a page worker."""
+"""Documents to passages: their identities, and the work of a page worker."""
 
 import html
 import json
@@ -14,20 +14,20 @@ from markdown_it import MarkdownIt
 from proto.base import MAX_PASSAGE_CHARS
 from proto.collections import Document, FieldValue, FileFormat
 from services.retriever.chunk import Chunk
-from services.retriever.collections.payload import CONTENT, FIELDS, FORMAT, NAMED, SOURCE, URL
+from services.retriever.collections.keys import CONTENT, FIELDS, FORMAT, NAMED, SOURCE, URL
 from services.retriever.extract import MAX_TITLE_CHARS
 from services.retriever.formats import READERS, Unreadable, read
 from services.retriever.markup import clean_line, encodable
 from services.retriever.pages import PageOptions, ProcessedPage, chunk_page, process_page
 
 CHUNKER = "passages"
-# Characters of a chunk; the encoders read 1,000 and say less precisely what a longer text is about.
+# Characters of a chunk; the encoders read 1,000, and vectors of longer texts are less precise.
 CHUNK_CHARS = 600
 OPTIONS = PageOptions(chunker=CHUNKER, parent_chars=CHUNK_CHARS)
 # Of one document; more would be hours of an embedded encoder.
 MAX_PASSAGES = 50_000
 
-# A text file has no NUL, and few of what a decoder writes for bytes that are no text.
+# A text file has no NUL, and few replacement signs and control characters.
 _SAMPLE_CHARS = 65_536
 _MAX_UNREADABLE = 0.05
 _NAMESPACE = uuid.UUID("7f0c2f0e-0a57-5d38-9d1c-6a2f6b1f6c11")
@@ -35,7 +35,7 @@ _NAMESPACE = uuid.UUID("7f0c2f0e-0a57-5d38-9d1c-6a2f6b1f6c11")
 
 @dataclass(frozen=True, slots=True)
 class File:
-    """A document as it came: a text, or a file's bytes."""
+    """A document as received: a text, or a file's bytes."""
 
     content: str | bytes = field(repr=False)
     format: FileFormat = "text"
@@ -53,17 +53,21 @@ class File:
     @property
     def digest(self) -> str:
         """SHA-256 of the content."""
-        content = self.content if isinstance(self.content, bytes) else self.content.encode("utf-8", "surrogatepass")
-        return sha256(content).hexdigest()
+        return sha256(self.data).hexdigest()
+
+    @property
+    def data(self) -> bytes:
+        """The content as bytes."""
+        return self.content if isinstance(self.content, bytes) else self.content.encode("utf-8", "surrogatepass")
 
 
 @dataclass(frozen=True, slots=True)
 class Identity:
-    """What a document is known by.
+    """A document's id and version.
 
     Attributes:
-        id: the caller's name for it, or its content's hash.
-        digest: of all that is stored of it; another digest under the same id is another version.
+        id: the caller's, or a hash of the content.
+        digest: of all that is stored of it; each version under an id has its own.
     """
 
     id: str
@@ -75,12 +79,12 @@ class Identity:
 
 @dataclass(frozen=True, slots=True)
 class Passages:
-    """A document as it is indexed.
+    """A document's passages.
 
     Attributes:
-        title: the document's own where the caller gave none.
+        title: the caller's, or the document's own.
         chunks: in the order of the text, tables last of their page; empty when the document holds no text.
-        pages: how many the document has, or 0.
+        pages: their number, or 0 where it has none.
         problem: why it cannot be indexed; empty when it can.
     """
 
@@ -90,8 +94,8 @@ class Passages:
     pages: int = 0
 
 
-class Described(NamedTuple):
-    """All that tells one version of a document from another, but its id."""
+class Description(NamedTuple):
+    """The properties of a document's version, without its id."""
 
     title: str
     url: str
@@ -101,36 +105,37 @@ class Described(NamedTuple):
     source: str
 
     @classmethod
-    def of(cls, payload: Mapping[str, Any]) -> "Described":
-        """As a document's first point has it."""
+    def of(cls, payload: Mapping[str, Any]) -> "Description":
+        """The description in the payload of a document's first point."""
         return cls(*(payload.get(key, "") for key in (NAMED, URL, CONTENT, FORMAT, FIELDS, SOURCE)))
 
     @classmethod
-    def of_file(cls, file: File) -> "Described":
+    def of_file(cls, file: File) -> "Description":
         return cls(file.title, file.url, file.digest, file.format, file.fields, file.source)
 
     def digest(self, name: str) -> str:
-        return _digest([name, *self._replace(fields=dict(sorted(self.fields.items())))])
+        content = json.dumps([name, *self._replace(fields=dict(sorted(self.fields.items())))])
+        return blake2b(content.encode(), digest_size=16).hexdigest()
 
 
 def identify(file: File) -> Identity:
     """The file's identity; the same in every process and for every order of its fields."""
-    described = Described.of_file(file)
-    name = file.id or described.digest("")
-    return Identity(name, described.digest(name))
+    description = Description.of_file(file)
+    name = file.id or description.digest("")
+    return Identity(name, description.digest(name))
 
 
 def point_id(document: str, digest: str, chunk: int) -> str:
     """UUIDv5 of a point.
 
     The first chunk's depends on the document's id alone, so that any version of it is found without a search; the
-    others' on the version's digest and their number.
+    others' depend on the version's digest and their number.
     """
     return str(uuid.uuid5(_NAMESPACE, f"document {document}" if chunk == 0 else f"{digest} {chunk}"))
 
 
 def is_binary(text: str) -> bool:
-    """Whether a text is what comes of reading a picture, an archive or a PDF as one."""
+    """Whether a text is a picture, an archive, a PDF or the like, decoded as text."""
     sample = text[:_SAMPLE_CHARS]
     if "\x00" in sample:
         return True
@@ -165,17 +170,17 @@ def passages(content: str | bytes, kind: FileFormat, title: str, chunked: bool) 
 def _pages(content: str | bytes, kind: FileFormat, title: str) -> tuple[str, list[tuple[int, ProcessedPage]]]:
     """The document's name, and its parts with their page numbers."""
     if kind in READERS:
-        opened = read(content if isinstance(content, bytes) else content.encode(), kind, title)
-        return title or opened.title, [(part.page, chunk_page(part.content, OPTIONS)) for part in opened.sections]
+        file = read(content if isinstance(content, bytes) else content.encode(), kind, title)
+        return title or file.title, [(part.page, chunk_page(part.content, OPTIONS)) for part in file.sections]
     text = content if isinstance(content, str) else content.decode("utf-8", "replace")
     page = process_page(_markup(text, kind), OPTIONS, title)
     return title or page.title or (_heading(text) if kind == "markdown" else ""), [(0, page)]
 
 
 def _chunks(pages: list[tuple[int, ProcessedPage]]) -> Iterator[Chunk]:
-    """What answers are read from: parents of prose, and of tables the pieces that an encoder can read whole.
+    """The passages: parents of prose, and pieces of tables that an encoder can read whole.
 
-    Places are counted through all parts of the document, texts and tables apart.
+    Offsets are counted through all parts of the document, texts and tables apart.
     """
     text_start = tables_start = 0
     for number, page in pages:
@@ -193,7 +198,7 @@ def _markup(text: str, kind: FileFormat) -> str:
         return text
     if kind == "markdown":
         return f"<html><body><main><article>{_markdown().render(encodable(text))}</article></main></body></html>"
-    # Escaped, it has no tags for the extractor to see, which then takes it as the text that it is.
+    # Escaped it has no tags, so that the extractor takes it for plain text.
     return html.escape(text, quote=False)
 
 
@@ -205,7 +210,3 @@ def _markdown() -> MarkdownIt:
 def _heading(text: str) -> str:
     first = next((line for line in text[:_SAMPLE_CHARS].splitlines() if line.startswith("# ")), "")
     return clean_line(encodable(first.strip("# ")), MAX_TITLE_CHARS)
-
-
-def _digest(content: object) -> str:
-    return blake2b(json.dumps(content).encode(), digest_size=16).hexdigest()

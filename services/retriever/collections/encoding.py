@@ -37,8 +37,8 @@ class Encoding:
 
     def __init__(self, pool: EncoderPool) -> None:
         self._pool = pool
-        # Reading a model takes minutes: a thread of its own, since everybody else needs the common ones; and a lock a
-        # name, so that who waits for a model holds no place in that thread's queue.
+        # Loading a model takes minutes: in a thread of its own, since all others need the common ones, with a lock for
+        # each name, so that a caller that waits for a model holds no place in that thread's queue.
         self._loader = ThreadPoolExecutor(1, thread_name_prefix="load")
         self._loading = Locks()
         self._records: dict[str, EncoderRecord] = {}
@@ -56,7 +56,7 @@ class Encoding:
                 self._loader.shutdown(wait=False, cancel_futures=True)
 
     async def get(self, name: str) -> Encoder:
-        """An encoder, loaded; one that is in memory already waits for nothing.
+        """A loaded encoder, at once when it is in memory.
 
         Raises:
             InvalidRequest: there is none of that name.
@@ -73,7 +73,7 @@ class Encoding:
             raise Unavailable(str(error)) from error
 
     async def record(self, name: str) -> EncoderRecord:
-        """What a collection notes of an encoder; raises as `get` does."""
+        """A collection's record of an encoder; raises as `get` does."""
         encoder = await self.get(name)
         if name not in self._records:
             self._records[name] = await asyncio.to_thread(EncoderRecord.of, encoder)

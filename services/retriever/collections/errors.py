@@ -19,7 +19,7 @@ class UnknownFormat(MeshError):
 
 
 class CollectionConflict(MeshError):
-    """What was asked for contradicts what the collection was built with; nothing was changed."""
+    """The request contradicts the collection's build; nothing was changed."""
 
     status = 409
     title = "Conflict"

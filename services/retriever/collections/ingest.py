@@ -1,4 +1,4 @@
-"""Documents into a collection, so that a killed ingest, sent again, leaves what an uninterrupted one would."""
+"""Ingestion of documents: one that was killed and is sent again ends as an uninterrupted one would."""
 
 import asyncio
 import contextlib
@@ -13,13 +13,22 @@ from services.kit.encoder import Encoder, Floats
 from services.kit.errors import DeadlineExceeded
 from services.retriever.collections.documents import File, Identity, identify
 from services.retriever.collections.encoding import Encoding
-from services.retriever.collections.payload import DIGEST
-from services.retriever.collections.pipeline import Encode, Parsed, Place, Progress, Unusable, Writer, is_held, parse
+from services.retriever.collections.pipeline import (
+    Encode,
+    Parsed,
+    Place,
+    Progress,
+    Unusable,
+    Writer,
+    is_complete,
+    parse,
+    replaced,
+)
 from services.retriever.collections.schema import Schema
 from services.retriever.collections.store import Store
 from services.retriever.workers import PagePool
 
-# Documents worked on at a time: what an interruption costs, and what is in memory.
+# Documents processed at a time: they are in memory, and an interruption loses them.
 SLICE_CHARS = 1024 * 1024
 SLICE_DOCUMENTS = 32
 
@@ -39,7 +48,7 @@ class Ingestion:
     """Writes documents into collections.
 
     Args:
-        store: where to.
+        store: of the collections.
         encoding: makes the vectors.
         pages: processes that parse documents.
         page_timeout_s: for one text or web page.
@@ -58,36 +67,35 @@ class Ingestion:
     async def run(
         self, name: str, schema: Schema, documents: Sequence[File], progress: Progress = lambda *_: None
     ) -> IngestResponse:
-        """Write those documents of a batch that the collection does not hold yet.
+        """Write those documents of a batch that the collection lacks.
 
         Args:
-            progress: told how many points of a slice of the batch are written, and how many it has.
+            progress: called with the number of written points of a slice of the batch, and of all its points.
 
         Raises:
-            DeadlineExceeded: the budget ended; what was written stays, and the same batch sent again goes on.
+            DeadlineExceeded: the budget ended; written points stay, and the same batch sent again goes on.
         """
         items, skipped = _distinct(documents)
         writer = Writer(self._store, name)
-        known = await writer.known([item.identity for item in items])
-        new = [item for item in items if not is_held(known.get(item.identity.point(0)), item.identity)]
+        versions = await writer.versions([item.identity for item in items])
+        new = [item for item in items if not is_complete(item.identity, versions)]
         encode = self._encode(
             {encoder: await self._encoding.get(encoder) for encoder in schema.encoders} if new else {}
         )
-        added = replaced = written = 0
+        added = others = written = 0
         # The next part is parsed while this one is encoded and written.
         async with contextlib.aclosing(ahead(self._read(part, schema.chunked) for part in _slices(new))) as slices:
             async for ready, failed in slices:
                 skipped += failed
-                written += await writer.write(ready, known, encode, progress)
-                olds = [(known.get(document.identity.point(0)), document.identity) for document in ready]
-                # A version of the same digest that was left unfinished is this one.
-                others = sum(old is not None and old[DIGEST] != identity.digest for old, identity in olds)
-                added += len(ready) - others
-                replaced += others
+                written += await writer.write(ready, versions, encode, progress)
+                # An unfinished version of the same digest is this one.
+                replacing = len(replaced(ready, versions))
+                added += len(ready) - replacing
+                others += replacing
         return IngestResponse(
             added=added,
             unchanged=len(items) - len(new),
-            replaced=replaced,
+            replaced=others,
             points=written,
             skipped=tuple(sorted(skipped, key=lambda problem: int(problem.stage.partition(":")[2]))),
         )
@@ -113,8 +121,8 @@ class Ingestion:
                 raise DeadlineExceeded("the time ran out before all documents were read") from error
 
         results = await all_of(read(item) for item in items)
-        ready = [found for found in results if isinstance(found, Parsed)]
-        return ready, [found for found in results if isinstance(found, Degradation)]
+        ready = [result for result in results if isinstance(result, Parsed)]
+        return ready, [result for result in results if isinstance(result, Degradation)]
 
     def _encode(self, encoders: Mapping[str, Encoder]) -> Encode:
         async def encode(places: Sequence[Place]) -> Mapping[str, Floats]:
@@ -125,7 +133,7 @@ class Ingestion:
 
 
 def _distinct(documents: Sequence[File]) -> tuple[list[_Item], list[Degradation]]:
-    """The last of those that share an id, as if they had been sent one after the other."""
+    """The last document of each id, and a problem for each other one."""
     items: dict[str, _Item] = {}
     skipped = []
     for index, document in enumerate(documents):

@@ -1,6 +1,6 @@
-"""Files on their way into a collection: kept on disk until they are written, so that a kill loses none.
+"""Files on their way into a collection: on disk until they are written, so that a kill loses none.
 
-A file is on disk, whole, before its sender hears that it was taken; who starts next goes on with what lies there.
+A file is on disk, whole, before its sender hears that it was accepted; the next process goes on with the files there.
 Written twice, it is the same document.
 """
 
@@ -23,9 +23,9 @@ from services.retriever.collections.errors import NoSuchCollection
 from services.retriever.collections.pipeline import Progress
 
 MAX_WAITING = 1_024
-# Of files that could not be read, so many are remembered.
-REMEMBERED = 1_000
-# What is away may come back: the pauses between attempts, after which the file waits for the next start.
+# Unreadable files whose problems are kept.
+MAX_FAILED = 1_000
+# Pauses between attempts while the store is away; after them the file waits for the next start.
 PAUSES_S = (1.0, 5.0, 20.0, 60.0, 60.0)
 SUFFIX = ".file"
 
@@ -59,8 +59,8 @@ class Intake:
 
     Args:
         write: writes one.
-        folder: where they wait; of one process.
-        max_bytes: that may wait.
+        folder: of the waiting files; of one process.
+        max_bytes: of all waiting files.
     """
 
     def __init__(self, write: Write, folder: Path, *, max_bytes: int) -> None:
@@ -70,12 +70,12 @@ class Intake:
         self._waiting: asyncio.Queue[Job] = asyncio.Queue()
         self._jobs: dict[tuple[str, str], Job] = {}
         self._failed: OrderedDict[tuple[str, str], Job] = OrderedDict()
-        self._held = 0
+        self._bytes = 0
 
     @contextlib.asynccontextmanager
     async def running(self) -> AsyncIterator["Intake"]:
-        """Write while the context is open, first what an earlier process has left."""
-        for job in await asyncio.to_thread(_left, self._folder):
+        """Write while the context is open, first the files of an earlier process."""
+        for job in await asyncio.to_thread(_pending, self._folder):
             self._add(job)
         async with asyncio.TaskGroup() as tasks:
             worker = tasks.create_task(self._work())
@@ -85,40 +85,40 @@ class Intake:
                 worker.cancel()
 
     def find(self, collection: str, document: str) -> DocumentInfo | None:
-        """A file that is on its way, or that could not be read; None for any other."""
+        """A waiting or unreadable file; None for any other."""
         key = (collection, document)
         job = self._jobs.get(key) or self._failed.get(key)
         return job.info() if job else None
 
     async def put(self, collection: str, file: File) -> Job:
-        """Take a file; the newest of an id wins.
+        """Accept a file; the newest of an id wins.
 
         Raises:
             Overloaded: too many wait.
-            Unavailable: the disk takes no more.
+            Unavailable: the disk failed.
         """
         size = len(file.content)
-        if self._waiting.qsize() >= MAX_WAITING or self._held + size > self._max_bytes:
+        if self._waiting.qsize() >= MAX_WAITING or self._bytes + size > self._max_bytes:
             raise Overloaded(
                 f"{self._waiting.qsize():,} files wait to be written, which is all that may", retry_after_s=5
             )
-        self._held += size
+        self._bytes += size
         try:
-            path = await asyncio.to_thread(_keep, self._folder, collection, file)
+            path = await asyncio.to_thread(_save, self._folder, collection, file)
         except OSError as error:
             raise Unavailable(f"the disk took no more: {error.strerror}") from error
         finally:
-            self._held -= size
+            self._bytes -= size
         job = Job(collection, file.id, path, size)
         self._add(job)
         return job
 
     async def forget(self, collection: str, document: str) -> bool:
-        """Leave a file that waits or failed; false where there is none. One that is being written is written."""
-        known = self._failed.pop((collection, document), None) is not None
+        """Drop a file that waits or failed; false where there is none. One that is being written is written."""
+        had_failed = self._failed.pop((collection, document), None) is not None
         job = self._jobs.get((collection, document))
         if job is None or job.state != "waiting":
-            return known
+            return had_failed
         del self._jobs[collection, document]
         await asyncio.to_thread(job.path.unlink, missing_ok=True)
         return True
@@ -127,7 +127,7 @@ class Intake:
         key = (job.collection, job.id)
         self._failed.pop(key, None)
         self._jobs[key] = job
-        self._held += job.size
+        self._bytes += job.size
         self._waiting.put_nowait(job)
 
     async def _work(self) -> None:
@@ -135,21 +135,21 @@ class Intake:
             job = await self._waiting.get()
             try:
                 if self._jobs.get((job.collection, job.id)) is job:
-                    await self._written(job)
+                    await self._process(job)
                 else:
                     job.problem = "another version came after it, or it was removed"
                     await asyncio.to_thread(job.path.unlink, missing_ok=True)
             finally:
-                self._held -= job.size
+                self._bytes -= job.size
                 job.done.set()
 
-    async def _written(self, job: Job) -> None:
+    async def _process(self, job: Job) -> None:
         def progress(written: int, passages: int) -> None:
             job.state, job.written, job.passages = "writing", written, passages
 
         for pause in (*PAUSES_S, None):
             try:
-                collection, file = await asyncio.to_thread(_taken, job.path)
+                collection, file = await asyncio.to_thread(_load, job.path)
                 response = await self._write(collection, file, progress)
             except NoSuchCollection as error:
                 await self._end(job, error.detail)
@@ -161,7 +161,7 @@ class Intake:
                 job.state, job.problem = "interrupted", error.detail
                 self._jobs.pop((job.collection, job.id), None)
             except Exception as error:
-                # One file's fault; the others must not wait behind it.
+                # An error of one file; the others must not wait behind it.
                 log.error("file failed", collection=job.collection, error=type(error).__name__, exc_info=error)
                 await self._end(job, "the service failed; its log has the details")
             else:
@@ -170,7 +170,7 @@ class Intake:
             return
 
     async def _end(self, job: Job, problem: str) -> None:
-        # First of all: what no longer is on its way lies nowhere.
+        # First of all, so that no finished file is in the folder.
         await asyncio.to_thread(job.path.unlink, missing_ok=True)
         job.state, job.problem = ("failed" if problem else "complete"), problem
         key = (job.collection, job.id)
@@ -178,39 +178,38 @@ class Intake:
             del self._jobs[key]
         if problem:
             self._failed[key] = job
-            if len(self._failed) > REMEMBERED:
+            if len(self._failed) > MAX_FAILED:
                 self._failed.popitem(last=False)
 
 
-# Below: in a thread. A kept file is a line of JSON that describes it, then its content.
+# Below: in a thread. A file on disk is a line of JSON that describes it, then its content.
 
 
-def _keep(folder: Path, collection: str, file: File) -> Path:
+def _save(folder: Path, collection: str, file: File) -> Path:
     folder.mkdir(parents=True, exist_ok=True)
     text = isinstance(file.content, str)
-    described: dict[str, Any] = {**asdict(file), "content": None, "text": text, "collection": collection}
-    content = file.content if isinstance(file.content, bytes) else file.content.encode("utf-8", "surrogatepass")
-    # By the time that it came, so that what is left is written in its order.
+    header: dict[str, Any] = {**asdict(file), "content": None, "text": text, "collection": collection}
+    # Named by the time of arrival, so that the next process keeps the order.
     path = folder / f"{uuid.uuid1().time:020d}-{uuid.uuid4().hex}{SUFFIX}"
-    write_whole(path, json.dumps(described).encode() + b"\n" + content)
+    write_whole(path, json.dumps(header).encode() + b"\n" + file.data)
     return path
 
 
-def _taken(path: Path) -> tuple[str, File]:
-    with path.open("rb") as kept:
-        described = json.loads(kept.readline())
-        content: bytes = kept.read()
-    collection, text = described.pop("collection"), described.pop("text")
-    described["content"] = content.decode("utf-8", "surrogatepass") if text else content
-    return collection, File(**described)
+def _load(path: Path) -> tuple[str, File]:
+    with path.open("rb") as file:
+        header = json.loads(file.readline())
+        content: bytes = file.read()
+    collection, text = header.pop("collection"), header.pop("text")
+    header["content"] = content.decode("utf-8", "surrogatepass") if text else content
+    return collection, File(**header)
 
 
-def _left(folder: Path) -> list[Job]:
+def _pending(folder: Path) -> list[Job]:
     for draft in folder.glob(f".*{SUFFIX}.*"):
         draft.unlink()
     jobs = []
     for path in sorted(folder.glob(f"*{SUFFIX}")):
-        with path.open("rb") as kept:
-            described = json.loads(kept.readline())
-        jobs.append(Job(described["collection"], described["id"], path, path.stat().st_size))
+        with path.open("rb") as file:
+            header = json.loads(file.readline())
+        jobs.append(Job(header["collection"], header["id"], path, path.stat().st_size))
     return jobs

@@ -17,7 +17,7 @@ from services.kit.telemetry import log
 from services.retriever.collections.errors import NoSuchCollection
 from services.retriever.collections.postings import Postings
 from services.retriever.collections.schema import Schema
-from services.retriever.collections.search import Wanted, fuse, list_requests, payload_keys
+from services.retriever.collections.search import ListQuery, fuse, list_requests, payload_keys
 from services.retriever.collections.store import Payload, Store
 
 Operation = Callable[[QdrantClient], Any]
@@ -25,9 +25,9 @@ Operation = Callable[[QdrantClient], Any]
 # Operations that may wait for the embedded store; the caller's deadline drops them from the queue by itself.
 MAX_QUEUED_OPERATIONS = 256
 # Points read at a time, to build postings.
-SCROLLED = 10_000
-# How qdrant-client says it in local mode, by a ValueError.
-_NONE_HERE = re.compile("Collection (.+) not found")
+SCROLL_LIMIT = 10_000
+# The ValueError of qdrant-client's local mode for a missing collection.
+_NO_COLLECTION = re.compile("Collection (.+) not found")
 
 
 class LocalStore(Store):
@@ -35,12 +35,12 @@ class LocalStore(Store):
 
     Words are searched by postings of our own.
 
-    One thread does it all, since neither the arrays nor the files are made for more. A folder with collections is read
-    before the store is ready: 24,000 points took the first question six seconds. Any other is opened when first asked
-    for: one process only may hold it, and another one's retriever must still be able to serve pages.
+    One thread does it all, since neither the arrays nor the files allow more. A folder with collections is read before
+    the store is ready: 24,000 points took the first question six seconds. Any other is opened on first use: only one
+    process may hold it, and another retriever must still be able to serve pages.
 
     Args:
-        folder: where the files are; whoever can write there can run code here, since qdrant-client keeps pickles.
+        folder: of the files; whoever can write there can run code here, since qdrant-client keeps pickles.
     """
 
     backend = "local"
@@ -48,8 +48,8 @@ class LocalStore(Store):
     def __init__(self, folder: Path) -> None:
         self._folder = folder
         self._client: QdrantClient | None = None
-        self._hurried: dict[str, sqlite3.Connection] = {}
-        # Of the collections that were searched by words.
+        self._tuned: dict[str, sqlite3.Connection] = {}
+        # By name of the collections that were searched by words.
         self._postings: dict[str, Postings] = {}
         self._batcher: Batcher[Operation, Any] = Batcher(
             lambda operations: [self._run(operation) for operation in operations],
@@ -82,15 +82,15 @@ class LocalStore(Store):
         return bool(await self._submit(lambda client: self._delete(client, name)))
 
     async def lists(
-        self, name: str, request: SearchRequest, wanted: Sequence[Wanted]
+        self, name: str, request: SearchRequest, queries: Sequence[ListQuery]
     ) -> list[list[models.ScoredPoint]]:
-        found: list[list[models.ScoredPoint]] = await self._submit(
-            lambda client: self._lists(client, name, request, wanted, payload_keys(request))
+        lists: list[list[models.ScoredPoint]] = await self._submit(
+            lambda client: self._lists(client, name, request, queries, payload_keys(request))
         )
-        return found
+        return lists
 
-    async def fused(self, name: str, request: SearchRequest, wanted: Sequence[Wanted]) -> list[models.ScoredPoint]:
-        return list(await self._submit(lambda client: self._fused(client, name, request, wanted)))
+    async def fused(self, name: str, request: SearchRequest, queries: Sequence[ListQuery]) -> list[models.ScoredPoint]:
+        return list(await self._submit(lambda client: self._fused(client, name, request, queries)))
 
     async def _warm_up(self) -> None:
         if not await asyncio.to_thread((self._folder / "meta.json").is_file):
@@ -98,14 +98,14 @@ class LocalStore(Store):
         try:
             await self._submit(self._index_all)
         except Exception as error:
-            # Another process holds it, or it is damaged: pages are served all the same, and who asks for it is told.
+            # Another process holds it, or it is damaged: pages are served all the same, and calls of collections fail.
             log.error("collections not opened", error=str(error) or type(error).__name__)
 
     async def _submit(self, operation: Operation) -> Any:
         return (await self._batcher.submit(operation)).result
 
     async def index_payload(self, name: str, schema: Schema) -> None:
-        """Nothing: local mode looks at every payload, and would warn of an index."""
+        """Does nothing: local mode scans every payload, and would warn of an index."""
 
     # Below: in the store's thread
 
@@ -113,14 +113,14 @@ class LocalStore(Store):
         if self._client is None:
             self._client = self._open()
         try:
-            self._hurry()
+            self._tune_sqlite()
             result = operation(self._client)
         except OSError as error:
             raise Unavailable(f"the collections' folder cannot be written: {error.strerror}") from error
         except sqlite3.Error as error:
             raise Unavailable(f"the disk took no more: {error}") from error
         except ValueError as error:
-            if (missing := _NONE_HERE.fullmatch(str(error))) is None:
+            if (missing := _NO_COLLECTION.fullmatch(str(error))) is None:
                 raise
             raise NoSuchCollection(missing[1]) from error
         return result
@@ -130,7 +130,7 @@ class LocalStore(Store):
             self._postings[collection.name] = _index(client, collection.name)
 
     def _write(self, client: QdrantClient, name: str, points: Sequence[models.PointStruct]) -> None:
-        with self._rewritten(name) as postings:
+        with self._updating(name) as postings:
             if points:
                 client.upsert(name, list(points), wait=True)
             if postings is not None:
@@ -142,7 +142,7 @@ class LocalStore(Store):
         return client.collection_exists(name) and bool(client.delete_collection(name))
 
     def _remove(self, client: QdrantClient, name: str, ids: Sequence[str]) -> None:
-        with self._rewritten(name) as postings:
+        with self._updating(name) as postings:
             if ids:
                 client.delete(name, models.PointIdsList(points=list(ids)), wait=True)
             if postings is not None:
@@ -150,10 +150,10 @@ class LocalStore(Store):
                     postings.drop(point)
 
     @contextlib.contextmanager
-    def _rewritten(self, name: str) -> Iterator[Postings | None]:
-        """The postings of a collection, where it has any; lost with a write that fails, to be built anew.
+    def _updating(self, name: str) -> Iterator[Postings | None]:
+        """The postings of a collection, if it has any; a failed write drops them, to be built anew.
 
-        They would miss a part for good, since the batch sent again skips what is there.
+        Else they would miss a part for good, since the batch sent again skips the points that are written.
         """
         postings = self._postings.pop(name, None)
         yield postings
@@ -165,37 +165,39 @@ class LocalStore(Store):
         client: QdrantClient,
         name: str,
         request: SearchRequest,
-        wanted: Sequence[Wanted],
+        queries: Sequence[ListQuery],
         keys: Sequence[str],
     ) -> list[list[models.ScoredPoint]]:
-        # Postings know nothing of fields: under a filter Qdrant's own way is taken, which looks at every point anyway.
-        words = [] if request.filters else [item for item in wanted if isinstance(item.vector, models.SparseVector)]
-        others = [item for item in wanted if item not in words]
+        # Postings hold no fields: a filtered list comes from Qdrant, which scans every point anyway.
+        by_words = [] if request.filters else [item for item in queries if isinstance(item.vector, models.SparseVector)]
+        others = [item for item in queries if item not in by_words]
         requests = [item.model_copy(update={"with_payload": list(keys)}) for item in list_requests(request, others)]
-        found = iter(client.query_batch_points(name, requests) if requests else [])
+        responses = iter(client.query_batch_points(name, requests) if requests else [])
         return [
-            self._by_words(client, name, item, request.candidates, keys) if item in words else list(next(found).points)
-            for item in wanted
+            self._by_words(client, name, item, request.candidates, keys)
+            if item in by_words
+            else list(next(responses).points)
+            for item in queries
         ]
 
     def _fused(
-        self, client: QdrantClient, name: str, request: SearchRequest, wanted: Sequence[Wanted]
+        self, client: QdrantClient, name: str, request: SearchRequest, queries: Sequence[ListQuery]
     ) -> list[models.ScoredPoint]:
-        best = fuse(self._lists(client, name, request, wanted, []))[: request.top_n]
+        best = fuse(self._lists(client, name, request, queries, []))[: request.top_n]
         payloads = _payloads(client, name, [str(point.id) for point in best], payload_keys(request))
         return [point.model_copy(update={"payload": payloads[str(point.id)]}) for point in best]
 
     def _by_words(
-        self, client: QdrantClient, name: str, wanted: Wanted, limit: int, keys: Sequence[str]
+        self, client: QdrantClient, name: str, query: ListQuery, limit: int, keys: Sequence[str]
     ) -> list[models.ScoredPoint]:
         postings = self._postings.get(name)
         if postings is None or postings.dead > len(postings):
             postings = self._postings[name] = _index(client, name)
-        assert isinstance(wanted.vector, models.SparseVector)  # noqa: S101 - narrows the vector's type for mypy
-        found = postings.search(wanted.vector, limit)
-        payloads = _payloads(client, name, [point for point, _ in found] if keys else [], keys)
+        assert isinstance(query.vector, models.SparseVector)  # noqa: S101 - narrows the vector's type for mypy
+        hits = postings.search(query.vector, limit)
+        payloads = _payloads(client, name, [point for point, _ in hits] if keys else [], keys)
         return [
-            models.ScoredPoint(id=point, version=0, score=score, payload=payloads.get(point)) for point, score in found
+            models.ScoredPoint(id=point, version=0, score=score, payload=payloads.get(point)) for point, score in hits
         ]
 
     def _open(self) -> QdrantClient:
@@ -203,7 +205,7 @@ class LocalStore(Store):
             self._folder.mkdir(parents=True, exist_ok=True)
             client = QdrantClient(path=str(self._folder))
         except RuntimeError as error:
-            # The only one that opening raises: its lock file is held.
+            # The only cause of it: the lock file is held.
             raise Unavailable(
                 "another process holds the collections' folder, and local mode allows one; stop it, give this one a "
                 "folder of its own (CRAGMESH_QDRANT_PATH), or run a Qdrant server (CRAGMESH_QDRANT_URL)"
@@ -213,25 +215,25 @@ class LocalStore(Store):
         log.info("collections opened", collections=len(client.get_collections().collections))
         return client
 
-    def _hurry(self) -> None:
+    def _tune_sqlite(self) -> None:
         """Have SQLite write ahead, without a flush to disk a point: 1,300 points a second instead of 80.
 
-        What a killed process has written stays; a power cut can cost the last seconds, in the order of writing, which
-        ingestion takes for an interruption. qdrant-client has no setting for it.
+        The writes of a killed process stay; a power cut can cost the last seconds, in the order of writing, which is an
+        interruption to ingestion. qdrant-client has no setting for it.
         """
         for name, collection in getattr(getattr(self._client, "_client", None), "collections", {}).items():
             connection = getattr(collection.storage, "storage", None)
-            if connection is not None and self._hurried.get(name) is not connection:
+            if connection is not None and self._tuned.get(name) is not connection:
                 connection.execute("PRAGMA journal_mode = WAL")
                 connection.execute("PRAGMA synchronous = NORMAL")
-                self._hurried[name] = connection
+                self._tuned[name] = connection
 
 
 def _index(client: QdrantClient, name: str) -> Postings:
     postings = Postings()
     offset = None
     while True:
-        points, offset = client.scroll(name, limit=SCROLLED, offset=offset, with_payload=False, with_vectors=[BM25])
+        points, offset = client.scroll(name, limit=SCROLL_LIMIT, offset=offset, with_payload=False, with_vectors=[BM25])
         for point in points:
             postings.put(str(point.id), _words(point))
         if offset is None:
@@ -240,12 +242,12 @@ def _index(client: QdrantClient, name: str) -> Postings:
 
 def _words(point: models.PointStruct | models.Record) -> models.SparseVector:
     vectors = point.vector
-    found = vectors.get(BM25) if isinstance(vectors, dict) else None
-    return found if isinstance(found, models.SparseVector) else models.SparseVector(indices=[], values=[])
+    words = vectors.get(BM25) if isinstance(vectors, dict) else None
+    return words if isinstance(words, models.SparseVector) else models.SparseVector(indices=[], values=[])
 
 
 def _payloads(client: QdrantClient, name: str, ids: Sequence[str], keys: Sequence[str]) -> dict[str, Payload]:
     if not ids:
         return {}
-    found = client.retrieve(name, list(ids), with_payload=list(keys), with_vectors=False)
-    return {str(point.id): point.payload or {} for point in found}
+    points = client.retrieve(name, list(ids), with_payload=list(keys), with_vectors=False)
+    return {str(point.id): point.payload or {} for point in points}

@@ -5,7 +5,7 @@ from weakref import WeakValueDictionary
 
 
 class Locks:
-    """Locks by name; one that nobody holds or waits for is forgotten, since names come from callers."""
+    """Locks by name, kept while somebody holds them or waits, since names come from callers."""
 
     def __init__(self) -> None:
         self._locks: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()

@@ -1,12 +1,12 @@
-"""Documents to passages to vectors to points, in steps that any engine may run anywhere and as often as it likes.
+"""Documents to passages to vectors to points, in steps that any engine may run anywhere and repeat.
 
-Ids come from what a document says, and a point written twice is one point, so that an engine which does a step again
-after a failure, as all that distribute work do, changes nothing.
+Ids come from a document's content, and a point written twice is one point, so that a step repeated after a failure
+changes nothing.
 
-A document's first point stands for it: found by the document's id alone, it holds the digest of its version, how many
-points that has, and whether all of them are written. It is written first, incomplete, and marked complete last. So
-whatever a crash has left is known from it: what is complete is skipped, what is not is written again over itself, and
-the points of an older version are removed by their ids. No step searches the collection.
+A document's first point stands for it: its id comes from the document's alone, and it holds the digest of the version,
+the number of its points, and whether all of them are written. It is written first, incomplete, and marked complete
+last. So it tells what a crash has left: a complete document is skipped, an incomplete one is written again over itself,
+and the points of an older version are removed by their ids. No step searches the collection.
 """
 
 import asyncio
@@ -21,33 +21,15 @@ from qdrant_client.models import PointStruct
 from proto.collections import BM25
 from services.kit.encoder import Floats
 from services.kit.lexical import Stems, stems
+from services.retriever.collections import keys
 from services.retriever.collections.documents import (
-    Described,
+    Description,
     File,
     Identity,
     Passages,
     is_binary,
     passages,
     point_id,
-)
-from services.retriever.collections.payload import (
-    CHUNK,
-    CHUNKS,
-    COMPLETE,
-    CONTENT,
-    DIGEST,
-    DOCUMENT,
-    END,
-    FIELDS,
-    FORMAT,
-    NAMED,
-    PAGE,
-    PAGES,
-    SOURCE,
-    START,
-    TEXT,
-    TITLE,
-    URL,
 )
 from services.retriever.collections.schema import AVERAGE_LENGTH
 from services.retriever.collections.sparse import average_length, passage_vector
@@ -67,7 +49,7 @@ class Parsed:
     """A document between parsing and writing: small, and without its content."""
 
     identity: Identity
-    described: Described
+    description: Description
     passages: Passages
 
 
@@ -83,8 +65,8 @@ class Place(NamedTuple):
 
     @property
     def text(self) -> str:
-        """What the passage is found by."""
-        return searched(self.document.passages.title, self.document.passages.chunks[self.number].text)
+        """The passage's text for encoders and BM25."""
+        return search_text(self.document.passages.title, self.document.passages.chunks[self.number].text)
 
 
 # The vectors of some passages by their encoders' names, each of shape (places, d).
@@ -92,7 +74,7 @@ Encode = Callable[[Sequence[Place]], Awaitable[Mapping[str, Floats]]]
 
 
 class Unusable(Exception):
-    """Why a document cannot be indexed: a reason of `Degradation`, and the detail."""
+    """A document cannot be indexed; `reason` is one of `Degradation`, the message its detail."""
 
     def __init__(self, reason: str, detail: str) -> None:
         super().__init__(detail)
@@ -115,32 +97,42 @@ async def parse(
         raise Unusable("failed", "it is no text")
     timeout_s = file_timeout_s if file.format in READERS else page_timeout_s
     try:
-        found = await pages.run(passages, file.content, file.format, file.title, chunked, timeout_s=timeout_s)
+        parsed = await pages.run(passages, file.content, file.format, file.title, chunked, timeout_s=timeout_s)
     except PageTimeout as error:
         raise Unusable("timeout", str(error)) from error
     except PageFailed as error:
         raise Unusable("failed", str(error)) from error
-    if found.problem:
-        raise Unusable("failed", found.problem)
-    if not found.chunks:
+    if parsed.problem:
+        raise Unusable("failed", parsed.problem)
+    if not parsed.chunks:
         raise Unusable("empty", "it holds no text")
-    if file.format in READERS and not found.title:
-        found = replace(found, title=PurePosixPath(file.url or file.id).name)
-    return Parsed(identity, Described.of_file(file), found)
+    if file.format in READERS and not parsed.title:
+        parsed = replace(parsed, title=PurePosixPath(file.url or file.id).name)
+    return Parsed(identity, Description.of_file(file), parsed)
 
 
-def searched(title: str, text: str) -> str:
-    """What a passage is found by: its document's title, which says whom its pronouns mean, and itself."""
+def search_text(title: str, text: str) -> str:
+    """A passage's text for encoders and BM25: its document's title, which resolves its pronouns, and itself."""
     return text if not title or text.startswith(title) else f"{title}\n{text}"
 
 
-def is_held(known: Payload | None, identity: Identity) -> bool:
-    """Whether a first point is of this version, all of which is written."""
-    return known is not None and bool(known.get(COMPLETE)) and known.get(DIGEST) == identity.digest
+def is_complete(identity: Identity, versions: Mapping[str, Payload]) -> bool:
+    """Whether this version of a document is written, all of it; `versions` as of `Writer.versions`."""
+    first = versions.get(identity.point(0), {})
+    return bool(first.get(keys.COMPLETE)) and first.get(keys.DIGEST) == identity.digest
+
+
+def replaced(documents: Sequence[Parsed], versions: Mapping[str, Payload]) -> list[tuple[Identity, Payload]]:
+    """Those documents that replace another version, with the payload of its first point."""
+    return [
+        (document.identity, first)
+        for document in documents
+        if (first := versions.get(document.identity.point(0))) and first[keys.DIGEST] != document.identity.digest
+    ]
 
 
 def parts(items: Sequence[T]) -> Iterator[Sequence[T]]:
-    """As many as are written at a time."""
+    """Parts of the size of a write."""
     return (items[first : first + WRITE_POINTS] for first in range(0, len(items), WRITE_POINTS))
 
 
@@ -151,36 +143,36 @@ class Writer:
         self._store = store
         self._name = name
 
-    async def known(self, identities: Sequence[Identity]) -> dict[str, Payload]:
-        """What first points say of their versions, by the points' ids."""
+    async def versions(self, identities: Sequence[Identity]) -> dict[str, Payload]:
+        """The payloads of the documents' first points in the collection, by the points' ids."""
         firsts = [identity.point(0) for identity in identities]
-        return await self._store.payloads(self._name, firsts, [DIGEST, CHUNKS, COMPLETE])
+        return await self._store.payloads(self._name, firsts, [keys.DIGEST, keys.CHUNKS, keys.COMPLETE])
 
     async def write(
         self,
         documents: Sequence[Parsed],
-        known: Mapping[str, Payload],
+        versions: Mapping[str, Payload],
         encode: Encode,
         progress: Progress = lambda *_: None,
     ) -> int:
-        """Write those points that are not there; returns how many.
+        """Write the missing points; returns their number.
 
         Args:
-            known: what `known` has said of them.
-            encode: asked for the vectors of a write while the one before is under way.
-            progress: told how many points are written, and how many there are to be.
+            versions: of the documents, from `versions`.
+            encode: makes the vectors of a write while the one before is under way.
+            progress: called with the number of written points, and of all.
         """
         places = [Place(document, number) for document in documents for number in range(len(document.passages.chunks))]
         if not places:
             return 0
         words = await asyncio.to_thread(stems, [place.text for place in places])
         length = await self._average_length(words)
-        await self._forget(documents, known)
-        there = await self._there(documents, known)
+        await self._remove_others(documents, versions)
+        present = await self._present(documents, versions)
         firsts = [row for row, place in enumerate(places) if place.number == 0]
-        others = [row for row, place in enumerate(places) if place.number and place.point not in there]
+        others = [row for row, place in enumerate(places) if place.number and place.point not in present]
         written = len(places) - len(firsts) - len(others)
-        # Encoded and written in turns, so that a book that takes longer than a request may goes on with the next one.
+        # Encoded and written in turns, so that a book that takes longer than a request goes on with the next one.
         writing: asyncio.Task[None] | None = None
         try:
             for rows in chain(parts(firsts), parts(others)):
@@ -198,66 +190,66 @@ class Writer:
             if writing is not None:
                 await writing
         many = [document.identity.point(0) for document in documents if len(document.passages.chunks) > 1]
-        await self._store.mark(self._name, many, {COMPLETE: True})
+        await self._store.mark(self._name, many, {keys.COMPLETE: True})
         return len(firsts) + len(others)
 
-    async def _there(self, documents: Sequence[Parsed], known: Mapping[str, Payload]) -> frozenset[str]:
+    async def _present(self, documents: Sequence[Parsed], versions: Mapping[str, Payload]) -> frozenset[str]:
         """Further points of these very versions, written before an interruption."""
         begun = [
             document.identity.point(number)
             for document in documents
-            if (old := known.get(document.identity.point(0))) is not None and old[DIGEST] == document.identity.digest
+            if versions.get(document.identity.point(0), {}).get(keys.DIGEST) == document.identity.digest
             for number in range(1, len(document.passages.chunks))
         ]
-        found = [await self._store.payloads(self._name, part, []) for part in parts(begun)]
-        return frozenset(chain.from_iterable(found))
+        written = [await self._store.payloads(self._name, part, []) for part in parts(begun)]
+        return frozenset(chain.from_iterable(written))
 
     async def _average_length(self, words: Sequence[Stems]) -> float:
-        known = (await self._store.metadata(self._name)).get(AVERAGE_LENGTH)
-        if known is not None:
-            return float(known)
+        fixed = (await self._store.metadata(self._name)).get(AVERAGE_LENGTH)
+        if fixed is not None:
+            return float(fixed)
         length = average_length([len(text) for text in words])
         await self._store.note(self._name, {AVERAGE_LENGTH: length})
         return length
 
-    async def _forget(self, documents: Sequence[Parsed], known: Mapping[str, Payload]) -> None:
-        """Remove the further points of older versions; their first points are written over."""
-        olds = [
-            (document.identity, old)
-            for document in documents
-            if (old := known.get(document.identity.point(0))) is not None and old[DIGEST] != document.identity.digest
-        ]
-        # If it is interrupted here, nobody is to take the old version for whole.
-        await self._store.mark(self._name, [identity.point(0) for identity, _ in olds], {COMPLETE: False})
-        for identity, old in olds:
-            ids = [point_id(identity.id, old[DIGEST], number) for number in range(1, int(old[CHUNKS]))]
-            await self._store.remove(self._name, ids)
+    async def _remove_others(self, documents: Sequence[Parsed], versions: Mapping[str, Payload]) -> None:
+        """Remove the further points of other versions; their first points are overwritten."""
+        others = replaced(documents, versions)
+        # An interruption below must not leave the other version marked as complete.
+        await self._store.mark(self._name, [identity.point(0) for identity, _ in others], {keys.COMPLETE: False})
+        for identity, first in others:
+            await self._store.remove(self._name, further_points(identity.id, first))
+
+
+def further_points(document: str, first: Payload) -> list[str]:
+    """Ids of a document's points after the first, by the first one's payload."""
+    return [point_id(document, first[keys.DIGEST], number) for number in range(1, int(first[keys.CHUNKS]))]
 
 
 def _point(place: Place, vectors: Mapping[str, Floats], words: Stems, length: float) -> PointStruct:
     (document, number), chunk = place, place.document.passages.chunks[place.number]
-    described, found = document.described, document.passages
+    description, parsed = document.description, document.passages
     payload: dict[str, Any] = {
-        DOCUMENT: document.identity.id,
-        CHUNK: number,
-        TITLE: found.title,
-        URL: described.url,
-        TEXT: chunk.text,
-        START: chunk.start,
-        END: chunk.end,
-        PAGE: chunk.page,
-        FIELDS: dict(described.fields),
+        keys.DOCUMENT: document.identity.id,
+        keys.CHUNK: number,
+        keys.TITLE: parsed.title,
+        keys.URL: description.url,
+        keys.TEXT: chunk.text,
+        keys.START: chunk.start,
+        keys.END: chunk.end,
+        keys.PAGE: chunk.page,
+        keys.FIELDS: dict(description.fields),
     }
     if number == 0:
         payload |= {
-            DIGEST: document.identity.digest,
-            CHUNKS: len(found.chunks),
-            COMPLETE: len(found.chunks) == 1,
-            NAMED: described.title,
-            SOURCE: described.source,
-            FORMAT: described.format,
-            CONTENT: described.content,
-            PAGES: found.pages,
+            keys.DIGEST: document.identity.digest,
+            keys.CHUNKS: len(parsed.chunks),
+            keys.COMPLETE: len(parsed.chunks) == 1,
+            keys.NAMED: description.title,
+            keys.SOURCE: description.source,
+            keys.FORMAT: description.format,
+            keys.CONTENT: description.content,
+            keys.PAGES: parsed.pages,
         }
     dense: dict[str, Any] = {encoder: vector.tolist() for encoder, vector in vectors.items()}
     return PointStruct(id=place.point, vector=dense | {BM25: passage_vector(words, length)}, payload=payload)

@@ -12,7 +12,7 @@ from qdrant_client.models import SparseVector
 
 
 class Postings:
-    """Points by term; what is replaced or removed stays in the lists, marked dead."""
+    """Points by term; replaced and removed points stay in the lists, marked dead."""
 
     def __init__(self) -> None:
         self._rows: dict[str, int] = {}
@@ -25,7 +25,7 @@ class Postings:
 
     @property
     def dead(self) -> int:
-        """Rows that no point stands behind any more."""
+        """The number of rows of replaced and removed points."""
         return len(self._ids) - len(self._rows)
 
     def put(self, point: str, vector: SparseVector) -> None:
@@ -41,7 +41,7 @@ class Postings:
             values.append(value)
 
     def drop(self, point: str) -> None:
-        """Remove a point; one that is not there is none."""
+        """Remove a point; a missing one is ignored."""
         row = self._rows.pop(point, None)
         if row is not None:
             self._alive[row] = 0
@@ -49,8 +49,7 @@ class Postings:
     def search(self, query: SparseVector, limit: int) -> list[tuple[str, float]]:
         """The points that share a term with the query and their scores, best first.
 
-        Scores are those of Qdrant with `Modifier.IDF`: the inverse document frequency is that of the points there are
-        now.
+        Scores are those of Qdrant with `Modifier.IDF`: the inverse document frequency counts the present points.
         """
         scores = np.zeros(len(self._ids), np.float32)
         alive = np.frombuffer(bytes(self._alive), np.bool_)
@@ -58,14 +57,14 @@ class Postings:
             if term not in self._terms:
                 continue
             rows, values = (np.asarray(items) for items in self._terms[term])
-            found = int(np.count_nonzero(alive[rows]))
-            if found:
-                idf = math.log(1 + (len(self) - found + 0.5) / (found + 0.5))
+            frequency = int(np.count_nonzero(alive[rows]))
+            if frequency:
+                idf = math.log(1 + (len(self) - frequency + 0.5) / (frequency + 0.5))
                 scores[rows] += np.float32(weight * idf) * values
         scores[~alive] = 0
         candidates = np.flatnonzero(scores > 0)
         if len(candidates) > limit:
-            kept = np.partition(scores[candidates], len(candidates) - limit)[len(candidates) - limit]
-            candidates = candidates[scores[candidates] >= kept]
+            least = np.partition(scores[candidates], len(candidates) - limit)[len(candidates) - limit]
+            candidates = candidates[scores[candidates] >= least]
         order = candidates[np.argsort(-scores[candidates], kind="stable")][:limit]
         return [(self._ids[row], float(scores[row])) for row in order]

@@ -28,7 +28,7 @@ from proto.collections import (
     SearchRequest,
     SearchResponse,
 )
-from services.kit.app import PROBLEM_TYPE, SCHEMA_REF, accept, file_body, state_of
+from services.kit.app import accept, documented, file_body, problem_response, state_of
 from services.kit.errors import InvalidRequest
 from services.kit.filters import Filters
 from services.kit.telemetry import Metrics
@@ -36,13 +36,9 @@ from services.retriever.collections.documents import File
 from services.retriever.collections.errors import UnknownFormat
 from services.retriever.collections.service import CollectionService
 
-_PROBLEM = {PROBLEM_TYPE: {"schema": {"$ref": SCHEMA_REF.format(model="Problem")}}}
-_NOT_FOUND: dict[int | str, dict[str, Any]] = {
-    404: {"description": "There is no collection of that name.", "content": _PROBLEM}
-}
-_CONFLICT: dict[int | str, dict[str, Any]] = {
-    409: {"description": "The collection was built otherwise; nothing was changed.", "content": _PROBLEM}
-}
+Responses = dict[int | str, dict[str, Any]]
+_NOT_FOUND: Responses = {404: problem_response("There is no collection of that name.")}
+_CONFLICT: Responses = {409: problem_response("The collection was built otherwise; nothing was changed.")}
 
 
 async def _service(state: Annotated[Mapping[str, Any], Depends(state_of)]) -> Any:
@@ -53,7 +49,7 @@ async def _metrics(state: Annotated[Mapping[str, Any], Depends(state_of)]) -> An
     return state["metrics"]
 
 
-# Not the whole state: its type is the application's, which includes these routes.
+# Parts of the state, since the whole has a type of the application, which includes these routes.
 Service = Annotated[CollectionService, Depends(_service)]
 Counted = Annotated[Metrics, Depends(_metrics)]
 DocumentId = Annotated[str, Path(min_length=1, max_length=200, description="The document's id.")]
@@ -125,7 +121,7 @@ async def get_document(name: CollectionName, id: DocumentId, filters: Filters, s
     responses={
         201: {"model": DocumentInfo, "description": "It is new."},
         202: {"model": DocumentInfo, "description": "It is taken; `Location` says how far it is."},
-        415: {"description": "No format of that media type is read.", "content": _PROBLEM},
+        **documented(415),
         **_NOT_FOUND,
         **_CONFLICT,
     },
@@ -135,7 +131,7 @@ async def put_document(
     name: CollectionName,
     id: DocumentId,
     request: Request,
-    given: Annotated[FileDescription, Query()],
+    description: Annotated[FileDescription, Query()],
     service: Service,
     response: Response,
 ) -> DocumentInfo:
@@ -144,8 +140,8 @@ async def put_document(
     What takes longer than `wait_s` is answered with 202 and is on disk then: it will be written, whatever happens to
     the service. `GET` of the same path says how far it is.
     """
-    file = file_of(id, await request.body(), request.headers.get("content-type", ""), given)
-    info, new = await service.put(name, file, wait_s=given.wait_s)
+    file = file_of(id, await request.body(), request.headers.get("content-type", ""), description)
+    info, new = await service.put(name, file, wait_s=description.wait_s)
     if info.state != "complete":
         accept(response, f"/collections/{name}/documents/{id}")
     elif new:
@@ -178,8 +174,8 @@ async def post_search(name: CollectionName, body: SearchRequest, service: Servic
     return response
 
 
-def file_of(id: str, content: bytes, content_type: str, described: FileDescription) -> File:
-    """A file as it was sent.
+def file_of(id: str, content: bytes, content_type: str, description: FileDescription) -> File:
+    """The file in a request.
 
     Raises:
         UnknownFormat: no format of that media type is read.
@@ -193,11 +189,13 @@ def file_of(id: str, content: bytes, content_type: str, described: FileDescripti
     if not 0 < len(content) <= MAX_FILE_BYTES:
         problem = FieldError(field="body", message=f"holds {len(content):,} bytes", limit=f"1..{MAX_FILE_BYTES} bytes")
         raise InvalidRequest(f"body: {problem.message}", errors=(problem,))
-    given = described.model_dump(exclude={"wait_s", "fields"}) | {"fields": FIELDS.validate_json(described.fields)}
+    properties = description.model_dump(exclude={"wait_s", "fields"}) | {
+        "fields": FIELDS.validate_json(description.fields)
+    }
     if kind not in TEXTS:
-        return File(content, kind, id, **given)
+        return File(content, kind, id, **properties)
     try:
-        return File(content.decode(message.get_content_charset("utf-8")), kind, id, **given)
+        return File(content.decode(message.get_content_charset("utf-8")), kind, id, **properties)
     except (LookupError, ValueError) as error:
         problem = FieldError(field="body", message="is no text of its charset, UTF-8 where none is named")
         raise InvalidRequest(f"body: {problem.message}", errors=(problem,)) from error

@@ -1,4 +1,4 @@
-"""What a collection was built with, kept in its own metadata, so that no other build is searched by mistake."""
+"""A collection's schema, kept in its metadata, so that no collection of another build is searched by mistake."""
 
 from typing import Any, Literal
 
@@ -10,7 +10,7 @@ from services.retriever.collections.documents import CHUNK_CHARS, CHUNKER
 from services.retriever.collections.errors import CollectionConflict
 from services.retriever.collections.sparse import CHUNK_LENGTH
 
-# Changes with whatever makes vectors or point ids of old collections wrong.
+# Changes whenever vectors or point ids of old collections become wrong.
 VERSION = 1
 KEY = "cragmesh"
 AVERAGE_LENGTH = "average_length"
@@ -20,7 +20,7 @@ class EncoderRecord(BaseModel):
     """The model behind a named vector.
 
     Attributes:
-        precision: what it ran in then; vectors of the number formats are at a cosine of 0.999 and mix.
+        precision: its number format then; vectors of all formats mix, at a cosine of 0.999.
     """
 
     model_config = ConfigDict(frozen=True, protected_namespaces=())
@@ -53,7 +53,7 @@ class EncoderRecord(BaseModel):
 
 
 class Schema(BaseModel):
-    """All that a collection was built with."""
+    """A collection's build."""
 
     model_config = ConfigDict(frozen=True)
 
@@ -77,32 +77,32 @@ class Schema(BaseModel):
         )
 
     def metadata(self) -> dict[str, Any]:
-        """As the collection keeps it; the average length of chunks is known, that of whole documents not yet."""
+        """The metadata of a new collection; the average length of whole documents is added with the first ones."""
         return {KEY: self.model_dump()} | ({AVERAGE_LENGTH: CHUNK_LENGTH} if self.chunked else {})
 
     def differences(self, other: "Schema") -> list[str]:
-        """In words, what another build does otherwise; empty when nothing."""
+        """The differences of another build, in words."""
         mine, others = self.model_dump(), other.model_dump()
-        found = [
+        differences = [
             f"{field}: {mine[field]!r} is not {others[field]!r}"
             for field in mine
             if field != "encoders" and mine[field] != others[field]
         ]
         if list(self.encoders) != list(other.encoders):
-            found.append(f"encoders: {', '.join(self.encoders)} are not {', '.join(other.encoders)}")
-            return found
-        return found + [
+            differences.append(f"encoders: {', '.join(self.encoders)} are not {', '.join(other.encoders)}")
+            return differences
+        return differences + [
             f"encoder {name}: {record} is not {other.encoders[name]}"
             for name, record in self.encoders.items()
             if not record.matches(other.encoders[name])
         ]
 
 
-def ours(name: str, metadata: dict[str, Any]) -> None:
-    """See that a collection is one of ours, of whatever version.
+def check_owner(name: str, metadata: dict[str, Any]) -> None:
+    """Check that this service made a collection, in whatever version.
 
     Raises:
-        CollectionConflict: it is not.
+        CollectionConflict: it did not.
     """
     if KEY not in metadata:
         raise CollectionConflict(f"the collection {name!r} was not made by this service, which leaves it alone")
@@ -112,9 +112,9 @@ def read(name: str, metadata: dict[str, Any]) -> Schema:
     """A collection's schema from its metadata.
 
     Raises:
-        CollectionConflict: it is none of ours, or of another version.
+        CollectionConflict: another service made it, or another version of this one.
     """
-    ours(name, metadata)
+    check_owner(name, metadata)
     try:
         schema = Schema.model_validate(metadata[KEY])
     except ValidationError as error:

@@ -7,34 +7,39 @@ from dataclasses import dataclass
 from qdrant_client import models
 
 from proto.collections import FieldValue, Filter, RankedList, SearchHit, SearchRequest, SearchResponse
-from services.retriever.collections.payload import DOCUMENT, END, FIELDS, PAGE, START, TEXT, TITLE, URL
+from services.retriever.collections.keys import DOCUMENT, END, FIELDS, PAGE, START, TEXT, TITLE, URL
 
 # Reciprocal rank fusion's constant (Cormack et al., 2009); Qdrant's own default of 2 trusts first places far more.
 RRF_K = 60
 
-# A shorter text says what it says of its title ("See attachment."), and is another one under another.
-TELLING_CHARS = 100
+# A shorter text ("See attachment.") is distinct from the same text under another title.
+MIN_DISTINCT_CHARS = 100
 
 Vector = list[float] | models.SparseVector
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
-    """One list: what finds it, and for which of the query's forms."""
+class ListQuery:
+    """The query of one ranked list.
+
+    Attributes:
+        encoder: a name of the collection's encoders, or BM25's.
+        query: index of the request's query.
+    """
 
     encoder: str
     query: int
     vector: Vector
 
 
-def fused_request(request: SearchRequest, wanted: Sequence[Wanted]) -> models.QueryRequest:
+def fused_request(request: SearchRequest, queries: Sequence[ListQuery]) -> models.QueryRequest:
     """All lists and their fusion in one request to Qdrant."""
     return models.QueryRequest(
         prefetch=[
             models.Prefetch(
                 query=item.vector, using=item.encoder, filter=condition(request.filters), limit=request.candidates
             )
-            for item in wanted
+            for item in queries
         ],
         query=models.RrfQuery(rrf=models.Rrf(k=RRF_K)),
         limit=request.top_n,
@@ -42,7 +47,7 @@ def fused_request(request: SearchRequest, wanted: Sequence[Wanted]) -> models.Qu
     )
 
 
-def list_requests(request: SearchRequest, wanted: Sequence[Wanted]) -> list[models.QueryRequest]:
+def list_requests(request: SearchRequest, queries: Sequence[ListQuery]) -> list[models.QueryRequest]:
     """A request for each list."""
     return [
         models.QueryRequest(
@@ -52,12 +57,12 @@ def list_requests(request: SearchRequest, wanted: Sequence[Wanted]) -> list[mode
             limit=request.candidates,
             with_payload=payload_keys(request),
         )
-        for item in wanted
+        for item in queries
     ]
 
 
 def condition(filters: Sequence[Filter], *others: models.Condition) -> models.Filter | None:
-    """Qdrant's form of filters, and of conditions that are so already; None where there are none."""
+    """Filters and further conditions as Qdrant's filter; None where there are none."""
     conditions = [*others, *(one for item in filters for one in _conditions(item))]
     return models.Filter(must=conditions) if conditions else None
 
@@ -87,7 +92,7 @@ def _equals(key: str, value: FieldValue) -> models.FieldCondition:
 
 
 def payload_keys(request: SearchRequest) -> list[str]:
-    """What hits are made of, and told apart by."""
+    """The payload's keys that hits and their distinction need."""
     return [DOCUMENT, TITLE, URL, START, END, PAGE, FIELDS, *([TEXT] if request.texts or request.distinct else [])]
 
 
@@ -104,11 +109,11 @@ def fuse(lists: Sequence[Sequence[models.ScoredPoint]]) -> list[models.ScoredPoi
 
 
 def distinct(points: Sequence[models.ScoredPoint]) -> list[models.ScoredPoint]:
-    """Each text once, where it stands first: mirrored pages and boilerplate would crowd out what else was found."""
-    found: dict[Hashable, models.ScoredPoint] = {}
+    """The first point of each text: mirrored pages and boilerplate would crowd out the others."""
+    firsts: dict[Hashable, models.ScoredPoint] = {}
     for point in points:
-        found.setdefault(_content(point), point)
-    return list(found.values())
+        firsts.setdefault(_content(point), point)
+    return list(firsts.values())
 
 
 def fused_response(request: SearchRequest, points: Sequence[models.ScoredPoint]) -> SearchResponse:
@@ -118,27 +123,27 @@ def fused_response(request: SearchRequest, points: Sequence[models.ScoredPoint])
 
 
 def lists_response(
-    request: SearchRequest, wanted: Sequence[Wanted], lists: Sequence[Sequence[models.ScoredPoint]]
+    request: SearchRequest, queries: Sequence[ListQuery], lists: Sequence[Sequence[models.ScoredPoint]]
 ) -> SearchResponse:
     """The lists, and their fusion."""
     fused = fuse(lists)
-    name, kept = (_content, distinct(fused)) if request.distinct else (_id, fused)
-    place = {name(point): index for index, point in enumerate(kept)}
+    identity, points = (_content, distinct(fused)) if request.distinct else (_id, fused)
+    place = {identity(point): index for index, point in enumerate(points)}
     return SearchResponse(
-        hits=tuple(_hit(point, request) for point in kept),
-        fused=min(request.top_n, len(kept)),
+        hits=tuple(_hit(point, request) for point in points),
+        fused=min(request.top_n, len(points)),
         lists=tuple(
-            _ranked(item, [(place[name(point)], float(point.score)) for point in ranked])
-            for item, ranked in zip(wanted, lists, strict=True)
+            _ranked(item, [(place[identity(point)], float(point.score)) for point in ranked])
+            for item, ranked in zip(queries, lists, strict=True)
         ),
     )
 
 
-def _ranked(wanted: Wanted, found: Sequence[tuple[int, float]]) -> RankedList:
+def _ranked(query: ListQuery, ranked: Sequence[tuple[int, float]]) -> RankedList:
     scores: dict[int, float] = {}
-    for hit, score in found:
+    for hit, score in ranked:
         scores.setdefault(hit, score)
-    return RankedList(encoder=wanted.encoder, query=wanted.query, hits=tuple(scores), scores=tuple(scores.values()))
+    return RankedList(encoder=query.encoder, query=query.query, hits=tuple(scores), scores=tuple(scores.values()))
 
 
 def _id(point: models.ScoredPoint) -> Hashable:
@@ -147,7 +152,7 @@ def _id(point: models.ScoredPoint) -> Hashable:
 
 def _content(point: models.ScoredPoint) -> Hashable:
     text = _text(point)
-    return text if len(text) >= TELLING_CHARS else (text, (point.payload or {}).get(TITLE, ""))
+    return text if len(text) >= MIN_DISTINCT_CHARS else (text, (point.payload or {}).get(TITLE, ""))
 
 
 def _text(point: models.ScoredPoint) -> str:

@@ -24,7 +24,7 @@ from proto.collections import (
     SearchRequest,
     SearchResponse,
 )
-from services.kit.encoders import MIB, EncoderPool, definitions
+from services.kit.encoders import MIB
 from services.kit.errors import InvalidRequest
 from services.kit.lexical import stems
 from services.retriever.collections.catalogue import Catalogue
@@ -36,20 +36,17 @@ from services.retriever.collections.intake import Intake
 from services.retriever.collections.local import LocalStore
 from services.retriever.collections.locks import Locks
 from services.retriever.collections.pipeline import Progress
-from services.retriever.collections.schema import EncoderRecord, Schema, ours, read
-from services.retriever.collections.search import Wanted, distinct, fused_response, lists_response
+from services.retriever.collections.schema import Schema, check_owner, read
+from services.retriever.collections.search import ListQuery, distinct, fused_response, lists_response
 from services.retriever.collections.sparse import query_vector
 from services.retriever.collections.store import ServerStore, Store
-from services.retriever.engine import Engine, precision_for
+from services.retriever.engine import Engine, encoder_pool
 from services.retriever.settings import RetrieverSettings
 
 
 def open_store(settings: RetrieverSettings) -> Store:
     """The store that the settings name, not opened."""
-    if settings.qdrant_url is None:
-        return LocalStore(settings.qdrant_path)
-    url, key = str(settings.qdrant_url).rstrip("/"), settings.qdrant_api_key
-    return ServerStore(url, api_key=key, timeout_s=int(settings.max_deadline_s))
+    return ServerStore.of(settings) if settings.qdrant_url else LocalStore(settings.qdrant_path)
 
 
 class CollectionService:
@@ -63,12 +60,7 @@ class CollectionService:
 
     def __init__(self, settings: RetrieverSettings, engine: Engine, store: Store | None = None) -> None:
         self.default_encoder = engine.encoder.name
-        defined = definitions(settings.encoders_file)
-        pool = EncoderPool(
-            defined,
-            max_bytes=settings.encoders_mib * MIB,
-            choose=lambda wanted, model: precision_for(settings, wanted, model),
-        )
+        pool = encoder_pool(settings)
         pool.pin(self.default_encoder, engine.encoder)
         self._encoding = Encoding(pool)
         self._store = store or open_store(settings)
@@ -88,17 +80,17 @@ class CollectionService:
 
     @property
     def warning(self) -> str:
-        """What the operator should know of the store; empty where there is nothing."""
+        """The store's warning for the operator; empty where all is well."""
         return self._store.warning
 
     @contextlib.asynccontextmanager
     async def running(self) -> AsyncIterator["CollectionService"]:
-        """Serve while the context is open; what an embedded store holds is read before."""
+        """Serve while the context is open; an embedded store is read before."""
         async with self._store.running(), self._encoding.running(), self.intake.running():
             yield self
 
     async def create(self, name: str, request: CreateCollection) -> tuple[CollectionInfo, bool]:
-        """A collection of that build, and whether it is new.
+        """Make a collection; whether it is new comes with it.
 
         Raises:
             InvalidRequest: there is no such encoder, or the store has no shards.
@@ -119,12 +111,12 @@ class CollectionService:
             except NoSuchCollection:
                 await self._store.create(name, schema)
                 return await self._info(name, schema), True
-        if found := existing.differences(schema):
+        if differences := existing.differences(schema):
             raise CollectionConflict(
                 f"the collection {name!r} exists and was built otherwise, so nothing was changed; there and here are "
-                + "; ".join(found)
+                + "; ".join(differences)
             )
-        # Whoever made it may have been killed before they were.
+        # A killed request may have made the collection without its indexes.
         await self._store.index_payload(name, existing)
         return await self._info(name, existing), False
 
@@ -138,12 +130,12 @@ class CollectionService:
 
     async def all(self, filters: Sequence[Filter] = ()) -> Collections:
         """The collections that this service made, by name, with the documents counted that the filters let through."""
-        found = []
+        infos = []
         for name in await self._store.names():
-            # Others' collections on a shared server are none of ours, and one may be deleted meanwhile.
+            # A shared server has collections of others, and one may be deleted meanwhile.
             with contextlib.suppress(CollectionConflict, NoSuchCollection):
-                found.append(await self.info(name, filters))
-        return Collections(collections=tuple(found))
+                infos.append(await self.info(name, filters))
+        return Collections(collections=tuple(infos))
 
     async def delete(self, name: str) -> None:
         """Delete a collection with all its documents.
@@ -152,7 +144,7 @@ class CollectionService:
             NoSuchCollection: there is none of that name.
             CollectionConflict: it was not made by this service.
         """
-        ours(name, await self._store.metadata(name))
+        check_owner(name, await self._store.metadata(name))
         async with self._writing[name]:
             await self._store.delete(name)
 
@@ -164,16 +156,16 @@ class CollectionService:
             CollectionConflict: an encoder is not the one that the collection was built with.
         """
         began = time.monotonic()
-        response = await self._ingested(name, [File.of(document) for document in documents])
+        response = await self._ingest(name, [File.of(document) for document in documents])
         return response.model_copy(update={"timing": StageTiming(elapsed_ms=(time.monotonic() - began) * 1000)})
 
     async def put(self, name: str, file: File, *, wait_s: float) -> tuple[DocumentInfo, bool]:
-        """Write a file, or take it where that takes longer, and whether it is new.
+        """Write a file, within `wait_s` or later; whether it is new comes with it.
 
         Raises:
             NoSuchCollection: there is none of that name.
             InvalidRequest: it cannot be read; says why.
-            Overloaded: too many wait.
+            Overloaded: too many files wait.
         """
         await self._schema(name)
         job = await self.intake.put(name, file)
@@ -188,7 +180,7 @@ class CollectionService:
     async def document(self, name: str, document: str, filters: Sequence[Filter] = ()) -> DocumentInfo:
         """A document that the filters let through; raises NoSuchCollection, NoSuchDocument."""
         await self._schema(name)
-        # Of one that is on its way nobody can say yet what passes a filter.
+        # The fields of a waiting document are not indexed yet, so that filters exclude it.
         waiting = None if filters else self.intake.find(name, document)
         info = waiting or await self._catalogue.info(name, document, filters)
         if info is None:
@@ -215,12 +207,12 @@ class CollectionService:
             return await self._catalogue.move(name, moves)
 
     async def _write(self, name: str, file: File, progress: Progress) -> IngestResponse:
-        return await self._ingested(name, [file], progress)
+        return await self._ingest(name, [file], progress)
 
-    async def _ingested(self, name: str, files: Sequence[File], progress: Progress = lambda *_: None) -> IngestResponse:
+    async def _ingest(self, name: str, files: Sequence[File], progress: Progress = lambda *_: None) -> IngestResponse:
         async with self._writing[name]:
             schema = await self._schema(name)
-            await self._same_encoders(name, schema, list(schema.encoders))
+            await self._check_encoders(name, schema, list(schema.encoders))
             return await self._ingestion.run(name, schema, files, progress)
 
     async def search(self, name: str, request: SearchRequest) -> SearchResponse:
@@ -239,14 +231,14 @@ class CollectionService:
                 f"the collection {name!r} has no vectors of {', '.join(missing)}; it has "
                 f"{', '.join([*schema.encoders, BM25])}"
             )
-        await self._same_encoders(name, schema, [encoder for encoder in encoders if encoder != BM25])
-        wanted = await self._wanted(request.queries, encoders)
+        await self._check_encoders(name, schema, [encoder for encoder in encoders if encoder != BM25])
+        queries = await self._list_queries(request.queries, encoders)
         encoded = time.monotonic()
         if request.lists:
-            lists = await self._store.lists(name, request, wanted)
-            response = lists_response(request, wanted, lists)
+            lists = await self._store.lists(name, request, queries)
+            response = lists_response(request, queries, lists)
         else:
-            response = fused_response(request, await self._fused(name, request, wanted))
+            response = fused_response(request, await self._fused(name, request, queries))
         return response.model_copy(
             update={
                 "timing": StageTiming(elapsed_ms=(time.monotonic() - began) * 1000),
@@ -254,29 +246,29 @@ class CollectionService:
             }
         )
 
-    async def _fused(self, name: str, request: SearchRequest, wanted: Sequence[Wanted]) -> list[models.ScoredPoint]:
+    async def _fused(self, name: str, request: SearchRequest, queries: Sequence[ListQuery]) -> list[models.ScoredPoint]:
         if not request.distinct:
-            return await self._store.fused(name, request, wanted)
-        # Twice what is wanted nearly always holds enough; of a page with many mirrors, all candidates are looked at.
-        kept: list[models.ScoredPoint] = []
-        for limit in (2 * request.top_n, request.candidates * len(wanted)):
-            found = await self._store.fused(name, request.model_copy(update={"top_n": limit}), wanted)
-            kept = distinct(found)[: request.top_n]
-            if len(kept) == request.top_n or len(found) < limit:
+            return await self._store.fused(name, request, queries)
+        # Twice `top_n` nearly always holds enough; where pages have many mirrors, all candidates are searched.
+        best: list[models.ScoredPoint] = []
+        for limit in (2 * request.top_n, request.candidates * len(queries)):
+            points = await self._store.fused(name, request.model_copy(update={"top_n": limit}), queries)
+            best = distinct(points)[: request.top_n]
+            if len(best) == request.top_n or len(points) < limit:
                 break
-        return kept
+        return best
 
-    async def _wanted(self, queries: Sequence[str], encoders: Sequence[str]) -> list[Wanted]:
-        wanted = []
+    async def _list_queries(self, texts: Sequence[str], encoders: Sequence[str]) -> list[ListQuery]:
+        queries = []
         for encoder in encoders:
             if encoder == BM25:
-                words = [query_vector(found) for found in stems(queries)]
-                # A query of stop words alone finds nothing by its words.
-                wanted += [Wanted(BM25, index, vector) for index, vector in enumerate(words) if vector.indices]
+                sparse = map(query_vector, stems(texts))
+                # A query of stop words alone has no vector.
+                queries += [ListQuery(BM25, index, vector) for index, vector in enumerate(sparse) if vector.indices]
                 continue
-            vectors = await self._encoding.queries(await self._encoding.get(encoder), queries)
-            wanted += [Wanted(encoder, index, vector.tolist()) for index, vector in enumerate(vectors)]
-        return wanted
+            vectors = await self._encoding.queries(await self._encoding.get(encoder), texts)
+            queries += [ListQuery(encoder, index, vector.tolist()) for index, vector in enumerate(vectors)]
+        return queries
 
     async def _schema(self, name: str) -> Schema:
         return read(name, await self._store.metadata(name))
@@ -291,9 +283,9 @@ class CollectionService:
             backend=self._store.backend,
         )
 
-    async def _same_encoders(self, name: str, schema: Schema, encoders: Sequence[str]) -> None:
+    async def _check_encoders(self, name: str, schema: Schema, encoders: Sequence[str]) -> None:
         for encoder in encoders:
-            built: EncoderRecord = schema.encoders[encoder]
+            built = schema.encoders[encoder]
             if not self._encoding.defines(encoder):
                 raise CollectionConflict(
                     f"the collection {name!r} was built with the encoder {encoder} ({built}), which is not defined here"

@@ -1,7 +1,7 @@
 """BM25 as sparse vectors: saturated term frequencies in the passages, and inverse document frequencies by Qdrant.
 
 A passage's value for a term is BM25's `tf / (tf + k1 (1 - b + b l / L))` (Robertson and Zaragoza, 2009, section 3.4); a
-query's is how often it says it. Qdrant multiplies by the term's inverse document frequency in the collection as it is
+query's is the term's count. Qdrant multiplies by the term's inverse document frequency in the collection as it is
 then (`Modifier.IDF`), so that a dot product is BM25. `L`, the average length, cannot follow the collection as it grows,
 since it is inside every stored value: it is fixed with the first documents.
 
@@ -32,7 +32,7 @@ def term_index(stem: str) -> int:
 
 
 def passage_vector(words: Stems, average_length: float) -> SparseVector:
-    """What a passage weighs in each of its terms, 0..1.
+    """A passage's weight of each of its terms, 0..1.
 
     Args:
         words: its stems.
@@ -45,12 +45,12 @@ def passage_vector(words: Stems, average_length: float) -> SparseVector:
 
 
 def query_vector(words: Stems) -> SparseVector:
-    """How often a query says each of its terms; empty when it has none but stop words."""
+    """A query's counts of its terms; empty for stop words alone."""
     counts = Counter(map(term_index, words))
     indices = sorted(counts)
     return SparseVector(indices=indices, values=[float(counts[index]) for index in indices])
 
 
 def average_length(lengths: list[int]) -> float:
-    """What a collection of whole documents is built with, by the lengths of its first ones."""
+    """The average length that a collection of whole documents keeps, by the lengths of its first ones."""
     return max(1.0, sum(lengths) / len(lengths)) if len(lengths) >= MIN_SAMPLE else DOCUMENT_LENGTH

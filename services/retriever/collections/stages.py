@@ -1,7 +1,7 @@
 """Indexing as stages over Arrow tables, each an object that an engine makes once in a process and calls per batch.
 
-Ray Data, Spark's `mapInArrow` or a loop can drive them: `Parse`, `Encode`, `Write`. A row is a document. What lies
-between `Encode` and `Write` may be kept as Parquet, and made or taken by others: the columns of `PARSED`, and for each
+Ray Data, Spark's `mapInArrow` or a loop can drive them: `Parse`, `Encode`, `Write`. A row is a document. The table
+between `Encode` and `Write` may be stored as Parquet, and made or used by others: the columns of `PARSED`, and for each
 encoder `vector:NAME`, a list of as many vectors as the document has passages.
 """
 
@@ -19,28 +19,27 @@ import pyarrow as pa
 
 from services.kit.concurrency import all_of
 from services.kit.encoder import Floats
-from services.kit.encoders import MIB, EncoderPool, definitions
 from services.retriever.chunk import Chunk
-from services.retriever.collections.documents import Described, File, Identity, Passages, identify
+from services.retriever.collections.documents import Description, File, Identity, Passages, identify
 from services.retriever.collections.errors import CollectionConflict
-from services.retriever.collections.pipeline import Parsed, Place, Unusable, Writer, is_held, parse, searched
+from services.retriever.collections.pipeline import Parsed, Place, Unusable, Writer, is_complete, parse, search_text
 from services.retriever.collections.schema import AVERAGE_LENGTH, EncoderRecord, Schema, read
 from services.retriever.collections.store import ServerStore
-from services.retriever.engine import precision_for
+from services.retriever.engine import encoder_pool
 from services.retriever.formats import READERS
 from services.retriever.settings import RetrieverSettings
 from services.retriever.workers import PagePool
 
 _TEXTS = pa.list_(pa.string())
 _NUMBERS = pa.list_(pa.int32())
-_DESCRIBED = [(name, pa.string()) for name in ("id", "named", "url", "source", "format", "fields")]
-# Documents as they came; `problem` says why there is none.
-RAW = pa.schema([("name", pa.string()), ("problem", pa.string()), *_DESCRIBED, ("content", pa.binary())])
-# `state` is `parsed`, `unchanged`, `skipped` or, of several of one id in a batch, `duplicate`.
+_DESCRIPTION = [(name, pa.string()) for name in ("id", "named", "url", "source", "format", "fields")]
+# Documents as received; `problem` says why there is none.
+RAW = pa.schema([("name", pa.string()), ("problem", pa.string()), *_DESCRIPTION, ("content", pa.binary())])
+# `state` is `parsed`, `unchanged`, `skipped`, or `duplicate` where a later one of the batch has its id.
 PARSED = pa.schema(
     [
         *((name, pa.string()) for name in ("name", "state", "problem")),
-        *_DESCRIBED,
+        *_DESCRIPTION,
         *((name, pa.string()) for name in ("content", "digest", "title")),
         ("pages", pa.int32()),
         ("texts", _TEXTS),
@@ -55,7 +54,7 @@ UNREADABLE = "its vectors are not those of its passages"
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """A collection of a Qdrant server; small, and sent to wherever it is written from.
+    """A collection of a Qdrant server; small, to be sent to its writers.
 
     Args:
         settings: of the retriever; name the server, and the limits of parsing.
@@ -66,14 +65,12 @@ class Target:
 
     def store(self) -> ServerStore:
         """Raises ValueError where the settings name no server."""
-        settings = self.settings
-        if settings.qdrant_url is None:
+        if self.settings.qdrant_url is None:
             raise ValueError("the embedded store takes one writer: run a Qdrant server (CRAGMESH_QDRANT_URL)")
-        url = str(settings.qdrant_url).rstrip("/")
-        return ServerStore(url, api_key=settings.qdrant_api_key, timeout_s=int(settings.max_deadline_s))
+        return ServerStore.of(self.settings)
 
     async def schema(self) -> Schema:
-        """What the collection was built with.
+        """The collection's build.
 
         Raises:
             NoSuchCollection: the server has none of that name.
@@ -96,13 +93,13 @@ class _Stage:
         self._writer = Writer(store, target.name)
 
     def close(self) -> None:
-        """Let go of the connection, for who keeps his process."""
+        """Close the connection, in a process that lives on."""
         self._runner.run(self._stack.aclose())
         self._runner.close()
 
 
 class Parse(_Stage):
-    """Tables of RAW to tables of PARSED; what the collection holds already is not parsed again."""
+    """Tables of RAW to tables of PARSED; documents that the collection holds are not parsed again."""
 
     def __init__(self, target: Target, chunked: bool) -> None:
         super().__init__(target)
@@ -112,7 +109,7 @@ class Parse(_Stage):
             "page_timeout_s": settings.page_timeout_s,
             "file_timeout_s": settings.file_timeout_s,
         }
-        # Each of its processes would import the script that this one was started with, Ray's own, which takes seconds.
+        # Else each of its processes would import this one's script, which is Ray's own and takes seconds.
         if (main := sys.modules["__main__"]).__spec__ is None:
             main.__spec__ = ModuleSpec("__main__", None)
         self._pages = PagePool(
@@ -125,21 +122,21 @@ class Parse(_Stage):
     async def _parse(self, rows: Sequence[Mapping[str, Any]]) -> pa.Table:
         files = [_file(row) for row in rows]
         identities = [identify(file) for file in files]
-        known = await self._writer.known(identities)
+        versions = await self._writer.versions(identities)
 
-        async def one(row: Mapping[str, Any], file: File, identity: Identity) -> dict[str, Any]:
+        async def parsed(row: Mapping[str, Any], file: File, identity: Identity) -> dict[str, Any]:
             if row["problem"]:
                 return _row(row["name"], "skipped", file, identity, problem=row["problem"])
-            if is_held(known.get(identity.point(0)), identity):
+            if is_complete(identity, versions):
                 return _row(row["name"], "unchanged", file, identity)
             try:
-                found = await parse(self._pages, file, identity, **self._limits)
+                document = await parse(self._pages, file, identity, **self._limits)
             except Unusable as error:
                 return _row(row["name"], "skipped", file, identity, problem=f"{error.reason}: {error}")
-            return _row(row["name"], "parsed", file, identity, found.passages)
+            return _row(row["name"], "parsed", file, identity, document.passages)
 
-        parsed = await all_of(one(*item) for item in zip(rows, files, identities, strict=True))
-        return pa.Table.from_pylist(parsed, PARSED)
+        results = await all_of(parsed(*item) for item in zip(rows, files, identities, strict=True))
+        return pa.Table.from_pylist(results, PARSED)
 
 
 class Encode:
@@ -151,11 +148,7 @@ class Encode:
     """
 
     def __init__(self, records: Mapping[str, EncoderRecord], settings: RetrieverSettings) -> None:
-        pool = EncoderPool(
-            definitions(settings.encoders_file),
-            max_bytes=settings.encoders_mib * MIB,
-            choose=lambda wanted, model: precision_for(settings, wanted, model),
-        )
+        pool = encoder_pool(settings)
         self._encoders = {name: pool.get(name) for name in records}
         for name, encoder in self._encoders.items():
             if not records[name].matches(here := EncoderRecord.of(encoder)):
@@ -163,7 +156,7 @@ class Encode:
 
     def __call__(self, table: pa.Table) -> pa.Table:
         rows = table.select(["title", "texts"]).to_pylist()
-        texts = [searched(row["title"], text) for row in rows for text in row["texts"]]
+        texts = [search_text(row["title"], text) for row in rows for text in row["texts"]]
         counts = [len(row["texts"]) for row in rows]
         for name, encoder in self._encoders.items():
             table = table.append_column(f"{VECTOR}{name}", _column(encoder.encode_passages(texts), counts))
@@ -194,11 +187,11 @@ class Write(_Stage):
                 documents[index] = _parsed(row)
 
         async def encode(places: Sequence[Place]) -> Mapping[str, Floats]:
-            found = [(last[place.document.identity.id], place.number) for place in places]
-            return {name: np.stack([of[index][number] for index, number in found]) for name, of in vectors.items()}
+            numbers = [(last[place.document.identity.id], place.number) for place in places]
+            return {name: np.stack([of[index][number] for index, number in numbers]) for name, of in vectors.items()}
 
-        known = await self._writer.known([document.identity for document in documents.values()])
-        await self._writer.write(list(documents.values()), known, encode)
+        versions = await self._writer.versions([document.identity for document in documents.values()])
+        await self._writer.write(list(documents.values()), versions, encode)
         written = (
             row | {"state": "written", "points": len(row["texts"])} if index in documents else row | {"points": 0}
             for index, row in enumerate(rows)
@@ -213,8 +206,8 @@ def raw(files: Iterable[tuple[str, File | str]]) -> pa.Table:
             {
                 "name": name,
                 "problem": file if isinstance(file, str) else "",
-                **_described(File("") if isinstance(file, str) else file),
-                "content": b"" if isinstance(file, str) else _content(file),
+                **_description(File("") if isinstance(file, str) else file),
+                "content": b"" if isinstance(file, str) else file.data,
             }
             for name, file in files
         ],
@@ -222,11 +215,7 @@ def raw(files: Iterable[tuple[str, File | str]]) -> pa.Table:
     )
 
 
-def _content(file: File) -> bytes:
-    return file.content if isinstance(file.content, bytes) else file.content.encode("utf-8", "surrogatepass")
-
-
-def _described(file: File) -> dict[str, str]:
+def _description(file: File) -> dict[str, str]:
     return {
         "id": file.id,
         "named": file.title,
@@ -245,32 +234,32 @@ def _file(row: Mapping[str, Any]) -> File:
 
 
 def _row(
-    name: str, state: str, file: File, identity: Identity, found: Passages = _NONE, problem: str = ""
+    name: str, state: str, file: File, identity: Identity, passages: Passages = _NONE, problem: str = ""
 ) -> dict[str, Any]:
     return {
         "name": name,
         "state": state,
         "problem": problem,
-        **_described(file),
+        **_description(file),
         "id": identity.id,
         "content": file.digest,
         "digest": identity.digest,
-        "title": found.title,
-        "pages": found.pages,
-        "texts": [chunk.text for chunk in found.chunks],
-        "starts": [chunk.start for chunk in found.chunks],
-        "ends": [chunk.end for chunk in found.chunks],
-        "on_pages": [chunk.page for chunk in found.chunks],
+        "title": passages.title,
+        "pages": passages.pages,
+        "texts": [chunk.text for chunk in passages.chunks],
+        "starts": [chunk.start for chunk in passages.chunks],
+        "ends": [chunk.end for chunk in passages.chunks],
+        "on_pages": [chunk.page for chunk in passages.chunks],
     }
 
 
 def _parsed(row: Mapping[str, Any]) -> Parsed:
     places = zip(row["texts"], row["starts"], row["ends"], row["on_pages"], strict=True)
     chunks = tuple(Chunk(text, start, end, page=page) for text, start, end, page in places)
-    described = Described(
+    description = Description(
         row["named"], row["url"], row["content"], row["format"], json.loads(row["fields"]), row["source"]
     )
-    return Parsed(Identity(row["id"], row["digest"]), described, Passages(row["title"], chunks, pages=row["pages"]))
+    return Parsed(Identity(row["id"], row["digest"]), description, Passages(row["title"], chunks, pages=row["pages"]))
 
 
 def _column(vectors: Floats, counts: Sequence[int]) -> pa.Array:
@@ -281,11 +270,11 @@ def _column(vectors: Floats, counts: Sequence[int]) -> pa.Array:
 
 
 def _matrices(table: pa.Table, encoder: str, width: int) -> list[Floats]:
-    """The vectors of each document, shape (passages, d); none where its row holds no such vectors."""
+    """The vectors of each document, shape (passages, d); without rows where the table has none of this width."""
     if f"{VECTOR}{encoder}" not in table.column_names:
         raise CollectionConflict(f"the table has no vectors of {encoder}, which the collection was built with")
-    found = []
+    matrices = []
     for row in table.column(f"{VECTOR}{encoder}"):
         flat = np.asarray(row.values.flatten() if row.is_valid else [], np.float32)
-        found.append(flat.reshape(-1, width) if len(flat) % width == 0 else np.empty((0, width), np.float32))
-    return found
+        matrices.append(flat.reshape(-1, width) if len(flat) % width == 0 else np.empty((0, width), np.float32))
+    return matrices

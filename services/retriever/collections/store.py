@@ -1,4 +1,4 @@
-"""Qdrant as collections need it: embedded in this process, or a server or cluster behind a URL."""
+"""The store of collections: Qdrant, embedded in this process, or a server or cluster behind a URL."""
 
 import asyncio
 import contextlib
@@ -16,17 +16,18 @@ from proto.collections import BM25, Filter, SearchRequest
 from services.kit.errors import Overloaded, Unavailable
 from services.kit.telemetry import log
 from services.retriever.collections.errors import NoSuchCollection
-from services.retriever.collections.payload import CHUNK, FIELDS
+from services.retriever.collections.keys import CHUNK, FIELDS
 from services.retriever.collections.schema import Schema
-from services.retriever.collections.search import Wanted, condition, fused_request, list_requests
+from services.retriever.collections.search import ListQuery, condition, fused_request, list_requests
+from services.retriever.settings import RetrieverSettings
 
 Payload = Mapping[str, Any]
 
 NOT_FOUND, TOO_MANY_REQUESTS = 404, 429
-# Seconds until a server that does not say its version is asked again.
+# Seconds until a server that did not tell its version is asked again.
 ASK_AGAIN_S = 30.0
-# How a server says it, beside a 404 that any proxy could answer.
-_NONE_THERE = re.compile(b"Collection .+ doesn't exist")
+# A server's words for a missing collection, since any proxy could answer 404.
+_NO_COLLECTION = re.compile(b"Collection .+ doesn't exist")
 _INDEX_TYPES = {
     "keyword": models.PayloadSchemaType.KEYWORD,
     "integer": models.PayloadSchemaType.INTEGER,
@@ -36,14 +37,14 @@ _INDEX_TYPES = {
 
 
 class Store(ABC):
-    """The operations on collections that both ways have in common.
+    """Operations on collections.
 
     All raise Unavailable when Qdrant cannot be reached or fails, DeadlineExceeded when the time runs out in a queue,
-    NoSuchCollection when the one that they name is gone.
+    NoSuchCollection when the collection is gone.
     """
 
     backend: Literal["local", "server"]
-    # What its operator should know, in words.
+    # For its operator; empty where all is well.
     warning: str = ""
 
     @abstractmethod
@@ -59,7 +60,7 @@ class Store(ABC):
         return sorted(item.name for item in (await self.call("get_collections")).collections)
 
     async def metadata(self, name: str) -> dict[str, Any]:
-        """What a collection says of itself.
+        """A collection's metadata.
 
         Raises:
             NoSuchCollection: there is none of that name.
@@ -91,7 +92,7 @@ class Store(ABC):
         await self.index_payload(name, schema)
 
     async def index_payload(self, name: str, schema: Schema) -> None:
-        """Have the server index the fields that filters name."""
+        """Have the server index the fields of filters."""
         await self._index_field(name, CHUNK, models.PayloadSchemaType.INTEGER)
         for field, kind in schema.indexed_fields.items():
             await self._index_field(name, f"{FIELDS}.{field}", _INDEX_TYPES[kind])
@@ -100,7 +101,7 @@ class Store(ABC):
         await self.call("create_payload_index", collection_name=name, field_name=field, field_schema=kind, wait=True)
 
     async def note(self, name: str, metadata: dict[str, Any]) -> None:
-        """Add to what a collection says of itself."""
+        """Add to a collection's metadata."""
         await self.call("update_collection", collection_name=name, metadata=metadata)
 
     async def delete(self, name: str) -> bool:
@@ -111,23 +112,23 @@ class Store(ABC):
         return True
 
     async def payloads(self, name: str, ids: Sequence[str], keys: Sequence[str]) -> dict[str, Payload]:
-        """Some keys of the payloads of those points that there are, by id."""
+        """Some keys of the payloads of the existing points among `ids`, by id."""
         if not ids:
             return {}
-        found = await self.call(
+        points = await self.call(
             "retrieve", collection_name=name, ids=list(ids), with_payload=list(keys), with_vectors=False
         )
-        return {str(point.id): point.payload or {} for point in found}
+        return {str(point.id): point.payload or {} for point in points}
 
     async def points(self, name: str, ids: Sequence[str]) -> dict[str, models.Record]:
-        """Those points that there are, whole, by id."""
-        found = await self.call("retrieve", collection_name=name, ids=list(ids), with_payload=True, with_vectors=True)
-        return {str(point.id): point for point in found}
+        """The existing points among `ids`, by id."""
+        points = await self.call("retrieve", collection_name=name, ids=list(ids), with_payload=True, with_vectors=True)
+        return {str(point.id): point for point in points}
 
     async def scroll(
         self, name: str, condition: models.Filter | None, keys: Sequence[str], limit: int, after: str
     ) -> tuple[list[Payload], str]:
-        """Some keys of the payloads of points that a filter leaves, and where the next begin; empty at the end."""
+        """Some keys of the payloads of the points that pass a filter, and the next offset, empty at the end."""
         points, following = await self.call(
             "scroll",
             collection_name=name,
@@ -150,34 +151,33 @@ class Store(ABC):
             await self.call("set_payload", collection_name=name, payload=payload, points=list(ids), wait=True)
 
     async def remove(self, name: str, ids: Sequence[str]) -> None:
-        """Delete points; those that are not there are none."""
+        """Delete points; missing ones are ignored."""
         if ids:
             selector = models.PointIdsList(points=list(ids))
             await self.call("delete", collection_name=name, points_selector=selector, wait=True)
 
     async def count(self, name: str, filters: Sequence[Filter] = (), chunk: int | None = None) -> int:
-        """Points that the filters let through; those with this number alone when one is given."""
+        """The number of points that pass the filters; of those with this chunk number when one is given."""
         numbered = [] if chunk is None else [models.FieldCondition(key=CHUNK, match=models.MatchValue(value=chunk))]
-        counted = condition(filters, *numbered)
-        found = await self.call("count", collection_name=name, count_filter=counted, exact=True)
-        return int(found.count)
+        within = condition(filters, *numbered)
+        return int((await self.call("count", collection_name=name, count_filter=within, exact=True)).count)
 
     async def lists(
-        self, name: str, request: SearchRequest, wanted: Sequence[Wanted]
+        self, name: str, request: SearchRequest, queries: Sequence[ListQuery]
     ) -> list[list[models.ScoredPoint]]:
         """The points of each list, best first."""
-        return await self._query(name, list_requests(request, wanted))
+        return await self._query(name, list_requests(request, queries))
 
-    async def fused(self, name: str, request: SearchRequest, wanted: Sequence[Wanted]) -> list[models.ScoredPoint]:
+    async def fused(self, name: str, request: SearchRequest, queries: Sequence[ListQuery]) -> list[models.ScoredPoint]:
         """The best points of all lists, fused by reciprocal rank."""
-        found = await self._query(name, [fused_request(request, wanted)] if wanted else [])
-        return found[0] if found else []
+        lists = await self._query(name, [fused_request(request, queries)] if queries else [])
+        return lists[0] if lists else []
 
     async def _query(self, name: str, requests: Sequence[models.QueryRequest]) -> list[list[models.ScoredPoint]]:
         if not requests:
             return []
-        found = await self.call("query_batch_points", collection_name=name, requests=list(requests))
-        return [list(response.points) for response in found]
+        responses = await self.call("query_batch_points", collection_name=name, requests=list(requests))
+        return [list(response.points) for response in responses]
 
 
 # Edges of a point in Qdrant's graph, by default.
@@ -200,15 +200,21 @@ class ServerStore(Store):
     def __init__(self, url: str, *, api_key: str, timeout_s: int, **options: Any) -> None:
         self._options: dict[str, Any] = {
             "url": url,
-            # As a header, since inside a cluster's network plain HTTP is nothing to warn of.
+            # As a header, since the client would warn of a key over plain HTTP, which is fine inside a cluster.
             "headers": {"api-key": api_key} if api_key else None,
             "timeout": timeout_s,
-            # Asks the server while the client is made, on the event loop; `_compare_versions` does not.
+            # It would ask the server on the event loop while the client is made; `_compare_versions` asks later.
             "check_compatibility": False,
             "trust_env": False,
             **options,
         }
         self._client: AsyncQdrantClient | None = None
+
+    @classmethod
+    def of(cls, settings: RetrieverSettings) -> "ServerStore":
+        """The server that the settings name."""
+        url = str(settings.qdrant_url).rstrip("/")
+        return cls(url, api_key=settings.qdrant_api_key, timeout_s=int(settings.max_deadline_s))
 
     @contextlib.asynccontextmanager
     async def running(self) -> AsyncIterator["ServerStore"]:
@@ -222,7 +228,7 @@ class ServerStore(Store):
             await self._client.close()
 
     async def _compare_versions(self) -> None:
-        """Warn of a server that the client does not support, once it can be asked."""
+        """Warn of a server that the client does not support, once it answers."""
         while True:
             with contextlib.suppress(Unavailable, Overloaded):
                 server = (await self.call("info")).version
@@ -234,22 +240,22 @@ class ServerStore(Store):
 
     @contextlib.asynccontextmanager
     async def loading(self, name: str) -> AsyncIterator[None]:
-        """Have the server build no graph while points stream in, and build it once in the end; waits until it has.
+        """Have the server build its graph once after the points have streamed in, and wait until it has.
 
-        Searches meanwhile look at every point; so they do after a load that was killed, until the next has ended.
+        Until then, and after a killed load until the end of the next, searches scan every point.
         """
         await self.call("update_collection", collection_name=name, hnsw_config=models.HnswConfigDiff(m=0))
         try:
             yield
         finally:
             await self.call("update_collection", collection_name=name, hnsw_config=models.HnswConfigDiff(m=EDGES))
-        # Nobody is told when the optimiser is done.
+        # The server sends no notice when its optimiser is done.
         while not await self._is_built(name):  # noqa: ASYNC110
             await asyncio.sleep(GREEN_S)
 
     async def _is_built(self, name: str) -> bool:
-        found = await self.call("get_collection", collection_name=name)
-        return bool(found.status != models.CollectionStatus.YELLOW)
+        info = await self.call("get_collection", collection_name=name)
+        return bool(info.status != models.CollectionStatus.YELLOW)
 
     async def call(self, method: str, **arguments: Any) -> Any:
         try:
@@ -260,7 +266,7 @@ class ServerStore(Store):
         except UnexpectedResponse as error:
             if error.status_code == TOO_MANY_REQUESTS:
                 raise Overloaded("the Qdrant server has more to do than it takes") from error
-            if error.status_code == NOT_FOUND and _NONE_THERE.search(error.content):
+            if error.status_code == NOT_FOUND and _NO_COLLECTION.search(error.content):
                 raise NoSuchCollection(arguments["collection_name"]) from error
             log.error("qdrant", method=method, status=error.status_code, content=_cut(error.content))
             raise Unavailable(f"the Qdrant server answered {method} with HTTP {error.status_code}") from error
@@ -270,7 +276,7 @@ class ServerStore(Store):
 
 
 def skew(server: str, client: str) -> str:
-    """In words, that a server is more than one minor version from its client; empty where it is not, or not known."""
+    """A warning that a server is more than one minor version from its client; empty where it is not, or unknown."""
     theirs, ours = ([int(number) for number in re.findall(r"\d+", text)[:2]] for text in (server, client))
     if len(theirs) < 2 or (theirs[0] == ours[0] and abs(theirs[1] - ours[1]) <= 1):
         return ""

@@ -1,15 +1,15 @@
 """Files to sections of text and tables: PDF, Word, PowerPoint, Excel, EPUB and mail, each read in a killable process.
 
-A reader is one function `(content, title) -> Opened`; `READERS` names them by format and imports each when it is first
-needed. Adding one means adding a module and its name.
+A reader is one function `(content, title) -> Contents`; `READERS` names them by format, and each is imported on first
+use. Adding one means adding a module and its name.
 """
 
 from collections.abc import Callable
 from importlib import import_module
 
-from services.retriever.formats.base import Opened, Section, Unreadable
+from services.retriever.formats.base import Contents, Section, Unreadable
 
-__all__ = ["READERS", "Opened", "Section", "Unreadable", "read"]
+__all__ = ["READERS", "Contents", "Section", "Unreadable", "read"]
 
 READERS = {
     "pdf": "services.retriever.formats.pdf",
@@ -21,7 +21,7 @@ READERS = {
 }
 
 
-def read(content: bytes, kind: str, title: str = "") -> Opened:
+def read(content: bytes, kind: str, title: str = "") -> Contents:
     """The sections of a file.
 
     Args:
@@ -31,5 +31,5 @@ def read(content: bytes, kind: str, title: str = "") -> Opened:
     Raises:
         Unreadable: the file is damaged, encrypted or larger than a bound; the message is for its owner.
     """
-    reader: Callable[[bytes, str], Opened] = import_module(READERS[kind]).read
+    reader: Callable[[bytes, str], Contents] = import_module(READERS[kind]).read
     return reader(content, title)

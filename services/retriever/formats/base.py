@@ -1,4 +1,4 @@
-"""What all readers of files share: sections, and the bounds of packed files."""
+"""Sections of files, and the bounds of packed files, for all readers."""
 
 import io
 import re
@@ -13,14 +13,14 @@ MAX_UNPACKED_BYTES = 256 * 1024 * 1024
 MAX_RATIO = 200
 # Below this a ratio says nothing: an empty sheet of columns packs well.
 RATIO_FROM_BYTES = 8 * 1024 * 1024
-# Characters of text in all: a shelf of books. Passages of more would not be searched but waited for.
+# Characters of all text: a shelf of books.
 MAX_CHARS = 16 * 1024 * 1024
 # No office format declares entities; a file that does is an attack on its reader. In both encodings of XML.
 _ENTITY = re.compile(b"<!ENTITY|<\0!\0E\0N\0T\0I\0T\0Y|\0<\0!\0E\0N\0T\0I\0T\0Y")
 
 
 class Unreadable(Exception):
-    """The file cannot be read; the message says why, in its owner's words."""
+    """The file cannot be read; the message says why, in words for its owner."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,7 +28,7 @@ class Section:
     """A part of a file: a page, a slide, a sheet, a chapter.
 
     Attributes:
-        page: its number, from 1, where the format has pages that a reader can turn to; 0 where it has none.
+        page: its number, from 1; 0 where the format has no pages.
     """
 
     content: Extraction
@@ -36,20 +36,20 @@ class Section:
 
 
 @dataclass(frozen=True, slots=True)
-class Opened:
+class Contents:
     """A file's own title, and its sections in order."""
 
     title: str
     sections: tuple[Section, ...]
 
 
-def unpacked(content: bytes, *, entities: bool = False) -> zipfile.ZipFile:
+def open_archive(content: bytes, *, entities: bool = False) -> zipfile.ZipFile:
     """A packed file, within the bounds.
 
-    The sizes that are checked are those that it declares: `zipfile` reads no byte more.
+    Checks the declared sizes: `zipfile` reads no byte more.
 
     Args:
-        entities: whether its XML may declare entities, where readers of it expand none.
+        entities: whether its XML may declare entities, since its readers expand none.
 
     Raises:
         Unreadable: it is damaged, encrypted, larger than a bound, or declares entities.
@@ -70,12 +70,14 @@ def unpacked(content: bytes, *, entities: bool = False) -> zipfile.ZipFile:
         raise Unreadable("it is encrypted")
     if not entities:
         for member in members:
-            if member.filename.lower().endswith((".xml", ".rels", ".vml")) and _ENTITY.search(unpack(archive, member)):
+            if member.filename.lower().endswith((".xml", ".rels", ".vml")) and _ENTITY.search(
+                read_member(archive, member)
+            ):
                 raise Unreadable("its XML declares entities, which no such file needs")
     return archive
 
 
-def unpack(archive: zipfile.ZipFile, member: zipfile.ZipInfo | str) -> bytes:
+def read_member(archive: zipfile.ZipFile, member: zipfile.ZipInfo | str) -> bytes:
     """A member's bytes.
 
     Raises:

@@ -7,7 +7,7 @@ from urllib.parse import unquote
 from lxml import etree
 
 from services.retriever.extract import MAX_TITLE_CHARS, extract
-from services.retriever.formats.base import Opened, Section, Unreadable, unpack, unpacked
+from services.retriever.formats.base import Contents, Section, Unreadable, open_archive, read_member
 from services.retriever.markup import clean_line
 
 CONTAINER = "META-INF/container.xml"
@@ -19,29 +19,30 @@ _NAMES = {
 }
 
 
-def read(content: bytes, title: str) -> Opened:
+def read(content: bytes, title: str) -> Contents:
     """The chapters; raises as `formats.read`."""
     # Chapters are HTML and may name HTML's entities; no reader here expands a declared one.
-    with unpacked(content, entities=True) as archive:
+    with open_archive(content, entities=True) as archive:
         place = _tree(archive, CONTAINER).find(".//container:rootfile", _NAMES)
         if place is None or not place.get("full-path"):
             raise Unreadable("it is damaged: no EPUB")
         package = str(place.get("full-path"))
         book = _tree(archive, package)
-        own = clean_line(book.findtext(".//dc:title", "", _NAMES), MAX_TITLE_CHARS)
+        own_title = clean_line(book.findtext(".//dc:title", "", _NAMES), MAX_TITLE_CHARS)
         files = {item.get("id"): item.get("href", "") for item in book.iterfind(".//opf:item", _NAMES)}
         spine = [files.get(item.get("idref"), "") for item in book.iterfind(".//opf:itemref", _NAMES)]
         folder = posixpath.dirname(package)
         names = [posixpath.normpath(posixpath.join(folder, unquote(href))) for href in spine[:MAX_CHAPTERS] if href]
         sections = tuple(
-            Section(extract(unpack(archive, name).decode("utf-8", "replace"), name=title or own)) for name in names
+            Section(extract(read_member(archive, name).decode("utf-8", "replace"), name=title or own_title))
+            for name in names
         )
-    return Opened(own, sections)
+    return Contents(own_title, sections)
 
 
 def _tree(archive: zipfile.ZipFile, name: str) -> etree._Element:
     parser = etree.XMLParser(resolve_entities=False, no_network=True, load_dtd=False, huge_tree=False)
     try:
-        return etree.fromstring(unpack(archive, name), parser)
+        return etree.fromstring(read_member(archive, name), parser)
     except etree.XMLSyntaxError as error:
         raise Unreadable("it is damaged: no EPUB") from error

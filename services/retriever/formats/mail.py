@@ -1,31 +1,31 @@
-"""Mail as it is sent (RFC 5322): its subject, who and when, its text; attachments by their names alone."""
+"""Mail (RFC 5322): its headers, its text, and the names of its attachments."""
 
 from email import message_from_bytes, policy
 from email.message import EmailMessage
 
 from services.retriever.extract import MAX_TITLE_CHARS, Extraction, extract
-from services.retriever.formats.base import Opened, Section, Unreadable
+from services.retriever.formats.base import Contents, Section, Unreadable
 from services.retriever.markup import clean_line, clean_text
 
 HEADERS = ("From", "To", "Cc", "Date", "Subject")
 MAX_HEADER_CHARS = 500
 
 
-def read(content: bytes, title: str) -> Opened:
+def read(content: bytes, title: str) -> Contents:
     """One section; raises as `formats.read`."""
     try:
         message = message_from_bytes(content, policy=policy.default)
-        heads = {name: clean_line(str(message.get(name, "")), MAX_HEADER_CHARS) for name in HEADERS}
+        headers = {name: clean_line(str(message.get(name, "")), MAX_HEADER_CHARS) for name in HEADERS}
         body = message.get_body(preferencelist=("plain", "html")) if isinstance(message, EmailMessage) else None
         text = str(body.get_content()) if body is not None else ""
-        attached = [clean_line(part.get_filename() or "", MAX_HEADER_CHARS) for part in message.iter_attachments()]
-    except Exception as error:  # the parser of headers and encodings raises what it likes
+        attachments = [clean_line(part.get_filename() or "", MAX_HEADER_CHARS) for part in message.iter_attachments()]
+    except Exception as error:  # the parser of headers and encodings raises errors of any type
         raise Unreadable("it is damaged: no mail") from error
-    if not any(heads.values()):
+    if not any(headers.values()):
         raise Unreadable("it is damaged: no mail")
-    own = heads["Subject"][:MAX_TITLE_CHARS]
+    own_title = headers["Subject"][:MAX_TITLE_CHARS]
     html = body is not None and body.get_content_subtype() == "html"
-    page = extract(text, name=title or own) if html else Extraction(clean_text(text), title=title or own)
-    lines = [f"{name}: {value}" for name, value in heads.items() if value]
-    lines += [f"Attached: {name}" for name in attached if name]
-    return Opened(own, (Section(Extraction("\n".join(lines), title=title or own)), Section(page)))
+    page = extract(text, name=title or own_title) if html else Extraction(clean_text(text), title=title or own_title)
+    lines = [f"{name}: {value}" for name, value in headers.items() if value]
+    lines += [f"Attached: {name}" for name in attachments if name]
+    return Contents(own_title, (Section(Extraction("\n".join(lines), title=title or own_title)), Section(page)))

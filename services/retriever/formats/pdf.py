@@ -12,7 +12,7 @@ from itertools import pairwise
 import pypdfium2
 
 from services.retriever.extract import MAX_TITLE_CHARS, Extraction
-from services.retriever.formats.base import MAX_CHARS, Opened, Section, Unreadable
+from services.retriever.formats.base import MAX_CHARS, Contents, Section, Unreadable
 from services.retriever.formats.ruled import ruled_tables
 from services.retriever.markup import clean_line, clean_text
 from services.retriever.tables import Table
@@ -31,7 +31,7 @@ _MIN_LINES = 3
 _FIGURES = re.compile(r"[0-9]+|\b[ivxlc]+\b")
 
 
-def read(content: bytes, title: str) -> Opened:
+def read(content: bytes, title: str) -> Contents:
     """The pages of a PDF; raises as `formats.read`."""
     try:
         document = pypdfium2.PdfDocument(content)
@@ -40,26 +40,26 @@ def read(content: bytes, title: str) -> Opened:
     try:
         if len(document) > MAX_PAGES:
             raise Unreadable(f"it has {len(document):,} pages, more than {MAX_PAGES:,}")
-        own = clean_line(document.get_metadata_value("Title"), MAX_TITLE_CHARS)
-        pages = list(_pages(document, title or own))
+        own_title = clean_line(document.get_metadata_value("Title"), MAX_TITLE_CHARS)
+        pages = list(_pages(document, title or own_title))
     finally:
         document.close()
     heads = _running_heads([lines for lines, _ in pages])
     sections = tuple(
-        Section(Extraction(_paragraphs(_body(lines, heads)), tables, title or own), page)
+        Section(Extraction(_paragraphs(_body(lines, heads)), tables, title or own_title), page)
         for page, (lines, tables) in enumerate(pages, 1)
     )
-    return Opened(own, sections)
+    return Contents(own_title, sections)
 
 
 def _pages(document: pypdfium2.PdfDocument, name: str) -> Iterator[tuple[list[str], tuple[Table, ...]]]:
     """Lines and tables, page by page."""
-    left = MAX_CHARS
+    chars = 0
     for number in range(len(document)):
         try:
             page = document[number]
         except pypdfium2.PdfiumError:
-            # One that is damaged; the others keep their numbers.
+            # A damaged page; the others keep their numbers.
             yield [], ()
             continue
         text = page.get_textpage()
@@ -69,8 +69,8 @@ def _pages(document: pypdfium2.PdfDocument, name: str) -> Iterator[tuple[list[st
         finally:
             text.close()
             page.close()
-        left -= len(content)
-        if left < 0:
+        chars += len(content)
+        if chars > MAX_CHARS:
             raise Unreadable(f"it holds more than {MAX_CHARS:,} characters")
         yield [line.strip() for line in clean_text(_PARTED.sub("", content)).split("\n")], tables
 
@@ -83,7 +83,7 @@ def _running_heads(pages: list[list[str]]) -> frozenset[str]:
 
 
 def _body(lines: list[str], heads: frozenset[str]) -> list[str]:
-    """The page without its running heads; one that is hardly more than a line is no page of a book."""
+    """The page without its running heads; a page of few lines has none."""
     if len(lines) < _MIN_LINES:
         return lines
     return lines[_shape(lines[0]) in heads : len(lines) - (_shape(lines[-1]) in heads)]
@@ -94,7 +94,7 @@ def _shape(line: str) -> str:
 
 
 def _paragraphs(lines: list[str]) -> str:
-    """Lines as they were set, joined where the paragraph goes on; a line break ends a sentence for whoever cuts it."""
+    """Lines, joined where their paragraph goes on, since a line break ends a sentence for the chunkers."""
     widths = sorted(len(line) for line in lines if line)
     if not widths:
         return ""

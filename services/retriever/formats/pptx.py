@@ -7,7 +7,7 @@ from typing import Any
 from pptx import Presentation
 
 from services.retriever.extract import MAX_TITLE_CHARS, Extraction
-from services.retriever.formats.base import Opened, Section, Unreadable, unpacked
+from services.retriever.formats.base import Contents, Section, Unreadable, open_archive
 from services.retriever.markup import clean_line, clean_text
 from services.retriever.tables import Table, table_of
 
@@ -15,16 +15,18 @@ from services.retriever.tables import Table, table_of
 MAX_DEPTH = 16
 
 
-def read(content: bytes, title: str) -> Opened:
+def read(content: bytes, title: str) -> Contents:
     """The slides; raises as `formats.read`."""
-    unpacked(content).close()
+    open_archive(content).close()
     try:
         deck = Presentation(io.BytesIO(content))
-        own = clean_line(deck.core_properties.title or "", MAX_TITLE_CHARS)
-        sections = tuple(Section(_slide(slide, title or own), number) for number, slide in enumerate(deck.slides, 1))
-    except Exception as error:  # python-pptx raises what lxml and zipfile do, and KeyError for a missing part
+        own_title = clean_line(deck.core_properties.title or "", MAX_TITLE_CHARS)
+        sections = tuple(
+            Section(_slide(slide, title or own_title), number) for number, slide in enumerate(deck.slides, 1)
+        )
+    except Exception as error:  # python-pptx raises errors of lxml and zipfile, and KeyError for a missing part
         raise Unreadable("it is damaged: no PowerPoint presentation") from error
-    return Opened(own, sections)
+    return Contents(own_title, sections)
 
 
 def _slide(slide: Any, title: str) -> Extraction:

@@ -1,6 +1,6 @@
-"""Ruled tables of a PDF's page: lines that cross make a grid, and what stands in its fields are the cells.
+"""Ruled tables of a PDF's page: lines that cross make a grid, and the texts in its fields are the cells.
 
-A table without lines between its columns stays what it is in the text: a line a row.
+A table without lines between its columns stays text, a line a row.
 """
 
 from collections.abc import Iterator
@@ -15,7 +15,7 @@ from services.retriever.tables import Table, table_of
 # Points (1/72 inch): a rule is thinner than this, and rules that are no further apart touch.
 THIN = 2.5
 SHORT = 8.0
-# A page with more is a drawing. Drawings that are placed as a whole have coordinates of their own and are left out.
+# A page with more is a drawing. Embedded drawings have coordinates of their own and are ignored.
 MAX_PATHS = 4_000
 MAX_RULES = 1_000
 MAX_CELLS = 2_000
@@ -80,15 +80,15 @@ def _grids(rules: list[Box]) -> list[_Grid]:
         return []
     grids: list[_Grid] = []
     for rule in rules:
-        grown = _Grid(rule, [rule])
-        apart = []
+        union = _Grid(rule, [rule])
+        others = []
         for grid in grids:
-            if _touch(grid.box, grown.box):
-                grown.box = _around(grid.box, grown.box)
-                grown.rules += grid.rules
+            if _touch(grid.box, union.box):
+                union.box = _around(grid.box, union.box)
+                union.rules += grid.rules
             else:
-                apart.append(grid)
-        grids = [*apart, grown]
+                others.append(grid)
+        grids = [*others, union]
     return grids
 
 

@@ -8,7 +8,7 @@ from typing import Any
 from openpyxl import load_workbook
 
 from services.retriever.extract import MAX_TITLE_CHARS, Extraction
-from services.retriever.formats.base import Opened, Section, Unreadable, unpacked
+from services.retriever.formats.base import Contents, Section, Unreadable, open_archive
 from services.retriever.markup import clean_line, clean_text
 from services.retriever.tables import MAX_COLUMNS, table_of
 
@@ -16,24 +16,24 @@ MAX_SHEETS = 200
 MAX_ROWS = 50_000
 
 
-def read(content: bytes, title: str) -> Opened:
+def read(content: bytes, title: str) -> Contents:
     """The sheets, each a table that is named by it; raises as `formats.read`."""
-    unpacked(content).close()
+    open_archive(content).close()
     try:
         with warnings.catch_warnings():
-            # Of styles and extensions that it does not keep; values are all that is read.
+            # Of lost styles and extensions; only values are read.
             warnings.simplefilter("ignore")
             book = load_workbook(io.BytesIO(content), read_only=True, data_only=True, keep_links=False)
-            own = clean_line(book.properties.title or "", MAX_TITLE_CHARS)
-            sections = tuple(_sheet(sheet, title or own) for sheet in islice(book.worksheets, MAX_SHEETS))
+            own_title = clean_line(book.properties.title or "", MAX_TITLE_CHARS)
+            sections = tuple(_sheet(sheet, title or own_title) for sheet in islice(book.worksheets, MAX_SHEETS))
             book.close()
-    except Exception as error:  # openpyxl raises what its XML reader does, and KeyError for a missing part
+    except Exception as error:  # openpyxl raises its XML reader's errors, and KeyError for a missing part
         raise Unreadable("it is damaged: no Excel workbook") from error
-    return Opened(own, sections)
+    return Contents(own_title, sections)
 
 
 def _sheet(sheet: Any, title: str) -> Section:
-    # What the sheet says of its size is a guess of whoever wrote it, and may be a million empty columns.
+    # The sheet's declared size is a guess of its writer, and may be a million empty columns.
     sheet.reset_dimensions()
     values = sheet.iter_rows(max_row=MAX_ROWS, max_col=MAX_COLUMNS, values_only=True)
     rows = [["" if value is None else str(value) for value in row] for row in values if any(v is not None for v in row)]

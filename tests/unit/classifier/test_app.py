@@ -82,25 +82,25 @@ async def test_modes_and_their_fallbacks() -> None:
         assert svm["timing"]["inference_ms"] > 0
         assert generator.requests == []
 
-        asked = await classify(client, STOCK, mode="in-context")
-        assert (asked["mode"], asked["degraded"]) == ("in-context", [])
-        labels = [asked["classification"][head] for head in HEADS]
+        by_llm = await classify(client, STOCK, mode="in-context")
+        assert (by_llm["mode"], by_llm["degraded"]) == ("in-context", [])
+        labels = [by_llm["classification"][head] for head in HEADS]
         assert labels == ["sports", "static", "set"]
         assert len(generator.requests) == len(HEADS)
 
         transport.down = True
-        fallen = await classify(client, STOCK, mode="in-context")
-        assert (fallen["mode"], fallen["classification"]) == ("svm", svm["classification"])
-        assert [item["stage"] for item in fallen["degraded"]] == ["generator"]
+        fallback = await classify(client, STOCK, mode="in-context")
+        assert (fallback["mode"], fallback["classification"]) == ("svm", svm["classification"])
+        assert [item["stage"] for item in fallback["degraded"]] == ["generator"]
 
 
 async def test_auto_asks_only_about_what_the_svm_is_unsure_of() -> None:
     generator = FakeGenerator(says(dynamism="slow-changing"))
     async with served(generator, classifier_mode="auto", classifier_llm_min_s=1.0) as (client, transport):
-        found = await classify(client, STOCK)
-        assert found["mode"] == "domain svm, dynamism in-context, question_type svm"
-        assert found["classification"]["dynamism"] == "slow-changing"
-        assert found["classification"]["domain"] == "finance"
+        result = await classify(client, STOCK)
+        assert result["mode"] == "domain svm, dynamism in-context, question_type svm"
+        assert result["classification"]["dynamism"] == "slow-changing"
+        assert result["classification"]["domain"] == "finance"
         assert len(generator.requests) == 1
 
         hurried = await classify(client, STOCK, headers={"x-deadline-ms": "1000"})
@@ -132,8 +132,8 @@ async def test_a_question_cannot_speak_the_chat_templates_language() -> None:
     ],
 )  # fmt: skip
 async def test_odd_queries_are_classified(client: httpx.AsyncClient, query: str) -> None:
-    found = (await classify(client, query))["classification"]
-    assert all(0 <= found[f"{head}_certainty"] <= 1 for head in HEADS)
+    result = (await classify(client, query))["classification"]
+    assert all(0 <= result[f"{head}_certainty"] <= 1 for head in HEADS)
 
 
 @pytest.mark.parametrize(
@@ -163,9 +163,9 @@ async def test_readiness_and_metrics(client: httpx.AsyncClient) -> None:
 
 
 async def test_forty_at_once_are_batched(client: httpx.AsyncClient) -> None:
-    found = await asyncio.gather(*(classify(client, f"how tall is tower {number}?") for number in range(40)))
-    assert {item["classification"]["domain"] for item in found} == {"open"}
-    assert max(item["timing"]["queue_ms"] for item in found) > 0
+    result = await asyncio.gather(*(classify(client, f"how tall is tower {number}?") for number in range(40)))
+    assert {item["classification"]["domain"] for item in result} == {"open"}
+    assert max(item["timing"]["queue_ms"] for item in result) > 0
 
 
 @pytest.fixture(scope="module")
@@ -191,9 +191,9 @@ async def test_prompts_end_with_the_question_after_five_demonstrations() -> None
     demonstrations = Demonstrations(examples, vectors)
     generator = FakeGenerator(says(domain="music"))
     nearest = InContext(llm(generator), demonstrations, how="nearest", consistency="vote", samples=3)
-    found = await nearest.classify("who?", vectors[7], allow_s=5, heads=("domain",))
-    assert found.heads["domain"].label == "music"
-    assert found.heads["domain"].certainty == 1
+    result = await nearest.classify("who?", vectors[7], allow_s=5, heads=("domain",))
+    assert result.heads["domain"].label == "music"
+    assert result.heads["domain"].certainty == 1
     body = generator.requests[0]
     assert (body["n"], body["temperature"] > 0) == (3, True)
     users = [message["content"] for message in body["messages"] if message["role"] == "user"]
@@ -209,10 +209,10 @@ def test_certainty_is_a_share_of_votes_or_a_probability() -> None:
     samples = tuple(Sample(text, "stop") for text in ("a", "b", "a", "a"))
     assert by_vote(Completion(samples, 1, 1, "m"), ("a", "b")).probabilities == {"a": 0.75, "b": 0.25}
     one = Completion((Sample("b", "stop", -0.1, (-0.1, -0.1)),), 1, 1, "m")
-    found = by_logprob(one, ("a", "b", "c"))
-    assert found.label == "b"
-    assert found.certainty == pytest.approx(0.8187, abs=1e-3)
-    assert sum(found.probabilities.values()) == pytest.approx(1)
+    result = by_logprob(one, ("a", "b", "c"))
+    assert result.label == "b"
+    assert result.certainty == pytest.approx(0.8187, abs=1e-3)
+    assert sum(result.probabilities.values()) == pytest.approx(1)
     # A server that tells no probabilities leaves the label without certainty.
     assert by_logprob(Completion((Sample("b", "stop"),), 1, 1, "m"), ("a", "b")).certainty == 0.5
 

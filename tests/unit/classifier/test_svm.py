@@ -79,9 +79,9 @@ def test_question_types(model: Model, question: str, kind: str) -> None:
     ],
 )  # fmt: skip
 def test_what_is_no_question_gets_no_certainty(model: Model, odd: str) -> None:
-    found = labels(model, odd).heads
-    assert all(prediction.certainty < SURE for prediction in found.values())
-    assert found["domain"].label == "open"
+    predicted = labels(model, odd).heads
+    assert all(prediction.certainty < SURE for prediction in predicted.values())
+    assert predicted["domain"].label == "open"
 
 
 @given(st.text(max_size=300))
@@ -96,19 +96,19 @@ def test_any_text_gets_probabilities(model: Model, text: str) -> None:
 def test_a_batch_says_what_its_questions_say_alone(model: Model) -> None:
     questions = ["who won the 1998 stanley cup?", "price of gold now", "", "how old is mick jagger"]
     batch = model.run(questions)
-    for question, found in zip(questions, batch, strict=True):
+    for question, result in zip(questions, batch, strict=True):
         alone = labels(model, question)
         for head in HEADS:
-            assert found.labels.heads[head].probabilities == pytest.approx(alone.heads[head].probabilities, abs=1e-3)
+            assert result.labels.heads[head].probabilities == pytest.approx(alone.heads[head].probabilities, abs=1e-3)
     assert model.run([]) == []
 
 
 def test_weknow_falls_to_open_unless_certain(model: Model) -> None:
-    found = labels(model, "who directed the third man?")
-    certainty = found.heads["domain"].certainty
-    assert above(found, certainty - 0.01).classification().domain == "movie"
-    fallen = above(found, 0.999).classification()
-    assert (fallen.domain, fallen.dynamism) == ("open", found.heads["dynamism"].label)
+    predicted = labels(model, "who directed the third man?")
+    certainty = predicted.heads["domain"].certainty
+    assert above(predicted, certainty - 0.01).classification().domain == "movie"
+    fallen = above(predicted, 0.999).classification()
+    assert (fallen.domain, fallen.dynamism) == ("open", predicted.heads["dynamism"].label)
     assert fallen.domain_certainty < 0.1
 
 
@@ -122,9 +122,9 @@ def test_temperature_takes_certainty_away_and_keeps_the_order() -> None:
 
 def test_lexical_features_name_what_they_see() -> None:
     row = lexical(["What was Apple's total revenue in Q3 2021, or was it higher yesterday?"])[0]
-    seen = {name for name, value in zip(NAMES, row, strict=True) if value}
-    assert {"total", "year", "quarter", "comparison", "comparative", "yesterday", "possessive"} <= seen
-    assert "superlative" not in seen
+    features = {name for name, value in zip(NAMES, row, strict=True) if value}
+    assert {"total", "year", "quarter", "comparison", "comparative", "yesterday", "possessive"} <= features
+    assert "superlative" not in features
     assert lexical([]).shape == (0, len(NAMES))
 
 
@@ -133,8 +133,8 @@ Arrays = dict[str, np.ndarray[Any, Any]]
 
 @pytest.fixture(scope="module")
 def arrays() -> Arrays:
-    with np.load(MODEL, allow_pickle=False) as found:
-        return {name: found[name] for name in found.files}
+    with np.load(MODEL, allow_pickle=False) as file:
+        return {name: file[name] for name in file.files}
 
 
 def test_a_model_is_what_was_saved(tmp_path: Path, model: Model, arrays: Arrays) -> None:
@@ -179,8 +179,8 @@ def test_a_model_with_an_array_that_looks_otherwise_is_refused(
 
 def test_a_model_without_one_of_its_arrays_is_refused(tmp_path: Path, arrays: Arrays) -> None:
     for name in arrays:
-        kept: Any = {other: array for other, array in arrays.items() if other != name}
-        np.savez(tmp_path / "m.npz", **kept)
+        others: Any = {other: array for other, array in arrays.items() if other != name}
+        np.savez(tmp_path / "m.npz", **others)
         with pytest.raises(ModelError, match=f"it has no {name}"):
             load(tmp_path / "m.npz")
 

@@ -10,7 +10,7 @@ from starlette.types import Receive, Scope, Send
 
 from proto.base import Problem
 from services.kit import app as kit
-from services.kit.app import PartingServer
+from services.kit.app import GracefulServer
 from tests.unit.kit.test_deadline import until
 
 pytestmark = pytest.mark.anyio
@@ -55,11 +55,11 @@ class Keeping:
 
 
 @asynccontextmanager
-async def serving(app: App, grace_s: int) -> AsyncIterator[tuple[PartingServer, tuple[str, int]]]:
+async def serving(app: App, grace_s: int) -> AsyncIterator[tuple[GracefulServer, tuple[str, int]]]:
     """A server with its address; at the end it has left."""
     with socket.socket() as bound:
         bound.bind(("127.0.0.1", 0))
-        server = PartingServer(
+        server = GracefulServer(
             app, log_config=None, access_log=False, lifespan="off", timeout_graceful_shutdown=grace_s
         )
         task = asyncio.create_task(server.serve(sockets=[bound]))
@@ -73,7 +73,7 @@ async def test_a_server_that_stops_closes_no_connection_on_which_a_request_may_b
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     # It ends when the last connection has.
-    monkeypatch.setattr(kit, "PARTING_S", 60.0)
+    monkeypatch.setattr(kit, "CLOSING_S", 60.0)
     app = App()
     async with serving(app, grace_s=60) as (server, address):
 
@@ -89,7 +89,7 @@ async def test_a_server_that_stops_closes_no_connection_on_which_a_request_may_b
         busy.send()
         await app.began.wait()
         server.should_exit = True
-        await until(lambda: server._parting)
+        await until(lambda: server._closing)
         app.go.set()
         late = await connect()
         for client in (idle, late):
@@ -105,7 +105,7 @@ async def test_a_server_that_stops_closes_no_connection_on_which_a_request_may_b
 async def test_a_server_without_connections_or_without_grace_leaves_at_once(
     monkeypatch: pytest.MonkeyPatch, connections: int, grace_s: int
 ) -> None:
-    monkeypatch.setattr(kit, "PARTING_S", 3_600.0)
+    monkeypatch.setattr(kit, "CLOSING_S", 3_600.0)
     async with serving(App(), grace_s) as (server, address):
         kept = [Keeping(*await asyncio.open_connection(*address)) for _ in range(connections)]
         for client in kept:

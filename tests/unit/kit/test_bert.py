@@ -29,9 +29,9 @@ def test_tensors_are_read_as_the_file_has_them() -> None:
     from safetensors.numpy import load_file
 
     path = bundled_model() / "model.safetensors"
-    expected, found = load_file(path), bert.read_safetensors(path)
-    assert found.keys() == expected.keys()
-    assert all(np.array_equal(found[name], expected[name]) for name in expected)
+    expected, tensors = load_file(path), bert.read_safetensors(path)
+    assert tensors.keys() == expected.keys()
+    assert all(np.array_equal(tensors[name], expected[name]) for name in expected)
 
 
 def test_int8_takes_a_third_of_the_layers_memory() -> None:

@@ -9,7 +9,7 @@ from services.kit.concurrency import all_of, both, prefer
 pytestmark = pytest.mark.anyio
 
 
-async def given(value: str) -> str:
+async def value_of(value: str) -> str:
     await asyncio.sleep(0)
     return value
 
@@ -34,13 +34,13 @@ async def broken() -> str:
 
 
 async def test_results_come_in_order() -> None:
-    assert await all_of(given(value) for value in "abc") == ["a", "b", "c"]
-    assert await both(given("a"), given("b")) == ("a", "b")
+    assert await all_of(value_of(value) for value in "abc") == ["a", "b", "c"]
+    assert await both(value_of("a"), value_of("b")) == ("a", "b")
 
 
 async def test_what_is_preferred_ends_the_other() -> None:
     slow = Slow()
-    assert await prefer(given("a"), slow()) == "a"
+    assert await prefer(value_of("a"), slow()) == "a"
     assert slow.ended == 1
 
 
@@ -55,10 +55,10 @@ async def test_the_first_error_comes_as_itself_and_ends_the_others() -> None:
 async def test_after_an_error_a_time_out_is_a_time_out() -> None:
     task = asyncio.current_task()
     assert task is not None
-    asked = task.cancelling()
+    cancellations = task.cancelling()
     with pytest.raises(LookupError):
         await all_of([Slow()(), broken()])
-    assert task.cancelling() == asked
+    assert task.cancelling() == cancellations
     with pytest.raises(TimeoutError):
         async with asyncio.timeout(0.01):
             await asyncio.Event().wait()

@@ -41,10 +41,10 @@ def test_the_published_encoders_ship() -> None:
 def test_a_file_of_ones_own_adds_and_redefines(tmp_path: Path) -> None:
     file = tmp_path / "encoders.yaml"
     file.write_text("own: {model: /models/own, pooling: mean}\nbge-m3: {model: /models/bge-m3, precision: fp32}\n")
-    found = definitions(file)
-    assert found["own"] == EncoderDefinition(model="/models/own", pooling="mean")
-    assert found["bge-m3"].model == "/models/bge-m3"
-    assert found["all-MiniLM-L6-v2"] == definitions()["all-MiniLM-L6-v2"]
+    encoders = definitions(file)
+    assert encoders["own"] == EncoderDefinition(model="/models/own", pooling="mean")
+    assert encoders["bge-m3"].model == "/models/bge-m3"
+    assert encoders["all-MiniLM-L6-v2"] == definitions()["all-MiniLM-L6-v2"]
 
 
 @pytest.mark.parametrize(
@@ -173,11 +173,11 @@ def test_a_pinned_encoder_stays_and_is_shared(pool: EncoderPool) -> None:
 
 def test_two_that_want_it_at_once_load_it_once(pool: EncoderPool) -> None:
     Weights.seconds = 0.05
-    found: list[Encoder] = []
-    threads = [threading.Thread(target=lambda: found.append(pool.get("a"))) for _ in range(4)]
+    encoders: list[Encoder] = []
+    threads = [threading.Thread(target=lambda: encoders.append(pool.get("a"))) for _ in range(4)]
     for thread in threads:
         thread.start()
     for thread in threads:
         thread.join()
     assert Weights.loads == ["40"]
-    assert len({id(encoder) for encoder in found}) == 1
+    assert len({id(encoder) for encoder in encoders}) == 1

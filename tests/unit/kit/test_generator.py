@@ -13,18 +13,18 @@ pytestmark = pytest.mark.anyio
 
 @pytest.mark.parametrize("url", ["http://g", "http://g/", "http://g/v1", "http://g/v1/"])
 async def test_the_address_may_end_in_the_apis_version(url: str) -> None:
-    seen: list[httpx.Request] = []
+    requests: list[httpx.Request] = []
 
     def reply(request: httpx.Request) -> httpx.Response:
-        seen.append(request)
+        requests.append(request)
         return httpx.Response(200, json={"data": [{"id": "m"}]})
 
     async with http_client(httpx.MockTransport(reply)) as http:
         settings = MeshUrls(generator_url=HttpUrl(url), generator_api_key="s3cret", generator_model="")
         await generator(settings, http).models(allow_s=1)
         await model_at(url, http, name="judge").models(allow_s=1)
-    assert [str(request.url) for request in seen] == ["http://g/v1/models"] * 2
-    assert [request.headers.get("authorization") for request in seen] == ["Bearer s3cret", None]
+    assert [str(request.url) for request in requests] == ["http://g/v1/models"] * 2
+    assert [request.headers.get("authorization") for request in requests] == ["Bearer s3cret", None]
 
 
 async def test_a_breaker_is_as_patient_as_the_settings_say() -> None:

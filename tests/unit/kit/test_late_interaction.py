@@ -7,9 +7,9 @@ from services.kit.late_interaction import maxsim
 
 
 def states(encoder: Encoder, *texts: str) -> TokenStates:
-    found = encoder.encode(texts, keep_token_states=True).token_states
-    assert found is not None
-    return found
+    token_states = encoder.encode(texts, keep_token_states=True).token_states
+    assert token_states is not None
+    return token_states
 
 
 def test_the_passage_that_says_it_scores_best(encoder: Encoder) -> None:

@@ -31,8 +31,8 @@ def replying(content: bytes | dict[str, Any]) -> LLM:
 
     def answer(request: httpx.Request) -> httpx.Response:
         models = request.url.path == "/v1/models"
-        said = {"data": [{"id": "m"}]} if models else content
-        return httpx.Response(200, content=said if isinstance(said, bytes) else json.dumps(said).encode())
+        body = {"data": [{"id": "m"}]} if models else content
+        return httpx.Response(200, content=body if isinstance(body, bytes) else json.dumps(body).encode())
 
     return scripted(answer)
 
@@ -57,14 +57,14 @@ async def test_an_adapter_is_used_when_served_and_otherwise_the_base_model_which
 
 
 async def test_an_adapter_unloaded_meanwhile_degrades_to_the_base_model_in_the_same_request() -> None:
-    served, asked = ["base", "answer"], list[str]()
+    served, requested = ["base", "answer"], list[str]()
 
     def reply(request: httpx.Request) -> httpx.Response:
         if request.url.path == "/v1/models":
             data = [{"id": name, "parent": None if name == "base" else "base"} for name in served]
             return httpx.Response(200, json={"data": data})
         name = json.loads(request.content)["model"]
-        asked.append(name)
+        requested.append(name)
         if name not in served:
             return httpx.Response(404, json={"error": {"message": f"The model `{name}` does not exist."}})
         return httpx.Response(200, json={"model": name, "choices": [{"message": {"content": "Paris"}}]})
@@ -74,10 +74,10 @@ async def test_an_adapter_unloaded_meanwhile_degrades_to_the_base_model_in_the_s
     served.remove("answer")
     completion = await model.chat(ASK, max_tokens=5, allow_s=5, adapter="answer")
     assert (completion.text, completion.model, completion.missing_adapter) == ("Paris", "base", "answer")
-    assert asked == ["answer", "answer", "base"]
+    assert requested == ["answer", "answer", "base"]
     # What is gone is not asked for again.
     assert (await model.chat(ASK, max_tokens=5, allow_s=5, adapter="answer")).missing_adapter == "answer"
-    assert asked[3:] == ["base"]
+    assert requested[3:] == ["base"]
 
 
 async def test_an_adapter_loaded_meanwhile_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -167,10 +167,10 @@ async def test_without_a_tokenizer_tokens_are_estimated_from_above() -> None:
     text = "The river is long and wide. " * 20
     estimated = await model.count_tokens(text, allow_s=1)
     assert estimated > len(text.split()) * 1.3
-    kept, count = await model.truncate(text, 10, allow_s=1)
-    assert text.startswith(kept)
+    head, count = await model.truncate(text, 10, allow_s=1)
+    assert text.startswith(head)
     assert count <= 11
-    assert len(kept.split()) <= 10
+    assert len(head.split()) <= 10
 
 
 async def test_a_refusing_server_is_no_missing_tokenizer() -> None:

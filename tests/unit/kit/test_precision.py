@@ -8,7 +8,7 @@ import torch
 
 from services.kit import precision
 from services.kit.cpu import Isa
-from services.kit.precision import Wanted, choose_precision
+from services.kit.precision import DtypeSetting, choose_precision
 
 OTHER = "models/bge-base-en-v1.5"
 
@@ -22,11 +22,11 @@ def measured(monkeypatch: pytest.MonkeyPatch, fp32: float, bf16: float) -> None:
 
 
 @pytest.mark.parametrize("model", ["", OTHER])
-@pytest.mark.parametrize("wanted", ["fp32", "bf16", "int8"])
-def test_a_configured_format_is_not_measured(monkeypatch: pytest.MonkeyPatch, wanted: Wanted, model: str) -> None:
+@pytest.mark.parametrize("dtype", ["fp32", "bf16", "int8"])
+def test_a_configured_format_is_not_measured(monkeypatch: pytest.MonkeyPatch, dtype: DtypeSetting, model: str) -> None:
     cpu(monkeypatch, Isa.AVX512_BF16)
-    chosen = choose_precision(wanted, model=model, device="cpu")
-    assert (chosen.dtype, chosen.measured) == (wanted, {})
+    chosen = choose_precision(dtype, model=model, device="cpu")
+    assert (chosen.dtype, chosen.measured) == (dtype, {})
 
 
 def test_fp16_on_a_cpu_is_refused() -> None:

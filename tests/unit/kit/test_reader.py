@@ -45,14 +45,14 @@ def base(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def save(folder: Path, base: Path, tensors: dict[str, Any] | None = None, **card: Any) -> Path:
     """Weights of a reader that knows nothing: a random head, and an adapter of one layer."""
     random = np.random.default_rng(3)
-    made: dict[str, Any] = {
+    default: dict[str, Any] = {
         "head.weight": random.normal(size=(3, WIDTH)).astype(np.float32),
         "head.bias": np.zeros(3, np.float32),
         "encoder.layer.0.attention.self.query.a": random.normal(size=(2, WIDTH)).astype(np.float16),
         "encoder.layer.0.attention.self.query.b": random.normal(size=(WIDTH, 2)).astype(np.float16),
     }
     folder.mkdir(parents=True)
-    safetensors.numpy.save_file(tensors or made, folder / WEIGHTS)
+    safetensors.numpy.save_file(tensors or default, folder / WEIGHTS)
     (folder / CARD).write_text(Card(base=fingerprint(base), **card).model_dump_json())
     return folder
 
@@ -96,11 +96,11 @@ def test_control_tokens_in_a_text_are_letters(base: Path) -> None:
 
 def values(window: Window, **at: tuple[int, float]) -> Floats:
     """A head's values: nothing but what is said of single tokens of the passage."""
-    found = np.full((len(window), 3), -5.0, np.float32)
-    found[0, 2] = 0.0
+    result = np.full((len(window), 3), -5.0, np.float32)
+    result[0, 2] = 0.0
     for name, (token, value) in at.items():
-        found[window.first + token - window.at, {"begin": 0, "end": 1}[name]] = value
-    return found
+        result[window.first + token - window.at, {"begin": 0, "end": 1}[name]] = value
+    return result
 
 
 def test_a_span_has_its_odds_and_those_that_overlap_it(base: Path) -> None:
@@ -108,14 +108,14 @@ def test_a_span_has_its_odds_and_those_that_overlap_it(base: Path) -> None:
     question, title, passage = layout.tokens(["who?", "", "Marta Lindqvist designed the old tower"])
     (window,) = layout.windows(question, title, passage)
     last = next(index for index in range(len(passage)) if passage.ends[index] == len("Marta Lindqvist"))
-    found = reading(passage, [(window, values(window, begin=(0, 6.0), end=(last, 6.0)))], 3, 1.0)
-    best = found.spans[0]
+    result = reading(passage, [(window, values(window, begin=(0, 6.0), end=(last, 6.0)))], 3, 1.0)
+    best = result.spans[0]
     assert (best.start, best.end) == (0, len("Marta Lindqvist"))
     assert best.odds == pytest.approx(12.0, abs=0.05)
     # No two candidates say the same place.
-    for one in found.spans[1:]:
+    for one in result.spans[1:]:
         assert one.start >= best.end
-    (probabilities,), nothing = shares([found])
+    (probabilities,), nothing = shares([result])
     assert sum(probabilities) + nothing <= 1 + 1e-9
     assert probabilities[0] > 0.99
 
@@ -125,9 +125,9 @@ def test_a_span_begins_and_ends_with_words(base: Path) -> None:
     question, title, passage = layout.tokens(["who?", "", "an unbelievably long word"])
     inside = next(index for index in range(len(passage)) if not passage.opens[index])
     (window,) = layout.windows(question, title, passage)
-    found = reading(passage, [(window, values(window, begin=(inside, 9.0), end=(inside, 9.0)))], 5, 1.0)
+    result = reading(passage, [(window, values(window, begin=(inside, 9.0), end=(inside, 9.0)))], 5, 1.0)
     text = "an unbelievably long word"
-    assert all(not text[: one.start].strip() or text[one.start - 1] == " " for one in found.spans)
+    assert all(not text[: one.start].strip() or text[one.start - 1] == " " for one in result.spans)
 
 
 def test_two_windows_do_not_count_a_span_twice(base: Path) -> None:
@@ -193,29 +193,29 @@ HOSTILE = {
 
 @pytest.mark.parametrize("text", HOSTILE.values(), ids=HOSTILE)
 def test_hostile_texts_are_read_as_texts(reader: Reader, text: str) -> None:
-    (found,) = reader.read(text[:2_000] or "?", [Text(text, text[:2_000])])
-    assert all(0 <= span.start < span.end <= len(text) for span in found.spans)
-    assert all(span.end - span.start <= MAX_SPAN_CHARS for span in found.spans)
-    (probabilities,), nothing = shares([found])
+    (result,) = reader.read(text[:2_000] or "?", [Text(text, text[:2_000])])
+    assert all(0 <= span.start < span.end <= len(text) for span in result.spans)
+    assert all(span.end - span.start <= MAX_SPAN_CHARS for span in result.spans)
+    (probabilities,), nothing = shares([result])
     assert all(0 <= probability <= 1 for probability in [*probabilities, nothing])
 
 
 def test_what_there_is_no_time_for_is_not_read(reader: Reader) -> None:
-    found = reader.read("who?", [Text("Marta built it.")] * 3, until=time.monotonic() - 1)
-    assert [one.complete for one in found] == [False] * 3
-    assert shares(found)[1] == 1.0
+    result = reader.read("who?", [Text("Marta built it.")] * 3, until=time.monotonic() - 1)
+    assert [one.complete for one in result] == [False] * 3
+    assert shares(result)[1] == 1.0
 
 
 def test_a_text_of_too_many_windows_is_cut_and_says_so(reader: Reader) -> None:
-    (found,) = reader.read("who?", [Text("為" * 20_000)])
-    assert not found.complete
+    (result,) = reader.read("who?", [Text("為" * 20_000)])
+    assert not result.complete
     assert len("為" * 20_000) > MAX_WINDOWS * 128
     assert reader.read("who?", [Text("short")])[0].complete
 
 
 def test_no_span_is_longer_than_it_may_be(reader: Reader) -> None:
-    (found,) = reader.read("who?", [Text("a " * 400)], spans=10)
-    assert all(span.end - span.start <= 2 * MAX_SPAN_TOKENS for span in found.spans)
+    (result,) = reader.read("who?", [Text("a " * 400)], spans=10)
+    assert all(span.end - span.start <= 2 * MAX_SPAN_TOKENS for span in result.spans)
 
 
 def test_missing_damaged_and_foreign_weights_are_named(base: Path, tmp_path: Path) -> None:

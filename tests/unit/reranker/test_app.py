@@ -30,16 +30,16 @@ async def test_passages_that_the_language_model_did_not_reach_are_counted(
     client: httpx.AsyncClient, monkeypatch: pytest.MonkeyPatch, allow_s: float, complete: bool
 ) -> None:
     monkeypatch.setattr(QueryLikelihood, "allow_s", allow_s)
-    found = (await client.post("/rerank", json=REQUEST)).json()
+    response = (await client.post("/rerank", json=REQUEST)).json()
     metrics = (await client.get("/metrics")).text
-    assert len(found["results"]) == LIKELY_POOL
+    assert len(response["results"]) == LIKELY_POOL
     counted = 'cragmesh_degraded_total{reason="timeout",service="reranker",stage="rerank"}' in metrics
     assert counted is not complete
     if complete:
-        assert found["degraded"] == []
+        assert response["degraded"] == []
     else:
-        assert [(item["stage"], item["reason"]) for item in found["degraded"]] == [("rerank", "timeout")]
-        assert f"of {LIKELY_POOL} passages" in found["degraded"][0]["detail"]
+        assert [(item["stage"], item["reason"]) for item in response["degraded"]] == [("rerank", "timeout")]
+        assert f"of {LIKELY_POOL} passages" in response["degraded"][0]["detail"]
 
 
 async def test_while_others_wait_the_language_model_is_not_asked(client: httpx.AsyncClient) -> None:

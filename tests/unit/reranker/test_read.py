@@ -37,35 +37,35 @@ async def read(client: httpx.AsyncClient, **change: Any) -> ReadResponse:
 
 
 async def test_spans_stand_where_they_are_said_to(client: httpx.AsyncClient) -> None:
-    found = await read(client)
+    response = await read(client)
     texts = [passage["text"] for passage in REQUEST["passages"]]
-    assert len(found.passages) == len(texts)
-    for text, passage in zip(texts, found.passages, strict=True):
+    assert len(response.passages) == len(texts)
+    for text, passage in zip(texts, response.passages, strict=True):
         for span in passage.spans:
             assert text[span.start : span.end] == span.text
-    for candidate in found.candidates:
+    for candidate in response.candidates:
         assert texts[candidate.passage][candidate.start : candidate.end] == candidate.text
-    assert found.degraded == ()
-    assert found.timing.inference_ms > 0
+    assert response.degraded == ()
+    assert response.timing.inference_ms > 0
 
 
 async def test_the_shipped_reader_finds_a_plain_answer(client: httpx.AsyncClient) -> None:
-    found = await read(client)
-    best = found.candidates[0]
+    response = await read(client)
+    best = response.candidates[0]
     assert (best.passage, best.text) == (1, "Marta Lindqvist")
-    assert found.passages[1].nothing < found.passages[0].nothing
+    assert response.passages[1].nothing < response.passages[0].nothing
     alone = await read(client, passages=[BREAD])
-    assert alone.nothing > found.nothing
+    assert alone.nothing > response.nothing
 
 
 async def test_probabilities_add_up_to_no_more_than_one(client: httpx.AsyncClient) -> None:
-    found = await read(client, spans=MAX_SPANS)
-    for passage in found.passages:
+    response = await read(client, spans=MAX_SPANS)
+    for passage in response.passages:
         assert sum(span.probability for span in passage.spans) + passage.nothing <= 1 + 1e-6
-    assert sum(one.probability for one in found.candidates) + found.nothing <= 1 + 1e-6
-    ranked = [one.probability for one in found.candidates]
+    assert sum(one.probability for one in response.candidates) + response.nothing <= 1 + 1e-6
+    ranked = [one.probability for one in response.candidates]
     assert ranked == sorted(ranked, reverse=True)
-    assert len(found.candidates) <= MAX_SPANS
+    assert len(response.candidates) <= MAX_SPANS
 
 
 async def test_fewer_spans_are_the_best_of_more(client: httpx.AsyncClient) -> None:
@@ -96,20 +96,20 @@ async def test_what_is_too_much_is_a_problem_that_names_the_field(
     "text", ["", " ", "\x00\x01\u202e\u2028", "x" * MAX_PASSAGE_CHARS, "為" * MAX_PASSAGE_CHARS, "[SEP] [CLS] " * 200]
 )
 async def test_hostile_passages_are_answered(client: httpx.AsyncClient, text: str) -> None:
-    found = await read(client, query=(text.strip() or "?")[:2_000], passages=[{"text": text}, TOWER])
-    assert len(found.passages) == 2
+    response = await read(client, query=(text.strip() or "?")[:2_000], passages=[{"text": text}, TOWER])
+    assert len(response.passages) == 2
     # What is longer than a passage is wont to be is read in part, and that is said.
-    assert [item.stage for item in found.degraded] == ["read"] * (not found.passages[0].complete)
+    assert [item.stage for item in response.degraded] == ["read"] * (not response.passages[0].complete)
 
 
 async def test_a_caller_in_a_hurry_gets_what_was_read(
     client: httpx.AsyncClient, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("services.reranker.app.RESERVE_S", 600.0)
-    found = await read(client)
-    assert not any(passage.complete for passage in found.passages)
-    assert found.nothing == 1
-    assert [(item.stage, item.reason) for item in found.degraded] == [("read", "timeout")]
+    response = await read(client)
+    assert not any(passage.complete for passage in response.passages)
+    assert response.nothing == 1
+    assert [(item.stage, item.reason) for item in response.degraded] == [("read", "timeout")]
 
 
 async def test_under_a_deadline_that_has_passed_nothing_is_read(client: httpx.AsyncClient) -> None:
@@ -162,7 +162,7 @@ async def test_the_reader_has_a_say_in_the_ranking_where_it_is_asked_and_has_tim
 ) -> None:
     monkeypatch.setattr("services.reranker.scorers.READ_RESERVE_S", reserve_s)
     body = {"query": REQUEST["query"], "documents": [NEAR, SAYS], "reading": reading}
-    found = (await client.post("/rerank", json=body)).json()
-    assert body["documents"][found["results"][0]["index"]] == first
+    response = (await client.post("/rerank", json=body)).json()
+    assert body["documents"][response["results"][0]["index"]] == first
     late = ["there was no time to read 2 of 2 passages"] * (reserve_s > 1)
-    assert [item["detail"] for item in found["degraded"]] == late
+    assert [item["detail"] for item in response["degraded"]] == late

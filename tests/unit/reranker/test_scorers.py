@@ -102,10 +102,10 @@ def test_likelihood_is_the_models_own(likelihood: QueryLikelihood) -> None:
     def after(passage: str) -> float:
         text = f"Passage: {passage}\n\nA question that this passage answers:"
         prompt = tokenizer(text, add_special_tokens=False)["input_ids"]
-        asked = tokenizer(f" {QUERY}", add_special_tokens=False)["input_ids"]
+        question = tokenizer(f" {QUERY}", add_special_tokens=False)["input_ids"]
         with torch.inference_mode():
-            every = model(input_ids=torch.tensor([prompt + asked])).logits[0].log_softmax(-1)
-        own = [float(every[len(prompt) + place - 1, token]) for place, token in enumerate(asked)]
+            every = model(input_ids=torch.tensor([prompt + question])).logits[0].log_softmax(-1)
+        own = [float(every[len(prompt) + place - 1, token]) for place, token in enumerate(question)]
         return sum(own) / len(own)
 
     passages = [ANSWER * 3, FAR, NEAR, "", ANSWER, FAR * 2, NEAR * 2]
@@ -157,11 +157,11 @@ def test_nothing_is_begun_that_would_come_too_late(likelihood: QueryLikelihood) 
 
 def test_who_waits_is_let_pass(likelihood: QueryLikelihood, late_interaction: Scorer) -> None:
     pairs = Pairs(QUERY, tuple(f"{ANSWER if number % 2 else FAR} {number}" for number in range(LIKELY_POOL)))
-    asked = iter([False, False, True])
-    likelihood.hurried = lambda: next(asked)
+    answers = iter([False, False, True])
+    likelihood.others_wait = lambda: next(answers)
     likelihood.score(pairs)
     assert 0 < likelihood.unread < LIKELY_POOL
-    likelihood.hurried = lambda: True
+    likelihood.others_wait = lambda: True
     assert likelihood.score(pairs) == pytest.approx(late_interaction.score(pairs), abs=1e-5)
     assert likelihood.unread == LIKELY_POOL
 

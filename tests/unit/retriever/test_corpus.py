@@ -25,8 +25,8 @@ def test_a_page_comes_back_as_it_was_put() -> None:
     cache.put(key("a"), first)
     assert cache.get(key("a")) is first
     assert cache.get(key("b")) is None
-    assert cache.use.pages == 1
-    assert cache.use.nbytes == first.nbytes
+    assert len(cache) == 1
+    assert cache.nbytes == first.nbytes
 
 
 def test_options_and_names_are_part_of_the_key() -> None:
@@ -51,19 +51,19 @@ def test_the_page_unused_for_longest_goes_first() -> None:
 def test_a_page_larger_than_the_cache_is_not_kept() -> None:
     cache = PageCache(100)
     cache.put(key("a"), page("a"))
-    assert cache.use.pages == 0
-    assert cache.use.nbytes == 0
+    assert len(cache) == 0
+    assert cache.nbytes == 0
 
 
 def test_a_page_put_again_is_counted_anew() -> None:
     cache = PageCache(10**7)
     grown = page("a")
     cache.put(key("a"), grown)
-    before = cache.use.nbytes
+    before = cache.nbytes
     grown.states[0] = np.zeros((50, 384), np.float16), np.zeros(50, np.int64)
     cache.put(key("a"), grown)
-    assert cache.use.nbytes == before + 50 * 384 * 2 + 50 * 8
-    assert cache.use.pages == 1
+    assert cache.nbytes == before + 50 * 384 * 2 + 50 * 8
+    assert len(cache) == 1
 
 
 def test_a_page_that_grew_too_large_is_let_go_with_all_its_bytes() -> None:
@@ -72,8 +72,8 @@ def test_a_page_that_grew_too_large_is_let_go_with_all_its_bytes() -> None:
     cache.put(key("a"), grown)
     grown.states[0] = np.zeros((50, 384), np.float16), np.zeros(50, np.int64)
     cache.put(key("a"), grown)
-    assert cache.use.pages == 0
-    assert cache.use.nbytes == 0
+    assert len(cache) == 0
+    assert cache.nbytes == 0
 
 
 def test_threads_leave_the_count_right() -> None:
@@ -87,9 +87,9 @@ def test_threads_leave_the_count_right() -> None:
 
     with ThreadPoolExecutor(4) as threads:
         list(threads.map(use, range(2_000)))
-    kept = [found for name in pages if (found := cache.get(key(name)))]
-    assert cache.use.nbytes == sum(found.nbytes for found in kept) <= 5 * pages["p0"].nbytes
-    assert cache.use.pages == len(kept)
+    cached = [entry for name in pages if (entry := cache.get(key(name)))]
+    assert cache.nbytes == sum(entry.nbytes for entry in cached) <= 5 * pages["p0"].nbytes
+    assert len(cache) == len(cached)
 
 
 def test_the_estimate_covers_vectors_and_text() -> None:
@@ -99,5 +99,5 @@ def test_the_estimate_covers_vectors_and_text() -> None:
 
 def test_a_child_is_shown_as_its_parent() -> None:
     one = page("a")
-    assert one.children[0].text in one.shown(0).text
-    assert len(one.shown(0).text) > len(one.children[0].text)
+    assert one.children[0].text in one.passage(0).text
+    assert len(one.passage(0).text) > len(one.children[0].text)

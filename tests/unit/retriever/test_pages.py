@@ -24,8 +24,8 @@ PAGE = f"""<html lang="en"><head><title>Ferries</title></head><body><main><h1>Ti
 
 
 def test_empty_and_repeated_pages_are_dropped_with_the_reason() -> None:
-    kept, dropped = drop_duplicates(["<p>a", "", "<p>b", " <p>a\n", " \n", "<p>a"])
-    assert kept == [0, 2]
+    distinct, dropped = drop_duplicates(["<p>a", "", "<p>b", " <p>a\n", " \n", "<p>a"])
+    assert distinct == [0, 2]
     assert dropped == [
         Dropped(1, "empty"),
         Dropped(3, "duplicate", 0),
@@ -44,13 +44,13 @@ def test_the_content_key_takes_any_text() -> None:
 @steady
 @given(st.lists(st.sampled_from(["", " ", "a", "b", "c", " c"])))
 def test_each_page_is_kept_or_dropped_once(pages: list[str]) -> None:
-    kept, dropped = drop_duplicates(pages)
-    assert sorted([*kept, *(page.index for page in dropped)]) == list(range(len(pages)))
-    assert len({pages[index].strip() for index in kept}) == len(kept)
+    distinct, dropped = drop_duplicates(pages)
+    assert sorted([*distinct, *(page.index for page in dropped)]) == list(range(len(pages)))
+    assert len({pages[index].strip() for index in distinct}) == len(distinct)
     for page in dropped:
         if page.of is not None:
             assert pages[page.of].strip() == pages[page.index].strip()
-            assert page.of in kept
+            assert page.of in distinct
 
 
 def test_text_and_tables_become_chunks() -> None:

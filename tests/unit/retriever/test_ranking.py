@@ -129,7 +129,7 @@ def test_the_prefilter_bounds_what_is_embedded(encoder: Encoder) -> None:
 def test_where_no_word_matches_the_beginnings_of_all_pages_are_embedded(encoder: Encoder) -> None:
     pages = [page([f"{text} Take {n}." for n in range(9) for text in TEXTS], encoder), page(TEXTS[::-1], encoder)]
     rank("zzzz", pages, encoder, ranking="dense", recall_k=4, prefilter=4)
-    assert [int(found.embedded.sum()) for found in pages] == [2, 2]
+    assert [int(page.embedded.sum()) for page in pages] == [2, 2]
 
 
 def test_fields_of_a_page_match_for_its_chunks(encoder: Encoder) -> None:
@@ -150,12 +150,12 @@ def test_hybrid_puts_the_best_of_both_first() -> None:
 def test_what_late_interaction_did_not_see_comes_after_what_it_did() -> None:
     count = ranking.LATE_POOL + 5
     dense = np.linspace(1, -1, count, dtype=np.float32)
-    seen: list[int] = []
+    pool: list[int] = []
 
     def late(indexes: Sequence[int]) -> ranking.Scores:
-        seen.extend(indexes)
+        pool.extend(indexes)
         return np.full(len(indexes), -1, np.float32)
 
     scores = RANKINGS["late-interaction"](Candidates(np.zeros(count, np.float32), dense, late))
-    assert seen == list(range(ranking.LATE_POOL))
+    assert pool == list(range(ranking.LATE_POOL))
     assert scores[: ranking.LATE_POOL].min() > scores[ranking.LATE_POOL :].max()

@@ -48,26 +48,34 @@ def test_a_plain_table() -> None:
     assert (table.name, table.rows, table.columns) == ("Norland: Harbours of Norland", 2, 2)
 
 
-def test_spans_are_filled() -> None:
-    header, rows = grid(
-        "<table><tr><th rowspan=2>Year<th colspan=2>Catch</tr><tr><th>Cod<th>Herring</tr>"
-        "<tr><td rowspan=2>1901<td>5<td>6</tr><tr><td colspan=2>none</tr></table>"
-    )
-    assert header == ["Year", "Catch / Cod", "Catch / Herring"]
-    assert rows == [["1901", "5", "6"], ["1901", "none", "none"]]
-
-
-def test_a_span_that_hangs_right_of_a_short_row() -> None:
-    _, rows = grid("<table><tr><th>a<th>b<th>c</tr><tr><td>1<td>2<td rowspan=2>3</tr><tr><td>4</tr></table>")
-    assert rows == [["1", "2", "3"], ["4", "", "3"]]
-
-
-def test_a_span_of_zero_reaches_to_the_end_of_its_row_group() -> None:
-    _, rows = grid(
-        "<table><tr><th>a<th>b</tr><tbody><tr><td rowspan=0>x<td>1</tr><tr><td>2</tr></tbody>"
-        "<tbody><tr><td>y<td>3</tr></tbody></table>"
-    )
-    assert rows == [["x", "1"], ["x", "2"], ["y", "3"]]
+@pytest.mark.parametrize(
+    ("html", "header", "rows"),
+    [
+        (
+            "<tr><th rowspan=2>Year<th colspan=2>Catch</tr><tr><th>Cod<th>Herring</tr>"
+            "<tr><td rowspan=2>1901<td>5<td>6</tr><tr><td colspan=2>none</tr>",
+            ["Year", "Catch / Cod", "Catch / Herring"],
+            [["1901", "5", "6"], ["1901", "none", "none"]],
+        ),
+        (
+            "<tr><th>a<th>b<th>c</tr><tr><td>1<td>2<td rowspan=2>3</tr><tr><td>4</tr>",
+            ["a", "b", "c"],
+            [["1", "2", "3"], ["4", "", "3"]],
+        ),
+        (
+            "<tr><th>a<th>b</tr><tbody><tr><td rowspan=0>x<td>1</tr><tr><td>2</tr></tbody>"
+            "<tbody><tr><td>y<td>3</tr></tbody>",
+            ["a", "b"],
+            [["x", "1"], ["x", "2"], ["y", "3"]],
+        ),
+        ("<tr><th>Built<td>1871</tr><tr><th>Height<td>31 m</tr>", ["", ""], [["Built", "1871"], ["Height", "31 m"]]),
+        ("<tr><td>a<td>b<tr><td>1<td>2", ["a", "b"], [["1", "2"]]),
+        ("<tr><th>a<th><th>b<tr><td> <td><td>&nbsp;<tr><td>1<td><td>2", ["a", "b"], [["1", "2"]]),
+    ],
+    ids=["spans", "span right of a short row", "span of a row group", "row headers", "no headers", "empty row, column"],
+)
+def test_a_grid(html: str, header: list[str], rows: list[list[str]]) -> None:
+    assert grid(f"<table>{html}</table>") == (header, rows)
 
 
 @pytest.mark.parametrize("span", ["1000000000000000000000", "-3", "two", "", "2.5", "²"])
@@ -75,21 +83,6 @@ def test_absurd_spans(span: str) -> None:
     header, rows = grid(f"<table><tr><th>a<th>b</tr><tr><td colspan='{span}'>1<td rowspan='{span}'>2</tr></table>")
     assert len(rows) == 1
     assert len(rows[0]) == len(header) <= module.MAX_COLUMNS
-
-
-def test_row_headers_only_mean_an_empty_header() -> None:
-    header, rows = grid("<table><tr><th>Built<td>1871</tr><tr><th>Height<td>31 m</tr></table>")
-    assert header == ["", ""]
-    assert rows == [["Built", "1871"], ["Height", "31 m"]]
-
-
-def test_without_headings_the_first_row_is_the_header() -> None:
-    assert grid("<table><tr><td>a<td>b<tr><td>1<td>2</table>") == (["a", "b"], [["1", "2"]])
-
-
-def test_empty_rows_and_columns_go() -> None:
-    header, rows = grid("<table><tr><th>a<th><th>b<tr><td> <td><td>&nbsp;<tr><td>1<td><td>2</table>")
-    assert (header, rows) == (["a", "b"], [["1", "2"]])
 
 
 def test_cells_are_read_as_shown() -> None:
@@ -124,8 +117,8 @@ def test_a_table_that_holds_one_is_layout_and_the_inner_one_stays() -> None:
 
 def test_the_nearest_heading_names_a_table_without_caption() -> None:
     table = "<table><tr><th>a<th>b<tr><td>1<td>2</table>"
-    found = tables(f"<h1>Page</h1><h2>First</h2><p>x{table}<h3>Second</h3>{table}{table}", "Page")
-    assert [table.name for table in found] == ["Page: First", "Page: Second", "Page: Second"]
+    results = tables(f"<h1>Page</h1><h2>First</h2><p>x{table}<h3>Second</h3>{table}{table}", "Page")
+    assert [table.name for table in results] == ["Page: First", "Page: Second", "Page: Second"]
     assert [table.name for table in tables(table)] == [""]
     assert tables(table)[0].markdown.startswith("| a | b |")
 
@@ -148,8 +141,8 @@ def test_huge_tables_are_cut_by_cells() -> None:
 
 def test_spans_do_not_multiply_text() -> None:
     cell = f"<td rowspan=65534 colspan=1000>{'long ' * 200}"
-    found = tables("<table>" + f"<tr>{cell}{cell}" * 500 + "</table>")
-    assert sum(len(table.markdown) for table in found) <= module.MAX_TABLE_CHARS
+    results = tables("<table>" + f"<tr>{cell}{cell}" * 500 + "</table>")
+    assert sum(len(table.markdown) for table in results) <= module.MAX_TABLE_CHARS
 
 
 def pieces(table: Table, max_chars: int) -> list[str]:

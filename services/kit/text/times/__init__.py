@@ -1,7 +1,7 @@
-"""Time words to half-open windows of days, in the calendar of the subject that they are said of.
+"""Phrases of time to half-open windows of days, in the calendar of a subject.
 
-A question carries the moment when it was asked; "last friday" or "q4 2023" and that moment together name a window.
-Calendars differ in their zone, so one moment can fall on two days.
+"last friday" or "q4 2023" and the moment of the question together name a window. Calendars differ in their zone, so one
+moment can fall on two days.
 """
 
 import re
@@ -16,7 +16,7 @@ from services.kit.text.vocabulary import MONTHS, WEEKDAYS, alternatives
 __all__ = ["MAX_PHRASE_CHARS", "Calendar", "UnknownTime", "Window", "resolve_span", "resolve_time"]
 
 MAX_PHRASE_CHARS = 80
-# What is echoed of a phrase that is too long.
+# Characters of a phrase that is too long in its error's message.
 ECHO_CHARS = 40
 EXAMPLES = (
     "yesterday", "last friday", "this week", "past 3 months", "first week of january", "q4 2023", "2024-02-13",
@@ -32,7 +32,7 @@ _PROPER = re.compile(rf"\b(?:{alternatives((*WEEKDAYS, *MONTHS))})(?=[ -]|$)|\bq
 
 
 class UnknownTime(ValueError):
-    """A phrase that names no time. `phrase` is what was asked, `understood` are phrases that would do."""
+    """A phrase names no time. `understood` are examples of phrases that do."""
 
     def __init__(
         self, phrase: str, reason: str = "names no time that is understood", calendar: Calendar | None = None
@@ -43,7 +43,7 @@ class UnknownTime(ValueError):
 
 
 def resolve_time(phrase: str, moment: datetime, calendar: Calendar) -> Window:
-    """The window that a phrase names, said at `moment` (without a zone: UTC).
+    """The window that a phrase names at `moment` (without a zone: UTC).
 
     Raises:
         UnknownTime: the phrase names no time, or one outside the calendar.
@@ -79,10 +79,10 @@ def _clock(moment: datetime, calendar: Calendar, text: str) -> Clock:
 
 
 def _normalised(phrase: str, calendar: Calendar) -> str:
-    """Lower case, plain quotes and dashes, no articles, leading prepositions or punctuation around.
+    """The phrase in lower case with plain dashes, without articles, quotes, leading prepositions and outer punctuation.
 
     Raises:
-        UnknownTime: nothing is left, or it is longer than any time.
+        UnknownTime: the phrase is empty then, or too long.
     """
     if len(phrase) > MAX_PHRASE_CHARS:
         raise UnknownTime(f"{phrase[:ECHO_CHARS]}...", f"is longer than {MAX_PHRASE_CHARS} characters", calendar)
@@ -91,11 +91,11 @@ def _normalised(phrase: str, calendar: Calendar) -> str:
     text = re.sub(r"['’`´]s\b|[\"'’‘“”`´?!;()\[\]{}]", "", text)
     text = re.sub(r"[,_\s]+|(?<=[a-z])\.(?= |$)|\.+$", " ", text)
     text = " ".join(re.sub(r"\bthe\b", " ", text).split())
-    text = calendar.rewritten(re.sub(r"\bqtr\b", "quarter", text))
+    text = calendar.rewrite(re.sub(r"\bqtr\b", "quarter", text))
     text = re.sub(r"^(?:their|its|his|her) ", "", _LEADING.sub("", text))
     if not text:
         raise UnknownTime(phrase, calendar=calendar)
-    return calendar.rewritten(text)
+    return calendar.rewrite(text)
 
 
 def _period(text: str, clock: Clock) -> Period:

@@ -1,4 +1,4 @@
-"""How the records of a subject lie in time, as data; and a moment seen in such a calendar."""
+"""A subject's calendar as data, and a moment in it."""
 
 import re
 from collections.abc import Mapping
@@ -13,7 +13,7 @@ Granularity = Literal["instant", "day", "week", "month", "quarter", "year", "ran
 Kind = Literal["window", "latest", "previous_event", "next_event", "first", "last"]
 Snap = Literal["none", "previous", "next"]
 
-# Where the askers of questions without a zone live.
+# The zone of questions that name none.
 PACIFIC = ZoneInfo("America/Los_Angeles")
 
 
@@ -22,19 +22,19 @@ class Calendar:
     """A subject's calendar.
 
     Args:
-        zone: the time zone whose date is today's.
-        zone_label: how it is written behind a time of day.
-        business_day: what the subject calls a day that has records; empty where every day may have one. With it, only
-            Monday to Friday count of a week, the current day's record is partial, so that a period that is not over
-            ends before it, and a day without a record gives way to the one before or after.
-        nearest: whether a month or day without a year is the nearest one, as where fixtures lie ahead as often as
-            behind; else it is the most recent one that has begun.
+        zone: the time zone of today's date.
+        zone_label: its name behind a time of day.
+        business_day: the subject's word for a day with records; empty where every day may have one. With it, only
+            Monday to Friday count of a week, the current day's record is partial, so that an unfinished period ends
+            before it, and a day without a record gives way to the one before or after.
+        nearest: whether a month or day without a year is the nearest one, for subjects with dates ahead such as
+            fixtures; else it is the most recent one that has begun.
         season_month: the month in which a season of two years begins; 0 without seasons.
-        events: what takes place, of which there is a last and a next one.
+        events: words for occurrences, of which there is a last and a next one.
         first: phrases for the first day on record.
-        rewrites: patterns of what the subject's people say, each with the words that the rules read; their word for a
-            day with records is "business day".
-        examples: phrases of the subject, for who wrote one that is not understood.
+        rewrites: patterns of the subject's own phrases, each with the words of the rules; the rules' word for a day
+            with records is "business day".
+        examples: phrases of the subject, for the message of `UnknownTime`.
     """
 
     zone: ZoneInfo = PACIFIC
@@ -49,10 +49,10 @@ class Calendar:
 
     @classmethod
     def of(cls, content: Mapping[str, Any]) -> "Calendar":
-        """The calendar that a file describes, with the fields above as keys; what it leaves out is as here.
+        """The calendar of a file's content, with the fields above as keys and their defaults.
 
         Raises:
-            ValueError: a key is none of these, a zone does not exist, a month or a pattern is none.
+            ValueError: a key is unknown, or a zone, a month or a pattern is invalid.
         """
         fields = dict(content)
         rewrites = fields.pop("rewrites", {})
@@ -67,18 +67,18 @@ class Calendar:
             fields["examples"] = tuple(fields.get("examples", ()))
             fields["rewrites"] = tuple((re.compile(pattern), words) for pattern, words in rewrites.items())
             calendar = cls(**fields)
-            return replace(calendar, first=frozenset(map(calendar.rewritten, calendar.first)))
+            return replace(calendar, first=frozenset(map(calendar.rewrite, calendar.first)))
         except (TypeError, KeyError, re.error) as error:
             raise ValueError(f"a calendar: {error}") from error
 
-    def rewritten(self, text: str) -> str:
-        """A phrase in lower case in the words that the rules read."""
+    def rewrite(self, text: str) -> str:
+        """A phrase in lower case, in the words of the rules."""
         for pattern, words in self.rewrites:
             text = pattern.sub(words, text)
         return text
 
     def spoken(self, text: str) -> str:
-        """The same with the subject's own word for a business day."""
+        """A phrase with the subject's own word for a business day."""
         return text.replace("business day", self.business_day) if self.business_day else text
 
 
@@ -86,9 +86,9 @@ class Calendar:
 class Window:
     """Days [start, end) in a calendar; None is unbounded.
 
-    `kind` says which records of the window are meant: all of it (`window`), the newest at or before `now` (`latest`),
-    the event before or after `now`, or the first or last day of the window that has a record. `snap` says where to look
-    when a single day has no record: a weekday's name moves to the next day that has one, other days to the previous.
+    `kind` selects records of the window: all (`window`), the newest at or before `now` (`latest`), the event before or
+    after `now`, or the first or last day with a record. `snap` is the direction in which a single day without a record
+    moves to one with a record: forward for a weekday's name, back for other days.
     """
 
     start: date | None
@@ -147,11 +147,11 @@ class Clock:
 
     @property
     def spoken_sunday(self) -> date:
-        """The same, but on a Sunday the working week spoken of as this one is the week that began last Monday."""
+        """`sunday`, but on a Sunday with business days that of the past working week, which people call this one."""
         return self.sunday - timedelta(days=7) if self.business and self.today == self.sunday else self.sunday
 
     def snap(self, where: Snap) -> Snap:
-        """Only business days snap: elsewhere a day without a record is a fact, not a gap."""
+        """The direction on business days, else `none`: elsewhere a day without a record is a fact, not a gap."""
         return where if self.business else "none"
 
     def day(self, day: date, snap: Snap = "previous") -> Period:

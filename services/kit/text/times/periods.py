@@ -1,8 +1,8 @@
-"""Arithmetic of calendar periods: weeks, months, quarters, years and seasons, and what lies so many of them away.
+"""Arithmetic of calendar periods: weeks, months, quarters, years and seasons, and distances in them.
 
-Rules: the current day's record is partial, so on business days a period that is not over ends before today ("this week"
-is Monday to yesterday); on the period's first day that would be nothing, so the day itself is taken. Weeks run from
-Sunday to Saturday; on business days only their Monday to Friday count.
+Rules: the current day's record is partial, so on business days an unfinished period ends before today ("this week" is
+Monday to yesterday); on the period's first day it is that day. Weeks run from Sunday to Saturday; on business days only
+their Monday to Friday count.
 """
 
 from calendar import monthrange
@@ -12,7 +12,7 @@ from services.kit.text.times.calendar import Clock, Period
 
 FIRST_YEAR, LAST_YEAR = 1000, 2999
 MONTHS_OF = {"month": 1, "quarter": 3, "year": 12, "decade": 120}
-# Further back there are no records; a loop over single days must end.
+# Bounds a loop over single days; no records are older.
 MAX_BUSINESS_DAYS = 10_000
 
 
@@ -52,14 +52,14 @@ def season_of(clock: Clock, year: int) -> Period:
 
 
 def yearless(clock: Clock, month: int, day: int = 1) -> int:
-    """The year that a month, or a day of one, is meant in when none is given."""
+    """The year of a month, or of a day in it, without one."""
 
     def begins(year: int) -> date:
         return date(year, month, min(day, monthrange(year, month)[1]))
 
     year = clock.today.year
     if clock.calendar.nearest:
-        return min((year, year - 1, year + 1), key=lambda near: abs(begins(near) - clock.today))
+        return min((year, year - 1, year + 1), key=lambda candidate: abs(begins(candidate) - clock.today))
     return year if begins(year) <= clock.today else year - 1
 
 
@@ -71,7 +71,7 @@ def week_from(clock: Clock, sunday: date) -> Period:
 
 
 def unit_period(clock: Clock, unit: str, offset: int) -> Period | None:
-    """The calendar week, month, quarter, year or decade that lies `offset` from the current one; never cut."""
+    """The whole calendar week, month, quarter, year or decade at this offset from the current one."""
     today = clock.today
     match unit:
         case "week":
@@ -102,7 +102,7 @@ def current(clock: Clock, unit: str) -> Period | None:
 
 
 def back(day: date, count: int, unit: str) -> date:
-    """The day so many units before another, after it where the count is negative.
+    """The day `count` units before another, or after it where the count is negative.
 
     Raises:
         OverflowError: it lies outside the calendar.
@@ -121,7 +121,7 @@ def back(day: date, count: int, unit: str) -> date:
 
 
 def rolling(clock: Clock, count: int, unit: str) -> Period | None:
-    """So many units up to today."""
+    """The last `count` units up to today."""
     if count < 1:
         return None
     return Period(back(clock.today, count, unit), clock.today if clock.business else clock.tomorrow, "range")

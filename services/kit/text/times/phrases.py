@@ -1,11 +1,11 @@
-"""What phrases of time mean: a rule a form, tried in the order of this file.
+"""The rules of phrases of time, one a form, tried in the order of this file.
 
 "last month" and "past month" are the calendar month before; "past 3 months" and "past year" end at the query day. A
 month or day without a year is the most recent one that has begun, or the nearest, as the calendar has it.
 """
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from datetime import date, timedelta
 
 from services.kit.text.dates import date_of
@@ -41,6 +41,7 @@ _OF = r"(?:(?:of|in|from|for|during) )?"
 _COUNT = rf"(?P<count>\d{{1,5}}|{alternatives(_COUNTS)})(?: of)?"
 _CALENDAR_UNIT = r"(?P<unit>week|month|quarter|year|decade)"
 _UNIT = r"(?P<unit>business day|day|week|month|quarter|year|decade)s?"
+_WHICH = rf"(?:(?P<last>{_LAST})|{_THIS}|(?P<next>{_NEXT}))"
 _NTH = rf"(?P<nth>{alternatives(_NTHS)}|[1-5]{ORDINAL_ENDING}?)"
 
 Parts = dict[str, str]
@@ -49,7 +50,7 @@ _RULES: list[tuple[re.Pattern[str], Rule]] = []
 
 
 def _rule(*patterns: str) -> Callable[[Rule], Rule]:
-    """Register a reading of whole phrases."""
+    """Register a rule for the phrases that match one of the patterns."""
 
     def register(rule: Rule) -> Rule:
         _RULES.extend((re.compile(pattern), rule) for pattern in patterns)
@@ -67,8 +68,8 @@ def period_of(text: str, clock: Clock) -> Period | None:
     """
     text = _with_year(text, clock)
     if text in DAYS:
-        ago = DAYS[text]
-        return clock.day(clock.today + timedelta(days=ago), "previous" if ago <= 0 else "none")
+        offset = DAYS[text]
+        return clock.day(clock.today + timedelta(days=offset), "previous" if offset <= 0 else "none")
     if text in LATEST:
         return clock.up_to_now("instant", "latest", clock.snap("previous"))
     if text in EVER:
@@ -83,18 +84,21 @@ def period_of(text: str, clock: Clock) -> Period | None:
 
 
 def _with_year(text: str, clock: Clock) -> str:
-    """A phrase that ends in "last year" and the like with that year's number: "q4 last year" is "q4 2023"."""
-    match = re.fullmatch(
-        rf"(.*\S) (?:(?:of|in|from) )?(?:({_LAST})|({_THIS})|({_NEXT})|(?<=of )|(?<=in ))(?: )?year", text
-    )
+    """The phrase, with the number of a year in place of a "last year" at its end: "q4 last year" is "q4 2023"."""
+    match = re.fullmatch(rf"(?P<head>.*\S) (?:(?:of|in|from) )?(?:{_WHICH}|(?<=of )|(?<=in ))(?: )?year", text)
     if not match:
         return text
-    head = re.sub(r" (?:of|in|from)$", "", match[1])
+    head = re.sub(r" (?:of|in|from)$", "", match["head"])
     if re.fullmatch(
         rf"(?:{_LAST}|{_NEXT}|since|before|until|after|from|by|through|so|so far|earlier|later|half|end|start)?", head
     ):
         return text
-    return f"{head} {clock.today.year + (-1 if match[2] else 1 if match[4] else 0)}"
+    return f"{head} {clock.today.year + _offset(match.groupdict())}"
+
+
+def _offset(parts: Mapping[str, str | None]) -> int:
+    """Offset of the unit that `_WHICH` names from the current one."""
+    return -1 if parts["last"] else 1 if parts["next"] else 0
 
 
 def _number(word: str) -> int:
@@ -105,44 +109,44 @@ def _ordinal(word: str) -> int:
     return _NTHS[word] if word in _NTHS else int(word[0])
 
 
-def _named(text: str, clock: Clock) -> tuple[Period, date, date] | None:
-    """A bounded stretch of days named inside a phrase, such as the "last month" of "first day of last month"."""
-    period = period_of(text, clock)
+def _inner(parts: Parts, clock: Clock) -> tuple[Period, date, date] | None:
+    """The period inside a phrase, such as "last month" in "first day of last month", with its start and its end."""
+    period = period_of(parts["period"], clock)
     if period is None or period.kind != "window" or period.start is None or period.end is None:
         return None
     return period, period.start, period.end
 
 
 @_rule(rf"(?:{_LAST}|(?P<next>{_NEXT})) (?P<event>.+)")
-def _event(found: Parts, clock: Clock) -> Period | None:
-    if found["event"] not in clock.calendar.events:
+def _event(parts: Parts, clock: Clock) -> Period | None:
+    if parts["event"] not in clock.calendar.events:
         return None
-    if found["next"]:
+    if parts["next"]:
         return Period(clock.today, None, "instant", "next_event")
     return clock.up_to_now("instant", "previous_event")
 
 
 @_rule(rf"(?:(?:{_LAST} )?(?:full |complete )?|(?P<next>{_NEXT}) )business day")
-def _business_day(found: Parts, clock: Clock) -> Period:
-    if found["next"]:
+def _business_day(parts: Parts, clock: Clock) -> Period:
+    if parts["next"]:
         return clock.day(clock.tomorrow, "next")
     return clock.day(clock.today - timedelta(days=1))
 
 
 @_rule(
-    rf"{_WEEKDAY} {_OF}(?:{_LAST}|(?P<this>{_THIS})|(?P<next>{_NEXT})) week",
-    rf"(?:{_LAST}|(?P<this>{_THIS})|(?P<next>{_NEXT})) week {_OF}(?:on )?{_WEEKDAY}",
+    rf"{_WEEKDAY} {_OF}{_WHICH} week",
+    rf"{_WHICH} week {_OF}(?:on )?{_WEEKDAY}",
 )
-def _weekday_of_week(found: Parts, clock: Clock) -> Period:
-    weeks = 0 if found["this"] else 1 if found["next"] else -1
+def _weekday_of_week(parts: Parts, clock: Clock) -> Period:
+    weeks = _offset(parts)
     sunday = clock.sunday if weeks < 0 else clock.spoken_sunday
-    return clock.day(sunday + timedelta(days=7 * weeks + (WEEKDAYS[found["weekday"]] + 1) % 7), "next")
+    return clock.day(sunday + timedelta(days=7 * weeks + (WEEKDAYS[parts["weekday"]] + 1) % 7), "next")
 
 
 @_rule(rf"(?:(?P<which>last|previous|prior|preceding|this|{_NEXT}|{_LAST}) )?{_WEEKDAY}")
-def _weekday(found: Parts, clock: Clock) -> Period:
+def _weekday(parts: Parts, clock: Clock) -> Period:
     """Bare or recent: the last one before today. "last" and "previous": the one of the week before."""
-    weekday, which, today = WEEKDAYS[found["weekday"]], found["which"], clock.today
+    weekday, which, today = WEEKDAYS[parts["weekday"]], parts["which"], clock.today
     before = today - timedelta(days=(today.weekday() - weekday - 1) % 7 + 1)
     # The Monday of the working week: on a Sunday people speak of the coming one as this.
     monday = today + timedelta(days=1) if today.weekday() == 6 else today - timedelta(days=today.weekday())
@@ -159,65 +163,64 @@ def _weekday(found: Parts, clock: Clock) -> Period:
 
 
 @_rule(rf"(?:(?P<last>{_LAST}) |this |(?P<next>{_NEXT}) )?weekend")
-def _weekend(found: Parts, clock: Clock) -> Period:
+def _weekend(parts: Parts, clock: Clock) -> Period:
     this = clock.sunday if clock.today.weekday() == 6 else clock.sunday + timedelta(days=7)
-    weeks = -1 if found["last"] else 1 if found["next"] else 0
-    start = this + timedelta(days=7 * weeks - 1)
+    start = this + timedelta(days=7 * _offset(parts) - 1)
     return Period(start, start + timedelta(days=2), "range")
 
 
 @_rule(rf"(?:{_THIS} )?{_CALENDAR_UNIT}(?: so far| to date)?", rf"so far this {_CALENDAR_UNIT}")
-def _this_unit(found: Parts, clock: Clock) -> Period | None:
-    return periods.current(clock, found["unit"])
+def _this_unit(parts: Parts, clock: Clock) -> Period | None:
+    return periods.current(clock, parts["unit"])
 
 
 @_rule(r"(?P<letter>[wmqy])td")
-def _to_date(found: Parts, clock: Clock) -> Period | None:
-    return periods.current(clock, {"w": "week", "m": "month", "q": "quarter", "y": "year"}[found["letter"]])
+def _to_date(parts: Parts, clock: Clock) -> Period | None:
+    return periods.current(clock, {"w": "week", "m": "month", "q": "quarter", "y": "year"}[parts["letter"]])
 
 
 @_rule(rf"(?:(?P<which>{_LAST}) (?:calendar |full )?|{_NEXT} ){_CALENDAR_UNIT}")
-def _other_unit(found: Parts, clock: Clock) -> Period | None:
-    if not found["which"]:
-        return periods.unit_period(clock, found["unit"], 1)
-    if found["unit"] in ("year", "decade") and found["which"] in ("past", "this past"):
-        return periods.rolling(clock, 1, found["unit"])
-    return periods.unit_period(clock, found["unit"], -1)
+def _other_unit(parts: Parts, clock: Clock) -> Period | None:
+    if not parts["which"]:
+        return periods.unit_period(clock, parts["unit"], 1)
+    if parts["unit"] in ("year", "decade") and parts["which"] in ("past", "this past"):
+        return periods.rolling(clock, 1, parts["unit"])
+    return periods.unit_period(clock, parts["unit"], -1)
 
 
 @_rule(rf"(?:(?:{_LAST}|trailing|final) )?{_COUNT} {_UNIT}")
-def _past_units(found: Parts, clock: Clock) -> Period | None:
-    return periods.rolling(clock, _number(found["count"]), found["unit"])
+def _past_units(parts: Parts, clock: Clock) -> Period | None:
+    return periods.rolling(clock, _number(parts["count"]), parts["unit"])
 
 
 @_rule(rf"{_NEXT} {_COUNT} {_UNIT}")
-def _next_units(found: Parts, clock: Clock) -> Period | None:
-    count = _number(found["count"])
-    return Period(clock.today, periods.back(clock.today, -count, found["unit"]), "range") if count else None
+def _next_units(parts: Parts, clock: Clock) -> Period | None:
+    count = _number(parts["count"])
+    return Period(clock.today, periods.back(clock.today, -count, parts["unit"]), "range") if count else None
 
 
 @_rule(rf"{_COUNT} {_UNIT} (?:ago|back|earlier|before)")
-def _units_ago(found: Parts, clock: Clock) -> Period | None:
+def _units_ago(parts: Parts, clock: Clock) -> Period | None:
     """The day that long ago; without business days the week, month or year that it lies in."""
-    count, unit = _number(found["count"]), found["unit"]
+    count, unit = _number(parts["count"]), parts["unit"]
     if clock.business or unit in ("day", "business day"):
         return clock.day(periods.back(clock.today, count, unit))
     return periods.unit_period(clock, unit, -count)
 
 
 @_rule(rf"in {_COUNT} {_UNIT}", rf"{_COUNT} {_UNIT} (?:from now|later|ahead)")
-def _units_ahead(found: Parts, clock: Clock) -> Period | None:
-    return clock.day(periods.back(clock.today, -_number(found["count"]), found["unit"]), "none")
+def _units_ahead(parts: Parts, clock: Clock) -> Period | None:
+    return clock.day(periods.back(clock.today, -_number(parts["count"]), parts["unit"]), "none")
 
 
 @_rule(rf"{_NTH} (?P<length>week|half) {_OF}(?P<period>.+)", rf"h(?P<nth>[12]) {_OF}(?P<period>.+)")
-def _part(found: Parts, clock: Clock) -> Period | None:
+def _part(parts: Parts, clock: Clock) -> Period | None:
     """The n-th seven days or the half of a period: "first week of january" is its days 1 to 7."""
-    named, nth = _named(found["period"], clock), _ordinal(found["nth"])
-    if named is None:
+    inner, nth = _inner(parts, clock), _ordinal(parts["nth"])
+    if inner is None:
         return None
-    period, start, end = named
-    if found.get("length", "half") == "half":
+    period, start, end = inner
+    if parts.get("length", "half") == "half":
         middle = periods.add_months(start, 6) if period.granularity == "year" else start + timedelta(days=15)
         if nth not in (1, 2, -1) or not start < middle < end:
             return None
@@ -232,13 +235,13 @@ def _part(found: Parts, clock: Clock) -> Period | None:
     rf"{_NTH} (?:business )?day {_OF}(?P<period>.+)",
     rf"(?P<edge>start|beginning|opening|open|end|close) {_OF}(?P<period>.+)",
 )
-def _edge_day(found: Parts, clock: Clock) -> Period | None:
+def _edge_day(parts: Parts, clock: Clock) -> Period | None:
     """The first or last day of a period that has a record; without business days that day itself."""
-    named = _named(found["period"], clock)
-    nth = _ordinal(found["nth"]) if found.get("nth") else -1 if found["edge"] in ("end", "close") else 1
-    if named is None or nth not in (1, -1):
+    inner = _inner(parts, clock)
+    nth = _ordinal(parts["nth"]) if parts.get("nth") else -1 if parts["edge"] in ("end", "close") else 1
+    if inner is None or nth not in (1, -1):
         return None
-    _, start, end = named
+    _, start, end = inner
     if clock.business:
         return Period(start, end, "day", "first" if nth == 1 else "last")
     return clock.day(start if nth == 1 else end - timedelta(days=1))
@@ -250,101 +253,99 @@ def _edge_day(found: Parts, clock: Clock) -> Period | None:
     rf"(?P<nth>first|second|third|fourth|last|final|[1-4]{ORDINAL_ENDING}?) quarter(?: {_OF}{_YEAR})?",
     rf"quarter (?P<nth>[1-4])(?: {_OF}{_YEAR})?",
 )
-def _quarter(found: Parts, clock: Clock) -> Period:
-    nth = 4 if _ordinal(found["nth"]) == -1 else _ordinal(found["nth"])
+def _quarter(parts: Parts, clock: Clock) -> Period:
+    nth = 4 if _ordinal(parts["nth"]) == -1 else _ordinal(parts["nth"])
     month = 3 * nth - 2
-    start = date(int(found["year"]) if found["year"] else periods.yearless(clock, month), month, 1)
+    start = date(int(parts["year"]) if parts["year"] else periods.yearless(clock, month), month, 1)
     return Period(start, periods.add_months(start, 3), "quarter")
 
 
 @_rule(rf"{_YEAR}[-/](?P<until>\d\d(?:\d\d)?)(?: season)?")
-def _two_years(found: Parts, clock: Clock) -> Period | None:
+def _two_years(parts: Parts, clock: Clock) -> Period | None:
     """ "2022-23": two years in a row are a season where there are seasons; else both years and those between."""
-    year, until = int(found["year"]), int(found["until"])
-    short = len(found["until"]) == 2
+    year, until = int(parts["year"]), int(parts["until"])
+    short = len(parts["until"]) == 2
     until += year // 100 * 100 if short else 0
     if clock.calendar.season_month and (until - year) % 100 == 1:
         return periods.season_of(clock, year)
     # "2010-12" is a month.
-    return None if until <= year or (short and int(found["until"]) <= 12) else periods.years_of(year, until)
+    return None if until <= year or (short and int(parts["until"]) <= 12) else periods.years_of(year, until)
 
 
-@_rule(rf"(?:(?P<this>{_THIS})|(?P<next>{_NEXT})|{_LAST}) season")
-def _season(found: Parts, clock: Clock) -> Period | None:
+@_rule(rf"{_WHICH} season")
+def _season(parts: Parts, clock: Clock) -> Period | None:
     if not clock.calendar.season_month:
         return None
     year = clock.today.year - (clock.today.month < clock.calendar.season_month)
-    return periods.season_of(clock, year + (0 if found["this"] else 1 if found["next"] else -1))
+    return periods.season_of(clock, year + _offset(parts))
 
 
 @_rule(rf"(?:month {_OF})?(?P<date>.+)")
-def _date(found: Parts, clock: Clock) -> Period | None:
-    """A day or a month as it is written anywhere."""
-    written = date_of(found["date"])
-    if written is None or (written.year and not FIRST_YEAR <= written.year <= LAST_YEAR):
+def _date(parts: Parts, clock: Clock) -> Period | None:
+    """A day or a month in any common form."""
+    day = date_of(parts["date"])
+    if day is None or (day.year and not FIRST_YEAR <= day.year <= LAST_YEAR):
         return None
-    year = written.year or periods.yearless(clock, written.month, written.day or 1)
-    if not written.day:
-        return periods.month_of(year, written.month)
-    return clock.day(date(year, written.month, written.day))
+    year = day.year or periods.yearless(clock, day.month, day.day or 1)
+    return clock.day(date(year, day.month, day.day)) if day.day else periods.month_of(year, day.month)
 
 
 @_rule(rf"(?:(?P<this>this)|(?P<next>{_NEXT})|{_LAST}) {_MONTH}")
-def _other_month(found: Parts, clock: Clock) -> Period:
-    month, today = MONTHS[found["month"]], clock.today
-    if found["this"]:
+def _other_month(parts: Parts, clock: Clock) -> Period:
+    month, today = MONTHS[parts["month"]], clock.today
+    if parts["this"]:
         return periods.month_of(today.year, month)
-    if found["next"]:
+    if parts["next"]:
         return periods.month_of(today.year + (month <= today.month), month)
     return periods.month_of(today.year - (month >= today.month), month)
 
 
 @_rule(rf"{_YEAR}-?w(?P<week>\d\d)")
-def _iso_week(found: Parts, clock: Clock) -> Period:
-    monday = date.fromisocalendar(int(found["year"]), int(found["week"]), 1)
+def _iso_week(parts: Parts, clock: Clock) -> Period:
+    monday = date.fromisocalendar(int(parts["year"]), int(parts["week"]), 1)
     return periods.week_from(clock, monday - timedelta(days=1))
 
 
 @_rule(rf"(?:calendar |fiscal )?(?:year )?{_YEAR}(?: season| calendar year)?")
-def _year(found: Parts, _: Clock) -> Period | None:
-    return periods.year_of(int(found["year"]))
+def _year(parts: Parts, _: Clock) -> Period | None:
+    return periods.year_of(int(parts["year"]))
 
 
 @_rule(rf"{_MONTH} {_DAY} ?(?:-|to|through|until|and) ?(?P<until>\d{{1,2}}){ORDINAL_ENDING}?(?: {_OF}{_YEAR})?")
-def _days_of_month(found: Parts, clock: Clock) -> Period | None:
-    month, day = MONTHS[found["month"]], int(found["day"])
-    year = int(found["year"]) if found["year"] else periods.yearless(clock, month, day)
-    return periods.span(clock.day(date(year, month, day)), clock.day(date(year, month, int(found["until"]))), clock)
+def _days_of_month(parts: Parts, clock: Clock) -> Period | None:
+    month, day = MONTHS[parts["month"]], int(parts["day"])
+    year = int(parts["year"]) if parts["year"] else periods.yearless(clock, month, day)
+    return periods.span(clock.day(date(year, month, day)), clock.day(date(year, month, int(parts["until"]))), clock)
 
 
 @_rule(rf"(?P<day>\d{{1,2}}){ORDINAL_ENDING}")
-def _day_of_month(found: Parts, clock: Clock) -> Period | None:
-    day = int(found["day"])
+def _day_of_month(parts: Parts, clock: Clock) -> Period | None:
+    day = int(parts["day"])
     month = clock.today if day <= clock.today.day else periods.add_months(clock.today.replace(day=1), -1)
     return clock.day(month.replace(day=day))
 
 
 @_rule(r"(?P<decade>(?:\d\d)?\d0)s")
-def _decade(found: Parts, clock: Clock) -> Period | None:
-    year = int(found["decade"])
-    if len(found["decade"]) == 2:
+def _decade(parts: Parts, clock: Clock) -> Period | None:
+    year = int(parts["decade"])
+    if len(parts["decade"]) == 2:
         year += clock.today.year // 100 * 100
         year -= 100 if year > clock.today.year else 0
     return periods.years_of(year, year + 9)
 
 
 @_rule(rf"(?P<century>\d{{1,2}}){ORDINAL_ENDING} century")
-def _century(found: Parts, _: Clock) -> Period | None:
-    first = (int(found["century"]) - 1) * 100 + 1
+def _century(parts: Parts, _: Clock) -> Period | None:
+    first = (int(parts["century"]) - 1) * 100 + 1
     return periods.years_of(first, first + 99)
 
 
 @_rule(r"week (?:of|beginning|starting|from|commencing) (?P<period>.+)")
-def _week_of(found: Parts, clock: Clock) -> Period | None:
-    named = _named(found["period"], clock)
-    if named is None or named[0].granularity != "day":
+def _week_of(parts: Parts, clock: Clock) -> Period | None:
+    day = period_of(parts["period"], clock)
+    if day is None or day.granularity != "day" or day.start is None or day.kind != "window":
         return None
-    return periods.week_from(clock, named[1] - timedelta(days=(named[1].weekday() + 1) % 7))
+    return periods.week_from(clock, day.start - timedelta(days=(day.start.weekday() + 1) % 7))
 
 
 @_rule(
@@ -355,8 +356,8 @@ def _week_of(found: Parts, clock: Clock) -> Period | None:
     r"(?P<first>\d[\d-]+)(?:/|\.\.)(?P<second>\d[\d-]+)",
     r"(?P<first>[a-z]{3,9})-(?P<second>[a-z]{3,9} \d{4})",
 )
-def _between(found: Parts, clock: Clock) -> Period | None:
-    first, second = found["first"].strip(), found["second"].strip()
+def _between(parts: Parts, clock: Clock) -> Period | None:
+    first, second = parts["first"].strip(), parts["second"].strip()
     yearless = re.fullmatch(rf"{_MONTH}(?: {_DAY})?|q[1-4]", first)
     year = re.search(r"\b(\d{4})$", second)
     start, end = period_of(f"{first} {year[1]}" if yearless and year else first, clock), period_of(second, clock)
@@ -372,13 +373,13 @@ def _between(found: Parts, clock: Clock) -> Period | None:
     r"(?P<period>.+?) (?:onwards?|or later|and later|and after)",
     r"(?P<after>after|following|later than) (?P<period>.+)",
 )
-def _since(found: Parts, clock: Clock) -> Period | None:
-    period = period_of(found["period"], clock)
+def _since(parts: Parts, clock: Clock) -> Period | None:
+    period = period_of(parts["period"], clock)
     if period is None or period.kind not in ("window", "first", "last"):
         return None
     if period.kind == "first" and period.start is None:
         return clock.up_to_now()
-    start = period.end if found.get("after") or period.kind == "last" else period.start
+    start = period.end if parts.get("after") or period.kind == "last" else period.start
     if start is None:
         return None
     return Period(start, clock.tomorrow if start <= clock.today else None, "range")
@@ -389,9 +390,9 @@ def _since(found: Parts, clock: Clock) -> Period | None:
     r"(?:until|till|up to|up until|through|by|no later than) (?P<period>.+)",
     r"(?P<period>.+?) (?:or earlier|and earlier|and before|or before)",
 )
-def _before(found: Parts, clock: Clock) -> Period | None:
-    period = period_of(found["period"], clock)
+def _before(parts: Parts, clock: Clock) -> Period | None:
+    period = period_of(parts["period"], clock)
     if period is None or period.kind in ("previous_event", "next_event"):
         return None
-    end = period.start if found.get("before") else period.end
+    end = period.start if parts.get("before") else period.end
     return Period(None, end, "range") if end else None

@@ -96,28 +96,28 @@ class QdrantServer:
         return httpx.Response(200, json={"result": plain(result), "status": "ok", "time": 0.0}, request=request)
 
     def _create(self, name: str, body: Any) -> bool:
-        wanted = models.CreateCollection.model_validate(body)
-        assert isinstance(wanted.vectors, dict)
+        request = models.CreateCollection.model_validate(body)
+        assert isinstance(request.vectors, dict)
         self._indexes[name] = {}
         self._shards[name] = edge.EdgeShard.create(
             str(self._folder / name),
             edge.EdgeConfig(
                 vectors={
                     encoder: edge.EdgeVectorParams(size=params.size, distance=_DISTANCES[params.distance])
-                    for encoder, params in wanted.vectors.items()
+                    for encoder, params in request.vectors.items()
                 },
                 sparse_vectors={
                     words: edge.EdgeSparseVectorParams(modifier=edge.Modifier.Idf)
-                    for words, params in (wanted.sparse_vectors or {}).items()
+                    for words, params in (request.sparse_vectors or {}).items()
                     if params.modifier == models.Modifier.IDF
                 },
             ),
         )
         return self.client.create_collection(
             name,
-            vectors_config=wanted.vectors,
-            sparse_vectors_config=wanted.sparse_vectors,
-            metadata=wanted.metadata,
+            vectors_config=request.vectors,
+            sparse_vectors_config=request.sparse_vectors,
+            metadata=request.metadata,
         )
 
     def _change(self, name: str, body: Any) -> bool:
@@ -131,11 +131,11 @@ class QdrantServer:
         return self.client.delete_collection(name)
 
     def _index(self, name: str, body: Any) -> models.UpdateResult:
-        wanted = models.CreateFieldIndex.model_validate(body)
-        self._indexes[name][wanted.field_name] = wanted.field_schema
-        assert isinstance(wanted.field_schema, str)
+        request = models.CreateFieldIndex.model_validate(body)
+        self._indexes[name][request.field_name] = request.field_schema
+        assert isinstance(request.field_schema, str)
         return self._update(
-            name, edge.UpdateOperation.create_field_index(wanted.field_name, _KINDS[wanted.field_schema])
+            name, edge.UpdateOperation.create_field_index(request.field_name, _KINDS[request.field_schema])
         )
 
     def _upsert(self, name: str, body: Any) -> models.UpdateResult:
@@ -143,45 +143,45 @@ class QdrantServer:
         return self._update(name, edge.UpdateOperation.upsert_points(points))
 
     def _set_payload(self, name: str, body: Any) -> models.UpdateResult:
-        wanted = models.SetPayload.model_validate(body)
-        return self._update(name, edge.UpdateOperation.set_payload(list(wanted.points or []), wanted.payload))
+        request = models.SetPayload.model_validate(body)
+        return self._update(name, edge.UpdateOperation.set_payload(list(request.points or []), request.payload))
 
     def _delete(self, name: str, body: Any) -> models.UpdateResult:
-        wanted = models.PointIdsList.model_validate(body)
-        return self._update(name, edge.UpdateOperation.delete_points(list(wanted.points)))
+        request = models.PointIdsList.model_validate(body)
+        return self._update(name, edge.UpdateOperation.delete_points(list(request.points)))
 
     def _update(self, name: str, operation: edge.UpdateOperation) -> models.UpdateResult:
         self._shards[name].update(operation)
         return models.UpdateResult(operation_id=0, status=models.UpdateStatus.COMPLETED)
 
     def _retrieve(self, name: str, body: Any) -> list[models.Record]:
-        wanted = models.PointRequest.model_validate(body)
-        found = self._shards[name].retrieve(list(wanted.ids), wanted.with_payload or False, bool(wanted.with_vector))
-        return [_record(point) for point in found]
+        request = models.PointRequest.model_validate(body)
+        with_payload, with_vector = request.with_payload or False, bool(request.with_vector)
+        return [_record(point) for point in self._shards[name].retrieve(list(request.ids), with_payload, with_vector)]
 
     def _scroll(self, name: str, body: Any) -> dict[str, Any]:
-        wanted = models.ScrollRequest.model_validate(body)
+        request = models.ScrollRequest.model_validate(body)
         points, following = self._shards[name].scroll(
             edge.ScrollRequest(
-                offset=wanted.offset,
-                limit=wanted.limit,
-                filter=_filter(wanted.filter),
-                with_payload=wanted.with_payload,
-                with_vector=bool(wanted.with_vector),
+                offset=request.offset,
+                limit=request.limit,
+                filter=_filter(request.filter),
+                with_payload=request.with_payload,
+                with_vector=bool(request.with_vector),
             )
         )
         records = [_record(point).model_dump(mode="json") for point in points]
         return {"points": records, "next_page_offset": str(following) if following else None}
 
     def _count(self, name: str, body: Any) -> models.CountResult:
-        wanted = models.CountRequest.model_validate(body)
-        counted = edge.CountRequest(exact=bool(wanted.exact), filter=_filter(wanted.filter))
+        request = models.CountRequest.model_validate(body)
+        counted = edge.CountRequest(exact=bool(request.exact), filter=_filter(request.filter))
         return models.CountResult(count=self._shards[name].count(counted))
 
     def _query(self, name: str, body: Any) -> list[dict[str, Any]]:
         queries = [_query(search) for search in models.QueryRequestBatch.model_validate(body).searches]
-        found = self._shards[name].query_batch(edge.QueryBatchRequest(queries))
-        return [{"points": [_scored(point).model_dump(mode="json") for point in points]} for points in found]
+        batches = self._shards[name].query_batch(edge.QueryBatchRequest(queries))
+        return [{"points": [_scored(point).model_dump(mode="json") for point in points]} for points in batches]
 
 
 def _point(point: models.PointStruct) -> edge.Point:
@@ -206,30 +206,30 @@ def _vector(vector: Any) -> Any:
     return edge.SparseVector(indices=vector.indices, values=vector.values)
 
 
-def _query(wanted: models.QueryRequest) -> edge.QueryRequest:
+def _query(request: models.QueryRequest) -> edge.QueryRequest:
     # What is not handed on must not be asked for.
-    assert not any((wanted.offset, wanted.score_threshold, wanted.params, wanted.lookup_from))
-    if not wanted.prefetch:
+    assert not any((request.offset, request.score_threshold, request.params, request.lookup_from))
+    if not request.prefetch:
         return edge.QueryRequest(
-            limit=wanted.limit,
-            query=_nearest(wanted.query, wanted.using),
-            filter=_filter(wanted.filter),
-            with_payload=wanted.with_payload,
+            limit=request.limit,
+            query=_nearest(request.query, request.using),
+            filter=_filter(request.filter),
+            with_payload=request.with_payload,
         )
-    assert isinstance(wanted.prefetch, list)
-    assert isinstance(wanted.query, models.RrfQuery)
+    assert isinstance(request.prefetch, list)
+    assert isinstance(request.query, models.RrfQuery)
     return edge.QueryRequest(
-        limit=wanted.limit,
-        query=edge.Fusion.Rrf(k=wanted.query.rrf.k),
+        limit=request.limit,
+        query=edge.Fusion.Rrf(k=request.query.rrf.k),
         prefetches=[
             edge.Prefetch(
                 limit=item.limit,
                 query=_nearest(item.query, item.using),
                 filter=_filter(item.filter),
             )
-            for item in wanted.prefetch
+            for item in request.prefetch
         ],
-        with_payload=wanted.with_payload,
+        with_payload=request.with_payload,
     )
 
 
@@ -237,35 +237,35 @@ def _nearest(query: Any, using: str | None) -> edge.Query:
     return edge.Query.Nearest(_vector(query.nearest if isinstance(query, models.NearestQuery) else query), using=using)
 
 
-def _filter(wanted: models.Filter | None) -> edge.Filter | None:
-    return wanted and _conditions(wanted)
+def _filter(condition: models.Filter | None) -> edge.Filter | None:
+    return condition and _conditions(condition)
 
 
-def _conditions(wanted: models.Filter) -> edge.Filter:
-    assert not wanted.min_should
-    parts = {name: getattr(wanted, name) for name in ("must", "should", "must_not")}
+def _conditions(condition: models.Filter) -> edge.Filter:
+    assert not condition.min_should
+    parts = {name: getattr(condition, name) for name in ("must", "should", "must_not")}
     return edge.Filter(**{name: [_condition(item) for item in items] for name, items in parts.items() if items})
 
 
-def _condition(wanted: Any) -> Any:
-    if isinstance(wanted, models.Filter):
-        return _conditions(wanted)
-    if isinstance(wanted, models.HasIdCondition):
-        return edge.HasIdCondition({str(one) for one in wanted.has_id})
-    if isinstance(wanted, models.IsEmptyCondition):
-        return edge.IsEmptyCondition(key=wanted.is_empty.key)
-    assert isinstance(wanted, models.FieldCondition)
-    if wanted.range is not None:
-        bounds = wanted.range.model_dump(exclude_none=True)
-        kind = edge.RangeFloat if isinstance(wanted.range, models.Range) else edge.RangeDateTime
+def _condition(condition: Any) -> Any:
+    if isinstance(condition, models.Filter):
+        return _conditions(condition)
+    if isinstance(condition, models.HasIdCondition):
+        return edge.HasIdCondition({str(one) for one in condition.has_id})
+    if isinstance(condition, models.IsEmptyCondition):
+        return edge.IsEmptyCondition(key=condition.is_empty.key)
+    assert isinstance(condition, models.FieldCondition)
+    if condition.range is not None:
+        bounds = condition.range.model_dump(exclude_none=True)
+        kind = edge.RangeFloat if isinstance(condition.range, models.Range) else edge.RangeDateTime
         if kind is edge.RangeDateTime:
             bounds = {name: time.isoformat() for name, time in bounds.items()}
-        return edge.FieldCondition(key=wanted.key, range=kind(**bounds))
-    assert isinstance(wanted.match, models.MatchValue)
+        return edge.FieldCondition(key=condition.key, range=kind(**bounds))
+    assert isinstance(condition.match, models.MatchValue)
     # The binding takes a Python bool for an integer, NumPy's for what it is.
-    value = wanted.match.value
+    value = condition.match.value
     return edge.FieldCondition(
-        key=wanted.key, match=edge.MatchValue(np.bool_(value) if isinstance(value, bool) else value)
+        key=condition.key, match=edge.MatchValue(np.bool_(value) if isinstance(value, bool) else value)
     )
 
 

@@ -82,8 +82,8 @@ async def test_a_restored_collection_answers_and_grows(filled: Path, server: Qdr
     store = LocalStore(tmp_path / "store")
     async with running(settings(tmp_path), store) as client:
         await restore(store, filled)
-        found = await client.post("/collections/lamps/search", json={"queries": ["who lit the lamp in 1801?"]})
-        assert found.json()["hits"][0]["text"] == TEXTS[1]
+        reply = await client.post("/collections/lamps/search", json={"queries": ["who lit the lamp in 1801?"]})
+        assert reply.json()["hits"][0]["text"] == TEXTS[1]
         again = await client.post("/collections/lamps/documents", json={"documents": [{"text": "A new keeper."}]})
         assert again.json()["added"] == 1
         assert (await client.get("/collections/lamps")).json()["documents"] == 4

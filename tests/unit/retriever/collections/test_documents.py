@@ -7,7 +7,7 @@ from urllib.parse import quote
 import httpx
 import pytest
 
-from tests.unit.retriever.collections.test_routes import made, searched
+from tests.unit.retriever.collections.test_routes import create, search
 from tests.unit.retriever.formats.files import pdf
 
 pytestmark = pytest.mark.anyio
@@ -19,7 +19,7 @@ KEEPERS = pdf("The first keeper of the light was Marta Lindqvist.", "Her sister 
 @pytest.fixture(scope="module")
 async def shelf(retriever: httpx.AsyncClient) -> str:
     """A collection of a PDF of two pages, with an id that an address must quote."""
-    await made(retriever, "shelf")
+    await create(retriever, "shelf")
     path = f"/collections/shelf/documents/{quote('a/b c?.pdf', safe='')}"
     given = {"url": "file:a/b.pdf", "source": "disk", "fields": '{"team": "hr"}'}
     reply = await retriever.put(path, content=KEEPERS, headers=PDF, params=given)
@@ -32,7 +32,7 @@ async def shelf(retriever: httpx.AsyncClient) -> str:
 
 
 async def test_a_hit_names_its_page(retriever: httpx.AsyncClient, shelf: str) -> None:
-    hits = (await searched(retriever, "shelf", "who kept the bees?", top_n=1))["hits"]
+    hits = (await search(retriever, "shelf", "who kept the bees?", top_n=1))["hits"]
     assert [(hit["id"], hit["page_number"]) for hit in hits] == [("a/b c?.pdf", 2)]
 
 
@@ -56,7 +56,7 @@ async def test_documents_are_listed_as_far_as_filters_let_them_through(
 
 
 async def test_a_list_has_pages(retriever: httpx.AsyncClient) -> None:
-    await made(retriever, "many")
+    await create(retriever, "many")
     documents = [{"id": f"d{number}", "text": f"Ship {number} came in."} for number in range(7)]
     await retriever.post("/collections/many/documents", json={"documents": documents})
     ids: list[str] = []
@@ -97,13 +97,13 @@ async def test_texts_are_read_in_their_charset(retriever: httpx.AsyncClient, she
     path = "/collections/shelf/documents/latin"
     content, kind = "Ein Satz über Wale im Hafen.".encode("latin-1"), "text/plain; charset=latin-1"
     assert (await retriever.put(path, content=content, headers={"content-type": kind})).status_code == 201
-    found = await searched(retriever, "shelf", "Wale", top_n=1)
-    assert found["hits"][0]["text"] == "Ein Satz über Wale im Hafen."
+    response = await search(retriever, "shelf", "Wale", top_n=1)
+    assert response["hits"][0]["text"] == "Ein Satz über Wale im Hafen."
     assert (await retriever.delete(path)).status_code == 204
 
 
 async def test_long_work_is_taken_and_asked_after(retriever: httpx.AsyncClient) -> None:
-    await made(retriever, "long")
+    await create(retriever, "long")
     path = "/collections/long/documents/book.pdf"
     book = pdf(*(f"On page {number} the ship {number * 7} came in." for number in range(1, 61)))
     reply = await retriever.put(path, content=book, headers=PDF, params={"wait_s": 0})
@@ -120,16 +120,16 @@ async def test_long_work_is_taken_and_asked_after(retriever: httpx.AsyncClient) 
 async def test_a_moved_document_keeps_its_vectors_and_is_what_an_index_of_its_new_place_finds(
     retriever: httpx.AsyncClient,
 ) -> None:
-    await made(retriever, "moving")
+    await create(retriever, "moving")
     given = {"url": "file:old.pdf", "source": "disk"}
     await retriever.put("/collections/moving/documents/old", content=KEEPERS, headers=PDF, params=given)
-    before = await searched(retriever, "moving", "bees")
+    before = await search(retriever, "moving", "bees")
     moves = [{"id": "old", "to": "new", "url": "file:new.pdf"}, {"id": "nobody", "to": "x"}]
     reply = await retriever.post("/collections/moving/moves", json={"moves": moves})
     assert reply.json() == {"moved": 1, "missing": ["nobody"]}
     # As after a lost reply.
     assert (await retriever.post("/collections/moving/moves", json={"moves": moves})).json() == reply.json()
-    after = await searched(retriever, "moving", "bees")
+    after = await search(retriever, "moving", "bees")
     assert [hit | {"id": "old", "url": "file:old.pdf"} for hit in after["hits"]] == before["hits"]
     assert (await retriever.get("/collections/moving/documents/old")).status_code == 404
     info = (await retriever.get("/collections/moving")).json()

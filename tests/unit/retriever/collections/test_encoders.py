@@ -48,10 +48,10 @@ async def client(built: Path) -> AsyncIterator[httpx.AsyncClient]:
 
 async def test_each_encoder_has_its_own_vectors(client: httpx.AsyncClient) -> None:
     body = {"queries": ["walruses"], "lists": True}
-    found = (await client.post("/collections/tiny/search", json=body)).json()
-    assert [item["encoder"] for item in found["lists"]] == ["tiny", MINILM, "bm25"]
-    assert [len(item["hits"]) for item in found["lists"]] == [2, 2, 1]
-    assert found["hits"][found["lists"][1]["hits"][0]]["id"] == "walrus"
+    response = (await client.post("/collections/tiny/search", json=body)).json()
+    assert [item["encoder"] for item in response["lists"]] == ["tiny", MINILM, "bm25"]
+    assert [len(item["hits"]) for item in response["lists"]] == [2, 2, 1]
+    assert response["hits"][response["lists"][1]["hits"][0]]["id"] == "walrus"
     one = (await client.post("/collections/tiny/search", json=body | {"encoders": ["tiny"]})).json()
     assert [item["encoder"] for item in one["lists"]] == ["tiny"]
 

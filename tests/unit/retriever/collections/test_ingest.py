@@ -25,7 +25,7 @@ from services.retriever.collections.ingest import Ingestion
 from services.retriever.collections.local import LocalStore
 from services.retriever.collections.pipeline import WRITE_POINTS
 from services.retriever.collections.schema import EncoderRecord, Schema
-from services.retriever.collections.search import Wanted
+from services.retriever.collections.search import ListQuery
 from services.retriever.collections.sparse import query_vector
 
 pytestmark = pytest.mark.anyio
@@ -77,10 +77,10 @@ class Library:
         points, _ = await self.store.call("scroll", collection_name=NAME, limit=10_000, with_vectors=True)
         return {str(point.id): (point.payload, point.vector) for point in points}
 
-    async def found(self, word: str) -> set[str]:
+    async def matches(self, word: str) -> set[str]:
         """Points that BM25 finds."""
-        wanted = Wanted(BM25, 0, query_vector(stems([word])[0]))
-        lists = await self.store.lists(NAME, SearchRequest(queries=(word,), candidates=1_000), [wanted])
+        query = ListQuery(BM25, 0, query_vector(stems([word])[0]))
+        lists = await self.store.lists(NAME, SearchRequest(queries=(word,), candidates=1_000), [query])
         return {str(point.id) for point in lists[0]}
 
     async def having(self, word: str) -> set[str]:
@@ -111,10 +111,10 @@ async def test_a_book_longer_than_a_request_goes_on_with_the_next(
     for calls in (1, 2):
         with pytest.raises(DeadlineExceeded):
             await library.put(book, LETTER, calls=calls)
-    found = await library.put(book, LETTER)
+    response = await library.put(book, LETTER)
     # The letter was whole after the first call; of the book the second wrote a part beside its first point.
-    assert (found.added, found.unchanged) == (1, 1)
-    assert len(library.encoding.texts) == len(undisturbed) - 1 - WRITE_POINTS == found.points
+    assert (response.added, response.unchanged) == (1, 1)
+    assert len(library.encoding.texts) == len(undisturbed) - 1 - WRITE_POINTS == response.points
     assert await library.contents() == undisturbed
     assert (await library.put(book, LETTER)).unchanged == 2
     assert library.encoding.texts == []
@@ -141,8 +141,8 @@ async def test_a_process_killed_while_it_writes_is_gone_on_with(undisturbed: dic
     async with LocalStore(tmp_path).running() as store:
         library = Library(store)
         assert 0 < len(await library.contents()) < len(undisturbed)
-        found = await library.put(Document(id="book", text=BOOK), LETTER)
-        assert (found.added, found.unchanged) == (1, 1)
+        response = await library.put(Document(id="book", text=BOOK), LETTER)
+        assert (response.added, response.unchanged) == (1, 1)
         assert await library.contents() == undisturbed
 
 
@@ -153,8 +153,8 @@ async def test_a_replacement_cut_short_leaves_nothing_of_the_old(
     await library.put(Document(id="book", text=BOOK.replace("walruses", "pelicans")), LETTER)
     with pytest.raises(DeadlineExceeded):
         await library.put(Document(id="book", text=BOOK), LETTER, calls=calls)
-    found = await library.put(Document(id="book", text=BOOK), LETTER)
-    assert found.unchanged == 1
+    response = await library.put(Document(id="book", text=BOOK), LETTER)
+    assert response.unchanged == 1
     assert await library.contents() == undisturbed
 
 
@@ -186,8 +186,8 @@ async def test_shards_of_which_one_is_killed_leave_what_one_run_leaves(library: 
 
 async def test_of_one_id_sent_twice_the_last_counts(library: Library) -> None:
     first, last = Document(id="note", text="On pelicans."), Document(id="note", text="On walruses.")
-    found = await library.put(first, last)
-    assert (found.added, [item.reason for item in found.skipped]) == (1, ["duplicate"])
+    response = await library.put(first, last)
+    assert (response.added, [item.reason for item in response.skipped]) == (1, ["duplicate"])
     assert [payload["text"] for payload, _ in (await library.contents()).values()] == ["On walruses."]
 
 
@@ -217,28 +217,28 @@ async def test_words_are_found_after_a_full_disk(
 ) -> None:
     book = Document(id="book", text=BOOK)
     await library.put(LETTER)
-    assert await library.found("walruses") == set()
+    assert await library.matches("walruses") == set()
     with monkeypatch.context() as context:
         failing(context, "persist", after=60)
         with pytest.raises(Unavailable, match="disk took no more: database or disk is full"):
             await library.put(book)
-    assert len(await library.having("walruses")) == 60 == len(await library.found("walruses"))
+    assert len(await library.having("walruses")) == 60 == len(await library.matches("walruses"))
     assert (await library.put(book)).added == 1
     assert await library.contents() == undisturbed
-    assert await library.found("walruses") == await library.having("walruses")
+    assert await library.matches("walruses") == await library.having("walruses")
 
 
 async def test_words_are_found_after_a_removal_that_failed(library: Library, monkeypatch: pytest.MonkeyPatch) -> None:
     await library.put(Document(id="book", text=BOOK.replace("walruses", "pelicans")))
-    assert await library.found("pelicans")
+    assert await library.matches("pelicans")
     with monkeypatch.context() as context:
         failing(context, "delete", after=60)
         with pytest.raises(Unavailable):
             await library.put(Document(id="book", text=BOOK))
-    assert await library.found("pelicans") == await library.having("pelicans") != set()
+    assert await library.matches("pelicans") == await library.having("pelicans") != set()
     await library.put(Document(id="book", text=BOOK))
-    assert await library.found("pelicans") == set()
-    assert await library.found("walruses") == await library.having("walruses")
+    assert await library.matches("pelicans") == set()
+    assert await library.matches("walruses") == await library.having("walruses")
 
 
 async def test_a_collection_that_is_deleted_meanwhile_is_not_found(

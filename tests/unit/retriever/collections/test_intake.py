@@ -19,7 +19,7 @@ pytestmark = pytest.mark.anyio
 FILES = [File(b"%PDF", "pdf", "a", fields={"year": 1864}), File("Ein Satz über Wale.", "text", "b", "Wale")]
 
 
-def kept(folder: Path) -> list[Path]:
+def files_in(folder: Path) -> list[Path]:
     return list(folder.iterdir())
 
 
@@ -56,7 +56,7 @@ async def test_what_a_killed_process_left_is_written_by_the_next(tmp_path: Path)
         while second.find("notes", "a") or second.find("notes", "b"):  # noqa: ASYNC110 - as a caller asks
             await asyncio.sleep(0.001)
     assert written.files == FILES
-    assert kept(tmp_path) == []
+    assert files_in(tmp_path) == []
 
 
 async def test_a_broken_file_is_named_and_the_next_is_written(tmp_path: Path) -> None:
@@ -88,7 +88,7 @@ async def test_what_is_away_is_tried_again_and_then_kept_for_the_next_start(
         job = await waiting.put("notes", FILES[0])
         await job.done.wait()
     assert (job.state, job.problem, attempts) == ("interrupted", "the disk is full", 3)
-    assert len(kept(tmp_path)) == 1
+    assert len(files_in(tmp_path)) == 1
 
 
 async def test_no_more_wait_than_may(tmp_path: Path) -> None:

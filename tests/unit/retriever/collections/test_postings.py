@@ -36,9 +36,9 @@ def test_scores_are_qdrants(steps: list[tuple[int, dict[int, float] | None]], qu
         for point in client.query_points("c", query=sparse(query), using="w", limit=20).points
     }
     client.close()
-    found = postings.search(sparse(query), 20)
-    assert dict(found) == pytest.approx(expected, rel=1e-4)
-    assert [score for _, score in found] == sorted((score for _, score in found), reverse=True)
+    hits = postings.search(sparse(query), 20)
+    assert dict(hits) == pytest.approx(expected, rel=1e-4)
+    assert [score for _, score in hits] == sorted((score for _, score in hits), reverse=True)
     assert len(postings) == len({point for point, _ in steps} - _gone(steps))
 
 

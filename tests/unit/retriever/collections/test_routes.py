@@ -37,38 +37,38 @@ DOCUMENTS: list[dict[str, Any]] = [
 ]
 
 
-async def made(client: httpx.AsyncClient, name: str, **options: Any) -> None:
+async def create(client: httpx.AsyncClient, name: str, **options: Any) -> None:
     reply = await client.put(f"/collections/{name}", json=options)
     assert reply.status_code == 201, reply.text
 
 
-async def filled(client: httpx.AsyncClient, name: str, documents: list[dict[str, Any]]) -> dict[str, Any]:
+async def ingest(client: httpx.AsyncClient, name: str, documents: list[dict[str, Any]]) -> dict[str, Any]:
     reply = await client.post(f"/collections/{name}/documents", json={"documents": documents})
     assert reply.status_code == 200, reply.text
-    found: dict[str, Any] = reply.json()
-    return found
+    response: dict[str, Any] = reply.json()
+    return response
 
 
-async def searched(client: httpx.AsyncClient, name: str, *queries: str, **options: Any) -> dict[str, Any]:
+async def search(client: httpx.AsyncClient, name: str, *queries: str, **options: Any) -> dict[str, Any]:
     reply = await client.post(f"/collections/{name}/search", json={"queries": queries, **options})
     assert reply.status_code == 200, reply.text
-    found: dict[str, Any] = reply.json()
-    return found
+    response: dict[str, Any] = reply.json()
+    return response
 
 
 @pytest.fixture(scope="module")
 async def harbour(retriever: httpx.AsyncClient) -> str:
-    await made(retriever, "harbour", indexed_fields={"year": "integer"})
-    found = await filled(retriever, "harbour", DOCUMENTS)
-    assert (found["added"], found["unchanged"], found["replaced"], found["skipped"]) == (3, 0, 0, [])
+    await create(retriever, "harbour", indexed_fields={"year": "integer"})
+    response = await ingest(retriever, "harbour", DOCUMENTS)
+    assert (response["added"], response["unchanged"], response["replaced"], response["skipped"]) == (3, 0, 0, [])
     return "harbour"
 
 
 async def test_a_document_is_found_by_its_words_and_by_its_meaning(retriever: httpx.AsyncClient, harbour: str) -> None:
     for query, document in (("who designed the lighthouse?", "lighthouse"), ("pastries", "bakery")):
-        hits = (await searched(retriever, harbour, query))["hits"]
+        hits = (await search(retriever, harbour, query))["hits"]
         assert hits[0]["id"] == document
-    by_words = await searched(retriever, harbour, "granite", encoders=["bm25"])
+    by_words = await search(retriever, harbour, "granite", encoders=["bm25"])
     assert [hit["id"] for hit in by_words["hits"]] == ["lighthouse"]
     hit = by_words["hits"][0]
     assert (hit["title"], hit["url"]) == ("Harbour lighthouse", "https://example.org/lighthouse")
@@ -77,7 +77,7 @@ async def test_a_document_is_found_by_its_words_and_by_its_meaning(retriever: ht
 
 
 async def test_markdown_is_read_as_what_it_says(retriever: httpx.AsyncClient, harbour: str) -> None:
-    hits = (await searched(retriever, harbour, "how often does the ferry cross on Sunday?", top_n=2))["hits"]
+    hits = (await search(retriever, harbour, "how often does the ferry cross on Sunday?", top_n=2))["hits"]
     assert {hit["id"] for hit in hits} == {"ferry"}
     assert {hit["title"] for hit in hits} == {"Island ferry"}
     prose, table = sorted((hit["text"] for hit in hits), key=lambda text: "|" in text)
@@ -109,7 +109,7 @@ async def test_filters(
     retriever: httpx.AsyncClient, harbour: str, condition: dict[str, object], documents: set[str]
 ) -> None:
     for lists in (False, True):
-        found = await searched(
+        response = await search(
             retriever,
             harbour,
             "what is there?",
@@ -117,7 +117,7 @@ async def test_filters(
             filters=[condition],
             lists=lists,
         )
-        assert {hit["id"] for hit in found["hits"]} == documents
+        assert {hit["id"] for hit in response["hits"]} == documents
     counted = await retriever.get(f"/collections/{harbour}", params={"filter": json.dumps(condition)})
     assert counted.json()["documents"] == len(documents)
 
@@ -135,26 +135,26 @@ async def test_a_filter_that_says_nothing_is_refused(
 
 async def test_the_lists_and_their_fusion_agree_with_qdrants_own(retriever: httpx.AsyncClient, harbour: str) -> None:
     queries = ("who designed the lighthouse?", "plum cake", "the of")
-    fused = await searched(retriever, harbour, *queries, top_n=3)
-    found = await searched(retriever, harbour, *queries, top_n=3, lists=True)
-    assert [(item["encoder"], item["query"]) for item in found["lists"]] == [
+    fused = await search(retriever, harbour, *queries, top_n=3)
+    response = await search(retriever, harbour, *queries, top_n=3, lists=True)
+    assert [(item["encoder"], item["query"]) for item in response["lists"]] == [
         (MINILM, 0), (MINILM, 1), (MINILM, 2), ("bm25", 0), ("bm25", 1),
     ]  # fmt: skip
-    assert found["fused"] == 3
-    assert len(found["hits"]) == 4
-    assert [hit["id"] for hit in found["hits"][:3]] == [hit["id"] for hit in fused["hits"]]
-    assert [hit["score"] for hit in found["hits"][:3]] == pytest.approx([hit["score"] for hit in fused["hits"]])
-    for ranked in found["lists"]:
+    assert response["fused"] == 3
+    assert len(response["hits"]) == 4
+    assert [hit["id"] for hit in response["hits"][:3]] == [hit["id"] for hit in fused["hits"]]
+    assert [hit["score"] for hit in response["hits"][:3]] == pytest.approx([hit["score"] for hit in fused["hits"]])
+    for ranked in response["lists"]:
         assert ranked["scores"] == sorted(ranked["scores"], reverse=True)
         assert len(ranked["hits"]) == len(set(ranked["hits"])) == len(ranked["scores"])
-    bare = await searched(retriever, harbour, "plum cake", texts=False)
+    bare = await search(retriever, harbour, "plum cake", texts=False)
     assert all(hit["text"] == "" for hit in bare["hits"])
 
 
 @pytest.fixture(scope="module")
 async def mirrored(retriever: httpx.AsyncClient) -> str:
     """Eight pages with the same notice, one with its own, and two with a line that says nothing without a title."""
-    await made(retriever, "mirrored")
+    await create(retriever, "mirrored")
     notice = (
         "The ferry to the island leaves from the northern pier at eight every morning, and comes back when the last "
         "of the visitors has had enough of the wind."
@@ -162,7 +162,7 @@ async def mirrored(retriever: httpx.AsyncClient) -> str:
     pages = [{"id": f"copy-{i}", "title": f"Copy {i}", "text": notice} for i in range(8)]
     pages.append({"id": "other", "text": "Ferries carry bicycles, dogs and a grand piano once a year."})
     pages += [{"id": year, "title": f"Ferry times in {year}", "text": "See below."} for year in ("1931", "1932")]
-    await filled(retriever, "mirrored", pages)
+    await ingest(retriever, "mirrored", pages)
     return "mirrored"
 
 
@@ -171,15 +171,15 @@ async def test_a_text_that_many_pages_hold_is_found_once(
     retriever: httpx.AsyncClient, mirrored: str, lists: bool
 ) -> None:
     query = "when does the ferry leave?"
-    found = await searched(retriever, mirrored, query, top_n=4, lists=lists)
-    hits = found["hits"]
-    assert (found["fused"], len(hits)) == (4, 4)
+    response = await search(retriever, mirrored, query, top_n=4, lists=lists)
+    hits = response["hits"]
+    assert (response["fused"], len(hits)) == (4, 4)
     assert {hit["id"][:4] for hit in hits} == {"copy", "othe", "1931", "1932"}
-    for ranked in found["lists"]:
+    for ranked in response["lists"]:
         assert sorted(ranked["hits"]) == list(range(len(ranked["hits"])))
         assert ranked["scores"] == sorted(ranked["scores"], reverse=True)
         assert len(ranked["hits"]) == len(ranked["scores"])
-    bare = await searched(retriever, mirrored, query, top_n=4, lists=lists, texts=False)
+    bare = await search(retriever, mirrored, query, top_n=4, lists=lists, texts=False)
     assert {hit["id"][:4] for hit in bare["hits"]} == {"copy", "othe", "1931", "1932"}
     assert {hit["text"] for hit in bare["hits"]} == {""}
 
@@ -188,20 +188,20 @@ async def test_a_text_that_many_pages_hold_is_found_once(
 async def test_documents_are_found_under_each_of_their_ids_when_asked_for(
     retriever: httpx.AsyncClient, mirrored: str, lists: bool
 ) -> None:
-    found = await searched(retriever, mirrored, "when does the ferry leave?", distinct=False, lists=lists)
-    assert len({hit["id"] for hit in found["hits"]}) == 11
+    response = await search(retriever, mirrored, "when does the ferry leave?", distinct=False, lists=lists)
+    assert len({hit["id"] for hit in response["hits"]}) == 11
 
 
 async def test_a_query_of_stop_words_finds_nothing_by_words(retriever: httpx.AsyncClient, harbour: str) -> None:
-    assert (await searched(retriever, harbour, "of the", encoders=["bm25"]))["hits"] == []
+    assert (await search(retriever, harbour, "of the", encoders=["bm25"]))["hits"] == []
 
 
 async def test_ingesting_twice_changes_nothing(retriever: httpx.AsyncClient, harbour: str) -> None:
     before = (await retriever.get(f"/collections/{harbour}")).json()
     backend = before.pop("backend")
     assert backend in ("local", "server")
-    found = await filled(retriever, harbour, DOCUMENTS)
-    assert (found["added"], found["unchanged"], found["replaced"], found["points"]) == (0, 3, 0, 0)
+    response = await ingest(retriever, harbour, DOCUMENTS)
+    assert (response["added"], response["unchanged"], response["replaced"], response["points"]) == (0, 3, 0, 0)
     assert (await retriever.get(f"/collections/{harbour}")).json() == before | {"backend": backend}
     assert before == {
         "name": "harbour", "encoders": [MINILM], "chunked": True, "documents": 3, "points": 4,
@@ -209,21 +209,23 @@ async def test_ingesting_twice_changes_nothing(retriever: httpx.AsyncClient, har
 
 
 async def test_another_version_of_a_document_replaces_it_whole(retriever: httpx.AsyncClient) -> None:
-    await made(retriever, "versions")
+    await create(retriever, "versions")
     long = " ".join(f"Sentence number {index} is about walruses." for index in range(100))
-    assert (await filled(retriever, "versions", [{"id": "a", "text": long}]))["points"] > 3
-    found = await filled(retriever, "versions", [{"id": "a", "text": "A note on pelicans."}])
-    assert (found["added"], found["replaced"]) == (0, 1)
+    assert (await ingest(retriever, "versions", [{"id": "a", "text": long}]))["points"] > 3
+    response = await ingest(retriever, "versions", [{"id": "a", "text": "A note on pelicans."}])
+    assert (response["added"], response["replaced"]) == (0, 1)
     info = (await retriever.get("/collections/versions")).json()
     assert (info["documents"], info["points"]) == (1, 1)
-    assert (await searched(retriever, "versions", "walruses", encoders=["bm25"]))["hits"] == []
-    found = await filled(retriever, "versions", [{"id": "a", "text": "A note on pelicans.", "fields": {"seen": True}}])
-    assert found["replaced"] == 1
+    assert (await search(retriever, "versions", "walruses", encoders=["bm25"]))["hits"] == []
+    response = await ingest(
+        retriever, "versions", [{"id": "a", "text": "A note on pelicans.", "fields": {"seen": True}}]
+    )
+    assert response["replaced"] == 1
 
 
 async def test_what_cannot_be_indexed_is_named_and_skipped(retriever: httpx.AsyncClient) -> None:
-    await made(retriever, "odd")
-    found = await filled(
+    await create(retriever, "odd")
+    response = await ingest(
         retriever,
         "odd",
         [
@@ -234,31 +236,31 @@ async def test_what_cannot_be_indexed_is_named_and_skipped(retriever: httpx.Asyn
             {"id": "good", "text": "A later document on pelicans."},
         ],
     )
-    assert [(item["stage"], item["reason"]) for item in found["skipped"]] == [
+    assert [(item["stage"], item["reason"]) for item in response["skipped"]] == [
         ("document:0", "duplicate"),
         ("document:1", "empty"),
         ("document:2", "failed"),
         ("document:3", "failed"),
     ]
-    assert found["skipped"][3]["detail"].startswith("number 4: ")
-    assert found["added"] == 1
-    hits = (await searched(retriever, "odd", "pelicans"))["hits"]
+    assert response["skipped"][3]["detail"].startswith("number 4: ")
+    assert response["added"] == 1
+    hits = (await search(retriever, "odd", "pelicans"))["hits"]
     assert [hit["text"] for hit in hits] == ["A later document on pelicans."]
 
 
 async def test_whole_documents_stay_whole(retriever: httpx.AsyncClient) -> None:
-    await made(retriever, "abstracts", chunked=False)
+    await create(retriever, "abstracts", chunked=False)
     text = " ".join(f"Sentence number {index} is about walruses." for index in range(100))
-    found = await filled(retriever, "abstracts", [{"text": text, "title": "On walruses"}, {"text": "x" * 20_001}])
-    assert (found["added"], found["points"]) == (1, 1)
-    assert "`chunked`" in found["skipped"][0]["detail"]
-    hits = (await searched(retriever, "abstracts", "walruses"))["hits"]
+    response = await ingest(retriever, "abstracts", [{"text": text, "title": "On walruses"}, {"text": "x" * 20_001}])
+    assert (response["added"], response["points"]) == (1, 1)
+    assert "`chunked`" in response["skipped"][0]["detail"]
+    hits = (await search(retriever, "abstracts", "walruses"))["hits"]
     assert [(hit["text"], hit["start"], hit["end"]) for hit in hits] == [(text, 0, len(text))]
     assert len(hits[0]["id"]) == 32
 
 
 async def test_the_same_build_is_no_conflict_and_another_is(retriever: httpx.AsyncClient) -> None:
-    await made(retriever, "built", encoders=[MINILM], chunked=False)
+    await create(retriever, "built", encoders=[MINILM], chunked=False)
     assert (await retriever.put("/collections/built", json={"encoders": [MINILM], "chunked": False})).status_code == 200
     for options, words in (
         ({"chunked": True}, "chunked"),
@@ -315,17 +317,17 @@ async def test_an_encoder_that_the_collection_lacks_is_named(retriever: httpx.As
 
 
 async def test_a_deleted_collection_is_gone(retriever: httpx.AsyncClient) -> None:
-    await made(retriever, "short-lived")
-    await filled(retriever, "short-lived", DOCUMENTS[:1])
+    await create(retriever, "short-lived")
+    await ingest(retriever, "short-lived", DOCUMENTS[:1])
     assert "short-lived" in [item["name"] for item in (await retriever.get("/collections")).json()["collections"]]
     assert (await retriever.delete("/collections/short-lived")).status_code == 204
     assert "short-lived" not in [item["name"] for item in (await retriever.get("/collections")).json()["collections"]]
-    await made(retriever, "short-lived", chunked=False)
-    assert (await searched(retriever, "short-lived", "lighthouse"))["hits"] == []
+    await create(retriever, "short-lived", chunked=False)
+    assert (await search(retriever, "short-lived", "lighthouse"))["hits"] == []
 
 
 async def test_a_deletion_among_other_requests(retriever: httpx.AsyncClient) -> None:
-    await made(retriever, "contested")
+    await create(retriever, "contested")
     path = "/collections/contested"
     replies = await asyncio.gather(
         *(retriever.post(f"{path}/documents", json={"documents": [item]}) for item in DOCUMENTS),

@@ -37,11 +37,11 @@ def test_qdrants_scores_are_those_of_bm25() -> None:
     for query in ("who sells granite?", "plum bread", "herring in the harbour"):
         terms = stems([query])[0]
         expected = bm25(terms, words)
-        found = client.query_points("c", query=query_vector(terms), using="bm25", limit=10).points
-        assert {int(point.id) for point in found} == set(np.flatnonzero(expected))
-        scores = np.asarray([point.score for point in found])
+        hits = client.query_points("c", query=query_vector(terms), using="bm25", limit=10).points
+        assert {int(point.id) for point in hits} == set(np.flatnonzero(expected))
+        scores = np.asarray([point.score for point in hits])
         # Ours is divided by a bound that is the same for all passages.
-        ratio = scores / np.asarray([expected[int(point.id)] for point in found])
+        ratio = scores / np.asarray([expected[int(point.id)] for point in hits])
         assert ratio == pytest.approx(np.full(len(ratio), ratio[0]), rel=1e-4)
     client.close()
 

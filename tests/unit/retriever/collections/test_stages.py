@@ -40,7 +40,7 @@ def target(
     monkeypatch: pytest.MonkeyPatch, qdrant: QdrantServer, request: pytest.FixtureRequest
 ) -> Iterator[stages.Target]:
     monkeypatch.setattr(stages, "PagePool", InlinePages)
-    found = stages.Target(
+    collection = stages.Target(
         f"stages-{request.node.name[:40]}", RetrieverSettings(qdrant_url=HttpUrl("http://qdrant:6333"))
     )
 
@@ -48,9 +48,9 @@ def target(
         return ServerStore("http://qdrant:6333", api_key="", timeout_s=10, transport=qdrant.transport)
 
     monkeypatch.setattr(stages.Target, "store", store)
-    asyncio.run(_create(store(None), found.name, chunked=True))
-    yield found
-    asyncio.run(_run(store(None), "delete", found.name))
+    asyncio.run(_create(store(None), collection.name, chunked=True))
+    yield collection
+    asyncio.run(_run(store(None), "delete", collection.name))
 
 
 async def _create(store: ServerStore, name: str, *, chunked: bool) -> None:
@@ -102,12 +102,12 @@ def test_each_batch_done_twice_leaves_each_point_once(target: stages.Target, tmp
     parquet.write_table(table, tmp_path / "vectors.parquet")
     table = parquet.read_table(tmp_path / "vectors.parquet")
     assert states(written(target, table)) == ["written", "written", "skipped"]
-    found = contents(target)
-    assert len(found) == 1 + len(table["texts"].to_pylist()[1]) > 5
-    assert all(payload.get("complete", True) for payload in found.values())
-    assert found["letter 0"]["digest"] == identify(LETTER).digest
-    assert found["letter 0"]["fields"] == {"year": 1864}
-    assert found["letter 0"]["title"] == "Seals"
+    payloads = contents(target)
+    assert len(payloads) == 1 + len(table["texts"].to_pylist()[1]) > 5
+    assert all(payload.get("complete", True) for payload in payloads.values())
+    assert payloads["letter 0"]["digest"] == identify(LETTER).digest
+    assert payloads["letter 0"]["fields"] == {"year": 1864}
+    assert payloads["letter 0"]["title"] == "Seals"
     assert states(parsed(target, LETTER, BOOK)) == ["unchanged", "unchanged"]
 
 

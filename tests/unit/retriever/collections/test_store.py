@@ -198,14 +198,14 @@ async def test_what_lies_there_is_read_before_anybody_asks(tmp_path: Path, monke
     read: list[str] = []
     index = local._index
 
-    def noted(client: QdrantClient, name: str) -> Postings:
+    def counted(client: QdrantClient, name: str) -> Postings:
         read.append(name)
         return index(client, name)
 
-    monkeypatch.setattr(local, "_index", noted)
+    monkeypatch.setattr(local, "_index", counted)
     async with LocalStore(tmp_path).running() as store:
         assert read == [NAME]
-        assert len(await Library(store).found("seals")) == 1
+        assert len(await Library(store).matches("seals")) == 1
         assert read == [NAME]
 
     def damaged(*_: object) -> Postings:

@@ -39,13 +39,13 @@ def assembled(objects: list[str]) -> bytes:
 
 def packed(members: dict[str, str | bytes], *, like: bytes = b"") -> bytes:
     """A packed file; the members of another one with these in their place."""
-    kept: dict[str, str | bytes] = {}
+    originals: dict[str, str | bytes] = {}
     if like:
         with zipfile.ZipFile(io.BytesIO(like)) as archive:
-            kept = {name: archive.read(name) for name in archive.namelist()}
+            originals = {name: archive.read(name) for name in archive.namelist()}
     out = io.BytesIO()
     with zipfile.ZipFile(out, "w", zipfile.ZIP_DEFLATED) as archive:
-        for name, content in {**kept, **members}.items():
+        for name, content in {**originals, **members}.items():
             archive.writestr(name, content)
     return out.getvalue()
 

@@ -1,4 +1,4 @@
-"""Keys of what a point carries beside its vectors."""
+"""Keys of a point's payload."""
 
 DOCUMENT = "document"
 CHUNK = "chunk"
@@ -9,11 +9,11 @@ START = "start"
 END = "end"
 PAGE = "page"
 FIELDS = "fields"
-# Of a document's first point alone: which version it is, how many points that has, and whether all are written.
+# In a document's first point only: its version's digest, the number of its points, and whether all are written.
 DIGEST = "digest"
 CHUNKS = "chunks"
 COMPLETE = "complete"
-# And what a list of documents says of it.
+# Also in the first point only: the document's other properties in listings.
 SOURCE = "source"
 NAMED = "named"
 FORMAT = "format"
