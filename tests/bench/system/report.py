@@ -4,6 +4,7 @@ import json
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -114,11 +115,9 @@ def write(results: Results, folder: Path, *, facts: Sequence[tuple[str, str]]) -
     Raises:
         WriteFailed: the disk took no more.
     """
-    drawn = {
-        f"{name}{'-dark' if theme is pictures.DARK else ''}.png": pictures.png(draw(results, theme))
-        for name, draw in PICTURES.items()
-        for theme in pictures.THEMES
-    }
+    drawn: dict[str, bytes] = {}
+    for name, draw in PICTURES.items():
+        drawn |= pictures.in_themes(name, partial(draw, results))
     text = markdown.write("The whole system beside its peers", facts, tables(results), list(drawn))
     numbers = json.dumps(as_json(results), indent=1) + "\n"
     return files.write(folder, {"report.md": text.encode(), "summary.json": numbers.encode()} | drawn)
