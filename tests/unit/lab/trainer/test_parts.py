@@ -126,7 +126,7 @@ def test_what_a_kill_left_half_written_is_no_checkpoint(tmp_path: Path) -> None:
     checkpoint.save(tmp_path, Checkpoint(state(), {"adapter.a": torch.zeros(1)}))
     (tmp_path / ".step-00000006.partial").mkdir()
     (tmp_path / "step-00000009").mkdir()
-    assert [path.name for path in checkpoint.found(tmp_path)] == ["step-00000003"]
+    assert [path.name for path in checkpoint.checkpoints(tmp_path)] == ["step-00000003"]
     checkpoint.save(tmp_path, Checkpoint(state(6), {"adapter.a": torch.zeros(1)}))
     assert checkpoint.last(tmp_path).state.step == 6
 
