@@ -63,10 +63,10 @@ def read_entities(path: Path = ENTITIES) -> dict[str, tuple[str, ...]]:
 
 def _files(folder: Path) -> list[tuple[str, Path]]:
     """Names and files of the templates, in the order of their names."""
-    files = [(path.stem, path) for path in folder.glob("*.txt") if path.name != ENTITIES.name]
+    templates = [(path.stem, path) for path in folder.glob("*.txt") if path.name != ENTITIES.name]
     if folder == DATA:
-        files += [(path.parent.name, path) for path in DOMAINS.glob("*/label.txt")]
-    return sorted(files)
+        templates += [(path.parent.name, path) for path in DOMAINS.glob("*/label.txt")]
+    return sorted(templates)
 
 
 def read_sections(folder: Path = DATA) -> list[Section]:
