@@ -59,7 +59,7 @@ def generate(pairs: Sequence[Pair], count: int, seed: int) -> list[Record]:
     pairs = [pair for pair in _distinct(pairs) if article(pair) not in kept_back]
     rng = random.Random(f"reading:{seed}")  # noqa: S311 - reproducible, not secret
     phrasing = Phrasing(rng)
-    answerable, twins = ([pair for pair in pairs if bool(pair.answer) is says] for says in (True, False))
+    answerable, twins = ([pair for pair in pairs if bool(pair.answer) is has_answer] for has_answer in (True, False))
     twins_each = 1 / ANSWERED - 1 - NOT_FOUND
     answered = min(round(count * ANSWERED), len(answerable), int(len(twins) / twins_each))
     if not answered:
