@@ -112,7 +112,7 @@ def _collapse(dynamic: frozenset[str]) -> Callable[[Prediction], list[float]]:
 
 
 def tasks(root: Path) -> list[Task]:
-    """What is measured.
+    """The tasks to measure.
 
     Raises:
         DataError: a file cannot be read.
@@ -139,15 +139,16 @@ def _unique(examples: Sequence[Example], head: str) -> list[Example]:
 
 
 def labelled(name: str, head: str, examples: Sequence[Example]) -> Task:
-    known = [example for example in examples if example.label(head)]
+    """The examples with a label of a head as a task."""
+    part = [example for example in examples if example.label(head)]
     labels = tuple(HEADS[head])
-    return Task(name, head, known, labels, [example.label(head) for example in known], _label(labels))
+    return Task(name, head, part, labels, [example.label(head) for example in part], _label(labels))
 
 
 def _collapsed(name: str, examples: Sequence[Example], dynamic: frozenset[str]) -> Task:
-    known = [example for example in examples if example.dynamism]
-    truth = [DYNAMIC_LABELS[example.dynamism in dynamic] for example in known]
-    return Task(name, "dynamism", known, DYNAMIC_LABELS, truth, _collapse(dynamic))
+    part = [example for example in examples if example.dynamism]
+    truth = [DYNAMIC_LABELS[example.dynamism in dynamic] for example in part]
+    return Task(name, "dynamism", part, DYNAMIC_LABELS, truth, _collapse(dynamic))
 
 
 def leaked(examples: Sequence[Example]) -> list[str]:
@@ -179,8 +180,8 @@ def evaluate(
     settings = settings or ClassifierSettings()
     model = load_model(settings)
     chosen = tasks(root)
-    if found := leaked([example for task in chosen for example in task.examples] + read(root / "freshqa.jsonl")):
-        raise ValueError(f"{len(found)} evaluation questions are in the training set, such as {found[0]!r}")
+    if leaks := leaked([example for task in chosen for example in task.examples] + read(root / "freshqa.jsonl")):
+        raise ValueError(f"{len(leaks)} evaluation questions are in the training set, such as {leaks[0]!r}")
     report = Report()
     out.mkdir(parents=True, exist_ok=True)
     for task in chosen:
@@ -202,22 +203,21 @@ def evaluate(
 
 
 def _by_svm(model: Model, task: Task) -> list[Prediction]:
-    found = model.run([example.question for example in task.examples])
-    return [item.labels.heads[task.head] for item in found]
+    return [item.labels.heads[task.head] for item in model.run([example.question for example in task.examples])]
 
 
 def _false_premises(model: Model, examples: Sequence[Example]) -> list[str]:
     """F1 of false premises on FreshQA's held-back half, at a threshold chosen on the other half."""
-    found = model.run([example.question for example in examples])
-    probabilities = np.array([item.labels.heads["question_type"].probabilities["false_premise"] for item in found])
+    items = model.run([example.question for example in examples])
+    probabilities = np.array([item.labels.heads["question_type"].probabilities["false_premise"] for item in items])
     truth = np.array([example.question_type == "false_premise" for example in examples])
     back = np.array([held_back(example.question) for example in examples])
     best = max(np.arange(0.02, 0.6, 0.02), key=lambda at: f1_score(truth[~back], probabilities[~back] >= at))
     share = float(truth[back].mean())
-    said = probabilities[back] >= best
+    predicted = probabilities[back] >= best
     return [
         f"False premises on FreshQA held back ({int(back.sum())} questions, {share:.2f} of them false): "
-        f"F1 {f1_score(truth[back], said):.3f} at a probability of {best:.2f} (chosen on the other half), "
+        f"F1 {f1_score(truth[back], predicted):.3f} at a probability of {best:.2f} (chosen on the other half), "
         f"{f1_score(truth[back], probabilities[back] >= 0.5):.3f} at 0.5; "
         f"the majority class has 0.000, saying always `false` {2 * share / (1 + share):.3f}."
     ]
@@ -227,7 +227,7 @@ async def ask_all(
     in_context: InContext, model: Model, head: str, questions: Sequence[str], say: Say
 ) -> list[Prediction | None]:
     """The LLM's predictions, two questions at a time; None where it failed."""
-    found = model.run(questions)
+    items = model.run(questions)
     gate = asyncio.Semaphore(AT_ONCE)
     done = 0
 
@@ -235,7 +235,7 @@ async def ask_all(
         nonlocal done
         async with gate:
             try:
-                labels = await in_context.classify(questions[index], found[index].vector, allow_s=ASK_S, heads=(head,))
+                labels = await in_context.classify(questions[index], items[index].vector, allow_s=ASK_S, heads=(head,))
             except ServiceFailure as failure:
                 say(f"the generator failed: {failure}")
                 return None
@@ -265,29 +265,29 @@ async def _with_llm(
                 say(f"{name}: in-context, {how} demonstrations, {consistency}")
                 in_context = InContext(llm, model.demonstrations, how=how, consistency=consistency)
                 questions = [example.question for example in base.examples]
-                said = await ask_all(in_context, model, base.head, questions, say)
-                if missing := sum(prediction is None for prediction in said):
+                replies = await ask_all(in_context, model, base.head, questions, say)
+                if missing := sum(prediction is None for prediction in replies):
                     report.notes.append(f"{name}, {how}, {consistency}: no usable reply to {missing} questions.")
-                _compare(report, views, by_svm, said, f"{how}, {consistency}", model.thresholds)
+                _compare(report, views, by_svm, replies, f"{how}, {consistency}", model.thresholds)
 
 
 def _compare(
     report: Report,
     views: Sequence[Task],
     by_svm: Sequence[Prediction],
-    said: Sequence[Prediction | None],
+    replies: Sequence[Prediction | None],
     variant: str,
     thresholds: Mapping[str, float],
 ) -> None:
     """Add rows for the LLM alone (where it failed, the SVM stands in, as in the service) and for `auto`."""
     for view in views:
-        llm = [ours if theirs is None else theirs for ours, theirs in zip(by_svm, said, strict=True)]
+        llm = [ours if theirs is None else theirs for ours, theirs in zip(by_svm, replies, strict=True)]
         limit = thresholds[view.head]
         both = [ours if ours.certainty >= limit else theirs for ours, theirs in zip(by_svm, llm, strict=True)]
-        asked = sum(ours.certainty < limit for ours in by_svm) / len(by_svm)
+        share = sum(ours.certainty < limit for ours in by_svm) / len(by_svm)
         report.rows.append(Row(f"{view.name}, sample", f"in-context ({variant})", view.score(llm)))
         report.rows.append(
-            Row(f"{view.name}, sample", f"auto ({variant})", view.score(both), f"asks the LLM {asked:.2f}")
+            Row(f"{view.name}, sample", f"auto ({variant})", view.score(both), f"asks the LLM {share:.2f}")
         )
 
 

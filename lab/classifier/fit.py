@@ -34,8 +34,8 @@ def fit(
     """Train and write model, card (JSON and Markdown) and pictures into a folder; a minute, returns the card.
 
     Args:
-        data: more labelled questions to train on, beside our own.
-        calibrate: labelled real questions that are not trained on, but tell how much certainty to take away.
+        data: labelled questions to train on beside our own.
+        calibrate: labelled real questions, not trained on, to fit the temperature on.
         generator: an LLM whose accuracy on validation questions decides the thresholds of `auto`.
         sample: validation questions of a head to ask it.
 
@@ -95,14 +95,14 @@ def _thresholds(
     if not generator:
         by = f"taking an LLM to be right {ASSUMED} of the time where the SVM is unsure"
         return dict.fromkeys(HEADS, ASSUMED), by
-    kept = {example.question for example in trained.validation}
-    shown = [example for example in candidates(read_questions()) if example.question not in kept]
-    vectors = encoder.encode([example.question for example in shown]).vectors
-    model = Model(encoder, trained.validator, {}, Demonstrations(shown, vectors))
+    validation = {example.question for example in trained.validation}
+    demonstrations = [example for example in candidates(read_questions()) if example.question not in validation]
+    vectors = encoder.encode([example.question for example in demonstrations]).vectors
+    model = Model(encoder, trained.validator, {}, Demonstrations(demonstrations, vectors))
     configured = settings.model_copy(update={"generator_url": generator})
 
     async def measure() -> dict[str, float]:
-        found = {}
+        thresholds = {}
         async with http_client() as http:
             llm = connect(configured, http)
             in_context = InContext(
@@ -114,8 +114,8 @@ def _thresholds(
             )
             for head in HEADS:
                 progress(f"{head}: asking the generator {sample} validation questions")
-                found[head] = await _measured(head, in_context, model, trained.validation, sample, progress)
-        return found
+                thresholds[head] = await _measured(head, in_context, model, trained.validation, sample, progress)
+        return thresholds
 
     return asyncio.run(measure()), f"the accuracy of SVM and LLM together on {sample} validation questions a head"
 
@@ -131,8 +131,8 @@ async def _measured(
     task = evaluate.labelled(head, head, validation).sample(sample)
     questions = [example.question for example in task.examples]
     svm = [item.labels.heads[head] for item in model.run(questions)]
-    said = await evaluate.ask_all(in_context, model, head, questions, progress)
-    llm: list[Prediction] = [ours if theirs is None else theirs for ours, theirs in zip(svm, said, strict=True)]
+    replies = await evaluate.ask_all(in_context, model, head, questions, progress)
+    llm: list[Prediction] = [ours if theirs is None else theirs for ours, theirs in zip(svm, replies, strict=True)]
     threshold, accuracy = best_threshold(
         [prediction.certainty for prediction in svm],
         [prediction.label == label for prediction, label in zip(svm, task.truth, strict=True)],
@@ -175,8 +175,8 @@ def _markdown(content: Mapping[str, Any]) -> str:
         "|---|---|---|",
         *(
             f"| {head} | {words} | {value:.3f} |"
-            for head, found in content["compared"].items()
-            for words, value in found.items()
+            for head, compared in content["compared"].items()
+            for words, value in compared.items()
         ),
         "",
         *(f"![{head}](confusion-{head}.png)" for head in content["validation"]),

@@ -1,4 +1,4 @@
-"""Training of a head with scikit-learn, which the served model does without: what it learned is arrays."""
+"""Training of a head with scikit-learn, into arrays that are served without it."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -19,11 +19,11 @@ def learn(settings: HeadSettings, questions: Questions, labels: Sequence[str], f
     return head_of(settings, calibrate(settings, features(settings, questions, ngrams), labels, folds), labels, ngrams)
 
 
-def learn_margins(settings: HeadSettings, questions: Questions, labels: Sequence[str], asked: Questions) -> list[str]:
-    """The labels of `asked`, by an SVM without calibration: for choosing settings."""
+def learn_margins(settings: HeadSettings, questions: Questions, labels: Sequence[str], test: Questions) -> list[str]:
+    """The labels of `test`, by an SVM without calibration: for choosing settings."""
     ngrams = learn_ngrams(settings, questions.texts)
     svm = _svm(settings).fit(features(settings, questions, ngrams), np.asarray(labels))
-    return [str(label) for label in svm.predict(features(settings, asked, ngrams))]
+    return [str(label) for label in svm.predict(features(settings, test, ngrams))]
 
 
 def learn_ngrams(settings: HeadSettings, texts: Sequence[str]) -> Ngrams | None:
@@ -48,7 +48,7 @@ def calibrate(settings: HeadSettings, values: Floats, labels: Sequence[str], fol
 
 
 def head_of(settings: HeadSettings, classifier: Any, labels: Sequence[str], ngrams: Ngrams | None) -> Head:
-    """What scikit-learn has learned, as arrays.
+    """A head from scikit-learn's classifier.
 
     Args:
         classifier: as `calibrate` returns it.
@@ -58,7 +58,7 @@ def head_of(settings: HeadSettings, classifier: Any, labels: Sequence[str], ngra
     weights, biases = fitted.estimator.coef_, fitted.estimator.intercept_
     slopes, offsets = np.array([[sigmoid.a_, sigmoid.b_] for sigmoid in fitted.calibrators], np.float64).T
     if len(classifier.classes_) == 2:
-        # scikit-learn keeps one row, the second label's; the first one's probability is what is left of 1.
+        # scikit-learn keeps one row, the second label's; the first one's probability is its complement.
         weights, biases, slopes = np.concatenate([-weights, weights]), np.append(-biases, biases), slopes.repeat(2)
         offsets = np.append(-offsets, offsets)
     names, counts = np.unique(np.asarray(labels), return_counts=True)

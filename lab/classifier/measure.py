@@ -18,7 +18,7 @@ Probabilities = NDArray[np.float64]
 
 @dataclass(frozen=True, slots=True)
 class Scores:
-    """What was measured of one head.
+    """The measures of one head.
 
     Attributes:
         ece: expected calibration error of the certainty, ten bins of equal width (Guo et al. 2017).

@@ -72,5 +72,5 @@ def _example(record: Mapping[str, Any], place: str) -> Example:
         "dynamism": record.get("static_or_dynamic") or record.get("dynamism") or official.get("static_or_dynamic"),
         "question_type": record.get("question_type") or official.get("question_type"),
     }
-    known = {head: label for head, label in labels.items() if label in HEADS[head]}
-    return Example(question, **known, group=str(record.get("group") or place))
+    valid = {head: label for head, label in labels.items() if label in HEADS[head]}
+    return Example(question, **valid, group=str(record.get("group") or place))

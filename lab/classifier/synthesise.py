@@ -63,10 +63,10 @@ def read_entities(path: Path = ENTITIES) -> dict[str, tuple[str, ...]]:
 
 def _files(folder: Path) -> list[tuple[str, Path]]:
     """Names and files of the templates, in the order of their names."""
-    found = [(path.stem, path) for path in folder.glob("*.txt") if path.name != ENTITIES.name]
+    templates = [(path.stem, path) for path in folder.glob("*.txt") if path.name != ENTITIES.name]
     if folder == DATA:
-        found += [(path.parent.name, path) for path in DOMAINS.glob("*/label.txt")]
-    return sorted(found)
+        templates += [(path.parent.name, path) for path in DOMAINS.glob("*/label.txt")]
+    return sorted(templates)
 
 
 def read_sections(folder: Path = DATA) -> list[Section]:
@@ -80,7 +80,7 @@ def read_sections(folder: Path = DATA) -> list[Section]:
     for stem, path in _files(folder):
         for head, lines in _blocks(path):
             name, *labels, times = (part.strip() for part in head.split("|"))
-            if [label in known for label, known in zip(labels, HEADS.values(), strict=False)] != [True] * len(HEADS):
+            if [label in valid for label, valid in zip(labels, HEADS.values(), strict=False)] != [True] * len(HEADS):
                 raise DataError(f"{path.name}: labels of {head!r}")
             for line in lines:
                 if unknown := {slot for slot, _ in _SLOT.findall(line)} - kinds.keys():
@@ -92,15 +92,15 @@ def read_sections(folder: Path = DATA) -> list[Section]:
 def synthesise(folder: Path = DATA) -> list[Example]:
     """The training set; equal templates and entities make equal questions, whatever else is in the files."""
     kinds = read_entities(folder / ENTITIES.name)
-    seen: set[str] = set()
+    distinct: set[str] = set()
     examples = []
     for section in read_sections(folder):
         domain, dynamism, question_type = section.labels
         for template in section.templates:
             rng = random.Random(f"{SEED}:{section.name}:{template}")  # noqa: S311 - repeatable, not secret
             for question in _questions(template, section.times, kinds, rng):
-                if question not in seen:
-                    seen.add(question)
+                if question not in distinct:
+                    distinct.add(question)
                     examples.append(Example(question, domain, dynamism, question_type, section.name))
     return examples
 
@@ -108,15 +108,15 @@ def synthesise(folder: Path = DATA) -> list[Example]:
 def _questions(template: str, times: int, kinds: Mapping[str, Sequence[str]], rng: random.Random) -> Iterator[str]:
     options = max([alternatives.count("|") + 1 for alternatives in _ALTERNATIVES.findall(template)], default=0)
     slots = _SLOT.search(template) is not None
-    wanted = min(MAX_TIMES, (times if slots else 1) + options // 2)
-    made: set[str] = set()
-    for _ in range(wanted * TRIES):
+    count = min(MAX_TIMES, (times if slots else 1) + options // 2)
+    distinct: set[str] = set()
+    for _ in range(count * TRIES):
         plain = _fill(template, kinds, rng)
-        if plain in made:
+        if plain in distinct:
             continue
-        made.add(plain)
+        distinct.add(plain)
         yield _typed(plain, rng)
-        if len(made) == wanted:
+        if len(distinct) == count:
             return
 
 
@@ -160,16 +160,10 @@ def _mistyped(question: str, rng: random.Random) -> str:
 
 
 def _blocks(path: Path) -> Iterator[tuple[str, list[str]]]:
-    head, lines = "", list[str]()
-    for line in path.read_text("utf-8").splitlines():
-        if line.startswith("== "):
-            if head:
-                yield head, lines
-            head, lines = line.removeprefix("== ").strip(), []
-        elif line.strip():
-            lines.append(line.strip())
-    if head:
-        yield head, lines
+    """Head and lines of each section."""
+    for block in ("\n" + path.read_text("utf-8")).split("\n== ")[1:]:
+        head, *lines = (line.strip() for line in block.splitlines())
+        yield head, [line for line in lines if line]
 
 
 def render(examples: Sequence[Example]) -> str:

@@ -26,18 +26,18 @@ from services.classifier.svm import Familiarity, Floats, Head, HeadSettings, Que
 from services.classifier.taxonomy import DYNAMIC, HEADS
 
 FOLDS = 5
-# Of each five groups one is for validation.
+# One of so many groups is for validation.
 VALIDATION_SHARE = 5
-# What a head is chosen from.
+# The settings that a head is chosen from.
 GRID = tuple(
     HeadSettings(lexical_weight=lexical, ngram_weight=ngrams, c=c)
     for lexical, ngrams, c in itertools.product((0.0, 0.3, 0.5), (0.0, 0.5), (0.1, 0.3))
 )
-# How often an LLM is taken to be right where the SVM is unsure, for who trains without one: calibrated certainties are
-# accuracies, so below this one asking it pays.
+# The assumed accuracy of an LLM where the SVM is unsure, for training without one: calibrated certainties are
+# accuracies, so below this one a call to it pays.
 ASSUMED = 0.6
 TEMPERATURES = np.arange(0.5, 4.01, 0.05)
-# Shares of training questions that are stranger to all other groups than what is not known, and than what is.
+# Quantiles of the training questions' cosines to other groups: below the first is strange, above the second familiar.
 STRANGE, FAMILIAR = 0.005, 0.05
 
 Progress = Callable[[str], None]
@@ -45,7 +45,7 @@ Progress = Callable[[str], None]
 
 @dataclass(frozen=True, slots=True)
 class Trained:
-    """A model, and what is known of it."""
+    """A model, and its validation."""
 
     svm: Svm
     # Trained without the validation questions.
@@ -78,13 +78,13 @@ def train(
     Args:
         vectors: of the examples' questions, shape (examples, d).
         encoder: the name of the encoder that made them.
-        progress: told what is being done.
+        progress: told of each step.
 
     Raises:
         ValueError: a head has fewer than two labels.
     """
-    kept = validation_groups(examples)
-    part = np.array([example.group in kept for example in examples])
+    kept_back = validation_groups(examples)
+    held_out = np.array([example.group in kept_back for example in examples])
     heads: dict[str, Head] = {}
     settings: dict[str, HeadSettings] = {}
     scores: dict[str, Scores] = {}
@@ -92,20 +92,19 @@ def train(
     compared: dict[str, dict[str, float]] = {}
     for name in HEADS:
         labelled = np.array([bool(example.label(name)) for example in examples])
-        learned = _of(name, examples, vectors, labelled & ~part)
+        learned = _of(name, examples, vectors, labelled & ~held_out)
         settings[name], compared[name] = _choose(name, *learned, progress)
         fitted = _fit(settings[name], *learned)
-        questions, labels, _ = _of(name, examples, vectors, labelled & part)
+        questions, labels, _ = _of(name, examples, vectors, labelled & held_out)
         scores[name] = score(labels, fitted.probabilities(questions), fitted.labels)
         progress(f"{name}: validation accuracy {scores[name].accuracy:.3f}, ECE {scores[name].ece:.3f}")
         validators[name] = fitted
         heads[name] = _fit(settings[name], *_of(name, examples, vectors, labelled))
-    groups = np.array([example.group for example in examples])
-    known = familiarity(vectors, groups)
+    familiar = familiarity(vectors, np.array([example.group for example in examples]))
     return Trained(
-        svm=Svm(heads, known, encoder),
-        validator=Svm(validators, known, encoder),
-        validation=tuple(example for example, kept_back in zip(examples, part, strict=True) if kept_back),
+        svm=Svm(heads, familiar, encoder),
+        validator=Svm(validators, familiar, encoder),
+        validation=tuple(example for example in examples if example.group in kept_back),
         settings=settings,
         scores=scores,
         compared=compared,
@@ -115,29 +114,28 @@ def train(
 def _of(
     name: str, examples: Sequence[Example], vectors: Floats, chosen: NDArray[np.bool_]
 ) -> tuple[Questions, list[str], list[str]]:
-    indexes = np.flatnonzero(chosen)
-    picked = [examples[int(index)] for index in indexes]
-    labels = [example.label(name) for example in picked]
+    """The chosen questions, their labels of a head, and their groups."""
+    part = [example for example, keep in zip(examples, chosen, strict=True) if keep]
+    labels = [example.label(name) for example in part]
     if len(set(labels)) < 2:
         raise ValueError(f"{name}: a classifier needs questions of at least two labels")
-    texts = [example.question for example in picked]
-    return Questions(texts, vectors[indexes]), labels, [example.group for example in picked]
+    return Questions([example.question for example in part], vectors[chosen]), labels, [one.group for one in part]
 
 
 def _choose(
     name: str, questions: Questions, labels: list[str], groups: list[str], progress: Progress
 ) -> tuple[HeadSettings, dict[str, float]]:
     folds = folds_of(labels, groups)
-    found: dict[HeadSettings, float] = {}
+    scores: dict[HeadSettings, float] = {}
     for settings in GRID:
         predicted = np.empty(len(labels), object)
-        for known, test in folds:
-            truth = [labels[index] for index in known]
-            predicted[test] = learn_margins(settings, questions.at(known), truth, questions.at(test))
-        found[settings] = _balanced(labels, [str(label) for label in predicted])
-        progress(f"{name}: {_words(settings)} {found[settings]:.3f}")
-    best = max(found, key=lambda settings: found[settings])
-    return best, {_words(settings): round(value, 4) for settings, value in found.items()}
+        for fold, test in folds:
+            truth = [labels[index] for index in fold]
+            predicted[test] = learn_margins(settings, questions.at(fold), truth, questions.at(test))
+        scores[settings] = _balanced(labels, [str(label) for label in predicted])
+        progress(f"{name}: {_words(settings)} {scores[settings]:.3f}")
+    best = max(scores, key=lambda settings: scores[settings])
+    return best, {_words(settings): round(value, 4) for settings, value in scores.items()}
 
 
 def _words(settings: HeadSettings) -> str:
@@ -157,8 +155,7 @@ def _fit(settings: HeadSettings, questions: Questions, labels: list[str], groups
 
 def folds_of(labels: Sequence[str], groups: Sequence[str]) -> Folds:
     """Five folds with like shares of labels, no group in two of them."""
-    splits = StratifiedGroupKFold(FOLDS, shuffle=True, random_state=0).split(np.zeros(len(labels)), labels, groups)
-    return [(known, test) for known, test in splits]
+    return list(StratifiedGroupKFold(FOLDS, shuffle=True, random_state=0).split(np.zeros(len(labels)), labels, groups))
 
 
 def fit_temperature(head: Head, name: str, questions: Questions, labels: Sequence[str]) -> float:
@@ -170,10 +167,10 @@ def fit_temperature(head: Head, name: str, questions: Questions, labels: Sequenc
     truth = np.array([_collapsed(name, label) for label in labels])
     collapsed = np.array([_collapsed(name, label) for label in head.labels])
     head.temperature = 1.0
-    found = head.probabilities(questions)
+    untempered = head.probabilities(questions)
 
     def surprise(temperature: float) -> float:
-        probabilities = tempered(found, temperature)
+        probabilities = tempered(untempered, temperature)
         right = np.where(truth[:, None] == collapsed[None, :], probabilities, 0).sum(axis=1)
         return float(-np.log(np.clip(right, 1e-9, 1)).mean())
 
@@ -187,17 +184,17 @@ def _collapsed(head: str, label: str) -> str:
 def best_threshold(
     certainty: Sequence[float], svm_right: Sequence[bool], llm_right: Sequence[bool]
 ) -> tuple[float, float]:
-    """The certainty below which the LLM is asked, in steps of 0.05, and how often both together are right.
+    """The certainty below which the LLM is called, in steps of 0.05, and the accuracy of both together.
 
-    Of equally good ones the lowest: it asks the LLM least.
+    Of equally good ones the lowest, with the fewest calls.
     """
     sure, svm, llm = np.asarray(certainty), np.asarray(svm_right), np.asarray(llm_right)
-    found = {
+    accuracies = {
         round(float(candidate), 2): float(np.where(sure >= candidate, svm, llm).mean())
         for candidate in np.arange(0.0, 1.01, 0.05)
     }
-    best = max(found, key=lambda candidate: (found[candidate], -candidate))
-    return best, found[best]
+    best = max(accuracies, key=lambda candidate: (accuracies[candidate], -candidate))
+    return best, accuracies[best]
 
 
 def familiarity(vectors: Floats, groups: NDArray[np.str_]) -> Familiarity:

@@ -1,4 +1,4 @@
-"""What each signal earns: the held-out folds without it, and with it alone."""
+"""The worth of each signal: scores of held-out folds without it, and with it alone."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -50,9 +50,9 @@ class Row:
 def groups(names: Iterable[str]) -> dict[str, tuple[str, ...]]:
     """The signals of a table, by group."""
     names = tuple(names)
-    found = {group: tuple(name for name in members if name in names) for group, members in GROUPS.items()}
-    grouped = {name for members in found.values() for name in members}
-    return {group: members for group, members in found.items() if members} | {
+    members_of = {group: tuple(name for name in members if name in names) for group, members in GROUPS.items()}
+    grouped = {name for members in members_of.values() for name in members}
+    return {group: members for group, members in members_of.items() if members} | {
         name: (name,) for name in names if name not in grouped
     }
 

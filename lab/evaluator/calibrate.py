@@ -1,4 +1,4 @@
-"""Fits the gateway's confidence on judged runs, and says what it earns on questions that it was not fitted on.
+"""Fits the gateway's confidence on judged runs, and reports what it earns on held-out questions.
 
 Two logistic regressions over the signals of `services/gateway/confidence.py`, written as the JSON that it reads: that
 an answer is right, and that a question is invalid. Thresholds, one for each caution, maximise the share right less what
@@ -210,33 +210,33 @@ def _head(names: Sequence[str], signals: Floats, truth: Ints, ids: NDArray[np.st
 
 
 def outcomes(fitted: Fitted, data: Table, right: Floats, false: Floats, caution: Caution = "balanced") -> list[Outcome]:
-    """What the gateway would reach with these probabilities and the heads' thresholds, question by question.
+    """The gateway's outcome of each question under these probabilities and the heads' thresholds.
 
     Args:
         right: that each question's answer is right.
         false: that each question is invalid.
     """
-    given = (data.answered == 1) & (right >= fitted.answer["thresholds"][caution])
+    answered = (data.answered == 1) & (right >= fitted.answer["thresholds"][caution])
     called = np.zeros(len(right), bool)
     if fitted.invalid is not None:
         called = data.weighed & (false >= fitted.invalid["thresholds"][caution]) & (false >= right)
-    gains = np.where(called, 2 * data.invalid - 1, np.where(given, 2 * data.right - 1, data.settled))
+    gains = np.where(called, 2 * data.invalid - 1, np.where(answered, 2 * data.right - 1, data.settled))
     return [OUTCOMES[int(gain)] for gain in gains]
 
 
 def earned(fitted: Fitted, data: Table, right: Floats, false: Floats, caution: Caution = "balanced") -> Earned:
     """What `outcomes` earn in all, at the cost that the caution stands for."""
     reached = outcomes(fitted, data, right, false, caution)
-    asked = max(1, len(reached))
-    good, bad = reached.count("right") / asked, reached.count("wrong") / asked
+    questions = max(1, len(reached))
+    good, bad = reached.count("right") / questions, reached.count("wrong") / questions
     rights = data.right.sum() + (data.settled > 0).sum() + data.invalid @ data.called
     wrongs = (data.answered - data.right).sum() + (data.settled < 0).sum() + (1 - data.invalid) @ data.called
     cost = COSTS[caution]
-    return Earned(good - cost * bad, good, bad, float(rights - cost * wrongs) / asked)
+    return Earned(good - cost * bad, good, bad, float(rights - cost * wrongs) / questions)
 
 
 def unseen(fitted: Fitted, data: Table) -> tuple[Floats, Floats]:
-    """The probabilities, right and invalid, that heads give for questions that they were not fitted on."""
+    """The probabilities, right and invalid, of heads for another table than their own."""
     right = probabilities(fitted.answer, data.signals, data.names) * data.answered
     if fitted.invalid is None:
         return right, np.zeros(len(data.ids))
@@ -244,7 +244,7 @@ def unseen(fitted: Fitted, data: Table) -> tuple[Floats, Floats]:
 
 
 def apply(fitted: Fitted, data: Table, caution: Caution = "balanced") -> Earned:
-    """What heads earn on a table that they were not fitted on."""
+    """What heads earn on another table than their own."""
     return earned(fitted, data, *unseen(fitted, data), caution)
 
 

@@ -35,7 +35,7 @@ _LINES = re.compile(r"\.jsonl?(?:\.(?:gz|bz2))?$")
 
 @dataclass(frozen=True, slots=True)
 class Item:
-    """A question, what is posted for it, and what is known about it.
+    """A question, the request body for it, and its labels.
 
     `body` holds `query`, `query_time`, either `evidence` (contexts given) or `search_results`, and `collection`.
     `dynamism` is CRAG's `static_or_dynamic`. `place` is file and line.
@@ -56,7 +56,7 @@ class Item:
 
 @dataclass(frozen=True, slots=True)
 class Skip:
-    """A line that was not used, and why."""
+    """A line that is no usable question, and why."""
 
     place: str
     why: str
@@ -118,7 +118,7 @@ class Source:
             BadSource: a file cannot be read, or ends in the middle.
         """
         self._done = 0
-        seen: Counter[str] = Counter()
+        repeats: Counter[str] = Counter()
         for path, parts in zip(self.paths, self._files, strict=True):
             last = ""
             try:
@@ -129,8 +129,8 @@ class Source:
                         item = self._item(line, place)
                         if item is None:
                             continue
-                        seen[item.id] += 1
-                        yield item if seen[item.id] == 1 else replace(item, id=f"{item.id}#{seen[item.id]}")
+                        repeats[item.id] += 1
+                        yield item if repeats[item.id] == 1 else replace(item, id=f"{item.id}#{repeats[item.id]}")
             except (OSError, EOFError, tarfile.TarError) as error:
                 where = f", after {last}" if last else ""
                 raise BadSource(f"{path}: {getattr(error, 'strerror', None) or error}{where}") from error
@@ -216,7 +216,8 @@ def _passages(contexts: list[Any]) -> list[str]:
 
 def _gold(record: dict[str, Any]) -> tuple[str, ...]:
     """The answer and its alternatives; CRAG writes the latter as a list, or as the JSON of one."""
-    found: list[Any] = [record[key] for key in ("label", "answer", "gold") if record.get(key) not in (None, "", [])][:1]
+    answers = (record.get(key) for key in ("label", "answer", "gold"))
+    values: list[Any] = [answer for answer in answers if answer not in (None, "", [])][:1]
     for key in ("answers", "alternative_answers", "alt_ans", "alternatives"):
         more = record.get(key)
         if isinstance(more, str):
@@ -224,8 +225,8 @@ def _gold(record: dict[str, Any]) -> tuple[str, ...]:
                 more = json.loads(more)
             except ValueError:
                 more = [more]
-        found += more if isinstance(more, list) else []
-    flat = [part for item in found for part in (item if isinstance(item, list) else [item])]
+        values += more if isinstance(more, list) else []
+    flat = [part for item in values for part in (item if isinstance(item, list) else [item])]
     texts = (str(item).strip() for item in flat if isinstance(item, (str, int, float)) and not isinstance(item, bool))
     return tuple(dict.fromkeys(text for text in texts if text))
 

@@ -12,13 +12,15 @@ from lab.evaluator.data import Item
 from lab.evaluator.judge import rules
 from lab.evaluator.judge.verdict import WEIGHTS, Case, Outcome
 from lab.evaluator.mesh import MeshClient, NoAnswer
-from lab.evaluator.store import AppendLog, Prediction, Shown
+from lab.evaluator.store import AppendLog, Passage, Prediction
 from lab.evaluator.tokens import TokenCutter
 from proto.answer import AnswerResponse
 from proto.options import Options
 from services.kit.concurrency import all_of
 
 _WORD = re.compile(r"\w+")
+# Fields that a prediction takes over from its question.
+_OF_ITEM = tuple(Item.__dataclass_fields__.keys() & Prediction.model_fields.keys())
 
 
 @dataclass(slots=True)
@@ -49,7 +51,7 @@ OnProgress = Callable[[Progress], None]
 
 
 def case_of(prediction: Prediction) -> Case:
-    """What a judge gets to see of a prediction."""
+    """The judge's view of a prediction."""
     return Case(prediction.query, prediction.gold, prediction.prediction, prediction.label_kind)
 
 
@@ -63,7 +65,7 @@ class Asking:
         concurrency: questions in flight at once.
         every_answer: whether answers are given whatever their probability, with all their signals.
         options: knobs of the strategy.
-        keep_contexts: whether what was shown to the generator is kept, for labels.
+        keep_contexts: whether the generator's passages are kept, for labels.
         until: the monotonic time after which no further question is asked.
     """
 
@@ -143,7 +145,7 @@ async def ask(item: Item, mesh: MeshClient, cutter: TokenCutter, asking: Asking)
         strategy=response.strategy,
         citations=len(response.citations),
         citation_scores=tuple(round(citation.score, 5) for citation in response.citations),
-        shown=_shown(response) if asking.keep_contexts else (),
+        shown=_passages(response) if asking.keep_contexts else (),
         support=round(support(response), 4),
         signals={name: round(value, 5) for name, value in response.signals.items()},
         classification=response.classification,
@@ -158,8 +160,8 @@ async def ask(item: Item, mesh: MeshClient, cutter: TokenCutter, asking: Asking)
     )
 
 
-def _shown(response: AnswerResponse) -> tuple[Shown, ...]:
-    return tuple(Shown(text=one.text, page_name=one.page_name, source=one.source) for one in response.citations)
+def _passages(response: AnswerResponse) -> tuple[Passage, ...]:
+    return tuple(Passage(text=one.text, page_name=one.page_name, source=one.source) for one in response.citations)
 
 
 def _encode(item: Item, asking: Asking) -> bytes:
@@ -172,20 +174,7 @@ def _encode(item: Item, asking: Asking) -> bytes:
 
 
 def _line(item: Item, **outcome: object) -> Prediction:
-    return Prediction.model_validate(
-        {
-            "id": item.id,
-            "query": item.query,
-            "gold": item.gold,
-            "label_kind": item.label_kind,
-            "query_time": item.query_time,
-            "domain": item.domain,
-            "question_type": item.question_type,
-            "dynamism": item.dynamism,
-            "popularity": item.popularity,
-            **outcome,
-        }
-    )
+    return Prediction.model_validate({name: getattr(item, name) for name in _OF_ITEM} | outcome)
 
 
 def _since(began: float) -> float:

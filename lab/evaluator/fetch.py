@@ -1,6 +1,6 @@
-"""Public question files from where their owners keep them, checked by size and SHA-256.
+"""Downloads of public question files from their owners, checked by size and SHA-256.
 
-A download that was cut goes on where it ended, and is checked as a whole; what is there and right is not fetched again.
+A download that was cut goes on where it ended, and is checked as a whole; a right file is not fetched again.
 """
 
 import hashlib
@@ -26,11 +26,11 @@ PARTIAL = ".partial"
 OnBytes = Callable[[int], None]
 
 
-class _Given(BaseModel):
+class _Entry(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
 
-class SourceFile(_Given):
+class SourceFile(_Entry):
     """A file of a set: where it lies below the catalogue's base, its bytes and its digest."""
 
     path: str
@@ -42,7 +42,7 @@ class SourceFile(_Given):
         return PurePosixPath(self.path).name
 
 
-class SourceSet(_Given):
+class SourceSet(_Entry):
     """Files that belong together; those with `joined` are the parts of one file of that name."""
 
     summary: str
@@ -54,7 +54,7 @@ class SourceSet(_Given):
         return sum(file.size for file in self.files)
 
 
-class Catalogue(_Given):
+class Catalogue(_Entry):
     """A benchmark's public files."""
 
     name: str
@@ -64,13 +64,13 @@ class Catalogue(_Given):
 
 
 def catalogues() -> dict[str, Traversable]:
-    """Files of the benchmarks that are known, by name."""
+    """The catalogues that ship, by benchmark."""
     folder = files("lab.evaluator") / "sources"
     return {Path(item.name).stem: item for item in folder.iterdir() if item.name.endswith(".yaml")}
 
 
 def load(item: Traversable) -> Catalogue:
-    """Read a catalogue.
+    """A catalogue from its file.
 
     Raises:
         BadSource: it is none.
@@ -82,19 +82,19 @@ def load(item: Traversable) -> Catalogue:
 
 
 def is_right(path: Path, file: SourceFile) -> bool:
-    """Whether a file is there, whole and as its digest says; reads all of it."""
+    """Whether a file has its size and digest; reads all of it."""
     return path.is_file() and path.stat().st_size == file.size and _digest(path) == file.sha256
 
 
-def missing(wanted: SourceSet, folder: Path) -> list[str]:
-    """Names of a set's files that are not there, or not as they are pinned; reads all of them."""
-    if wanted.joined and _is_joined(wanted, folder / wanted.joined):
+def missing(source: SourceSet, folder: Path) -> list[str]:
+    """Names of a set's files that are missing or differ from their digests; reads all of them."""
+    if source.joined and _is_joined(source, folder / source.joined):
         return []
-    return [file.name for file in wanted.files if not is_right(folder / file.name, file)]
+    return [file.name for file in source.files if not is_right(folder / file.name, file)]
 
 
 def fetch(
-    wanted: SourceSet, folder: Path, http: httpx.Client, *, base: str, on_bytes: OnBytes = lambda _: None
+    source: SourceSet, folder: Path, http: httpx.Client, *, base: str, on_bytes: OnBytes = lambda _: None
 ) -> list[Path]:
     """Fetch a set into a folder, one file after the other; where each lies, or the one that parts were joined to.
 
@@ -107,14 +107,14 @@ def fetch(
         BadSource: what came is not what is pinned.
         WriteFailed: the disk took no more.
     """
-    joined = folder / wanted.joined if wanted.joined else None
-    if joined and _is_joined(wanted, joined):
-        on_bytes(wanted.size)
+    joined = folder / source.joined if source.joined else None
+    if joined and _is_joined(source, joined):
+        on_bytes(source.size)
         return [joined]
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        _room(folder, wanted)
-        paths = [_fetch_one(file, folder, http, base, on_bytes) for file in wanted.files]
+        _room(folder, source)
+        paths = [_fetch_one(file, folder, http, base, on_bytes) for file in source.files]
         if joined is None:
             return paths
         _join(paths, joined)
@@ -123,14 +123,14 @@ def fetch(
         raise WriteFailed(f"{folder}: {error.strerror or error}") from error
 
 
-def _is_joined(wanted: SourceSet, joined: Path) -> bool:
+def _is_joined(source: SourceSet, joined: Path) -> bool:
     """Whether the parts were joined; each was checked before."""
-    return joined.is_file() and joined.stat().st_size == wanted.size
+    return joined.is_file() and joined.stat().st_size == source.size
 
 
-def _room(folder: Path, wanted: SourceSet) -> None:
-    there = sum(path.stat().st_size for file in wanted.files for path in folder.glob(f"{file.name}*"))
-    needed = wanted.size * (2 if wanted.joined else 1) - there
+def _room(folder: Path, source: SourceSet) -> None:
+    present = sum(path.stat().st_size for file in source.files for path in folder.glob(f"{file.name}*"))
+    needed = source.size * (2 if source.joined else 1) - present
     free = shutil.disk_usage(folder).free
     if free < needed:
         raise WriteFailed(f"{folder}: {needed / 1e9:.1f} GB are needed, and {free / 1e9:.1f} GB are free")
@@ -143,9 +143,9 @@ def _fetch_one(file: SourceFile, folder: Path, http: httpx.Client, base: str, on
         return target
     partial = target.with_name(target.name + PARTIAL)
     _download(f"{base.rstrip('/')}/{file.path}", file, partial, http, on_bytes)
-    if (found := _digest(partial)) != file.sha256:
+    if (digest := _digest(partial)) != file.sha256:
         partial.unlink()
-        raise BadSource(f"{file.name}: SHA-256 {found} came, {file.sha256} is pinned; it is thrown away")
+        raise BadSource(f"{file.name}: SHA-256 {digest} came, {file.sha256} is pinned; it is thrown away")
     partial.rename(target)
     return target
 

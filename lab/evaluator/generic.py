@@ -1,4 +1,4 @@
-"""A confidence for generators that nothing was fitted on: fitted on several, reported on one that it has not seen.
+"""A confidence for any generator: fitted on several, reported on one that is not among them.
 
 Log-probabilities enter as ranks within each generator's own run, as the gateway ranks them among its latest answers.
 """
@@ -58,11 +58,11 @@ def transfer(runs: Mapping[str, Judged], names: Collection[str], caution: Cautio
         TooLittle: there are too few answers.
     """
     tables = {name: table(ranked(judged)).of_signals(names) for name, judged in runs.items()}
-    found = {}
+    transferred = {}
     for name, own in tables.items():
         others = table([pair for other, judged in runs.items() if other != name for pair in ranked(judged)])
-        found[name] = _transferred(others.of_signals(names), own, caution)
-    return found
+        transferred[name] = _transferred(others.of_signals(names), own, caution)
+    return transferred
 
 
 def _transferred(others: Table, own: Table, caution: Caution) -> Earned:

@@ -13,29 +13,29 @@ Judge = Callable[[Case], Awaitable[Verdict]]
 JUDGES = ("rules", "llm")
 
 
-def by_rules(predictions: Iterable[Prediction]) -> list[Judgement]:
-    """Verdicts of the judge `rules`."""
-    return [_judgement(line, rules.judge(case_of(line))) for line in predictions]
+def by_rules(predictions: Iterable[Prediction]) -> dict[str, Judgement]:
+    """Verdicts of the judge `rules`, by question id."""
+    return {line.id: _judgement(line, rules.judge(case_of(line))) for line in predictions}
 
 
 async def by_model(
     predictions: Iterable[Prediction], judge: Judge, *, concurrency: int, on_done: Callable[[], None] = lambda: None
-) -> list[Judgement]:
-    """Verdicts of a judge that must be waited for, a few at a time.
+) -> dict[str, Judgement]:
+    """Verdicts of a judge that must be waited for, a few at a time, by question id.
 
     Raises:
         EvaluatorError: the judge is gone.
     """
     rest: Iterator[Prediction] = iter(predictions)
-    found: list[Judgement] = []
+    judgements: dict[str, Judgement] = {}
 
     async def work() -> None:
         for line in rest:
-            found.append(_judgement(line, await judge(case_of(line))))
+            judgements[line.id] = _judgement(line, await judge(case_of(line)))
             on_done()
 
     await all_of(work() for _ in range(concurrency))
-    return found
+    return judgements
 
 
 def _judgement(line: Prediction, verdict: Verdict) -> Judgement:
@@ -44,7 +44,7 @@ def _judgement(line: Prediction, verdict: Verdict) -> Judgement:
 
 @dataclass(frozen=True, slots=True)
 class Agreement:
-    """Two judges on the answers that neither could decide by the protocol: shares, and Cohen's kappa."""
+    """Two judges on the answers that the protocol does not decide: shares, and Cohen's kappa."""
 
     pairs: int
     agree: int
@@ -68,9 +68,9 @@ class Agreement:
 
 
 def agreement(first: dict[str, Judgement], second: dict[str, Judgement]) -> Agreement:
-    """How often two judges say the same of what they were asked."""
-    asked = [name for name, line in first.items() if line.by != "protocol" and name in second]
-    right = [(first[name].outcome == "right", second[name].outcome == "right") for name in asked]
+    """How often two judges give the same verdict on the answers that the protocol does not decide."""
+    ids = [name for name, line in first.items() if line.by != "protocol" and name in second]
+    right = [(first[name].outcome == "right", second[name].outcome == "right") for name in ids]
     return Agreement(
         pairs=len(right),
         agree=sum(one == two for one, two in right),

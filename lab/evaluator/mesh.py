@@ -1,8 +1,7 @@
-"""The gateway as the evaluator sees it: one answer at a time, told apart from every way of getting none."""
+"""A client of the gateway: one answer at a time, and an error for each way of getting none."""
 
 import asyncio
 import json
-from types import TracebackType
 from typing import Any
 
 import httpx
@@ -23,12 +22,12 @@ MAX_RETRY_AFTER_S = 30.0
 # Lost connections: a restart of the gateway is waited for so long.
 RECONNECT_PAUSES_S = (0.5, 1.0, 2.0, 4.0)
 MAX_REPLY_BYTES = 32 * 1024 * 1024
-# Not this question is refused, but all of them.
+# These refuse every question.
 REFUSED_ALL = frozenset({401, 403, 404, 405})
 
 
 class NoAnswer(Exception):
-    """This question got none, others may: the message says why."""
+    """Why this question got no answer; others may get one."""
 
     def __init__(self, message: str, *, attempts: int) -> None:
         super().__init__(message)
@@ -52,60 +51,58 @@ class MeshClient:
     async def __aenter__(self) -> "MeshClient":
         return self
 
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    async def __aexit__(self, *_: object) -> None:
         await self._http.aclose()
 
     async def describe(self, strategy: str) -> dict[str, JsonValue]:
-        """What the mesh says of itself, and the strategy's real name when it is the default.
+        """The mesh's description of itself, with the strategy's real name when it is the default.
 
         Raises:
             MeshUnreachable: no gateway answers there.
             BadRun: it has no strategy of that name, or refuses to answer at all.
         """
-        found, ready = await self._strategy(strategy)
-        return {"strategy": found.name, "ready": ready, "answers_by": await self.generator()}
+        info, ready = await self._strategy(strategy)
+        return {"strategy": info.name, "ready": ready, "answers_by": await self.generator()}
 
     async def parts(self, strategy: str) -> tuple[str, dict[str, Options]]:
         """The strategy's real name, and its parts: to the options that leave each out. Raises as `describe`."""
-        found, _ = await self._strategy(strategy)
-        return found.name, found.parts
+        info, _ = await self._strategy(strategy)
+        return info.name, info.parts
 
     async def _strategy(self, name: str) -> tuple[StrategyInfo, JsonValue]:
         try:
             async with asyncio.timeout(READY_S):
                 ready = await self._http.get(f"{self.url}/readyz")
-                listed = await self._http.get(f"{self.url}/strategies", headers=self._headers)
+                listing = await self._http.get(f"{self.url}/strategies", headers=self._headers)
         except (httpx.HTTPError, TimeoutError) as error:
             raise MeshUnreachable(
                 f"the gateway at {self.url} is not up ({type(error).__name__}): start it, then run this command again"
             ) from error
-        if listed.status_code in REFUSED_ALL:
-            raise BadRun(f"{self.url}/strategies: HTTP {listed.status_code}; is CRAGMESH_API_KEY set?")
+        if listing.status_code in REFUSED_ALL:
+            raise BadRun(f"{self.url}/strategies: HTTP {listing.status_code}; is CRAGMESH_API_KEY set?")
         try:
-            strategies = Strategies.model_validate_json(listed.content).strategies
+            strategies = Strategies.model_validate_json(listing.content).strategies
         except ValidationError as error:
             raise BadRun(f"{self.url}: what answers there is no Cragmesh gateway of this version") from error
         for item in strategies:
             if item.name == name or (not name and item.default):
                 return item, _json(ready.content)
-        there = ", ".join(sorted(item.name for item in strategies))
-        raise BadRun(f"the mesh has no strategy {name!r}: there are {there}")
+        names = ", ".join(sorted(item.name for item in strategies))
+        raise BadRun(f"the mesh has no strategy {name!r}: there are {names}")
 
     async def confidence(self) -> dict[str, JsonValue]:
-        """What the gateway says of the confidence that weighs its answers; empty where it says nothing."""
+        """The gateway's description of the confidence that weighs its answers; empty where it has none."""
         try:
             async with asyncio.timeout(READY_S):
                 reply = await self._http.get(f"{self.url}/services", headers=self._headers)
         except (httpx.HTTPError, TimeoutError):
             return {}
-        said = _json(reply.content)
-        found = said.get("confidence") if isinstance(said, dict) else None
-        return found if isinstance(found, dict) else {}
+        content = _json(reply.content)
+        confidence = content.get("confidence") if isinstance(content, dict) else None
+        return confidence if isinstance(confidence, dict) else {}
 
     async def generator(self) -> str:
-        """Who answers: MODEL, or MODEL+ADAPTER; empty where the gateway does not know."""
+        """The generator: MODEL, or MODEL+ADAPTER; empty where the gateway does not know."""
         name = (await self.confidence()).get("generator")
         return name if isinstance(name, str) else ""
 

@@ -1,4 +1,4 @@
-"""Pictures of a fit: how well its probabilities hold, and what abstaining earns."""
+"""Pictures of a fit: the reliability of its probabilities, and the score by coverage."""
 
 from pathlib import Path
 from typing import Any
@@ -34,9 +34,9 @@ def draw(fitted: Fitted, data: Table, folder: Path) -> None:
     axes[0][0].set(ylabel="share right")
     figure.savefig(folder / "calibration.png", dpi=110, bbox_inches="tight")
     figure, axis = pyplot.subplots(figsize=(6, 4))
-    asked = len(data.ids)
+    questions = len(data.ids)
     for label, order in (("fitted", np.argsort(-probability)), ("oracle", np.argsort(-right))):
-        axis.plot(np.arange(1, len(order) + 1) / asked, np.cumsum(2 * right[order] - 1) / asked, label=label)
+        axis.plot(np.arange(1, len(order) + 1) / questions, np.cumsum(2 * right[order] - 1) / questions, label=label)
     axis.axhline(0, color="grey", linewidth=1)
     axis.legend()
     axis.set(xlabel="share of questions answered, surest first", ylabel="CRAG score")

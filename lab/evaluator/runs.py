@@ -1,4 +1,4 @@
-"""What the commands do: ask, judge, report, each from what lies in a run's folder."""
+"""The commands' work on the folder of a run: ask, judge, merge."""
 
 import asyncio
 import itertools
@@ -8,7 +8,7 @@ from collections.abc import Awaitable, Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 import httpx
 from pydantic import JsonValue
@@ -20,7 +20,7 @@ from lab.evaluator.errors import BadRun
 from lab.evaluator.judge import llm as llm_judge
 from lab.evaluator.judging import Agreement
 from lab.evaluator.mesh import MeshClient
-from lab.evaluator.store import AppendLog, Judgement, Prediction, RunFolder, RunInfo, settings_of
+from lab.evaluator.store import AppendLog, Judgement, Prediction, RunFolder, RunInfo
 from lab.evaluator.tokens import TokenCutter
 from proto.options import Options
 from services.kit.client import http_client
@@ -29,7 +29,7 @@ from services.kit.generator import model_at
 from services.kit.llm import LLM
 from services.kit.shard import WHOLE, Shard
 
-# Of the lines left out so many are kept in `run.json`; all are counted.
+# Left-out lines that `run.json` names; it counts all.
 MAX_SKIPS_KEPT = 50
 GENERATOR_S = 5.0
 
@@ -47,7 +47,7 @@ class Selection:
 
 @dataclass(frozen=True, slots=True)
 class Order:
-    """One evaluation: what is asked of whom, and where it is kept; after `limit_s` seconds no further question is."""
+    """One evaluation: questions, mesh and folder; after `limit_s` seconds it asks no further question."""
 
     sources: tuple[Path, ...]
     folder: RunFolder
@@ -68,7 +68,7 @@ class Order:
 
 @dataclass(slots=True)
 class Plan:
-    """What a source holds for a run: how many questions (None when too large to count) and which of them."""
+    """The questions of a run: which of a source, and how many (None when the source is too large to count)."""
 
     source: Source
     ids: frozenset[str] | None
@@ -81,12 +81,12 @@ class Plan:
 
 
 def _selected(source: Source, ids: frozenset[str] | None, selection: Selection) -> Iterator[Item]:
-    wanted = (item for item in source.items() if ids is None or item.id in ids)
-    return selection.shard.of_items(itertools.islice(wanted, selection.limit), lambda item: item.id)
+    chosen_items = (item for item in source.items() if ids is None or item.id in ids)
+    return selection.shard.of_items(itertools.islice(chosen_items, selection.limit), lambda item: item.id)
 
 
 def plan(sources: Sequence[Path], selection: Selection, on_skip: Callable[[Skip], None] = lambda _: None) -> Plan:
-    """Look through small sources, and through any that a sample is drawn from; lines left out are told on reading.
+    """The questions to ask, after a pass over small sources and any with a sample; left-out lines are told on reading.
 
     Raises:
         BadSource: a file cannot be read.
@@ -136,19 +136,7 @@ async def run(
         cutter = TokenCutter(generator)
         counter = await cutter.probe()
         info = RunInfo(
-            settings=settings_of(
-                sources=planned.source.fingerprint(),
-                strategy=strategy,
-                budget_s=order.budget_s,
-                timed_only=selection.timed_only or None,
-                sample=selection.sample,
-                seed=selection.seed if selection.sample is not None else None,
-                limit=selection.limit,
-                shard=str(selection.shard) if selection.shard.count > 1 else None,
-                every_answer=order.every_answer or None,
-                options=order.options.model_dump(exclude_none=True) or None,
-                keep_contexts=order.keep_contexts or None,
-            ),
+            settings=_settings(order, planned.source, strategy),
             command=order.command,
             mesh=described | {"concurrency": order.concurrency, "generator": await _models(generator)},
             token_counter=counter,
@@ -186,8 +174,27 @@ async def run(
     return progress
 
 
+def _settings(order: Order, source: Source, strategy: str) -> dict[str, JsonValue]:
+    """Settings as they are compared between runs."""
+    selection = order.selection
+    settings: dict[str, Any] = {
+        "sources": source.fingerprint(),
+        "strategy": strategy,
+        "budget_s": order.budget_s,
+        "timed_only": selection.timed_only or None,
+        "sample": selection.sample,
+        "seed": selection.seed if selection.sample is not None else None,
+        "limit": selection.limit,
+        "shard": str(selection.shard) if selection.shard.count > 1 else None,
+        "every_answer": order.every_answer or None,
+        "options": order.options.model_dump(exclude_none=True) or None,
+        "keep_contexts": order.keep_contexts or None,
+    }
+    return {name: value for name, value in settings.items() if value is not None}
+
+
 async def _models(generator: LLM | None) -> JsonValue:
-    """Names of the generator's models, empty when it is not to be seen from here."""
+    """Names of the generator's models; empty when none answers from here."""
     if generator is None:
         return []
     try:
@@ -217,7 +224,7 @@ class Read:
 
 
 def read(folder: RunFolder, on_bad: Callable[[str], None] = lambda _: None) -> Read:
-    """What a run has left.
+    """A run's predictions, the last of each question.
 
     Raises:
         BadRun: the folder holds no run, or no prediction yet.
@@ -238,28 +245,26 @@ def merge(folders: Sequence[RunFolder], into: RunFolder, on_bad: Callable[[str],
     Raises:
         BadRun: they are not all the shards of one run.
     """
-    found = [read(folder, on_bad) for folder in folders]
-    shards = [Shard.of(str(one.info.settings.get("shard") or "")) for one in found]
-    wanted = {Shard(index, shards[0].count) for index in range(shards[0].count)}
-    if len(shards) != len(wanted) or set(shards) != wanted:
+    runs = [read(folder, on_bad) for folder in folders]
+    shards = [Shard.of(str(run.info.settings.get("shard") or "")) for run in runs]
+    expected = {Shard(index, shards[0].count) for index in range(shards[0].count)}
+    if len(shards) != len(expected) or set(shards) != expected:
         raise BadRun(f"these are the shards {', '.join(map(str, shards))}, not those of one run, each once")
-    for folder, one in zip(folders, found, strict=True):
-        if not one.info.finished:
-            on_bad(f"{folder.path}: the run is not finished")
-    first = found[0].info
-    whole = [{key: value for key, value in one.info.settings.items() if key != "shard"} for one in found]
-    if any(settings != whole[0] for settings in whole):
+    unfinished = [folder for folder, run in zip(folders, runs, strict=True) if not run.info.finished]
+    for folder in unfinished:
+        on_bad(f"{folder.path}: the run is not finished")
+    first, *others = [{key: value for key, value in run.info.settings.items() if key != "shard"} for run in runs]
+    if any(settings != first for settings in others):
         raise BadRun("the runs have other settings: they are not shards of one")
-    finished = all(one.info.finished for one in found)
-    into.begin(first.model_copy(update={"settings": whole[0], "finished": finished}))
-    into.replace(sorted((line for one in found for line in one.predictions), key=lambda line: line.id))
+    into.begin(runs[0].info.model_copy(update={"settings": first, "finished": not unfinished}))
+    into.replace(sorted((line for run in runs for line in run.predictions), key=lambda line: line.id))
 
 
 def judge_by_rules(folder: RunFolder, predictions: Sequence[Prediction]) -> dict[str, Judgement]:
     """Judge a run with `rules`, and keep the verdicts in its folder."""
     judgements = judging.by_rules(predictions)
     folder.save_judgements("rules", judgements)
-    return {line.id: line for line in judgements}
+    return judgements
 
 
 async def judge_by_model(
@@ -274,7 +279,7 @@ async def judge_by_model(
     on_done: Callable[[], None] = lambda: None,
     transport: httpx.AsyncBaseTransport | None = None,
 ) -> dict[str, Judgement]:
-    """Judge a run with a model, and keep the verdicts; those of an earlier, unfinished time are not asked again.
+    """Judge a run with a model, and keep the verdicts; those of an unfinished earlier judging are reused.
 
     Raises:
         JudgeUnreachable: the model's server is gone.
@@ -290,25 +295,24 @@ async def judge_by_model(
     finally:
         await asyncio.shield(asyncio.to_thread(cache.close))
     await asyncio.to_thread(folder.save_judgements, llm_judge.NAME, judgements)
-    return {line.id: line for line in judgements}
+    return judgements
 
 
 def verdicts(folder: RunFolder, predictions: Sequence[Prediction], judge: str) -> dict[str, Judgement]:
-    """The verdicts of a judge on a run: `rules` judges anew, which takes no time; others have judged before.
+    """The verdicts of a judge on a run: `rules` judges anew, other judges' are read from the folder.
 
     Raises:
         BadRun: that judge has not judged all of the run.
     """
     if judge == "rules":
         return judge_by_rules(folder, predictions)
-    found = folder.judgements(judge)
-    lacking = [line.id for line in predictions if line.id not in found]
-    if lacking:
+    judgements = folder.judgements(judge)
+    if lacking := sum(line.id not in judgements for line in predictions):
         raise BadRun(
-            f"{folder.judgements_file(judge)} lacks {len(lacking)} of {len(predictions)} verdicts: "
+            f"{folder.judgements_file(judge)} lacks {lacking} of {len(predictions)} verdicts: "
             f"run `cragmesh eval judge {folder.path} --judge {judge}` first"
         )
-    return {line.id: found[line.id] for line in predictions}
+    return {line.id: judgements[line.id] for line in predictions}
 
 
 def agreements(folder: RunFolder, judge: str, judgements: dict[str, Judgement]) -> dict[str, Agreement]:

@@ -1,4 +1,4 @@
-"""CRAG's score with intervals: counts of outcomes, and what they say of questions that were not asked.
+"""CRAG's score with intervals, from the counts of outcomes.
 
 Intervals are 95 % intervals of the Bayesian bootstrap (Rubin 1981): the weights of the questions are drawn from a
 Dirichlet distribution, which for outcomes in a few categories depends on their counts alone. Jeffreys' half a count is
@@ -24,6 +24,7 @@ Counts = NDArray[np.int64]
 
 OUTCOMES = ("right", "missing", "wrong")
 _SCORE_WEIGHTS = np.array([WEIGHTS["right"], WEIGHTS["missing"], WEIGHTS["wrong"]], dtype=np.float64)
+_ONE_HOT = np.eye(3)
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,12 +55,9 @@ def scores(outcomes: Sequence[str], *, seed: int = SEED) -> Scores:
     counts = np.array([sum(outcome == name for outcome in outcomes) for name in OUTCOMES], dtype=np.int64)
     total = int(counts.sum())
     shares = resampled(counts, np.random.default_rng(seed))
-    drawn = (shares @ _SCORE_WEIGHTS, shares[:, 0], shares[:, 1], shares[:, 2])
-    points = (
-        float(counts @ _SCORE_WEIGHTS) / total if total else 0.0,
-        *(float(count) / total if total else 0.0 for count in counts),
+    score, accuracy, missing, wrong = (
+        _estimate(float(counts @ weights) / max(1, total), shares @ weights) for weights in (_SCORE_WEIGHTS, *_ONE_HOT)
     )
-    score, accuracy, missing, wrong = (_estimate(point, values) for point, values in zip(points, drawn, strict=True))
     return Scores(total, int(counts[0]), int(counts[1]), int(counts[2]), score, accuracy, missing, wrong)
 
 
@@ -69,8 +67,8 @@ def resampled(counts: Counts, rng: np.random.Generator, resamples: int = RESAMPL
     return np.asarray(gammas / gammas.sum(axis=1, keepdims=True), dtype=np.float64)
 
 
-def _estimate(value: float, drawn: Floats) -> Estimate:
-    low, high = np.quantile(drawn, [(1 - LEVEL) / 2, (1 + LEVEL) / 2])
+def _estimate(value: float, resamples: Floats) -> Estimate:
+    low, high = np.quantile(resamples, [(1 - LEVEL) / 2, (1 + LEVEL) / 2])
     return Estimate(value, min(value, float(low)), max(value, float(high)))
 
 
@@ -115,13 +113,12 @@ def _joint_weights() -> tuple[Floats, Floats, Floats]:
     def less(values: Floats) -> Floats:
         return np.asarray((values[None, :] - values[:, None]).reshape(9), dtype=np.float64)
 
-    one_hot = np.eye(3)
-    return less(_SCORE_WEIGHTS), less(one_hot[0]), less(one_hot[2])
+    return less(_SCORE_WEIGHTS), less(_ONE_HOT[0]), less(_ONE_HOT[2])
 
 
 @dataclass(frozen=True, slots=True)
 class RiskCoverage:
-    """What would be if answers below a confidence were withheld, for each confidence that occurs, highest first.
+    """The effect of withholding answers below a confidence, for each confidence that occurs, highest first.
 
     `coverage` is the share of all questions that is answered, `risk` the share of wrong ones among those answers,
     `score` CRAG's score. `area` is the mean risk over the answers. In-sample: a threshold chosen here flatters itself.
@@ -142,16 +139,16 @@ def risk_coverage(confidence: Floats, right: NDArray[np.bool_], questions: int) 
         empty = np.zeros(0)
         return RiskCoverage(empty, empty, empty, empty, 0.0)
     ends = np.flatnonzero(np.append(ranked[1:] != ranked[:-1], True))
-    taken = ends + 1.0
+    answers = ends + 1.0
     correct = np.cumsum(hits)[ends]
-    risk = 1 - correct / taken
-    sizes = np.diff(taken, prepend=0.0)
+    risk = 1 - correct / answers
+    sizes = np.diff(answers, prepend=0.0)
     return RiskCoverage(
         threshold=ranked[ends],
-        coverage=taken / questions,
+        coverage=answers / questions,
         risk=risk,
-        score=(2 * correct - taken) / questions,
-        area=float((risk * sizes).sum() / taken[-1]),
+        score=(2 * correct - answers) / questions,
+        area=float((risk * sizes).sum() / answers[-1]),
     )
 
 
@@ -167,14 +164,14 @@ class Bin:
 def reliability(confidence: Floats, right: NDArray[np.bool_], bins: int = 10) -> list[Bin]:
     """Bins of equal width that are not empty, from low to high."""
     places = np.clip((confidence * bins).astype(int), 0, bins - 1)
-    found = []
+    filled = []
     for place in range(bins):
         chosen = places == place
         count, hits = int(chosen.sum()), int(right[chosen].sum())
         if count:
             shares = resampled(np.array([hits, count - hits]), np.random.default_rng(SEED))
-            found.append(Bin(count, float(confidence[chosen].mean()), _estimate(hits / count, shares[:, 0])))
-    return found
+            filled.append(Bin(count, float(confidence[chosen].mean()), _estimate(hits / count, shares[:, 0])))
+    return filled
 
 
 def calibration_error(bins: Sequence[Bin]) -> float:

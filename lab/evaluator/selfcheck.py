@@ -32,23 +32,23 @@ class SelfCheck:
 
 def self_check(items: Iterable[Item], *, seed: int) -> SelfCheck:
     """Judge every first gold answer against itself, and against those of shuffled questions."""
-    kept = [(item.query, item.gold, item.label_kind) for item in items]
-    verdicts = [_judge(query, gold, gold[0], kind) for query, gold, kind in kept]
+    questions = [(item.query, item.gold, item.label_kind) for item in items]
+    verdicts = [_judge(query, gold, gold[0], kind) for query, gold, kind in questions]
     itself = Counter(verdict.outcome for verdict in verdicts)
-    answerable = [verdict for verdict, (_, _, kind) in zip(verdicts, kept, strict=True) if kind != "idk"]
+    answerable = [verdict for verdict, (_, _, kind) in zip(verdicts, questions, strict=True) if kind != "idk"]
     right = falsely = total = points = 0
     dice = random.Random(seed)  # noqa: S311 - a repeatable shuffle, no secret
     for _ in range(SHUFFLES):
-        others = [gold[0] for _, gold, _ in kept]
+        others = [gold[0] for _, gold, _ in questions]
         dice.shuffle(others)
-        for (query, gold, kind), other in zip(kept, others, strict=True):
+        for (query, gold, kind), other in zip(questions, others, strict=True):
             verdict = _judge(query, gold, other, kind)
             total += 1
             points += WEIGHTS[verdict.outcome]
             right += verdict.outcome == "right"
             falsely += verdict.outcome == "right" and verdict.by == rules.NAME
     return SelfCheck(
-        questions=len(kept),
+        questions=len(questions),
         answerable=len(answerable),
         itself={str(name): count for name, count in itself.items()},
         score=sum(WEIGHTS[verdict.outcome] for verdict in answerable) / max(1, len(answerable)),
@@ -58,5 +58,5 @@ def self_check(items: Iterable[Item], *, seed: int) -> SelfCheck:
     )
 
 
-def _judge(query: str, gold: tuple[str, ...], said: str, kind: str) -> Verdict:
-    return rules.judge(Case(query, gold, said, kind))
+def _judge(query: str, gold: tuple[str, ...], prediction: str, kind: str) -> Verdict:
+    return rules.judge(Case(query, gold, prediction, kind))

@@ -1,6 +1,6 @@
-"""What a run leaves on disk, and how it goes on after a kill.
+"""The files of a run, from which it goes on after a kill.
 
-A run is a folder: `run.json` (what was asked, of whom), `predictions.jsonl` (one line a question, in the order of the
+A run is a folder: `run.json` (its settings and the mesh), `predictions.jsonl` (one line a question, in the order of the
 answers), `judgements-<judge>.jsonl`, and `report/`. Lines are appended whole and synced in batches; a line that a kill
 tore is cut off when the run goes on, and its question asked again.
 """
@@ -11,9 +11,9 @@ import json
 import os
 import threading
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field, JsonValue, ValidationError
 
@@ -36,8 +36,8 @@ class Stored(BaseModel):
     model_config = ConfigDict(frozen=True, extra="ignore")
 
 
-class Shown(Stored):
-    """A passage that an answer rested on, as the generator saw it."""
+class Passage(Stored):
+    """A passage that an answer rests on, as the generator saw it."""
 
     text: str
     page_name: str = ""
@@ -47,9 +47,9 @@ class Shown(Stored):
 class Prediction(Stored):
     """A question's outcome at the mesh: one line of `predictions.jsonl`.
 
-    `prediction` is what is judged; `answer` is what the gateway said, when that was longer. `seconds` is the caller's
-    wall time, waiting to come again included; `attempts` counts the requests. `error` says why there is no answer.
-    `shown` is kept where the run keeps contexts.
+    `prediction` is what is judged; `answer` is the gateway's, when that was longer. `seconds` is the caller's wall
+    time with all waiting; `attempts` counts the requests. `error` says why there is no answer. `shown` holds passages
+    where the run keeps contexts.
     """
 
     id: str
@@ -70,7 +70,7 @@ class Prediction(Stored):
     strategy: str = ""
     citations: int = 0
     citation_scores: tuple[float, ...] = ()
-    shown: tuple[Shown, ...] = ()
+    shown: tuple[Passage, ...] = ()
     support: float = 0.0
     classification: Classification | None = None
     plan: JsonValue = None
@@ -106,7 +106,7 @@ class RunInfo(Stored):
 
 
 class AppendLog:
-    """A JSONL file that only grows, locked for one process, safe to kill at any moment.
+    """A JSONL file that only grows, locked for one process, whole after a kill at any moment.
 
     Raises:
         BadRun: another process writes it.
@@ -166,7 +166,7 @@ class AppendLog:
 
     def _sync(self) -> None:
         with contextlib.suppress(OSError):
-            # Not every file can be synced: a pipe, for one.
+            # A pipe cannot be synced.
             os.fsync(self._file)
         self._unsynced = 0
         self._synced_at = time.monotonic()
@@ -187,10 +187,14 @@ class AppendLog:
 
 
 def read_lines(path: Path, model: type[Line], on_bad: Callable[[str], None] = lambda _: None) -> Iterator[Line]:
-    """The lines of a JSONL file; one that cannot be read is named, a torn last one is not there yet."""
+    """The lines of a JSONL file without a torn last one; a damaged line goes to `on_bad`.
+
+    Raises:
+        BadRun: the file cannot be read.
+    """
     try:
         if path.exists() and not path.is_file():
-            # A device can be written to, but has nothing to go on from.
+            # A device can be written to, but holds nothing to read.
             return
         with path.open("rb") as lines:
             for number, line in enumerate(lines, 1):
@@ -216,6 +220,11 @@ def write_whole(path: Path, content: bytes) -> None:
         files.write_whole(path, content)
     except OSError as error:
         raise WriteFailed(f"{path}: {error.strerror}") from error
+
+
+def write_lines(path: Path, lines: Iterable[str]) -> None:
+    """Replace a file of lines; see `write_whole`."""
+    write_whole(path, "".join(f"{line}\n" for line in lines).encode())
 
 
 class RunFolder:
@@ -282,27 +291,18 @@ class RunFolder:
     def judgements(self, judge: str) -> dict[str, Judgement]:
         return {line.id: line for line in read_lines(self.judgements_file(judge), Judgement)}
 
-    def save_judgements(self, judge: str, judgements: list[Judgement]) -> None:
-        lines = (line.model_dump_json() for line in sorted(judgements, key=lambda line: line.id))
-        write_whole(self.judgements_file(judge), "".join(f"{line}\n" for line in lines).encode())
+    def save_judgements(self, judge: str, judgements: Mapping[str, Judgement]) -> None:
+        ordered = sorted(judgements.values(), key=lambda line: line.id)
+        write_lines(self.judgements_file(judge), (line.model_dump_json() for line in ordered))
 
     def forget_failed(self) -> int:
-        """Take out the questions that got no answer, so that they are asked again; returns how many."""
-        kept, failed = [], 0
-        for line in self.predictions():
-            failed += bool(line.error)
-            if not line.error:
-                kept.append(line)
-        if failed:
-            self.replace(kept)
-        return failed
+        """Remove the questions that got no answer, so that they are asked again; returns how many."""
+        predictions = list(self.predictions())
+        answered = [line for line in predictions if not line.error]
+        if len(answered) < len(predictions):
+            self.replace(answered)
+        return len(predictions) - len(answered)
 
     def replace(self, predictions: Iterable[Prediction]) -> None:
         """Write all predictions anew."""
-        lines = (line.model_dump_json(exclude_defaults=True) for line in predictions)
-        write_whole(self.predictions_file, "".join(f"{line}\n" for line in lines).encode())
-
-
-def settings_of(**values: Any) -> dict[str, JsonValue]:
-    """Settings as they are compared between runs."""
-    return {key: value for key, value in values.items() if value is not None}
+        write_lines(self.predictions_file, (line.model_dump_json(exclude_defaults=True) for line in predictions))

@@ -3,13 +3,14 @@
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 import numpy as np
 from matplotlib.figure import Figure
 
 from lab.evaluator.report import files, markdown
-from lab.evaluator.report.pictures import DARK, THEMES, Theme, new_figure, png
+from lab.evaluator.report.pictures import Theme, in_themes, new_figure
 from lab.evaluator.report.tables import Table
 from lab.evaluator.score import Estimate
 from lab.papers.measures import MAP, MEASURES, Floats, difference, mean, relative
@@ -85,7 +86,7 @@ def write(ablation: Ablation, folder: Path) -> list[Path]:
     Raises:
         WriteFailed: the disk took no more.
     """
-    drawn = {f"ablation{'-dark' if theme is DARK else ''}.png": png(draw(ablation, theme)) for theme in THEMES}
+    drawn = in_themes("ablation", partial(draw, ablation))
     contents = {
         "report.md": markdown.write(ablation.title, ablation.facts, tables(ablation), list(drawn)).encode(),
         "summary.json": (json.dumps(as_json(ablation), indent=1) + "\n").encode(),

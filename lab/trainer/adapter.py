@@ -83,10 +83,6 @@ def read(folder: Path, learner: Learner) -> dict[str, Tensor]:
     made_for = str(config.get("base_model_name_or_path") if isinstance(config, dict) else "")
     if made_for != learner.base.name:
         raise BadModel(f"{folder} is for {made_for or 'an unnamed model'}, and the base model is {learner.base.name}")
-    own = {name: parameter for name, parameter in learner.adapted.named_parameters() if parameter.requires_grad}
-    if problem := misfit(
-        {name: tuple(tensor.shape) for name, tensor in tensors.items()},
-        {name.replace(_OWN, "."): tuple(parameter.shape) for name, parameter in own.items()},
-    ):
+    if problem := misfit(tensors, {name.replace(_OWN, "."): one for name, one in learner.parameters.items()}):
         raise BadModel(f"{folder} does not fit {learner.base.name}: {problem}")
-    return {name: tensors[name.replace(_OWN, ".")].float() for name in own}
+    return {name: tensors[name.replace(_OWN, ".")].float() for name in learner.parameters}

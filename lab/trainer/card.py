@@ -1,4 +1,4 @@
-"""The run card: what an adapter was made from, how, and what it is worth, as Markdown with a picture of the curves."""
+"""The run card: an adapter's data, settings and scores, as Markdown with a picture of the curves."""
 
 import importlib.metadata
 import io
@@ -40,7 +40,7 @@ def files(name: str, result: Result) -> dict[str, bytes]:
 
 
 def summary(result: Result) -> str:
-    """One line: what was kept, and what it is worth."""
+    """One line: the best step, and its scores."""
     before, after = result.before, result.after
     return (
         f"kept step {after.step} of {result.state.step} ({STOPS[result.state.stopped]}): "
@@ -77,9 +77,7 @@ def card(name: str, result: Result) -> str:
     settings = ", ".join(f"{key} {_plain(value)}" for key, value in recipe.model_dump().items())
     before, after = result.before, result.after
     names = dict.fromkeys([*(before.score or {}), *(after.score or {})])
-    rows = [
-        (key, _share(before.score, key), _share(after.score, key)) for key in names
-    ]  # fmt: skip
+    rows = [(key, _share(before.score, key), _share(after.score, key)) for key in names]
     rows.append(("validation loss", f"{before.validation_loss:.4f}", f"{after.validation_loss:.4f}"))
     return "\n".join(
         [

@@ -1,4 +1,4 @@
-"""Checkpoints: all that a run needs to go on as if nothing had happened; the last two are kept.
+"""Checkpoints: the whole state of a run, to go on from; the last two are kept.
 
 A checkpoint is a folder with `state.json` and `tensors.safetensors`. No pickle is read: a folder from elsewhere can be
 wrong, but it cannot run anything.
@@ -45,7 +45,7 @@ class Point(BaseModel):
 
 
 class State(BaseModel):
-    """Where a run is.
+    """The state of a run.
 
     Attributes:
         fixed: what must be the same for the run to go on: the recipe, the data's checksum, the base model.
@@ -96,16 +96,16 @@ def save(folder: Path, checkpoint: Checkpoint) -> Path:
         TENSORS: safetensors.torch.save(checkpoint.tensors),
         STATE: checkpoint.state.model_dump_json(indent=1).encode() + b"\n",
     }
-    with files.naming(folder, lambda: None):
+    with files.naming(folder):
         folder.mkdir(parents=True, exist_ok=True)
     files.write_folder(path, content)
-    for old in found(folder)[:-KEPT]:
+    for old in checkpoints(folder)[:-KEPT]:
         shutil.rmtree(old, ignore_errors=True)
     return path
 
 
-def found(folder: Path) -> list[Path]:
-    """The checkpoints of a folder, the oldest first; what a kill left half written is none."""
+def checkpoints(folder: Path) -> list[Path]:
+    """The whole checkpoints of a folder, the oldest first."""
     named = [path for path in folder.glob("step-*") if _NAME.fullmatch(path.name)] if folder.is_dir() else []
     return sorted(path for path in named if (path / STATE).is_file() and (path / TENSORS).is_file())
 
@@ -116,15 +116,15 @@ def goes_on(folder: Path, *, resume: bool) -> bool:
     Raises:
         BadCheckpoint: there are some, and the run is not to go on from them.
     """
-    there = bool(found(folder))
-    if there and not resume:
+    begun = bool(checkpoints(folder))
+    if begun and not resume:
         raise BadCheckpoint(f"{folder} has checkpoints: go on with --resume, or choose another folder")
-    return there
+    return begun
 
 
 @contextmanager
 def without_denormals() -> Iterator[None]:
-    """Have values too small for a normal float be zero: they are worth nothing and cost a hundred times the time."""
+    """Round values too small for a normal float to zero: they cost a hundred times the time."""
     torch.set_flush_denormal(True)
     try:
         yield
@@ -138,7 +138,7 @@ def last(folder: Path, on_bad: Callable[[str], None] = lambda _: None) -> Checkp
     Raises:
         BadCheckpoint: there is none.
     """
-    for path in reversed(found(folder)):
+    for path in reversed(checkpoints(folder)):
         try:
             return read(path)
         except BadCheckpoint as error:
@@ -167,12 +167,12 @@ def check(state: State, fixed: dict[str, JsonValue]) -> None:
     """Refuse a checkpoint of another training.
 
     Raises:
-        BadCheckpoint: something else is to be learnt now; the message names what differs.
+        BadCheckpoint: the training is another; the message names what differs.
     """
     # Through JSON, so that a tuple is what it was read back as.
-    wanted = json.loads(json.dumps(fixed))
-    keys = sorted({*wanted, *state.fixed})
-    differing = [key for key in keys if wanted.get(key) != state.fixed.get(key)]
+    expected = json.loads(json.dumps(fixed))
+    keys = sorted({*expected, *state.fixed})
+    differing = [key for key in keys if expected.get(key) != state.fixed.get(key)]
     if differing:
         raise BadCheckpoint(
             f"the checkpoint of step {state.step} is of a training with another {', '.join(differing)}: "
@@ -195,7 +195,7 @@ def optimizer_tensors(optimizer: torch.optim.Optimizer, names: list[str]) -> dic
 
 
 def restore_optimizer(optimizer: torch.optim.Optimizer, names: list[str], tensors: dict[str, Tensor]) -> None:
-    """Put back what `optimizer_tensors` has taken.
+    """Restore the tensors of `optimizer_tensors`.
 
     Raises:
         BadCheckpoint: it is of other parameters.

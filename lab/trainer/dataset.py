@@ -1,7 +1,6 @@
 """Training data: one `Example` a line of JSON, read strictly, split by group."""
 
 import hashlib
-import os
 import random
 from collections import Counter
 from collections.abc import Iterable, Sequence
@@ -11,8 +10,10 @@ from typing import Literal, Self, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
-from lab.trainer.errors import BadDataset, WriteFailed
+from lab.trainer import files
+from lab.trainer.errors import BadDataset
 from services.kit import jsonl
+from services.kit.files import whole
 from services.kit.llm import Message
 
 Item = TypeVar("Item")
@@ -34,12 +35,12 @@ class Turn(BaseModel):
 
 
 def turns(messages: Iterable[Message]) -> list[Turn]:
-    """A prompt's messages, to be kept."""
+    """A prompt's messages as fields of an example."""
     return [Turn(role=message.role, content=message.content) for message in messages]
 
 
 class Example(BaseModel):
-    """What is shown to the model, and what it shall reply.
+    """A prompt and the reply that the model shall give.
 
     Args:
         id: unique within a file.
@@ -96,9 +97,9 @@ def parse(line: bytes | str, place: str) -> Example:
     try:
         return Example.model_validate_json(line)
     except ValidationError as error:
-        found = error.errors(include_url=False, include_context=False, include_input=False)
-        named = [f"{'.'.join(map(str, item['loc'])) or 'line'}: {item['msg']}" for item in found[:MAX_NAMED_ERRORS]]
-        more = f"; and {len(found) - len(named)} more" if len(found) > len(named) else ""
+        errors = error.errors(include_url=False, include_context=False, include_input=False)
+        named = [f"{'.'.join(map(str, item['loc'])) or 'line'}: {item['msg']}" for item in errors[:MAX_NAMED_ERRORS]]
+        more = f"; and {len(errors) - len(named)} more" if len(errors) > len(named) else ""
         raise BadDataset(f"{place}: {'; '.join(named)}{more}") from None
 
 
@@ -110,21 +111,21 @@ def read(paths: Sequence[Path], *, task: Task | None = None) -> list[Example]:
     """
     examples: list[Example] = []
     for path in paths:
-        seen: set[str] = set()
+        ids: set[str] = set()
         try:
             for number, line in jsonl.lines(path, max_bytes=MAX_LINE_BYTES):
                 place = f"{path}:{number}"
                 example = parse(line, place)
-                if example.id in seen:
+                if example.id in ids:
                     raise BadDataset(f"{place}: id: {example.id!r} comes twice in this file")
-                seen.add(example.id)
+                ids.add(example.id)
                 if task is None or example.task == task:
                     examples.append(example)
         except jsonl.BadLine as error:
             raise BadDataset(str(error)) from error
     if not examples:
-        wanted = f" of the task {task!r}" if task else ""
-        raise BadDataset(f"{', '.join(map(str, paths))}: no example{wanted}")
+        of_task = f" of the task {task!r}" if task else ""
+        raise BadDataset(f"{', '.join(map(str, paths))}: no example{of_task}")
     return examples
 
 
@@ -134,25 +135,18 @@ def write(path: Path, examples: Iterable[Example]) -> Counter[str]:
     Raises:
         WriteFailed: the disk took no more; what was there before still is.
     """
-    partial = path.with_name(f".{path.name}.partial")
     kinds: Counter[str] = Counter()
-    try:
+    with files.naming(path):
         path.parent.mkdir(parents=True, exist_ok=True)
-        with partial.open("w", encoding="utf-8") as file:
+        with whole(path) as file:
             for example in examples:
-                file.write(example.model_dump_json() + "\n")
+                file.write(example.model_dump_json().encode() + b"\n")
                 kinds[example.kind] += 1
-            file.flush()
-            os.fsync(file.fileno())
-        partial.replace(path)
-    except OSError as error:
-        partial.unlink(missing_ok=True)
-        raise WriteFailed(f"{path}: {error.strerror or error}") from error
     return kinds
 
 
 def fingerprint(examples: Iterable[Example]) -> str:
-    """A checksum of what is learnt, in hexadecimal: the same for the same examples in the same order."""
+    """SHA-256 of the examples in their order, in hexadecimal."""
     digest = hashlib.sha256()
     for example in examples:
         digest.update(example.model_dump_json().encode())
@@ -169,7 +163,7 @@ def sample(examples: list[Item], count: int, seed: int) -> list[Item]:
 
 
 def group_of(example: Example) -> str:
-    """What keeps examples on one side of a split."""
+    """The group of an example: its own, else its query."""
     return example.group or " ".join(example.query.lower().split())
 
 
@@ -181,7 +175,11 @@ def split(examples: Sequence[Example], *, share: float, seed: int) -> Split:
     train: list[Example] = []
     validation: list[Example] = []
     for example in examples:
-        digest = hashlib.sha256(f"{seed}:{group_of(example)}".encode()).digest()
-        place = int.from_bytes(digest[:8], "big") / 2**64
-        (validation if place < share else train).append(example)
+        (validation if is_held_out(group_of(example), share=share, seed=seed) else train).append(example)
     return Split(train, validation)
+
+
+def is_held_out(name: str, *, share: float, seed: int) -> bool:
+    """Whether a group of this name only measures: about a share of the names, the same for a seed."""
+    digest = hashlib.sha256(f"{seed}:{name}".encode(errors="replace")).digest()
+    return int.from_bytes(digest[:8], "big") / 2**64 < share

@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from lab.trainer.errors import BadTarget, WriteFailed
+from services.kit.files import write_whole
 
 
 def write(path: Path, content: bytes) -> None:
@@ -16,16 +17,14 @@ def write(path: Path, content: bytes) -> None:
     Raises:
         WriteFailed: the disk took no more; the old file stays.
     """
-    partial = path.with_name(f".{path.name}.partial")
-    with naming(path, partial.unlink):
+    with naming(path):
         path.parent.mkdir(parents=True, exist_ok=True)
-        _write_synced(partial, content)
-        partial.replace(path)
+        write_whole(path, content)
         _sync_folder(path.parent)
 
 
 def check_target(folder: Path, run: Path, *, marker: str, written: str, lack: str) -> None:
-    """Refuse to replace, whole as it would be, what is not what is to be written.
+    """Refuse to replace a folder of another kind.
 
     Args:
         run: the run's own folder, whose checkpoints must outlive the writing.
@@ -47,15 +46,15 @@ def check_target(folder: Path, run: Path, *, marker: str, written: str, lack: st
 def write_folder(path: Path, files: dict[str, bytes]) -> None:
     """Make a folder of these files, or replace one; a reader never sees a part of it.
 
-    The old one is put aside for the moment in which the new one takes its name: a kill in it leaves both whole beside
-    `path`, and the next try puts the old one back.
+    The old one is put aside while the new one takes its name: a kill then leaves both whole beside `path`, and the next
+    try puts the old one back.
 
     Raises:
         WriteFailed: the disk took no more; what was there stays.
     """
     # A link to a folder stays one.
     path = path.resolve()
-    # What is staged lies one level deeper than `path`: whoever looks through the folders beside it finds none of it.
+    # The new folder is one level deeper than `path`: no search through the folders beside `path` meets it.
     staging = path.with_name(f".{path.name}.partial")
     new, old = staging / "new", staging / "old"
     with naming(path, lambda: _undo(path, staging)):
@@ -80,12 +79,12 @@ def _undo(path: Path, staging: Path) -> None:
 
 
 @contextmanager
-def naming(path: Path, clean_up: Callable[[], None]) -> Iterator[None]:
+def naming(path: Path, clean_up: Callable[[], object] = lambda: None) -> Iterator[None]:
     """An error of the disk becomes `WriteFailed` with the path in it, after `clean_up`."""
     try:
         yield
     except OSError as error:
-        # Whatever else goes wrong now, the first error is the one to tell.
+        # The first error is the one to report.
         with contextlib.suppress(OSError):
             clean_up()
         raise WriteFailed(f"{path}: {error.strerror or error}") from error

@@ -1,4 +1,4 @@
-"""What `cragmesh train labels` does: answers of an evaluation run, or questions with answers, become training data."""
+"""Training data of `cragmesh train labels`: from answers of an evaluation run, or from questions with answers."""
 
 import asyncio
 from collections import Counter
@@ -13,7 +13,7 @@ from lab.evaluator.data import Item, Source
 from lab.evaluator.store import Prediction, RunFolder
 from lab.trainer.dataset import Example, turns
 from lab.trainer.errors import BadLabels
-from lab.trainer.labels import Judged, best_program, label
+from lab.trainer.labels import JudgedAnswer, best_program, label
 from proto.base import parse_query_time
 from proto.kg import KgExecuteRequest, KgResponse
 from services.gateway import prompts
@@ -30,11 +30,10 @@ from services.kit.llm import LLM, Constraint
 SAMPLE_S, EXECUTE_S = 60.0, 10.0
 # Programs of one temperature repeat each other below it, and leave the question above it.
 TEMPERATURE = 0.8
-# What names no domain is looked for in the open one.
+# Questions of other domains are looked up in the open one.
 DOMAINS = frozenset(("movie", "finance", "music", "sports", "open"))
 
-
-# What became of the questions, by the rule or by why not.
+# Questions by the rule that labelled them, or by the reason for leaving them out.
 Tally = Counter[str]
 
 
@@ -64,16 +63,16 @@ def from_run(folder: Path, sources: Sequence[Path], judge: str, tally: Tally) ->
     def damaged(problem: str) -> None:
         raise BadLabels(f"{folder}: {problem}")
 
-    found = runs.read(target, damaged)
-    verdicts = runs.verdicts(target, found.predictions, judge)
-    predictions = {line.id: line for line in found.predictions}
+    lines = runs.read(target, damaged).predictions
+    verdicts = runs.verdicts(target, lines, judge)
+    predictions = {line.id: line for line in lines}
     prompt = prompts.load(TAUGHT_PROMPT)
-    seen = 0
+    known = 0
     for item in Source(sources).items():
         prediction = predictions.get(item.id)
         if prediction is None:
             continue
-        seen += 1
+        known += 1
         if prediction.query != item.query:
             raise BadLabels(f"{item.place}: query: not what the run asked under the id {item.id}")
         evidence = _evidence(item, prediction)
@@ -85,7 +84,7 @@ def from_run(folder: Path, sources: Sequence[Path], judge: str, tally: Tally) ->
             continue
         outcome = verdicts[item.id].outcome
         texts = tuple(one.text for one in evidence)
-        made = label(Judged(item.id, item.query, item.gold, item.label_kind, outcome, texts))
+        made = label(JudgedAnswer(item.id, item.query, item.gold, item.label_kind, outcome, texts))
         tally[made.rule] += 1
         yield Example(
             id=f"{target.name}:{item.id}"[:200],
@@ -98,15 +97,15 @@ def from_run(folder: Path, sources: Sequence[Path], judge: str, tally: Tally) ->
             source=f"labels:{target.name}"[:200],
             query=item.query,
         )
-    if not seen:
+    if not known:
         raise BadLabels(f"{folder}: none of its {len(predictions)} questions is in {', '.join(map(str, sources))}")
 
 
 def _evidence(item: Item, prediction: Prediction) -> list[Evidence]:
-    """What the generator was shown: the contexts that were given, else the passages that the mesh found itself."""
-    given: list[str] = item.body.get("evidence") or []
-    if given:
-        return [Evidence(text=text, page=index) for index, text in enumerate(given) if text.strip()]
+    """The generator's evidence: the question's own contexts, else the passages of the mesh."""
+    contexts: list[str] = item.body.get("evidence") or []
+    if contexts:
+        return [Evidence(text=text, page=index) for index, text in enumerate(contexts) if text.strip()]
     return [
         Evidence(text=one.text, page=index, page_name=one.page_name, source=one.source)
         for index, one in enumerate(prediction.shown)
@@ -115,7 +114,7 @@ def _evidence(item: Item, prediction: Prediction) -> list[Evidence]:
 
 @dataclass(frozen=True, slots=True)
 class Trying:
-    """Who writes programs, who runs them, and how many are tried for a question."""
+    """The writer of programs, the graph that runs them, and how many are tried for a question."""
 
     llm: LLM
     kg: ServiceClient
@@ -144,14 +143,14 @@ async def from_trying(
         domain = item.domain if item.domain in DOMAINS else "open"
         if domain not in grammars:
             grammars[domain] = Constraint(grammar=await asyncio.to_thread(decoding_grammar, CATALOGUE, domain))
-        found = await best_program(
+        best = await best_program(
             item.query,
             item.gold,
             sample=_sampler(writer, trying, item, domain, grammars[domain]),
             execute=_executor(trying, item, domain),
         )
-        tally["kept" if found else "no program found the answer"] += 1
-        if found:
+        tally["kept" if best else "no program found the answer"] += 1
+        if best:
             examples.append(
                 Example(
                     id=f"tried:{item.id}"[:200],
@@ -159,7 +158,7 @@ async def from_trying(
                     messages=turns(
                         adapter_messages(item.query, query_time=_moment(item), domain=CATALOGUE.domains[domain])
                     ),
-                    completion=found.program,
+                    completion=best.program,
                     domain=domain,
                     kind="answer",
                     question_type=item.question_type[:32],

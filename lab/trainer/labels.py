@@ -1,4 +1,4 @@
-"""What a model shall say, from what it said: labels of an evaluation's answers, and programs found by trying.
+"""Labels from a model's own output: for the answers of an evaluation, and for sampled programs.
 
 Labels follow db3 (section 2.4): a false premise is refused; a right answer stays the gold one; of the wrong ones those
 that the context would have shown are corrected, and those that it would not become an abstention.
@@ -17,14 +17,14 @@ Rule = Literal["false premise", "nothing to find", "right", "wrong but in the co
 
 
 @dataclass(frozen=True, slots=True)
-class Judged:
+class JudgedAnswer:
     """A question of an evaluation with its outcome.
 
     Args:
         gold: the right answer, then its alternatives.
         label_kind: answer, idk or invalid, as the evaluation's data says.
         outcome: the judge's: right, missing or wrong.
-        contexts: what the model was shown.
+        contexts: the model's evidence.
     """
 
     id: str
@@ -37,17 +37,17 @@ class Judged:
 
 @dataclass(frozen=True, slots=True)
 class Label:
-    """What shall be said, and by which rule."""
+    """The reply to teach, and the rule that chose it."""
 
     completion: str
     kind: Kind
     rule: Rule
 
 
-def label(judged: Judged) -> Label:
+def label(judged: JudgedAnswer) -> Label:
     """The label of one answer.
 
-    An abstention counts as wrong: where the context has the answer it is to be said.
+    An abstention counts as wrong: a context with the answer asks for the answer.
 
     Raises:
         BadLabels: the question has no gold answer or an outcome that is none.
@@ -73,15 +73,15 @@ Execute = Callable[[str], Awaitable[str]]
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
-    """A program that was kept, and how the trying went."""
+class BestProgram:
+    """The chosen program, how many different ones were tried and how many of them were correct."""
 
     program: str
     tried: int
     correct: int
 
 
-async def best_program(query: str, gold: Sequence[str], *, sample: Sample, execute: Execute) -> Found | None:
+async def best_program(query: str, gold: Sequence[str], *, sample: Sample, execute: Execute) -> BestProgram | None:
     """The shortest of the sampled programs whose facts hold the gold answer; None when no sample's do.
 
     Of two correct programs the longer one has asked for more than was needed.
@@ -99,4 +99,4 @@ async def best_program(query: str, gold: Sequence[str], *, sample: Sample, execu
             correct.append(program)
     if not correct:
         return None
-    return Found(min(correct, key=lambda program: (len(program), program)), len(programs), len(correct))
+    return BestProgram(min(correct, key=lambda program: (len(program), program)), len(programs), len(correct))

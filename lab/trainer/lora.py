@@ -6,10 +6,11 @@ arithmetic is the same (`tests/unit/lab/trainer/test_computing.py` compares both
 number format and masks are windows of a pool that is drawn anew for each step.
 """
 
+import warnings
 from typing import Any, cast
 
 import torch
-from peft import PeftModel
+from peft import LoraConfig, PeftModel, get_peft_model
 from peft.tuners.lora import Linear
 from torch import Tensor
 from torch.autograd import Function
@@ -69,6 +70,14 @@ class _Adapted(Function):
                 x_grad.addcmul_(torch.mm(inner_grad, narrow_a), mask)
             x_grad = x_grad.view(*grads[0].shape[:-1], x_grad.shape[-1])
         return x_grad, None, None, a_grad, b_grad, None, None
+
+
+def with_adapter(model: Any, config: LoraConfig) -> PeftModel:
+    """The model with a new adapter of peft's."""
+    with warnings.catch_warnings():
+        # peft asks transformers by a name that the latter has since changed.
+        warnings.filterwarnings("ignore", message=".*is_gradient_checkpointing", category=FutureWarning)
+        return cast(PeftModel, get_peft_model(model, config))
 
 
 def quicken(model: PeftModel, dropout: float) -> MaskPool | None:

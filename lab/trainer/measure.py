@@ -1,4 +1,4 @@
-"""What an adapter is worth: the loss on examples kept back, and the task score of greedy replies."""
+"""Measures of an adapter: the loss on held-out examples, and greedy replies for the task score."""
 
 from collections.abc import Callable, Sequence
 
@@ -69,7 +69,7 @@ def replies(
     end = tokenizer.eos_token_id
     most = max(len(item.completion) for item in items) + SPARE_TOKENS
     order = sorted(range(len(items)), key=lambda index: len(items[index].prompt))
-    found = [""] * len(items)
+    texts = [""] * len(items)
     while order:
         rows = max(1, max_tokens // (len(items[order[0]].prompt) + most))
         # The longest of the batch is its last; what it takes decides how many fit.
@@ -84,7 +84,7 @@ def replies(
             tokens[row, length - len(prompt) :] = torch.tensor(prompt)
             mask[row, length - len(prompt) :] = 1
         with torch.inference_mode():
-            written = learner.adapted.generate(  # type: ignore[no-untyped-call]
+            generated = learner.adapted.generate(  # type: ignore[no-untyped-call]
                 input_ids=tokens.to(learner.base.device),
                 attention_mask=mask.to(learner.base.device),
                 max_new_tokens=most,
@@ -93,8 +93,8 @@ def replies(
                 eos_token_id=end,
                 pad_token_id=end,
             )
-        texts = tokenizer.batch_decode(written[:, length:].cpu(), skip_special_tokens=True)
-        for index, text in zip(batch, texts, strict=True):
-            found[index] = text.strip()
+        completions = tokenizer.batch_decode(generated[:, length:].cpu(), skip_special_tokens=True)
+        for index, text in zip(batch, completions, strict=True):
+            texts[index] = text.strip()
         on_progress(len(batch))
-    return found
+    return texts

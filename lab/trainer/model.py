@@ -1,19 +1,19 @@
 """The base model and an adapter on it, in the number format that this machine trains fastest in."""
 
 import importlib.util
-import warnings
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, cast
 
 import torch
-from peft import LoraConfig, PeftModel, get_peft_model, prepare_model_for_kbit_training
+from peft import LoraConfig, PeftModel, prepare_model_for_kbit_training
 from torch import Tensor
 from transformers import AutoModelForCausalLM, AutoTokenizer, PreTrainedModel
 from transformers.utils.logging import disable_progress_bar
 
 from lab.trainer.errors import BadModel
-from lab.trainer.lora import MaskPool, quicken
+from lab.trainer.lora import MaskPool, quicken, with_adapter
 from lab.trainer.recipe import Recipe
 from services.kit.precision import choose_precision
 
@@ -47,9 +47,9 @@ class Learner:
     masks: MaskPool | None
 
     @property
-    def parameters(self) -> list[torch.nn.Parameter]:
-        """What is trained: fp32, whatever the base model's format."""
-        return [parameter for parameter in self.adapted.parameters() if parameter.requires_grad]
+    def parameters(self) -> dict[str, torch.nn.Parameter]:
+        """The adapter's parameters by name: fp32, whatever the base model's format."""
+        return {name: one for name, one in self.adapted.named_parameters() if one.requires_grad}
 
     @property
     def decoder(self) -> torch.nn.Module:
@@ -149,10 +149,7 @@ def adapt(base: Base, recipe: Recipe) -> Learner:
         bias="none",
         task_type="CAUSAL_LM",
     )
-    with warnings.catch_warnings():
-        # peft asks transformers by a name that the latter has since changed.
-        warnings.filterwarnings("ignore", message=".*is_gradient_checkpointing", category=FutureWarning)
-        adapted = cast(PeftModel, get_peft_model(model, config))
+    adapted = with_adapter(model, config)
     # peft writes the path that the model was read from.
     adapted.peft_config["default"].base_model_name_or_path = base.name
     for parameter in adapted.parameters():
@@ -171,11 +168,7 @@ def _first_line(error: BaseException) -> str:
 
 def weights(learner: Learner) -> dict[str, Tensor]:
     """The adapter's tensors under their names in the model, on the CPU."""
-    return {
-        name: parameter.detach().to("cpu", copy=True).contiguous()
-        for name, parameter in learner.adapted.named_parameters()
-        if parameter.requires_grad
-    }
+    return {name: one.detach().to("cpu", copy=True).contiguous() for name, one in learner.parameters.items()}
 
 
 def set_weights(learner: Learner, tensors: dict[str, Tensor]) -> None:
@@ -184,24 +177,21 @@ def set_weights(learner: Learner, tensors: dict[str, Tensor]) -> None:
     Raises:
         BadModel: names or shapes are not those of this adapter on this model.
     """
-    own = {name: parameter for name, parameter in learner.adapted.named_parameters() if parameter.requires_grad}
-    if problem := misfit(
-        {name: tuple(tensor.shape) for name, tensor in tensors.items()},
-        {name: tuple(parameter.shape) for name, parameter in own.items()},
-    ):
+    own = learner.parameters
+    if problem := misfit(tensors, own):
         raise BadModel(f"the adapter does not fit {learner.base.name}: {problem}")
     with torch.no_grad():
         for name, parameter in own.items():
             parameter.copy_(tensors[name])
 
 
-def misfit(given: dict[str, tuple[int, ...]], wanted: dict[str, tuple[int, ...]]) -> str:
-    """Why tensors of these shapes cannot take the place of those; empty when they can."""
-    if missing := sorted(wanted.keys() - given.keys()):
+def misfit(tensors: Mapping[str, Tensor], own: Mapping[str, Tensor]) -> str:
+    """Why tensors cannot take the place of a model's own; empty when they can."""
+    if missing := sorted(own.keys() - tensors.keys()):
         return f"it lacks {missing[0]}" + (f" and {len(missing) - 1} more" if len(missing) > 1 else "")
-    if unknown := sorted(given.keys() - wanted.keys()):
+    if unknown := sorted(tensors.keys() - own.keys()):
         return f"the model has no {unknown[0]}" + (f" and {len(unknown) - 1} more" if len(unknown) > 1 else "")
-    for name, shape in wanted.items():
-        if given[name] != shape:
-            return f"{name} has the shape {given[name]}, and the model needs {shape}"
+    for name, tensor in own.items():
+        if tensors[name].shape != tensor.shape:
+            return f"{name} has the shape {tuple(tensors[name].shape)}, and the model needs {tuple(tensor.shape)}"
     return ""

@@ -1,4 +1,4 @@
-"""What the extractive reader learns from: a question, a passage, and the words there that answer it, or none."""
+"""Data of the extractive reader: a question, a passage, and the words there that answer it, or none."""
 
 import hashlib
 import random
@@ -10,6 +10,7 @@ from typing import Any, Self
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
+from lab.trainer.dataset import MAX_LINE_BYTES, is_held_out
 from lab.trainer.errors import BadDataset
 from lab.trainer.synthesise import prose, web
 from lab.trainer.synthesise.names import Names
@@ -17,7 +18,6 @@ from lab.trainer.synthesise.phrasing import Phrasing
 from lab.trainer.synthesise.record import Record
 from services.kit import jsonl
 
-MAX_LINE_BYTES = 4 * 1024 * 1024
 # Of an answerable question's distractors, tries until one does not hold the answer too.
 TRIES = 8
 
@@ -103,19 +103,19 @@ def made_up(count: int, seed: int) -> Iterator[Pair]:
 
 def _of_record(record: Record, kind: str) -> Iterator[Pair]:
     answer = record.support[0] if record.kind == "answer" and len(record.support) == 1 else ""
-    # Where the reply is more than a span, as with sums, there is nothing to point at.
+    # A reply that is no span, as with sums, has no place in a passage.
     if record.kind == "answer" and answer not in record.answer:
         return
     for passage in record.passages:
-        said = bool(answer) and passage.count(answer) == 1
-        if answer and not said and answer in passage:
+        holds = bool(answer) and passage.count(answer) == 1
+        if answer and not holds and answer in passage:
             continue
         yield Pair(
             kind=kind,
             passage=passage,
             question=record.query,
-            answer=answer if said else "",
-            start=passage.index(answer) if said else -1,
+            answer=answer if holds else "",
+            start=passage.index(answer) if holds else -1,
         )
 
 
@@ -123,9 +123,7 @@ def split(pairs: Sequence[Pair], *, share: float, seed: int) -> Parts:
     """Whole passages at random into both sides, about `share` of them kept back; the same for a seed."""
     parts = Parts([], [])
     for pair in pairs:
-        digest = hashlib.sha256(f"{seed}:{pair.passage}".encode(errors="replace")).digest()
-        held = int.from_bytes(digest[:8], "big") / 2**64 < share
-        (parts.held_out if held else parts.train).append(pair)
+        (parts.held_out if is_held_out(pair.passage, share=share, seed=seed) else parts.train).append(pair)
     return parts
 
 
@@ -140,21 +138,21 @@ def distractors(pairs: Sequence[Pair], *, share: float, seed: int) -> list[Pair]
     for pair in pairs:
         by_title[pair.title].append(pair)
         by_kind[pair.kind].append(pair)
-    found: list[Pair] = []
+    others: list[Pair] = []
     for pair in pairs:
         if not pair.answer or rng.random() >= share:
             continue
         near = by_title[pair.title] if pair.title and rng.random() < 0.5 else []
-        tried = [rng.choice(pool) for pool in (near, by_kind[pair.kind]) if pool for _ in range(TRIES)]
+        candidates = [rng.choice(pool) for pool in (near, by_kind[pair.kind]) if pool for _ in range(TRIES)]
         fits = (
             other
-            for other in tried
+            for other in candidates
             if other.passage != pair.passage and pair.answer.lower() not in other.passage.lower()
         )
         if (other := next(fits, None)) is not None:
             update = {"title": other.title, "passage": other.passage, "answer": "", "start": -1}
-            found.append(pair.model_copy(update={**update, "id": f"{pair.id}+{other.id}"}))
-    return found
+            others.append(pair.model_copy(update={**update, "id": f"{pair.id}+{other.id}"}))
+    return others
 
 
 def fingerprint(pairs: Sequence[Pair]) -> str:

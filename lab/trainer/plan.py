@@ -1,4 +1,4 @@
-"""What a run of fine-tuning learns from and measures by, as tokens, and the steps that it takes."""
+"""The tokenized data of a fine-tuning run, and its steps."""
 
 import math
 import random
@@ -17,7 +17,7 @@ from lab.trainer.recipe import Recipe
 
 @dataclass(frozen=True, slots=True)
 class Data:
-    """What is learnt and what measures, as tokens; and what was left out for its length."""
+    """Tokens to learn from and to measure by; and how many examples were left out for their length."""
 
     train: list[Encoded]
     validation: list[Encoded]

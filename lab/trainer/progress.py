@@ -1,4 +1,4 @@
-"""How far a training run is."""
+"""The progress of a training run."""
 
 import math
 from collections.abc import Callable
@@ -10,14 +10,14 @@ Phase = Literal["encoding", "measuring", "training"]
 
 @dataclass(frozen=True, slots=True)
 class Progress:
-    """What a run tells while it goes on.
+    """A report of a run under way.
 
     Attributes:
         done: of `total`: prompts, examples or steps, by the phase.
         loss: of the last step, per example, in nats.
         tokens_per_s: computed in training lately, padding included.
         left_s: until the end of the run, None before it is known.
-        note: what has just been found; to be shown as a line of its own.
+        note: a finding, for a line of its own.
     """
 
     phase: Phase

@@ -1,4 +1,4 @@
-"""Teaching the extractive reader: an adapter of the bundled MiniLM and a head, as `services/kit/reader.py` says.
+"""Training of the extractive reader: an adapter of the bundled MiniLM and a head, as `services/kit/reader.py` says.
 
 The adapter's products (rank 16 on all linear layers) and the head are what ships, a few MB.
 """
@@ -32,7 +32,7 @@ __all__ = ["Recipe", "Result", "check_target", "report", "train"]
 
 CHECKPOINTS = "checkpoints"
 SPEED_STEPS = 20
-# The last part of a run with a time limit: measuring what was learnt.
+# The last part of a run with a time limit, for measuring.
 MEASURE_SHARE = 0.1
 
 
@@ -70,11 +70,11 @@ def train(
     began = time.monotonic()
     base = base or bundled_model()
     parts = pairs.split(items, share=recipe.held_out_share, seed=recipe.seed)
-    learnt = [*parts.train, *pairs.distractors(parts.train, share=recipe.distractors, seed=recipe.seed)]
+    training = [*parts.train, *pairs.distractors(parts.train, share=recipe.distractors, seed=recipe.seed)]
     chooser = random.Random(recipe.seed)  # noqa: S311 - repeatable is the point
     held_out = chooser.sample(parts.held_out, min(len(parts.held_out), recipe.held_out))
     layout = Layout(base, max_tokens=recipe.max_tokens, overlap=recipe.overlap)
-    examples = encode(layout, learnt, recipe)
+    examples = encode(layout, training, recipe)
     if not examples or not any(pair.answer for pair in held_out) or len(held_out) < 2:
         raise BadDataset(f"of {len(items)} pairs too few are left to learn from or to measure by: give more")
     if recipe.threads:
@@ -118,18 +118,18 @@ def check_target(folder: Path, run: Path) -> None:
 
 def report(result: Result) -> list[str]:
     """Lines for people: what the weights are worth on passages that were kept back."""
-    found, card = result.card.held_out, result.card
+    scores, card = result.card.held_out, result.card
 
     def line(prefix: str, words: str) -> str:
         return (
-            f"{words}: exact {found[f'{prefix}_exact']:.3f}, F1 {found[f'{prefix}_f1']:.3f} of the answerable; whether "
-            f"it is said at all {found[f'{prefix}_says']:.3f}; above the threshold right "
-            f"{found[f'{prefix}_right']:.3f}, wrong {found[f'{prefix}_wrong']:.3f} of all"
+            f"{words}: exact {scores[f'{prefix}_exact']:.3f}, F1 {scores[f'{prefix}_f1']:.3f} of the answerable; "
+            f"whether it is said at all {scores[f'{prefix}_says']:.3f}; above the threshold right "
+            f"{scores[f'{prefix}_right']:.3f}, wrong {scores[f'{prefix}_wrong']:.3f} of all"
         )
 
     return [
         f"{result.steps} steps; temperature {card.temperature:.1f}, threshold {card.threshold:.2f}; measured on "
-        f"{found['pairs']:.0f} pairs of other passages",
+        f"{scores['pairs']:.0f} pairs of other passages",
         line("own", "one passage"),
         line("beside", f"beside up to {BESIDE} others of its kind"),
     ]
@@ -165,18 +165,13 @@ class _Run:
 
     def __post_init__(self) -> None:
         trained = self.model.trained()
-        self.names = list(trained)
-        head = [name for name in self.names if name.startswith("head.")]
-        # In the order of the names, so that the optimiser's state can be told by them.
-        self.names = [*(name for name in self.names if name not in head), *head]
-        split = len(self.names) - len(head)
-        self.optimizer = torch.optim.AdamW(
-            [
-                {"params": [trained[name] for name in self.names[:split]], "lr": self.recipe.learning_rate},
-                {"params": [trained[name] for name in self.names[split:]], "lr": self.recipe.head_rate},
-            ],
-            weight_decay=0.0,
-        )
+        head = [name for name in trained if name.startswith("head.")]
+        encoder = [name for name in trained if name not in head]
+        # The optimiser's state is stored under these names, in its order.
+        self.names = [*encoder, *head]
+        rates = ((encoder, self.recipe.learning_rate), (head, self.recipe.head_rate))
+        groups = [{"params": [trained[name] for name in names], "lr": rate} for names, rate in rates]
+        self.optimizer = torch.optim.AdamW(groups, weight_decay=0.0)
 
     @property
     def per_epoch(self) -> int:
@@ -198,7 +193,7 @@ class _Run:
     def go(self) -> Stop:
         if not self.step:
             self.begun_s = self.spent_s
-        stopped: Stop = ""
+        stopped: Stop = "epochs"
         for batch in self._upcoming():
             if self.recipe.time_limit_s and self.progress >= 1:
                 stopped = "time"
@@ -207,7 +202,6 @@ class _Run:
             if self.step % self.recipe.checkpoint_steps == 0:
                 self._note()
                 self._save("")
-        stopped = stopped or "epochs"
         self._note()
         self._save(stopped)
         return stopped
@@ -248,10 +242,10 @@ class _Run:
         with torch.inference_mode():
             groups = batches(self.held_out, self.recipe.batch, seed=0, epoch=0)
             total = sum(loss(self.model, group).item() * len(group) for group in groups)
-        found = total / len(self.held_out)
-        self.history.append(Point(step=self.step, epoch=self._epoch(), validation_loss=found))
+        held_out = total / len(self.held_out)
+        self.history.append(Point(step=self.step, epoch=self._epoch(), validation_loss=held_out))
         lately = [point.loss for point in self.history[-self.recipe.checkpoint_steps - 1 :] if point.loss is not None]
-        self._tell(note=f"step {self.step}: loss {np.mean(lately):.3f} lately, {found:.3f} on what was kept back")
+        self._tell(note=f"step {self.step}: loss {np.mean(lately):.3f} lately, {held_out:.3f} on what was kept back")
 
     def _epoch(self) -> float:
         return self.step / self.per_epoch

@@ -1,4 +1,4 @@
-"""What a taught reader is worth on pairs that were kept back, as it is served, and what is fitted on them."""
+"""Scores of a trained reader on held-out pairs, as it is served; its temperature and threshold are fitted on them."""
 
 import math
 import random
@@ -34,26 +34,24 @@ def measured(
     """
     precision = choose_precision("auto", device="cpu", threads=threads)
     half = len(held_out) // 2
-    sets = _sets(held_out)
-    reader = _Scored(folder, precision, base, on_progress, 2 * len(held_out))
+    reader = _RawReader(folder, precision, base, on_progress, 2 * len(held_out))
     own = [reader.values(pair.question, [pair]) for pair in held_out]
-    beside = [reader.values(pair.question, passages) for pair, passages in zip(held_out, sets, strict=True)]
-    fit = [*zip(held_out[:half], own[:half], strict=True)]
-    temperature = min(TEMPERATURES, key=lambda one: _surprise(fit, one))
+    beside = [reader.values(pair.question, passages) for pair, passages in zip(held_out, _sets(held_out), strict=True)]
+    temperature = min(TEMPERATURES, key=lambda one: _surprise(held_out[:half], own[:half], one))
     replies = [_reply(values, temperature) for values in beside]
     threshold = _threshold(held_out[:half], replies[:half])
     single = [_reply(values, temperature) for values in own]
-    found = {
+    scores = {
         **_scores(held_out[half:], single[half:], threshold, "own"),
         **_scores(held_out[half:], replies[half:], threshold, "beside"),
-        "surprise": _surprise([*zip(held_out[half:], own[half:], strict=True)], temperature),
+        "surprise": _surprise(held_out[half:], own[half:], temperature),
         "pairs": float(len(held_out) - half),
     }
     return card.model_copy(
         update={
             "temperature": temperature,
             "threshold": threshold,
-            "held_out": {name: round(value, 4) for name, value in found.items()},
+            "held_out": {name: round(value, 4) for name, value in scores.items()},
         }
     )
 
@@ -61,7 +59,7 @@ def measured(
 Values = list[tuple[Tokens, list[tuple[Window, np.ndarray]], str]]
 
 
-class _Scored:
+class _RawReader:
     """A reader's raw values, from which any temperature's probabilities follow."""
 
     def __init__(self, folder: Path, precision: Precision, base: Path, on_progress: OnProgress, total: int) -> None:
@@ -73,8 +71,8 @@ class _Scored:
         self._on_progress(Progress("measuring", self._done, self._total))
         texts = [Text(pair.passage, pair.title) for pair in passages]
         return [
-            (tokens, found, text.text)
-            for text, (tokens, found) in zip(texts, self._reader.values(question, texts), strict=True)
+            (tokens, windows, text.text)
+            for text, (tokens, windows) in zip(texts, self._reader.values(question, texts), strict=True)
         ]
 
 
@@ -106,7 +104,7 @@ class Reply:
 
 
 def _reply(values: Values, temperature: float) -> Reply:
-    readings = [reading(tokens, found, 1, temperature) for tokens, found, _ in values]
+    readings = [reading(tokens, windows, 1, temperature) for tokens, windows, _ in values]
     probabilities, nothing = shares(readings)
     best = max(range(len(values)), key=lambda index: max(probabilities[index], default=0.0))
     if not readings[best].spans:
@@ -115,19 +113,19 @@ def _reply(values: Values, temperature: float) -> Reply:
     return Reply(values[best][2][span.start : span.end], probabilities[best][0], nothing)
 
 
-def _surprise(items: Sequence[tuple[Pair, Values]], temperature: float) -> float:
+def _surprise(pairs: Sequence[Pair], pair_values: Sequence[Values], temperature: float) -> float:
     """Mean surprise, in nats, at whether the passage says it: of "does not say", or of a span over the answer."""
     total = 0.0
-    for pair, values in items:
-        tokens, found, _ = values[0]
-        one = reading(tokens, found, 5, temperature)
+    for pair, values in zip(pairs, pair_values, strict=True):
+        tokens, windows, _ = values[0]
+        one = reading(tokens, windows, 5, temperature)
         probabilities, nothing = shares([one])
         end = pair.start + len(pair.answer)
         near = [
             p for span, p in zip(one.spans, probabilities[0], strict=True) if span.start < end and span.end > pair.start
         ]
         total -= math.log(max(1e-6, sum(near) if pair.answer else nothing))
-    return total / max(1, len(items))
+    return total / max(1, len(pairs))
 
 
 def _threshold(held_out: Sequence[Pair], replies: Sequence[Reply]) -> float:
@@ -135,7 +133,7 @@ def _threshold(held_out: Sequence[Pair], replies: Sequence[Reply]) -> float:
     order = sorted(zip(replies, held_out, strict=True), key=lambda item: -item[0].probability)
     gain, best, line = 0, 0, 1.0
     for reply, pair in order:
-        gain += 1 if pair.answer and token_f1(reply.text, pair.answer) >= 0.5 else -1
+        gain += 1 if _is_right(pair, reply) else -1
         if gain > best:
             best, line = gain, reply.probability
     return round(min(0.9, max(0.3, line)), 4)
@@ -145,16 +143,20 @@ def _scores(held_out: Sequence[Pair], replies: Sequence[Reply], threshold: float
     answerable = [(pair, reply) for pair, reply in zip(held_out, replies, strict=True) if pair.answer]
     silent = [reply.probability < threshold for reply in replies]
     rights = [silence != bool(pair.answer) for pair, silence in zip(held_out, silent, strict=True)]
-    given = [(pair, reply) for pair, reply, one in zip(held_out, replies, silent, strict=True) if not one]
-    right = sum(bool(pair.answer) and token_f1(reply.text, pair.answer) >= 0.5 for pair, reply in given)
+    answers = [(pair, reply) for pair, reply, one in zip(held_out, replies, silent, strict=True) if not one]
+    right = sum(_is_right(pair, reply) for pair, reply in answers)
     count = max(1, len(held_out))
     return {
         f"{prefix}_exact": _mean([answer_words(reply.text) == answer_words(pair.answer) for pair, reply in answerable]),
         f"{prefix}_f1": _mean([token_f1(reply.text, pair.answer) for pair, reply in answerable]),
         f"{prefix}_says": _mean(rights),
         f"{prefix}_right": right / count,
-        f"{prefix}_wrong": (len(given) - right) / count,
+        f"{prefix}_wrong": (len(answers) - right) / count,
     }
+
+
+def _is_right(pair: Pair, reply: Reply) -> bool:
+    return bool(pair.answer) and token_f1(reply.text, pair.answer) >= 0.5
 
 
 def _mean(values: Sequence[float]) -> float:

@@ -1,7 +1,6 @@
-"""What is taught to read: an adapter of the bundled MiniLM with a head, windows as it sees them, and their loss."""
+"""The reader in training: an adapter of the bundled MiniLM with a head, its windows, and their loss."""
 
 import random
-import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -9,13 +8,13 @@ from typing import Any
 
 import numpy as np
 import torch
-from peft import LoraConfig, get_peft_model
+from peft import LoraConfig
 from pydantic import BaseModel, ConfigDict, Field
 from torch import Tensor
 from torch.nn.functional import cross_entropy, pad
 from transformers import BertModel
 
-from lab.trainer.lora import quicken
+from lab.trainer.lora import quicken, with_adapter
 from lab.trainer.pairs import Pair
 from services.kit.reader import END, IMPOSSIBLE, MAX_SPAN_TOKENS, NOTHING, START, Layout, Tokens, Window, padded
 
@@ -76,18 +75,15 @@ class Model(torch.nn.Module):
         torch.manual_seed(recipe.seed)
         encoder: Any = BertModel.from_pretrained(
             folder,
-            # Made-up data does not run out: nothing has to be forgotten on purpose, and a resumed run draws no masks.
+            # Made-up data does not run out: it needs no dropout, whose masks a resumed run would have to repeat.
             hidden_dropout_prob=0.0,
             attention_probs_dropout_prob=0.0,
         )
-        # Nobody reads it; left out at once, transformers would report its weights as unexpected.
+        # Unused; transformers would report its weights as unexpected if the model were loaded without it.
         encoder.pooler = None
         self.scale = recipe.alpha / recipe.rank
         config = LoraConfig(r=recipe.rank, lora_alpha=recipe.alpha, target_modules=list(TARGETS), lora_dropout=0.0)
-        with warnings.catch_warnings():
-            # peft asks transformers by a name that the latter has since changed.
-            warnings.filterwarnings("ignore", message=".*is_gradient_checkpointing", category=FutureWarning)
-            self.encoder = get_peft_model(encoder.to(dtype), config, autocast_adapter_dtype=True)
+        self.encoder = with_adapter(encoder.to(dtype), config)
         quicken(self.encoder, 0.0)
         width = encoder.config.hidden_size
         self.head = torch.nn.Linear(width, 3)
@@ -107,14 +103,13 @@ class Model(torch.nn.Module):
 
     def tensors(self) -> dict[str, Tensor]:
         """The weights as `Reader` reads them."""
-        found = {f"head.{name}": one.detach().clone() for name, one in self.head.named_parameters()}
+        tensors = {f"head.{name}": one.detach().clone() for name, one in self.head.named_parameters()}
         for name, one in self.encoder.named_parameters():
-            plain = name.removeprefix("base_model.model.")
-            if plain.endswith(f".lora_A.{ADAPTER}.weight"):
-                found[f"{plain.removesuffix(f'.lora_A.{ADAPTER}.weight')}.a"] = one.detach().half()
-            elif plain.endswith(f".lora_B.{ADAPTER}.weight"):
-                found[f"{plain.removesuffix(f'.lora_B.{ADAPTER}.weight')}.b"] = (one.detach() * self.scale).half()
-        return {name: one.contiguous() for name, one in found.items()}
+            for suffix, letter, scale in (("lora_A", "a", 1.0), ("lora_B", "b", self.scale)):
+                layer, adapted, _ = name.removeprefix("base_model.model.").partition(f".{suffix}.{ADAPTER}.weight")
+                if adapted:
+                    tensors[f"{layer}.{letter}"] = (one.detach() * scale).half()
+        return {name: one.contiguous() for name, one in tensors.items()}
 
 
 def encode(layout: Layout, items: Sequence[Pair], recipe: Recipe) -> list[Example]:
@@ -124,24 +119,21 @@ def encode(layout: Layout, items: Sequence[Pair], recipe: Recipe) -> list[Exampl
     """
     texts = layout.tokens([text for pair in items for text in (pair.question, pair.title, pair.passage)])
     chooser = random.Random(f"windows:{recipe.seed}")  # noqa: S311 - repeatable is the point
-    nothing = layout.tokens([""])[0]
-    found: list[Example] = []
+    untitled = layout.tokens([""])[0]
+    examples: list[Example] = []
     for index, pair in enumerate(items):
         question, title, passage = texts[3 * index : 3 * index + 3]
-        windows = layout.windows(question, title if chooser.random() < recipe.titles else nothing, passage)
+        windows = layout.windows(question, title if chooser.random() < recipe.titles else untitled, passage)
         place = _place(passage, pair) if pair.answer else None
         if not windows or (pair.answer and place is None):
             continue
-        if place is not None:
-            holding = [one for one in windows if _inside(one, place)]
-            if not holding:
-                continue
+        if place is None:
+            examples.append(_example(chooser.choice(windows), passage, None))
+        elif holding := [one for one in windows if _inside(one, place)]:
             window = chooser.choice(holding)
             inside = window.first - window.at
-            found.append(_example(window, passage, (place[0] + inside, place[1] + inside)))
-        else:
-            found.append(_example(chooser.choice(windows), passage, None))
-    return found
+            examples.append(_example(window, passage, (place[0] + inside, place[1] + inside)))
+    return examples
 
 
 def _place(passage: Tokens, pair: Pair) -> tuple[int, int] | None:
@@ -174,10 +166,9 @@ def loss(model: Model, batch: Sequence[Example]) -> Tensor:
     values = model([example.window for example in batch])
     longest = values.shape[1]
     opens, closes = (
-        torch.stack([pad(flags, (0, longest - len(flags))) for flags in side])
+        torch.stack([pad(flags, (0, longest - len(flags))) for flags in side]).to(values.device)
         for side in ([example.opens for example in batch], [example.closes for example in batch])
     )
-    opens, closes = opens.to(values.device), closes.to(values.device)
     begin = values[:, :, START].masked_fill(~opens, IMPOSSIBLE)
     end = pad(values[:, :, END].masked_fill(~closes, IMPOSSIBLE), (0, MAX_SPAN_TOKENS - 1), value=IMPOSSIBLE)
     spans = begin[:, :, None] + end.unfold(1, MAX_SPAN_TOKENS, 1)
@@ -194,9 +185,9 @@ def batches(examples: Sequence[Example], size: int, *, seed: int, epoch: int) ->
     chooser = random.Random(f"{seed}:{epoch}")  # noqa: S311 - repeatable is the point
     order = list(range(len(examples)))
     chooser.shuffle(order)
-    found: list[list[Example]] = []
+    groups: list[list[Example]] = []
     for start in range(0, len(order), size * POOLED_BATCHES):
         pool = sorted(order[start : start + size * POOLED_BATCHES], key=lambda index: len(examples[index].window))
-        found += [[examples[index] for index in pool[at : at + size]] for at in range(0, len(pool), size)]
-    chooser.shuffle(found)
-    return found
+        groups += [[examples[index] for index in pool[at : at + size]] for at in range(0, len(pool), size)]
+    chooser.shuffle(groups)
+    return groups

@@ -1,11 +1,11 @@
-"""What a training run is asked to do; the defaults are db3's (section 2.4, table 1) where it names a value."""
+"""Settings of a training run; the defaults are db3's (section 2.4, table 1) where it names a value."""
 
 from typing import Self
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 TARGETS = ("q_proj", "k_proj", "v_proj", "up_proj", "down_proj", "gate_proj")
-# What may differ between a run and its resumption: how long, how often, how fast; never what is learnt.
+# May differ between a run and its resumption: how long, how often and how fast, never what is learnt.
 FREE = frozenset({"time_limit_s", "checkpoint_steps", "threads"})
 
 

@@ -1,4 +1,4 @@
-"""Whether given texts hold an answer: the check that tells what a model could have known from what it could not.
+"""Whether texts hold an answer, so that a model could have known it from them.
 
 db3 asks an LLM for it (section 2.4, rule 3.2). Here it is decided by the texts themselves: the words of the answer,
 its numbers within rounding, its dates however they are written.
@@ -48,13 +48,13 @@ def numbers_in(text: str) -> list[float]:
     return [float(number.value) for number in numbers(text)]
 
 
-def same_number(wanted: float, given: float) -> bool:
+def same_number(gold: float, other: float) -> bool:
     """Whether one is the other, or its rounding."""
-    if wanted == given:
+    if gold == other:
         return True
-    if wanted == int(wanted) and given == int(given) and abs(wanted) < EXACT_BELOW:
+    if gold == int(gold) and other == int(other) and abs(gold) < EXACT_BELOW:
         return False
-    return abs(wanted - given) <= TOLERANCE * max(abs(wanted), abs(given))
+    return abs(gold - other) <= TOLERANCE * max(abs(gold), abs(other))
 
 
 def holds(contexts: Sequence[str], gold: str, query: str) -> bool:
@@ -69,17 +69,17 @@ def holds(contexts: Sequence[str], gold: str, query: str) -> bool:
         return False
     if answer.split()[0].strip(",.") in _YES_NO:
         return _about(texts, plain(query))
-    asked = frozenset(_content(plain(query)))
-    return any(_has(text, answer, asked) for text in texts) or _all_items(texts, answer, asked)
+    question = frozenset(_content(plain(query)))
+    return any(_has(text, answer, question) for text in texts) or _all_items(texts, answer, question)
 
 
-def _all_items(texts: Sequence[str], answer: str, asked: frozenset[str]) -> bool:
+def _all_items(texts: Sequence[str], answer: str, question: frozenset[str]) -> bool:
     # The comma of a date parts no items.
     items = [item for item in _ITEMS.split(answer) if item] if not days_in(answer) else []
-    return len(items) > 1 and all(any(_has(text, item, asked) for text in texts) for item in items)
+    return len(items) > 1 and all(any(_has(text, item, question) for text in texts) for item in items)
 
 
-def _has(text: str, answer: str, asked: frozenset[str]) -> bool:
+def _has(text: str, answer: str, question: frozenset[str]) -> bool:
     if days := days_in(answer):
         return days <= days_in(text)
     if re.search(rf"(?<!\w){re.escape(answer)}(?!\w)", text):
@@ -88,12 +88,11 @@ def _has(text: str, answer: str, asked: frozenset[str]) -> bool:
     numbers = numbers_in(answer)
     names = {word for word in words if not re.search(r"\d", word) and word not in _OF_NUMBERS}
     if numbers:
-        given = numbers_in(text)
-        if not all(any(same_number(wanted, one) for one in given) for wanted in numbers):
+        candidates = numbers_in(text)
+        if not all(any(same_number(number, one) for one in candidates) for number in numbers):
             return False
-        # A unit, and what the question says already, need not be said beside the number; any other word is a name.
-        names -= _UNITS | asked
-        return names <= set(_content(text))
+        # The number needs no unit and no word of the question beside it; any other word is a name.
+        return names - _UNITS - question <= set(_content(text))
     return bool(names) and names <= set(_content(text))
 
 
@@ -103,5 +102,5 @@ def _about(texts: Iterable[str], query: str) -> bool:
 
 
 def _content(text: str) -> list[str]:
-    found = re.findall(r"[^\W_]+(?:['.][^\W_]+)*", text)
-    return [word.removesuffix("'s") for word in found if word not in _STOP_WORDS]
+    words = re.findall(r"[^\W_]+(?:['.][^\W_]+)*", text)
+    return [word.removesuffix("'s") for word in words if word not in _STOP_WORDS]

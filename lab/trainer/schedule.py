@@ -1,4 +1,4 @@
-"""How the learning rate rises and falls, by steps or by time."""
+"""The schedule of the learning rate, by steps or by time."""
 
 import math
 
@@ -12,7 +12,7 @@ def rate(progress: float, warm_up: float) -> float:
 
 
 def progress(step: int, steps: int, spent_s: float, limit_s: float) -> float:
-    """How far a run is, 0..1: by its steps, or by its time where that is further.
+    """The progress of a run, 0..1: by its steps, or by its time where that is further.
 
     Args:
         step: steps done.

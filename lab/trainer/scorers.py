@@ -17,19 +17,19 @@ def judged(examples: Sequence[Example], replies: Sequence[str]) -> Scores:
     counts: Counter[str] = Counter()
     by_kind: Counter[tuple[str, bool]] = Counter()
     for example, reply in zip(examples, replies, strict=True):
-        said = normalize(reply).answer
-        verdict = rules.judge(Case(example.query, (example.completion,), said, LABEL_KINDS[example.kind]))
+        answer = normalize(reply).answer
+        verdict = rules.judge(Case(example.query, (example.completion,), answer, LABEL_KINDS[example.kind]))
         counts[verdict.outcome] += 1
         as_taught = verdict.outcome == ("missing" if example.kind == "unknown" else "right")
         by_kind[example.kind, as_taught] += 1
     total = max(1, counts.total())
     scores = {outcome: counts[outcome] / total for outcome in ("right", "missing", "wrong")}
     for kind in LABEL_KINDS:
-        if asked := by_kind[kind, True] + by_kind[kind, False]:
-            scores[f"as taught: {kind}"] = by_kind[kind, True] / asked
+        if questions := by_kind[kind, True] + by_kind[kind, False]:
+            scores[f"as taught: {kind}"] = by_kind[kind, True] / questions
     return {"score": (counts["right"] - counts["wrong"]) / total} | scores
 
 
 def scorer_of(task: Task) -> Scorer:
-    """What decides which adapter is the best."""
+    """The score that decides which adapter is the best."""
     return judged if task == "answer" else exact

@@ -148,7 +148,7 @@ class _Run:
     optimizer: torch.optim.AdamW = field(init=False)
 
     def __post_init__(self) -> None:
-        self.parameters = self.learner.parameters
+        self.parameters = list(self.learner.parameters.values())
         base = self.learner.base
         # What fp16 cannot hold of small gradients it holds of larger ones; other formats need no scale.
         self.scaler = torch.amp.GradScaler(base.device.type, enabled=base.model.dtype is torch.float16)
@@ -250,8 +250,8 @@ class _Run:
             raise Diverged(f"the validation loss at step {self.step} is no number: choose a smaller --learning-rate")
         scores: Scores | None = None
         if scored:
-            said = replies(self.learner, data.scored, max_tokens=recipe.max_batch_tokens, on_progress=advance)
-            scores = self.scorer([item.example for item in data.scored], said)
+            texts = replies(self.learner, data.scored, max_tokens=recipe.max_batch_tokens, on_progress=advance)
+            scores = self.scorer([item.example for item in data.scored], texts)
             self.measure_s = max(self.measure_s, time.monotonic() - began)
         earlier = [point.validation_loss for point in self.history if point.validation_loss is not None]
         self.waited = 0 if not earlier or loss < min(earlier) else self.waited + 1
@@ -269,8 +269,8 @@ class _Run:
                 self._measure(scored=True)
 
     def _is_best(self, point: Point) -> bool:
-        known = next((one for one in self.history if one.score and one.step == self.best_step), None)
-        return known is None or _worth(point) > _worth(known)
+        best = next((one for one in self.history if one.score and one.step == self.best_step), None)
+        return best is None or _worth(point) > _worth(best)
 
     def _epoch(self) -> float:
         return self.steps[self.step - 1].epoch if self.step else 0.0
@@ -292,9 +292,6 @@ class _Run:
             )
         )
 
-    def _names(self) -> list[str]:
-        return [name for name, parameter in self.learner.adapted.named_parameters() if parameter.requires_grad]
-
     def _state(self) -> State:
         return State(
             fixed=self.fixed,
@@ -312,7 +309,7 @@ class _Run:
     def _save(self) -> None:
         tensors = {f"adapter.{name}": tensor for name, tensor in weights(self.learner).items()}
         tensors |= {f"best.{name}": tensor for name, tensor in self.best.items()}
-        moments = checkpoint.optimizer_tensors(self.optimizer, self._names())
+        moments = checkpoint.optimizer_tensors(self.optimizer, list(self.learner.parameters))
         tensors |= {f"optimizer.{name}": tensor for name, tensor in moments.items()}
         tensors["rng.cpu"] = torch.get_rng_state()
         if self.learner.base.device.type == "cuda":
@@ -329,7 +326,7 @@ class _Run:
         saved = checkpoint.last(self.folder, on_bad=lambda problem: self._tell(note=f"passed over: {problem}"))
         checkpoint.check(saved.state, self.fixed)
         set_weights(self.learner, saved.part("adapter"))
-        checkpoint.restore_optimizer(self.optimizer, self._names(), saved.part("optimizer"))
+        checkpoint.restore_optimizer(self.optimizer, list(self.learner.parameters), saved.part("optimizer"))
         random_states = saved.part("rng")
         torch.set_rng_state(random_states["cpu"])
         if self.learner.base.device.type == "cuda" and "cuda" in random_states:

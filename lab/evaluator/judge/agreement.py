@@ -1,4 +1,4 @@
-"""When two quantities say the same.
+"""Agreement of two quantities.
 
 Exact decimal arithmetic throughout. Two numbers agree when they are equal, or when one is the other rounded to the
 places that it was written with and enough of it is left. "Right to within some percent" does not exist.
@@ -18,15 +18,15 @@ NEAR_CONVERTED = Decimal("0.01")
 ROUNDABLE_FROM = 10_000
 
 
-def agree(gold: Quantity, said: Quantity, *, percent_asked: bool = False) -> bool:
-    """Whether a prediction's quantity says what the gold answer's does, up to rounding."""
-    if "date" in (gold.kind, said.kind):
-        return _dates_agree(gold, said)
-    if "clock" in (gold.kind, said.kind):
-        return gold.kind == said.kind and _clocks_agree(gold, said)
-    if "decade" in (gold.kind, said.kind):
-        return gold.kind == said.kind and gold.value == said.value
-    return any(_numbers_agree(one, two, percent_asked) for one in _readings(gold) for two in _readings(said))
+def agree(gold: Quantity, other: Quantity, *, percent_asked: bool = False) -> bool:
+    """Whether a quantity states what the gold answer's does, up to rounding."""
+    if "date" in (gold.kind, other.kind):
+        return _dates_agree(gold, other)
+    if "clock" in (gold.kind, other.kind):
+        return gold.kind == other.kind and _clocks_agree(gold, other)
+    if "decade" in (gold.kind, other.kind):
+        return gold.kind == other.kind and gold.value == other.value
+    return any(_numbers_agree(one, two, percent_asked) for one in _readings(gold) for two in _readings(other))
 
 
 def _readings(quantity: Quantity) -> list[Quantity]:
@@ -85,17 +85,17 @@ def _converted_agree(one: Quantity, two: Quantity) -> bool:
     return abs(first - second) <= min(slack, NEAR_CONVERTED * max(abs(first), abs(second)))
 
 
-def _dates_agree(gold: Quantity, said: Quantity) -> bool:
-    """Whether all that the gold date says is said; what is said beyond it may be anything."""
-    if said.kind != "date":
+def _dates_agree(gold: Quantity, other: Quantity) -> bool:
+    """Whether the other date has every part of the gold date; it may have more parts."""
+    if other.kind != "date":
         return False
     if gold.kind != "date":
-        return bool(gold.year) and gold.year == said.date[0]
-    for index, (mine, theirs) in enumerate(zip(gold.date, said.date, strict=True)):
-        if not mine or mine == theirs:
+        return bool(gold.year) and gold.year == other.date[0]
+    for index, (expected, part) in enumerate(zip(gold.date, other.date, strict=True)):
+        if not expected or expected == part:
             continue
-        two_digits = (gold.short_year or said.short_year) and {mine // 100, theirs // 100} <= {19, 20}
-        if index or not theirs or not two_digits or mine % 100 != theirs % 100:
+        two_digits = (gold.short_year or other.short_year) and {expected // 100, part // 100} <= {19, 20}
+        if index or not part or not two_digits or expected % 100 != part % 100:
             return False
     return True
 

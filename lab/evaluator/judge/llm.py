@@ -1,6 +1,6 @@
-"""The judge `llm`: any OpenAI-compatible model, held to one of two words, its verdicts kept.
+"""The judge `llm`: any OpenAI-compatible model, constrained to one of two words, with a cache of its verdicts.
 
-It sees the question, the gold answers and what was said, never who said it. What the protocol decides is not asked.
+It sees the question, the gold answers and the prediction, never whose it is, and no case that the protocol decides.
 """
 
 import asyncio
@@ -49,7 +49,7 @@ class LlmJudge:
 
     Args:
         llm: the model.
-        cache: where verdicts are kept and found again, under a hash of what was asked.
+        cache: the log of verdicts, each under a hash of its request.
         allow_s: seconds for one verdict.
     """
 
@@ -58,10 +58,9 @@ class LlmJudge:
         self._cache = cache
         self._allow_s = allow_s
         self._prompt = PromptFolder(__package__).prompt("judge")
-        self._known = {line.key: line.verdict for line in read_lines(cache.path, CachedVerdict)}
+        self._verdicts = {line.key: line.verdict for line in read_lines(cache.path, CachedVerdict)}
         self._constraint = 0
         self._model = ""
-        self.asked = 0
 
     async def connect(self) -> str:
         """The name of the model that judges.
@@ -82,31 +81,29 @@ class LlmJudge:
         Raises:
             JudgeUnreachable: the server is gone; verdicts so far are kept.
         """
-        decided = protocol.decide(case)
-        if decided:
+        if decided := protocol.decide(case):
             return decided
-        shown = json.dumps(
+        content = json.dumps(
             {
                 "question": harmless(case.question),
                 "correct": [harmless(gold) for gold in case.gold],
                 "given": harmless(case.prediction),
             }
         )
-        # The line ends are the file's own: verdicts that were kept under them are found again.
-        asked = (self._model, f"{self._prompt.system}\n", f"{self._prompt.user.template}\n", shown)
-        key = hashlib.sha256("\0".join(asked).encode()).hexdigest()
-        said = self._known.get(key)
-        if said is None:
-            said = await self._ask(shown)
-            self._known[key] = said
-            if said != UNJUDGED:
-                await asyncio.to_thread(self._cache.append, CachedVerdict(key=key, verdict=said))
-        outcome: Outcome = "right" if said == CORRECT else "wrong"
-        return Verdict(outcome, NAME, UNJUDGED if said == UNJUDGED else f"judged {said}")
+        # Caches of earlier versions hold keys over the prompt with the line ends of its file.
+        request = (self._model, f"{self._prompt.system}\n", f"{self._prompt.user.template}\n", content)
+        key = hashlib.sha256("\0".join(request).encode()).hexdigest()
+        verdict = self._verdicts.get(key)
+        if verdict is None:
+            verdict = await self._ask(content)
+            self._verdicts[key] = verdict
+            if verdict != UNJUDGED:
+                await asyncio.to_thread(self._cache.append, CachedVerdict(key=key, verdict=verdict))
+        outcome: Outcome = "right" if verdict == CORRECT else "wrong"
+        return Verdict(outcome, NAME, UNJUDGED if verdict == UNJUDGED else f"judged {verdict}")
 
-    async def _ask(self, shown: str) -> str:
-        self.asked += 1
-        messages = self._prompt.fill(case=shown)
+    async def _ask(self, content: str) -> str:
+        messages = self._prompt.fill(case=content)
         tries = 0
         while True:
             constraint = CONSTRAINTS[self._constraint]
@@ -114,9 +111,8 @@ class LlmJudge:
                 reply = await self._llm.chat(
                     messages, max_tokens=MAX_TOKENS, allow_s=self._allow_s, temperature=0.0, constraint=constraint
                 )
-                said = _verdict(reply.text)
-                if said:
-                    return said
+                if verdict := _verdict(reply.text):
+                    return verdict
                 raise BadReply("judge", "no verdict")
             except ServiceFailure as failure:
                 unfit = isinstance(failure, BadReply) or (
@@ -143,5 +139,5 @@ def _verdict(text: str) -> str:
         value = json.loads(text)
     except ValueError:
         return ""
-    said = value.get("verdict") if isinstance(value, dict) else None
-    return said if said in (CORRECT, INCORRECT) else ""
+    verdict = value.get("verdict") if isinstance(value, dict) else None
+    return verdict if verdict in (CORRECT, INCORRECT) else ""

@@ -1,4 +1,4 @@
-"""What CRAG decides before any judge is asked (CRAG, section 3.2): exact matches, abstentions, invalid questions."""
+"""Verdicts of CRAG that need no judge (CRAG, section 3.2): exact matches, abstentions, invalid questions."""
 
 import re
 
@@ -28,22 +28,21 @@ def label_kind_of(gold: str) -> str:
 
 
 def decide(case: Case) -> Verdict | None:
-    """The verdict, or None when a judge must say whether the prediction means what the gold answer means."""
-    said = case.prediction.strip()
-    if not said:
+    """The verdict; None when a judge must compare the meanings of prediction and gold answer."""
+    prediction = case.prediction.strip()
+    if not prediction:
         return Verdict("missing", "protocol", "no answer")
-    if is_abstention(said):
+    if is_abstention(prediction):
         return Verdict("missing", "protocol", "abstention")
     if case.label_kind == "idk":
         return Verdict("wrong", "protocol", "an answer that nothing given holds")
     if case.label_kind == "invalid":
-        found = is_invalid(said)
-        return Verdict(
-            "right" if found else "wrong", "protocol", "invalid question" if found else "premise not refused"
-        )
-    if is_invalid(said):
+        if is_invalid(prediction):
+            return Verdict("right", "protocol", "invalid question")
+        return Verdict("wrong", "protocol", "premise not refused")
+    if is_invalid(prediction):
         return Verdict("wrong", "protocol", "a valid question refused")
-    if any(bare(said) == bare(gold) for gold in case.gold):
+    if any(bare(prediction) == bare(gold) for gold in case.gold):
         return Verdict("right", "protocol", "exact match")
     return None
 

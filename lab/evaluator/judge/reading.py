@@ -1,11 +1,13 @@
-"""A text taken apart into words and quantities, and what is looked for among them: parts, names, sides of a choice."""
+"""Words and quantities of a text, and searches among them: parts, names, sides of a choice."""
 
+import itertools
 import re
-from collections.abc import Sequence
+from collections.abc import Sequence, Set
 from dataclasses import dataclass
 
 from lab.evaluator.judge.text import Word, key_of, segments, words_of
 from services.kit.text.quantities import Quantity, find
+from services.kit.text.vocabulary import blanked
 
 # Words that stand between the words of one name, at most.
 GAP_WORDS = 4
@@ -18,7 +20,7 @@ _OR = re.compile(r"\s+or\s+")
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """A text taken apart: its words outside quantities, and its quantities."""
+    """A text, its words outside quantities, and its quantities."""
 
     text: str
     words: tuple[Word, ...]
@@ -34,27 +36,27 @@ class Reading:
 
 
 def read(text: str) -> Reading:
-    """Take a cleaned text apart."""
+    """The words and quantities of a cleaned text."""
     quantities = find(text)
     masked = text
     for quantity in quantities:
-        masked = masked[: quantity.start] + " " * (quantity.end - quantity.start) + masked[quantity.end :]
+        masked = blanked(masked, quantity.start, quantity.end)
     return Reading(text, tuple(words_of(masked)), tuple(quantities))
 
 
 def side_keys(text: str) -> set[str]:
+    """The keys of a text's content words and, as `#3`, of its quantities."""
     reading = read(text)
     return {word.key for word in reading.content} | {f"#{item.value}" for item in reading.quantities}
 
 
-def sides(asked: str) -> tuple[set[str], set[str]] | None:
+def sides(question: str) -> tuple[set[str], set[str]] | None:
     """The distinguishing words of a question's two alternatives."""
-    matches = list(_OR.finditer(asked))
+    matches = list(_OR.finditer(question))
     if not matches:
         return None
-    match = matches[-1]
-    left = _SIDE_BREAK.split(asked[: match.start()].rstrip(" ,"))[-1]
-    right = _SIDE_BREAK.split(asked[match.end() :])[0]
+    left = _SIDE_BREAK.split(question[: matches[-1].start()].rstrip(" ,"))[-1]
+    right = _SIDE_BREAK.split(question[matches[-1].end() :])[0]
     one, two = (side_keys(text) for text in (left, right))
     one, two = one - two, two - one
     return (one, two) if one and two and max(len(one), len(two)) <= 8 else None
@@ -76,11 +78,18 @@ def first_side(text: str, sides: tuple[set[str], set[str]]) -> int | None:
 
 
 def parts(reading: Reading) -> list[list[Word]]:
+    """The content words of each part between commas and conjunctions."""
     parts = [
         [word for word in reading.words if start <= word.start < end and word.content]
         for start, end in segments(reading.text)
     ]
     return [part for part in parts if part]
+
+
+def without(parts: Sequence[Sequence[Word]], keys: Set[str]) -> list[list[Word]]:
+    """The parts without the words of these keys; parts of nothing else are left out."""
+    rest = ([word for word in part if word.key not in keys] for part in parts)
+    return [part for part in rest if part]
 
 
 def attached(reading: Reading) -> Reading:
@@ -97,17 +106,15 @@ def parts_with_numbers(reading: Reading, required: Sequence[Quantity]) -> list[l
     """As `parts`, with the required numbers that stand right behind or before a word."""
     starts = {item.start for item in required}
     whole = attached(reading)
-    kept = [
+    words = tuple(
         word
         for index, word in enumerate(whole.words)
         if not word.key.startswith("#")
         or (word.start in starts and any(_touches(whole, index, near) for near in (index - 1, index + 1)))
-    ]
+    )
     # A number alone is compared as a quantity.
     return [
-        part
-        for part in parts(Reading(reading.text, tuple(kept), ()))
-        if any(not word.key.startswith("#") for word in part)
+        part for part in parts(Reading(reading.text, words, ())) if any(not word.key.startswith("#") for word in part)
     ]
 
 
@@ -119,31 +126,29 @@ def _touches(reading: Reading, index: int, near: int) -> bool:
     return other.content and not other.key.startswith("#") and not reading.text[one.end : two.start].strip(" :")
 
 
-def names(reading: Reading, asked: Reading) -> list[Word]:
+def new_words(reading: Reading, question: Reading) -> list[Word]:
     """Content words that the question does not hold."""
-    return [word for word in reading.content if word.key not in asked.keys]
+    return [word for word in reading.content if word.key not in question.keys]
 
 
-def within(keys: Sequence[str], words: Sequence[Word], span: int = 0) -> bool:
+def near(keys: Sequence[str], words: Sequence[Word], span: int = 0) -> bool:
     """Whether all keys stand near each other, in any order; `span` is how far apart they stand in the gold answer."""
-    wanted = set(keys)
+    required = set(keys)
     reach = max(len(keys), span) + GAP_WORDS
     return any(
-        word.key in wanted and wanted <= {other.key for other in words[index : index + reach]}
+        word.key in required and required <= {other.key for other in words[index : index + reach]}
         for index, word in enumerate(words)
     )
 
 
 def joined(keys: Sequence[str], words: Sequence[Word]) -> bool:
-    """Whether the same letters stand there, split into words otherwise: Spider-Man, Spiderman."""
-    wanted = "".join(keys)
+    """Whether the words have the same letters, split otherwise: Spider-Man, Spiderman."""
+    letters = "".join(keys)
     for index in range(len(words)):
-        joined = ""
-        for word in words[index:]:
-            joined += word.key
-            if key_of(joined) == key_of(wanted):
+        for prefix in itertools.accumulate(word.key for word in words[index:]):
+            if key_of(prefix) == key_of(letters):
                 return True
-            if len(joined) > len(wanted):
+            if len(prefix) > len(letters):
                 break
     return False
 
@@ -161,7 +166,7 @@ def acronym(item: Sequence[Word], words: Sequence[Word], gold: Sequence[Word]) -
 
 
 def expansion(acronym: str, words: Sequence[Word]) -> Sequence[Word]:
-    """The words in a row of which these are the initials, three at least; none when there are none."""
+    """The words in a row, three at least, whose initials these are; empty when there are none."""
     length = len(acronym)
     runs = (words[index : index + length] for index in range(len(words) - length + 1) if 3 <= length <= 6)
     return next((run for run in runs if "".join(word.key[0] for word in run) == acronym), ())
@@ -181,19 +186,21 @@ def neighbours(reading: Reading, quantity: Quantity) -> set[str]:
     return set()
 
 
-def rival_names(said: Reading, known: set[str]) -> str:
-    """A run of two or more capitalised words of which none is known: another name than the answer."""
+def rival_names(prediction: Reading, expected: set[str]) -> str:
+    """A run of two or more capitalised words, none of them expected: another name than the answer."""
     run: list[Word] = []
-    for word in (*said.words, Word("", len(said.text), len(said.text), capital=False)):
-        adjacent = run and said.text[run[-1].end : word.start].strip() == ""
-        if word.capital and word.content and word.key not in known and (adjacent or not run):
+    for word in (*prediction.words, Word("", len(prediction.text), len(prediction.text), capital=False)):
+        adjacent = run and prediction.text[run[-1].end : word.start].strip() == ""
+        fits = word.capital and word.content and word.key not in expected
+        if fits and (adjacent or not run):
             run.append(word)
             continue
-        if len(run) >= 2 and not re.search(r"\b(?:in|of|from|at|near)\s+$", said.text[: run[0].start].lower()):
-            return said.text[run[0].start : run[-1].end]
-        run = [word] if word.capital and word.content and word.key not in known else []
+        if len(run) >= 2 and not re.search(r"\b(?:in|of|from|at|near)\s+$", prediction.text[: run[0].start].lower()):
+            return prediction.text[run[0].start : run[-1].end]
+        run = [word] if fits else []
     return ""
 
 
-def shown(reading: Reading, quantity: Quantity) -> str:
+def written(reading: Reading, quantity: Quantity) -> str:
+    """A quantity as the text has it."""
     return reading.text[quantity.start : quantity.end].strip()

@@ -1,20 +1,20 @@
-"""The judge `rules`: strict, offline, the same everywhere. Where it cannot tell, it says wrong.
+"""The judge `rules`: strict, offline, deterministic. In doubt the verdict is wrong.
 
 A prediction is right when it says what some gold answer says: the same polarity for yes and no, every quantity of the
 gold answer and no other, every name or list item and no further one, the same number of negations. A gold answer
-that is a sentence is first cut to its core, and what it repeats of the question is not asked for again.
+that is a sentence is first cut to its core; the prediction need not repeat what the core repeats of the question.
 """
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping
 
 from lab.evaluator.judge import protocol
 from lab.evaluator.judge.agreement import agree
 from lab.evaluator.judge.comparison import PERCENT_ASKED, Comparison
-from lab.evaluator.judge.reading import read, shown
-from lab.evaluator.judge.text import clean, negations
+from lab.evaluator.judge.reading import read, written
+from lab.evaluator.judge.text import WORDS, clean, negations
 from lab.evaluator.judge.verdict import Case, Verdict
-from services.kit.text.quantities import Quantity, find
+from services.kit.text.quantities import find
 
 NAME = "rules"
 
@@ -31,19 +31,12 @@ _LEAD_IN = re.compile(
     re.IGNORECASE,
 )
 _LANGUAGE_ASKED = re.compile(r"\blanguages?\b")
-_LANGUAGE_CODES = (
-    "en:english fr:french de:german es:spanish it:italian ja:japanese ko:korean zh:chinese cn:chinese hi:hindi "
-    "ru:russian pt:portuguese ar:arabic sv:swedish da:danish no:norwegian nl:dutch pl:polish tr:turkish fi:finnish "
-    "el:greek he:hebrew th:thai cs:czech hu:hungarian ro:romanian id:indonesian vi:vietnamese fa:persian uk:ukrainian "
-    "ta:tamil te:telugu ml:malayalam bn:bengali"
-)
-_LANGUAGES = dict(pair.split(":") for pair in _LANGUAGE_CODES.split())
+_LANGUAGES: Mapping[str, str] = WORDS["languages"]
 
 
 def judge(case: Case) -> Verdict:
     """The verdict of protocol and rules: right when the prediction says what one of the gold answers says."""
-    decided = protocol.decide(case)
-    if decided:
+    if decided := protocol.decide(case):
         return decided
     reason = "no gold answer"
     for gold in case.gold:
@@ -57,63 +50,51 @@ def mismatch(question: str, gold: str, prediction: str) -> str:
     """In what the prediction differs from the gold answer, in a few words; empty when it does not."""
     if len(gold) > MAX_CHARS or len(prediction) > MAX_CHARS:
         return "too long to compare"
-    asked = clean(question[:MAX_CHARS]).lower()
-    gold_text, said_text = clean(gold), clean(prediction)
-    if not protocol.bare(said_text):
+    question, gold, prediction = clean(question[:MAX_CHARS]).lower(), clean(gold), clean(prediction)
+    if not protocol.bare(prediction):
         return "no words"
     for _ in range(2):
-        said_text = _LEAD_IN.sub("", said_text) or said_text
-    polarity = _polarity(gold_text)
-    if polarity:
-        return _polar_mismatch(asked, gold_text, said_text, polarity)
-    if _LANGUAGE_ASKED.search(asked):
-        gold_text, said_text = _language(gold_text), _language(said_text)
-    if protocol.bare(gold_text) == protocol.bare(said_text):
+        prediction = _LEAD_IN.sub("", prediction) or prediction
+    if polarity := _polarity(gold):
+        return _polar_mismatch(question, gold, prediction, polarity)
+    if _LANGUAGE_ASKED.search(question):
+        gold, prediction = _language(gold), _language(prediction)
+    if protocol.bare(gold) == protocol.bare(prediction):
         return ""
-    return Comparison(asked, gold_text, said_text).mismatch()
+    return Comparison(question, gold, prediction).mismatch()
 
 
 def _polarity(text: str) -> str:
     """yes, no, or nothing, by the first word alone."""
-    first = re.match(r"\W*([a-z]+)(?=\W|$)", text.lower())
-    word = first[1] if first else ""
-    if word in _YES:
+    if re.match(rf"\W*(?:{'|'.join(_YES)})(?!\w)", text.lower()):
         return "yes"
     # "No" may begin a title or a refusal to name: only alone, or before a comma, does it answer.
     plain_no = re.match(r"\W*(?:no|nope|false|incorrect)\s*(?:[,.;:!-]|$)", text.lower())
     return "no" if plain_no else ""
 
 
-def _polar_mismatch(asked: str, gold: str, said: str, polarity: str) -> str:
-    first = re.match(r"\W*([a-z]+)", said.lower())
+def _polar_mismatch(question: str, gold: str, prediction: str, polarity: str) -> str:
+    first = re.match(r"\W*([a-z]+)", prediction.lower())
     word = first[1] if first else ""
-    answered = "yes" if word in _YES else "no" if word in _NO else ""
-    if not answered:
+    if word not in _YES | _NO:
         return "neither yes nor no"
-    other = _NO if answered == "yes" else _YES
-    if answered != polarity:
+    same, other = (_YES, _NO) if polarity == "yes" else (_NO, _YES)
+    if word not in same:
         return "yes and no differ"
-    if re.match(rf"\W*{word}\W+(?:and|or|but)\s+(?:{'|'.join(other)})\b", said.lower()):
+    if re.match(rf"\W*{word}\W+(?:and|or|but)\s+(?:{'|'.join(other)})\b", prediction.lower()):
         return "yes and no at once"
     # "Yes, it is not": the sentence takes back what the word says.
-    clause = re.match(r"\W*yes\W+(?:it|he|she|they|that|this|there)\s+[^,.;]*", said.lower())
-    if answered == "yes" and clause and negations(clause[0]) and not negations(gold):
+    clause = re.match(r"\W*yes\W+(?:it|he|she|they|that|this|there)\s+[^,.;]*", prediction.lower())
+    if clause and negations(clause[0]) and not negations(gold):
         return "yes and no at once"
-    gold_read, said_read = read(gold), read(said)
-    if gold_read.quantities:
-        known = (*gold_read.quantities, *find(asked))
-        if stray := _stray(said_read.quantities, known, asked):
-            return f"another number: {shown(said_read, stray)}"
+    if quantities := find(gold):
+        reading, percent_asked = read(prediction), PERCENT_ASKED.search(question) is not None
+        expected = (*quantities, *find(question))
+        for item in reading.quantities:
+            if not item.soft and not any(agree(one, item, percent_asked=percent_asked) for one in expected):
+                return f"another number: {written(reading, item)}"
     return ""
 
 
 def _language(text: str) -> str:
     return re.sub(r"^\W*([a-z]{2})\W*$", lambda match: _LANGUAGES.get(match[1], match[1]), text.lower())
-
-
-def _stray(said: Sequence[Quantity], known: Sequence[Quantity], asked: str) -> Quantity | None:
-    percent = PERCENT_ASKED.search(asked) is not None
-    return next(
-        (item for item in said if not item.soft and not any(agree(one, item, percent_asked=percent) for one in known)),
-        None,
-    )

@@ -1,9 +1,17 @@
-"""Text as the rule judge reads it: one alphabet, words with their places, negation, segments."""
+"""Normalised text for the judge `rules`: one alphabet, words with their places, negations, segments."""
 
 import re
 import unicodedata
+from collections.abc import Mapping
 from dataclasses import dataclass
+from importlib.resources import files
+from typing import Any
 
+import yaml
+
+from services.kit.text.vocabulary import blanked
+
+WORDS: Mapping[str, Any] = yaml.safe_load(files(__package__).joinpath("words.yaml").read_text(encoding="utf-8"))
 _QUOTES = str.maketrans({"’": "'", "‘": "'", "`": "'", "´": "'", "′": "'", "″": '"', "“": '"', "”": '"', "„": '"'})
 _DASHES = re.compile(r"[\u2010-\u2015\u2212]")
 _DOTTED = re.compile(r"\b(?:[A-Za-z]\.){2,}(?:[A-Za-z]\b)?")
@@ -26,27 +34,9 @@ _ALIASES: tuple[tuple[re.Pattern[str], str], ...] = tuple(
         (r"\s*&\s*", " and "),
     )
 )
-_SAME_WORD = {
-    "colour": "color", "theatre": "theater", "centre": "center", "grey": "gray", "organisation": "organization",
-    "sept": "september", "jan": "january", "feb": "february", "aug": "august", "oct": "october", "nov": "november",
-    "dec": "december", "tv": "television", "movie": "film", "won": "win", "wins": "win", "zeros": "zero",
-    "television": "television", "feat": "featuring", "ft": "featuring", "jnr": "jr", "junior": "jr", "snr": "sr",
-    "senior": "sr", "versus": "vs",
-}  # fmt: skip
-
-_STOP_WORDS = """a an the of in on at by for to from with as into onto over upon is are was were be been being am has
-have had having do does did doing it its he she they him her them his hers their theirs i we you my
-our your this that these those who whom whose which what when where why how there here and or also
-about around approximately roughly nearly almost exactly just only currently generally mostly
-overall simply actually called named titled entitled known answer name names would will can could
-should may might must than then so such if s t followed respectively total year years according
-based provided document documents"""
-_HONORIFICS = "mr mrs ms dr sir dame lord lady prof professor president king queen prince princess"
-_COMPANY_FORMS = "inc incorporated corp corporation ltd limited llc plc co company group holdings"
-
-STOP_WORDS = frozenset(_STOP_WORDS.split())
-HONORIFICS = frozenset(_HONORIFICS.split())
-COMPANY_FORMS = frozenset(_COMPANY_FORMS.split())
+STOP_WORDS = frozenset(WORDS["stop_words"].split())
+# What a name may come without.
+NAME_AFFIXES = frozenset(WORDS["name_affixes"].split())
 
 _NEGATORS = re.compile(
     r"\b(?:not|never|neither|nor|no|none|nobody|nothing|without|cannot|false|incorrect|wrong|untrue|except|"
@@ -71,6 +61,7 @@ class Word:
 
     @property
     def content(self) -> bool:
+        """Whether it is no stop word."""
         return self.key not in _STOP_KEYS
 
 
@@ -90,7 +81,7 @@ def clean(text: str) -> str:
 def key_of(word: str) -> str:
     """The form in which words are compared: lower case, no possessive, no plural, no doubled letters."""
     word = word.lower().removesuffix("'s").replace("'", "")
-    word = _SAME_WORD.get(word, word)
+    word = WORDS["same_word"].get(word, word)
     if word.isascii() and word.isalpha():
         if len(word) > 3 and word.endswith("s") and not word.endswith(("ss", "us", "is")):
             word = word[:-1]
@@ -130,12 +121,12 @@ def negations(text: str) -> list[tuple[int, int]]:
     return [match.span() for match in _NEGATORS.finditer(lower)]
 
 
-def set_aside(text: str) -> str:
+def without_contrasts(text: str) -> str:
     """The text with the parts blanked that name what the answer is not, or is compared with."""
     lower = text.lower()
     for pattern in (_CONTRAST, _BESIDE):
         for match in pattern.finditer(lower):
-            text = text[: match.start()] + " " * (match.end() - match.start()) + text[match.end() :]
+            text = blanked(text, *match.span())
     return text
 
 

@@ -1,4 +1,4 @@
-"""What a judge says of an answer, and what it is asked."""
+"""A judge's case and its verdict."""
 
 from dataclasses import dataclass
 from typing import Literal
@@ -10,9 +10,9 @@ WEIGHTS: dict[Outcome, int] = {"right": 1, "missing": 0, "wrong": -1}
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """A question, what would be right, and what was said. Which strategy said it is nobody's business here.
+    """A question, its gold answers and a prediction, whose strategy no judge learns.
 
-    `label_kind` is answer, idk (nothing given holds the answer, so only an abstention is no hallucination) or invalid.
+    `label_kind` is answer, idk (no evidence holds the answer, so only an abstention is no hallucination) or invalid.
     """
 
     question: str

@@ -4,6 +4,7 @@ import itertools
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 from lab.evaluator.errors import BadRun, WriteFailed
@@ -23,11 +24,11 @@ def write_run(summary: Summary, folder: Path) -> list[Path]:
     Raises:
         WriteFailed: the disk took no more.
     """
-    drawn = pictures.draw_all(summary)
+    images = pictures.draw_all(summary)
     title = f"Evaluation of {summary.name}"
-    text = markdown.write(title, tables.facts(summary), tables.tables(summary), list(drawn))
+    text = markdown.write(title, tables.facts(summary), tables.tables(summary), list(images))
     numbers = json.dumps(summary.as_json(), indent=1, sort_keys=True) + "\n"
-    return write(folder, {"report.md": text.encode(), "summary.json": numbers.encode()} | drawn)
+    return write(folder, {"report.md": text.encode(), "summary.json": numbers.encode()} | images)
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,10 +65,9 @@ def compare(runs: Sequence[Judged], *, with_first: bool = False) -> Comparison:
     Raises:
         BadRun: no question is part of all of them, or a question's gold answer differs.
     """
-    common = set.intersection(*(set(run.judgements) & set(run.predictions) for run in runs))
-    if not common:
+    ids = tuple(sorted(set.intersection(*(set(run.judgements) & set(run.predictions) for run in runs))))
+    if not ids:
         raise BadRun("the runs have no question in common")
-    ids = tuple(sorted(common))
     first = runs[0]
     for run in runs[1:]:
         other = [name for name in ids if run.predictions[name].gold != first.predictions[name].gold]
@@ -75,12 +75,12 @@ def compare(runs: Sequence[Judged], *, with_first: bool = False) -> Comparison:
             raise BadRun(
                 f"{first.name} and {run.name} have other gold answers for {len(other)} questions, as {other[0]}"
             )
-    paired = tuple(
+    pairs = tuple(
         (one, two, difference([one.outcome(name) for name in ids], [two.outcome(name) for name in ids]))
         for one, two in itertools.combinations(runs, 2)
         if one is first or not with_first
     )
-    return Comparison(tuple(runs), ids, paired)
+    return Comparison(tuple(runs), ids, pairs)
 
 
 def compared_tables(comparison: Comparison) -> list[Table]:
@@ -88,40 +88,29 @@ def compared_tables(comparison: Comparison) -> list[Table]:
     runs = tuple(
         tables.scores_row(run.name, scores([run.outcome(name) for name in comparison.ids])) for run in comparison.runs
     )
-    head = (
-        "",
-        "questions",
-        "score",
-        "accuracy",
-        "hallucination",
-        "both right",
-        "only the first",
-        "only the second",
-        "sure",
-    )
     rows = tuple(tables.differences(one.name, two.name, item) for one, two, item in comparison.differences)
     note = "Paired over the questions; `sure` says that the 95 % interval of the score's difference leaves out zero."
-    return [Table("Runs", tables.SCORE_HEAD, runs), Table("Paired differences", head, rows, note)]
+    return [Table("Runs", tables.SCORE_HEAD, runs), Table("Paired differences", tables.DIFFERENCE_HEAD, rows, note)]
 
 
-def listed(comparison: Comparison, *, texts: bool) -> list[Table]:
-    """What each run got right that another did not; with `texts` also the questions and answers themselves."""
-    found = []
+def only_right_tables(comparison: Comparison, *, texts: bool) -> list[Table]:
+    """Questions that one run got right and another did not; with `texts` also the questions and answers themselves."""
+    listings = []
     for one, two, _ in comparison.differences:
         for winner, loser in ((one, two), (two, one)):
             names = comparison.only_right(winner, loser)
-            found.append(
+            listings.append(
                 Table(
                     f"Right in {winner.name}, not in {loser.name}: {len(names)}",
                     ("id", "question", winner.name, loser.name) if texts else ("id", "type", "domain", loser.name),
-                    tuple(_listed(name, winner, loser, texts=texts) for name in names[:MAX_LISTED]),
+                    tuple(_row(name, winner, loser, texts=texts) for name in names[:MAX_LISTED]),
                     f"The first {MAX_LISTED} of them." if len(names) > MAX_LISTED else "",
                 )
             )
-    return found
+    return listings
 
 
-def _listed(name: str, winner: Judged, loser: Judged, *, texts: bool) -> tuple[str, ...]:
+def _row(name: str, winner: Judged, loser: Judged, *, texts: bool) -> tuple[str, ...]:
     line = winner.predictions[name]
     if texts:
         return name, line.query, line.prediction, loser.predictions[name].prediction
@@ -136,20 +125,15 @@ def write_comparison(comparison: Comparison, folder: Path, *, command: str, text
     """
     rows = [scores([run.outcome(name) for name in comparison.ids]) for run in comparison.runs]
     names = [run.name for run in comparison.runs]
-    drawn = {
-        f"compare{'-dark' if theme is pictures.DARK else ''}.png": pictures.png(
-            pictures.compare_scores(names, rows, theme)
-        )
-        for theme in pictures.THEMES
-    }
+    images = pictures.in_themes("compare", partial(pictures.compare_scores, names, rows))
     facts = (("command", command), ("questions", f"{len(comparison.ids)}, those that all runs have"))
-    found = [*compared_tables(comparison), *listed(comparison, texts=texts)]
-    text = markdown.write("Comparison of " + ", ".join(names), facts, found, list(drawn))
-    return write(folder, {"compare.md": text.encode()} | drawn)
+    all_tables = [*compared_tables(comparison), *only_right_tables(comparison, texts=texts)]
+    text = markdown.write("Comparison of " + ", ".join(names), facts, all_tables, list(images))
+    return write(folder, {"compare.md": text.encode()} | images)
 
 
 def write(folder: Path, files: Mapping[str, bytes]) -> list[Path]:
-    """Write each file whole; those to look at are returned, without the pictures in them.
+    """Write each file whole; returns the paths of all but the pictures.
 
     Raises:
         WriteFailed: the disk took no more.

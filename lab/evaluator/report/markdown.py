@@ -13,12 +13,12 @@ def write(
     lines = [f"# {escape(title)}", ""]
     lines += [f"- **{name}**: {code(text) if name == 'command' else escape(text)}" for name, text in facts]
     lines.append("")
-    shown = [name for name in pictures if not name.endswith("-dark.png")]
+    light = [name for name in pictures if not name.endswith("-dark.png")]
     for index, table in enumerate(tables):
         lines += [f"## {escape(table.title)}", ""]
         lines += _table(table)
         if index == 0:
-            lines += [line for name in shown for line in (f"![{name.removesuffix('.png')}]({name})", "")]
+            lines += [line for name in light for line in (f"![{name.removesuffix('.png')}]({name})", "")]
     return "\n".join([*lines, extra]).rstrip() + "\n"
 
 
@@ -32,7 +32,7 @@ def _table(table: Table) -> list[str]:
 
 
 def escape(text: str) -> str:
-    """Text that Markdown shows as it is."""
+    """The text with the marks of Markdown escaped."""
     return re.sub(r"([\\`*<>|]|\](?=[(\[:]))", r"\\\1", " ".join(text.split()))
 
 

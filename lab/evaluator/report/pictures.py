@@ -3,6 +3,7 @@
 import io
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 from matplotlib.axes import Axes
@@ -40,13 +41,16 @@ Draw = Callable[[Summary, Theme], Figure]
 
 def draw_all(summary: Summary) -> dict[str, bytes]:
     """File name to PNG: every picture in both themes, `<name>-dark.png` for the dark one."""
-    drawn: dict[str, bytes] = {}
-    for name, (draw, worth) in PICTURES.items():
-        if worth(summary):
-            for theme in THEMES:
-                suffix = "-dark" if theme is DARK else ""
-                drawn[f"{name}{suffix}.png"] = png(draw(summary, theme))
-    return drawn
+    pictures: dict[str, bytes] = {}
+    for name, (draw, has_data) in PICTURES.items():
+        if has_data(summary):
+            pictures |= in_themes(name, partial(draw, summary))
+    return pictures
+
+
+def in_themes(name: str, draw: Callable[[Theme], Figure]) -> dict[str, bytes]:
+    """File name to PNG: one picture in both themes."""
+    return {f"{name}{'-dark' if theme is DARK else ''}.png": png(draw(theme)) for theme in THEMES}
 
 
 def png(figure: Figure) -> bytes:
@@ -61,10 +65,11 @@ def outcomes(summary: Summary, theme: Theme) -> Figure:
     groups: list[tuple[str, list[tuple[str, Scores]]]] = [("", [("all questions", summary.overall)])]
     groups += [(SLICES[name], list(slices.items())) for name, slices in summary.slices.items()]
     rows = [(title if not index else "", *item) for title, items in groups for index, item in enumerate(items)]
-    figure, axes = new_figure(theme, height=0.9 + 0.3 * len(rows) + 0.16 * len(groups))
+    title = "Right, missing and wrong; CRAG score at the right"
+    figure, axes = new_figure(theme, height=0.9 + 0.3 * len(rows) + 0.16 * len(groups), title=title)
     place, ticks, labels = 0.0, [], []
-    for index, (title, name, item) in enumerate(rows):
-        place += 0.6 if title and index else 0.0
+    for index, (heading, name, item) in enumerate(rows):
+        place += 0.6 if heading and index else 0.0
         left = 0.0
         for share, colour in (
             (item.accuracy.value, theme.right),
@@ -81,7 +86,6 @@ def outcomes(summary: Summary, theme: Theme) -> Figure:
     axes.invert_yaxis()
     axes.set_xlim(0, 1)
     axes.xaxis.set_major_formatter(lambda value, _: f"{value:.0%}")
-    axes.set_title("Right, missing and wrong; CRAG score at the right", loc="left", fontsize=10.5, color=theme.ink)
     axes.grid(visible=False)
     colours = (("right", theme.right), ("missing", theme.missing), ("wrong", theme.wrong))
     figure.legend(
@@ -97,8 +101,8 @@ def outcomes(summary: Summary, theme: Theme) -> Figure:
 
 def risk_coverage(summary: Summary, theme: Theme) -> Figure:
     """Risk of the answers kept, and the score, as less sure answers are withheld."""
-    figure, axes = new_figure(theme, height=3.4)
     curve = summary.curve
+    figure, axes = new_figure(theme, height=3.4, title=f"Risk and coverage (area {curve.area:.3f})")
     axes.plot(
         curve.coverage,
         curve.risk,
@@ -111,15 +115,15 @@ def risk_coverage(summary: Summary, theme: Theme) -> Figure:
     axes.axhline(0, color=theme.ink, linewidth=0.8)
     axes.set_xlim(0, max(0.05, float(curve.coverage[-1])))
     axes.set_ylim(min(-0.05, float(curve.score.min()) - 0.05), 1)
-    axes.set_xlabel("share of questions answered, surest first", fontsize=9, color=theme.ink)
-    axes.set_title(f"Risk and coverage (area {curve.area:.3f})", loc="left", fontsize=10.5, color=theme.ink)
+    axes.set_xlabel("share of questions answered, surest first")
     axes.legend(frameon=False, fontsize=8.5, labelcolor=theme.ink)
     return figure
 
 
 def reliability(summary: Summary, theme: Theme) -> Figure:
     """How often answers of a confidence are right, with intervals, beside what the confidence promises."""
-    figure, axes = new_figure(theme, height=3.4)
+    title = f"Reliability (expected calibration error {summary.calibration_error:.3f})"
+    figure, axes = new_figure(theme, height=3.4, title=title)
     bins = summary.bins
     axes.plot([0, 1], [0, 1], color=theme.ink, linewidth=0.9, linestyle=(0, (4, 3)), label="as promised")
     confidence = np.array([item.confidence for item in bins])
@@ -132,17 +136,15 @@ def reliability(summary: Summary, theme: Theme) -> Figure:
     axes.scatter(confidence, accuracy, s=sizes, color=theme.line, zorder=3, label="answers (size: how many)")
     axes.set_xlim(0, 1)
     axes.set_ylim(0, 1)
-    axes.set_xlabel("confidence", fontsize=9, color=theme.ink)
-    axes.set_ylabel("share right", fontsize=9, color=theme.ink)
-    title = f"Reliability (expected calibration error {summary.calibration_error:.3f})"
-    axes.set_title(title, loc="left", fontsize=10.5, color=theme.ink)
+    axes.set_xlabel("confidence")
+    axes.set_ylabel("share right")
     axes.legend(frameon=False, fontsize=8.5, labelcolor=theme.ink, loc="upper left")
     return figure
 
 
 def latency(summary: Summary, theme: Theme) -> Figure:
     """The share of questions answered within so many seconds."""
-    figure, axes = new_figure(theme, height=3.0)
+    figure, axes = new_figure(theme, height=3.0, title="Answered within")
     seconds = np.sort(np.array(summary.seconds))
     share = np.arange(1, len(seconds) + 1) / len(seconds)
     axes.step(np.append(0, seconds), np.append(0, share), where="post", color=theme.line, linewidth=1.8)
@@ -151,8 +153,7 @@ def latency(summary: Summary, theme: Theme) -> Figure:
     axes.set_xlim(0, max(LIMIT_S * 1.08, float(seconds[-1]) * 1.02))
     axes.set_ylim(0, 1.02)
     axes.yaxis.set_major_formatter(lambda value, _: f"{value:.0%}")
-    axes.set_xlabel("seconds", fontsize=9, color=theme.ink)
-    axes.set_title("Answered within", loc="left", fontsize=10.5, color=theme.ink)
+    axes.set_xlabel("seconds")
     return figure
 
 
@@ -166,7 +167,7 @@ PICTURES: dict[str, tuple[Draw, Callable[[Summary], bool]]] = {
 
 def compare_scores(names: Sequence[str], rows: Sequence[Scores], theme: Theme) -> Figure:
     """Scores of several runs with their intervals."""
-    figure, axes = new_figure(theme, height=1.0 + 0.42 * len(rows))
+    figure, axes = new_figure(theme, height=1.0 + 0.42 * len(rows), title="CRAG score, 95 % interval")
     places = np.arange(len(rows))
     values = np.array([item.score.value for item in rows])
     below = values - np.array([item.score.low for item in rows])
@@ -175,15 +176,16 @@ def compare_scores(names: Sequence[str], rows: Sequence[Scores], theme: Theme) -
     axes.axvline(0, color=theme.ink, linewidth=0.8)
     axes.set_yticks(places, [name[:40] for name in names], fontsize=8.5)
     axes.set_ylim(len(rows) - 0.5, -0.5)
-    axes.set_title("CRAG score, 95 % interval", loc="left", fontsize=10.5, color=theme.ink)
     return figure
 
 
-def new_figure(theme: Theme, *, height: float) -> tuple[Figure, Axes]:
+def new_figure(theme: Theme, *, height: float, title: str = "") -> tuple[Figure, Axes]:
     """An empty picture in the colours of a page; the height is in inches."""
     figure = Figure(figsize=(WIDTH, height), dpi=DPI, facecolor=theme.ground, layout="constrained")
     axes = figure.subplots()
     dress(axes, theme)
+    if title:
+        axes.set_title(title, loc="left", fontsize=10.5, color=theme.ink)
     return figure, axes
 
 
@@ -194,5 +196,7 @@ def dress(axes: Axes, theme: Theme) -> None:
         spine.set_visible(side == "bottom")
         spine.set_color(theme.faint)
     axes.tick_params(colors=theme.ink, labelsize=8.5, length=0)
+    for axis in (axes.xaxis, axes.yaxis):
+        axis.label.set(fontsize=9, color=theme.ink)
     axes.grid(visible=True, color=theme.faint, linewidth=0.6)
     axes.set_axisbelow(True)

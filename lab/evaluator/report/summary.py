@@ -1,4 +1,4 @@
-"""Everything that a report says of a run, as numbers. No question and no gold answer is part of it."""
+"""The numbers of a report, without any question or gold answer."""
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -24,7 +24,7 @@ from lab.evaluator.store import Judgement, Prediction, RunInfo
 # CRAG's limit for an answer.
 LIMIT_S = 30.0
 PERCENTILES = (50, 90, 95, 99)
-# Attribute of a prediction to the heading under which its values are told apart.
+# Attribute of a prediction to the heading of the table with its values.
 SLICES = {
     "label_kind": "Label kind",
     "domain": "Domain",
@@ -97,7 +97,7 @@ def summarize(
     agreements: Mapping[str, Agreement] | None = None,
     unread: int = 0,
 ) -> Summary:
-    """Put a run into numbers. The order of the predictions does not matter.
+    """The numbers of a run, whatever the order of its predictions.
 
     Args:
         judgements: one for each prediction, by id.
@@ -137,16 +137,16 @@ def summarize(
 
 
 def _slices(lines: Sequence[Prediction], outcomes: Mapping[str, str]) -> dict[str, dict[str, Scores]]:
-    found: dict[str, dict[str, Scores]] = {}
+    slices: dict[str, dict[str, Scores]] = {}
     for attribute in SLICES:
         groups: dict[str, list[str]] = {}
         for line in lines:
             groups.setdefault(str(getattr(line, attribute)), []).append(outcomes[line.id])
-        # Nothing is told apart by a label that no question has, or all have.
+        # A label that no question has, or all have, makes no slices.
         if len(groups) > 1:
             largest = sorted(groups.items(), key=lambda group: (-len(group[1]), group[0]))[:MAX_SLICES]
-            found[attribute] = {name or "(not labelled)": scores(group) for name, group in largest}
-    return found
+            slices[attribute] = {name or "(not labelled)": scores(group) for name, group in largest}
+    return slices
 
 
 def _latency(answered: Sequence[Prediction]) -> Latency:
@@ -181,7 +181,7 @@ def _usage(answered: Sequence[Prediction]) -> dict[str, float]:
 
 
 def _stage_of(reason: str) -> str:
-    """`page:3=timeout` is a reason of pages: which one is not told."""
+    """The reason without the number of a page: `page:3=timeout` is `page=timeout`."""
     stage, _, why = reason.partition("=")
     return f"{stage.partition(':')[0]}={why}"
 

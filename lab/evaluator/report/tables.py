@@ -7,6 +7,7 @@ from lab.evaluator.report.summary import SLICES, Summary
 from lab.evaluator.score import Difference, Estimate, Scores
 
 SCORE_HEAD = ("", "questions", "score", "accuracy", "hallucination", "missing")
+DIFFERENCE_HEAD = (*SCORE_HEAD[:5], "both right", "only the first", "only the second", "sure")
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,8 +42,8 @@ def scores_row(name: str, item: Scores) -> tuple[str, ...]:
 def facts(summary: Summary) -> tuple[tuple[str, str], ...]:
     """How the run was made."""
     info = summary.info
-    settings = ", ".join(f"{key} {_shown(value)}" for key, value in sorted(info.settings.items()))
-    found: list[tuple[str, str]] = [
+    settings = ", ".join(f"{key} {_words(value)}" for key, value in sorted(info.settings.items()))
+    entries: list[tuple[str, str]] = [
         ("questions", str(summary.overall.questions) + ("" if info.finished else " (the run is not finished)")),
         ("settings", settings),
         ("judge", f"{summary.judge}; {summary.exact} exact matches needed none"),
@@ -50,17 +51,17 @@ def facts(summary: Summary) -> tuple[tuple[str, str], ...]:
         ("intervals", "95 %, Bayesian bootstrap over questions, 4,000 resamples, fixed seed"),
     ]
     if info.command:
-        found.insert(0, ("command", info.command))
+        entries.insert(0, ("command", info.command))
     if info.skipped_count:
-        found.append(("left out", f"{info.skipped_count} lines of the source that are no usable question"))
+        entries.append(("left out", f"{info.skipped_count} lines of the source that are no usable question"))
     if summary.unread:
-        found.append(("unread", f"{summary.unread} damaged lines of the predictions"))
+        entries.append(("unread", f"{summary.unread} damaged lines of the predictions"))
     if summary.unjudged:
-        found.append(("unjudged", f"{summary.unjudged} answers got no usable verdict and count as wrong"))
-    return tuple(found)
+        entries.append(("unjudged", f"{summary.unjudged} answers got no usable verdict and count as wrong"))
+    return tuple(entries)
 
 
-def _shown(value: object) -> str:
+def _words(value: object) -> str:
     return ", ".join(map(str, value)) if isinstance(value, list) else str(value)
 
 
@@ -128,10 +129,10 @@ def _confidence(summary: Summary) -> Table:
     if len(summary.curve.score):
         best = int(summary.curve.score.argmax())
         if summary.curve.score[best] > 0:
-            at = f"{summary.curve.score[best]:+.3f} at {summary.curve.threshold[best]:.3f}"
+            gain = f"{summary.curve.score[best]:+.3f} at {summary.curve.threshold[best]:.3f}"
         else:
-            at = "+0.000 by withholding all"
-        rows.append(("best score by a threshold", at))
+            gain = "+0.000 by withholding all"
+        rows.append(("best score by a threshold", gain))
         note += " The threshold is chosen on the same answers, so its score flatters itself."
     return Table("Confidence", ("", "value"), tuple(rows), note)
 

@@ -16,7 +16,7 @@ from lab.trainer.synthesise.record import Kind, Record
 Pattern = Callable[[Phrasing, Names], Record]
 # Shares of records, and of web pages, which the mesh reads where its graph does not answer.
 RECORDS, PAGES, PROSE = 0.65, 0.31, 0.04
-# Shares of what is to be said: among questions with a time of the contest, abstentions are a third.
+# Shares of the kinds of reply: among the contest's questions with a time, abstentions are a third.
 KINDS: dict[Kind, float] = {"answer": 0.55, "unknown": 0.33, "invalid_question": 0.12}
 # Draws until a record of the right kind comes that is new.
 TRIES = 400
@@ -34,7 +34,7 @@ def generate(count: int, seed: int, domain: str = "") -> Iterator[Record]:
     rng = random.Random(f"answer:{seed}")  # noqa: S311 - reproducible, not secret
     phrasing = Phrasing(rng)
     names = Names(phrasing)
-    seen: set[str] = set()
+    queries: set[str] = set()
     with Engine(phrasing, every_domain(domain)) as engine:
         evidence = Evidence(engine)
         kinds = {kind: share for kind, share in KINDS.items() if not domain or kind in evidence.kinds}
@@ -46,8 +46,8 @@ def generate(count: int, seed: int, domain: str = "") -> Iterator[Record]:
                     record = evidence.record(kind)
                 else:
                     record = _of_pages(web.PATTERNS if source == "web" else prose.PATTERNS, source, phrasing, names)
-                if record is not None and record.kind == kind and _fits(record, seen):
-                    seen.add(record.query.lower())
+                if record is not None and record.kind == kind and _fits(record, queries):
+                    queries.add(record.query.lower())
                     yield record
                     break
             else:
@@ -59,5 +59,5 @@ def _of_pages(patterns: Sequence[tuple[float, Pattern]], source: str, phrasing: 
     return replace(pattern(phrasing, names), pattern=f"{source}.{pattern.__name__}")
 
 
-def _fits(record: Record, seen: set[str]) -> bool:
-    return record.query.lower() not in seen and sum(map(len, record.passages)) <= MAX_CHARS
+def _fits(record: Record, queries: set[str]) -> bool:
+    return record.query.lower() not in queries and sum(map(len, record.passages)) <= MAX_CHARS

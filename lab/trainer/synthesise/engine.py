@@ -1,4 +1,4 @@
-"""Made-up questions with their programs, executed on a made-up world: what both tasks learn from."""
+"""Made-up questions with their programs, executed on a made-up world: the data of both tasks."""
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
@@ -52,15 +52,15 @@ class _Words(str):
 
 
 @dataclass(frozen=True, slots=True)
-class Made:
+class Question:
     """A question with its program, and what executing that returned.
 
     Args:
         kind: `answer`; `invalid_question` where the premise is false; `unknown` where no program answers it.
         program: "none" where no program answers it.
         answer: empty for another kind than `answer`.
-        slots: what was drawn for it.
-        way: the variant it was made by.
+        slots: of its words and its program.
+        way: its variant of a pattern.
     """
 
     query: str
@@ -85,7 +85,7 @@ class Made:
 
 @dataclass(frozen=True, slots=True)
 class Way:
-    """A variant of a pattern, with all that it takes from the pattern."""
+    """A variant of a pattern, with the fields that it inherits from the pattern."""
 
     domain: str
     section: Section
@@ -101,7 +101,7 @@ class Engine:
 
     Args:
         catalogue: the domains; those with a phrasebook are asked about.
-        lost: pattern -> questions that were thrown away, since executing did not bear them out.
+        lost: pattern -> questions that their execution did not bear out.
     """
 
     phrasing: Phrasing
@@ -131,12 +131,12 @@ class Engine:
 
     @property
     def ways(self) -> tuple[Way, ...]:
-        """All that there are."""
+        """All variants of all patterns."""
         return tuple(way for ways, _ in self._ways.values() for way in ways)
 
     @property
     def sections(self) -> frozenset[Section]:
-        """Those of which any domain has patterns."""
+        """The sections of which any domain has patterns."""
         return frozenset(section for (section, _), (ways, _) in self._ways.items() if ways)
 
     @property
@@ -148,7 +148,7 @@ class Engine:
             self._left = PER_WORLD
         return self._graph
 
-    def make(self, section: Section) -> Made:
+    def make(self, section: Section) -> Question:
         """A question of a section, domains and patterns by their weights.
 
         Raises:
@@ -159,72 +159,72 @@ class Engine:
         if self._left == 0:
             self._open.close()
             self._graph = None
-        # A new world sets what is left.
+        # A new world sets the number of its questions.
         _ = self.graph
         shares = {domain: book.share for domain, book in self._books.items() if self._ways[section, domain][0]}
-        tried: Counter[str] = Counter()
+        failures: Counter[str] = Counter()
         for _ in range(TRIES):
             ways, weights = self._ways[section, self.phrasing.weighted(shares)]
             way = self.phrasing.rng.choices(ways, weights)[0]
-            if (made := self.of(way)) is not None:
+            if (question := self.of(way)) is not None:
                 self._left -= 1
-                return made
-            tried[f"{way.domain}.{way.name}"] += 1
-        raise BadDataset(f"no question could be made in {TRIES} tries: {', '.join(tried)}")
+                return question
+            failures[f"{way.domain}.{way.name}"] += 1
+        raise BadDataset(f"no question could be made in {TRIES} tries: {', '.join(failures)}")
 
-    def of(self, way: Way, slots: Slots | None = None) -> Made | None:
+    def of(self, way: Way, slots: Slots | None = None) -> Question | None:
         """A question of one way; None where executing does not bear it out.
 
         Args:
-            slots: drawn before, to be kept.
+            slots: their values instead of drawn ones.
 
         Raises:
-            BadDataset: its pattern names what there is not; the message says which, and what.
+            BadDataset: its pattern names something unknown; the message names both.
         """
         variant = way.variant
         when = self.graph.world.moment(way.moment)
         try:
-            drawn = self._draw(way, when, slots or {})
-            if drawn is None:
+            filled = self._draw(way, when, slots or {})
+            if filled is None:
                 return None
-            program = _Programs().vformat(variant.program, (), drawn).strip() if variant.program else NONE
-            query = self.asked(variant, drawn)
+            program = _Programs().vformat(variant.program, (), filled).strip() if variant.program else NONE
+            query = self.wording(variant, filled)
         except (AttributeError, IndexError, KeyError, ValueError, SQLAlchemyError) as error:
             raise BadDataset(f"{way.domain}: {way.name}: {type(error).__name__}: {error}") from error
-        made = Made(query, when, variant.type or "simple", program, drawn, way)
+        question = Question(query, when, variant.type or "simple", program, filled, way)
         if way.section == "beyond":
-            return made
-        executed = self._executed(made)
+            return question
+        executed = self._executed(question)
         if executed is None:
-            self.lost[made.pattern] += 1
+            self.lost[question.pattern] += 1
         return executed
 
-    def asked(self, variant: Variant, slots: Slots) -> str:
+    def wording(self, variant: Variant, slots: Slots) -> str:
         """A question in the words of a variant, as people type it."""
         return self.phrasing.typed(self.phrasing.ask(variant.nouns, variant.whole, **slots))
 
-    def run(self, program: str, made: Made) -> list[Statement]:
+    def run(self, program: str, question: Question) -> list[Statement]:
         """What another program returns, at the time of a question and with its slots."""
-        filled = _Programs().vformat(program, (), made.slots)
-        return self.graph.execute(filled, made.domain, made.when)
+        filled = _Programs().vformat(program, (), question.slots)
+        return self.graph.execute(filled, question.domain, question.when)
 
-    def about(self, made: Made) -> list[tuple[str, str]]:
+    def about(self, question: Question) -> list[tuple[str, str]]:
         """Programs that show facts of what a question is about, by its slots: with `x` in place of the slot."""
-        book = self._books[made.domain]
+        book = self._books[question.domain]
         return [
             (slot, program)
-            for slot, pool in made.way.variant.draw.items()
+            for slot, pool in question.way.variant.draw.items()
             if isinstance(pool, str)
             for program in book.about.get(pool, ())
         ]
 
-    def _draw(self, way: Way, when: datetime, given: Slots) -> dict[str, Any] | None:
+    def _draw(self, way: Way, when: datetime, preset: Slots) -> dict[str, Any] | None:
         """The slots of a variant; None where a pool has nothing that fits."""
         book, drawing = self._books[way.domain], self.graph.world.drawings[way.domain]
         own = {key: _Words(self.phrasing.say(words)) for key, words in way.variant.slots.items()}
-        slots: dict[str, Any] = {**own, "today": when.astimezone(ASKER).date(), **given}
+        slots: dict[str, Any] = {**own, "today": when.astimezone(ASKER).date(), **preset}
         for slot, recipe in way.variant.draw.items():
-            if slot in given:
+            if slot in preset:
                 continue
             value = self._thing(recipe, book, slots) if isinstance(recipe, str) else drawing.draw(recipe, slots)
             if value is None:
@@ -234,26 +234,26 @@ class Engine:
 
     def _thing(self, pool: str, book: Phrasebook, slots: Slots) -> Thing | None:
         things = self.graph.pool(book.pools[pool], slots)
-        taken = {str(value) for value in slots.values() if isinstance(value, Thing)}
+        used = {str(value) for value in slots.values() if isinstance(value, Thing)}
         for _ in range(TRIES if things else 0):
             thing = chosen(self.phrasing, things)
-            if str(thing.values["name"]) not in taken and str(thing) not in taken:
+            if str(thing.values["name"]) not in used and str(thing) not in used:
                 return thing
         return None
 
-    def _executed(self, made: Made) -> Made | None:
-        statements = tuple(self.graph.execute(made.program, made.domain, made.when))
-        how = made.way.variant.answer or Answer()
-        if not _means(statements, made):
+    def _executed(self, question: Question) -> Question | None:
+        statements = tuple(self.graph.execute(question.program, question.domain, question.when))
+        how = question.way.variant.answer or Answer()
+        if not _means(statements, question):
             return None
-        if made.way.section == "premises":
-            if not refuted(how, statements, made.slots):
+        if question.way.section == "premises":
+            if not refuted(how, statements, question.slots):
                 return None
-            return replace(made, kind="invalid_question", question_type="false_premise", statements=statements)
-        if any(statement.outcome.status != "ok" for statement in statements) or not _holds(statements, made):
+            return replace(question, kind="invalid_question", question_type="false_premise", statements=statements)
+        if any(statement.outcome.status != "ok" for statement in statements) or not _holds(statements, question):
             return None
-        answer = settle(how, statements, made.slots)
-        return replace(made, kind="answer", answer=answer, statements=statements) if answer else None
+        answer = settle(how, statements, question.slots)
+        return replace(question, kind="answer", answer=answer, statements=statements) if answer else None
 
 
 def every_domain(only: str = "") -> Catalogue:
@@ -316,27 +316,27 @@ def _of_facts(pattern: Pattern, book: Phrasebook) -> Iterator[tuple[str, Variant
                     yield f"{kind}.{key}.{way}", Variant(slots={**slots, "w": words}, answer=answer)
 
 
-def _means(statements: Sequence[Statement], made: Made) -> bool:
-    """Whether each name was taken for the thing that was drawn."""
+def _means(statements: Sequence[Statement], question: Question) -> bool:
+    """Whether each name was resolved to the drawn thing."""
     entities = [entity for statement in statements for entity in statement.outcome.entities]
-    drawn = [thing for thing in made.slots.values() if isinstance(thing, Thing) and "id" in thing.values]
-    for thing in drawn:
+    things = [thing for thing in question.slots.values() if isinstance(thing, Thing) and "id" in thing.values]
+    for thing in things:
         named = [entity for entity in entities if entity.name.casefold() == str(thing).replace('"', "").casefold()]
         if any(tuple(entity.entity_ids) != (str(thing.values["id"]),) for entity in named):
             return False
-        if not named and quoted(str(thing)) in made.program and not thing.values.get("text"):
+        if not named and quoted(str(thing)) in question.program and not thing.values.get("text"):
             return False
     return True
 
 
-def _holds(statements: Sequence[Statement], made: Made) -> bool:
-    """Whether the facts hold what the drawn row has under the key that is asked for, where it has that."""
-    key = str(made.slots.get("key", ""))
+def _holds(statements: Sequence[Statement], question: Question) -> bool:
+    """Whether the facts hold the drawn row's value of the question's key, where it has one."""
+    key = str(question.slots.get("key", ""))
     values = [value for one in statements for value in (one.outcome.value, *shown(one.outcome)) if value is not None]
-    told = [str(value).casefold() for value in values]
-    for thing in made.slots.values():
+    texts = [str(value).casefold() for value in values]
+    for thing in question.slots.values():
         if isinstance(thing, Thing) and thing.values.get(key) is not None:
             value = str(thing.values[key]).casefold()
-            if not any(value == one or (len(value) > 3 and value in one) for one in told):
+            if not any(value == one or (len(value) > 3 and value in one) for one in texts):
                 return False
     return True

@@ -1,4 +1,4 @@
-"""What stands around a made-up question: the facts in the graph's words, other facts, old ones, or none that answer."""
+"""Passages of a made-up question: facts in the graph's words, other facts, old ones, or none that answer."""
 
 import json
 import re
@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from datetime import timedelta
 
 from lab.trainer.synthesise.drawing import Thing
-from lab.trainer.synthesise.engine import Engine, Made, Section
+from lab.trainer.synthesise.engine import Engine, Question, Section
 from lab.trainer.synthesise.graph import Statement
 from lab.trainer.synthesise.record import INVALID, UNKNOWN, Kind, Record
 from lab.trainer.synthesise.web import filler
@@ -17,12 +17,12 @@ from lab.trainer.synthesise.web import filler
 MAX_CHARS = 3_600
 # Facts of other questions that may stand beside.
 KEPT = 60
-# How many stand there, and of how many facts one is written in another way than the graph's.
+# How many stand there, and the share of facts that are not in the graph's words.
 BESIDE = {0: 5.0, 1: 2.0, 2: 1.5, 3: 1.0, 5: 0.5}
 OTHERWISE = 0.3
 # Of answered numbers so many have an older value beside them, and of passages so many a sentence of some page.
 OUTDATED, PAGES = 0.06, 0.12
-# What records of a kind are made of.
+# The section whose questions make records of a kind.
 SECTIONS: dict[Kind, Section] = {"answer": "patterns", "unknown": "patterns", "invalid_question": "premises"}
 # Why a question cannot be answered, and how often.
 MISSING: dict[str, float] = {
@@ -49,50 +49,50 @@ class Evidence:
     _bank: deque[tuple[str, str]] = field(default_factory=lambda: deque(maxlen=KEPT))
 
     def record(self, kind: Kind) -> Record | None:
-        """A question that is answered, cannot be, or is wrong about the facts; None where the draw gave none."""
+        """A question of a kind with its passages; None where the draw gave none."""
         match kind:
             case "answer":
-                made = self.engine.make("patterns")
-                return self._told(made, self._texts(made.statements), made.answer)
+                question = self.engine.make("patterns")
+                return self._record(question, self._texts(question.statements), question.answer)
             case "invalid_question":
-                made = self.engine.make("premises")
-                return self._told(made, self._texts(made.statements), INVALID)
+                question = self.engine.make("premises")
+                return self._record(question, self._texts(question.statements), INVALID)
             case _:
                 return self._unanswered()
 
     @property
     def kinds(self) -> frozenset[Kind]:
-        """Those that the domains' phrases have patterns for."""
+        """The kinds that the domains' phrases have patterns for."""
         return frozenset(kind for kind, section in SECTIONS.items() if section in self.engine.sections)
 
     def _unanswered(self) -> Record | None:
         case = self.engine.phrasing.weighted(MISSING)
         if case == "beyond" and "beyond" not in self.engine.sections:
             return None
-        made = self.engine.make("beyond" if case == "beyond" else "patterns")
+        question = self.engine.make("beyond" if case == "beyond" else "patterns")
         texts: list[str] = []
         match case:
             case "beyond":
-                texts = self._about(made, "")
+                texts = self._about(question, "")
             case "other thing":
-                texts = self._other_thing(made)
+                texts = self._other_thing(question)
             case "other facts":
-                texts = self._about(made, made.answer)
+                texts = self._about(question, question.answer)
             case "in part":
-                texts = self._in_part(made)
+                texts = self._in_part(question)
             case "out of date":
-                texts = self._out_of_date(made)
+                texts = self._out_of_date(question)
             case _:
-                made, texts = self._not_known(made)
-        return self._told(replace(made, kind="unknown"), texts, UNKNOWN) if texts else None
+                question, texts = self._unknown_thing(question)
+        return self._record(replace(question, kind="unknown"), texts, UNKNOWN) if texts else None
 
-    def _told(self, made: Made, texts: Sequence[str], answer: str) -> Record | None:
+    def _record(self, question: Question, texts: Sequence[str], answer: str) -> Record | None:
         """A record of these facts among others."""
         v = self.engine.phrasing
         passages = list(texts)
-        if made.kind == "answer" and v.chance(OUTDATED):
+        if question.kind == "answer" and v.chance(OUTDATED):
             passages = _with_older(v.between(2016, 2021), v.between(1, 3), passages, answer)
-        beside = self._beside(made, v.weighted(BESIDE))
+        beside = self._beside(question, v.weighted(BESIDE))
         if v.chance(PAGES):
             beside.append(filler(v, self.engine.names))
         passages += beside
@@ -100,89 +100,91 @@ class Evidence:
             v.rng.shuffle(passages)
         elif len(passages) > 1 and v.chance(0.6):
             passages = ["\n".join(passages)]
-        self._bank.extend((text, made.domain) for text in texts)
+        self._bank.extend((text, question.domain) for text in texts)
         if not passages or sum(map(len, passages)) > MAX_CHARS:
             return None
-        stands = made.kind == "answer" and any(answer in passage for passage in passages)
+        stands = question.kind == "answer" and any(answer in passage for passage in passages)
         return Record(
-            query=made.query,
-            query_time=made.when,
-            domain=made.domain,
-            question_type=made.question_type,
-            kind=made.kind,
+            query=question.query,
+            query_time=question.when,
+            domain=question.domain,
+            question_type=question.question_type,
+            kind=question.kind,
             answer=answer,
-            pattern=made.pattern,
+            pattern=question.pattern,
             passages=tuple(passages),
             support=(answer,) if stands else (),
-            program=made.program,
+            program=question.program,
         )
 
-    def _beside(self, made: Made, count: int) -> list[str]:
-        """Facts of earlier questions of the domain that say nothing of what this one is about."""
-        names = _names(made)
-        fit = [text for text, domain in self._bank if domain == made.domain and not _mentions(text, names)]
+    def _beside(self, question: Question, count: int) -> list[str]:
+        """Facts of earlier questions of the domain that name nothing of this one."""
+        names = _names(question)
+        fit = [text for text, domain in self._bank if domain == question.domain and not _mentions(text, names)]
         return self.engine.phrasing.some(list(dict.fromkeys(fit)), count)
 
     def _texts(self, statements: Sequence[Statement]) -> list[str]:
         v = self.engine.phrasing
         return [otherwise(self.engine, one) if v.chance(OTHERWISE) else one.text for one in statements]
 
-    def _about(self, made: Made, answer: str) -> list[str]:
-        """Other facts of what a question is about, which do not say the answer."""
+    def _about(self, question: Question, answer: str) -> list[str]:
+        """Other facts of a question's things, without the answer."""
         v = self.engine.phrasing
-        programs = self.engine.about(made)
+        programs = self.engine.about(question)
         v.rng.shuffle(programs)
         for slot, program in programs:
-            statements = self.engine.run(program, replace(made, slots={**made.slots, "x": made.slots[slot]}))
+            statements = self.engine.run(
+                program, replace(question, slots={**question.slots, "x": question.slots[slot]})
+            )
             if any(one.outcome.status != "ok" for one in statements):
                 continue
             texts = self._texts(statements)
-            if not answer or not any(_says(text, answer) for text in texts):
+            if not answer or not any(_states(text, answer) for text in texts):
                 return texts
         return []
 
-    def _other_thing(self, made: Made) -> list[str]:
+    def _other_thing(self, question: Question) -> list[str]:
         """The same facts of another thing."""
         for _ in range(TRIES):
-            other = self.engine.of(made.way)
-            if other is None or other.program == made.program or set(_names(other)) & set(_names(made)):
+            other = self.engine.of(question.way)
+            if other is None or other.program == question.program or set(_names(other)) & set(_names(question)):
                 continue
             texts = self._texts(other.statements)
-            if not any(_says(text, made.answer) or _mentions(text, _names(made)) for text in texts):
+            if not any(_states(text, question.answer) or _mentions(text, _names(question)) for text in texts):
                 return texts
         return []
 
-    def _in_part(self, made: Made) -> list[str]:
+    def _in_part(self, question: Question) -> list[str]:
         """All statements but one that is needed."""
-        if len(made.statements) < 2:
+        if len(question.statements) < 2:
             return []
-        hop = "*[" in made.program
-        lost = len(made.statements) - 1 if hop else self.engine.phrasing.between(0, len(made.statements) - 1)
-        return self._texts([one for place, one in enumerate(made.statements) if place != lost])
+        hop = "*[" in question.program
+        lost = len(question.statements) - 1 if hop else self.engine.phrasing.between(0, len(question.statements) - 1)
+        return self._texts([one for place, one in enumerate(question.statements) if place != lost])
 
-    def _out_of_date(self, made: Made) -> list[str]:
-        """What the graph says long after its sources end."""
-        late = replace(made, when=made.when + timedelta(days=self.engine.phrasing.between(40, 300)))
-        statements = self.engine.run(made.way.variant.program, late)
+    def _out_of_date(self, question: Question) -> list[str]:
+        """The graph's reply long after its sources end."""
+        late = replace(question, when=question.when + timedelta(days=self.engine.phrasing.between(40, 300)))
+        statements = self.engine.run(question.way.variant.program, late)
         if not any(one.outcome.status == "stale" for one in statements):
             return []
         return [one.text for one in statements]
 
-    def _not_known(self, made: Made) -> tuple[Made, list[str]]:
-        """The question about a thing of a like name that the graph does not know, and what the graph says to that."""
+    def _unknown_thing(self, question: Question) -> tuple[Question, list[str]]:
+        """The question about an unknown thing of a similar name, and the graph's reply to it."""
         v = self.engine.phrasing
-        slots = dict(made.slots)
+        slots = dict(question.slots)
         things = [slot for slot, value in slots.items() if isinstance(value, Thing) and "id" in value.values]
         if not things:
-            return made, []
+            return question, []
         for slot in things:
-            near = self.engine.names.near(str(made.slots[slot])) if v.chance(0.6) else self.engine.names.coined()
-            slots[slot] = Thing({**made.slots[slot].values, "name": near})
-        variant = made.way.variant
-        unknown = replace(made, slots=slots, query=self.engine.asked(variant, slots))
+            near = self.engine.names.near(str(question.slots[slot])) if v.chance(0.6) else self.engine.names.coined()
+            slots[slot] = Thing({**question.slots[slot].values, "name": near})
+        variant = question.way.variant
+        unknown = replace(question, slots=slots, query=self.engine.wording(variant, slots))
         statements = self.engine.run(variant.program, unknown)
         if any(one.outcome.status in ("ok", "stale") for one in statements):
-            return made, []
+            return question, []
         return unknown, [one.text for one in statements]
 
 
@@ -217,9 +219,9 @@ def _with_older(year: int, later: int, texts: Sequence[str], answer: str) -> lis
     return [f"(as of {year}) {old}", f"(as of {year + later}) {texts[0]}"]
 
 
-def _names(made: Made) -> list[str]:
-    """What a question names, by all that it may be called."""
-    things = [value for value in made.slots.values() if isinstance(value, Thing)]
+def _names(question: Question) -> list[str]:
+    """All names of a question's things."""
+    things = [value for value in question.slots.values() if isinstance(value, Thing)]
     return [str(name).lower() for thing in things for name in (thing, thing.values.get("name", "")) if str(name)]
 
 
@@ -228,5 +230,5 @@ def _mentions(text: str, names: Sequence[str]) -> bool:
     return any(name in lower for name in names)
 
 
-def _says(text: str, answer: str) -> bool:
+def _states(text: str, answer: str) -> bool:
     return any(part.lower() in text.lower() for part in answer.split(", ")) if answer else False

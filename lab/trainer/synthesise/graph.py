@@ -1,4 +1,4 @@
-"""Programs executed on a made-up world that is stored as the knowledge graph is, and their facts in its words."""
+"""Execution of programs on a made-up world, stored as the knowledge graph is, and their facts in its words."""
 
 import re
 import tempfile
@@ -87,5 +87,5 @@ def stored(world: World) -> Iterator[Graph]:
 
 def shown(outcome: Outcome) -> list[Scalar]:
     """The values of the keys that a statement asks for."""
-    found = [row.get(key) for row in outcome.rows for key in outcome.shown]
-    return [value for value in found if value is not None]
+    values = (row.get(key) for row in outcome.rows for key in outcome.shown)
+    return [value for value in values if value is not None]

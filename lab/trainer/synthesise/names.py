@@ -6,13 +6,13 @@ from importlib.resources import files
 from string import Formatter
 
 from lab.trainer.synthesise.phrasing import Phrasing
+from lab.trainer.synthesise.sections import sections
 
 
 def _read() -> Mapping[str, tuple[str, ...]]:
     """The words of `words.txt` by what they are for."""
     text = (files(__package__) / "words.txt").read_text(encoding="utf-8")
-    blocks = (block.partition("\n") for block in text.removeprefix("== ").split("\n== "))
-    return {name: tuple(words.split()) for name, _, words in blocks}
+    return {name: tuple(words.split()) for name, words in sections(text)}
 
 
 _WORDS = _read()

@@ -36,8 +36,8 @@ def generate(count: int, seed: int) -> Iterator[dict[str, Any]]:
     others: deque[str] = deque(maxlen=KEPT)
     about_prose = prose(rng)
     for number, record in enumerate(answers.generate(count, seed)):
-        if rng.random() < PROSE and (asked := next(about_prose, None)):
-            yield {"id": f"made-up-{seed}-{number:06d}"} | asked
+        if rng.random() < PROSE and (question := next(about_prose, None)):
+            yield {"id": f"made-up-{seed}-{number:06d}"} | question
             continue
         line = {
             "id": f"made-up-{seed}-{number:06d}",
@@ -60,20 +60,20 @@ def generate(count: int, seed: int) -> Iterator[dict[str, Any]]:
 def prose(rng: random.Random) -> Iterator[dict[str, Any]]:
     """Questions about the shipped prose, their passages among others of the article and of other things.
 
-    An answered one comes again as a twin that nobody has looked through: over the passage without the answer's
-    sentence, or about another name or number. Whether a model answers those all the same is what
-    is to be learnt; of the lines in which one was seen to be silent a share will do.
+    An answered one comes again as an unchecked twin: over the passage without the answer's sentence, or about another
+    name or number. A confidence learns from them whether a model answers all the same; of the lines for which the
+    writing model was silent a share will do.
     """
     lines = read([Path(str(SAMPLE))])
     names = Names(Phrasing(rng))
     answered = [line for line in lines if line.answer]
     twins = [_twin(rng, names, line) for line in answered]
     silent = [line for line in lines if not line.answer and rng.random() < SILENT]
-    asked = [(line, line.answer) for line in (*answered, *(twin for twin in twins if twin), *silent)]
+    gold = [(line, line.answer) for line in (*answered, *(twin for twin in twins if twin), *silent)]
     whole = {line.passage: line for line in lines if way(line) != "cut"}
     answers_of = {line.id: line.answer for line in lines}
-    rng.shuffle(asked)
-    for line, told in asked:
+    rng.shuffle(gold)
+    for line, label in gold:
         answer = answers_of.get(original(line), "")
         same = [other.passage for other in telling(line, list(whole.values()), answer)]
         strangers = [
@@ -88,17 +88,17 @@ def prose(rng: random.Random) -> Iterator[dict[str, Any]]:
             "query_time": ASKED_ON,
             "domain": "open",
             "question_type": "simple",
-            "label": told or UNKNOWN,
-            "label_kind": "answer" if told else "idk",
+            "label": label or UNKNOWN,
+            "label_kind": "answer" if label else "idk",
             "contexts": contexts,
         }
 
 
 def _twin(rng: random.Random, names: Names, line: Pair) -> Pair | None:
     """A twin of an answered line by one of two ways, by the other where the first does not apply."""
-    made = [cut(line), swapped(line, (str(rng.randint(3, 9)), names.coined()))]
-    rng.shuffle(made)
-    return next((twin for twin in made if twin), None)
+    twins = [cut(line), swapped(line, (str(rng.randint(3, 9)), names.coined()))]
+    rng.shuffle(twins)
+    return next((twin for twin in twins if twin), None)
 
 
 def pages(rng: random.Random, record: Record, others: Sequence[str]) -> list[dict[str, str]]:

@@ -13,14 +13,14 @@ from services.kg.outcome import Outcome, Scalar
 from services.kg.verbalize import grouped, key_of
 from services.kit.text.dates import whole_years
 
-# What a question asks to have listed, and an answer can say.
+# The longest list of values that an answer holds.
 MOST_VALUES = 10
 # A smaller ratio is rounded away.
 LEAST = 0.01
 
 
 def settle(how: Answer, statements: Sequence[Statement], slots: Slots) -> str | None:
-    """The answer in words; None where there is none, or none alone."""
+    """The answer in words; None where there is none, or several."""
     outcomes = [statement.outcome for statement in statements]
     last = outcomes[-1]
     if how.more or how.less or how.than:
@@ -33,10 +33,10 @@ def settle(how: Answer, statements: Sequence[Statement], slots: Slots) -> str | 
     if how.holds:
         return _yes(how.holds, _single(last), slots)
     if how.has:
-        wanted = str(fill(how.has, slots)).casefold()
+        expected = str(fill(how.has, slots)).casefold()
         if last.total > len(last.rows):
             return None
-        return "yes" if any(wanted == str(value).casefold() for value in shown(last)) else "no"
+        return "yes" if any(expected == str(value).casefold() for value in shown(last)) else "no"
     if how.say:
         return how.say.get(str(_single(last)))
     if how.years:
@@ -49,9 +49,9 @@ def refuted(how: Answer, statements: Sequence[Statement], slots: Slots) -> bool:
     last = statements[-1].outcome
     if how.refuted == "no rows":
         return last.status == "no_event" or (last.status == "ok" and last.value == 0)
-    wanted = str(fill(how.refuted, slots)).casefold()
-    told = [str(value).casefold() for value in shown(last)]
-    return last.status == "ok" and bool(told) and not any(wanted in value or value in wanted for value in told)
+    claim = str(fill(how.refuted, slots)).casefold()
+    values = [str(value).casefold() for value in shown(last)]
+    return last.status == "ok" and bool(values) and not any(claim in value or value in claim for value in values)
 
 
 def _written(key: Key, value: Scalar) -> tuple[str, ...]:

@@ -41,26 +41,26 @@ def filler(v: Phrasing, n: Names) -> str:
     )
 
 
-def _told(v: Phrasing, n: Names, facts: Sequence[Fact], values: dict[str, str]) -> list[str]:
-    """Sentences that say the facts of one thing, other sentences between them."""
-    told: list[str] = []
+def _sentences(v: Phrasing, n: Names, facts: Sequence[Fact], values: dict[str, str]) -> list[str]:
+    """Sentences with the facts of one thing, other sentences between them."""
+    sentences: list[str] = []
     for fact in facts:
-        told += [filler(v, n) for _ in range(v.between(0, 2))]
-        told.append(v.say(v.pick(fact.sentences), x="it", y=values[fact.key]))
-    return told
+        sentences += [filler(v, n) for _ in range(v.between(0, 2))]
+        sentences.append(v.say(v.pick(fact.sentences), x="it", y=values[fact.key]))
+    return sentences
 
 
 def _beside(v: Phrasing, n: Names, kind: str) -> str:
-    """A few sentences about something else, which may well say of it what is asked of another."""
+    """A few sentences about another thing, which may hold the same facts of it."""
     leads, facts = KINDS[kind]
     name = _thing(v, n, kind)
-    told = [v.say(v.pick(fact.sentences), x=name, y=fact.value(v, n)) for fact in v.some(facts, v.between(1, 3))]
-    return " ".join([v.say(v.pick(leads), x=name, p=n.place()), *told])
+    sentences = [v.say(v.pick(fact.sentences), x=name, y=fact.value(v, n)) for fact in v.some(facts, v.between(1, 3))]
+    return " ".join([v.say(v.pick(leads), x=name, p=n.place()), *sentences])
 
 
 def _passages(v: Phrasing, n: Names, title: str, telling: Sequence[str], others: Sequence[str]) -> list[str]:
     """Passages of a page and of others, the telling sentences together somewhere in one of them."""
-    found: list[str] = []
+    passages: list[str] = []
     count = v.between(*PASSAGES)
     right = v.between(0, count - 1)
     spare = list(others)
@@ -74,39 +74,39 @@ def _passages(v: Phrasing, n: Names, title: str, telling: Sequence[str], others:
         # Chunks begin and end anywhere.
         if v.chance(0.4) and index != right:
             sentences[0] = sentences[0][v.between(0, 20) :].partition(" ")[2] or sentences[0]
-        found.append(start + " ".join(sentences))
-    return found
+        passages.append(start + " ".join(sentences))
+    return passages
 
 
 def story(v: Phrasing, n: Names) -> Record:
-    """A fact told in a long page, in other words than the question's; other things on the page have the like."""
+    """A fact in a long page, in other words than the question's; other things on the page have similar ones."""
     when = v.moment()
     kind = v.weighted({name: 2.0 if name in STORIES else 1.0 for name in KINDS})
     leads, facts = KINDS[kind]
     who, other = _thing(v, n, kind), _thing(v, n, kind)
     case = v.weighted({"right": 6.5, "absent": 2.0, "stranger": 1.0, "false": 0.7})
     chosen = v.some(facts, v.between(2, len(facts)))
-    wanted = chosen[0]
+    target = chosen[0]
     values = {fact.key: fact.value(v, n) for fact in chosen}
-    shown = [fact for fact in chosen if not (case == "absent" and fact is wanted)]
-    v.rng.shuffle(shown)
+    known = [fact for fact in chosen if not (case == "absent" and fact is target)]
+    v.rng.shuffle(known)
     subject = other if case == "stranger" else who
-    telling = [v.say(v.pick(leads), x=subject, p=n.place()), *_told(v, n, shown, values)]
+    telling = [v.say(v.pick(leads), x=subject, p=n.place()), *_sentences(v, n, known, values)]
     others = [_beside(v, n, kind if v.chance(0.6) else v.pick(list(KINDS))) for _ in range(v.between(1, 5))]
     if case == "false" and kind in prose.CONTRADICTIONS:
         telling.append(v.say(prose.CONTRADICTIONS[kind], p=n.place()))
         query = v.say(v.pick(prose.FALSE_QUESTIONS[kind]), x=who, y=v.between(1950, 2020))
         return invalid(v.typed(query), when, DOMAIN, tuple(_passages(v, n, subject, telling, others)))
-    query = v.typed(v.ask(wanted.nouns, wanted.whole, x=who))
-    found = tuple(_passages(v, n, subject, telling, others))
+    query = v.typed(v.ask(target.nouns, target.whole, x=who))
+    passages = tuple(_passages(v, n, subject, telling, others))
     if case in ("absent", "stranger"):
-        return unknown(query, when, DOMAIN, "simple", found)
-    value = values[wanted.key]
-    return answered(query, when, DOMAIN, "simple", prose.said(wanted, value), found, (value,))
+        return unknown(query, when, DOMAIN, "simple", passages)
+    value = values[target.key]
+    return answered(query, when, DOMAIN, "simple", prose.said(target, value), passages, (value,))
 
 
 def table(v: Phrasing, n: Names) -> Record:
-    """A cell of a Markdown table on a page, asked by its row; a row or a column that is not there is not known."""
+    """A cell of a Markdown table on a page, asked by its row; a missing row or column makes an abstention."""
     when = v.moment()
     kind = v.pick(list(KINDS))
     columns = v.some(KINDS[kind][1], v.between(*COLUMNS))
@@ -114,25 +114,25 @@ def table(v: Phrasing, n: Names) -> Record:
     body = [[thing, *(fact.value(v, n) for fact in columns)] for thing in things]
     case = v.weighted({"right": 7.0, "row": 1.5, "column": 1.5})
     row = v.pick(body)
-    wanted = v.pick(columns)
-    place = 1 + columns.index(wanted)
-    shown = [cells for cells in body if case != "row" or cells is not row]
+    column = v.pick(columns)
+    place = 1 + columns.index(column)
+    rows = [cells for cells in body if case != "row" or cells is not row]
     heads = [kind, *(fact.key for fact in columns)]
     if case == "column" and len(columns) > 1:
         heads.pop(place)
-        shown = [[cell for index, cell in enumerate(cells) if index != place] for cells in shown]
+        rows = [[cell for index, cell in enumerate(cells) if index != place] for cells in rows]
     elif case == "column":
-        case, shown = "row", [cells for cells in body if cells is not row]
-    lines = [f"| {' | '.join(heads)} |", "|" + " --- |" * len(heads), *(f"| {' | '.join(cells)} |" for cells in shown)]
+        case, rows = "row", [cells for cells in body if cells is not row]
+    lines = [f"| {' | '.join(heads)} |", "|" + " --- |" * len(heads), *(f"| {' | '.join(cells)} |" for cells in rows)]
     title = v.say("[{p}|{p} and {q}]: [{kind}s compared|a list of {kind}s]", p=n.place(), q=n.place(), kind=kind)
     passages = [f"{title}\n" + "\n".join(lines)]
     passages += [" ".join(filler(v, n) for _ in range(v.between(3, 9))) for _ in range(v.between(0, 2))]
     v.rng.shuffle(passages)
-    query = v.typed(v.ask(wanted.nouns, wanted.whole, x=row[0]))
+    query = v.typed(v.ask(column.nouns, column.whole, x=row[0]))
     if case != "right":
         return unknown(query, when, DOMAIN, "simple", tuple(passages))
     value = row[place]
-    return answered(query, when, DOMAIN, "simple", prose.said(wanted, value), tuple(passages), (value,))
+    return answered(query, when, DOMAIN, "simple", prose.said(column, value), tuple(passages), (value,))
 
 
 PATTERNS = ((3.0, story), (1.0, table))

@@ -4,6 +4,7 @@ import json
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -111,11 +112,9 @@ def write(results: Results, folder: Path, *, facts: Sequence[tuple[str, str]]) -
     Raises:
         WriteFailed: the disk took no more.
     """
-    images = {
-        f"{name}{'-dark' if theme is pictures.DARK else ''}.png": pictures.png(draw(results, theme))
-        for name, draw in PICTURES.items()
-        for theme in pictures.THEMES
-    }
+    images: dict[str, bytes] = {}
+    for name, draw in PICTURES.items():
+        images |= pictures.in_themes(name, partial(draw, results))
     text = markdown.write("The whole system beside its peers", facts, tables(results), list(images))
     numbers = json.dumps(as_json(results), indent=1) + "\n"
     return files.write(folder, {"report.md": text.encode(), "summary.json": numbers.encode()} | images)

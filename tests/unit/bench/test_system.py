@@ -16,7 +16,7 @@ from lab.evaluator.data import Item
 from lab.evaluator.drive import Progress
 from lab.evaluator.report import pictures
 from lab.evaluator.settings import EvaluatorSettings
-from lab.evaluator.store import Judgement, Prediction, RunFolder, RunInfo, Shown
+from lab.evaluator.store import Judgement, Passage, Prediction, RunFolder, RunInfo
 from services.gateway.mesh import Mesh
 from services.gateway.settings import GatewaySettings
 from services.kit.errors import ServiceTimeout
@@ -49,7 +49,7 @@ def prediction(label_kind: str = "answer", **known: Any) -> Prediction:
         (prediction(), "wrong", "shown", "not read"),
         (prediction(kind="unknown"), "missing", "shown", "not given"),
         (prediction(kind="unknown"), "missing", "retrieved", "not given"),
-        (prediction(kind="unknown", shown=(Shown(text="x"),)), "missing", "retrieved", "not ranked"),
+        (prediction(kind="unknown", shown=(Passage(text="x"),)), "missing", "retrieved", "not ranked"),
         (prediction(), "wrong", "untelling", "not told apart"),
         (prediction(), "wrong", None, "not told apart"),
     ],
@@ -91,7 +91,7 @@ THERE, ELSEWHERE = f"drawn by {GOLD.upper()}!", "of the quay"
     ("question", "line", "kept", "documents", "place"),
     [
         (item("yes"), prediction(), THERE, (), "untelling"),
-        (item(), prediction(shown=(Shown(text=THERE),)), ELSEWHERE, (), "shown"),
+        (item(), prediction(shown=(Passage(text=THERE),)), ELSEWHERE, (), "shown"),
         (item(search_results=[PAGE]), prediction(strategy="db3"), THERE, (), "retrieved"),
         (item(collection="c"), prediction(strategy="db3"), THERE, (), "retrieved"),
         (item(search_results=[PAGE]), prediction(strategy="adaptive"), ELSEWHERE, (), "in the sources"),

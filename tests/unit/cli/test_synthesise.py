@@ -139,7 +139,7 @@ def test_a_full_disk_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
     def full(descriptor: int) -> None:
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr("lab.trainer.dataset.os.fsync", full)
+    monkeypatch.setattr("os.fsync", full)
     result = run("--count", "5", "--out", str(tmp_path / "x.jsonl"))
     assert result.exit_code == 1
     assert not (tmp_path / "x.jsonl").exists()

@@ -1,4 +1,4 @@
-"""Which lines of prose belong together: those on one passage, the passages of one article, a question and its twins."""
+"""Lines of prose that belong together: those on one passage, the passages of one article, a question and its twins."""
 
 from collections.abc import Sequence
 from importlib.resources import files
@@ -10,7 +10,7 @@ from lab.trainer.synthesise.reading import briefs, filters
 if TYPE_CHECKING:
     from lab.trainer.synthesise.reading.writer import Item
 
-# A line as it is written, or as it is read.
+# A line when it is written, or read.
 Line = TypeVar("Line", "Item", Pair)
 # Lines that nothing is taught: confidences are fitted on questions about them.
 SAMPLE = files("lab.trainer") / "data" / "prose" / "sample.jsonl"

@@ -1,8 +1,9 @@
-"""What a model is asked to write about: a kind of text, a thing that does not exist, and facts about it.
+"""Briefs for a model that writes passages: a kind of text, an invented thing, and facts about it.
 
 Some passages in a row are of one article: they are about the same thing and tell different facts about it.
 """
 
+import itertools
 import random
 import re
 from collections.abc import Iterator, Mapping
@@ -11,6 +12,7 @@ from importlib.resources import files
 
 from lab.trainer.synthesise.names import Names
 from lab.trainer.synthesise.phrasing import MONTHS, Phrasing
+from lab.trainer.synthesise.sections import sections
 
 # Passages of an article.
 PARTS = 3
@@ -25,14 +27,13 @@ MIN_WORDS, MAX_WORDS = 60, 220
 def _read(name: str) -> Mapping[str, tuple[str, ...]]:
     """A data file's lines by the heading above them."""
     text = (files(__package__) / name).read_text(encoding="utf-8")
-    blocks = (block.partition("\n") for block in text.removeprefix("== ").split("\n== "))
-    return {heading: tuple(lines.splitlines()) for heading, _, lines in blocks}
+    return {heading: tuple(lines.splitlines()) for heading, lines in sections(text)}
 
 
 def _columns(line: str) -> tuple[str, str, str]:
-    """A kind's name, what is ordered, and the title; what is ordered may hold bars itself."""
-    (name, _, rest) = line.partition(" | ")
-    (order, _, title) = rest.rpartition(" | ")
+    """A kind's name, its order, and the title; the order may hold bars itself."""
+    name, _, rest = line.partition(" | ")
+    order, _, title = rest.rpartition(" | ")
     return name, order, title
 
 
@@ -49,14 +50,14 @@ class Brief:
     """The order for one passage.
 
     Args:
-        kind: of text, in a word or two, and `order`: as the model is asked for it.
+        kind: of text, in a word or two, and `order`: the request for it.
         title: of the passage.
-        topic: what the thing is: "a footbridge over a river".
-        name: what the thing is called.
-        facts: what the passage shall tell.
-        open_facts: what it does not tell, true of the thing all the same; the article's next passage tells the first.
-        style: how it is written.
-        way: how one of the questions shall begin.
+        topic: the thing: "a footbridge over a river".
+        name: of the thing.
+        facts: for the passage to tell.
+        open_facts: true of the thing, and not in the passage; the article's next passage tells the first.
+        style: of writing.
+        way: first words of one of the questions.
         spare: a number and a name that the passage has no reason to hold.
         words: about how many it has.
     """
@@ -94,8 +95,8 @@ def draw(seed: int, index: int) -> Brief:
     category, topic = about.pick(_THINGS)
     name = names.person() if category == "person" else _name(about, names, topic)
     values = _Values(about, names)
-    told, spare = PARTS * MAX_FACTS, PARTS
-    facts = [_fact(about, template, values) for template in about.some(FACTS[category], told + spare)]
+    count = PARTS * MAX_FACTS
+    facts = [_fact(about, template, values) for template in about.some(FACTS[category], count + PARTS)]
     own_kind = about.pick(KINDS)
     part = index % PARTS
     phrasing = Phrasing(random.Random(f"{seed}:{article(index)}:{part}"))  # noqa: S311 - as above
@@ -108,7 +109,7 @@ def draw(seed: int, index: int) -> Brief:
         topic=topic,
         name=name,
         facts=tuple(facts[first : first + phrasing.between(MIN_FACTS, MAX_FACTS)]),
-        open_facts=(facts[of_next], facts[told + part]),
+        open_facts=(facts[of_next], facts[count + part]),
         style=phrasing.pick(_WORDS["styles"]),
         way=phrasing.pick(WAYS),
         spare=(str(phrasing.between(3, 9)), Names(phrasing).coined()),
@@ -180,8 +181,4 @@ _ORGANISATIONS = (
 
 def indices(done: frozenset[int]) -> Iterator[int]:
     """Numbers of briefs, in order, that are not done."""
-    index = 0
-    while True:
-        if index not in done:
-            yield index
-        index += 1
+    return (index for index in itertools.count() if index not in done)

@@ -1,4 +1,4 @@
-"""Which questions are kept: the answer stands in the passage, once, and the question does not give it away."""
+"""Filters of questions: the answer stands in the passage, once, and the question does not give it away."""
 
 import re
 
@@ -63,24 +63,20 @@ def sentences(passage: str) -> list[tuple[int, int]]:
 
 
 def passage_flaw(passage: str) -> str:
-    """Why a passage is of no use; empty when it is."""
+    """The flaw of a passage; empty when it has none."""
     if not MIN_PASSAGE_WORDS <= len(passage.split()) <= MAX_PASSAGE_WORDS:
         return "passage's length"
     if _PLACEHOLDER.search(passage):
         return "passage has gaps to fill in"
-    told = [tuple(words(passage[start:end])) for start, end in sentences(passage)]
-    long = [sentence for sentence in told if len(sentence) >= REPEATED_WORDS]
+    tokens = [tuple(words(passage[start:end])) for start, end in sentences(passage)]
+    long = [sentence for sentence in tokens if len(sentence) >= REPEATED_WORDS]
     return "passage repeats itself" if len(set(long)) < len(long) else ""
 
 
 def question_flaw(question: str, passage: str) -> str:
-    """Why a question is of no use; empty when it is."""
-    size = len(question.split())
-    if (
-        question.find("?") != len(question) - 1
-        or not MIN_QUESTION_WORDS <= size <= MAX_QUESTION_WORDS
-        or "\n" in question
-    ):
+    """The flaw of a question; empty when it has none."""
+    one_line = question.find("?") == len(question) - 1 and "\n" not in question
+    if not one_line or not MIN_QUESTION_WORDS <= len(question.split()) <= MAX_QUESTION_WORDS:
         return "no question"
     if _ABOUT_THE_TEXT.search(question):
         return "asks about the text"
@@ -89,10 +85,10 @@ def question_flaw(question: str, passage: str) -> str:
     return ""
 
 
-def strange(question: str, known: str) -> bool:
-    """Whether a question names what is not in a text: a number, or a name."""
-    told = words(known)
-    return any(not _contains(told, words(name)) for name in names(question))
+def strange(question: str, text: str) -> bool:
+    """Whether a question has a number or a name that is not in a text."""
+    tokens = words(text)
+    return any(not _contains(tokens, words(name)) for name in names(question))
 
 
 def names(question: str) -> list[str]:
@@ -101,9 +97,9 @@ def names(question: str) -> list[str]:
 
 
 def locate(answer: str, question: str, passage: str) -> tuple[int, str] | str:
-    """Where an answer stands in the passage, and how it is written there; else why it is of no use.
+    """An answer's place in the passage and its spelling there, or its flaw.
 
-    Of several places the one counts whose sentence shares most words with the question, if it is one alone.
+    Of several places the one counts whose sentence alone shares most words with the question.
     """
     answer = answer.strip(_EDGES)
     tokens = words(answer)
@@ -117,8 +113,8 @@ def locate(answer: str, question: str, passage: str) -> tuple[int, str] | str:
     if not places:
         return "answer is not in the passage"
     if len(places) > 1:
-        asked = set(content_words(question)) - set(tokens)
-        shares = [len(asked & set(words(_sentence_at(place, passage)))) for place in places]
+        distinctive = set(content_words(question)) - set(tokens)
+        shares = [len(distinctive & set(words(_sentence_at(place, passage)))) for place in places]
         best = max(shares)
         if shares.count(best) > 1:
             return "answer stands in several places"
@@ -139,8 +135,7 @@ def without(passage: str, start: int, answer: str, title: str) -> str:
     bounds = sentences(passage)
     at = next(number for number, (_, end) in enumerate(bounds) if start < end)
     rest = (passage[: bounds[at][0]] + passage[bounds[at][1] :].lstrip(" ")).strip()
-    told = _contains(words(f"{title}\n{rest}"), words(answer))
-    return "" if told or len(bounds) < 3 else rest
+    return "" if len(bounds) < 3 or _contains(words(f"{title}\n{rest}"), words(answer)) else rest
 
 
 def swapped(question: str, passage: str, spare: tuple[str, str]) -> str:

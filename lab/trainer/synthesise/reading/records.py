@@ -1,4 +1,4 @@
-"""Questions about a model's prose as the gateway asks them: with the passage among others, or without it."""
+"""Records about a model's prose as the gateway sees it: the question with its passage among others, or without it."""
 
 import random
 from collections.abc import Iterator, Sequence
@@ -59,18 +59,19 @@ def generate(pairs: Sequence[Pair], count: int, seed: int) -> list[Record]:
     pairs = [pair for pair in _distinct(pairs) if article(pair) not in kept_back]
     rng = random.Random(f"reading:{seed}")  # noqa: S311 - reproducible, not secret
     phrasing = Phrasing(rng)
-    answerable, twins = ([pair for pair in pairs if bool(pair.answer) is told] for told in (True, False))
+    answerable, twins = ([pair for pair in pairs if bool(pair.answer) is has_answer] for has_answer in (True, False))
     twins_each = 1 / ANSWERED - 1 - NOT_FOUND
     answered = min(round(count * ANSWERED), len(answerable), int(len(twins) / twins_each))
     if not answered:
         raise BadDataset("prose: too few questions with and without an answer that are not in the shipped sample")
-    shown = phrasing.some(answerable, answered)
-    lost = [pair for pair in shown if filters.names(pair.question)][: round(answered * NOT_FOUND)]
-    asked = [*((pair, True) for pair in shown), *((pair, False) for pair in lost)]
-    asked += [(pair, True) for pair in phrasing.some(twins, min(count - len(asked), round(answered * twins_each)))]
-    rng.shuffle(asked)
-    shelf = _Shelf(pairs)
-    return [shelf.record(phrasing, pair, found=found) for pair, found in asked]
+    chosen = phrasing.some(answerable, answered)
+    lost = [pair for pair in chosen if filters.names(pair.question)][: round(answered * NOT_FOUND)]
+    questions = [*((pair, True) for pair in chosen), *((pair, False) for pair in lost)]
+    rest = min(count - len(questions), round(answered * twins_each))
+    questions += [(pair, True) for pair in phrasing.some(twins, rest)]
+    rng.shuffle(questions)
+    passages = _Passages(pairs)
+    return [passages.record(phrasing, pair, retrieved=retrieved) for pair, retrieved in questions]
 
 
 def mingled(about_prose: Sequence[Record], count: int, seed: int) -> Iterator[Record]:
@@ -88,14 +89,14 @@ def _distinct(pairs: Sequence[Pair]) -> list[Pair]:
     return list({(way(pair), pair.question.lower()): pair for pair in pairs}.values())
 
 
-class _Shelf:
-    """One passage of each brief, the whole one, and how near it is to a question."""
+class _Passages:
+    """The whole passage of each brief, ranked by BM25 for a question."""
 
     def __init__(self, pairs: Sequence[Pair]) -> None:
         whole: dict[str, Pair] = {}
         for pair in pairs:
-            held = whole.setdefault(brief(pair), pair)
-            if len(pair.passage) > len(held.passage):
+            longest = whole.setdefault(brief(pair), pair)
+            if len(pair.passage) > len(longest.passage):
                 whole[brief(pair)] = pair
         self._passages = list(whole.values())
         self._articles: dict[str, list[Pair]] = {}
@@ -105,28 +106,28 @@ class _Shelf:
         self._index = bm25s.BM25(k1=K1, b=B)
         self._index.index(stems([f"{one.title}\n{one.passage}" for one in self._passages]), show_progress=False)
 
-    def record(self, phrasing: Phrasing, pair: Pair, *, found: bool) -> Record:
-        """A question with its passages, best first; without its own where that was not found."""
+    def record(self, phrasing: Phrasing, pair: Pair, *, retrieved: bool) -> Record:
+        """A question with its passages, best first; without its own where that was not retrieved."""
         titled = phrasing.chance(TITLED)
-        room = phrasing.between(*CHARS) - (_size(pair, titled=titled) if found else 0)
-        others = self._others(phrasing, pair, phrasing.between(*AROUND) + (0 if found else 1))
-        shown: list[tuple[str, str]] = []
+        room = phrasing.between(*CHARS) - (_size(pair, titled=titled) if retrieved else 0)
+        others = self._others(phrasing, pair, phrasing.between(*AROUND) + (0 if retrieved else 1))
+        entries: list[tuple[str, str]] = []
         rest: list[tuple[str, str]] = []
         for other in others:
             over = _size(other, titled=titled) - room
             if over > 0:
-                # As the gateway does: the last one is shortened to fit.
+                # As in the gateway, the last one is shortened to fit.
                 text = other.passage[: max(0, len(other.passage) - over)].rstrip()
                 rest = [(other.title, text)] if len(text) >= MIN_REST else []
                 break
-            shown.append((other.title, other.passage))
+            entries.append((other.title, other.passage))
             room = -over
-        if found:
-            place = 0 if not shown or phrasing.chance(FIRST) else phrasing.between(1, len(shown))
-            shown.insert(place, (pair.title, pair.passage))
-        shown += rest
-        titles, passages = zip(*shown, strict=True)
-        answer = pair.answer if found else ""
+        if retrieved:
+            place = 0 if not entries or phrasing.chance(FIRST) else phrasing.between(1, len(entries))
+            entries.insert(place, (pair.title, pair.passage))
+        entries += rest
+        titles, passages = zip(*entries, strict=True)
+        answer = pair.answer if retrieved else ""
         return Record(
             query=_typed(phrasing, pair.question),
             query_time=phrasing.moment(),
@@ -134,7 +135,7 @@ class _Shelf:
             question_type="simple",
             kind="answer" if answer else "unknown",
             answer=answer or UNKNOWN,
-            pattern=f"reading.{way(pair) if found else 'lost'}",
+            pattern=f"reading.{way(pair) if retrieved else 'lost'}",
             passages=passages,
             titles=titles if titled else (),
             support=(answer,) if answer else (),
@@ -152,8 +153,8 @@ class _Shelf:
             pool = list(range(len(self._passages)))
         else:
             near, pool = [], np.flatnonzero(scores == 0).tolist()
-        said = self._answers.get(original(pair), "").lower()
-        siblings = telling(pair, self._articles[article(pair)], said)
+        answer = self._answers.get(original(pair), "").lower()
+        siblings = telling(pair, self._articles[article(pair)], answer)
         near_by = [other for other in siblings if phrasing.chance(SAME_ARTICLE)][:count]
         count -= len(near_by)
         chosen: set[int] = set()
@@ -161,7 +162,7 @@ class _Shelf:
             if len(chosen) == count or not pool:
                 break
             place = phrasing.pick(near if near and phrasing.chance(NEAR) else pool)
-            if self._silent(self._passages[place], pair, said, named):
+            if self._silent(self._passages[place], pair, answer, named):
                 chosen.add(place)
         return [
             *near_by,
@@ -169,12 +170,12 @@ class _Shelf:
         ]
 
     @staticmethod
-    def _silent(other: Pair, pair: Pair, said: str, named: Sequence[str]) -> bool:
+    def _silent(other: Pair, pair: Pair, answer: str, named: Sequence[str]) -> bool:
         """Whether a passage holds neither the answer nor all that the question names."""
         text = f"{other.title}\n{other.passage}"
         return (
             article(other) != article(pair)
-            and not (said and said in text.lower())
+            and not (answer and answer in text.lower())
             and not (named and all(name in text for name in named))
         )
 
@@ -185,7 +186,7 @@ def _size(pair: Pair, *, titled: bool) -> int:
 
 
 def _typed(phrasing: Phrasing, question: str) -> str:
-    """A question as it is written, or as people type it; names keep their capitals but for a few."""
+    """A question in careful or in typed spelling; most names keep their capitals."""
     if not phrasing.chance(TYPED):
         return question
     how = phrasing.weighted(TYPINGS)

@@ -1,4 +1,4 @@
-"""A run that writes passages until its time is over; killed, it goes on from the passages that are done."""
+"""A run that writes passages until its time is over; after a kill it goes on from the finished passages."""
 
 import asyncio
 import hashlib
@@ -16,7 +16,7 @@ from lab.trainer import files
 from lab.trainer.errors import BadDataset, TrainerError
 from lab.trainer.synthesise.reading import articles
 from lab.trainer.synthesise.reading.briefs import Brief, draw, indices
-from lab.trainer.synthesise.reading.writer import BRIEF, Item, Written
+from lab.trainer.synthesise.reading.writer import BRIEF, Item, Outcome
 from services.kit.concurrency import all_of
 from services.kit.errors import BadReply, ServiceFailure
 
@@ -30,17 +30,17 @@ class ServerGone(TrainerError):
     pass
 
 
-class Writes(Protocol):
-    """Writes passages and questions; `model` is who does."""
+class BriefWriter(Protocol):
+    """A writer of passages and questions; `model` is its name."""
 
     @property
     def model(self) -> str: ...
 
-    async def write(self, identifier: str, brief: Brief) -> Written: ...
+    async def write(self, identifier: str, brief: Brief) -> Outcome: ...
 
 
 class Entry(BaseModel):
-    """A line of the journal: a brief that is done, by which model, and what became of it."""
+    """A line of the journal: a finished brief, its model, and how many items were kept and rejected."""
 
     model_config = ConfigDict(strict=True, extra="forbid", frozen=True)
 
@@ -52,12 +52,12 @@ class Entry(BaseModel):
 
 @dataclass(frozen=True, slots=True)
 class Progress:
-    """How far a run is.
+    """The progress of a run.
 
     Args:
-        items: in the file, `fresh` of them of this run; `goal` is where it ends.
-        briefs: done in this run.
-        seconds: since it began; `left_s` until it ends by time or goal, None before that can be told.
+        items: in the file, `fresh` of them of this run; it ends at `goal`.
+        briefs: finished in this run.
+        seconds: since it began; `left_s` until it ends by time or goal, None before an estimate is possible.
     """
 
     items: int
@@ -74,7 +74,7 @@ class Progress:
 
 @dataclass(slots=True)
 class Files:
-    """The data, and beside it the journal of what is done.
+    """The data, and beside it the journal of finished briefs.
 
     Raises:
         BadDataset: a line of the file is no item.
@@ -91,8 +91,8 @@ class Files:
         return self.path.with_name(f"{self.path.stem}.journal.jsonl")
 
     def open(self) -> None:
-        """Read what is done, and drop a last line that a kill cut short."""
-        with files.naming(self.path, lambda: None):
+        """Read both files, without a last line that a kill cut short."""
+        with files.naming(self.path):
             self.path.parent.mkdir(parents=True, exist_ok=True)
             for number, line in enumerate(_whole_lines(self.path), 1):
                 try:
@@ -107,17 +107,17 @@ class Files:
                     raise BadDataset(f"{self.journal}:{number}: is no entry of a journal") from None
                 self._count(entry)
 
-    def add(self, brief: str, model: str, written: Written) -> None:
-        """Append a brief's items, then that it is done.
+    def add(self, brief: str, model: str, outcome: Outcome) -> None:
+        """Append a brief's items, then its entry of the journal.
 
         Raises:
             WriteFailed: the disk took no more.
         """
-        with files.naming(self.path, lambda: None):
-            _append(self.path, "".join(item.model_dump_json() + "\n" for item in written.items))
-            entry = Entry(brief=brief, model=model, kept=len(written.items), rejected=dict(written.rejected))
+        with files.naming(self.path):
+            _append(self.path, "".join(item.model_dump_json() + "\n" for item in outcome.items))
+            entry = Entry(brief=brief, model=model, kept=len(outcome.items), rejected=dict(outcome.rejected))
             _append(self.journal, entry.model_dump_json() + "\n")
-        self.items += len(written.items)
+        self.items += len(outcome.items)
         self._count(entry)
 
     def _count(self, entry: Entry) -> None:
@@ -127,7 +127,7 @@ class Files:
 
 
 async def write(
-    writer: Writes,
+    writer: BriefWriter,
     data: Files,
     *,
     seed: int,
@@ -138,7 +138,7 @@ async def write(
 ) -> None:
     """Append items to the data until there are `goal` of them or `limit_s` seconds are over.
 
-    What is under way at the end of the time is still written, which takes a minute or two.
+    Briefs under way at the end of the time are still written, which takes a minute or two.
 
     Args:
         limit_s: 0 sets no limit.
@@ -164,17 +164,17 @@ async def write(
             index = next(order)
             name = f"{seed}-{index}"
             try:
-                written = await writer.write(name, draw(seed, index))
+                outcome = await writer.write(name, draw(seed, index))
             except ServiceFailure as error:
                 failures += 1
                 if failures >= MAX_FAILURES:
-                    # The others end by themselves: what they have in hand is still written.
+                    # The others end by themselves, after writing their briefs.
                     gone = error
                 await asyncio.sleep(0 if isinstance(error, BadReply) else PAUSE_S)
                 continue
             failures = 0
             async with appending:
-                await asyncio.to_thread(data.add, name, writer.model, written)
+                await asyncio.to_thread(data.add, name, writer.model, outcome)
             finished += 1
             seconds = time.monotonic() - began
             fresh = data.items - before
@@ -188,7 +188,7 @@ async def write(
 
 
 def report(data: Files, command: str) -> dict[str, object]:
-    """What the data holds and how it came about, with its digest."""
+    """The counts, sources and digest of the data."""
     items = [Item.model_validate_json(line) for line in _whole_lines(data.path)]
     ways = Counter(map(articles.way, items))
     return {
@@ -209,11 +209,11 @@ def report(data: Files, command: str) -> dict[str, object]:
 
 def sample(path: Path, lines: int = SAMPLE_LINES) -> bytes:
     """The first lines of the data, in the file's order, of whole articles that their digests choose."""
-    found: dict[bytes, list[tuple[int, bytes]]] = {}
+    by_article: dict[bytes, list[tuple[int, bytes]]] = {}
     for number, line in enumerate(_whole_lines(path)):
         digest = hashlib.sha256(articles.article(Item.model_validate_json(line)).encode()).digest()
-        found.setdefault(digest, []).append((number, line))
-    chosen = [line for digest in sorted(found) for line in found[digest]][:lines]
+        by_article.setdefault(digest, []).append((number, line))
+    chosen = [line for digest in sorted(by_article) for line in by_article[digest]][:lines]
     return b"".join(line for _, line in sorted(chosen))
 
 

@@ -1,9 +1,11 @@
-"""From a brief to a passage with questions: a model writes them, and answers them itself before they are kept."""
+"""From a brief to a passage with questions: a model writes them, and its own answers decide which are kept."""
 
 import asyncio
 import re
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Annotated, Any, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field, JsonValue, StringConstraints, TypeAdapter, ValidationError
@@ -11,25 +13,26 @@ from pydantic import BaseModel, ConfigDict, Field, JsonValue, StringConstraints,
 from lab.trainer.score import normalized, token_f1
 from lab.trainer.synthesise.reading import articles, filters
 from lab.trainer.synthesise.reading.briefs import QUESTIONS, Brief
+from lab.trainer.synthesise.sections import sections
 from services.kit.errors import BadReply
 from services.kit.llm import LLM, Constraint, Message, Role, Sample
 from services.kit.prompts import PromptFolder
 
-# Of a passage, for each word that is asked for; what is longer is cut at a sentence's end.
+# Of a passage, for each word of its brief; a longer one is cut at a sentence's end.
 PASSAGE_TOKENS = 1.6
 QUESTION_TOKENS, OPEN_TOKENS, ANSWER_TOKENS = 420, 120, 24
 # Of a passage's answered questions so many are asked about something else.
 SWAPS = 2
 # Of a passage and its questions; of the two answers the first is greedy.
 CREATIVE, QUESTIONING, SECOND = 0.7, 0.6, 0.7
-# A batch of a slow machine may hold a request for minutes; nobody waits for it.
+# A batch of a slow machine may hold a request for minutes.
 ALLOW_S = 600.0
 NONE = "none"
 PROMPTS = PromptFolder("lab.trainer.synthesise.reading")
-# How a chat model begins when it talks to its user.
+# A chat model's words to its user before the text.
 _PREAMBLE = re.compile(r"^(?:Certainly|Sure|Here is|Here's|Subject|Title|Text)\b[^\n]*\n")
 
-# How a brief is called: the seed and its number.
+# A brief's name: the seed and its number.
 BRIEF = r"^\d{1,12}-\d{1,12}$"
 Reply = TypeVar("Reply")
 Text = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=600)]
@@ -66,8 +69,8 @@ class Item(BaseModel):
 
 
 @dataclass(frozen=True, slots=True)
-class Written:
-    """What became of a brief: the items that are kept, and how many were rejected for which reason."""
+class Outcome:
+    """A brief's outcome: the items, and how many were rejected for which reason."""
 
     items: list[Item] = field(default_factory=list)
     rejected: Counter[str] = field(default_factory=Counter)
@@ -113,8 +116,8 @@ _TEXTS = TypeAdapter(Annotated[list[Text], Field(max_length=8)])
 
 def _turns(name: str) -> list[Message]:
     """A prompt of several turns, each under a heading with its role."""
-    blocks = (block.partition("\n") for block in PROMPTS.template(name).template.removeprefix("== ").split("\n== "))
-    return [Message(_ROLES.validate_python(role), text.strip()) for role, _, text in blocks]
+    blocks = sections(PROMPTS.template(name).template)
+    return [Message(_ROLES.validate_python(role), text.strip()) for role, text in blocks]
 
 
 _ROLES: TypeAdapter[Role] = TypeAdapter(Role)
@@ -139,68 +142,52 @@ class Writer:
     def model(self) -> str:
         return self._llm.model
 
-    async def write(self, identifier: str, brief: Brief) -> Written:
+    async def write(self, identifier: str, brief: Brief) -> Outcome:
         """Items of one brief; `identifier` begins their ids.
 
         Raises:
             ServiceFailure: the model gave no usable reply.
         """
-        written = Written()
+        outcome = Outcome()
         passage = await self._passage(brief)
         if flaw := filters.passage_flaw(passage):
-            written.rejected[flaw] += 1
-            return written
+            outcome.rejected[flaw] += 1
+            return outcome
         pairs, open_questions = await asyncio.gather(
-            self._questions(brief, passage, written), self._open(brief, written)
+            self._questions(brief, passage, outcome), self._open(brief, outcome)
         )
-        asked: list[str] = []
-        tries = []
-        for number, pair in enumerate(pairs):
-            if flaw := self._flaw(pair.q, passage, asked):
-                written.rejected[flaw] += 1
-                continue
-            if filters.strange(pair.q, f"{brief.title} {passage}"):
-                written.rejected["names what is not in the passage"] += 1
-                continue
-            place = filters.locate(pair.a, pair.q, passage)
+        item = partial(Item, kind=brief.kind, title=brief.title, passage=passage)
+        flaws = _flaws([*(pair.q for pair in pairs), *open_questions], passage)
+        checks = []
+        for number, (pair, flaw) in enumerate(zip(pairs, flaws, strict=False)):
+            if not flaw and filters.strange(pair.q, f"{brief.title} {passage}"):
+                flaw = "names what is not in the passage"
+            place = flaw or filters.locate(pair.a, pair.q, passage)
             if isinstance(place, str):
-                written.rejected[place] += 1
+                outcome.rejected[place] += 1
                 continue
             start, answer = place
-            item = Item(
-                id=f"{identifier}-q{number}", kind=brief.kind, title=brief.title, passage=passage, question=pair.q,
-                answer=answer, start=start,
-            )  # fmt: skip
-            tries.append(self._kept(item, written))
-        for number, question in enumerate(open_questions):
-            if flaw := self._flaw(question, passage, asked):
-                written.rejected["open: " + flaw] += 1
+            answered = item(id=f"{identifier}-q{number}", question=pair.q, answer=answer, start=start)
+            checks.append(self._checked(answered, outcome))
+        for number, (question, flaw) in enumerate(zip(open_questions, flaws[len(pairs) :], strict=True)):
+            if flaw:
+                outcome.rejected["open: " + flaw] += 1
                 continue
-            item = Item(
-                id=f"{identifier}-open{number}", kind=brief.kind, title=brief.title, passage=passage,
-                question=question, answer="", start=-1,
-            )  # fmt: skip
-            tries.append(self._kept(item, written))
-        written.items.extend(item for item in await asyncio.gather(*tries) if item)
-        answered = [item for item in written.items if item.answer]
+            unanswered = item(id=f"{identifier}-open{number}", question=question, answer="", start=-1)
+            checks.append(self._checked(unanswered, outcome))
+        outcome.items.extend(one for one in await asyncio.gather(*checks) if one)
+        answerable = [one for one in outcome.items if one.answer]
         twins = [
-            self._kept(twin, written) for item in answered[:SWAPS] if (twin := articles.swapped(item, brief.spare))
+            self._checked(twin, outcome) for one in answerable[:SWAPS] if (twin := articles.swapped(one, brief.spare))
         ]
         # The first, which asks for a reason, and the last, over a passage that no longer tells it.
-        for item in (*answered[:1], *answered[1:][-1:]):
-            if twin := articles.cut(item):
-                twins.append(self._kept(twin, written, item.answer))
+        for one in (*answerable[:1], *answerable[1:][-1:]):
+            if twin := articles.cut(one):
+                twins.append(self._checked(twin, outcome, one.answer))
             else:
-                written.rejected["cut: still told"] += 1
-        written.items.extend(item for item in await asyncio.gather(*twins) if item)
-        return written
-
-    def _flaw(self, question: str, passage: str, asked: list[str]) -> str:
-        flaw = filters.question_flaw(question, passage)
-        if not flaw and any(token_f1(question, other) >= filters.SAME for other in asked):
-            flaw = "asked twice"
-        asked.append(question)
-        return flaw
+                outcome.rejected["cut: still told"] += 1
+        outcome.items.extend(one for one in await asyncio.gather(*twins) if one)
+        return outcome
 
     async def _passage(self, brief: Brief) -> str:
         notes = "\n".join(f"- {fact}" for fact in brief.facts)
@@ -211,14 +198,14 @@ class Writer:
         sample = await self._chat(_PASSAGE, order, max_tokens=int(brief.words * PASSAGE_TOKENS), temperature=CREATIVE)
         return _tidy(sample)
 
-    async def _questions(self, brief: Brief, passage: str, written: Written) -> list[Pair]:
+    async def _questions(self, brief: Brief, passage: str, outcome: Outcome) -> list[Pair]:
         order = f"Text: {passage}\n\nWrite {QUESTIONS} questions: one with Why, one with {brief.way}, and others."
-        return await self._list(_PAIRS, _questions(brief.way), _READING, order, QUESTION_TOKENS, written)
+        return await self._list(_PAIRS, _questions(brief.way), _READING, order, QUESTION_TOKENS, outcome)
 
-    async def _open(self, brief: Brief, written: Written) -> list[str]:
+    async def _open(self, brief: Brief, outcome: Outcome) -> list[str]:
         notes = "\n".join(f"{number}. {fact}" for number, fact in enumerate(brief.open_facts, 1))
         order = f"About: {brief.name} ({brief.topic})\n{notes}"
-        return await self._list(_TEXTS, _array(_STRING, len(brief.open_facts)), _OPEN, order, OPEN_TOKENS, written)
+        return await self._list(_TEXTS, _array(_STRING, len(brief.open_facts)), _OPEN, order, OPEN_TOKENS, outcome)
 
     async def _list(
         self,
@@ -227,7 +214,7 @@ class Writer:
         prompt: list[Message],
         order: str,
         max_tokens: int,
-        written: Written,
+        outcome: Outcome,
     ) -> list[Reply]:
         """A list that the model writes as JSON; empty, and counted, where it breaks off or is of another shape."""
         try:
@@ -236,15 +223,15 @@ class Writer:
             )
             return adapter.validate_json(sample.text)
         except (BadReply, ValidationError):
-            written.rejected["reply breaks the schema"] += 1
+            outcome.rejected["reply breaks the schema"] += 1
             return []
 
-    async def _kept(self, item: Item, written: Written, cut: str = "") -> Item | None:
+    async def _checked(self, item: Item, outcome: Outcome, cut: str = "") -> Item | None:
         """The item, if the model's own two answers are the item's; with the first where that is a shorter span.
 
-        Of what has no answer because of how it was made, the hard ones are kept too, to which the model replies all the
-        same: a question about something else always, and one whose sentence was taken out unless a reply is `cut`, the
-        answer that stood there. Where only the model says that the passage does not tell it, it must say so once.
+        Items that have no answer by construction include hard ones, to which the model replies all the same: a question
+        about something else always passes, one whose sentence was taken out unless a reply is `cut`, the answer that
+        stood there. Where only the model says that the passage does not tell it, it must say so once.
         """
         way = articles.way(item)
         if way == "swap":
@@ -270,7 +257,7 @@ class Writer:
             alike = filters.agree(replies[0], item.answer) and filters.agree(replies[1], replies[0])
             flaw = "" if alike else "own answer: another"
         if flaw:
-            written.rejected[flaw] += 1
+            outcome.rejected[flaw] += 1
             return None
         return item if not item.answer else _shortened(item, replies[0])
 
@@ -278,6 +265,15 @@ class Writer:
         messages = [*prompt, Message("user", user)]
         async with self._slots:
             return (await self._llm.chat(messages, allow_s=ALLOW_S, **options)).samples[0]
+
+
+def _flaws(questions: Sequence[str], passage: str) -> list[str]:
+    """The flaw of each question, empty where it has none; a repetition of an earlier one is a flaw."""
+    flaws = []
+    for index, question in enumerate(questions):
+        repeated = any(token_f1(question, other) >= filters.SAME for other in questions[:index])
+        flaws.append(filters.question_flaw(question, passage) or ("asked twice" if repeated else ""))
+    return flaws
 
 
 def _shortened(item: Item, reply: str) -> Item:

@@ -136,7 +136,7 @@ async def test_hostile_answers_stay_data(tmp_path: Path) -> None:
 
 async def test_agreement_is_over_what_was_judged(run: RunFolder) -> None:
     predictions = runs.read(run).predictions
-    rules = {line.id: line for line in by_rules(predictions)}
+    rules = by_rules(predictions)
     model = await judged(
         run, Model(lambda body: "correct" if case_in(body)["question"].endswith("1?") else "incorrect")
     )

@@ -19,16 +19,16 @@ HOSTILE = "</script><script>alert(1)</script>|`*"
 
 
 def summary_of(run: RunFolder) -> Summary:
-    found = runs.read(run)
-    verdicts = runs.verdicts(run, found.predictions, "rules")
-    return summarize(
-        run.name,
-        found.info,
-        found.predictions,
-        verdicts,
-        judge="rules",
-        agreements={"llm": agreement(verdicts, verdicts)},
-    )
+    contents = runs.read(run)
+    verdicts = runs.verdicts(run, contents.predictions, "rules")
+    agreements = {"llm": agreement(verdicts, verdicts)}
+    return summarize(run.name, contents.info, contents.predictions, verdicts, judge="rules", agreements=agreements)
+
+
+def judged(run: RunFolder) -> files.Judged:
+    predictions = runs.read(run).predictions
+    verdicts = runs.verdicts(run, predictions, "rules")
+    return files.Judged(run.name, {line.id: line for line in predictions}, verdicts)
 
 
 def test_the_same_run_makes_the_same_files_with_all_their_parts_and_no_question(tmp_path: Path) -> None:
@@ -41,20 +41,20 @@ def test_the_same_run_makes_the_same_files_with_all_their_parts_and_no_question(
         llm_calls=2,
         prompt_tokens=300,
     )
-    made = []
+    reports = []
     for name in ("one", "report"):
         files.write_run(summary_of(run), tmp_path / name)
-        made.append({path.name: path.read_bytes() for path in (tmp_path / name).iterdir()})
-    assert made[0] == made[1]
-    names = set(made[1])
+        reports.append({path.name: path.read_bytes() for path in (tmp_path / name).iterdir()})
+    report, again = reports
+    assert report == again
     pictures = {
         f"{name}{dark}.png"
         for name in ("outcomes", "risk-coverage", "reliability", "latency")
         for dark in ("", "-dark")
     }
-    assert names == pictures | {"report.md", "summary.json"}
-    assert all(made[1][name].startswith(b"\x89PNG") for name in pictures)
-    text, numbers = made[1]["report.md"].decode(), json.loads(made[1]["summary.json"])
+    assert set(report) == pictures | {"report.md", "summary.json"}
+    assert all(report[name].startswith(b"\x89PNG") for name in pictures)
+    text, numbers = report["report.md"].decode(), json.loads(report["summary.json"])
     for part in ("+0.000 [", "40.0% [", "inside 30 s", "page=timeout", "Cohen's kappa"):
         assert part in text
     assert "lamps" not in text
@@ -81,18 +81,14 @@ def test_a_run_of_abstentions_has_a_report(tmp_path: Path) -> None:
 def test_a_comparison_lists_what_each_got_right_alone(tmp_path: Path) -> None:
     first = make_run(tmp_path / "one", [("right", 0.9), ("wrong", 0.1), ("right", 0.8), ("missing", 0.0)] * 10)
     second = make_run(tmp_path / "two", [("right", 0.9), ("right", 0.1), ("wrong", 0.8), ("right", 0.5)] * 10)
-    judged = []
-    for run in (first, second):
-        found = runs.read(run)
-        verdicts = runs.verdicts(run, found.predictions, "rules")
-        judged.append(files.Judged(run.name, {line.id: line for line in found.predictions}, verdicts))
-    comparison = files.compare(judged)
+    one, two = judged(first), judged(second)
+    comparison = files.compare([one, two])
     difference = comparison.differences[0][2]
     assert (difference.both, difference.only_first, difference.only_second) == (10, 10, 20)
     # Right less wrong: 1/4 against 2/4.
     assert difference.score.value == pytest.approx(0.25)
     assert difference.score.low < 0.25 < difference.score.high
-    assert comparison.only_right(judged[0], judged[1]) == [f"q{index:05d}" for index in range(2, 40, 4)]
+    assert comparison.only_right(one, two) == [f"q{index:05d}" for index in range(2, 40, 4)]
     for texts in (False, True):
         files.write_comparison(comparison, tmp_path / f"c{texts}", command="cragmesh eval compare", texts=texts)
         content = (tmp_path / f"c{texts}" / "compare.md").read_text()
@@ -103,13 +99,9 @@ def test_a_comparison_lists_what_each_got_right_alone(tmp_path: Path) -> None:
 
 
 def test_runs_of_other_questions_are_not_compared(tmp_path: Path) -> None:
-    one = make_run(tmp_path / "one", [("right", 0.9)])
-    found = runs.read(one)
-    verdicts = runs.verdicts(one, found.predictions, "rules")
-    lines = {line.id: line for line in found.predictions}
-    first = files.Judged("one", lines, verdicts)
+    first = judged(make_run(tmp_path / "one", [("right", 0.9)]))
     with pytest.raises(BadRun, match="no question in common"):
         files.compare([first, files.Judged("two", {}, {})])
-    other = {name: line.model_copy(update={"gold": ("43",)}) for name, line in lines.items()}
+    other = {name: line.model_copy(update={"gold": ("43",)}) for name, line in first.predictions.items()}
     with pytest.raises(BadRun, match="other gold answers for 1 questions"):
-        files.compare([first, files.Judged("two", other, verdicts)])
+        files.compare([first, files.Judged("two", other, first.judgements)])

@@ -18,7 +18,7 @@ from tests.unit.lab.evaluator.pairs import Pair, pairs
 PAIRS = pairs()
 
 
-def said_right(pair: Pair) -> bool:
+def judged_right(pair: Pair) -> bool:
     return judge(Case(pair.question, (pair.gold,), pair.prediction)).outcome == "right"
 
 
@@ -34,23 +34,17 @@ def test_there_are_enough_pairs_of_each_kind() -> None:
 
 
 def test_at_least_95_percent_of_the_pairs_are_judged_right() -> None:
-    wrong = [pair for pair in PAIRS if said_right(pair) != pair.right]
+    wrong = [pair for pair in PAIRS if judged_right(pair) != pair.right]
     assert len(wrong) <= 0.05 * len(PAIRS), wrong
 
 
-def test_no_wrong_number_passes() -> None:
-    assert [
-        pair for pair in PAIRS if not pair.right and pair.kind in ("number", "unit", "swap") and said_right(pair)
-    ] == []
-
-
 def test_nothing_wrong_passes() -> None:
-    assert [pair for pair in PAIRS if not pair.right and said_right(pair)] == []
+    assert [pair for pair in PAIRS if not pair.right and judged_right(pair)] == []
 
 
 def test_no_changed_digit_passes() -> None:
     dice = random.Random(7)
-    tried = 0
+    changes = 0
     for pair in PAIRS:
         # A rounding may become another one; what goes beyond the gold answer, or stands beside a yes, may be anything.
         loose = pair.kind in ("round", "more") or pair.gold.startswith("about")
@@ -60,9 +54,9 @@ def test_no_changed_digit_passes() -> None:
             other = dice.choice([digit for digit in "0123456789" if digit != pair.prediction[place]])
             changed = pair.prediction[:place] + other + pair.prediction[place + 1 :]
             if amounts(changed) != amounts(pair.prediction):
-                tried += 1
+                changes += 1
                 assert judge(Case(pair.question, (pair.gold,), changed)).outcome != "right", (pair.gold, changed)
-    assert tried > 300
+    assert changes > 300
 
 
 def amounts(text: str) -> list[tuple[str, Decimal, tuple[int, int, int]]]:

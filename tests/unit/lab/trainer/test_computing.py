@@ -24,7 +24,7 @@ def learner_of(base: Base, **given: object) -> Learner:
     learner = adapt(base, recipe(**given))
     with torch.no_grad():
         # B begins as nothing, and nothing would be the same however it is computed.
-        for parameter in learner.parameters:
+        for parameter in learner.parameters.values():
             parameter.normal_(std=0.1, generator=torch.Generator().manual_seed(parameter.numel()))
     return learner
 

@@ -39,7 +39,7 @@ def test_in_fp16_the_loss_is_scaled_and_the_adapter_learns(
     result = sft.train(base, examples(120), recipe(epochs=2, score_examples=1), tmp_path / "run")
     losses = [point.loss for point in result.state.history if point.loss is not None]
     assert sum(losses[-5:]) < 0.8 * sum(losses[:5])
-    assert all(parameter.dtype is torch.float32 for parameter in result.learner.parameters)
+    assert all(parameter.dtype is torch.float32 for parameter in result.learner.parameters.values())
 
 
 def test_four_bit_is_refused_in_words_without_cuda(model_folder: Path) -> None:

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from lab.evaluator import runs
-from lab.evaluator.store import Prediction, RunFolder, RunInfo, Shown
+from lab.evaluator.store import Passage, Prediction, RunFolder, RunInfo
 from lab.trainer.labelling import from_run
 from services.gateway.normalize import UNKNOWN
 
@@ -37,7 +37,7 @@ def labelled(source: Path, run: Path) -> tuple[list[Any], Counter[str]]:
     [("The bakery was built by Ines Roth in 1902.", "Ines Roth"), ("The bakery closed in 1950.", UNKNOWN)],
 )
 def test_what_the_mesh_found_itself_is_learnt(tmp_path: Path, text: str, completion: str) -> None:
-    shown = (Shown(text=text, page_name="Old bakery"), Shown(text="It rained.", source="kg"))
+    shown = (Passage(text=text, page_name="Old bakery"), Passage(text="It rained.", source="kg"))
     examples, tally = labelled(*a_run(tmp_path, {}, prediction="Paul Ender", shown=shown))
     assert [example.completion for example in examples] == [completion]
     prompt = examples[0].messages[-1].content
@@ -48,7 +48,7 @@ def test_what_the_mesh_found_itself_is_learnt(tmp_path: Path, text: str, complet
 
 def test_contexts_that_were_given_come_first(tmp_path: Path) -> None:
     given = {"contexts": ["Ines Roth built it."]}
-    examples, _ = labelled(*a_run(tmp_path, given, prediction="Paul Ender", shown=(Shown(text="Something else."),)))
+    examples, _ = labelled(*a_run(tmp_path, given, prediction="Paul Ender", shown=(Passage(text="Something else."),)))
     assert "Ines Roth built it." in examples[0].messages[-1].content
     assert "Something else." not in examples[0].messages[-1].content
 

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import pytest
 
 from lab.trainer.errors import BadLabels
-from lab.trainer.labels import Judged, best_program, label
+from lab.trainer.labels import JudgedAnswer, best_program, label
 from lab.trainer.relevance import days_in, holds, numbers_in, plain
 
 QUERY = "how many keepers run the harbour of velmora?"
@@ -78,8 +78,10 @@ def test_dates_and_numbers_are_found_however_they_are_written() -> None:
     assert numbers_in("b2b 4x4 v1.2.3x") == []
 
 
-def judged(outcome: str, *, label_kind: str = "answer", contexts: Sequence[str] = ("Ilse Marwick runs it",)) -> Judged:
-    return Judged("q1", QUERY, ("Ilse Marwick", "I. Marwick"), label_kind, outcome, tuple(contexts))
+def judged(
+    outcome: str, *, label_kind: str = "answer", contexts: Sequence[str] = ("Ilse Marwick runs it",)
+) -> JudgedAnswer:
+    return JudgedAnswer("q1", QUERY, ("Ilse Marwick", "I. Marwick"), label_kind, outcome, tuple(contexts))
 
 
 @pytest.mark.parametrize(
@@ -97,7 +99,7 @@ def judged(outcome: str, *, label_kind: str = "answer", contexts: Sequence[str] 
         (judged("wrong", label_kind="idk"), "i don't know", "unknown"),
     ],
 )
-def test_db3s_rules(case: Judged, said: str, kind: str) -> None:
+def test_db3s_rules(case: JudgedAnswer, said: str, kind: str) -> None:
     made = label(case)
     assert (made.completion, made.kind) == (said, kind)
 
@@ -106,7 +108,7 @@ def test_what_has_no_label_is_named() -> None:
     with pytest.raises(BadLabels, match="q1: outcome"):
         label(judged("perhaps"))
     with pytest.raises(BadLabels, match="q1: gold"):
-        label(Judged("q1", QUERY, (" ",), "answer", "right", ()))
+        label(JudgedAnswer("q1", QUERY, (" ",), "answer", "right", ()))
 
 
 @pytest.mark.anyio
@@ -127,8 +129,8 @@ async def test_the_shortest_program_whose_facts_hold_the_answer_wins() -> None:
         run.append(program)
         return facts[program]
 
-    found = await best_program(QUERY, ["Ilse Marwick"], sample=sample, execute=execute)
-    assert found is not None
-    assert (found.program, found.tried, found.correct) == ("get_head(x)", 4, 2)
+    best = await best_program(QUERY, ["Ilse Marwick"], sample=sample, execute=execute)
+    assert best is not None
+    assert (best.program, best.tried, best.correct) == ("get_head(x)", 4, 2)
     assert sorted(run) == sorted(facts)
     assert await best_program(QUERY, ["Jon Vance"], sample=sample, execute=execute) is None

@@ -44,7 +44,7 @@ def example(completion: str, kind: str) -> Example:
 
 
 def test_crags_score_of_replies() -> None:
-    asked = [
+    gold = [
         example("Kuro Tanaka", "answer"),
         example("1234.5", "answer"),
         example("red", "answer"),
@@ -53,8 +53,8 @@ def test_crags_score_of_replies() -> None:
         example("invalid question", "invalid_question"),
         example("invalid question", "invalid_question"),
     ]
-    said = ["the kuro tanaka.", "1,234.5", "I don't know.", "I do not know", "blue", "Invalid question.", "red"]
-    scores = judged(asked, said)
+    replies = ["the kuro tanaka.", "1,234.5", "I don't know.", "I do not know", "blue", "Invalid question.", "red"]
+    scores = judged(gold, replies)
     assert scores["right"] == pytest.approx(3 / 7)
     assert scores["missing"] == pytest.approx(2 / 7)
     assert scores["wrong"] == pytest.approx(2 / 7)
@@ -62,22 +62,23 @@ def test_crags_score_of_replies() -> None:
     assert scores["as taught: unknown"] == 0.5
     assert scores["as taught: invalid_question"] == 0.5
     assert scores["as taught: answer"] == pytest.approx(2 / 3)
-
-
-def test_saying_nothing_is_an_abstention() -> None:
     assert judged([example("red", "answer")], [" "])["missing"] == 1
 
 
 @pytest.mark.parametrize(
-    ("one", "two"), [("The Red Door", "red door"), ("“1,000,000”", "1000000"), ("it’s  here!", "it's here")]
+    ("one", "two", "same"),
+    [
+        ("The Red Door", "red door", True),
+        ("“1,000,000”", "1000000", True),
+        ("it’s  here!", "it's here", True),
+        ("1,2", "12", False),
+        ("red", "reds", False),
+        ("-3", "3", False),
+        ("3.5", "35", False),
+    ],
 )
-def test_what_differs_in_form_only_is_the_same(one: str, two: str) -> None:
-    assert normalized(one) == normalized(two)
-
-
-@pytest.mark.parametrize(("one", "two"), [("1,2", "12"), ("red", "reds"), ("-3", "3"), ("3.5", "35")])
-def test_what_differs_in_content_is_not(one: str, two: str) -> None:
-    assert normalized(one) != normalized(two)
+def test_what_differs_in_form_only_is_the_same(one: str, two: str, same: bool) -> None:
+    assert (normalized(one) == normalized(two)) is same
 
 
 def test_programs_are_compared_without_their_spaces() -> None:
@@ -126,7 +127,7 @@ def test_what_a_kill_left_half_written_is_no_checkpoint(tmp_path: Path) -> None:
     checkpoint.save(tmp_path, Checkpoint(state(), {"adapter.a": torch.zeros(1)}))
     (tmp_path / ".step-00000006.partial").mkdir()
     (tmp_path / "step-00000009").mkdir()
-    assert [path.name for path in checkpoint.found(tmp_path)] == ["step-00000003"]
+    assert [path.name for path in checkpoint.checkpoints(tmp_path)] == ["step-00000003"]
     checkpoint.save(tmp_path, Checkpoint(state(6), {"adapter.a": torch.zeros(1)}))
     assert checkpoint.last(tmp_path).state.step == 6
 

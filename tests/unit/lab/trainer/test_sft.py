@@ -75,7 +75,7 @@ def test_an_adapter_learns_and_is_better_than_its_base(whole: Run) -> None:
 
 
 def test_only_the_last_two_checkpoints_are_kept(whole: Run) -> None:
-    steps = [int(path.name.removeprefix("step-")) for path in checkpoint.found(whole.folder / sft.CHECKPOINTS)]
+    steps = [int(path.name.removeprefix("step-")) for path in checkpoint.checkpoints(whole.folder / sft.CHECKPOINTS)]
     assert steps == [whole.result.state.step - 3, whole.result.state.step]
 
 
@@ -134,7 +134,7 @@ def test_a_checkpoint_of_another_training_or_unasked_for_is_refused(
 
 def test_a_damaged_checkpoint_is_passed_over(fresh: Fresh, tmp_path: Path, short: Run) -> None:
     folder = shutil.copytree(short.folder, tmp_path / "run")
-    newest = checkpoint.found(folder / sft.CHECKPOINTS)[-1]
+    newest = checkpoint.checkpoints(folder / sft.CHECKPOINTS)[-1]
     (newest / checkpoint.TENSORS).write_bytes(b"not tensors")
     told: list[Progress] = []
     resumed = sft.train(fresh(), examples(120), recipe(), folder, resume=True, on_progress=told.append)

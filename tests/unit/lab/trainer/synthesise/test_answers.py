@@ -91,22 +91,15 @@ def test_what_cannot_be_answered_is_not_answered_by_its_passages(
     assert checked > 12
 
 
-def test_of_several_statements_one_that_is_needed_is_missing(
+def test_programs_in_part_have_several_statements_and_late_replies_a_note(
     evidence: Evidence, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("lab.trainer.synthesise.evidence.MISSING", {"in part": 1.0})
-    found = [record for _ in range(40) if (record := evidence.record("unknown")) is not None]
-    assert found
-    assert all("\n" in record.program for record in found)
-
-
-def test_long_after_its_sources_end_the_graph_answers_nothing_of_now(
-    evidence: Evidence, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("lab.trainer.synthesise.evidence.MISSING", {"out of date": 1.0})
-    found = [record for _ in range(40) if (record := evidence.record("unknown")) is not None]
-    assert found
-    assert all("(Note: " in "\n".join(record.passages) for record in found)
+    for reason in ("in part", "out of date"):
+        monkeypatch.setattr("lab.trainer.synthesise.evidence.MISSING", {reason: 1.0})
+        records = [record for _ in range(40) if (record := evidence.record("unknown")) is not None]
+        assert records
+        for record in records:
+            assert "\n" in record.program if reason == "in part" else "(Note: " in "\n".join(record.passages)
 
 
 def test_every_reason_to_abstain_makes_records(evidence: Evidence, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -6,7 +6,7 @@ from collections import Counter
 import pytest
 
 from lab.trainer.synthesise.drawing import Thing
-from lab.trainer.synthesise.engine import NONE, Engine, Made, quoted
+from lab.trainer.synthesise.engine import NONE, Engine, Question, quoted
 from lab.trainer.synthesise.phrases import Answer
 from lab.trainer.synthesise.settling import settle
 from services.kg.domains import CATALOGUE
@@ -21,8 +21,8 @@ TRIES = 40
 
 
 @pytest.fixture(scope="module")
-def of_each_way(engine: Engine) -> list[Made]:
-    questions: list[Made] = []
+def of_each_way(engine: Engine) -> list[Question]:
+    questions: list[Question] = []
     silent: list[str] = []
     for way in engine.ways:
         one = next((one for _ in range(TRIES) if (one := engine.of(way)) is not None), None)
@@ -34,13 +34,13 @@ def of_each_way(engine: Engine) -> list[Made]:
     return questions
 
 
-def test_every_domain_is_asked_about_in_every_way(of_each_way: list[Made]) -> None:
+def test_every_domain_is_asked_about_in_every_way(of_each_way: list[Question]) -> None:
     assert {one.domain for one in of_each_way} == set(CATALOGUE.domains)
     assert {one.kind for one in of_each_way} == {"answer", "invalid_question", "unknown"}
     assert len(of_each_way) > 400
 
 
-def test_functions_and_aggregates_of_the_catalogue_are_taught(of_each_way: list[Made]) -> None:
+def test_functions_and_aggregates_of_the_catalogue_are_taught(of_each_way: list[Question]) -> None:
     text = "\n".join(one.program for one in of_each_way)
     shown = {function.name for function in CATALOGUE.functions if not function.hidden}
     # Plays are asked for by a number that no question names.
@@ -49,7 +49,7 @@ def test_functions_and_aggregates_of_the_catalogue_are_taught(of_each_way: list[
         assert word in text, word
 
 
-def test_programs_are_canonical_and_name_what_their_questions_name(of_each_way: list[Made]) -> None:
+def test_programs_are_canonical_and_name_what_their_questions_name(of_each_way: list[Question]) -> None:
     for one in of_each_way:
         if one.program != NONE:
             statements = parse(one.program, CATALOGUE.spellings).statements
@@ -57,19 +57,19 @@ def test_programs_are_canonical_and_name_what_their_questions_name(of_each_way: 
             assert ground(one.program, one.query, CATALOGUE, one.domain) == one.program, one.query
 
 
-def test_no_hole_and_no_alternative_is_left(of_each_way: list[Made]) -> None:
+def test_no_hole_and_no_alternative_is_left(of_each_way: list[Question]) -> None:
     for one in of_each_way:
         assert not re.search(r"[{}|\[\]]|\s\s", one.query), one.query
 
 
-def test_executing_a_program_again_gives_its_answer(engine: Engine, of_each_way: list[Made]) -> None:
+def test_executing_a_program_again_gives_its_answer(engine: Engine, of_each_way: list[Question]) -> None:
     for one in of_each_way:
         if one.kind == "answer":
             statements = engine.graph.execute(one.program, one.domain, one.when)
             assert settle(one.way.variant.answer or Answer(), statements, one.slots) == one.answer
 
 
-def test_an_answer_is_what_the_drawn_row_has(of_each_way: list[Made]) -> None:
+def test_an_answer_is_what_the_drawn_row_has(of_each_way: list[Question]) -> None:
     """The world's own rows, which no program has touched, say the same as what executing returned."""
     checked = Counter[str]()
     for one in of_each_way:

@@ -33,6 +33,8 @@ def prose() -> list[Pair]:
             + "Visitors are asked to wipe their boots. " * (number % 13)
         ).strip()
         about = {"kind": "news", "title": f"{name} at a glance"}
+        # Each the first passage of an article.
+        identifier = f"7-{number * PARTS}-"
         whole = first + rest
         opened, paid = f"Who opened the {trade} {name}?", f"How much is the keeper of {name} paid?"
         for end, passage, question, answer in (
@@ -43,15 +45,7 @@ def prose() -> list[Pair]:
         ):
             start = passage.index(answer) if answer else -1
             lines.append(
-                # Each the first passage of an article.
-                Pair(
-                    id=f"7-{number * PARTS}-{end}",
-                    passage=passage,
-                    question=question,
-                    answer=answer,
-                    start=start,
-                    **about,
-                )
+                Pair(id=identifier + end, passage=passage, question=question, answer=answer, start=start, **about)
             )
     return lines
 
@@ -146,12 +140,8 @@ def test_half_of_them_know_their_passages_titles(drawn: list[Record]) -> None:
     assert len(titled) / COUNT == pytest.approx(records.TITLED, abs=0.06)
     title = {pair.passage: pair.title for pair in PROSE}
     for record in titled:
-        assert len(record.titles) == len(record.passages)
-        assert all(title.get(passage, named) == named for passage, named in zip(*_shown(record), strict=True))
-
-
-def _shown(record: Record) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    return record.passages, record.titles
+        titles = zip(record.passages, record.titles, strict=True)
+        assert all(title.get(passage, named) == named for passage, named in titles)
 
 
 def test_questions_are_typed_as_people_do_and_keep_their_names(drawn: list[Record]) -> None:
@@ -199,12 +189,7 @@ def of_one_article() -> list[Pair]:
 def test_other_passages_of_the_article_stand_by_unless_they_may_answer() -> None:
     lines = of_one_article()
     made = records.generate(lines, 180, seed=1)
-    assert {record.pattern for record in made} >= {
-        "reading.q",
-        "reading.open",
-        "reading.cut",
-        "reading.lost",
-    }
+    assert {record.pattern for record in made} >= {f"reading.{way}" for way in ("q", "open", "cut", "lost")}
     beside: Counter[str] = Counter()
     for record in made:
         asked = record.query.lower().removesuffix("?")

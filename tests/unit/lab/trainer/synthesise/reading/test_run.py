@@ -12,7 +12,7 @@ import pytest
 from lab.trainer.errors import BadDataset, WriteFailed
 from lab.trainer.synthesise.reading.briefs import Brief
 from lab.trainer.synthesise.reading.run import MAX_FAILURES, Files, Progress, ServerGone, report, sample, write
-from lab.trainer.synthesise.reading.writer import Item, Written
+from lab.trainer.synthesise.reading.writer import Item, Outcome
 from services.kit.errors import BadReply, ServiceFailure
 
 pytestmark = pytest.mark.anyio
@@ -28,7 +28,7 @@ class Scripted:
         self.calls = 0
         self.briefs: list[str] = []
 
-    async def write(self, identifier: str, brief: Brief) -> Written:
+    async def write(self, identifier: str, brief: Brief) -> Outcome:
         await asyncio.sleep(0)
         self.calls += 1
         if self.fail(self.calls):
@@ -41,7 +41,7 @@ class Scripted:
             Item(id=f"{identifier}-q0", question=question, answer="green", start=passage.index("green"), **about),
             Item(id=f"{identifier}-open0", question="Who is its owner?", answer="", start=-1, **about),
         ]
-        return Written(items, Counter({"asked twice": 1}))
+        return Outcome(items, Counter({"asked twice": 1}))
 
 
 def opened(path: Path) -> Files:
@@ -96,7 +96,7 @@ async def test_a_brief_is_done_when_its_items_are_there_though_the_journal_was_n
 
 async def test_a_brief_of_which_nothing_was_kept_is_done(tmp_path: Path) -> None:
     path = tmp_path / "prose.jsonl"
-    opened(path).add("7-0", "scripted", Written(rejected=Counter({"passage's length": 1})))
+    opened(path).add("7-0", "scripted", Outcome(rejected=Counter({"passage's length": 1})))
     writer = Scripted()
     await go(writer, path, goal=2)
     assert "7-0" not in writer.briefs

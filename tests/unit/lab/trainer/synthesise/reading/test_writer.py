@@ -8,7 +8,7 @@ import httpx
 import pytest
 
 from lab.trainer.synthesise.reading.briefs import QUESTIONS, draw
-from lab.trainer.synthesise.reading.writer import Item, Writer, Written
+from lab.trainer.synthesise.reading.writer import Item, Outcome, Writer
 from services.kit.client import ServiceClient, http_client
 from services.kit.errors import ServiceFailure
 from services.kit.llm import LLM
@@ -20,7 +20,7 @@ pytestmark = pytest.mark.anyio
 BRIEF = replace(draw(1, 1), title="The Velna Bridge", spare=("4", "Kalbro"), words=220)
 
 
-async def written(script: Script) -> tuple[Written, FakeGenerator]:
+async def written(script: Script) -> tuple[Outcome, FakeGenerator]:
     generator = FakeGenerator(script.reply)
     async with http_client(httpx.ASGITransport(generator.app)) as http:
         writer = Writer(LLM(ServiceClient("generator", "http://generator", http)), requests=3)
