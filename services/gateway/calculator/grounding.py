@@ -67,7 +67,8 @@ class Grounds:
                 yield from self._lacking(node.right, "term")
             case Binary():
                 # Factors and divisors inside a free part are free: the 1 and the 4 of 2 ** (1 / 4).
-                left, right = ("factor", "factor") if node.operator == "*" else ("term", "divisor")
+                left: Role = "factor" if node.operator == "*" else "term"
+                right: Role = "factor" if node.operator == "*" else "divisor"
                 yield from self._lacking(node.left, "free" if role == "free" else left)
                 yield from self._lacking(node.right, "free" if role == "free" else right)
 

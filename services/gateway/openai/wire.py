@@ -33,18 +33,18 @@ UNSERVED: dict[str, tuple[Any, ...]] = {
 }
 
 
-class _Wire(BaseModel):
+class Wire(BaseModel):
     model_config = ConfigDict(frozen=True, extra="ignore", hide_input_in_errors=True)
 
 
-class Part(_Wire):
+class Part(Wire):
     """A part of a message: text, or something that is refused."""
 
     type: Annotated[str, Field(max_length=64)]
     text: Annotated[str, Field(max_length=MAX_CONTENT_CHARS)] = ""
 
 
-class ChatMessage(_Wire):
+class ChatMessage(Wire):
     role: Literal["system", "developer", "user", "assistant", "tool", "function"]
     content: Annotated[str, Field(max_length=MAX_CONTENT_CHARS)] | list[Part] | None = None
 
@@ -55,11 +55,11 @@ class ChatMessage(_Wire):
         return self.content or ""
 
 
-class StreamOptions(_Wire):
+class StreamOptions(Wire):
     include_usage: bool = False
 
 
-class ChatRequest(_Wire):
+class ChatRequest(Wire):
     """`POST /v1/chat/completions`; beside OpenAI's fields, pages and knobs of `POST /answer` under their names."""
 
     model: Annotated[str, Field(min_length=1, max_length=200)]
