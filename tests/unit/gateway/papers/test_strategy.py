@@ -48,6 +48,8 @@ async def test_all_forms_are_searched_and_every_score_is_told(gateway: httpx.Asy
     assert 0 < found["elapsed_ms"] < 30_000
     scores = [paper["score"] for paper in found["papers"]]
     assert scores == sorted(scores, reverse=True)
+    ranks = sorted(paper["scores"][0]["rank"] for paper in found["papers"])
+    assert ranks == [1, 2, 3, 4], "of one list"
 
 
 async def test_the_question_is_searched_first_and_the_forms_in_one_call(
