@@ -1,4 +1,4 @@
-"""What an agent may call and read. Imported when the first of them comes: the SDK costs a second and 25 MB."""
+"""Tools and resources for agents. Imported by the first request: the SDK costs a second and 25 MB."""
 
 import contextlib
 from collections.abc import Iterator
@@ -40,18 +40,18 @@ _NAME = TypeAdapter[str](CollectionName)
 SearchWeb = Annotated[bool, Field(description="Whether pages of the web are searched for as well.")]
 
 
-class _Result(BaseModel):
+class _Content(BaseModel):
     model_config = ConfigDict(frozen=True)
 
 
-class Source(_Result):
+class Source(_Content):
     title: str
     url: str
     text: str
     document: str
 
 
-class AnswerResult(_Result):
+class AnswerResult(_Content):
     """An answer, an abstention (`unknown`) with the passages that come nearest, or `invalid_question`."""
 
     answer: str
@@ -62,7 +62,7 @@ class AnswerResult(_Result):
     missing: list[str]
 
 
-class Hit(_Result):
+class Hit(_Content):
     title: str
     text: str
     score: float
@@ -71,11 +71,11 @@ class Hit(_Result):
     page: int
 
 
-class SearchResult(_Result):
+class SearchResult(_Content):
     hits: list[Hit]
 
 
-class FactsResult(_Result):
+class FactsResult(_Content):
     """Facts in words, the program that found them, and how it ended."""
 
     facts: str
@@ -107,7 +107,7 @@ def build(state: State) -> MCPServer:
                 strategy=strategy,
                 budget_s=budget_s,
             )
-            return _told(await answered(request, chosen(request, state), state))
+            return _result(await answered(request, chosen(request, state), state))
 
     @server.tool(description="Find passages of a collection, best first.", annotations=READS)
     async def search(
@@ -119,18 +119,11 @@ def build(state: State) -> MCPServer:
         request = SearchRequest(queries=(query,), top_n=top_n, filters=filters)
         with _failures():
             response = await state["mesh"].search(collection, request, allow_s=left())
-        hits = (
-            Hit(
-                title=hit.title,
-                text=hit.text,
-                score=hit.score,
-                document=hit.id,
-                url=hit.url,
-                page=hit.page_number,
-            )
+        hits = [
+            Hit(title=hit.title, text=hit.text, score=hit.score, document=hit.id, url=hit.url, page=hit.page_number)
             for hit in response.hits
-        )
-        return SearchResult(hits=list(hits))
+        ]
+        return SearchResult(hits=hits)
 
     @server.tool(description="Look facts up in the knowledge graph by a question.", annotations=READS)
     async def kg(question: Text, domain: str = "open") -> FactsResult:
@@ -159,11 +152,11 @@ def build(state: State) -> MCPServer:
 
 @contextlib.contextmanager
 def _failures(kind: type[ToolError | ResourceError] = ToolError) -> Iterator[None]:
-    """Turn what failed, or a value out of bounds, into words for the agent."""
+    """Turn a failure, or a value out of bounds, into words for the agent."""
     try:
         yield
     except MeshError as error:
-        limits = "".join(f" ({one.field}: {one.limit})" for one in error.errors)
+        limits = "".join(f" ({item.field}: {item.limit})" for item in error.errors)
         raise kind((error.detail or error.title) + limits) from error
     except ServiceFailure as error:
         raise kind(str(error)) from error
@@ -171,14 +164,14 @@ def _failures(kind: type[ToolError | ResourceError] = ToolError) -> Iterator[Non
         raise kind("a value is outside its limits") from error
 
 
-def _told(response: AnswerResponse) -> AnswerResult:
+def _result(response: AnswerResponse) -> AnswerResult:
     return AnswerResult(
         answer=response.answer,
         kind=response.kind,
         confidence=response.confidence,
         sources=[
-            Source(title=title_of(one), url=address_of(one), text=one.text, document=one.document)
-            for one in response.citations[:MAX_CITATIONS]
+            Source(title=title_of(item), url=address_of(item), text=item.text, document=item.document)
+            for item in response.citations[:MAX_CITATIONS]
         ],
         nearest=[candidate.passage for candidate in response.candidates],
         missing=[f"{item.stage}: {item.reason}" for item in response.degraded],
