@@ -116,10 +116,10 @@ class Client:
         call = calls.answer(query, fields)
         retries, events = Retries(call, self._retries), Events()
         request = call.request()
+        request["headers"] |= STREAM
         try:
             while True:
-                headers = request["headers"] | STREAM
-                with self._http.stream(**request | {"headers": headers}, timeout=retries.timeout_s) as response:
+                with self._http.stream(**request, timeout=retries.timeout_s) as response:
                     if response.is_success:
                         for line in response.iter_lines():
                             yield from events.read(line)
@@ -243,10 +243,10 @@ class AsyncClient:
         call = calls.answer(query, fields)
         retries, events = Retries(call, self._retries), Events()
         request = call.request()
+        request["headers"] |= STREAM
         try:
             while True:
-                headers = request["headers"] | STREAM
-                async with self._http.stream(**request | {"headers": headers}, timeout=retries.timeout_s) as response:
+                async with self._http.stream(**request, timeout=retries.timeout_s) as response:
                     if response.is_success:
                         async for line in response.aiter_lines():
                             for event in events.read(line):
