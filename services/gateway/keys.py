@@ -162,12 +162,12 @@ class KeyRing:
             name, scope = key.name, key.scope
             if rule.right and rule.right not in scope.rights:
                 raise Forbidden(f"this key may not {rule.right}")
-        tokens = current_scope.set(scope), current_caller.set(name)
+        scope_token, caller_token = current_scope.set(scope), current_caller.set(name)
         try:
             yield name
         finally:
-            current_scope.reset(tokens[0])
-            current_caller.reset(tokens[1])
+            current_scope.reset(scope_token)
+            current_caller.reset(caller_token)
 
     async def identify(self, headers: Mapping[str, str]) -> Key:
         """The key of a request.

@@ -40,18 +40,18 @@ _NAME = TypeAdapter[str](CollectionName)
 SearchWeb = Annotated[bool, Field(description="Whether pages of the web are searched for as well.")]
 
 
-class _Content(BaseModel):
+class _Result(BaseModel):
     model_config = ConfigDict(frozen=True)
 
 
-class Source(_Content):
+class Source(_Result):
     title: str
     url: str
     text: str
     document: str
 
 
-class AnswerResult(_Content):
+class AnswerResult(_Result):
     """An answer, an abstention (`unknown`) with the passages that come nearest, or `invalid_question`."""
 
     answer: str
@@ -62,7 +62,7 @@ class AnswerResult(_Content):
     missing: list[str]
 
 
-class Hit(_Content):
+class Hit(_Result):
     title: str
     text: str
     score: float
@@ -71,11 +71,11 @@ class Hit(_Content):
     page: int
 
 
-class SearchResult(_Content):
+class SearchResult(_Result):
     hits: list[Hit]
 
 
-class FactsResult(_Content):
+class FactsResult(_Result):
     """Facts in words, the program that found them, and how it ended."""
 
     facts: str
@@ -107,7 +107,7 @@ def build(state: State) -> MCPServer:
                 strategy=strategy,
                 budget_s=budget_s,
             )
-            return _result(await answered(request, chosen(request, state), state))
+            return _answer_result(await answered(request, chosen(request, state), state))
 
     @server.tool(description="Find passages of a collection, best first.", annotations=READS)
     async def search(
@@ -164,7 +164,7 @@ def _failures(kind: type[ToolError | ResourceError] = ToolError) -> Iterator[Non
         raise kind("a value is outside its limits") from error
 
 
-def _result(response: AnswerResponse) -> AnswerResult:
+def _answer_result(response: AnswerResponse) -> AnswerResult:
     return AnswerResult(
         answer=response.answer,
         kind=response.kind,

@@ -44,9 +44,13 @@ async def retrieve_model(model: str, state: Given) -> dict[str, Any]:
 
 
 def _model(state: State, strategy: str) -> dict[str, Any]:
-    description = state["strategies"][strategy].describe(state["mesh"])
-    model = {"id": model_name(strategy), "object": "model", "created": STARTED, "owned_by": OWNER}
-    return model | {"description": description}
+    return {
+        "id": model_name(strategy),
+        "object": "model",
+        "created": STARTED,
+        "owned_by": OWNER,
+        "description": state["strategies"][strategy].describe(state["mesh"]),
+    }
 
 
 @router.post("/chat/completions", summary="Answer the last turn of a conversation.", response_model=None)
@@ -71,6 +75,7 @@ async def complete(state: State, body: ChatRequest) -> dict[str, Any]:
 
 
 def _accepted(body: ChatRequest, state: State) -> tuple[Naming, AnswerRequest, Strategy]:
+    """A chat request in the mesh's terms; raises as `to_answer_request` and `chosen` do."""
     request = to_answer_request(body, sorted(state["strategies"]), state["settings"].default_strategy)
     return Naming(f"chatcmpl-{request_id()}", body.model, int(time.time())), request, chosen(request, state)
 

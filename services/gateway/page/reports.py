@@ -13,7 +13,6 @@ import stat
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from itertools import islice
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -135,9 +134,12 @@ class Reports:
 
 
 def _reports(root: Root) -> Iterator[Report]:
-    listings = ((folder, _files(folder)) for folder in _folders(root.folder))
-    for folder, files in islice(((folder, files) for folder, files in listings if REPORT in files), MAX_REPORTS):
-        yield Report(_info(root, folder, files), files)
+    count = 0
+    for folder in _folders(root.folder):
+        files = _files(folder)
+        if REPORT in files and count < MAX_REPORTS:
+            count += 1
+            yield Report(_info(root, folder, files), files)
 
 
 def _folders(top: Path) -> Iterator[Path]:

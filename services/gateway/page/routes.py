@@ -43,7 +43,8 @@ def routes(settings: GatewaySettings) -> APIRouter:
         file = await asyncio.to_thread(reports.read, report, name)
         if file is None:
             raise HTTPException(404)
-        return Response(file[0], media_type=file[1], headers=NOT_STORED)
+        content, media_type = file
+        return Response(content, media_type=media_type, headers=NOT_STORED)
 
     @router.api_route("/page/{name}", methods=READ)
     async def page_file(name: str, request: Request) -> Response:
