@@ -41,7 +41,7 @@ _NEVER = tuple(
 )
 # Global by some registries, wherever they lead: IPv6 that carries an IPv4 address to a gateway, such gateways,
 # addresses of protocols, and formerly site-local ones.
-_TRANSLATED = tuple(
+_SPECIAL = tuple(
     ip_network(block)
     for block in (
         "192.0.0.0/24",
@@ -81,7 +81,7 @@ def reachable(address: str, networks: Iterable[Network] = ()) -> bool:
         return False
     if any(judged in network for network in networks):
         return True
-    return judged.is_global and not any(judged in network for network in _TRANSLATED)
+    return judged.is_global and not any(judged in network for network in _SPECIAL)
 
 
 class Policy:

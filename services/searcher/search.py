@@ -37,7 +37,7 @@ _HITS = TypeAdapter(list[Hit])
 _UNPRINTABLE = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f]")
 
 
-class Outcome(BaseModel):
+class PageOutcome(BaseModel):
     """A page as it is answered and cached; `cut` where it was longer than is read."""
 
     model_config = ConfigDict(frozen=True)
@@ -147,7 +147,7 @@ class Searcher:
             cached += outcome.cached
         return results, cached
 
-    async def _page(self, hit: Hit) -> Outcome:
+    async def _page(self, hit: Hit) -> PageOutcome:
         """A hit with its page.
 
         Raises:
@@ -155,8 +155,8 @@ class Searcher:
         """
         key = f"page {hit.url}"
         if (cached := await self._cached(key, "pages")) is not None:
-            outcome = Outcome.model_validate_json(cached)
-            return Outcome(result=outcome.result.model_copy(update=_of(hit)), cut=outcome.cut, cached=True)
+            outcome = PageOutcome.model_validate_json(cached)
+            return PageOutcome(result=outcome.result.model_copy(update=_of(hit)), cut=outcome.cut, cached=True)
         outcome = await asyncio.to_thread(_fetched, hit, await self._fetcher.page(hit.url))
         await self._cache.put(key, outcome.model_dump_json().encode())
         return outcome
@@ -174,7 +174,7 @@ def _read(engine: Engine, reply: bytes) -> list[Hit]:
         raise BadReply(ENGINE, f"{error.error_count()} errors against its API") from error
 
 
-def _outcome(hit: Hit, task: asyncio.Task[Outcome]) -> tuple[Outcome, NotFetched | None]:
+def _outcome(hit: Hit, task: asyncio.Task[PageOutcome]) -> tuple[PageOutcome, NotFetched | None]:
     """A task's page, or the engine's summary of it; and the error that cost the page or its end."""
     error = TooSlow("not there when the time was up") if task.cancelled() else task.exception()
     if error is not None and not isinstance(error, NotFetched):
@@ -182,12 +182,12 @@ def _outcome(hit: Hit, task: asyncio.Task[Outcome]) -> tuple[Outcome, NotFetched
         log.error("a page failed", error=type(error).__name__, exc_info=error)
         error = Failed("by a fault of ours")
     if error is not None:
-        return Outcome(result=SearchResult(**_of(hit), page_url=hit.url[:MAX_URL_CHARS])), error
+        return PageOutcome(result=SearchResult(**_of(hit), page_url=hit.url[:MAX_URL_CHARS])), error
     outcome = task.result()
     return outcome, Refused("cut off where it is longer than we read") if outcome.cut else None
 
 
-def _fetched(hit: Hit, page: Page) -> Outcome:
+def _fetched(hit: Hit, page: Page) -> PageOutcome:
     text = decoded(page.body, page.charset)
     html = as_html(text) if page.kind == "text/plain" else text
     result = SearchResult(
@@ -196,7 +196,7 @@ def _fetched(hit: Hit, page: Page) -> Outcome:
         page_last_modified=(page.last_modified or hit.published)[:MAX_DATE_CHARS],
         page_result=_UNPRINTABLE.sub(" ", html)[:MAX_PAGE_CHARS],
     )
-    return Outcome(result=result, cut=page.cut)
+    return PageOutcome(result=result, cut=page.cut)
 
 
 def _of(hit: Hit) -> dict[str, str]:

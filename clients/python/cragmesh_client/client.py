@@ -37,12 +37,12 @@ Progress = Callable[[DocumentInfo], None]
 
 
 class Retries:
-    """Decides on retries of a call: at most `most`, when the gateway says so, and only inside the call's time."""
+    """Decides on retries of a call: at most `limit`, when the gateway says so, and only inside the call's time."""
 
-    def __init__(self, call: Call[Any], most: int) -> None:
+    def __init__(self, call: Call[Any], limit: int) -> None:
         self._call = call
         self._until = time.monotonic() + call.seconds
-        self._left = most
+        self._left = limit
         self._lost = False
 
     @property
@@ -83,7 +83,7 @@ class Client:
     Args:
         base_url: the gateway's root.
         api_key: sent as a bearer token, if any.
-        retries: of a call for which the gateway asks to come later.
+        retries: further attempts of a call for which the gateway asks to come later.
         transport: how the gateway is reached; the network when None.
     """
 

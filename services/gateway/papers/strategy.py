@@ -6,7 +6,7 @@ generator writes: so there is a ranking after a fraction of a second, and its be
 
 import asyncio
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 
 from proto.base import FieldError
@@ -151,21 +151,29 @@ async def gather(
 def ranking(pool: Pool, weights: Weights, top_n: int) -> tuple[Paper, ...]:
     """The best documents, each with every score that made its rank."""
     ranks = [{name: place for place, name in enumerate(listing.scores, 1)} for listing in pool.lists]
-
-    def paper(id: str, score: float) -> Paper:
+    papers = []
+    for item in rank(pool, weights)[:top_n]:
+        candidate = pool.candidates[item.id]
         scores = tuple(
             PaperScore(
                 source=listing.source,
                 form=listing.form,
-                rank=rank_of.get(id, 0),
-                score=listing.scores.get(id, 0.0),
+                rank=rank_of.get(item.id, 0),
+                score=listing.scores.get(item.id, 0.0),
                 weight=weights.of(listing.source, listing.form, listing.role),
             )
             for listing, rank_of in zip(pool.lists, ranks, strict=True)
         )
-        return Paper(**asdict(pool.candidates[id]), score=score, scores=scores)
-
-    return tuple(paper(item.id, item.score) for item in rank(pool, weights)[:top_n])
+        paper = Paper(
+            id=item.id,
+            title=candidate.title,
+            url=candidate.url,
+            text=candidate.text,
+            score=item.score,
+            scores=scores,
+        )
+        papers.append(paper)
+    return tuple(papers)
 
 
 async def _first_search(context: Context, retrieval: Retrieval) -> None:
