@@ -32,9 +32,8 @@ ENCODER = ("retriever", "reranker", "classifier", "kg")
 
 
 def run(*argv: str | Path, cwd: Path = ROOT, env: Mapping[str, str] | None = None) -> bytes:
-    """A program's output; what it complains of goes to standard error."""
-    done = subprocess.run(argv, cwd=cwd, env=env, stdout=subprocess.PIPE, check=True)  # noqa: S603 - our own arguments
-    return done.stdout
+    """A program's standard output."""
+    return subprocess.run(argv, cwd=cwd, env=env, stdout=subprocess.PIPE, check=True).stdout  # noqa: S603 - our own
 
 
 def version(folder: Path = ROOT) -> str:
@@ -62,14 +61,14 @@ def archive(file: Path, members: Mapping[str, tuple[bytes, int]], epoch: int) ->
 
 
 def repack(file: Path, epoch: int) -> None:
-    """Take the time of building out of a .tar.gz."""
+    """Remove the time of building from a .tar.gz."""
     with tarfile.open(file) as tar:
         members = {item.name: (content.read(), item.mode & 0o755) for item in tar if (content := tar.extractfile(item))}
     archive(file, members, epoch)
 
 
 def chart(source: Path, out: Path, epoch: int) -> None:
-    """The chart's package, as `helm package` lays it out; what its links point to is in it."""
+    """Write the chart's package, as `helm package` lays it out, with the targets of its links."""
     folder = source / "deploy" / "helm" / "cragmesh"
     ignored = (folder / ".helmignore").read_text(encoding="utf-8").split()
     files = {path.relative_to(folder).as_posix(): path for path in folder.rglob("*") if path.is_file()}
@@ -83,20 +82,20 @@ def chart(source: Path, out: Path, epoch: int) -> None:
 
 def lock(source: Path, image: str, env: Mapping[str, str]) -> bytes:
     """Requirements of an image with the hashes of all their files, for each platform."""
-    how = ("--quiet", "--universal", "--python-version", PYTHON, "--generate-hashes", "--no-header", "--no-annotate")
-    locked = run(UV, "pip", "compile", *how, "pyproject.toml", "--extra", image, cwd=source, env=env)
+    flags = ("--quiet", "--universal", "--python-version", PYTHON, "--generate-hashes", "--no-header", "--no-annotate")
+    locked = run(UV, "pip", "compile", *flags, "pyproject.toml", "--extra", image, cwd=source, env=env)
     if image in ENCODER:
         encoder = "services/requirements-encoder.txt"
-        locked += run(UV, "pip", "compile", *how, "--no-deps", encoder, cwd=source, env=env)
+        locked += run(UV, "pip", "compile", *flags, "--no-deps", encoder, cwd=source, env=env)
     return locked
 
 
 def sbom(source: Path, locked: Path, file: Path, env: Mapping[str, str]) -> None:
-    """The bill of materials of what is locked: a list, without what asks for what."""
+    """Write the bill of materials of locked requirements: a list, without their dependencies."""
     tool = (UV, "tool", "run", "--quiet", "--from", f"cyclonedx-bom=={CYCLONEDX}", "cyclonedx-py", "requirements")
-    how = ("--pyproject", "pyproject.toml", "--output-reproducible", "--no-validate", "-o", file.absolute())
-    # It warns that the list is one.
-    run(*tool, *how, locked.absolute(), cwd=source, env={**env, "PYTHONWARNINGS": "ignore"})
+    flags = ("--pyproject", "pyproject.toml", "--output-reproducible", "--no-validate", "-o", file.absolute())
+    # The tool warns that a list has no dependencies.
+    run(*tool, *flags, locked.absolute(), cwd=source, env={**env, "PYTHONWARNINGS": "ignore"})
 
 
 def build(out: Path) -> None:

@@ -35,7 +35,7 @@ from services.gateway.papers.candidates import Candidate, Listing, Pool, Role
 from services.gateway.papers.clean import clean, question
 from services.gateway.papers.enhance import Prompts, enhance
 from services.gateway.papers.query_forms import ANSWER, KEYWORDS, QUESTION, Form
-from services.gateway.papers.strategy import Hunt, gather
+from services.gateway.papers.strategy import Retrieval, gather
 from services.gateway.question import Question
 from services.gateway.run import Run
 from services.gateway.settings import GatewaySettings
@@ -204,11 +204,11 @@ class Collector:
         current_scope.set(OWNER)
         reasons: list[str] = []
         for _ in range(2):
-            context, hunt = self._context(forms[QUESTION], ALLOW_S), Hunt(self.collection.name, dict(forms))
-            await gather(context, prompts, hunt, enhanced=False)
+            context, retrieval = self._context(forms[QUESTION], ALLOW_S), Retrieval(self.collection.name, dict(forms))
+            await gather(context, prompts, retrieval, enhanced=False)
             run = context.run
             if not run.degraded:
-                return hunt.pool
+                return retrieval.pool
             reasons = [f"{item.stage}: {item.reason} {item.detail}" for item in run.degraded]
         raise MeshUnreachable("; ".join(reasons))
 

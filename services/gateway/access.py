@@ -1,8 +1,8 @@
-"""Who may do what: the scope of a key, the right that each route asks for, and the caller of the request in hand.
+"""Access: the scope of a key, the right that each route needs, and the caller of the current request.
 
-`Mesh` asks here before it names a collection to the retriever, so that no door can forget to. A collection that the
-caller may not read is asked for under a name that none has: the retriever itself says that there is none, by the same
-steps and as fast as for any that is absent.
+`Mesh` asks here before it names a collection to the retriever, so that no door can forget to. For a collection that the
+caller may not read, it names one that does not exist: the retriever itself answers that there is none, by the same
+steps and as fast as for any other.
 """
 
 import secrets
@@ -22,10 +22,10 @@ from services.kit.filters import MAX_CHARS, MAX_CONDITIONS, as_text
 
 Right = Literal["ask", "write", "operate"]
 MAX_NAMES = 1_000
-# Of a key; its caller's come on top, in addresses too.
+# Of a key; its caller's are added to them, in addresses too.
 MAX_MANDATORY = MAX_CONDITIONS // 2
 
-# (method, route) to the right that it asks for; None is open to all, with a key or without.
+# (method, route) to the right that it needs; None is open to all, with a key or without.
 RULES: dict[tuple[str, str], Right | None] = {
     **{("GET", probe): None for probe in PROBES},
     ("GET", "/"): None,
@@ -63,13 +63,13 @@ RULES: dict[tuple[str, str], Right | None] = {
     ("DELETE", "/collections/{name}/documents/{id:path}"): "write",
     ("POST", "/collections/{name}/moves"): "write",
 }
-# What asks the generator, and has a place of the whole mesh for it.
+# Routes that use the generator, and take a place of the whole mesh for it.
 QUESTIONS = frozenset({"/answer", "/papers", "/v1/chat/completions", "/mcp"})
 _PATTERNS = [(method, compile_path(path)[0], right) for (method, path), right in RULES.items()]
 
 
 class Scope(BaseModel):
-    """What a key may do; a line of the key file has it as JSON. A key that may write may read what it wrote.
+    """The rights of a key; a line of the key file has them as JSON. A key that may write may read what it wrote.
 
     Attributes:
         collections: those that it may name; all where it is None.
@@ -87,7 +87,7 @@ class Scope(BaseModel):
     @model_validator(mode="after")
     def _filtered_reads_only(self) -> "Scope":
         if self.filters and self.rights - {"ask"}:
-            # Whose document an id is taken by would tell of documents that it may not read.
+            # An id that is taken would tell of a document that it may not read.
             raise ValueError("a key with filters may only ask")
         if any(len(as_text(item)) > MAX_CHARS for item in self.filters):
             raise ValueError(f"a filter of a key is at most {MAX_CHARS} characters of JSON")
@@ -100,7 +100,7 @@ class Scope(BaseModel):
 ASKER = Scope()
 OWNER = Scope(rights=frozenset({"ask", "write", "operate"}))
 NOBODY = Scope(collections=(), rights=frozenset())
-# What no key says otherwise: whoever forgets to say who asks reaches no collection.
+# Closed by default: code that forgets to set a scope reaches no collection.
 current_scope: ContextVar[Scope] = ContextVar("current_scope", default=NOBODY)
 current_caller: ContextVar[str] = ContextVar("current_caller", default="")
 _ABSENT = f"0-{secrets.token_hex(16)}"
@@ -108,7 +108,7 @@ _ABSENT = f"0-{secrets.token_hex(16)}"
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """What a request asks for: nothing of a route that does not exist, which may be read, to find nothing."""
+    """What a request needs. One for an unknown route needs no right; only reading it is open."""
 
     right: Right | None
     open: bool
@@ -142,9 +142,9 @@ def restricted(filters: Sequence[Filter]) -> tuple[Filter, ...]:
 
 
 def served(routes: Sequence[Any]) -> Iterator[tuple[str, str]]:
-    """(method, path) of all that an application answers, what its documentation leaves out included."""
+    """(method, path) of all routes of an application, undocumented ones included."""
     for route in routes:
-        # FastAPI keeps an included router as one route, which knows its own.
+        # FastAPI keeps an included router as one route.
         yield from served(getattr(getattr(route, "original_router", None), "routes", ()))
         for method in getattr(route, "methods", None) or ():
             yield method, str(getattr(route, "path", ""))
@@ -154,7 +154,7 @@ def check(routes: Sequence[Any]) -> None:
     """See that each route has a rule.
 
     Raises:
-        ValueError: one has none, so that nobody has decided who may call it.
+        ValueError: one has none: nobody has decided who may call it.
     """
     unruled = sorted({item for item in served(routes) if item[0] != "HEAD" and item not in RULES})
     if unruled:

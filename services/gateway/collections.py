@@ -1,4 +1,4 @@
-"""`/collections` at the gateway: what a caller may read of them, and their making and unmaking."""
+"""`/collections` at the gateway: lists, searches, creation and deletion, as far as the caller may."""
 
 import contextlib
 from collections.abc import AsyncIterator
@@ -36,7 +36,7 @@ from services.kit.filters import Filters
 
 
 class Refused(MeshError):
-    """What the service behind said of a request, as it said it."""
+    """The refusal of a service behind, in its own words."""
 
     def __init__(self, problem: Problem) -> None:
         super().__init__(problem.detail, errors=problem.errors)
@@ -44,10 +44,10 @@ class Refused(MeshError):
 
 
 async def passed_on() -> AsyncIterator[None]:
-    """A dependency of routes that do nothing without a service: says in the gateway's name what came of its call.
+    """A dependency of routes that only call a service: passes its failure on in the gateway's name.
 
     Raises:
-        MeshError: the call failed; a refusal of the request keeps its status and its reasons, but for 404, which says
+        MeshError: the call failed; a refusal of the request keeps its status and its reasons, but for 404, which names
             what the caller asked for.
     """
     try:

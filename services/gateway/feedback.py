@@ -1,7 +1,7 @@
-"""What people say of answers: kept with what was asked and answered, so that the confidence can be fitted on it.
+"""People's verdicts on answers, with question and answer, so that the confidence can be fitted on them.
 
-Answers wait for a verdict in this process's memory, for an hour at most; what nobody judges never reaches a disk.
-Judged ones are lines of a file a day, `YYYY-MM-DD.HOST-PID.jsonl`, removed when they are older than is kept.
+Answers wait for a verdict in this process's memory, for an hour at most; without one they never reach a disk. Judged
+ones are lines of a file a day, `YYYY-MM-DD.HOST-PID.jsonl`, which is removed after some days.
 """
 
 import asyncio
@@ -29,10 +29,10 @@ CHAT_PREFIX = "chatcmpl-"
 
 
 class Judged(BaseModel):
-    """A question, the gateway's answer and a person's verdict: one line of a file. Nothing says who they were.
+    """A question, the gateway's answer and a person's verdict, without names: one line of a file.
 
     Attributes:
-        generator: MODEL, or MODEL+ADAPTER, whose answer it is.
+        generator: MODEL, or MODEL+ADAPTER, that answered.
     """
 
     model_config = ConfigDict(frozen=True, extra="ignore")
@@ -53,7 +53,7 @@ class Judged(BaseModel):
 
 
 class Feedback:
-    """Answers that wait for a verdict, and the folder of those that have one.
+    """Answers that wait for a verdict, and the folder of judged ones.
 
     Args:
         folder: None keeps nothing, not even in memory.
@@ -65,14 +65,14 @@ class Feedback:
         self._days = days
         self._clock = clock
         self._waiting: OrderedDict[tuple[str, str], tuple[float, Judged]] = OrderedDict()
-        self._writing = asyncio.Lock()
+        self._lock = asyncio.Lock()
 
     def remember(self, caller: str, request: AnswerRequest, response: AnswerResponse, generator: str) -> None:
         """Let an answer wait for its verdict."""
         if self._folder is None:
             return
         asked_at = request.query_time or datetime.now(UTC)
-        kept = Judged(
+        answer = Judged(
             query=response.query or request.query,
             query_time=asked_at.isoformat(timespec="seconds"),
             generator=generator,
@@ -80,32 +80,32 @@ class Feedback:
             **response.model_dump(include={"answer", "kind", "confidence", "source", "strategy", "signals"}),
             classification=response.classification,
         )
-        self._waiting[caller, response.request_id] = (self._clock(), kept)
+        self._waiting[caller, response.request_id] = (self._clock(), answer)
         self._waiting.move_to_end((caller, response.request_id))
         while len(self._waiting) > WAITING or self._clock() - next(iter(self._waiting.values()))[0] > WAIT_S:
             self._waiting.popitem(last=False)
 
     async def judge(self, caller: str, feedback: FeedbackRequest) -> None:
-        """Keep a verdict; another one later takes its place.
+        """Keep a verdict; a later one takes its place.
 
         Raises:
-            NotFound: the caller got no answer of that id from this process lately, or nothing is kept here.
+            NotFound: no answer of that id to this caller waits in this process, or nothing is kept here.
             Unavailable: the folder cannot be written.
         """
         if self._folder is None:
             raise NotFound("no verdicts are kept here: CRAGMESH_FEEDBACK_DIR is not set")
-        asked_at, kept = self._waiting.get((caller, feedback.request_id.removeprefix(CHAT_PREFIX)), (0.0, None))
-        if kept is None or self._clock() - asked_at > WAIT_S:
+        answered_at, answer = self._waiting.get((caller, feedback.request_id.removeprefix(CHAT_PREFIX)), (0.0, None))
+        if answer is None or self._clock() - answered_at > WAIT_S:
             raise NotFound("no answer of that id waits for a verdict")
-        line = kept.model_copy(update={"verdict": feedback.verdict, "right_answer": feedback.right_answer.strip()})
-        async with self._writing:
+        line = answer.model_copy(update={"verdict": feedback.verdict, "right_answer": feedback.right_answer.strip()})
+        async with self._lock:
             try:
                 await asyncio.to_thread(_write, self._folder, line)
             except OSError as error:
                 raise Unavailable(f"feedback cannot be written: {error.strerror}") from error
 
     async def expire(self) -> None:
-        """Remove what is older than is kept, and again every hour."""
+        """Remove files that are too old, and again every hour."""
         while self._folder is not None:
             today = datetime.now(UTC).date()
             await asyncio.to_thread(_remove_before, self._folder, today - timedelta(days=self._days))
@@ -117,8 +117,8 @@ def _write(folder: Path, line: Judged) -> None:
     folder.mkdir(parents=True, exist_ok=True, mode=0o700)
     file = folder / f"{today.isoformat()}.{platform.node()}-{os.getpid()}.jsonl"
     # Readable by the gateway's user alone.
-    number = os.open(file, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600)
-    with os.fdopen(number, "w", encoding="utf-8") as lines:
+    descriptor = os.open(file, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600)
+    with os.fdopen(descriptor, "w", encoding="utf-8") as lines:
         lines.write(line.model_dump_json() + "\n")
 
 

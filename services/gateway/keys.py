@@ -5,10 +5,9 @@
     python -m services.gateway.keys FILE revoke NAME
     python -m services.gateway.keys FILE list
 
-A line of the file is a name, the digest in hexadecimal and, where the key has a rate of its own, requests a minute;
-then, where it may do less or more than ask of all collections, its `Scope` as JSON. A plain hash is enough for keys
-that we make ourselves: nobody guesses 256 random bits. To rotate a key, add one under another name, move the callers
-over, revoke the first.
+A line of the file is a name, the digest in hexadecimal, requests a minute where the key has a rate of its own, and
+its `Scope` as JSON where that is not to ask of all collections. A plain hash is enough for keys that we make ourselves:
+nobody guesses 256 random bits. To rotate a key, add one under another name, move the callers over, revoke the first.
 """
 
 import argparse
@@ -38,9 +37,9 @@ from services.kit.filters import parse_filter
 from services.kit.telemetry import log
 
 PREFIX = "cm_"
-# How old the file's last look may be: a revoked key works this long at most.
+# Between two looks at the file: a revoked key works this long at most.
 LOOK_S = 1.0
-# What may come at once of a minute's requests is what this time allows; a page that asks five questions is no flood.
+# The window in which a rate is counted: a page that asks five questions at once is no flood.
 BURST_S = 10
 
 _LINE = re.compile(
@@ -60,16 +59,17 @@ class Key:
 
     def line(self) -> str:
         """The key's line in a file."""
-        return " ".join(filter(None, (self.name, self.digest.hex(), str(self.per_minute or ""), self.told))) + "\n"
+        fields = (self.name, self.digest.hex(), str(self.per_minute or ""), self.scope_text)
+        return " ".join(filter(None, fields)) + "\n"
 
     @property
-    def told(self) -> str:
-        """Its scope as JSON; nothing where it is the usual one."""
+    def scope_text(self) -> str:
+        """Its scope as JSON; empty where it is the usual one."""
         return self.scope.model_dump_json(exclude_defaults=True) if self.scope != ASKER else ""
 
 
 class KeyFileError(ValueError):
-    """The file is not what it must be; the message names the line, and never its content."""
+    """A faulty file; the message names the line, and never its content."""
 
 
 def digest(key: str) -> bytes:
@@ -77,10 +77,10 @@ def digest(key: str) -> bytes:
 
 
 def parse(text: str) -> tuple[Key, ...]:
-    """The keys of a file; empty lines and those that begin with # are nothing.
+    """The keys of a file, without empty lines and comments (#).
 
     Raises:
-        KeyFileError: a line is no key, or a name is there twice.
+        KeyFileError: a line is no key, or repeats a name.
     """
     keys: dict[str, Key] = {}
     for number, line in enumerate(text.splitlines(), 1):
@@ -106,20 +106,20 @@ def _fault(error: ValidationError) -> str:
 
 
 def rate(per_minute: int) -> RateLimitItem:
-    """A moving window of ten seconds or less that allows so many a minute; longer where a whole number needs it."""
+    """A moving window of `BURST_S` or less for so many requests a minute; longer where a whole number needs it."""
     whole = math.gcd(per_minute, 60)
     times = max(1, BURST_S * whole // 60)
     return RateLimitItemPerSecond(per_minute // whole * times, 60 // whole * times)
 
 
 class KeyRing:
-    """Who may do what, and how often.
+    """The keys of a gateway, with their scopes and rates.
 
     Args:
         key: a single key in plain text, for a mesh of one's own; its holder is named `default` and may do all.
-        file: a file of keys; one that is configured and cannot be read lets nobody in.
+        file: a file of keys; one that cannot be read lets nobody in.
         per_minute: requests a minute of a key that has no rate of its own; 0 is no limit.
-        store: where rates count, by the key's name.
+        store: counts rates, by the key's name.
     """
 
     def __init__(
@@ -131,27 +131,27 @@ class KeyRing:
         store: SharedStore | None = None,
         clock: Clock = time.monotonic,
     ) -> None:
-        self._fixed = (Key("default", digest(key), scope=OWNER),) if key else ()
+        self._default = (Key("default", digest(key), scope=OWNER),) if key else ()
         self._file = file
         self._per_minute = per_minute
         self._clock = clock
-        self._keys = self._fixed
-        self._seen: tuple[int, int, int] | None = None
-        self._looked = -math.inf
-        self._looking = asyncio.Lock()
+        self._keys = self._default
+        self._version: tuple[int, int, int] | None = None
+        self._looked_at = -math.inf
+        self._lock = asyncio.Lock()
         self._store = store or SharedStore()
 
     @property
     def asks(self) -> bool:
         """Whether a key is needed at all."""
-        return bool(self._fixed or self._file)
+        return bool(self._default or self._file)
 
     @asynccontextmanager
     async def __call__(self, method: str, path: str, headers: Mapping[str, str]) -> AsyncIterator[str]:
-        """Serve a request under the scope of the key that it brings; gives the key's name, none where none is needed.
+        """Serve a request under the scope of its key; yields the key's name, empty where none is needed.
 
         Raises:
-            Unauthorized: there is no key, or not one that we know.
+            Unauthorized: there is no key, or an unknown one.
             Forbidden: it lacks the route's right.
             RateLimited: its holder asked too often; `Retry-After` says when to come again.
         """
@@ -162,69 +162,67 @@ class KeyRing:
             name, scope = key.name, key.scope
             if rule.right and rule.right not in scope.rights:
                 raise Forbidden(f"this key may not {rule.right}")
-        scoped, named = current_scope.set(scope), current_caller.set(name)
+        scope_token, caller_token = current_scope.set(scope), current_caller.set(name)
         try:
             yield name
         finally:
-            current_scope.reset(scoped)
-            current_caller.reset(named)
+            current_scope.reset(scope_token)
+            current_caller.reset(caller_token)
 
     async def identify(self, headers: Mapping[str, str]) -> Key:
-        """The key that a request brings.
+        """The key of a request.
 
         Raises:
-            Unauthorized: there is no key, or not one that we know.
+            Unauthorized: there is no key, or an unknown one.
             RateLimited: its holder asked too often.
         """
         await self._look()
         scheme, _, token = headers.get("authorization", "").partition(" ")
         presented = digest(token.strip())
-        found: Key | None = None
         # All are compared, so that the time says nothing about which one, if any, was close.
-        for key in self._keys:
-            if hmac.compare_digest(key.digest, presented):
-                found = key
-        if found is None or scheme.lower() != "bearer":
+        matches = [key for key in self._keys if hmac.compare_digest(key.digest, presented)]
+        if not matches or scheme.lower() != "bearer":
             raise Unauthorized("send an API key of this gateway as a bearer token")
-        per_minute = found.per_minute or self._per_minute
-        if per_minute and (wait_s := await self._store.hit(rate(per_minute), found.name)):
+        key = matches[-1]
+        per_minute = key.per_minute or self._per_minute
+        if per_minute and (wait_s := await self._store.hit(rate(per_minute), key.name)):
             raise RateLimited(f"this key may ask {per_minute} times a minute", retry_after_s=math.ceil(wait_s))
-        return found
+        return key
 
     async def scope_of(self, name: str) -> Scope | None:
-        """What a key may do now, for work that outlives its request; None where there is none of that name any more."""
+        """The present scope of a key, for work that outlives its request; None where the key has been revoked."""
         if not self.asks:
             return OWNER
         await self._look()
         return next((key.scope for key in self._keys if key.name == name), None)
 
     async def _look(self) -> None:
-        if self._file is None or self._clock() - self._looked < LOOK_S:
+        if self._file is None or self._clock() - self._looked_at < LOOK_S:
             return
-        async with self._looking:
-            if self._clock() - self._looked < LOOK_S:
+        async with self._lock:
+            if self._clock() - self._looked_at < LOOK_S:
                 return
             await asyncio.to_thread(self._read, self._file)
-            self._looked = self._clock()
+            self._looked_at = self._clock()
 
     def _read(self, file: Path) -> None:
         try:
             stat = file.stat()
-            seen = (stat.st_mtime_ns, stat.st_ino, stat.st_size)
-            if seen == self._seen:
+            version = (stat.st_mtime_ns, stat.st_ino, stat.st_size)
+            if version == self._version:
                 return
             keys = parse(file.read_text(encoding="utf-8"))
         except (OSError, ValueError) as error:
-            # Closed and not open: whoever configured a file wants a key asked for.
+            # Closed and not open: a configured file means that keys are wanted.
             log.error("API keys cannot be read", file=str(file), error=str(error))
-            self._keys, self._seen = self._fixed, None
+            self._keys, self._version = self._default, None
             return
-        self._keys, self._seen = (*self._fixed, *keys), seen
+        self._keys, self._version = (*self._default, *keys), version
         log.info("API keys read", keys=len(keys))
 
 
 def write(file: Path, keys: tuple[Key, ...]) -> None:
-    """Replace a file at once: a gateway that looks now sees the old keys or the new."""
+    """Replace a file at once: a gateway reads the old keys or the new, and no mixture."""
     draft = file.with_name(f".{file.name}.{os.getpid()}")
     draft.write_text("".join(key.line() for key in keys), encoding="utf-8")
     # Digests only; and the gateway of a container is another user.
@@ -261,7 +259,7 @@ def main() -> None:
             write(args.file, tuple(key for key in keys if key.name != args.name))
         else:
             for key in keys:
-                print("\t".join(filter(None, (key.name, str(key.per_minute or "default"), key.told))))
+                print("\t".join(filter(None, (key.name, str(key.per_minute or "default"), key.scope_text))))
     except ValidationError as error:
         sys.exit(f"error: {_fault(error)}")
     except (KeyFileError, OSError) as error:

@@ -1,4 +1,4 @@
-"""What the gateways of a mesh count together: in one Valkey (or Redis) that all of them know, else each for itself.
+"""Counts that the gateways of a mesh share: in one Valkey (or Redis), else each gateway for itself.
 
 A store that is away stops nobody: until it answers again each gateway counts for itself.
 """
@@ -32,7 +32,7 @@ class SharedStore:
 
     def __init__(self, client: "Redis | None" = None) -> None:
         self.client = client
-        # A question each five seconds waits for a store that is away.
+        # While the store is away, one question in five seconds waits for it.
         self._breaker = Breaker(threshold=1)
         self._failures: tuple[type[Exception], ...] = ()
         self._alone = MovingWindowRateLimiter(MemoryStorage())
@@ -63,7 +63,7 @@ class SharedStore:
             await self.client.aclose()
 
     async def ask(self, shared: Callable[["Redis"], Awaitable[T]], alone: Callable[[], Awaitable[T]]) -> T:
-        """What the store says; what this process knows where there is no store, or none that answers."""
+        """The store's answer; this process's own where there is no store, or none that answers."""
         if self.client is None or not self._breaker.admit():
             return await alone()
         try:
@@ -79,7 +79,7 @@ class SharedStore:
         return answer
 
     async def run(self, script: str, keys: Sequence[str], *values: object, alone: Callable[[], Any]) -> Any:
-        """What a script in the store gives; what `alone` gives where there is no store, or none that answers."""
+        """The result of a script in the store; that of `alone` where there is no store, or none that answers."""
 
         async def shared(client: "Redis") -> Any:
             return await cast("Awaitable[Any]", client.eval(script, len(keys), *keys, *map(str, values)))

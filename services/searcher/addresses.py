@@ -1,10 +1,11 @@
-"""What may be reached: addresses by what they are, names by lists, each connection to an address that was looked at.
+"""What may be reached: addresses by their kind, names by lists, and each connection goes to an address that was judged.
 
-A name is resolved once a connection, its address judged, and that address connected to: one that changes between a look
-and a connection (DNS rebinding) gains nothing. Redirects are new connections.
+A name is resolved once a connection, its address judged, and that address connected to: a name that changes in between
+(DNS rebinding) gains nothing. Redirects are new connections.
 """
 
 import asyncio
+import contextlib
 import re
 from collections.abc import Awaitable, Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -17,7 +18,7 @@ import httpx
 from services.searcher.errors import Failed, Refused
 
 MAX_URL_CHARS = 4_096
-# Names that are looked up at a time; each blocks a thread for as long as a name server is slow.
+# Names at a time; each blocks a thread for as long as a name server is slow.
 RESOLVERS = 16
 Network = IPv4Network | IPv6Network
 Resolve = Callable[[str, int], Awaitable[Sequence[str]]]
@@ -38,9 +39,9 @@ _NEVER = tuple(
         "fd20:ce::254/128",
     )
 )
-# Global to some registries, wherever it leads: IPv6 that carries an IPv4 address to a gateway and such gateways,
-# addresses of protocols, and what was site-local.
-_ODD = tuple(
+# Global by some registries, wherever they lead: IPv6 that carries an IPv4 address to a gateway, such gateways,
+# addresses of protocols, and formerly site-local ones.
+_SPECIAL = tuple(
     ip_network(block)
     for block in (
         "192.0.0.0/24",
@@ -80,17 +81,17 @@ def reachable(address: str, networks: Iterable[Network] = ()) -> bool:
         return False
     if any(judged in network for network in networks):
         return True
-    return judged.is_global and not any(judged in network for network in _ODD)
+    return judged.is_global and not any(judged in network for network in _SPECIAL)
 
 
 class Policy:
-    """Which URLs and addresses may be asked.
+    """Which URLs and addresses may be reached.
 
     Args:
         allow: domains, each with those below it; all when empty.
-        deny: domains that are not, whatever `allow` says.
-        networks: private ones that may be reached.
-        ports: that may be asked.
+        deny: domains that may not, whatever `allow` says.
+        networks: private ones that may.
+        ports: that may.
     """
 
     def __init__(
@@ -107,10 +108,10 @@ class Policy:
         self._ports = ports
 
     def check(self, address: str) -> httpx.URL:
-        """A URL that may be asked, as far as it says itself.
+        """A URL that may be reached, as far as its text says; without its fragment.
 
         Raises:
-            Refused: it may not be.
+            Refused: it may not.
         """
         try:
             url = httpx.URL(address) if len(address) <= MAX_URL_CHARS else None
@@ -136,7 +137,11 @@ class Policy:
         return url.copy_with(fragment=None)
 
     def judge(self, addresses: Iterable[str]) -> None:
-        """Raises Refused where one of a name's addresses may not be reached: an honest name has none such."""
+        """See that all addresses of a name may be reached: an honest name has no other.
+
+        Raises:
+            Refused: one may not.
+        """
         for address in addresses:
             if not reachable(address, self._networks):
                 raise Refused("an address that is not public")
@@ -159,15 +164,15 @@ class Resolver:
 
     async def __call__(self, host: str, port: int) -> list[str]:
         loop = asyncio.get_running_loop()
-        found = await loop.run_in_executor(self._threads, lambda: getaddrinfo(host, port, type=SOCK_STREAM))
-        return [str(item[4][0]) for item in found]
+        entries = await loop.run_in_executor(self._threads, lambda: getaddrinfo(host, port, type=SOCK_STREAM))
+        return [str(entry[4][0]) for entry in entries]
 
     def close(self) -> None:
         self._threads.shutdown(wait=False, cancel_futures=True)
 
 
 class PinnedBackend(httpcore.AsyncNetworkBackend):
-    """Connects to the very address that the policy has judged.
+    """Connects to the very address that the policy judged.
 
     Args:
         resolve: a name to its addresses.
@@ -190,14 +195,12 @@ class PinnedBackend(httpcore.AsyncNetworkBackend):
             addresses = list(dict.fromkeys(await self._resolve(host, port)))
         except (gaierror, UnicodeError) as error:
             raise Failed("no address of that name") from error
-        self._policy.judge(addresses)
-        for address in addresses[:-1]:
-            try:
-                return await self._inner.connect_tcp(address, port, timeout, local_address, socket_options)
-            except httpcore.ConnectError:
-                continue
         if not addresses:
             raise Failed("no address of that name")
+        self._policy.judge(addresses)
+        for address in addresses[:-1]:
+            with contextlib.suppress(httpcore.ConnectError):
+                return await self._inner.connect_tcp(address, port, timeout, local_address, socket_options)
         return await self._inner.connect_tcp(addresses[-1], port, timeout, local_address, socket_options)
 
     async def connect_unix_socket(

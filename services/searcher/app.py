@@ -22,7 +22,7 @@ from services.searcher.robots import Robots
 from services.searcher.search import ENGINE, Searcher
 from services.searcher.settings import SearcherSettings
 
-# Hits that an engine is asked for: some of them may not be fetched.
+# Hits of a query: some of them may not be fetched.
 HITS = 2 * MAX_RESULTS
 
 
@@ -50,12 +50,12 @@ async def post_search(body: WebSearchRequest, state: Given) -> WebSearchResponse
 async def _ready(request: Request) -> Readiness:
     state: State = await kit.state_of(request)
     client = state["searcher"].client
-    gone = client.breaker.state == "open"
+    is_ready = client.breaker.state != "open"
     return Readiness(
-        ready=not gone,
+        ready=is_ready,
         service="searcher",
         model=state["settings"].search_engine,
-        detail="the search engine does not answer" if gone else f"asks {httpx.URL(client.base_url).host}",
+        detail=f"asks {httpx.URL(client.base_url).host}" if is_ready else "the search engine does not answer",
     )
 
 

@@ -1,4 +1,4 @@
-"""What has been fetched, for a while: a table of SQLite in memory or in a file, bounded in bytes and age."""
+"""A cache of replies and pages: a table of SQLite in memory or in a file, bounded in bytes and age."""
 
 import asyncio
 import sqlite3
@@ -24,12 +24,12 @@ _OVER = (
 
 
 class Cache:
-    """Bytes by key; a database that fails is logged and missed, never an error.
+    """Bytes by key; a failing database is logged and counts as a miss.
 
     Args:
         file: memory when None.
         max_bytes: of keys and values; 0 keeps nothing.
-        age_s: after which an entry is not used any more; 0 keeps nothing.
+        age_s: lifetime of an entry; 0 keeps nothing.
     """
 
     def __init__(

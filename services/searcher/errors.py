@@ -1,8 +1,8 @@
-"""Why a page is not fetched.
+"""Errors of fetching a page.
 
 NotFetched           `reason` is the word for `degraded`
   ├── Refused        "skipped": by our settings, its address or its site's robots.txt
-  ├── Failed         "failed": it is not there, is no page, or breaks the protocol
+  ├── Failed         "failed": it is missing, is no page, or breaks the protocol
   └── TooSlow        "timeout"
 """
 

@@ -1,4 +1,4 @@
-"""One page from the web: bounded in bytes, time, redirects and kind, and asked for only where its site lets us."""
+"""One page of the web: bounded in bytes, time, redirects and media type, and only where robots.txt allows it."""
 
 import asyncio
 import zlib
@@ -15,10 +15,10 @@ from services.searcher.robots import MAX_ROBOTS, Robots
 
 PAGES = frozenset({"text/html", "application/xhtml+xml", "text/plain"})
 CONNECTIONS = 64
-# An idle connection: to an address that was judged when it was opened.
-KEPT_S = 5.0
+# Of an idle connection: its address was judged when it was opened.
+KEEPALIVE_S = 5.0
 REDIRECTS = frozenset({301, 302, 303, 307, 308})
-# What gzip may add to bytes that cannot be made smaller.
+# Bytes that gzip may add to incompressible ones.
 SLACK = 64 * 1024
 # With a gzip header.
 _GZIP = 16 + zlib.MAX_WBITS
@@ -26,14 +26,14 @@ _GZIP = 16 + zlib.MAX_WBITS
 
 @dataclass(frozen=True, slots=True)
 class Page:
-    """What a site sent.
+    """A page as its site sent it.
 
     Args:
-        url: where it was in the end.
+        url: after redirects.
         body: inflated.
         kind: its media type, in lower case.
         charset: as its header has it; may be empty, or no encoding's name.
-        cut: whether there was more of it.
+        cut: whether it was longer than `body`.
     """
 
     url: str
@@ -54,12 +54,12 @@ class Bounds:
 
 
 @dataclass(frozen=True, slots=True)
-class _Want:
-    """What is asked for: bytes at most, media types (all when empty), and whether robots.txt is heeded."""
+class _Limits:
+    """Of one request: bytes, media types (all when empty), and the rules of robots.txt."""
 
     size: int
     kinds: frozenset[str] = frozenset()
-    heeding: Robots | None = None
+    robots: Robots | None = None
 
 
 class Fetcher:
@@ -67,9 +67,9 @@ class Fetcher:
 
     Args:
         resolve: a name to its addresses.
-        agent: who asks, for `User-Agent` and robots.txt.
-        robots: what sites let us read; asked for every page.
-        proxy: reaches the pages instead of us, and judges their addresses.
+        agent: our name, for `User-Agent` and robots.txt.
+        robots: checked for every page.
+        proxy: reaches the pages in our place, and judges their addresses.
     """
 
     def __init__(
@@ -92,42 +92,43 @@ class Fetcher:
         """A page of HTML or text.
 
         Raises:
-            NotFetched: it may not be asked for, is none, or takes too long; the message says why.
+            NotFetched: it may not be fetched, is no page, or takes too long; the message says which.
         """
         try:
             async with asyncio.timeout(self._bounds.seconds):
-                return await self._follow(url, _Want(self._bounds.size, PAGES, self._robots))
+                return await self._follow(url, _Limits(self._bounds.size, PAGES, self._robots))
         except TimeoutError:
             raise TooSlow(f"not there within {self._bounds.seconds:g} s") from None
 
-    async def _follow(self, url: str, want: _Want) -> Page:
+    async def _follow(self, url: str, limits: _Limits) -> Page:
         for _ in range(self._bounds.redirects + 1):
             target = self._policy.check(url)
-            if want.heeding:
-                await want.heeding.check(target, self._robots_txt)
-            found = await self._get(target, want)
-            if isinstance(found, Page):
-                return found
-            url = found
+            if limits.robots:
+                await limits.robots.check(target, self._robots_txt)
+            reply = await self._get(target, limits)
+            if isinstance(reply, Page):
+                return reply
+            url = reply
         raise Failed(f"more than {self._bounds.redirects} redirects")
 
     async def _robots_txt(self, url: httpx.URL) -> bytes | None:
         try:
-            return (await self._follow(str(url), _Want(MAX_ROBOTS))).body
+            return (await self._follow(str(url), _Limits(MAX_ROBOTS))).body
         except _Absent:
             return None
 
-    async def _get(self, url: httpx.URL, want: _Want) -> Page | str:
-        """A page, or where it has gone."""
+    async def _get(self, url: httpx.URL, limits: _Limits) -> Page | str:
+        """A page, or the address of a redirect."""
         address = httpcore.URL(scheme=url.raw_scheme, host=url.raw_host, port=url.port, target=url.raw_path)
         try:
             async with self._pool.stream("GET", address, headers=self._headers) as response:
                 headers = {name.lower(): value for name, value in response.headers}
                 if response.status in REDIRECTS and b"location" in headers:
                     return _join(url, headers[b"location"].decode("latin-1"))
-                kind = headers.get(b"content-type", b"")
-                _check(response.status, _media_type(kind), want.kinds)
-                body, cut = await _read(response.aiter_stream(), want.size, headers.get(b"content-encoding", b""))
+                content_type = headers.get(b"content-type", b"")
+                kind = content_type.partition(b";")[0].strip().lower().decode("latin-1")
+                _check(response.status, kind, limits.kinds)
+                body, cut = await _read(response.aiter_stream(), limits.size, headers.get(b"content-encoding", b""))
         except (
             httpcore.NetworkError,
             httpcore.ProtocolError,
@@ -137,7 +138,7 @@ class Fetcher:
         ) as error:
             raise Failed(type(error).__name__) from error
         last_modified = headers.get(b"last-modified", b"").decode("latin-1")
-        return Page(str(url), body, _media_type(kind), declared(kind), last_modified, cut)
+        return Page(str(url), body, kind, declared(content_type), last_modified, cut)
 
 
 class _Absent(Failed):
@@ -148,13 +149,13 @@ def _pool(proxy: str, backend: httpcore.AsyncNetworkBackend) -> httpcore.AsyncCo
     context = httpx.create_ssl_context()
     if not proxy:
         return httpcore.AsyncConnectionPool(
-            context, max_connections=CONNECTIONS, keepalive_expiry=KEPT_S, network_backend=backend
+            context, max_connections=CONNECTIONS, keepalive_expiry=KEEPALIVE_S, network_backend=backend
         )
     url = httpx.URL(proxy)
     auth = (url.username, url.password) if url.userinfo else None
     address = httpcore.URL(scheme=url.raw_scheme, host=url.raw_host, port=url.port, target=b"/")
     return httpcore.AsyncHTTPProxy(
-        address, proxy_auth=auth, ssl_context=context, max_connections=CONNECTIONS, keepalive_expiry=KEPT_S
+        address, proxy_auth=auth, ssl_context=context, max_connections=CONNECTIONS, keepalive_expiry=KEEPALIVE_S
     )
 
 
@@ -174,12 +175,8 @@ def _check(status: int, kind: str, kinds: frozenset[str]) -> None:
         raise Failed(f"no page: {kind[:100] or 'nothing'} by its type")
 
 
-def _media_type(kind: bytes) -> str:
-    return kind.partition(b";")[0].strip().lower().decode("latin-1")
-
-
 async def _read(stream: AsyncIterator[bytes], size: int, encoding: bytes) -> tuple[bytes, bool]:
-    """The first `size` bytes, inflated, and whether there were more; of what is sent no more is read either."""
+    """The first `size` bytes, inflated, and whether there were more; no more than that is received either."""
     name = encoding.strip().lower()
     if name not in (b"", b"identity", b"gzip", b"x-gzip"):
         raise Failed("an encoding that was not asked for")
@@ -187,7 +184,7 @@ async def _read(stream: AsyncIterator[bytes], size: int, encoding: bytes) -> tup
     body, sent = bytearray(), 0
     async for chunk in stream:
         sent += len(chunk)
-        # One byte more than is kept says that there is more.
+        # One byte too many shows that the body is longer.
         room = size + 1 - len(body)
         try:
             body += inflate.decompress(chunk, room) if inflate else chunk[:room]

@@ -6,7 +6,7 @@ from importlib import resources
 
 from services.kit.untrusted import one_line
 
-# What they give little weight: function words of English, and those that ask.
+# Words of little weight to an engine: function words of English, and those of questions.
 _FUNCTION_WORDS = frozenset(resources.files("services.searcher").joinpath("function_words.txt").read_text().split())
 _PRESENT = re.compile(
     r"\b(?:now|currently?|latest|most recent|today|tonight|this (?:week|month|year|season))\b", re.IGNORECASE
@@ -15,9 +15,9 @@ _WORD = re.compile(r"[\w'$€£%&+./-]*\w")
 
 
 def queries(question: str, asked_at: datetime, count: int) -> list[str]:
-    """What the engine is asked: the question, and its keywords where two are wanted and they say less.
+    """The engine's queries: the question and, where `count` is 2 and they are fewer words, its keywords.
 
-    Keywords of a question about the present have its month, which an engine otherwise takes for its own.
+    Keywords of a question about the present have its month: an engine would take its own.
     """
     whole = one_line(question)
     if count < 2:

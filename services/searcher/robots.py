@@ -1,4 +1,4 @@
-"""What a site's robots.txt lets us read (RFC 9309)."""
+"""robots.txt of sites (RFC 9309)."""
 
 import asyncio
 from collections.abc import Awaitable, Callable
@@ -15,7 +15,7 @@ Get = Callable[[httpx.URL], Awaitable[bytes | None]]
 
 
 class Robots:
-    """Asks each site once an age of the cache.
+    """Asks each site once a lifetime of the cache's entries.
 
     Args:
         agent: our `User-Agent`, of which rules name a word.
@@ -26,14 +26,14 @@ class Robots:
         self._cache = cache
 
     async def check(self, url: httpx.URL, get: Get) -> None:
-        """Whether a page may be read; one of a site that cannot be asked may not (RFC 9309, section 2.3.1.4).
+        """See that a page may be read; without an answer of its site it may not (RFC 9309, section 2.3.1.4).
 
         Args:
-            get: the site's robots.txt; None where it has none.
+            get: fetches the site's robots.txt; None where it has none.
 
         Raises:
             Refused: it may not.
-            NotFetched: robots.txt is not to be had.
+            NotFetched: robots.txt cannot be fetched.
         """
         address = url.copy_with(raw_path=b"/robots.txt")
         key = f"robots {address}"

@@ -1,4 +1,4 @@
-"""From a question to pages: what the engine finds, fetched side by side, within the caller's time."""
+"""From a question to pages: the engine's hits, fetched side by side, within the caller's time."""
 
 import asyncio
 import json
@@ -26,19 +26,19 @@ from services.searcher.fetch import Fetcher, Page
 from services.searcher.queries import queries
 
 ENGINE = "search_engine"
-# Of the caller's time, for the reply's way.
+# Of the caller's time, for the transfer of the reply.
 RESERVE_S = 0.2
 # Of one reply, as bytes of pages: thrice as many as UTF-8 in JSON still fit into what a client reads.
 MAX_BYTES = 8 * 1024 * 1024
 MAX_TITLE_CHARS, MAX_URL_CHARS, MAX_DATE_CHARS = 1_000, 8_192, 200
 
 _HITS = TypeAdapter(list[Hit])
-# Nothing that a page shows; each takes six bytes in JSON.
+# No page shows them; each takes six bytes in JSON.
 _UNPRINTABLE = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f]")
 
 
-class Found(BaseModel):
-    """A page as it is answered and kept; `cut` where there was more of it than is read."""
+class PageOutcome(BaseModel):
+    """A page as it is answered and cached; `cut` where it was longer than is read."""
 
     model_config = ConfigDict(frozen=True)
 
@@ -48,11 +48,11 @@ class Found(BaseModel):
 
 
 class Searcher:
-    """Asks one engine and fetches what it finds.
+    """Asks one engine and fetches its hits.
 
     Args:
         client: of the engine.
-        policy: chooses among what is found; the fetcher has its own word.
+        policy: chooses among the hits; the fetcher checks again.
     """
 
     def __init__(
@@ -66,26 +66,26 @@ class Searcher:
         self._metrics = metrics
 
     async def search(self, request: WebSearchRequest, budget: Budget, *, count: int, cap_s: float) -> WebSearchResponse:
-        """Pages for a question before its deadline; what was not to be had is named.
+        """Pages for a question before its deadline; `degraded` names those that are missing.
 
         Args:
             count: queries of a question, 1 or 2.
             cap_s: seconds that the engine gets.
         """
-        asked = queries(request.query, request.query_time or datetime.now(UTC), count)
+        texts = queries(request.query, request.query_time or datetime.now(UTC), count)
         degraded: list[Degradation] = []
-        lists = await all_of(self._hits(query, budget.allow(cap_s, reserve_s=RESERVE_S), degraded) for query in asked)
-        found_ms = budget.elapsed_ms()
-        self._metrics.took(ENGINE, elapsed=found_ms)
+        lists = await all_of(self._hits(text, budget.allow(cap_s, reserve_s=RESERVE_S), degraded) for text in texts)
+        engine_ms = budget.elapsed_ms()
+        self._metrics.took(ENGINE, elapsed=engine_ms)
         hits = self._chosen(lists, request.top_n)
         results, cached = await self._fetched(hits, budget, degraded)
         elapsed_ms = budget.elapsed_ms()
-        self._metrics.took("fetch", elapsed=elapsed_ms - found_ms)
+        self._metrics.took("fetch", elapsed=elapsed_ms - engine_ms)
         for item in degraded:
             self._metrics.degraded.labels("searcher", item.stage.partition(":")[0], item.reason).inc()
         return WebSearchResponse(
             search_results=tuple(results),
-            queries=tuple(asked),
+            queries=tuple(texts),
             degraded=tuple(degraded),
             cached_pages=cached,
             timing=StageTiming(elapsed_ms=round(elapsed_ms, 1)),
@@ -94,8 +94,8 @@ class Searcher:
     async def _hits(self, query: str, allow_s: float, degraded: list[Degradation]) -> list[Hit]:
         call = self._engine.call(query)
         key = f"hits {type(self._engine).__name__} {call.path} {call.body}"
-        if (kept := await self._kept(key, "hits")) is not None:
-            return _HITS.validate_json(kept)
+        if (cached := await self._cached(key, "hits")) is not None:
+            return _HITS.validate_json(cached)
         body = None if call.body is None else json.dumps(call.body).encode()
         try:
             reply = await self.client.request(call.method, call.path, body, allow_s=allow_s)
@@ -109,7 +109,7 @@ class Searcher:
         return hits
 
     def _chosen(self, lists: Sequence[Sequence[Hit]], top_n: int) -> list[Hit]:
-        """The first hits of all lists in turn, each once; what may not be asked makes room for the next."""
+        """The first hits of all lists in turn, each once; one that may not be fetched makes room for the next."""
         chosen: dict[str, Hit] = {}
         for hit in chain.from_iterable(zip_longest(*lists)):
             if hit is None or len(chosen) == top_n:
@@ -124,7 +124,7 @@ class Searcher:
     async def _fetched(
         self, hits: Sequence[Hit], budget: Budget, degraded: list[Degradation]
     ) -> tuple[list[SearchResult], int]:
-        """Results of the hits in their order, those that are late without their pages; how many the cache had."""
+        """Results of the hits in their order, late ones without their pages; how many the cache had."""
         tasks = [asyncio.create_task(self._page(hit)) for hit in hits]
         try:
             if tasks:
@@ -136,35 +136,35 @@ class Searcher:
         results: list[SearchResult] = []
         size = cached = 0
         for index, (hit, task) in enumerate(zip(hits, tasks, strict=True)):
-            found, why = _outcome(hit, task)
-            size += len(found.result.page_result)
-            result = found.result
+            outcome, error = _outcome(hit, task)
+            result = outcome.result
+            size += len(result.page_result)
             if size > MAX_BYTES:
-                result, why = result.model_copy(update={"page_result": ""}), Refused("no room beside the other pages")
-            if why is not None:
-                degraded.append(Degradation(stage=f"page:{index}", reason=why.reason, detail=str(why)[:500]))
+                result, error = result.model_copy(update={"page_result": ""}), Refused("no room beside the other pages")
+            if error is not None:
+                degraded.append(Degradation(stage=f"page:{index}", reason=error.reason, detail=str(error)[:500]))
             results.append(result)
-            cached += found.cached
+            cached += outcome.cached
         return results, cached
 
-    async def _page(self, hit: Hit) -> "Found":
+    async def _page(self, hit: Hit) -> PageOutcome:
         """A hit with its page.
 
         Raises:
-            NotFetched: it is not to be had.
+            NotFetched: the page cannot be fetched.
         """
         key = f"page {hit.url}"
-        if (kept := await self._kept(key, "pages")) is not None:
-            found = Found.model_validate_json(kept)
-            return Found(result=found.result.model_copy(update=_of(hit)), cut=found.cut, cached=True)
-        found = await asyncio.to_thread(_found, hit, await self._fetcher.page(hit.url))
-        await self._cache.put(key, found.model_dump_json().encode())
-        return found
+        if (cached := await self._cached(key, "pages")) is not None:
+            outcome = PageOutcome.model_validate_json(cached)
+            return PageOutcome(result=outcome.result.model_copy(update=_of(hit)), cut=outcome.cut, cached=True)
+        outcome = await asyncio.to_thread(_fetched, hit, await self._fetcher.page(hit.url))
+        await self._cache.put(key, outcome.model_dump_json().encode())
+        return outcome
 
-    async def _kept(self, key: str, name: str) -> bytes | None:
-        kept = await self._cache.get(key)
-        self._metrics.looked_up(name, hits=kept is not None, misses=kept is None)
-        return kept
+    async def _cached(self, key: str, name: str) -> bytes | None:
+        value = await self._cache.get(key)
+        self._metrics.looked_up(name, hits=value is not None, misses=value is None)
+        return value
 
 
 def _read(engine: Engine, reply: bytes) -> list[Hit]:
@@ -174,20 +174,20 @@ def _read(engine: Engine, reply: bytes) -> list[Hit]:
         raise BadReply(ENGINE, f"{error.error_count()} errors against its API") from error
 
 
-def _outcome(hit: Hit, task: "asyncio.Task[Found]") -> tuple[Found, NotFetched | None]:
-    """What a task has found, or what the engine says of the page; and why there is no more."""
+def _outcome(hit: Hit, task: asyncio.Task[PageOutcome]) -> tuple[PageOutcome, NotFetched | None]:
+    """A task's page, or the engine's summary of it; and the error that cost the page or its end."""
     error = TooSlow("not there when the time was up") if task.cancelled() else task.exception()
     if error is not None and not isinstance(error, NotFetched):
-        # Whatever a site has found in us costs its page.
+        # A fault of ours that a site runs into costs its page.
         log.error("a page failed", error=type(error).__name__, exc_info=error)
         error = Failed("by a fault of ours")
     if error is not None:
-        return Found(result=SearchResult(**_of(hit), page_url=hit.url[:MAX_URL_CHARS])), error
-    found = task.result()
-    return found, Refused("cut off where it is longer than we read") if found.cut else None
+        return PageOutcome(result=SearchResult(**_of(hit), page_url=hit.url[:MAX_URL_CHARS])), error
+    outcome = task.result()
+    return outcome, Refused("cut off where it is longer than we read") if outcome.cut else None
 
 
-def _found(hit: Hit, page: Page) -> Found:
+def _fetched(hit: Hit, page: Page) -> PageOutcome:
     text = decoded(page.body, page.charset)
     html = as_html(text) if page.kind == "text/plain" else text
     result = SearchResult(
@@ -196,7 +196,7 @@ def _found(hit: Hit, page: Page) -> Found:
         page_last_modified=(page.last_modified or hit.published)[:MAX_DATE_CHARS],
         page_result=_UNPRINTABLE.sub(" ", html)[:MAX_PAGE_CHARS],
     )
-    return Found(result=result, cut=page.cut)
+    return PageOutcome(result=result, cut=page.cut)
 
 
 def _of(hit: Hit) -> dict[str, str]:

@@ -1,4 +1,4 @@
-"""Haystack's OpenAIChatGenerator asks a gateway: whole, in a stream, wrongly. Prints what it got as JSON."""
+"""Haystack's OpenAIChatGenerator asks a gateway: whole, in a stream, wrongly. Prints the outcome as JSON."""
 
 import json
 import sys
@@ -11,7 +11,7 @@ from haystack.utils import Secret
 url, question = sys.argv[1:]
 
 
-def asked(key: str, pieces: list[str] | None = None) -> ChatMessage:
+def ask(key: str, pieces: list[str] | None = None) -> ChatMessage:
     generator = OpenAIChatGenerator(
         api_key=Secret.from_token(key),
         model="cragmesh/closed-book",
@@ -24,12 +24,12 @@ def asked(key: str, pieces: list[str] | None = None) -> ChatMessage:
 
 
 pieces: list[str] = []
-reply = asked("cm_alice")
-asked("cm_alice", pieces)
+reply = ask("cm_alice")
+ask("cm_alice", pieces)
 try:
-    asked("cm_mallory")
+    ask("cm_mallory")
     refused = ""
 except openai.AuthenticationError:
     refused = openai.AuthenticationError.__name__
-told = {"answer": reply.text, "streamed": "".join(pieces), "refused": refused}
-print(json.dumps(told | {"tokens": reply.meta["usage"]["total_tokens"]}))
+report = {"answer": reply.text, "streamed": "".join(pieces), "refused": refused}
+print(json.dumps(report | {"tokens": reply.meta["usage"]["total_tokens"]}))

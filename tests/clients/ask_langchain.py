@@ -1,4 +1,4 @@
-"""LangChain's ChatOpenAI asks a gateway: whole, in a stream, wrongly. Prints what it got as JSON."""
+"""LangChain's ChatOpenAI asks a gateway: whole, in a stream, wrongly. Prints the outcome as JSON."""
 
 import json
 import sys
@@ -16,5 +16,5 @@ try:
 except openai.AuthenticationError:
     refused = openai.AuthenticationError.__name__
 usage = reply.usage_metadata or {}
-told = {"answer": reply.content, "streamed": "".join(str(chunk.content) for chunk in streamed), "refused": refused}
-print(json.dumps(told | {"tokens": usage.get("total_tokens", 0)}))
+report = {"answer": reply.content, "streamed": "".join(str(chunk.content) for chunk in streamed), "refused": refused}
+print(json.dumps(report | {"tokens": usage.get("total_tokens", 0)}))

@@ -47,7 +47,7 @@ def test_a_client_gets_its_answer(url: str, client: str) -> None:
         env=environment,
     )
     assert ran.returncode == 0, ran.stderr
-    told = json.loads(ran.stdout.splitlines()[-1])
-    assert told["answer"] == told["streamed"] == "Paris"
-    assert told["refused"] == "AuthenticationError"
-    assert told["tokens"] > 0
+    report = json.loads(ran.stdout.splitlines()[-1])
+    assert report["answer"] == report["streamed"] == "Paris"
+    assert report["refused"] == "AuthenticationError"
+    assert report["tokens"] > 0

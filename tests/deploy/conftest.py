@@ -16,16 +16,17 @@ ROOT = Path(__file__).resolve().parents[2]
 OVERLAYS = ("overlays/cpu", "overlays/search", "overlays/t4", "overlays/gpu1")
 KUSTOMIZATIONS = (*OVERLAYS, "monitoring", "jobs", "ray")
 Manifest = dict[str, Any]
+SERVICES = ("gateway", "retriever", "reranker", "classifier", "kg", "generator")
 # In images that install the wheel, of which the generator's is none: it has one name, `cragmesh`.
 PROBE = ["python", "-m", "cragmesh", "services.kit.probe"]
 
 
 def tool(name: str) -> str:
     """A program beside the interpreter or on the path; the test that needs it is skipped without it."""
-    found = shutil.which(name, path=str(Path(sys.executable).parent)) or shutil.which(name)
-    if not found:
+    program = shutil.which(name, path=str(Path(sys.executable).parent)) or shutil.which(name)
+    if not program:
         pytest.skip(f"{name} is not installed")
-    return found
+    return program
 
 
 def run(*argv: str, stdin: str = "") -> subprocess.CompletedProcess[str]:
@@ -36,7 +37,7 @@ def run(*argv: str, stdin: str = "") -> subprocess.CompletedProcess[str]:
 
 def parse(text: str) -> list[Manifest]:
     """Manifests of a file; by libyaml, since Python's own parser takes a second for each two thousand lines."""
-    return [found for found in yaml.load_all(text, Loader=yaml.CSafeLoader) if found]
+    return [manifest for manifest in yaml.load_all(text, Loader=yaml.CSafeLoader) if manifest]
 
 
 def validate(manifest: Manifest, version: str) -> None:
@@ -93,8 +94,8 @@ def pods(manifests: list[Manifest]) -> dict[str, Manifest]:
 
 def lasting(manifests: list[Manifest]) -> dict[str, Manifest]:
     """The pod templates of what stays: services and the store."""
-    found = of_kind(manifests, "Deployment") | of_kind(manifests, "StatefulSet")
-    return {name: item["spec"]["template"] for name, item in found.items()}
+    workloads = of_kind(manifests, "Deployment") | of_kind(manifests, "StatefulSet")
+    return {name: item["spec"]["template"] for name, item in workloads.items()}
 
 
 def jobs(manifests: list[Manifest]) -> dict[str, Manifest]:
@@ -106,3 +107,8 @@ def jobs(manifests: list[Manifest]) -> dict[str, Manifest]:
 def container(pod: Manifest) -> Manifest:
     (only,) = pod["spec"]["containers"]
     return dict(only)
+
+
+def variables(pod: Manifest) -> dict[str, Manifest]:
+    """The entries of a pod's own environment, by name."""
+    return {entry["name"]: entry for entry in container(pod).get("env", [])}

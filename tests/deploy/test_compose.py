@@ -14,10 +14,9 @@ from pydantic_core import PydanticUndefined
 from services.cli.services import embedded
 from services.generator.launch import read_profile
 from services.kit.settings import MeshUrls
-from tests.deploy.conftest import PROBE, ROOT, Manifest, container, of_kind, pods, run, tool
+from tests.deploy.conftest import PROBE, ROOT, SERVICES, Manifest, container, of_kind, pods, run, tool, variables
 from tests.deploy.known import EVERY, SETTINGS, all_names, bodies_mib, defaults, names, secrets
 
-SERVICES = ("gateway", "retriever", "reranker", "classifier", "kg", "generator")
 OURS = (*SERVICES, "searcher")
 # What ends when its work is done.
 JOBS = ("calibrate",)
@@ -143,14 +142,14 @@ def test_the_gateway_waits_for_nobody_to_be_healthy(compose: Manifest) -> None:
 
 
 def test_secrets_reach_only_who_reads_them(compose: Manifest) -> None:
-    found = secrets() | {name for name in COMPOSE_ONLY if name.endswith("PASSWORD")}
-    assert len(found) > 5
+    secret_names = secrets() | {name for name in COMPOSE_ONLY if name.endswith("PASSWORD")}
+    assert len(secret_names) > 5
     for name in OURS:
         # What is not named comes with the file.
         assert compose["services"][name]["env_file"] == [{"path": ".env", "required": False}]
         given = environment(compose["services"][name])
-        assert {secret for secret in found if given.get(secret) != ""} == found & names(name), name
-        for secret in found & names(name):
+        assert {secret for secret in secret_names if given.get(secret) != ""} == secret_names & names(name), name
+        for secret in secret_names & names(name):
             assert given[secret].startswith(f"${{{secret}:-"), f"{name}: {secret}"
     for name in compose["services"].keys() - set(OURS):
         assert "env_file" not in compose["services"][name], name
@@ -256,9 +255,8 @@ def test_compose_and_kubernetes_agree(
     for name in ("gateway", "retriever", "reranker", "classifier", "kg"):
         for key, value in environment(compose_gpu["services"][name]).items():
             assert interpolated(value) == {key: mesh["data"][key]}, key
-    generator = {entry["name"]: entry.get("value") for entry in container(pods(cards)["generator"])["env"]}
     profile = interpolated(compose_gpu["services"]["generator"]["environment"]["CRAGMESH_GENERATOR_PROFILE"])
-    assert set(profile.values()) == {generator["CRAGMESH_GENERATOR_PROFILE"]}
+    assert [*profile.values()] == [variables(pods(cards)["generator"])["CRAGMESH_GENERATOR_PROFILE"]["value"]]
 
 
 def test_in_production_the_language_model_writes_programs_and_labels(rendered: dict[str, list[Manifest]]) -> None:
@@ -270,11 +268,11 @@ def test_in_production_the_language_model_writes_programs_and_labels(rendered: d
 
 
 def test_the_four_cards_are_given_out_once(compose_gpu: Manifest) -> None:
-    given: list[str] = []
+    cards: list[str] = []
     for service in compose_gpu["services"].values():
         for device in service.get("deploy", {}).get("resources", {}).get("reservations", {}).get("devices", []):
-            given += device["device_ids"]
-    assert sorted(given) == ["0", "1", "2", "3"]
+            cards += device["device_ids"]
+    assert sorted(cards) == ["0", "1", "2", "3"]
     assert names("generator") >= set(environment(compose_gpu["services"]["generator"]))
 
 
@@ -348,11 +346,11 @@ def test_grafana_has_no_password_that_everybody_knows(compose: Manifest) -> None
     grafana = compose["services"]["grafana"]
     assert grafana["environment"]["GF_SECURITY_ADMIN_PASSWORD"] == "${CRAGMESH_GRAFANA_PASSWORD:-}"  # noqa: S105
     shell, flag, script = grafana["entrypoint"]
-    told = script.replace("$$", "$").replace("exec /run.sh", "printenv GF_SECURITY_ADMIN_PASSWORD")
-    unset = {run("env", "GF_SECURITY_ADMIN_PASSWORD=", shell, flag, told).stdout.strip() for _ in range(2)}
+    printing = script.replace("$$", "$").replace("exec /run.sh", "printenv GF_SECURITY_ADMIN_PASSWORD")
+    unset = {run("env", "GF_SECURITY_ADMIN_PASSWORD=", shell, flag, printing).stdout.strip() for _ in range(2)}
     assert len(unset) == 2
     assert min(map(len, unset)) >= 32
-    assert run("env", "GF_SECURITY_ADMIN_PASSWORD=mine", shell, flag, told).stdout.strip() == "mine"
+    assert run("env", "GF_SECURITY_ADMIN_PASSWORD=mine", shell, flag, printing).stdout.strip() == "mine"
 
 
 def test_qdrants_server_and_client_are_within_one_minor_version(
@@ -399,8 +397,8 @@ def test_valkey_asks_for_the_password_and_tells_it_to_no_list_of_processes(
     assert valkey["image"].endswith(f":-{pod['image']}}}")
     shell, flag, script = (argument.replace("$$", "$") for argument in valkey["command"])
     assert [shell, flag, script] == pod["command"]
-    told = run("env", f"VALKEY_PASSWORD={password}", shell, flag, script.replace("valkey-server -", "cat", 1)).stdout
-    options = dict(line.split(" ", 1) for line in told.splitlines())
+    config = run("env", f"VALKEY_PASSWORD={password}", shell, flag, script.replace("valkey-server -", "cat", 1)).stdout
+    options = dict(line.split(" ", 1) for line in config.splitlines())
     assert options["requirepass"] == f'"{password}"'
     assert options["save"] == '""'
     assert int(options["maxmemory"].removesuffix("mb")) < mib(valkey["deploy"]["resources"]["limits"]["memory"])

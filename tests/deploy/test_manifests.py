@@ -16,6 +16,7 @@ from tests.deploy.conftest import (
     KUSTOMIZATIONS,
     OVERLAYS,
     ROOT,
+    SERVICES,
     Manifest,
     container,
     lasting,
@@ -24,12 +25,12 @@ from tests.deploy.conftest import (
     run,
     tool,
     validate,
+    variables,
 )
 from tests.deploy.known import EVERY, SETTINGS, bodies_mib, names
 
 # The oldest that has the sleep action of preStop without a gate, one between, and the newest that the schemas know.
 VERSIONS = ("1.30", "1.34", "1.37")
-SERVICES = ("gateway", "retriever", "reranker", "classifier", "kg", "generator")
 # Of the Prometheus operator, KEDA, KubeRay and the Gateway API, whose schemas are not Kubernetes' own.
 CUSTOM = {"PrometheusRule", "ServiceMonitor", "ScaledObject", "RayJob", "Gateway", "HTTPRoute"}
 Rendered = dict[str, list[Manifest]]
@@ -43,13 +44,10 @@ def services_of(name: str) -> tuple[str, ...]:
 @pytest.mark.parametrize("version", VERSIONS)
 @pytest.mark.parametrize("name", KUSTOMIZATIONS)
 def test_every_manifest_is_valid_and_has_no_unknown_field(rendered: Rendered, name: str, version: str) -> None:
-    checked = 0
-    for manifest in rendered[name]:
-        if manifest["kind"] in CUSTOM:
-            continue
+    manifests = [manifest for manifest in rendered[name] if manifest["kind"] not in CUSTOM]
+    for manifest in manifests:
         validate(manifest, version)
-        checked += 1
-    assert checked or name == "monitoring"
+    assert manifests or name == "monitoring"
 
 
 def test_the_validator_sees_a_mistake(rendered: Rendered) -> None:
@@ -61,9 +59,8 @@ def test_the_validator_sees_a_mistake(rendered: Rendered) -> None:
 
 @pytest.mark.parametrize("name", [*OVERLAYS, "jobs"])
 def test_every_pod_has_no_rights_and_bounded_resources(rendered: Rendered, name: str) -> None:
-    found = pods(rendered[name])
-    assert found
-    for workload, pod in found.items():
+    assert pods(rendered[name])
+    for workload, pod in pods(rendered[name]).items():
         spec, app = pod["spec"], container(pod)
         for each in (app, *spec.get("initContainers", [])):
             assert each["securityContext"] == {
@@ -91,38 +88,37 @@ def test_every_pod_has_no_rights_and_bounded_resources(rendered: Rendered, name:
 def test_secrets_are_named_and_never_written(rendered: Rendered, name: str) -> None:
     assert not of_kind(rendered[name], "Secret")
     for workload, pod in pods(rendered[name]).items():
-        for entry in container(pod).get("env", []):
-            secret = any(word in entry["name"] for word in ("API_KEY", "PASSWORD", "TOKEN"))
-            if secret and not entry["name"].endswith("_FILE"):
-                assert "secretKeyRef" in entry.get("valueFrom", {}), f"{workload}: {entry['name']}"
+        for variable, entry in variables(pod).items():
+            is_secret = any(word in variable for word in ("API_KEY", "PASSWORD", "TOKEN"))
+            if is_secret and not variable.endswith("_FILE"):
+                assert "secretKeyRef" in entry.get("valueFrom", {}), f"{workload}: {variable}"
 
 
 def secrets(pod: Manifest) -> dict[str, tuple[str, str]]:
     """Variables of a pod that come from a secret: its name and key."""
-    references = {
-        entry["name"]: entry.get("valueFrom", {}).get("secretKeyRef") for entry in container(pod).get("env", [])
-    }
-    return {name: (found["name"], found["key"]) for name, found in references.items() if found}
+    references = {name: entry.get("valueFrom", {}).get("secretKeyRef") for name, entry in variables(pod).items()}
+    return {name: (reference["name"], reference["key"]) for name, reference in references.items() if reference}
 
 
 @pytest.mark.parametrize("name", OVERLAYS)
 def test_all_who_talk_to_each_other_know_the_same_secrets(rendered: Rendered, name: str) -> None:
+    holders = {
+        "CRAGMESH_MESH_TOKEN": set(services_of(name)[:-1]),
+        "CRAGMESH_GENERATOR_API_KEY": {"gateway", "classifier", "kg", "generator"},
+    }
     known = {workload: secrets(pod) for workload, pod in pods(rendered[name]).items()}
-    assert {workload for workload, found in known.items() if "CRAGMESH_MESH_TOKEN" in found} == set(
-        services_of(name)[:-1]
-    )
-    with_key = {workload for workload, found in known.items() if "CRAGMESH_GENERATOR_API_KEY" in found}
-    assert with_key == {"gateway", "classifier", "kg", "generator"}
-    for variable in ("CRAGMESH_MESH_TOKEN", "CRAGMESH_GENERATOR_API_KEY"):
-        assert len({found[variable] for found in known.values() if variable in found}) == 1
+    for variable, workloads in holders.items():
+        references = {workload: own[variable] for workload, own in known.items() if variable in own}
+        assert references.keys() == workloads
+        assert len(set(references.values())) == 1
 
 
 @pytest.mark.parametrize("name", [*OVERLAYS, "jobs"])
 def test_nothing_lets_adapters_be_loaded_from_outside(rendered: Rendered, name: str) -> None:
     assert GeneratorSettings.model_fields["runtime_adapters"].default is False
     for workload, pod in pods(rendered[name]).items():
-        given = {entry["name"] for entry in container(pod).get("env", [])}
-        assert not given & {"CRAGMESH_GENERATOR_RUNTIME_ADAPTERS", "VLLM_ALLOW_RUNTIME_LORA_UPDATING"}, workload
+        forbidden = {"CRAGMESH_GENERATOR_RUNTIME_ADAPTERS", "VLLM_ALLOW_RUNTIME_LORA_UPDATING"}
+        assert not variables(pod).keys() & forbidden, workload
 
 
 @pytest.mark.parametrize("name", OVERLAYS)
@@ -150,8 +146,8 @@ def test_a_pod_may_finish_what_it_has_begun(rendered: Rendered, name: str) -> No
         pod = pods(rendered[name])[service]
         pause = container(pod)["lifecycle"]["preStop"]["sleep"]["seconds"]
         assert pod["spec"]["terminationGracePeriodSeconds"] > pause + drain, service
-    engine = {entry["name"]: entry.get("value") for entry in container(pods(rendered[name])["generator"])["env"]}
-    assert engine["CRAGMESH_GENERATOR_SHUTDOWN_TIMEOUT_S"] == str(drain), "vLLM drains by a setting of its own"
+    engine = variables(pods(rendered[name])["generator"])
+    assert engine["CRAGMESH_GENERATOR_SHUTDOWN_TIMEOUT_S"]["value"] == str(drain), "vLLM drains by its own setting"
 
 
 @pytest.mark.parametrize("name", [*OVERLAYS, "jobs"])
@@ -159,11 +155,9 @@ def test_every_variable_is_one_that_its_service_reads(rendered: Rendered, name: 
     maps = of_kind(rendered[name], "ConfigMap")
     everything = set().union(*(names(service) for service in SETTINGS))
     for workload, pod in pods(rendered[name]).items():
-        app = container(pod)
         if workload in SETTINGS:
-            own = {entry["name"] for entry in app.get("env", []) if entry["name"].startswith("CRAGMESH_")}
-            assert own <= names(workload), workload
-        for source in app.get("envFrom", []):
+            assert {name for name in variables(pod) if name.startswith("CRAGMESH_")} <= names(workload), workload
+        for source in container(pod).get("envFrom", []):
             shared = {key for key in maps[source["configMapRef"]["name"]]["data"] if key.startswith("CRAGMESH_")}
             assert shared <= everything, workload
 
@@ -198,24 +192,22 @@ def test_the_number_of_pods_is_said_once(rendered: Rendered, name: str) -> None:
     assert "gateway" in scaled
     assert scaled <= workloads.keys()
     # A number beside an autoscaler's is put back into force by every `kubectl apply`.
-    assert {workload for workload, found in workloads.items() if "replicas" not in found["spec"]} == scaled
+    assert {workload for workload, item in workloads.items() if "replicas" not in item["spec"]} == scaled
 
 
 def test_the_autoscalers_metric_is_one_that_the_adapter_serves(rendered: Rendered) -> None:
     file = ROOT / "deploy" / "k8s" / "monitoring" / "prometheus-adapter.yaml"
     (served,) = yaml.safe_load(file.read_text())["rules"]["custom"]
     series = served["seriesQuery"].partition("{")[0]
-    asked = {
+    metrics = {
         metric["pods"]["metric"]["name"]
         for name in OVERLAYS
         for scaler in of_kind(rendered[name], "HorizontalPodAutoscaler").values()
         for metric in scaler["spec"]["metrics"]
     }
-    assert asked == {series} <= {family.name for family in Metrics("test").registry.collect()}
-    assert {label: found["resource"] for label, found in served["resources"]["overrides"].items()} == {
-        "namespace": "namespace",
-        "pod": "pod",
-    }
+    assert metrics == {series} <= {family.name for family in Metrics("test").registry.collect()}
+    resources = {label: item["resource"] for label, item in served["resources"]["overrides"].items()}
+    assert resources == {"namespace": "namespace", "pod": "pod"}
     query = served["metricsQuery"].replace("<<.Series>>", series).replace("<<.GroupBy>>", "pod")
     rules = {
         "groups": [{"name": "a", "rules": [{"record": "a", "expr": query.replace("<<.LabelMatchers>>", 'pod="b"')}]}]
@@ -227,8 +219,8 @@ def test_the_autoscalers_metric_is_one_that_the_adapter_serves(rendered: Rendere
 @pytest.mark.parametrize("name", OVERLAYS)
 def test_pods_that_may_be_on_two_nodes_share_only_claims_of_many_writers(rendered: Rendered, name: str) -> None:
     claims = of_kind(rendered[name], "PersistentVolumeClaim")
-    for workload, found in of_kind(rendered[name], "Deployment").items():
-        for volume in found["spec"]["template"]["spec"]["volumes"]:
+    for workload, deployment in of_kind(rendered[name], "Deployment").items():
+        for volume in deployment["spec"]["template"]["spec"]["volumes"]:
             if "persistentVolumeClaim" in volume:
                 claim = claims[volume["persistentVolumeClaim"]["claimName"]]
                 assert claim["spec"]["accessModes"] == ["ReadWriteMany"], workload
@@ -275,7 +267,6 @@ def _peers(peers: list[Manifest] | None, other: Manifest | None) -> bool:
 @pytest.mark.parametrize("name", OVERLAYS)
 def test_only_who_must_talks_to_whom(rendered: Rendered, name: str) -> None:
     policies = [item for item in rendered[name] if item["kind"] == "NetworkPolicy"]
-    found = pods(rendered[name])
     edges = set()
     for there, target in lasting(rendered[name]).items():
         port = container(target)["ports"][0]["containerPort"]
@@ -283,7 +274,7 @@ def test_only_who_must_talks_to_whom(rendered: Rendered, name: str) -> None:
             edges.add(("outside", there))
         edges |= {
             (here, there)
-            for here, source in found.items()
+            for here, source in pods(rendered[name]).items()
             if here != there
             and allowed(policies, target, "Ingress", source, port)
             and allowed(policies, source, "Egress", target, port)
@@ -307,9 +298,8 @@ def test_only_who_searches_or_loads_models_reaches_the_web_and_nobody_inside(ren
         for allowance in policy["spec"].get("egress", []):
             anywhere = "to" not in allowance and {entry["port"] for entry in allowance["ports"]} != {5432}
             assert not anywhere, policy["metadata"]["name"]
-            found = [peer["ipBlock"] for peer in allowance.get("to", []) if "ipBlock" in peer]
-            if found:
-                blocks[policy["spec"]["podSelector"]["matchLabels"]["app.kubernetes.io/name"]] = found
+            if ranges := [peer["ipBlock"] for peer in allowance.get("to", []) if "ipBlock" in peer]:
+                blocks[policy["spec"]["podSelector"]["matchLabels"]["app.kubernetes.io/name"]] = ranges
                 assert {entry["port"] for entry in allowance["ports"]} == {80, 443}
     assert blocks.keys() == {"overlays/cpu": set(), "overlays/search": {"searcher"}}.get(name, {"models"})
     for app in blocks:
@@ -357,11 +347,10 @@ def test_a_job_brings_the_models_that_are_asked_for(rendered: Rendered, name: st
     (mesh,) = of_kind(rendered[name], "ConfigMap").values()
     (brought,) = (pod for workload, pod in pods(rendered[name]).items() if workload.startswith("models-"))
     folders = {each["command"][-1] for each in brought["spec"]["initContainers"]}
-    engine = container(pods(rendered[name])["generator"])["env"]
-    (profile,) = (entry["value"] for entry in engine if entry["name"] == "CRAGMESH_GENERATOR_PROFILE")
-    asked = {mesh["data"][key] for key in mesh["data"] if key in ("CRAGMESH_ENCODER_MODEL", "CRAGMESH_RERANKER_MODEL")}
-    asked |= {str(read_profile(profile)["model"])}
-    assert folders == {f"/models/{model.rpartition('/')[2]}" for model in asked}
+    profile = variables(pods(rendered[name])["generator"])["CRAGMESH_GENERATOR_PROFILE"]["value"]
+    models = {mesh["data"][key] for key in mesh["data"] if key in ("CRAGMESH_ENCODER_MODEL", "CRAGMESH_RERANKER_MODEL")}
+    models |= {str(read_profile(profile)["model"])}
+    assert folders == {f"/models/{model.rpartition('/')[2]}" for model in models}
 
 
 def test_every_service_is_watched(rendered: Rendered) -> None:
@@ -376,9 +365,9 @@ def test_every_service_is_watched(rendered: Rendered) -> None:
 
 
 def test_clusters_have_the_alerts_that_are_tested(rendered: Rendered) -> None:
-    (found,) = of_kind(rendered["monitoring"], "PrometheusRule").values()
+    (rule,) = of_kind(rendered["monitoring"], "PrometheusRule").values()
     alerts = yaml.safe_load((ROOT / "deploy" / "observability" / "alerts.yml").read_text())
-    assert found["spec"] == alerts
+    assert rule["spec"] == alerts
     names_of_jobs = {item["metadata"]["name"] for item in rendered["monitoring"] if item["kind"] == "ServiceMonitor"}
-    asked = set(re.findall(r'job=~?"([^"]+)"', str(found["spec"])))
-    assert {job for jobs in asked for job in jobs.split("|")} <= names_of_jobs
+    patterns = set(re.findall(r'job=~?"([^"]+)"', str(alerts)))
+    assert {job for jobs in patterns for job in jobs.split("|")} <= names_of_jobs

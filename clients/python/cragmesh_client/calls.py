@@ -1,4 +1,4 @@
-"""Requests and replies without the network: what both clients say alike."""
+"""Requests and replies without the network, for both clients."""
 
 import json
 from collections.abc import Iterator, Sequence
@@ -29,7 +29,7 @@ from cragmesh_client.contracts.feedback import FeedbackRequest, FeedbackResponse
 from cragmesh_client.contracts.papers import PapersRequest, PapersResponse
 from cragmesh_client.errors import BadReply, ProblemError, problem_error
 
-# What a call may take beyond the budget of its question: connecting, and the way there and back.
+# Of a call beyond the budget of its question: for connecting and both transfers.
 MARGIN_S = 5.0
 USUAL_S = 30.0
 # For a large file on a slow line.
@@ -66,7 +66,7 @@ class Call(Generic[Reply]):
 
     def request(self) -> dict[str, Any]:
         """The arguments of httpx."""
-        # What is not set is left out, so that an older gateway is not told of fields that it does not know.
+        # Without defaults, so that an older gateway gets no field that it does not know.
         content = self.body.model_dump_json(exclude_defaults=True) if isinstance(self.body, Contract) else self.body
         headers = {} if content is None else {"content-type": self.media_type}
         return {
@@ -78,11 +78,11 @@ class Call(Generic[Reply]):
         }
 
     def read(self, response: httpx.Response, *, done: bool = False) -> Reply:
-        """The reply; an empty one where the call was done before.
+        """The reply; None where an earlier attempt had done the call.
 
         Raises:
             ProblemError: it is a problem document.
-            BadReply: it is neither that nor what was expected.
+            BadReply: it is neither that nor of the call's type.
         """
         if not (response.is_success or done):
             raise refusal(response)
@@ -104,7 +104,7 @@ def refusal(response: httpx.Response) -> ProblemError | BadReply:
 
 
 def retry_after_s(response: httpx.Response) -> float | None:
-    """Seconds to wait before the same again; None where that is of no use."""
+    """Seconds until the call may be sent again; None where that is of no use."""
     if response.status_code not in AGAIN:
         return None
     value = response.headers.get("retry-after", "")
@@ -149,8 +149,8 @@ def papers(query: str, collection: str, fields: dict[str, Any]) -> Call[PapersRe
 
 
 def search(collection: str, queries: str | Sequence[str], fields: dict[str, Any]) -> Call[SearchResponse]:
-    asked = (queries,) if isinstance(queries, str) else tuple(queries)
-    body = SearchRequest.model_validate({"queries": asked, **fields})
+    texts = (queries,) if isinstance(queries, str) else tuple(queries)
+    body = SearchRequest.model_validate({"queries": texts, **fields})
     return Call("POST", f"/collections/{collection}/search", SearchResponse, body)
 
 
@@ -202,8 +202,8 @@ def _path(collection: str, id: str) -> str:
     return f"/collections/{collection}/documents/{quote(id, safe='')}"
 
 
-def _fields(given: Contract) -> tuple[tuple[str, str], ...]:
-    return tuple((name, str(value)) for name, value in given.model_dump(mode="json", exclude_defaults=True).items())
+def _fields(body: Contract) -> tuple[tuple[str, str], ...]:
+    return tuple((name, str(value)) for name, value in body.model_dump(mode="json", exclude_defaults=True).items())
 
 
 def _params(filters: Sequence[Filter]) -> tuple[tuple[str, str], ...]:

@@ -36,22 +36,22 @@ POLL_S = 1.0
 Progress = Callable[[DocumentInfo], None]
 
 
-class Patience:
-    """When to try again: as often as `retries`, when the gateway says so, and only inside the call's time."""
+class Retries:
+    """Decides on retries of a call: at most `limit`, when the gateway says so, and only inside the call's time."""
 
-    def __init__(self, call: Call[Any], retries: int) -> None:
+    def __init__(self, call: Call[Any], limit: int) -> None:
         self._call = call
         self._until = time.monotonic() + call.seconds
-        self._left = retries
+        self._left = limit
         self._lost = False
 
     @property
     def timeout_s(self) -> float:
-        """What is left of the call's time."""
+        """The rest of the call's time."""
         return max(0.001, self._until - time.monotonic())
 
     def pause_s(self, response: httpx.Response) -> float | None:
-        """Seconds until the same may be asked again; None when the response stands."""
+        """Seconds until the call may be sent again; None when the response stands."""
         return self._again(calls.retry_after_s(response))
 
     def pause_after(self, error: httpx.HTTPError) -> float | None:
@@ -62,7 +62,7 @@ class Patience:
         return self._again(calls.PAUSE_S)
 
     def gone(self, response: httpx.Response) -> bool:
-        """Whether a deletion was done before its first reply was lost."""
+        """Whether an earlier attempt had deleted it, and only its reply was lost."""
         return self._lost and self._call.method == "DELETE" and response.status_code == httpx.codes.NOT_FOUND
 
     def _again(self, pause_s: float | None) -> float | None:
@@ -83,7 +83,7 @@ class Client:
     Args:
         base_url: the gateway's root.
         api_key: sent as a bearer token, if any.
-        retries: how often a call is tried again that the gateway asks to come later.
+        retries: further attempts of a call for which the gateway asks to come later.
         transport: how the gateway is reached; the network when None.
     """
 
@@ -114,18 +114,18 @@ class Client:
     def stream(self, query: str, **fields: Any) -> Iterator[Event]:
         """A question's stages as they start and end, then its answer."""
         call = calls.answer(query, fields)
-        patience, events = Patience(call, self._retries), Events()
+        retries, events = Retries(call, self._retries), Events()
         request = call.request()
+        request["headers"] |= STREAM
         try:
             while True:
-                headers = request["headers"] | STREAM
-                with self._http.stream(**request | {"headers": headers}, timeout=patience.timeout_s) as response:
+                with self._http.stream(**request, timeout=retries.timeout_s) as response:
                     if response.is_success:
                         for line in response.iter_lines():
                             yield from events.read(line)
                         return
                     response.read()
-                if (pause_s := patience.pause_s(response)) is None:
+                if (pause_s := retries.pause_s(response)) is None:
                     raise calls.refusal(response)
                 time.sleep(pause_s)
         except httpx.HTTPError as error:
@@ -200,16 +200,16 @@ class Client:
         Raises:
             MeshError: see `cragmesh_client.errors`.
         """
-        patience = Patience(call, self._retries)
+        retries = Retries(call, self._retries)
         while True:
             try:
-                response = self._http.request(**call.request(), timeout=patience.timeout_s)
+                response = self._http.request(**call.request(), timeout=retries.timeout_s)
             except httpx.HTTPError as error:
-                if (pause_s := patience.pause_after(error)) is None:
+                if (pause_s := retries.pause_after(error)) is None:
                     raise Unreachable(f"{self._http.base_url}: {type(error).__name__}") from error
             else:
-                if (pause_s := patience.pause_s(response)) is None:
-                    return call.read(response, done=patience.gone(response))
+                if (pause_s := retries.pause_s(response)) is None:
+                    return call.read(response, done=retries.gone(response))
             time.sleep(pause_s)
 
 
@@ -241,19 +241,19 @@ class AsyncClient:
 
     async def stream(self, query: str, **fields: Any) -> AsyncIterator[Event]:
         call = calls.answer(query, fields)
-        patience, events = Patience(call, self._retries), Events()
+        retries, events = Retries(call, self._retries), Events()
         request = call.request()
+        request["headers"] |= STREAM
         try:
             while True:
-                headers = request["headers"] | STREAM
-                async with self._http.stream(**request | {"headers": headers}, timeout=patience.timeout_s) as response:
+                async with self._http.stream(**request, timeout=retries.timeout_s) as response:
                     if response.is_success:
                         async for line in response.aiter_lines():
                             for event in events.read(line):
                                 yield event
                         return
                     await response.aread()
-                if (pause_s := patience.pause_s(response)) is None:
+                if (pause_s := retries.pause_s(response)) is None:
                     raise calls.refusal(response)
                 await asyncio.sleep(pause_s)
         except httpx.HTTPError as error:
@@ -309,14 +309,14 @@ class AsyncClient:
         return await self.send(calls.feedback(answered, verdict, right_answer))
 
     async def send(self, call: Call[Reply]) -> Reply:
-        patience = Patience(call, self._retries)
+        retries = Retries(call, self._retries)
         while True:
             try:
-                response = await self._http.request(**call.request(), timeout=patience.timeout_s)
+                response = await self._http.request(**call.request(), timeout=retries.timeout_s)
             except httpx.HTTPError as error:
-                if (pause_s := patience.pause_after(error)) is None:
+                if (pause_s := retries.pause_after(error)) is None:
                     raise Unreachable(f"{self._http.base_url}: {type(error).__name__}") from error
             else:
-                if (pause_s := patience.pause_s(response)) is None:
-                    return call.read(response, done=patience.gone(response))
+                if (pause_s := retries.pause_s(response)) is None:
+                    return call.read(response, done=retries.gone(response))
             await asyncio.sleep(pause_s)

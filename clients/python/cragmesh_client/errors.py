@@ -1,4 +1,4 @@
-"""What goes wrong, as exceptions.
+"""Errors of the client, as one tree.
 
 MeshError
   ├── Unreachable       no gateway answers there, or not in time
@@ -15,7 +15,7 @@ from cragmesh_client.contracts.base import Problem
 
 
 class MeshError(Exception):
-    """Anything that keeps an answer from coming."""
+    """Base of all."""
 
 
 class Unreachable(MeshError):

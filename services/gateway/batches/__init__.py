@@ -8,7 +8,7 @@ if TYPE_CHECKING:
 
 
 class Batches(NamedTuple):
-    """What is kept, and who works on it."""
+    """The store of batches, and their runner."""
 
     store: "Store"
     runner: "Runner"

@@ -1,4 +1,4 @@
-"""What the callers of all gateways leave free, for batches."""
+"""The places that callers of all gateways leave free, for batches."""
 
 import asyncio
 import contextlib
@@ -11,11 +11,11 @@ from services.kit.admission import Admission
 from services.kit.concurrency import beside
 from services.kit.lane import GaveWay, IdleLane
 
-# Apart from the callers' places, so that no caller is refused one for a batch's sake.
+# Apart from the callers' places: no caller is refused one for a batch's sake.
 IDLE_KEY = f"{PREFIX}:idle"
-# How often it is asked whether a caller has come elsewhere; a gateway that dies leaves its places after the lease.
+# Between two looks for callers of other gateways; after the lease, the places of a gateway that died are free.
 LOOK_S, LEASE_S = 0.5, 5.0
-# Takes a place or keeps one's own, which is lost where it is refused.
+# Takes a place, or renews the lease of one's own; where it refuses, that place is lost.
 TAKE = f"""{EXPIRE}
 redis.call('ZREM', KEYS[2], ARGV[3])
 if redis.call('ZCARD', KEYS[1]) + redis.call('ZCARD', KEYS[2]) >= tonumber(ARGV[1]) then return 0 end
@@ -47,21 +47,21 @@ class MeshLane(IdleLane):
             if not await self._take(lease, LEASE_S):
                 raise GaveWay
             try:
-                async with asyncio.timeout(None) as held:
-                    async with beside(self._watch(lease, held)):
+                async with asyncio.timeout(None) as deadline:
+                    async with beside(self._watch(lease, deadline)):
                         yield
             except TimeoutError:
-                if held.expired():
+                if deadline.expired():
                     raise GaveWay from None
                 raise
             finally:
                 # Where the store is away the lease ends by itself.
                 await self._store.run(GIVE_BACK, [IDLE_KEY], lease, alone=lambda: None)
 
-    async def _watch(self, lease: str, held: asyncio.Timeout) -> None:
+    async def _watch(self, lease: str, deadline: asyncio.Timeout) -> None:
         while await self._take(lease, LEASE_S):  # noqa: ASYNC110 - the store calls nobody
             await asyncio.sleep(LOOK_S)
-        held.reschedule(0)
+        deadline.reschedule(0)
 
     async def _take(self, lease: str, seconds: float) -> bool:
         keys = [KEY, IDLE_KEY]

@@ -1,4 +1,4 @@
-"""Batches are answered here: a request at a time takes a place of the idle lane, and gives it back to who comes."""
+"""Answers batches: each request takes a place of the idle lane, and gives it back to a caller that comes."""
 
 import asyncio
 import contextlib
@@ -26,10 +26,10 @@ from services.kit.errors import MeshError, Unauthorized, Unavailable
 from services.kit.lane import GaveWay, IdleLane
 from services.kit.telemetry import TraceContext, current_trace, log, request_id
 
-# Where nothing is to do: until the database is asked again, which other gateways may have written to.
+# Between two looks at an idle database, to which other gateways may have written.
 POLL_S = 10.0
-# Why an answer lacks something that will be back.
-AWAY = frozenset({"unavailable", "overloaded"})
+# Reasons of `degraded` that pass.
+PASSING = frozenset({"unavailable", "overloaded"})
 
 # The completion of a request, as `/v1/chat/completions` gives it.
 Complete = Callable[[ChatRequest], Awaitable[dict[str, Any]]]
@@ -40,7 +40,7 @@ ScopeOf = Callable[[str], Awaitable[Scope | None]]
 async def opened(
     settings: GatewaySettings, admission: Admission, shared: SharedStore, complete: Complete, scope_of: ScopeOf
 ) -> AsyncIterator[Batches]:
-    """Batches by the settings, worked on while the context is open."""
+    """Batches by the settings; they are answered while the context is open."""
     store = Store(settings.batches_database, max_bytes=settings.batches_mib * 2**20, days=settings.batches_days)
     runner = Runner(store, MeshLane(admission, settings.batches_level, shared), complete, scope_of)
     try:
@@ -55,7 +55,7 @@ class Runner:
 
     Args:
         complete: answers one.
-        scope_of: what a key may do now; None where it has been revoked.
+        scope_of: the scope of a key at present; None where it has been revoked.
     """
 
     def __init__(self, store: Store, lane: IdleLane, complete: Complete, scope_of: ScopeOf) -> None:
@@ -63,11 +63,11 @@ class Runner:
         self._lane = lane
         self._complete = complete
         self._scope_of = scope_of
-        self._woken = asyncio.Event()
+        self._wake_up = asyncio.Event()
 
     def wake(self) -> None:
-        """Say that there is something to do."""
-        self._woken.set()
+        """Look for requests now."""
+        self._wake_up.set()
 
     @asynccontextmanager
     async def running(self) -> AsyncIterator[None]:
@@ -78,19 +78,19 @@ class Runner:
         async with asyncio.TaskGroup() as group:
             while True:
                 await self._lane.wait()
-                self._woken.clear()
+                self._wake_up.clear()
                 if item := await self._next():
                     group.create_task(self._serve(item))
                     # It takes its place in the lane before the next one is looked for.
                     await asyncio.sleep(0)
                     continue
                 try:
-                    await asyncio.wait_for(self._woken.wait(), POLL_S)
+                    await asyncio.wait_for(self._wake_up.wait(), POLL_S)
                 except TimeoutError:
                     continue
 
     async def _next(self) -> Item | None:
-        # What cannot be reached is in the log, and may be back at the next look.
+        # A database that is away is in the log, and may be back at the next look.
         with contextlib.suppress(Unavailable):
             if item := await asyncio.to_thread(self._store.take):
                 return item
@@ -98,7 +98,7 @@ class Runner:
         return None
 
     async def _serve(self, item: Item) -> None:
-        # What cannot be written is in the log, and its lease ends by itself.
+        # A reply that cannot be written is in the log, and its lease ends by itself.
         with contextlib.suppress(Unavailable):
             try:
                 async with self._lane.place():
@@ -107,7 +107,7 @@ class Runner:
                 await asyncio.to_thread(self._store.give_back, item, failed=False)
                 self.wake()
                 return
-            if _lacks(body) and item.tries + 1 < TRIES:
+            if _is_incomplete(body) and item.tries + 1 < TRIES:
                 await asyncio.to_thread(self._store.give_back, item, failed=True)
                 return
             line = reply_line(item.custom_id, item.number, status, request_id(), body)
@@ -142,6 +142,6 @@ def _request(body: str) -> ChatRequest:
         raise of_body(error) from error
 
 
-def _lacks(body: dict[str, Any]) -> bool:
-    """Whether a service was away that will be back."""
-    return any(item["reason"] in AWAY for item in body.get("cragmesh", {}).get("degraded", ()))
+def _is_incomplete(body: dict[str, Any]) -> bool:
+    """Whether the answer lacks a service that will be back."""
+    return any(item["reason"] in PASSING for item in body.get("cragmesh", {}).get("degraded", ()))

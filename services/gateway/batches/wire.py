@@ -1,12 +1,13 @@
 """Files and batches as OpenAI's clients have them, and the lines of their files."""
 
 import json
-from collections.abc import Iterator
+from io import BytesIO
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import Field, ValidationError
 
-ENDPOINT = "/v1/chat/completions"
+from services.gateway.openai.wire import Wire
+
 # OpenAI's own limits.
 MAX_LINES = 50_000
 MAX_LISTED_ERRORS = 20
@@ -17,10 +18,8 @@ Pairs = Annotated[
 ]
 
 
-class CreateBatch(BaseModel):
+class CreateBatch(Wire):
     """`POST /v1/batches`."""
-
-    model_config = ConfigDict(frozen=True, extra="ignore", hide_input_in_errors=True)
 
     input_file_id: Id
     endpoint: Literal["/v1/chat/completions"]
@@ -28,10 +27,8 @@ class CreateBatch(BaseModel):
     metadata: Pairs | None = None
 
 
-class Line(BaseModel):
+class Line(Wire):
     """A line of an input file; its body is read when its turn comes."""
-
-    model_config = ConfigDict(frozen=True, extra="ignore", hide_input_in_errors=True)
 
     custom_id: Annotated[str, Field(min_length=1, max_length=512)]
     method: Literal["POST"]
@@ -39,14 +36,16 @@ class Line(BaseModel):
     body: dict[str, Any]
 
 
-def read(content: bytes) -> tuple[list[Line], list[dict[str, Any]]]:
-    """The lines of an input file, and what is wrong with it, as OpenAI lists it: with a fault in it no line counts."""
+def read_lines(content: bytes) -> tuple[list[Line], list[dict[str, Any]]]:
+    """The lines of an input file, and its faults as OpenAI lists them; with a fault in it no line counts."""
     lines: list[Line] = []
     faults: list[dict[str, Any]] = []
     ids: set[str] = set()
-    for number, text in _numbered(content):
+    for number, text in enumerate(BytesIO(content), 1):
+        if not text.strip():
+            continue
         try:
-            line = Line.model_validate_json(text)
+            line = Line.model_validate_json(text.strip())
         except ValidationError as error:
             first = error.errors()[0]
             name = ".".join(map(str, first["loc"]))
@@ -66,17 +65,6 @@ def read(content: bytes) -> tuple[list[Line], list[dict[str, Any]]]:
     return lines, faults
 
 
-def _numbered(content: bytes) -> Iterator[tuple[int, bytes]]:
-    start = number = 0
-    while start < len(content):
-        end = content.find(b"\n", start)
-        end = len(content) if end < 0 else end
-        number += 1
-        if line := content[start:end].strip():
-            yield number, line
-        start = end + 1
-
-
 def _fault(code: str, message: str, line: int | None, param: str | None = None) -> dict[str, Any]:
     return {"code": code, "message": message, "line": line, "param": param or None}
 
@@ -88,7 +76,7 @@ def reply_line(custom_id: str, number: int, status: int, request_id: str, body: 
 
 
 def unanswered_line(custom_id: str, number: int, status: str) -> str:
-    """The line of a request that its batch ended before."""
+    """The line of a request whose batch ended before its turn."""
     error = {"code": f"batch_{status}", "message": f"the batch was {status} before this request's turn came"}
     return json.dumps({"id": f"batch_req_{number}", "custom_id": custom_id, "response": None, "error": error})
 

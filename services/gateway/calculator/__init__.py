@@ -1,6 +1,6 @@
 """A calculator for expressions that a language model wrote, with a language of its own and bounded by construction.
 
-The text is never given to Python's own parser or evaluator. Every way through it is bounded before it is taken:
+The text never reaches Python's own parser or evaluator. Every way through it is bounded before it is taken:
 
 - Reading is one pass of one regular expression without nested repetition over at most `MAX_CHARS` ASCII characters.
 - Parsing takes every token once; it stops at `MAX_NODES` nodes and `MAX_DEPTH` levels of brackets, signs and exponents.
@@ -8,6 +8,6 @@ The text is never given to Python's own parser or evaluator. Every way through i
   and, for powers, before it: no operation costs more than one on `PRECISION` digits, and nothing loops or recurses on
   a value.
 
-So an expression takes well under a millisecond or is refused with a `CalculatorError`, and needs no process of its own
-that a clock could kill: a pool would add a second way to fail and nothing that the bounds do not give.
+So an expression takes well under a millisecond or is refused with a `CalculatorError`. A process that a clock could
+kill would add a second way to fail, and nothing to the bounds.
 """

@@ -1,9 +1,9 @@
-"""What a language model may write: lines `label = expression`, of which every one parses.
+"""Lines `label = expression` as a language model may write them, and the reader of its reply.
 
-The grammar (EBNF as xgrammar and llguidance read it) admits the canonical surface that `tree.render` prints, in bounded
-lengths, so that a constrained model cannot lose itself in a number or a list. Equality is left out, for a model uses it
-to write down a result of its own. The grammar is the same for every question, so that the server compiles it once. The
-reply is parsed strictly all the same: a server may ignore the constraint.
+The grammar (EBNF as xgrammar and llguidance read it) admits the canonical form that `tree.render` prints, in bounded
+lengths, so that a constrained model cannot lose itself in a number or a list. It has no equality, which a model uses to
+write down a result of its own. It is the same for every question, so that the server compiles it once. The reply is
+parsed strictly all the same: a server may ignore the constraint.
 """
 
 import re
@@ -41,30 +41,30 @@ _EQUALS = re.compile(r"(?<![<>!=])={1,2}(?!=)")
 
 @dataclass(frozen=True, slots=True)
 class Proposal:
-    """An expression that the model wants to know the value of, and what it calls that."""
+    """An expression whose value the model asks for, under a label of its own."""
 
     label: str
     expression: Expression
 
 
 def read(reply: str) -> tuple[list[Proposal], list[str]]:
-    """The proposals of a reply, and why lines of it are none.
+    """The proposals of a reply, and the faults of its other lines.
 
     A reply that was cut at its limit loses its last line when that does not parse.
     """
     proposals: list[Proposal] = []
-    refused: list[str] = []
+    faults: list[str] = []
     text = reply.strip()
-    if not text or text.lower().rstrip(".") == NOTHING:
+    if text.lower().rstrip(".") == NOTHING:
         return [], []
     for line in text.splitlines()[:MAX_LINES]:
-        # What the model takes for the result, behind a second sign, is not read.
+        # Behind a second sign stands a result of the model's own: it is not read.
         label, *rest = (part.strip() for part in _EQUALS.split(line))
         if not 0 < len(label) <= MAX_LABEL or not 1 <= len(rest) <= 2:
-            refused.append("a line without label = expression")
+            faults.append("a line without label = expression")
             continue
         try:
             proposals.append(Proposal(" ".join(label.split()), parse(rest[0])))
         except ExpressionError as error:
-            refused.append(f"{type(error).__name__}: {error}")
-    return proposals, refused
+            faults.append(f"{type(error).__name__}: {error}")
+    return proposals, faults

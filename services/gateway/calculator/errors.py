@@ -1,4 +1,4 @@
-"""What can go wrong with an expression, as one tree:
+"""Errors of an expression, as one tree:
 
 CalculatorError
 ├── ExpressionError      the text is not in the language

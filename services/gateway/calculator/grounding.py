@@ -1,7 +1,7 @@
 """Whether the inputs of an expression stand in the texts that it was made from.
 
-A model that lacks a number makes one up; the arithmetic upon it is right and the result is not. Only what a calculation
-itself brings along may come from nowhere: the 2 of an average, the 100 of a percentage, the 12 of a year's months.
+A model that lacks a number makes one up; the arithmetic upon it is right and the result is not. Only constants of the
+calculation itself may come from nowhere: the 2 of an average, the 100 of a percentage, the 12 of a year's months.
 """
 
 from collections.abc import Iterable, Iterator
@@ -30,14 +30,14 @@ class Grounds:
 
     @classmethod
     def of(cls, texts: Iterable[str], *days: date) -> "Grounds":
-        """What the texts say, and further days that are known, as that of the question."""
-        values: set[Decimal] = {Decimal(day.year) for day in days}
-        found = set(days)
+        """Numbers and days of the texts, and further days, as that of the question."""
+        values = {Decimal(day.year) for day in days}
+        grounded = set(days)
         for text in map(str.lower, texts):
             for number in numbers(text, inside_words=True):
                 values |= {abs(number.mantissa), abs(number.value)}
-            found.update(day for written in dates(text) for day in written.days())
-        return cls(frozenset(values), frozenset(found))
+            grounded.update(day for written in dates(text) for day in written.days())
+        return cls(frozenset(values), frozenset(grounded))
 
     def lacks(self, expression: Expression) -> tuple[str, ...]:
         """Inputs, as they were written, that stand in none of the texts."""
@@ -59,25 +59,25 @@ class Grounds:
             case Call():
                 for index, argument in enumerate(node.arguments):
                     yield from self._lacking(argument, "free" if node.function == "round" and index else "term")
-            case Binary("+" | "-"):
-                yield from self._lacking(node.left, "term")
-                yield from self._lacking(node.right, "term")
             case Binary("**"):
                 yield from self._lacking(node.left, "term")
                 yield from self._lacking(node.right, "free")
-            case Binary("*"):
-                yield from self._lacking(node.left, "free" if role == "free" else "factor")
-                yield from self._lacking(node.right, "free" if role == "free" else "factor")
+            case Binary("+" | "-"):
+                yield from self._lacking(node.left, "term")
+                yield from self._lacking(node.right, "term")
             case Binary():
-                yield from self._lacking(node.left, "free" if role == "free" else "term")
-                yield from self._lacking(node.right, "free" if role == "free" else "divisor")
+                # Factors and divisors inside a free part are free: the 1 and the 4 of 2 ** (1 / 4).
+                left: Role = "factor" if node.operator == "*" else "term"
+                right: Role = "factor" if node.operator == "*" else "divisor"
+                yield from self._lacking(node.left, "free" if role == "free" else left)
+                yield from self._lacking(node.right, "free" if role == "free" else right)
 
     def _has(self, number: Number) -> bool:
         return number.mantissa in self.numbers or number.mantissa.scaleb(number.scale) in self.numbers
 
 
 def _belongs(number: Number, role: Role) -> bool:
-    """Whether a calculation brings such a number along."""
+    """Whether the number is a constant of the calculation itself."""
     value = number.mantissa
     if number.mark or number.scale:
         return False

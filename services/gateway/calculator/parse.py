@@ -1,7 +1,7 @@
 """Text to tree: a scanner of one regular expression, and precedence climbing over its tokens.
 
-Inputs are as pages write them: `1,452.4`, `$ 5`, `12%`, `3.5 million`, `20bn`. What could be read in two ways is
-refused: `sum(1,234)` and `7 % -3`.
+Inputs are as pages write them: `1,452.4`, `$ 5`, `12%`, `3.5 million`, `20bn`. What has two readings is refused:
+`sum(1,234)` and `7 % -3`.
 """
 
 import re
@@ -177,9 +177,7 @@ class _Parser:
     def _signed(self) -> Node:
         if self._next.text not in ("-", "+"):
             return self._power()
-        sign = cast(Sign, self._take().text)
-        with_sign = Unary(sign, self._deeper(self._signed))
-        return self._node(with_sign)
+        return self._node(Unary(cast(Sign, self._take().text), self._deeper(self._signed)))
 
     def _power(self) -> Node:
         base = self._atom()
@@ -192,9 +190,9 @@ class _Parser:
         self._depth += 1
         if self._depth > MAX_DEPTH:
             raise LimitExceeded(f"an expression has at most {MAX_DEPTH} levels", position=self._next.start)
-        found = read()
+        part = read()
         self._depth -= 1
-        return found
+        return part
 
     def _atom(self) -> Node:
         token = self._take()
@@ -206,8 +204,8 @@ class _Parser:
             case "name":
                 return self._call(token)
             case "open":
-                # What stands in brackets of its own cannot be a list of arguments; a currency before them says no more
-                # than those of the numbers in them.
+                # Brackets of its own hold no list of arguments; a currency before them adds nothing to those of the
+                # numbers in them.
                 outer, self._grouped = self._grouped, 0
                 inner = self._deeper(lambda: self._binary(SUM))
                 self._grouped = outer

@@ -17,7 +17,7 @@ from typing import Literal, TypeAlias
 Operator = Literal["+", "-", "*", "/", "//", "%", "**"]
 Comparison = Literal["<", "<=", ">", ">=", "==", "!="]
 Sign = Literal["-", "+"]
-# How a number is written; what comes of computing with it has more units, see `evaluate.Unit`.
+# Of a number as it is written; results have more units, see `evaluate.Unit`.
 Mark = Literal["", "%", "$", "€", "£"]
 Scale = Literal[0, 3, 6, 9, 12]
 
@@ -29,7 +29,7 @@ LEVEL: dict[Operator, int] = {
 
 @dataclass(frozen=True, slots=True)
 class Number:
-    """A number as it was written: `mantissa` with `scale` zeros behind it, hundredths where its mark is a per cent."""
+    """A number as it was written: `mantissa` with `scale` zeros behind it; in hundredths where its mark is `%`."""
 
     mantissa: Decimal
     mark: Mark = ""

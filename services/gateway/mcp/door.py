@@ -1,4 +1,4 @@
-"""`/mcp`: streamable HTTP, each request for itself, so that any gateway of several may serve any of them."""
+"""`/mcp`: streamable HTTP without sessions, so that any gateway of several may serve any request."""
 
 import asyncio
 import contextlib
@@ -20,7 +20,7 @@ INVALID_REQUEST, INTERNAL_ERROR = -32600, -32603
 
 
 def error_of(problem: dict[str, Any]) -> dict[str, Any]:
-    """A problem document as JSON-RPC's error: its message is all that agents get to read."""
+    """A problem document as JSON-RPC's error; agents read its message alone."""
     pause = f"; come again in {problem['retry_after']} s" if problem["retry_after"] else ""
     code = INVALID_REQUEST if problem["status"] < 500 else INTERNAL_ERROR
     error = {"code": code, "message": f"{problem['title']}: {problem['detail']}{pause}", "data": problem}
@@ -31,7 +31,7 @@ class McpDoor:
     """An ASGI endpoint whose server is built by the first request; `open` must be entered around all of them."""
 
     def __init__(self) -> None:
-        self._wanted = asyncio.Event()
+        self._first_request = asyncio.Event()
         self._app: asyncio.Future[Starlette] | None = None
 
     @contextlib.asynccontextmanager
@@ -42,7 +42,7 @@ class McpDoor:
             yield
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        self._wanted.set()
+        self._first_request.set()
         if self._app is None:
             raise RuntimeError("the door is not open")
         if announced(Headers(scope=scope)) > MAX_BODY:
@@ -52,8 +52,8 @@ class McpDoor:
         await app(scope, receive, send)
 
     async def _serve(self, state: State, ready: "asyncio.Future[Starlette]") -> None:
-        """Run the server in a task of its own: its task group outlives the request that wanted it."""
-        await self._wanted.wait()
+        """Run the server in a task of its own: its task group outlives the first request."""
+        await self._first_request.wait()
         try:
             app = await asyncio.to_thread(_build, state)
             async with app.router.lifespan_context(app):
@@ -65,11 +65,11 @@ class McpDoor:
             raise
 
 
-def _build(state: State) -> "Starlette":
+def _build(state: State) -> Starlette:
     from services.gateway.mcp.tools import build
 
-    # Whoever may call is the business of the gateway's keys and middleware, for every route alike; a browser's page of
-    # elsewhere cannot post JSON here.
+    # The gateway's keys and middleware decide who may call, for every route alike; a browser's page of another origin
+    # cannot post JSON here.
     return build(state).streamable_http_app(
         streamable_http_path=PATH,
         stateless_http=True,

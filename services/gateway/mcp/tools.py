@@ -1,4 +1,4 @@
-"""What an agent may call and read. Imported when the first of them comes: the SDK costs a second and 25 MB."""
+"""Tools and resources for agents. Imported by the first request: the SDK costs a second and 25 MB."""
 
 import contextlib
 from collections.abc import Iterator
@@ -107,7 +107,7 @@ def build(state: State) -> MCPServer:
                 strategy=strategy,
                 budget_s=budget_s,
             )
-            return _told(await answered(request, chosen(request, state), state))
+            return _answer_result(await answered(request, chosen(request, state), state))
 
     @server.tool(description="Find passages of a collection, best first.", annotations=READS)
     async def search(
@@ -119,18 +119,11 @@ def build(state: State) -> MCPServer:
         request = SearchRequest(queries=(query,), top_n=top_n, filters=filters)
         with _failures():
             response = await state["mesh"].search(collection, request, allow_s=left())
-        hits = (
-            Hit(
-                title=hit.title,
-                text=hit.text,
-                score=hit.score,
-                document=hit.id,
-                url=hit.url,
-                page=hit.page_number,
-            )
+        hits = [
+            Hit(title=hit.title, text=hit.text, score=hit.score, document=hit.id, url=hit.url, page=hit.page_number)
             for hit in response.hits
-        )
-        return SearchResult(hits=list(hits))
+        ]
+        return SearchResult(hits=hits)
 
     @server.tool(description="Look facts up in the knowledge graph by a question.", annotations=READS)
     async def kg(question: Text, domain: str = "open") -> FactsResult:
@@ -159,11 +152,11 @@ def build(state: State) -> MCPServer:
 
 @contextlib.contextmanager
 def _failures(kind: type[ToolError | ResourceError] = ToolError) -> Iterator[None]:
-    """Turn what failed, or a value out of bounds, into words for the agent."""
+    """Turn a failure, or a value out of bounds, into words for the agent."""
     try:
         yield
     except MeshError as error:
-        limits = "".join(f" ({one.field}: {one.limit})" for one in error.errors)
+        limits = "".join(f" ({item.field}: {item.limit})" for item in error.errors)
         raise kind((error.detail or error.title) + limits) from error
     except ServiceFailure as error:
         raise kind(str(error)) from error
@@ -171,14 +164,14 @@ def _failures(kind: type[ToolError | ResourceError] = ToolError) -> Iterator[Non
         raise kind("a value is outside its limits") from error
 
 
-def _told(response: AnswerResponse) -> AnswerResult:
+def _answer_result(response: AnswerResponse) -> AnswerResult:
     return AnswerResult(
         answer=response.answer,
         kind=response.kind,
         confidence=response.confidence,
         sources=[
-            Source(title=title_of(one), url=address_of(one), text=one.text, document=one.document)
-            for one in response.citations[:MAX_CITATIONS]
+            Source(title=title_of(item), url=address_of(item), text=item.text, document=item.document)
+            for item in response.citations[:MAX_CITATIONS]
         ],
         nearest=[candidate.passage for candidate in response.candidates],
         missing=[f"{item.stage}: {item.reason}" for item in response.degraded],

@@ -1,1 +1,1 @@
-"""OpenAI's chat API at the gateway: whoever speaks it can ask the mesh."""
+"""OpenAI's chat API at the gateway, for all of its clients."""

@@ -16,7 +16,7 @@ FALSE_PREMISE = "The question takes something for granted that is not so (invali
 
 @dataclass(frozen=True, slots=True)
 class Naming:
-    """What all pieces of one completion say alike."""
+    """The fields that all chunks of one completion share."""
 
     id: str
     model: str
@@ -27,7 +27,7 @@ class Naming:
 
 
 def text_of(response: AnswerResponse) -> str:
-    """The answer as a message; an abstention says so, and what the nearest passage says."""
+    """The answer as a message; an abstention says so and quotes the nearest passage."""
     if response.kind == "answer":
         return response.answer
     if response.answer == INVALID:
@@ -41,7 +41,7 @@ def text_of(response: AnswerResponse) -> str:
 
 
 def completion(naming: Naming, response: AnswerResponse) -> dict[str, Any]:
-    """`chat.completion`: one choice, its sources as annotations, the mesh's own account under `cragmesh`."""
+    """`chat.completion`: one choice, its sources as annotations, the mesh's own fields under `cragmesh`."""
     text = text_of(response)
     message = {"role": "assistant", "content": text, "refusal": None, "annotations": annotations(response, text)}
     choice = {"index": 0, "message": message, "logprobs": None, "finish_reason": "stop"}
@@ -63,19 +63,19 @@ def chunk(naming: Naming, delta: dict[str, Any], *, finish_reason: str | None = 
 
 
 def stage_line(event: StageEvent) -> str:
-    """A stage that has ended, in words; nothing of one that starts."""
+    """A stage that has ended, in words; empty for one that starts."""
     if event.status == "started":
         return ""
-    took = f"{event.timing.elapsed_ms / 1000:.1f} s" if event.status != "skipped" else "skipped"
+    duration = f"{event.timing.elapsed_ms / 1000:.1f} s" if event.status != "skipped" else "skipped"
     detail = f": {event.detail}" if event.detail else ""
-    return f"{event.stage} ({took}){detail}\n"
+    return f"{event.stage} ({duration}){detail}\n"
 
 
 def annotations(response: AnswerResponse, text: str) -> list[dict[str, Any]]:
     """Sources of an answer, each once, over the whole of its text; an abstention rests on none."""
     if response.kind == "unknown":
         return []
-    sources = {(address_of(one), title_of(one)): None for one in response.citations}
+    sources = dict.fromkeys((address_of(citation), title_of(citation)) for citation in response.citations)
     return [
         {
             "type": "url_citation",
@@ -86,18 +86,14 @@ def annotations(response: AnswerResponse, text: str) -> list[dict[str, Any]]:
 
 
 def usage(response: AnswerResponse) -> dict[str, int]:
-    spent = response.usage
-    return {
-        "prompt_tokens": spent.prompt_tokens,
-        "completion_tokens": spent.completion_tokens,
-        "total_tokens": spent.prompt_tokens + spent.completion_tokens,
-    }
+    prompt, completion = response.usage.prompt_tokens, response.usage.completion_tokens
+    return {"prompt_tokens": prompt, "completion_tokens": completion, "total_tokens": prompt + completion}
 
 
 def account(response: AnswerResponse) -> dict[str, Any]:
-    """What the mesh says beyond OpenAI's fields."""
-    kept = {"kind", "confidence", "source", "query", "degraded", "strategy", "request_id"}
-    return response.model_dump(mode="json", include=kept)
+    """The mesh's own fields beside OpenAI's."""
+    fields = {"kind", "confidence", "source", "query", "degraded", "strategy", "request_id"}
+    return response.model_dump(mode="json", include=fields)
 
 
 def frame(content: dict[str, Any]) -> bytes:

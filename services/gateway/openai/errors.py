@@ -1,4 +1,4 @@
-"""Errors in OpenAI's shape, with the statuses that they have elsewhere."""
+"""Errors in OpenAI's shape, with the gateway's usual statuses."""
 
 from http import HTTPStatus
 from typing import Any
@@ -36,14 +36,14 @@ def error_of(problem: dict[str, Any]) -> dict[str, Any]:
     status = int(problem.get("status") or HTTPStatus.INTERNAL_SERVER_ERROR)
     first: dict[str, Any] = next(iter(problem.get("errors") or ()), {})
     param = first.get("field") or None
-    usual = "invalid_request_error" if status < HTTPStatus.INTERNAL_SERVER_ERROR else "server_error"
+    default = "invalid_request_error" if status < HTTPStatus.INTERNAL_SERVER_ERROR else "server_error"
     code = CODES.get(HTTPStatus(status)) or ("model_not_found" if param == "model" and status == 404 else None)
     limit = f" ({first['limit']})" if first.get("limit") else ""
     message = (problem.get("detail") or problem.get("title") or "the request failed") + limit
     return {
         "error": {
             "message": message,
-            "type": TYPES.get(HTTPStatus(status), usual),
+            "type": TYPES.get(HTTPStatus(status), default),
             "param": param,
             "code": code or first.get("limit") or None,
         }

@@ -18,7 +18,7 @@ from services.kit.telemetry import log, request_id
 
 router = APIRouter(prefix="/v1", tags=["openai"], responses=documented())
 STARTED = int(time.time())
-# A retriever that is slow or gone does not keep the strategies from the list.
+# A slow or missing retriever does not hold up the list of strategies.
 LISTING_S = 2.0
 
 
@@ -33,7 +33,7 @@ async def list_models(state: Given) -> dict[str, Any]:
     except ServiceFailure as failure:
         log.warning("models without collections", error=str(failure))
         readable = ()
-    described = ({"id": f"{models[0]['id']}@{one.name}", "description": f"Reads {one.name}."} for one in readable)
+    described = ({"id": f"{models[0]['id']}@{item.name}", "description": f"Reads {item.name}."} for item in readable)
     return {"object": "list", "data": [*models, *(models[0] | model for model in described)]}
 
 
@@ -44,13 +44,12 @@ async def retrieve_model(model: str, state: Given) -> dict[str, Any]:
 
 
 def _model(state: State, strategy: str) -> dict[str, Any]:
-    summary = state["strategies"][strategy].describe(state["mesh"])
     return {
         "id": model_name(strategy),
         "object": "model",
         "created": STARTED,
         "owned_by": OWNER,
-        "description": summary,
+        "description": state["strategies"][strategy].describe(state["mesh"]),
     }
 
 
@@ -61,9 +60,7 @@ async def create_chat_completion(body: ChatRequest, state: Given) -> Any:
     With `stream` the stages arrive as `reasoning_content`, then the judged answer in one chunk with its sources as
     annotations. An abstention is a message that says so.
     """
-    request = to_answer_request(body, sorted(state["strategies"]), state["settings"].default_strategy)
-    strategy = chosen(request, state)
-    naming = Naming(f"chatcmpl-{request_id()}", body.model, int(time.time()))
+    naming, request, strategy = _accepted(body, state)
     if not body.stream:
         return completion(naming, await answered(request, strategy, state))
     include_usage = body.stream_options is not None and body.stream_options.include_usage
@@ -72,10 +69,15 @@ async def create_chat_completion(body: ChatRequest, state: Given) -> Any:
 
 
 async def complete(state: State, body: ChatRequest) -> dict[str, Any]:
-    """A completion for nobody who waits: a batch's."""
+    """A completion of a batch."""
+    naming, request, strategy = _accepted(body, state)
+    return completion(naming, await observed(request, strategy, state))
+
+
+def _accepted(body: ChatRequest, state: State) -> tuple[Naming, AnswerRequest, Strategy]:
+    """A chat request in the mesh's terms; raises as `to_answer_request` and `chosen` do."""
     request = to_answer_request(body, sorted(state["strategies"]), state["settings"].default_strategy)
-    naming = Naming(f"chatcmpl-{request_id()}", body.model, int(time.time()))
-    return completion(naming, await observed(request, chosen(request, state), state))
+    return Naming(f"chatcmpl-{request_id()}", body.model, int(time.time())), request, chosen(request, state)
 
 
 async def _stream(

@@ -1,6 +1,6 @@
-"""What crosses the wire as OpenAI's clients have it; what they ask for and the mesh has not is refused in words.
+"""Requests as OpenAI's clients send them; what the mesh cannot do is refused in words.
 
-Sampling parameters and limits of tokens are read over: an answer is one short line and the same each time.
+Sampling parameters and limits of tokens are ignored: an answer is one short line and the same each time.
 """
 
 from typing import Annotated, Any, Literal
@@ -19,8 +19,8 @@ OWNER = "cragmesh"
 MAX_MESSAGES = 500
 MAX_CONTENT_CHARS = 200_000
 MAX_TURN_CHARS = 20_000
-# What the API has and the mesh has not: the field, and the values that ask for nothing. Tools may be offered, as chat
-# clients do with every turn: a reply that calls none is what `auto` allows. A call that must be made is refused.
+# Fields that the mesh cannot serve, and their values that ask for nothing. Tools may be offered, as chat clients do
+# with every turn: `auto` allows a reply that calls none. A call that must be made is refused.
 UNSERVED: dict[str, tuple[Any, ...]] = {
     "tool_choice": (None, "none", "auto"),
     "function_call": (None, "none", "auto"),
@@ -33,18 +33,18 @@ UNSERVED: dict[str, tuple[Any, ...]] = {
 }
 
 
-class _Wire(BaseModel):
+class Wire(BaseModel):
     model_config = ConfigDict(frozen=True, extra="ignore", hide_input_in_errors=True)
 
 
-class Part(_Wire):
+class Part(Wire):
     """A part of a message: text, or something that is refused."""
 
     type: Annotated[str, Field(max_length=64)]
     text: Annotated[str, Field(max_length=MAX_CONTENT_CHARS)] = ""
 
 
-class ChatMessage(_Wire):
+class ChatMessage(Wire):
     role: Literal["system", "developer", "user", "assistant", "tool", "function"]
     content: Annotated[str, Field(max_length=MAX_CONTENT_CHARS)] | list[Part] | None = None
 
@@ -55,11 +55,11 @@ class ChatMessage(_Wire):
         return self.content or ""
 
 
-class StreamOptions(_Wire):
+class StreamOptions(Wire):
     include_usage: bool = False
 
 
-class ChatRequest(_Wire):
+class ChatRequest(Wire):
     """`POST /v1/chat/completions`; beside OpenAI's fields, pages and knobs of `POST /answer` under their names."""
 
     model: Annotated[str, Field(min_length=1, max_length=200)]
@@ -86,13 +86,13 @@ class ChatRequest(_Wire):
 
 
 class UnknownModel(MeshError):
-    """There is no strategy that the model's name stands for."""
+    """No strategy has the model's name."""
 
     status = 404
     title = "Model not found"
 
-    def __init__(self, model: str, known: list[str]) -> None:
-        detail = f"the model {model!r} does not exist; there are {', '.join(known)}, each with @collection behind it"
+    def __init__(self, model: str, models: list[str]) -> None:
+        detail = f"the model {model!r} does not exist; there are {', '.join(models)}, each with @collection behind it"
         super().__init__(detail, errors=(FieldError(field="model", message=detail),))
 
 
@@ -101,26 +101,26 @@ def model_name(strategy: str) -> str:
 
 
 def parse_model(model: str, strategies: list[str], default: str) -> tuple[str, tuple[str, ...]]:
-    """The strategy and the collections that a model's name stands for: `cragmesh/adaptive@notes,handbook`.
+    """The strategy and the collections of a model's name: `cragmesh/adaptive@notes,handbook`.
 
     Raises:
-        UnknownModel: it stands for none.
+        UnknownModel: there is no such strategy.
     """
     name, _, collections = model.partition("@")
     owner, _, strategy = name.rpartition("/")
     if name == OWNER:
         strategy = default
     if owner not in ("", OWNER) or strategy not in strategies:
-        raise UnknownModel(model, [model_name(one) for one in strategies])
+        raise UnknownModel(model, list(map(model_name, strategies)))
     return strategy, tuple(filter(None, collections.split(",")))
 
 
 def to_answer_request(request: ChatRequest, strategies: list[str], default: str) -> AnswerRequest:
-    """The mesh's request: the last turn of the user is the question, those before it are turns.
+    """The mesh's request: the last message is the question, those before it are turns.
 
     Raises:
-        UnknownModel: the model's name stands for no strategy.
-        InvalidRequest: something is asked for that the mesh has not, or there is no question.
+        UnknownModel: no strategy has the model's name.
+        InvalidRequest: the mesh cannot serve a field, or there is no question.
         RequestValidationError: `POST /answer` would refuse it.
     """
     strategy, collections = parse_model(request.model, strategies, default)
@@ -148,12 +148,12 @@ def to_answer_request(request: ChatRequest, strategies: list[str], default: str)
             options=request.options,
         )
     except ValidationError as error:
-        # What `/answer` would refuse of it: the name of a collection, the size of all pages together.
+        # As `/answer` would refuse: the name of a collection, the size of all pages together.
         raise of_body(error) from error
 
 
 def of_body(error: ValidationError) -> RequestValidationError:
-    """What is wrong with a request's body."""
+    """The faults of a request's body."""
     return RequestValidationError([{**item, "loc": ("body", *item["loc"])} for item in error.errors()])
 
 

@@ -1,4 +1,4 @@
-"""Files as they are sent: read, compressed and named by their content once, before the first request."""
+"""Files for browsers: read, compressed and tagged by their content once, before the first request."""
 
 import gzip
 import hashlib
@@ -19,17 +19,17 @@ MEDIA_TYPES = {
     "png": "image/png",
     "svg": "image/svg+xml",
 }
-# What is sent without knowing what it is, is never run.
+# Of files of unknown type, which must never run.
 TEXT = "text/plain; charset=utf-8"
 # Compressing less than this saves no packet.
 MIN_GZIP_BYTES = 1_000
-# Always asked for again, and answered by 304: after an upgrade no old module meets a new one.
+# Browsers ask each time, and get 304: after an upgrade no old module meets a new one.
 REVALIDATE = "no-cache"
 
 
 @dataclass(frozen=True, slots=True)
 class Asset:
-    """A file's bytes, plain and compressed (empty where that saves nothing), and what names them."""
+    """A file's bytes, plain and compressed (empty where that saves nothing), and its tag."""
 
     content: bytes
     gzipped: bytes
@@ -38,21 +38,21 @@ class Asset:
 
 
 def asset(content: bytes, media_type: str) -> Asset:
-    """Make a file ready to be sent."""
+    """A file's asset."""
     gzipped = gzip.compress(content, 9, mtime=0) if len(content) >= MIN_GZIP_BYTES else b""
-    # Weak, since it names both forms.
+    # Weak, since it tags both forms.
     etag = f'W/"{hashlib.sha256(content).hexdigest()[:24]}"'
     return Asset(content, gzipped if len(gzipped) < len(content) else b"", media_type, etag)
 
 
 def load() -> dict[str, Asset]:
-    """The files of the page by the names that it asks for them with; a name that is none of these is not there."""
+    """The files of the page by their names in its addresses."""
     static = (item for item in (files(__package__) / "static").iterdir() if item.is_file())
     return {item.name: asset(item.read_bytes(), MEDIA_TYPES.get(item.name.rpartition(".")[2], TEXT)) for item in static}
 
 
 def send(request: Request, item: Asset) -> Response:
-    """A file as the browser takes it: nothing where it has it, compressed where it may be."""
+    """A file as a response: 304 where the browser has it, compressed where it accepts that."""
     headers = SECURITY_HEADERS | {"cache-control": REVALIDATE, "etag": item.etag, "vary": "accept-encoding"}
     if item.etag in _listed(request.headers, "if-none-match"):
         return Response(status_code=304, headers=headers)

@@ -1,4 +1,4 @@
-"""Questions that a first visitor can ask by one click, and the pages that answer them: those of `cragmesh demo`."""
+"""Questions that a first visitor can ask by one click, and the pages with their answers: those of `cragmesh demo`."""
 
 import json
 from importlib.resources import files
@@ -15,10 +15,10 @@ def load() -> dict[str, Asset]:
     Both are empty where the demo was not installed.
     """
     folder = files("services").joinpath(*DEMO)
-    found = {item.name: item for item in folder.iterdir()} if folder.is_dir() else {}
-    listed = json.loads(found["questions.json"].read_bytes()) if "questions.json" in found else []
-    pages = {name: found[name].read_text(encoding="utf-8") for name in sorted(found) if name.endswith(".html")}
-    return {"examples.json": _json([one["question"] for one in listed]), "example-pages.json": _json(pages)}
+    demo = {item.name: item for item in folder.iterdir()} if folder.is_dir() else {}
+    entries = json.loads(demo["questions.json"].read_bytes()) if "questions.json" in demo else []
+    pages = {name: demo[name].read_text(encoding="utf-8") for name in sorted(demo) if name.endswith(".html")}
+    return {"examples.json": _json([entry["question"] for entry in entries]), "example-pages.json": _json(pages)}
 
 
 def _json(value: object) -> Asset:

@@ -1,8 +1,8 @@
-"""What browsers are told about everything that the page is made of.
+"""Security headers of all files of the page.
 
-Scripts and styles are files of ours, nothing runs inline, and nothing is reached but this gateway. Trusted Types make
-the rule that texts never become markup one that the browser keeps: the one policy, `inert`, is for documents that are
-parsed to be read and never shown (see `static/page-text.js`).
+Scripts and styles are files of ours, nothing runs inline, and only this gateway is reached. By Trusted Types the
+browser itself keeps texts from becoming markup: the one policy, `inert`, is for documents that are parsed to be read
+and never shown (see `static/page-text.js`).
 """
 
 CONTENT_SECURITY_POLICY = "; ".join(

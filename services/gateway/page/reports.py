@@ -1,8 +1,8 @@
-"""The evaluator's reports, found in folders and read as they stand.
+"""The evaluator's reports below some folders.
 
-No path ever comes from a request: a report is asked for by the digest of its place, one of its files by a name that was
-found there. Links are not followed. Found files are Markdown, numbers and pictures; those hold no question and no
-answer. Everything here touches the disk and belongs into a thread.
+No path ever comes from a request: a report is named by the digest of its place, one of its files by a name that was
+listed there. Links are not followed. Files are Markdown, numbers and pictures, which hold no question and no answer.
+Everything here touches the disk and belongs into a thread.
 """
 
 import contextlib
@@ -27,7 +27,7 @@ MAX_DEPTH = 4
 MAX_REPORTS = 200
 MAX_FOLDERS = 2_000
 MAX_FILE_BYTES = 4 * 1024 * 1024
-# How old the last look into the folders may be.
+# Between two looks into the folders.
 LOOK_S = 3.0
 PNG = b"\x89PNG\r\n\x1a\n"
 _PICTURE = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,80}\.png")
@@ -48,7 +48,7 @@ class Interval(_Loose):
 
 
 class _Summary(_Loose):
-    """What the page shows of a run's summary."""
+    """The part of a run's summary that the page shows."""
 
     strategy: str = Field("", max_length=200, validation_alias=AliasPath("info", "mesh", "strategy"))
     generators: tuple[Annotated[str, Field(max_length=500)], ...] = Field(
@@ -83,15 +83,15 @@ class ReportInfo(_Loose):
 
 @dataclass(frozen=True, slots=True)
 class Root:
-    """A folder that is looked through, and what the page calls it."""
+    """A folder of reports, and its title on the page."""
 
     title: str
     folder: Path
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
-    """A report, and where its files are."""
+class Report:
+    """A report, and the paths of its files."""
 
     info: ReportInfo
     files: dict[str, Path]
@@ -102,23 +102,23 @@ class Reports:
     """All reports below some folders.
 
     Args:
-        roots: looked through in this order; one that does not exist holds nothing.
+        roots: searched in this order; one that does not exist holds nothing.
     """
 
     roots: Sequence[Root]
-    _found: dict[str, Found] = field(default_factory=dict)
-    _looked: float | None = None
+    _reports: dict[str, Report] = field(default_factory=dict)
+    _looked_at: float | None = None
 
     def listed(self) -> list[ReportInfo]:
-        """What there is, as of the last few seconds."""
+        """All reports, as of the last few seconds."""
         self._look()
-        return [found.info for found in self._found.values()]
+        return [report.info for report in self._reports.values()]
 
-    def read(self, report: str, name: str) -> tuple[bytes, str] | None:
+    def read(self, id: str, name: str) -> tuple[bytes, str] | None:
         """A file of a report and its media type; None where there is none of that name."""
         self._look()
-        found = self._found.get(report)
-        path = found.files.get(name) if found else None
+        report = self._reports.get(id)
+        path = report.files.get(name) if report else None
         content = _content(path) if path else None
         if content is None:
             return None
@@ -128,18 +128,18 @@ class Reports:
 
     def _look(self) -> None:
         now = time.monotonic()
-        if self._looked is None or now - self._looked > LOOK_S:
-            self._found = {found.info.id: found for root in self.roots for found in _reports(root)}
-            self._looked = now
+        if self._looked_at is None or now - self._looked_at > LOOK_S:
+            self._reports = {report.info.id: report for root in self.roots for report in _reports(root)}
+            self._looked_at = now
 
 
-def _reports(root: Root) -> Iterator[Found]:
+def _reports(root: Root) -> Iterator[Report]:
     count = 0
     for folder in _folders(root.folder):
         files = _files(folder)
         if REPORT in files and count < MAX_REPORTS:
             count += 1
-            yield Found(_info(root, folder, files), files)
+            yield Report(_info(root, folder, files), files)
 
 
 def _folders(top: Path) -> Iterator[Path]:
@@ -164,7 +164,7 @@ def _files(folder: Path) -> dict[str, Path]:
 def _info(root: Root, folder: Path, files: dict[str, Path]) -> ReportInfo:
     place = folder.relative_to(root.folder)
     # The evaluator writes a run's report into its folder `report`.
-    named = place.parent if place.name == "report" else place
+    run = place.parent if place.name == "report" else place
     digest = hashlib.sha256(f"{root.title}\0{place.as_posix()}".encode()).hexdigest()
     numbers: dict[str, Any] = {}
     if content := _content(files[SUMMARY]) if SUMMARY in files else None:
@@ -174,7 +174,7 @@ def _info(root: Root, folder: Path, files: dict[str, Path]) -> ReportInfo:
     return ReportInfo(
         id=digest[:20],
         group=root.title,
-        name=named.as_posix() if named.parts else root.folder.name,
+        name=run.as_posix() if run.parts else root.folder.name,
         pictures=tuple(name for name in files if name.endswith(".png")),
         **numbers,
     )

@@ -24,14 +24,14 @@ _LISTED = TypeAdapter(list[ReportInfo])
 
 
 def routes(settings: GatewaySettings) -> APIRouter:
-    """The page's routes. Its files are read here, so that no request waits for a disk but those for reports."""
-    known = assets.load() | examples.load()
+    """The page's routes. Its files are read now, so that only requests for reports wait for a disk."""
+    static = assets.load() | examples.load()
     reports = Reports(_roots(settings))
     router = APIRouter(include_in_schema=False)
 
     @router.api_route("/", methods=READ)
     async def page(request: Request) -> Response:
-        return assets.send(request, known[assets.INDEX])
+        return assets.send(request, static[assets.INDEX])
 
     @router.api_route("/page/reports", methods=READ)
     async def page_reports() -> Response:
@@ -40,15 +40,15 @@ def routes(settings: GatewaySettings) -> APIRouter:
 
     @router.api_route("/page/reports/{report}/{name}", methods=READ)
     async def page_report(report: str, name: str) -> Response:
-        found = await asyncio.to_thread(reports.read, report, name)
-        if found is None:
+        file = await asyncio.to_thread(reports.read, report, name)
+        if file is None:
             raise HTTPException(404)
-        content, media_type = found
+        content, media_type = file
         return Response(content, media_type=media_type, headers=NOT_STORED)
 
     @router.api_route("/page/{name}", methods=READ)
     async def page_file(name: str, request: Request) -> Response:
-        item = known.get(name)
+        item = static.get(name)
         if item is None:
             raise HTTPException(404)
         return assets.send(request, item)

@@ -1,4 +1,4 @@
-"""What the searches found: documents, and for each encoder and form of the query the scores it gave them."""
+"""Results of the searches: documents, and their scores by each encoder for each form of the query."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -15,7 +15,7 @@ Role = Literal["retrieval", "rescore"]
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
-    """A document, by the passage of it that was found first."""
+    """A document, by its first passage among the results."""
 
     id: str
     title: str = ""
@@ -30,10 +30,10 @@ class Candidate:
 
 @dataclass(frozen=True, slots=True)
 class Listing:
-    """One list: who made it, for which form of the query.
+    """One list: its source, and the form of the query.
 
     Attributes:
-        scores: document id to score, best first; a document that was found by several chunks has its best one's.
+        scores: document id to score, best first; a document with several chunks has the score of its best.
     """
 
     source: str
@@ -44,20 +44,20 @@ class Listing:
 
 @dataclass(slots=True)
 class Pool:
-    """All that is known so far; it only grows, so that a ranking can be made of it at any moment."""
+    """All results so far; it only grows, so that it can be ranked at any moment."""
 
     candidates: dict[str, Candidate] = field(default_factory=dict)
     lists: list[Listing] = field(default_factory=list)
 
     def add(self, response: SearchResponse, forms: Sequence[Form]) -> None:
-        """Take in what one search found.
+        """Add the results of one search.
 
         Args:
-            response: of a search that asked for `lists`.
+            response: of a search with `lists`.
             forms: of its queries, in order.
 
         Raises:
-            BadReply: a list points outside of what it came with, or has a score that is no number.
+            BadReply: a list points outside of the response, or has a score that is no number.
         """
         listings = [_listing(response, index, forms) for index in range(len(response.lists))]
         for hit in response.hits:
@@ -78,7 +78,7 @@ async def search(
     # Onewo: 150.
     length = context.settings.papers_candidates
     async with context.run.stage(stage_name) as stage:
-        # Papers are ranked by their ids: two that say the same are two.
+        # Papers are ranked by their ids: two with the same text are two.
         request = SearchRequest(
             queries=tuple(forms.values()),
             candidates=length,

@@ -1,7 +1,7 @@
 """Texts as encoders want them: without tags, addresses and runs of blanks (Onewo, the paper's data cleaning).
 
-Every pattern takes time in proportion to the text, whatever the text: what may stand between two marks never holds the
-first of them, so no start is tried twice over the same characters.
+Every pattern takes time in proportion to the text: the characters between two marks exclude the first mark, so no start
+is tried twice over the same characters.
 """
 
 import html
@@ -10,7 +10,7 @@ import re
 from proto.base import MAX_QUERY_CHARS
 
 _HIDDEN = re.compile(r"<(script|style)\b[^<>]*>[^<]*</\1\s*>", re.IGNORECASE)
-# Within a word or a formula, where a blank would part what belongs together.
+# Within a word or a formula, which a blank would part.
 _INLINE = re.compile(r"</?(?:a|b|code|em|i|span|strong|sub|sup|u)(?:\s[^<>]*)?>", re.IGNORECASE)
 _TAG = re.compile(r"<[/!]?[A-Za-z-][^<>]*>")
 _ADDRESS = re.compile(r"""(?:\b(?:https?|ftp)://|\bwww\.)[^\s<>()\[\]{}"']+""", re.IGNORECASE)
@@ -18,7 +18,7 @@ _ADDRESS = re.compile(r"""(?:\b(?:https?|ftp)://|\bwww\.)[^\s<>()\[\]{}"']+""", 
 
 def clean(text: str) -> str:
     """One line without tags, entities, addresses and blanks at its ends."""
-    # Entities last of the markup, so that a tag that is written about does not become one.
+    # Entities after tags, so that an escaped tag does not become one.
     bare = html.unescape(_TAG.sub(" ", _INLINE.sub("", _HIDDEN.sub(" ", text))))
     return " ".join(_ADDRESS.sub(" ", bare).split())
 
@@ -27,7 +27,7 @@ def question(query: str, body: str = "") -> str:
     """The question and its text below it (Onewo: question + newline + body), cut at what a query may have.
 
     Args:
-        query: the question, or its title; when nothing of it is left, it stays as it was.
+        query: the question, or its title; where cleaning leaves nothing, it stays as it is.
         body: may be empty, and may be HTML.
     """
     lines = [clean(query) or " ".join(query.split()), clean(body)]
@@ -38,6 +38,5 @@ def cut(text: str, most: int) -> str:
     """The first `most` characters at most, ending with a whole word where there is one."""
     if len(text) <= most:
         return text
-    kept = text[: most + 1]
-    space = max(kept.rfind(" "), kept.rfind("\n"))
-    return kept[:space].rstrip() if space > 0 else text[:most]
+    space = max(text.rfind(" ", 0, most + 1), text.rfind("\n", 0, most + 1))
+    return text[:space].rstrip() if space > 0 else text[:most]

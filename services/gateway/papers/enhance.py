@@ -1,7 +1,7 @@
 """Query enhancement by the generator: keywords, and an answer to search with (Onewo, query enhancement).
 
-An answer need not be right: it says what a document that holds the right one would say (Gao et al. 2023, HyDE). What
-the generator writes is searched with and nothing else, so a question that steers it can only spoil its own ranking.
+An answer need not be right: it resembles a document that holds the right one (Gao et al. 2023, HyDE). Nothing but the
+search uses it, so a question that steers the generator can only spoil its own ranking.
 """
 
 import re
@@ -26,8 +26,8 @@ MAX_KEYWORD_CHARS = 60
 KEYWORDS_TOKENS, MIN_KEYWORDS_TOKENS = 60, 15
 # Three sentences: an abstract's heart, and what the encoder reads beside a question.
 ANSWER_TOKENS, MIN_ANSWER_TOKENS = 120, 40
-# Of the question; AQA's bodies run on, and their beginning says what is asked.
-ASKED_CHARS = 1_200
+# Of the question; AQA's bodies run on, and their beginning holds the question.
+QUESTION_CHARS = 1_200
 
 _SEPARATOR = re.compile(r"[,;\n|\u2022]+")
 _ORNAMENT = re.compile(r"^[\s\-*#\d.)(\"'`]+|[\s.\"'`*)]+$")
@@ -36,7 +36,7 @@ _LABEL = re.compile(r"^\W*(?:key\s?words?|key\s?phrases?|answer|response)\W*:\s*
 
 @dataclass(frozen=True, slots=True)
 class Hint(Constraint):
-    """A constraint that the server decodes by, whose reply is left to `read_keywords`: one cut short serves as well."""
+    """A constraint for the server's decoding alone: `read_keywords` also takes a reply that was cut short."""
 
     def holds(self, text: str) -> bool:
         return True
@@ -62,13 +62,13 @@ def keywords_constraint() -> Hint:
 
 
 async def enhance(context: Context, prompts: Prompts, forms: MutableMapping[Form, str], allowance: Allowance) -> None:
-    """Put what the generator writes into `forms`, each as soon as it is there; `degraded` names what it did not.
+    """Add the generator's forms to `forms`, each as soon as it is there; `degraded` names those that fail.
 
     Args:
-        allowance: for both, which are written side by side.
+        allowance: of each; they are written side by side.
     """
     question = context.question.query
-    fenced = fence(cut(question, ASKED_CHARS))
+    fenced = fence(cut(question, QUESTION_CHARS))
 
     async def write(form: Form, request: Request) -> None:
         completion = await ask(context, request, allowance)
@@ -92,22 +92,21 @@ async def enhance(context: Context, prompts: Prompts, forms: MutableMapping[Form
 
 
 def read_keywords(text: str) -> list[str]:
-    """Keywords of a reply, in its order and each once, whatever it puts between them; none of what is a sentence."""
-    found: dict[str, str] = {}
+    """Keywords of a reply, in its order and each once, whatever separates them; sentences are left out."""
+    keywords: dict[str, str] = {}
     for part in _SEPARATOR.split(_plain(", ".join(text.splitlines()))):
         keyword = " ".join(_ORNAMENT.sub("", part).split())
         if re.search(r"\w", keyword) and len(keyword) <= MAX_KEYWORD_CHARS:
-            found.setdefault(keyword.lower(), keyword)
-    kept = [keyword for keyword in found.values() if len(keyword.split()) <= MAX_KEYWORD_WORDS]
-    return kept[:MAX_KEYWORDS]
+            keywords.setdefault(keyword.lower(), keyword)
+    return [keyword for keyword in keywords.values() if len(keyword.split()) <= MAX_KEYWORD_WORDS][:MAX_KEYWORDS]
 
 
 def read_answer(text: str) -> str:
-    """An answer on one line; empty where the reply is none, or says that it knows none."""
+    """An answer on one line; empty where the reply is none or abstains."""
     line = _plain(text)
     return "" if normalize(line).kind != "answer" else cut(line, MAX_APPENDED_CHARS)
 
 
 def _plain(text: str) -> str:
-    # The fence's own tag last: what is harmless in a prompt has entities, which cleaning would undo.
+    # The fence's own tag last: a text made harmless has entities, which cleaning would undo.
     return _LABEL.sub("", " ".join(harmless(clean(text)).split()))

@@ -1,18 +1,17 @@
 """One ranking out of many lists: a weighted sum of their scores, each list brought to 0..1 first (Onewo, ensemble)."""
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Literal, get_args
+from typing import get_args
 
 from services.gateway.papers.candidates import Listing, Pool
-from services.gateway.papers.weights import Weights
+from services.gateway.papers.weights import Normalisation, Weights
 
-Normalisation = Literal["minmax", "zscore", "rank"]
 NORMALISATIONS: tuple[Normalisation, ...] = get_args(Normalisation)
 # Cormack's constant of reciprocal rank fusion.
 RANK_CONSTANT = 60
-# Standard deviations that zscore maps to 0..1; what lies further out is as good as what lies there.
+# Standard deviations that zscore maps to 0..1; scores further out count as those at the edge.
 SPREAD = 3.0
 
 
@@ -25,9 +24,9 @@ class Ranked:
 
 
 def rank(pool: Pool, weights: Weights) -> list[Ranked]:
-    """All candidates, best first; ties stay in the order in which they were found.
+    """All candidates, best first; ties stay in the order of the searches.
 
-    Weights count in proportion to the sum of those whose lists are there, so a list that is missing shifts nothing.
+    Weights count in proportion to the sum of those whose lists are there, so a missing list shifts nothing.
     """
     weighed = [(listing, weights.of(listing.source, listing.form, listing.role)) for listing in pool.lists]
     total = math.fsum(weight for _, weight in weighed)
@@ -42,19 +41,14 @@ def rank(pool: Pool, weights: Weights) -> list[Ranked]:
 
 
 def normalised(listing: Listing, how: Normalisation) -> dict[str, float]:
-    """A list's scores in 0..1; a document that the list does not have counts as 0."""
+    """A list's scores in 0..1; a document outside of the list counts as 0."""
     values = _NORMALISERS[how](list(listing.scores.values()))
     return dict(zip(listing.scores, values, strict=True))
 
 
-def places(listings: Sequence[Listing]) -> list[Mapping[str, int]]:
-    """For each list, each document's place in it, from 1."""
-    return [{name: place for place, name in enumerate(listing.scores, 1)} for listing in listings]
-
-
 def _minmax(scores: Sequence[float]) -> list[float]:
     low, high = min(scores, default=0.0), max(scores, default=0.0)
-    # The worst of a list stands above what the list does not have: a list of one, or of equals, is all best.
+    # The worst of a list stands above documents outside of it: a list of one, or of equals, is all best.
     return [(score - low) / (high - low) for score in scores] if high > low else [1.0] * len(scores)
 
 

@@ -2,7 +2,7 @@
 
 RM3 (Abdul-Jaleel et al. 2004) adds to the query the words that its best documents share; here as words of a text and
 not as weights, so that encoders can read them too. A word counts by its share of each document and by its rarity among
-all candidates, which leaves out what all of the subject's documents say, function words among it, in any language.
+all candidates, which leaves out words of the whole subject and function words, in any language.
 """
 
 import math
@@ -13,28 +13,28 @@ from collections.abc import Sequence
 # Chosen by MAP@20 on one half of Cranfield: 3 documents do better than 5, 10 words no worse than 40.
 DOCUMENTS = 3
 WORDS = 10
-# A longer document says what it is about at its beginning.
+# A longer document names its subject at its beginning.
 READ_CHARS = 4_000
 
 _WORD = re.compile(r"[^\W\d_][\w'-]*\w")
 
 
 def feedback_words(best: Sequence[str], others: Sequence[str]) -> list[str]:
-    """Words of the best documents, most telling first; none when there is nothing to tell them from.
+    """Words of the best documents, most telling first; none where they have no words.
 
     Args:
         best: the best few documents' texts.
         others: the texts of all other candidates.
     """
-    leading = [Counter(_words(text)) for text in best]
-    holders = Counter(word for counts in leading for word in counts)
-    holders.update(word for text in others for word in set(_words(text)))
+    counts_of_best = [Counter(_words(text)) for text in best]
+    frequency = Counter(word for counts in counts_of_best for word in counts)
+    frequency.update(word for text in others for word in set(_words(text)))
     documents = len(best) + len(others)
     telling: Counter[str] = Counter()
-    for counts in leading:
+    for counts in counts_of_best:
         length = max(1, counts.total())
         for word, count in counts.items():
-            rarity = math.log(1 + (documents - holders[word] + 0.5) / (holders[word] + 0.5))
+            rarity = math.log(1 + (documents - frequency[word] + 0.5) / (frequency[word] + 0.5))
             telling[word] += count / length * rarity  # type: ignore[assignment]
     return sorted(telling, key=lambda word: (-telling[word], word))[:WORDS]
 

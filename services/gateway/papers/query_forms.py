@@ -1,7 +1,7 @@
-"""The forms of a question that are searched, and how they are made: each is the question with something appended.
+"""The forms of a question that are searched: each is the question with something appended.
 
 Onewo searches the question, the question with keywords and the question with an answer; the feedback of the first
-search is a form more, which needs no generator.
+search is one form more, which needs no generator.
 """
 
 from typing import Literal
@@ -17,7 +17,7 @@ ANSWER: Form = "answer"
 FEEDBACK: Form = "feedback"
 FORMS: tuple[Form, ...] = (QUESTION, KEYWORDS, ANSWER, FEEDBACK)
 
-# What is appended never takes the question's own place.
+# An addition never takes the question's own place.
 MAX_APPENDED_CHARS = MAX_QUERY_CHARS // 2
 
 

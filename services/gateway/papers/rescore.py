@@ -8,7 +8,7 @@ from services.gateway.papers.candidates import Candidate, Listing, Pool
 from services.gateway.papers.query_forms import QUESTION
 from services.kit.errors import BadReply
 
-# Three pieces of the late-interaction scorer: an abstract is shorter, and a page's rest costs more than it tells.
+# Three pieces of the late-interaction scorer: an abstract is shorter, and the rest of a page is not worth its time.
 READ_CHARS = 2_400
 
 

@@ -1,4 +1,4 @@
-"""From a question to a ranking that always comes: each step adds to the pool, and what is there when time is up ranks.
+"""From a question to a ranking that always comes: each step adds to the pool, which is ranked when time is up.
 
 The published order is enhancement, one search, re-scoring. Here the question as it stands is searched while the
 generator writes: so there is a ranking after a fraction of a second, and its best documents give the feedback.
@@ -15,10 +15,10 @@ from services.gateway.context import Context
 from services.gateway.deadline import begin, in_time
 from services.gateway.mesh import Mesh
 from services.gateway.observe import observe_cost, observe_stages
+from services.gateway.papers import clean
 from services.gateway.papers.candidates import Candidate, Pool, search
-from services.gateway.papers.clean import question
 from services.gateway.papers.enhance import Prompts, enhance
-from services.gateway.papers.ensemble import places, rank
+from services.gateway.papers.ensemble import rank
 from services.gateway.papers.feedback import DOCUMENTS, feedback_words
 from services.gateway.papers.query_forms import FEEDBACK, QUESTION, Form, appended
 from services.gateway.papers.rescore import rescore
@@ -33,9 +33,9 @@ from services.kit.errors import InvalidRequest, ServiceFailure, ServiceRejected
 from services.kit.llm import NOT_FOUND
 from services.kit.telemetry import Metrics, log, request_id
 
-# Of the enhanced forms' search; what is left of the reserve is the re-scoring's.
+# Of the enhanced forms' search; the rest of the reserve is the re-scoring's.
 SEARCH_CAP_S = 6.0
-# Kept by a search for the steps after it, and by the last step for the ranking itself.
+# Reserved by a search for the steps after it, and by the last step for the ranking itself.
 RANK_RESERVE_S = 0.1
 
 
@@ -65,11 +65,11 @@ class Papers:
 
 
 @dataclass(slots=True)
-class Hunt:
-    """What one request has found so far.
+class Retrieval:
+    """The state of one request.
 
     Attributes:
-        forms: the question's forms, the question itself among them; those that are there beforehand are not written.
+        forms: the question's forms, the question itself among them; where others are given, none is written.
     """
 
     collection: str
@@ -79,14 +79,14 @@ class Hunt:
 
 async def find_papers(
     request: PapersRequest,
-    ours: Papers,
+    papers: Papers,
     mesh: Mesh,
     settings: GatewaySettings,
     metrics: Metrics,
     *,
     arrived: Budget,
 ) -> PapersResponse:
-    """Rank before the deadline, whatever happens: at worst nothing, with `degraded` saying why.
+    """A ranking before the deadline, whatever happens: at worst an empty one, with the reason in `degraded`.
 
     Args:
         arrived: the budget that began when the request arrived.
@@ -95,14 +95,14 @@ async def find_papers(
         UnknownCollection: the retriever has no collection of that name.
     """
     run = begin(arrived, request.budget_s, settings)
-    text = question(request.query, request.body)
+    text = clean.question(request.query, request.body)
     context = Context(Question(text, datetime.now(UTC), filters=request.filters), run, mesh, settings)
-    hunt = Hunt(request.collection, {QUESTION: text})
+    retrieval = Retrieval(request.collection, {QUESTION: text})
     async with in_time(run, mesh.pace, task="papers"):
-        await gather(context, ours.prompts, hunt, enhanced=request.enhance, rescored=request.rescore)
+        await gather(context, papers.prompts, retrieval, enhanced=request.enhance, rescored=request.rescore)
     response = PapersResponse(
-        papers=await asyncio.to_thread(ranking, hunt.pool, ours.weights, request.top_n),
-        forms={str(form): text for form, text in hunt.forms.items()},
+        papers=await asyncio.to_thread(ranking, retrieval.pool, papers.weights, request.top_n),
+        forms={str(form): text for form, text in retrieval.forms.items()},
         degraded=tuple(run.degraded),
         timings=run.timings,
         usage=run.usage,
@@ -114,91 +114,90 @@ async def find_papers(
 
 
 async def gather(
-    context: Context, prompts: Prompts, hunt: Hunt, *, enhanced: bool = True, rescored: bool = True
+    context: Context, prompts: Prompts, retrieval: Retrieval, *, enhanced: bool = True, rescored: bool = True
 ) -> None:
-    """Fill the pool: search, enhance, feed back, search again, re-score. What fails is named, and the rest goes on.
+    """Fill the pool: search, enhance, feed back, search again, re-score. A failing step is named, the others go on.
 
     Raises:
         UnknownCollection: the retriever has no collection of that name.
     """
     settings, budget = context.settings, context.run.budget
-    steps = [_first_search(context, hunt)]
-    if enhanced and len(hunt.forms) == 1:
+    steps = [_first_search(context, retrieval)]
+    if enhanced and len(retrieval.forms) == 1:
         allowance = Allowance(settings.papers_enhance_cap_s, settings.papers_reserve_s)
-        steps.append(enhance(context, prompts, hunt.forms, allowance))
+        steps.append(enhance(context, prompts, retrieval.forms, allowance))
     try:
         await all_of(steps)
     except (ServiceFailure, NothingFound):
         log.info("nothing to rank")
         return
     try:
-        hunt.forms |= await asyncio.to_thread(_feedback, hunt.pool, context.question.query)
-        further = {form: text for form, text in hunt.forms.items() if form != QUESTION}
+        retrieval.forms |= await asyncio.to_thread(_feedback, retrieval.pool, context.question.query)
+        further = {form: text for form, text in retrieval.forms.items() if form != QUESTION}
         allow_s = budget.allow(SEARCH_CAP_S, reserve_s=RANK_RESERVE_S)
-        await search(context, "search_forms", hunt.pool, hunt.collection, further, allow_s=allow_s)
+        await search(context, "search_forms", retrieval.pool, retrieval.collection, further, allow_s=allow_s)
     except ServiceFailure:
         log.info("no lists for the further forms")
     if not rescored:
         return
-    best = await asyncio.to_thread(_best, hunt.pool, settings.papers_rescored)
+    best = await asyncio.to_thread(_best, retrieval.pool, settings.papers_rescored)
     allow_s = budget.allow(settings.papers_rescore_cap_s, reserve_s=RANK_RESERVE_S)
     try:
-        await rescore(context, hunt.pool, best, allow_s=allow_s)
+        await rescore(context, retrieval.pool, best, allow_s=allow_s)
     except ServiceFailure:
         log.info("not re-scored")
 
 
 def ranking(pool: Pool, weights: Weights, top_n: int) -> tuple[Paper, ...]:
     """The best documents, each with every score that made its rank."""
-    placed = list(zip(pool.lists, places(pool.lists), strict=True))
-    found = []
+    ranks = [{name: place for place, name in enumerate(listing.scores, 1)} for listing in pool.lists]
+    papers = []
     for item in rank(pool, weights)[:top_n]:
+        candidate = pool.candidates[item.id]
         scores = tuple(
             PaperScore(
                 source=listing.source,
                 form=listing.form,
-                rank=place.get(item.id, 0),
+                rank=rank_of.get(item.id, 0),
                 score=listing.scores.get(item.id, 0.0),
                 weight=weights.of(listing.source, listing.form, listing.role),
             )
-            for listing, place in placed
+            for listing, rank_of in zip(pool.lists, ranks, strict=True)
         )
-        candidate = pool.candidates[item.id]
-        found.append(
-            Paper(
-                id=item.id,
-                title=candidate.title,
-                url=candidate.url,
-                text=candidate.text,
-                score=item.score,
-                scores=scores,
-            )
+        paper = Paper(
+            id=item.id,
+            title=candidate.title,
+            url=candidate.url,
+            text=candidate.text,
+            score=item.score,
+            scores=scores,
         )
-    return tuple(found)
+        papers.append(paper)
+    return tuple(papers)
 
 
-async def _first_search(context: Context, hunt: Hunt) -> None:
+async def _first_search(context: Context, retrieval: Retrieval) -> None:
     run, forms = context.run, {QUESTION: context.question.query}
     allow_s = run.budget.allow(context.settings.retrieve_cap_s, reserve_s=RANK_RESERVE_S)
     try:
-        await search(context, "search", hunt.pool, hunt.collection, forms, allow_s=allow_s)
+        await search(context, "search", retrieval.pool, retrieval.collection, forms, allow_s=allow_s)
     except ServiceFailure as failure:
-        # Forms for a search that finds nothing are not needed: that they are cut short is no fault of theirs.
+        # Without a first search no further forms are needed: that they are cut short is no fault of theirs.
         run.settle()
         if isinstance(failure, ServiceRejected) and failure.status == NOT_FOUND:
             error = FieldError(field="collection", message="no collection of that name")
             raise UnknownCollection("no collection of that name", errors=(error,)) from failure
         raise
-    if not hunt.pool.candidates:
+    if not retrieval.pool.candidates:
         run.settle()
         run.degrade("search", "empty", "the collection has no documents")
         raise NothingFound
 
 
-def _feedback(pool: Pool, asked: str) -> dict[Form, str]:
+def _feedback(pool: Pool, question: str) -> dict[Form, str]:
     ranked = [pool.candidates[item.id].passage for item in rank(pool, EQUAL)]
     words = feedback_words(ranked[:DOCUMENTS], ranked[DOCUMENTS:])
-    return {FEEDBACK: appended(asked, " ".join(words))} if words else {}
+    return {FEEDBACK: appended(question, " ".join(words))} if words else {}
 
 
 def _best(pool: Pool, count: int) -> Sequence[Candidate]:

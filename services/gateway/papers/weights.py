@@ -15,20 +15,17 @@ ANY_ENCODER = "*"
 RESCORER = "rescore"
 SHIPPED = "data/papers/default.json"
 
+# How a list's scores become 0..1 before they are weighed; see `ensemble`.
+Normalisation = Literal["minmax", "zscore", "rank"]
 Weight = Annotated[float, Field(ge=0, le=1_000, allow_inf_nan=False)]
 
 
 class Weights(BaseModel):
-    """The file's contents.
-
-    Attributes:
-        normalise: how a list's scores become 0..1 before they are weighed; see `ensemble`.
-        tuned_on: for the reader.
-    """
+    """The file's contents; `tuned_on` is for the reader."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
-    normalise: Literal["minmax", "zscore", "rank"] = "minmax"
+    normalise: Normalisation = "minmax"
     weights: dict[str, dict[str, Weight]] = Field(default_factory=dict, max_length=256)
     tuned_on: str = ""
 
@@ -45,7 +42,7 @@ class Weights(BaseModel):
 
     @classmethod
     def read(cls, path: Path | None = None) -> "Weights":
-        """From a file; the ones that are shipped when None.
+        """The weights of a file; the shipped ones when None.
 
         Raises:
             ValueError: there is no such file, or it holds no usable weights.
@@ -62,5 +59,5 @@ class Weights(BaseModel):
         return weights
 
 
-# Chooses what is fed back and what is re-scored: tuned weights would there change what they were tuned on.
+# For choosing what is fed back and re-scored: tuned weights there would change what they were tuned on.
 EQUAL = Weights()

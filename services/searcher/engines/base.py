@@ -1,4 +1,4 @@
-"""What a search engine is: a request, and the hits of its reply."""
+"""A search engine: its request, and the hits of its reply."""
 
 import html
 import re
@@ -12,11 +12,11 @@ _TAG = re.compile(r"<[^<>]{0,200}>")
 
 
 def _plain(value: Any) -> str:
-    """Text without the marks of what matched; nothing of what is no text."""
+    """Text without the marks of matches; empty where the value is no text."""
     return " ".join(html.unescape(_TAG.sub("", value)).split())[:20_000] if isinstance(value, str) else ""
 
 
-# Of a reply: whatever stands there, as text.
+# Any value of a reply, as text.
 Text = Annotated[str, BeforeValidator(_plain)]
 
 
@@ -26,14 +26,12 @@ class Wire(BaseModel):
     model_config = ConfigDict(frozen=True, extra="ignore", hide_input_in_errors=True)
 
 
-class Hit(BaseModel):
-    """A page that an engine has found.
+class Hit(Wire):
+    """A page of an engine's reply; each engine reads its own names of the fields.
 
     Args:
-        published: as the engine has it; empty where it does not say.
+        published: as the engine writes it; empty where it does not say.
     """
-
-    model_config = ConfigDict(frozen=True)
 
     url: str
     title: str = ""

@@ -2,6 +2,8 @@
 
 from urllib.parse import urlencode
 
+from pydantic import Field
+
 from services.searcher.engines.base import Call, Engine, Hit, Text, Wire
 
 # Of its API.
@@ -9,11 +11,10 @@ MAX_COUNT = 20
 MAX_QUERY_CHARS, MAX_QUERY_WORDS = 400, 50
 
 
-class _Result(Wire):
-    url: str
+class _Result(Hit):
     title: Text = ""
-    description: Text = ""
-    page_age: Text = ""
+    snippet: Text = Field("", alias="description")
+    published: Text = Field("", alias="page_age")
 
 
 class _Web(Wire):
@@ -34,11 +35,8 @@ class Brave(Engine):
 
     def call(self, query: str) -> Call:
         short = " ".join(query.split()[:MAX_QUERY_WORDS])[:MAX_QUERY_CHARS]
-        asked = {"q": short, "count": min(self.count, MAX_COUNT), "search_lang": self.language}
-        return Call("GET", f"/res/v1/web/search?{urlencode(asked)}")
+        params = {"q": short, "count": min(self.count, MAX_COUNT), "search_lang": self.language}
+        return Call("GET", f"/res/v1/web/search?{urlencode(params)}")
 
     def hits(self, reply: bytes) -> list[Hit]:
-        return [
-            Hit(url=one.url, title=one.title, snippet=one.description, published=one.page_age)
-            for one in _Reply.model_validate_json(reply).web.results
-        ]
+        return list(_Reply.model_validate_json(reply).web.results)

@@ -5,20 +5,21 @@ Its `settings.yml` must name `json` among `search.formats`; it answers 403 where
 
 from urllib.parse import urlencode
 
+from pydantic import Field
+
 from services.kit.errors import ServiceUnavailable
 from services.searcher.engines.base import Call, Engine, Hit, Text, Wire
 
 
-class _Result(Wire):
-    url: str
+class _Result(Hit):
     title: Text = ""
-    content: Text = ""
-    publishedDate: Text = ""
+    snippet: Text = Field("", alias="content")
+    published: Text = Field("", alias="publishedDate")
 
 
 class _Reply(Wire):
     results: list[_Result]
-    # Of those that SearXNG asks: each with its reason.
+    # Of the engines behind SearXNG: each with its reason.
     unresponsive_engines: tuple[tuple[Text, Text], ...] = ()
 
 
@@ -27,10 +28,7 @@ class SearXNG(Engine):
         return Call("GET", f"/search?{urlencode({'q': query, 'format': 'json', 'language': self.language})}")
 
     def hits(self, reply: bytes) -> list[Hit]:
-        said = _Reply.model_validate_json(reply)
-        if silent := "" if said.results else "; ".join(": ".join(pair) for pair in said.unresponsive_engines):
+        content = _Reply.model_validate_json(reply)
+        if silent := "" if content.results else "; ".join(": ".join(pair) for pair in content.unresponsive_engines):
             raise ServiceUnavailable("search_engine", f"SearXNG hears nothing from {silent}")
-        return [
-            Hit(url=one.url, title=one.title, snippet=one.content, published=one.publishedDate)
-            for one in said.results[: self.count]
-        ]
+        return list(content.results[: self.count])

@@ -1,5 +1,7 @@
 """Tavily: https://docs.tavily.com/documentation/api-reference/endpoint/search"""
 
+from pydantic import Field
+
 from services.searcher.engines.base import Call, Engine, Hit, Text, Wire
 
 # Of its API.
@@ -7,11 +9,10 @@ MAX_COUNT = 20
 MAX_QUERY_CHARS = 400
 
 
-class _Result(Wire):
-    url: str
+class _Result(Hit):
     title: Text = ""
-    content: Text = ""
-    published_date: Text = ""
+    snippet: Text = Field("", alias="content")
+    published: Text = Field("", alias="published_date")
 
 
 class _Reply(Wire):
@@ -27,11 +28,8 @@ class Tavily(Engine):
 
     def call(self, query: str) -> Call:
         # It searches all languages.
-        asked = {"query": query[:MAX_QUERY_CHARS], "max_results": min(self.count, MAX_COUNT), "search_depth": "basic"}
-        return Call("POST", "/search", asked)
+        body = {"query": query[:MAX_QUERY_CHARS], "max_results": min(self.count, MAX_COUNT), "search_depth": "basic"}
+        return Call("POST", "/search", body)
 
     def hits(self, reply: bytes) -> list[Hit]:
-        return [
-            Hit(url=one.url, title=one.title, snippet=one.content, published=one.published_date)
-            for one in _Reply.model_validate_json(reply).results
-        ]
+        return list(_Reply.model_validate_json(reply).results)

@@ -10,16 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from services.gateway.calculator.decoding import GRAMMAR, MAX_LINES, read
-from services.gateway.calculator.errors import (
-    Ambiguous,
-    CalculatorError,
-    DivisionByZero,
-    SyntaxFault,
-    TooLarge,
-    Undefined,
-    UnitMismatch,
-    UnknownName,
-)
+from services.gateway.calculator.errors import CalculatorError
 from services.gateway.calculator.evaluate import calculate
 from services.gateway.calculator.grounding import Grounds
 from services.gateway.calculator.parse import MAX_CHARS, parse
@@ -78,154 +69,68 @@ def test_values(text: str, value: int | str) -> None:
 @pytest.mark.parametrize(
     ("text", "value", "unit", "words"),
     [
-        ("(259.2 - 133.7) / 133.7", "0.9387", "", "(259.2 - 133.7) / 133.7 = 0.9387 (93.87 %)"),
-        ("((150-120)/120)*100", "25", "%", "(150 - 120) / 120 * 100 = 25 (per cent)"),
-        ("pct_change(80, 100)", "25", "%", "pct_change(80, 100) = 25 %"),
-        ("pct_change(-80, -40)", "-50", "%", "pct_change(-80, -40) = -50 %"),
-        ("4.7% - 5.3%", "-0.6", "%", "4.7% - 5.3% = -0.6 %"),
-        ("(2.7%+2.0%+1.0%)/3", "1.9", "%", "(2.7% + 2.0% + 1.0%) / 3 = 1.9 %"),
-        ("round(12.345%, 1)", "12.3", "%", "round(12.345%, 1) = 12.3 %"),
-        ("$17,912,003 - $17,439,340", "472663", "$", "$17,912,003 - $17,439,340 = $472,663"),
-        ("$5 - $8", "-3", "$", "$5 - $8 = -$3"),
-        ("€2 * 3", "6", "€", "€2 * 3 = €6"),
-        ("$6 / $3", "2", "", "$6 / $3 = 2 (200 %)"),
-        ("$9 / 3", "3", "$", "$9 / 3 = $3"),
-        ("$200 * 15%", "30", "$", "$200 * 15% = $30"),
-        ("10% * 20%", "2", "%", "10% * 20% = 2 %"),
-        ("5% / 10%", "0.5", "", "5% / 10% = 0.5 (50 %)"),
-        ("3 + 4", "7", "", "3 + 4 = 7"),
-        ("100000 / 3 + 0", "33333.33", "", "100,000 / 3 + 0 = 33,333.33"),
-        ("1/3000", "0.0003333", "", "1 / 3,000 = 0.0003333 (0.03333 %)"),
-        (
-            'days_between("2024-01-01", "2024-02-28")',
-            "58",
-            "days",
-            'days_between("2024-01-01", "2024-02-28") = 58 days',
-        ),
-        ('days("2024-03-01") - days("2024-02-28")', "2", "days", 'days("2024-03-01") - days("2024-02-28") = 2 days'),
-        (
-            'years_between("2000-02-29", "2023-02-28")',
-            "22",
-            "years",
-            'years_between("2000-02-29", "2023-02-28") = 22 years',
-        ),
-        (
-            'years_between("1990-05-01", "2024-05-01")',
-            "34",
-            "years",
-            'years_between("1990-05-01", "2024-05-01") = 34 years',
-        ),
+        ("(259.2 - 133.7) / 133.7", "0.9387", "", "0.9387 (93.87 %)"),
+        ("(150 - 120) / 120 * 100", "25", "%", "25 (per cent)"),
+        ("pct_change(80, 100)", "25", "%", "25 %"),
+        ("pct_change(-80, -40)", "-50", "%", "-50 %"),
+        ("4.7% - 5.3%", "-0.6", "%", "-0.6 %"),
+        ("(2.7% + 2.0% + 1.0%) / 3", "1.9", "%", "1.9 %"),
+        ("round(12.345%, 1)", "12.3", "%", "12.3 %"),
+        ("$17,912,003 - $17,439,340", "472663", "$", "$472,663"),
+        ("$5 - $8", "-3", "$", "-$3"),
+        ("€2 * 3", "6", "€", "€6"),
+        ("$6 / $3", "2", "", "2 (200 %)"),
+        ("$9 / 3", "3", "$", "$3"),
+        ("$200 * 15%", "30", "$", "$30"),
+        ("10% * 20%", "2", "%", "2 %"),
+        ("5% / 10%", "0.5", "", "0.5 (50 %)"),
+        ("3 + 4", "7", "", "7"),
+        ("100,000 / 3 + 0", "33333.33", "", "33,333.33"),
+        ("1 / 3,000", "0.0003333", "", "0.0003333 (0.03333 %)"),
+        ('days_between("2024-01-01", "2024-02-28")', "58", "days", "58 days"),
+        ('days("2024-03-01") - days("2024-02-28")', "2", "days", "2 days"),
+        ('years_between("2000-02-29", "2023-02-28")', "22", "years", "22 years"),
+        ('years_between("1990-05-01", "2024-05-01")', "34", "years", "34 years"),
         # Weeks and months have no unit here, and are not called days.
-        (
-            'days_between("2024-01-01", "2024-02-26") / 7',
-            "8",
-            "",
-            'days_between("2024-01-01", "2024-02-26") / 7 = 8',
-        ),
-        (
-            'years_between("1990-05-01", "2024-05-01") * 12',
-            "408",
-            "",
-            'years_between("1990-05-01", "2024-05-01") * 12 = 408',
-        ),
-        (
-            'days_between("2024-01-01", "2024-02-28") / 2',
-            "29",
-            "days",
-            'days_between("2024-01-01", "2024-02-28") / 2 = 29 days',
-        ),
+        ('days_between("2024-01-01", "2024-02-26") / 7', "8", "", "8"),
+        ('years_between("1990-05-01", "2024-05-01") * 12', "408", "", "408"),
+        ('days_between("2024-01-01", "2024-02-28") / 2', "29", "days", "29 days"),
     ],
 )
 def test_units_and_words(text: str, value: str, unit: str, words: str) -> None:
-    found = calculate(text)
-    assert isinstance(found.value, Decimal)
-    assert abs(found.value - Decimal(value)) < Decimal("0.01")
-    assert (found.unit, found.text) == (unit, words)
+    calculation = calculate(text)
+    assert isinstance(calculation.value, Decimal)
+    assert abs(calculation.value - Decimal(value)) < Decimal("0.01")
+    assert (calculation.unit, calculation.text) == (unit, f"{text} = {words}")
 
 
 def test_a_day_so_many_days_later() -> None:
-    found = calculate('days("2024-02-28") + 2')
-    assert (found.value, found.text) == (date(2024, 3, 1), 'days("2024-02-28") + 2 = 2024-03-01')
+    later = calculate('days("2024-02-28") + 2')
+    assert (later.value, later.text) == (date(2024, 3, 1), 'days("2024-02-28") + 2 = 2024-03-01')
     assert calculate('days("2024-03-01") - 1').value == date(2024, 2, 29)
 
 
 @pytest.mark.parametrize(
-    ("text", "held", "words"),
+    ("text", "holds", "words"),
     [
-        ("2,460 > 1,991", True, "2,460 > 1,991 is true"),
-        ("1 < 2 < 2", False, "1 < 2 < 2 is false"),
-        ("1 <= 1 == 1 != 2", True, "1 <= 1 == 1 != 2 is true"),
-        ("5 - 1 > 3 * 2", False, "5 - 1 > 3 * 2 is false, with 4 and 6"),
-        (
-            'days("2024-01-01") < days("2024-01-02")',
-            True,
-            'days("2024-01-01") < days("2024-01-02") is true, with 2024-01-01 and 2024-01-02',
-        ),
+        ("2,460 > 1,991", True, "true"),
+        ("1 < 2 < 2", False, "false"),
+        ("1 <= 1 == 1 != 2", True, "true"),
+        ("abs(1 / 3) == 1 / 3", True, "true, with 0.3333 and 0.3333"),
+        ("5 - 1 > 3 * 2", False, "false, with 4 and 6"),
+        ('days("2024-01-01") < days("2024-01-02")', True, "true, with 2024-01-01 and 2024-01-02"),
     ],
 )
-def test_comparisons(text: str, held: bool, words: str) -> None:
-    found = calculate(text)
-    assert found.value is held
-    assert found.text == words
+def test_comparisons(text: str, holds: bool, words: str) -> None:
+    calculation = calculate(text)
+    assert calculation.value is holds
+    assert calculation.text == f"{text} is {words}"
 
 
-def test_inputs_are_kept_as_they_were_written() -> None:
-    found = calculate('($1,036.9 million - 12%*$3) / mean(4, 5.50) * 0 / years_between("2000-01-01","2001-01-01")')
-    assert found.inputs == ("$1,036.9 million", "12%", "$3", "4", "5.50", "0", "2000-01-01", "2001-01-01")
-
-
-@pytest.mark.parametrize(
-    ("text", "error"),
-    [
-        ("sum(1,234)", Ambiguous),
-        ("sum(100,200,300)", Ambiguous),
-        ("max(1.5,234,567)", Ambiguous),
-        ("round(1,234)", Ambiguous),
-        ("7 % -3", Ambiguous),
-        ("1 / 0", DivisionByZero),
-        ("1 // (2 - 2)", DivisionByZero),
-        ("1 % 0", DivisionByZero),
-        ("0 ** -1", DivisionByZero),
-        ("pct_change(0, 5)", DivisionByZero),
-        ("0 ** 0", Undefined),
-        ("(-8) ** 0.5", Undefined),
-        ("round(5, 100)", Undefined),
-        ("round(5, 0.5)", Undefined),
-        ('days("9999-12-31") + 1', Undefined),
-        ('days("0001-01-01") - 1', Undefined),
-        ('years_between("2024-01-01", "2000-01-01")', Undefined),
-        ("$5 + €3", UnitMismatch),
-        ("100 + 5%", UnitMismatch),
-        ("50% > 0.4", UnitMismatch),
-        ('days("2024-01-01") + days("2024-01-02")', UnitMismatch),
-        ('days("2024-01-01") * 2', UnitMismatch),
-        ('-days("2024-01-01")', UnitMismatch),
-        ('days("2024-01-01") + 1.5', UnitMismatch),
-        ('mean(days_between("2024-01-01", "2024-01-02"), $3)', UnitMismatch),
-        ('days("2024-02-30")', SyntaxFault),
-        ('days("yesterday")', SyntaxFault),
-        ("days(5)", SyntaxFault),
-        ('sum("2024-02-28", 1)', SyntaxFault),
-        ('"2024-02-28" + 1', SyntaxFault),
-        ("1 * -2 < $3 < €4", UnitMismatch),
-        ("sqrt(4)", UnknownName),
-        ("2 apples", SyntaxFault),
-        ("abs(1, 2)", SyntaxFault),
-        ("mean()", SyntaxFault),
-        ("mean([])", SyntaxFault),
-        ("(1, 2)", SyntaxFault),
-        ("(1 < 2)", SyntaxFault),
-        ("1 2", SyntaxFault),
-        ("1 +", SyntaxFault),
-        ("", SyntaxFault),
-        ("(1]", SyntaxFault),
-        ("10 ** 30 * 10", TooLarge),
-        ("9" * 24 + " * " + "9" * 24, TooLarge),
-    ],
-)
-def test_refusals_are_typed(text: str, error: type[CalculatorError]) -> None:
-    with pytest.raises(error):
-        calculate(text)
+def test_inputs_stay_as_written_and_the_expression_is_canonical() -> None:
+    text = '($1,036.9 million - 12%*$3) / mean(4, 5.50) * 0 / years_between("2000-01-01","2001-01-01")'
+    assert calculate("((150-120)/120)*100").expression == "(150 - 120) / 120 * 100"
+    assert calculate(text).inputs == ("$1,036.9 million", "12%", "$3", "4", "5.50", "0", "2000-01-01", "2001-01-01")
 
 
 # Trees, printed and read again
@@ -269,11 +174,11 @@ def test_what_is_printed_reads_as_the_same_tree(tree: Expression) -> None:
 @settings(max_examples=150, deadline=None)
 def test_a_tree_has_a_value_or_a_typed_error(tree: Expression) -> None:
     try:
-        found = calculate(render(tree))
+        calculation = calculate(render(tree))
     except CalculatorError:
         return
-    assert found.text.startswith(found.expression)
-    assert not isinstance(found.value, Decimal) or abs(found.value) <= Decimal("1e32")
+    assert calculation.text.startswith(calculation.expression)
+    assert not isinstance(calculation.value, Decimal) or abs(calculation.value) <= Decimal("1e32")
 
 
 @given(st.lists(st.integers(-(10**6), 10**6), min_size=1, max_size=12))
@@ -353,10 +258,8 @@ def test_every_sentence_of_the_decoding_grammar_parses(seed: int) -> None:
         reply = sampler.sentence()
         if any(len(line) > MAX_CHARS for line in reply.splitlines()):
             continue
-        proposals, refused = read(reply)
-        days_off = [why for why in refused if "no calendar has this day" in why]
-        limits = [why for why in refused if why.startswith("LimitExceeded")]
-        assert len(refused) == len(days_off) + len(limits), (reply, refused)
+        proposals, faults = read(reply)
+        assert all("no calendar has this day" in fault or fault.startswith("LimitExceeded") for fault in faults), reply
         lines += len(proposals)
     assert lines > 30
 
@@ -372,7 +275,7 @@ def test_rules_of_the_decoding_grammar_are_all_defined_and_used() -> None:
 
 
 @pytest.mark.parametrize(
-    ("reply", "labels", "refused"),
+    ("reply", "labels", "faults"),
     [
         ("none", [], 0),
         ("None.", [], 0),
@@ -394,10 +297,10 @@ def test_rules_of_the_decoding_grammar_are_all_defined_and_used() -> None:
         ("\n".join(f"l{n} = {n} + 1" for n in range(9)), [f"l{n}" for n in range(MAX_LINES)], 0),
     ],
 )
-def test_replies_are_read_strictly(reply: str, labels: list[str], refused: int) -> None:
-    proposals, why = read(reply)
+def test_replies_are_read_strictly(reply: str, labels: list[str], faults: int) -> None:
+    proposals, reasons = read(reply)
     assert [proposal.label for proposal in proposals] == labels
-    assert len(why) == refused
+    assert len(reasons) == faults
 
 
 # Grounds

@@ -10,6 +10,7 @@ from pydantic import ValidationError
 
 from services.kit.errors import ServiceUnavailable
 from services.searcher.engines import ENGINES
+from services.searcher.engines.base import Engine
 from services.searcher.queries import queries
 from services.searcher.settings import EngineName
 
@@ -23,9 +24,13 @@ REPLIES: dict[EngineName, Any] = {
 NOTHING: dict[EngineName, Any] = {"searxng": {"results": []}, "brave": {"type": "search"}, "tavily": {"results": []}}
 
 
+def engine_of(name: EngineName, *, count: int = 20) -> Engine:
+    return ENGINES[name](key="secret", language="de", count=count)
+
+
 @pytest.mark.parametrize("name", ENGINES)
 def test_a_reply_is_read_as_hits(name: EngineName) -> None:
-    engine = ENGINES[name](key="k", language="de", count=20)
+    engine = engine_of(name)
     (hit,) = engine.hits(json.dumps(REPLIES[name]).encode())
     assert (hit.url, hit.title, hit.snippet) == (HIT["url"], "The harbour & quay", "A light.")
     assert hit.published == "2026-03-01T00:00:00"
@@ -35,10 +40,9 @@ def test_a_reply_is_read_as_hits(name: EngineName) -> None:
 @pytest.mark.parametrize("name", ENGINES)
 @pytest.mark.parametrize("field", ["title", "content", "description", "publishedDate", "page_age", "published_date"])
 def test_null_where_a_text_is_expected_costs_that_text(name: EngineName, field: str) -> None:
-    engine = ENGINES[name](key="k", language="de", count=20)
     reply = REPLIES[name]["web"]["results"] if name == "brave" else REPLIES[name]["results"]
     broken = [reply[0] | {field: None}]
-    assert engine.hits(json.dumps({"results": broken, "web": {"results": broken}}).encode())
+    assert engine_of(name).hits(json.dumps({"results": broken, "web": {"results": broken}}).encode())
 
 
 @pytest.mark.parametrize("name", ENGINES)
@@ -47,11 +51,11 @@ def test_what_is_no_reply_is_an_error(name: EngineName, reply: bytes) -> None:
     if name == "brave" and reply.startswith(b'{"results": ['):
         return
     with pytest.raises(ValidationError):
-        ENGINES[name](key="k", language="de", count=20).hits(reply)
+        engine_of(name).hits(reply)
 
 
 def test_searxng_is_asked_for_json() -> None:
-    call = ENGINES["searxng"](key="", language="de", count=20).call("who & what?")
+    call = engine_of("searxng").call("who & what?")
     assert urlsplit(call.path).path == "/search"
     assert parse_qs(urlsplit(call.path).query) == {"q": ["who & what?"], "format": ["json"], "language": ["de"]}
     assert (call.method, call.body) == ("GET", None)
@@ -60,18 +64,18 @@ def test_searxng_is_asked_for_json() -> None:
 def test_a_searxng_that_nobody_answers_is_no_empty_result() -> None:
     reply = json.dumps({"results": [], "unresponsive_engines": [["duckduckgo", "CAPTCHA"], ["brave", "timeout"]]})
     with pytest.raises(ServiceUnavailable, match="hears nothing from duckduckgo: CAPTCHA; brave: timeout"):
-        ENGINES["searxng"](key="", language="de", count=20).hits(reply.encode())
+        engine_of("searxng").hits(reply.encode())
 
 
 def test_brave_has_its_token_and_limits() -> None:
-    engine = ENGINES["brave"](key="secret", language="de", count=50)
+    engine = engine_of("brave", count=50)
     assert engine.headers["x-subscription-token"] == "secret"
-    asked = parse_qs(urlsplit(engine.call("word " * 90).path).query)
-    assert (asked["count"], asked["search_lang"], len(asked["q"][0].split())) == (["20"], ["de"], 50)
+    params = parse_qs(urlsplit(engine.call("word " * 90).path).query)
+    assert (params["count"], params["search_lang"], len(params["q"][0].split())) == (["20"], ["de"], 50)
 
 
 def test_tavily_has_its_token_and_body() -> None:
-    engine = ENGINES["tavily"](key="secret", language="de", count=7)
+    engine = engine_of("tavily", count=7)
     assert engine.headers == {"authorization": "Bearer secret"}
     call = engine.call("x" * 900)
     assert (call.method, call.path) == ("POST", "/search")
@@ -79,7 +83,7 @@ def test_tavily_has_its_token_and_body() -> None:
 
 
 @pytest.mark.parametrize(
-    ("question", "count", "asked"),
+    ("question", "count", "first"),
     [
         ("who built the harbour light?", 1, ["who built the harbour light?"]),
         ("who built the harbour light?", 2, ["who built the harbour light?", "built harbour light"]),
@@ -88,8 +92,8 @@ def test_tavily_has_its_token_and_body() -> None:
         ("what is the latest price of C++ courses?", 2, ["what is the latest price of C++ courses?"]),
     ],
 )
-def test_a_question_becomes_queries(question: str, count: int, asked: list[str]) -> None:
-    found = queries(question, NOON, count)
-    assert found[: len(asked)] == asked
-    assert ("March 2026" in found[-1]) is ("latest" in question)
-    assert len(found) <= count
+def test_a_question_becomes_queries(question: str, count: int, first: list[str]) -> None:
+    texts = queries(question, NOON, count)
+    assert texts[: len(first)] == first
+    assert ("March 2026" in texts[-1]) is ("latest" in question)
+    assert len(texts) <= count

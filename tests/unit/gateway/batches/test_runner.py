@@ -13,7 +13,7 @@ from services.gateway.access import ASKER, Scope, current_caller, current_scope
 from services.gateway.batches import runner, wire
 from services.gateway.batches.runner import Runner
 from services.gateway.batches.store import LEASE_S, RETRY_S, TRIES, Item, Store
-from services.gateway.batches.wire import WINDOW_S, CreateBatch, read
+from services.gateway.batches.wire import WINDOW_S, CreateBatch, read_lines
 from services.gateway.openai.wire import ChatRequest
 from services.kit.admission import Admission
 from services.kit.errors import NotFound
@@ -95,8 +95,8 @@ def test_a_batch_expires_after_a_day_and_is_removed_after_its_days(store: Store,
 
 def test_no_more_lines_than_a_batch_may_have(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(wire, "MAX_LINES", 3)
-    assert read(lines(3))[1] == []
-    assert read(lines(4))[1][0]["code"] == "too_many_requests"
+    assert read_lines(lines(3))[1] == []
+    assert read_lines(lines(4))[1][0]["code"] == "too_many_requests"
 
 
 @asynccontextmanager

@@ -1,4 +1,4 @@
-"""Reports are found where they lie, and nothing else is."""
+"""Reports are reports_of where they lie, and nothing else is."""
 
 import json
 import os
@@ -39,13 +39,13 @@ def write(folder: Path, *, summary: object = SUMMARY, report: str = "# Mine\n") 
     return folder
 
 
-def found(folder: Path) -> Reports:
+def reports_of(folder: Path) -> Reports:
     return Reports((Root("Here", folder),))
 
 
 def test_a_run_is_listed_with_its_numbers(tmp_path: Path) -> None:
     write(tmp_path / "a-model" / "mine" / "report")
-    reports = found(tmp_path)
+    reports = reports_of(tmp_path)
     [listed] = reports.listed()
     assert (listed.group, listed.name, listed.strategy, listed.generator) == ("Here", "a-model/mine", "db3", "a-model")
     assert (listed.questions, listed.median_s, listed.finished) == (40, 2.5, True)
@@ -66,7 +66,7 @@ def test_a_run_is_listed_with_its_numbers(tmp_path: Path) -> None:
 )
 def test_numbers_that_are_none_leave_the_report(tmp_path: Path, summary: object) -> None:
     write(tmp_path / "mine", summary=summary)
-    [listed] = found(tmp_path).listed()
+    [listed] = reports_of(tmp_path).listed()
     assert (listed.name, listed.questions, listed.score) == ("mine", 0, None)
 
 
@@ -87,7 +87,7 @@ def test_only_what_was_found_is_read(tmp_path: Path, name: str) -> None:
     (folder / "link.png").symlink_to(tmp_path / "secret.txt")
     (folder / "folder.png").mkdir()
     os.mkfifo(folder / "pipe.png")
-    reports = found(tmp_path / "reports")
+    reports = reports_of(tmp_path / "reports")
     [listed] = reports.listed()
     assert reports.read(listed.id, name) is None
     assert reports.read(listed.id, "report.md") is not None
@@ -96,20 +96,20 @@ def test_only_what_was_found_is_read(tmp_path: Path, name: str) -> None:
 @pytest.mark.parametrize("report", ["", "..", "../..", "mine", "0" * 20, "/"])
 def test_a_report_is_known_by_its_digest_alone(tmp_path: Path, report: str) -> None:
     write(tmp_path / "mine")
-    assert found(tmp_path).read(report, "report.md") is None
+    assert reports_of(tmp_path).read(report, "report.md") is None
 
 
 def test_links_are_not_followed(tmp_path: Path) -> None:
     write(tmp_path / "elsewhere" / "theirs")
     (tmp_path / "reports").mkdir()
     (tmp_path / "reports" / "link").symlink_to(tmp_path / "elsewhere")
-    assert found(tmp_path / "reports").listed() == []
+    assert reports_of(tmp_path / "reports").listed() == []
 
 
 def test_a_file_that_becomes_a_link_is_not_read(tmp_path: Path) -> None:
     (tmp_path / "secret.txt").write_text("secret")
     folder = write(tmp_path / "reports" / "mine")
-    reports = found(tmp_path / "reports")
+    reports = reports_of(tmp_path / "reports")
     [listed] = reports.listed()
     (folder / "report.md").unlink()
     (folder / "report.md").symlink_to(tmp_path / "secret.txt")
@@ -120,7 +120,7 @@ def test_what_is_too_large_or_too_deep_is_left_out(tmp_path: Path, monkeypatch: 
     monkeypatch.setattr(module, "MAX_FILE_BYTES", 10_000)
     write(tmp_path / "large", report="x" * 10_001)
     write(tmp_path / "a" / "b" / "c" / "d" / "e")
-    reports = found(tmp_path)
+    reports = reports_of(tmp_path)
     [listed] = reports.listed()
     assert listed.name == "large"
     assert reports.read(listed.id, "report.md") is None
@@ -130,11 +130,11 @@ def test_a_bounded_number_is_listed(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     monkeypatch.setattr(module, "MAX_REPORTS", 3)
     for number in range(5):
         write(tmp_path / f"run{number}")
-    assert len(found(tmp_path).listed()) == 3
+    assert len(reports_of(tmp_path).listed()) == 3
 
 
 def test_a_new_report_is_found_without_a_restart(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    reports = found(tmp_path)
+    reports = reports_of(tmp_path)
     assert reports.listed() == []
     write(tmp_path / "mine")
     assert reports.listed() == [], "looked a moment ago"
@@ -143,4 +143,4 @@ def test_a_new_report_is_found_without_a_restart(tmp_path: Path, monkeypatch: py
 
 
 def test_a_folder_that_is_not_there_holds_nothing(tmp_path: Path) -> None:
-    assert found(tmp_path / "nowhere").listed() == []
+    assert reports_of(tmp_path / "nowhere").listed() == []

@@ -7,9 +7,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from services.gateway.papers.candidates import Candidate, Listing, Pool
-from services.gateway.papers.ensemble import NORMALISATIONS, Normalisation, normalised, places, rank
+from services.gateway.papers.ensemble import NORMALISATIONS, normalised, rank
 from services.gateway.papers.query_forms import KEYWORDS, QUESTION
-from services.gateway.papers.weights import EQUAL, Weights
+from services.gateway.papers.weights import EQUAL, Normalisation, Weights
 
 SCORES = st.lists(st.floats(-1e6, 1e6, allow_nan=False), max_size=30)
 
@@ -70,10 +70,6 @@ def test_the_rescorers_weight_is_for_whichever_it_is() -> None:
     assert weights.of("bm25", "question") == 1
     assert weights.of("bm25", "answer") == 0
     assert EQUAL.of("any", "answer") == 1
-
-
-def test_places() -> None:
-    assert places([listing(3, 2)]) == [{"d0": 1, "d1": 2}]
 
 
 @pytest.mark.parametrize(

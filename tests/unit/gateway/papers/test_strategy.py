@@ -19,8 +19,8 @@ BODY: dict[str, Any] = {"query": QUESTION, "collection": "harbour"}
 async def ask(client: httpx.AsyncClient, **fields: Any) -> dict[str, Any]:
     reply = await client.post("/papers", json=BODY | fields)
     assert reply.status_code == 200, reply.text
-    found: dict[str, Any] = reply.json()
-    return found
+    response: dict[str, Any] = reply.json()
+    return response
 
 
 def lists(response: dict[str, Any]) -> set[tuple[str, str]]:
@@ -32,22 +32,24 @@ def reasons(response: dict[str, Any]) -> dict[str, str]:
 
 
 async def test_all_forms_are_searched_and_every_score_is_told(gateway: httpx.AsyncClient, corner: Corner) -> None:
-    found = await ask(gateway, body="<p>I saw <b>two</b> of them.</p>")
-    assert found["papers"][0]["id"] == "tide"
-    assert found["papers"][0]["title"] == "Tide"
-    assert found["papers"][0]["text"] == DOCUMENTS["tide"]
-    assert found["forms"]["question"] == f"{QUESTION}\nI saw two of them."
-    assert found["forms"]["keywords"].endswith("\nlunar gravity, tidal range")
-    assert found["forms"]["answer"].endswith(f"\n{ANSWER}")
+    response = await ask(gateway, body="<p>I saw <b>two</b> of them.</p>")
+    assert response["papers"][0]["id"] == "tide"
+    assert response["papers"][0]["title"] == "Tide"
+    assert response["papers"][0]["text"] == DOCUMENTS["tide"]
+    assert response["forms"]["question"] == f"{QUESTION}\nI saw two of them."
+    assert response["forms"]["keywords"].endswith("\nlunar gravity, tidal range")
+    assert response["forms"]["answer"].endswith(f"\n{ANSWER}")
     forms = ("question", "keywords", "answer", "feedback")
     expected = {(source, form) for source in ("bm25", "letters") for form in forms}
-    assert lists(found) == expected | {("fake/words", "question")}
-    assert found["degraded"] == []
-    assert found["usage"]["llm_calls"] == 2
-    assert set(found["timings"]) == {"search", "keywords", "answer", "search_forms", "rescore"}
-    assert 0 < found["elapsed_ms"] < 30_000
-    scores = [paper["score"] for paper in found["papers"]]
+    assert lists(response) == expected | {("fake/words", "question")}
+    assert response["degraded"] == []
+    assert response["usage"]["llm_calls"] == 2
+    assert set(response["timings"]) == {"search", "keywords", "answer", "search_forms", "rescore"}
+    assert 0 < response["elapsed_ms"] < 30_000
+    scores = [paper["score"] for paper in response["papers"]]
     assert scores == sorted(scores, reverse=True)
+    ranks = sorted(paper["scores"][0]["rank"] for paper in response["papers"])
+    assert ranks == [1, 2, 3, 4], "of one list"
 
 
 async def test_the_question_is_searched_first_and_the_forms_in_one_call(
@@ -69,11 +71,11 @@ async def test_the_question_is_fenced(gateway: httpx.AsyncClient, corner: Corner
 
 
 async def test_without_enhancement_no_generator_is_asked(gateway: httpx.AsyncClient, corner: Corner) -> None:
-    found = await ask(gateway, enhance=False, rescore=False)
+    response = await ask(gateway, enhance=False, rescore=False)
     assert corner.generator.requests == []
     assert corner.reranker.requests == []
-    assert {form for _, form in lists(found)} == {"question", "feedback"}
-    assert found["degraded"] == []
+    assert {form for _, form in lists(response)} == {"question", "feedback"}
+    assert response["degraded"] == []
 
 
 async def test_top_n(gateway: httpx.AsyncClient) -> None:
@@ -86,13 +88,13 @@ async def test_without_a_service_the_rest_ranks(
     gateway: httpx.AsyncClient, corner: Corner, service: str, fault: str
 ) -> None:
     corner.faults[service].fault = fault
-    found = await ask(gateway)
-    assert found["papers"][0]["id"] == "tide"
-    assert service in reasons(found)
+    response = await ask(gateway)
+    assert response["papers"][0]["id"] == "tide"
+    assert service in reasons(response)
     if service == "generator":
-        assert {form for _, form in lists(found)} == {"question", "feedback"}
+        assert {form for _, form in lists(response)} == {"question", "feedback"}
     else:
-        assert "fake/words" not in {source for source, _ in lists(found)}
+        assert "fake/words" not in {source for source, _ in lists(response)}
 
 
 @pytest.mark.parametrize("fault", ["killed", "500", "garbage", "html"])
@@ -102,18 +104,18 @@ async def test_without_a_retriever_there_is_nothing_and_it_is_said(
     corner.generator.seconds = 60
     corner.faults["retriever"].fault = fault
     began = time.monotonic()
-    found = await ask(gateway)
-    assert found["papers"] == []
-    assert list(reasons(found)) == ["retriever"]
+    response = await ask(gateway)
+    assert response["papers"] == []
+    assert list(reasons(response)) == ["retriever"]
     assert time.monotonic() - began < 20, "whoever writes forms for a search that has failed is not waited for"
 
 
 async def test_a_failed_second_search_leaves_the_first(gateway: httpx.AsyncClient, corner: Corner) -> None:
     corner.retriever.fails_on = {1}
-    found = await ask(gateway)
-    assert found["papers"][0]["id"] == "tide"
-    assert reasons(found) == {"retriever": "error"}
-    assert lists(found) == {("bm25", "question"), ("letters", "question"), ("fake/words", "question")}
+    response = await ask(gateway)
+    assert response["papers"][0]["id"] == "tide"
+    assert reasons(response) == {"retriever": "error"}
+    assert lists(response) == {("bm25", "question"), ("letters", "question"), ("fake/words", "question")}
 
 
 async def test_an_unknown_collection_is_the_callers_mistake(gateway: httpx.AsyncClient) -> None:
@@ -125,8 +127,8 @@ async def test_an_unknown_collection_is_the_callers_mistake(gateway: httpx.Async
 async def test_an_empty_collection(gateway: httpx.AsyncClient, corner: Corner) -> None:
     corner.retriever.reply = {"hits": [], "fused": 0, "lists": [{"encoder": "bm25", "query": 0}]}
     corner.retriever.reply["lists"][0] |= {"hits": [], "scores": []}
-    found = await ask(gateway)
-    assert (found["papers"], reasons(found)) == ([], {"search": "empty"})
+    response = await ask(gateway)
+    assert (response["papers"], reasons(response)) == ([], {"search": "empty"})
 
 
 @pytest.mark.parametrize("part", [{"hits": [0, 9]}, {"query": 3}, {"scores": [1.0]}])
@@ -135,8 +137,8 @@ async def test_lists_that_point_outside_are_refused(
 ) -> None:
     ranked = {"encoder": "bm25", "query": 0, "hits": [0, 0], "scores": [2.0, 1.0]}
     corner.retriever.reply = {"hits": [{"id": "a", "text": "a", "score": 1.0}], "fused": 1, "lists": [ranked | part]}
-    found = await ask(gateway)
-    assert (found["papers"], reasons(found)) == ([], {"retriever": "bad_reply"})
+    response = await ask(gateway)
+    assert (response["papers"], reasons(response)) == ([], {"retriever": "bad_reply"})
 
 
 async def test_chunks_of_one_document_count_as_their_best(gateway: httpx.AsyncClient, corner: Corner) -> None:
@@ -144,9 +146,9 @@ async def test_chunks_of_one_document_count_as_their_best(gateway: httpx.AsyncCl
     ranked = {"encoder": "bm25", "query": 0, "hits": [1, 2, 0], "scores": [3.0, 2.0, 1.0]}
     corner.retriever.reply = {"hits": hits, "fused": 3, "lists": [ranked]}
     corner.retriever.fails_on = {1}
-    found = await ask(gateway, enhance=False, rescore=False)
-    assert [(paper["id"], paper["text"]) for paper in found["papers"]] == [("b", "two"), ("a", "one")]
-    assert found["papers"][1]["scores"][0]["score"] == 2.0
+    response = await ask(gateway, enhance=False, rescore=False)
+    assert [(paper["id"], paper["text"]) for paper in response["papers"]] == [("b", "two"), ("a", "one")]
+    assert response["papers"][1]["scores"][0]["score"] == 2.0
 
 
 @pytest.mark.parametrize(
@@ -161,40 +163,40 @@ async def test_a_reranker_that_miscounts_is_refused(
     gateway: httpx.AsyncClient, corner: Corner, results: list[dict[str, Any]]
 ) -> None:
     corner.reranker.results = results
-    found = await ask(gateway)
-    assert reasons(found) == {"reranker": "bad_reply"}
-    assert found["papers"]
+    response = await ask(gateway)
+    assert reasons(response) == {"reranker": "bad_reply"}
+    assert response["papers"]
 
 
 async def test_useless_replies_are_named(gateway: httpx.AsyncClient, corner: Corner) -> None:
     corner.generator.reply = lambda _: "..."
-    found = await ask(gateway)
-    assert reasons(found) == {"keywords": "empty", "answer": "empty"}
-    assert set(found["forms"]) == {"question", "feedback"}
+    response = await ask(gateway)
+    assert reasons(response) == {"keywords": "empty", "answer": "empty"}
+    assert set(response["forms"]) == {"question", "feedback"}
 
 
 async def test_a_short_budget_skips_the_enhancement(gateway: httpx.AsyncClient, corner: Corner) -> None:
-    found = await ask(gateway, budget_s=3)
-    assert reasons(found) == {"keywords": "skipped", "answer": "skipped"}
-    assert found["papers"]
+    response = await ask(gateway, budget_s=3)
+    assert reasons(response) == {"keywords": "skipped", "answer": "skipped"}
+    assert response["papers"]
 
 
 async def test_at_the_deadline_the_best_so_far_ranks(corner: Corner) -> None:
     corner.retriever.seconds = (0, 60)
     async with corner.gateway() as gateway:
         began = time.monotonic()
-        found = await ask(gateway, budget_s=2)
+        response = await ask(gateway, budget_s=2)
     assert time.monotonic() - began < 20, "a third of what the search takes"
-    assert found["papers"][0]["id"] == "tide"
-    assert reasons(found)["retriever"] == "timeout"
+    assert response["papers"][0]["id"] == "tide"
+    assert reasons(response)["retriever"] == "timeout"
 
 
 async def test_a_slow_generator_leaves_time_for_the_rest(corner: Corner) -> None:
     corner.generator.seconds = 60
     async with corner.gateway(papers_enhance_cap_s=3.0) as gateway:
-        found = await ask(gateway, budget_s=15)
-    assert reasons(found) == {"generator": "timeout"}
-    assert ("fake/words", "question") in lists(found)
+        response = await ask(gateway, budget_s=15)
+    assert reasons(response) == {"generator": "timeout"}
+    assert ("fake/words", "question") in lists(response)
     assert corner.generator.cancelled == 2
 
 
@@ -213,8 +215,8 @@ async def test_weights_come_from_a_file(corner: Corner, tmp_path: Any) -> None:
     file = tmp_path / "weights.json"
     file.write_text(json.dumps({"weights": {"letters": {"question": 1.0}}}))
     async with corner.gateway(papers_weights=file) as gateway:
-        found = await ask(gateway)
-    weights = {(score["source"], score["form"]): score["weight"] for score in found["papers"][0]["scores"]}
+        response = await ask(gateway)
+    weights = {(score["source"], score["form"]): score["weight"] for score in response["papers"][0]["scores"]}
     assert {key for key, weight in weights.items() if weight} == {("letters", "question")}
 
 
