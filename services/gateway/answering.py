@@ -69,7 +69,7 @@ async def answer(
 async def _run(strategy: Strategy, context: Context, turns: Sequence[Turn]) -> Draft:
     run = context.run
     run.query = context.question.query
-    async with in_time(run, context.mesh.pace, task=strategy.name):
+    async with in_time(run, context.mesh.speed, task=strategy.name):
         if turns:
             run.query = await condense(context, CONDENSE, turns)
             context = replace(context, question=replace(context.question, query=run.query))

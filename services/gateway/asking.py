@@ -80,7 +80,7 @@ def chosen(body: AnswerRequest, state: State) -> Strategy:
                 for name in unheeded
             ),
         )
-    state["mesh"].pace.promise(min(body.budget_s, left()))
+    state["mesh"].speed.require(min(body.budget_s, left()))
     return strategy
 
 

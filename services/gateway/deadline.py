@@ -4,9 +4,9 @@ import asyncio
 import contextlib
 from collections.abc import AsyncIterator
 
-from services.gateway.pace import Pace, current_sharing
 from services.gateway.run import Listener, Run
 from services.gateway.settings import GatewaySettings
+from services.gateway.speed import GeneratorSpeed, current_sharing
 from services.gateway.trace import Recorder
 from services.kit.budget import Budget
 from services.kit.errors import InvalidRequest
@@ -36,10 +36,10 @@ def begin(
 
 
 @contextlib.asynccontextmanager
-async def in_time(run: Run, pace: Pace, *, task: str) -> AsyncIterator[None]:
+async def in_time(run: Run, speed: GeneratorSpeed, *, task: str) -> AsyncIterator[None]:
     """End the block with the run's budget; what cut it short is named in `degraded` and goes no further.
 
-    The block counts as a request that needs the engine, and the pace learns what it has cost it.
+    The block counts as a request that needs the engine, and the speed learns what it has cost it.
 
     Args:
         task: its name in the log.
@@ -47,8 +47,8 @@ async def in_time(run: Run, pace: Pace, *, task: str) -> AsyncIterator[None]:
     Raises:
         InvalidRequest: the block found a fault of the caller.
     """
-    with pace.request():
-        sharing = current_sharing.get() or pace.sharing
+    with speed.request():
+        sharing = current_sharing.get() or speed.sharing
         try:
             async with asyncio.timeout(run.budget.left()):
                 yield
@@ -63,4 +63,4 @@ async def in_time(run: Run, pace: Pace, *, task: str) -> AsyncIterator[None]:
         # An engine that refuses every call tells nothing; one that is too slow for any tells all.
         if run.generating_s and (run.llm_calls or any(item.reason == "timeout" for item in run.degraded)):
             # While it was prepared the engine worked on those before it; a service that hangs is not the engine.
-            pace.answered(min(run.budget.elapsed_ms() / 1000, 2 * run.generating_s), sharing)
+            speed.observe_question(min(run.budget.elapsed_ms() / 1000, 2 * run.generating_s), sharing)

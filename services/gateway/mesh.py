@@ -31,8 +31,8 @@ from proto.retrieve import RetrieveRequest, RetrieveResponse
 from proto.web import WebSearchRequest, WebSearchResponse
 from services.gateway.access import current_scope, readable, restricted
 from services.gateway.calibration import Calibration, ConfidenceHealth
-from services.gateway.pace import Pace
 from services.gateway.settings import GatewaySettings
+from services.gateway.speed import GeneratorSpeed
 from services.kit.client import ServiceClient
 from services.kit.concurrency import all_of
 from services.kit.deadline import MESH_TOKEN_HEADER
@@ -71,7 +71,7 @@ def _document(name: str, id: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Mesh:
-    """Clients of all services, the generator's pace, and how far its answers are to be trusted.
+    """Clients of all services, the generator's speed, and how far its answers are to be trusted.
 
     Attributes:
         reader: the reranker's service too, with a breaker of its own: passages are ranked while nobody reads them.
@@ -85,11 +85,11 @@ class Mesh:
     kg: ServiceClient
     searcher: ServiceClient | None
     llm: LLM
-    pace: Pace
+    speed: GeneratorSpeed
     calibration: Calibration
 
     @classmethod
-    def connect(cls, settings: GatewaySettings, http: httpx.AsyncClient, pace: Pace | None = None) -> "Mesh":
+    def connect(cls, settings: GatewaySettings, http: httpx.AsyncClient, speed: GeneratorSpeed | None = None) -> "Mesh":
         # Never sent to the generator, which may be somebody else's.
         ours = {MESH_TOKEN_HEADER: settings.mesh_token} if settings.mesh_token else None
 
@@ -104,7 +104,7 @@ class Mesh:
             kg=client("kg", settings.kg_url),
             searcher=client("searcher", settings.searcher_url) if settings.searcher_url else None,
             llm=generator(settings, http, breaker=settings.breaker()),
-            pace=pace or Pace.first(settings),
+            speed=speed or GeneratorSpeed.configured(settings),
             calibration=Calibration(settings.confidence_dir),
         )
 

@@ -18,8 +18,8 @@ from services.classifier.settings import ClassifierSettings
 from services.gateway import confidence
 from services.gateway.app import create_app as create_gateway
 from services.gateway.calibration import STAGE
-from services.gateway.pace import Pace
 from services.gateway.settings import GatewaySettings
+from services.gateway.speed import GeneratorSpeed
 from services.kg.app import create_app as create_kg
 from services.kg.settings import KgSettings
 from services.reranker.app import create_app as create_reranker
@@ -98,7 +98,7 @@ class Services:
         services.current = Router(self.faults)
         async with LifespanManager(app) as manager:
             state = manager._state
-            vars(state["mesh"].pace).update(vars(Pace.first(state["settings"])))
+            vars(state["mesh"].speed).update(vars(GeneratorSpeed.configured(state["settings"])))
             yield manager.app
 
     @asynccontextmanager

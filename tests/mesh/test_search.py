@@ -13,14 +13,14 @@ from services.searcher.app import create_app
 from services.searcher.settings import SearcherSettings
 from tests.mesh.conftest import BAKERY, LATE_S, LIGHTHOUSE, Services, events, missing
 from tests.mesh.fakes import Faulty
-from tests.mesh.test_faults import BUDGET_S, PACE, REASONS
+from tests.mesh.test_faults import BUDGET_S, FAST_GENERATOR, REASONS
 from tests.site import Site, reply
 
 pytestmark = pytest.mark.anyio
 
 QUERY = "Who designed the harbour lighthouse?"
 ASKED = {"query": QUERY, "search": True, "strategy": "naive-rag"}
-HERE = {"searcher_url": "http://searcher"} | PACE
+HERE = {"searcher_url": "http://searcher"} | FAST_GENERATOR
 
 
 class Engine(httpx.AsyncBaseTransport):

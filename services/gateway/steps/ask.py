@@ -11,8 +11,8 @@ from services.gateway.mesh import Mesh
 from services.kit.errors import ServiceFailure, ServiceTimeout
 from services.kit.llm import Completion, Constraint, Message, Sample, estimate_tokens
 
-# The engine's pace is an average: a prompt is planned as if it took this much longer.
-PACE_MARGIN = 1.3
+# The engine's speed is an average: a prompt is planned as if it took this much longer.
+SPEED_MARGIN = 1.3
 # Left between the generator's allowance and the run's end, so that its time-out is named and not just suffered.
 NAMING_RESERVE_S = 0.05
 
@@ -65,7 +65,7 @@ async def ask(context: Context, request: Request, allowance: Allowance = ALL_OF_
     allow_s = run.budget.allow(allowance.cap_s, reserve_s=max(allowance.reserve_s, NAMING_RESERVE_S))
     step, messages, min_tokens = request.step, request.messages, request.min_tokens
     new_tokens = max(1, estimate(messages) - request.known_tokens)
-    most = mesh.pace.affordable_completion(allow_s / PACE_MARGIN, new_tokens)
+    most = mesh.speed.affordable_completion(allow_s / SPEED_MARGIN, new_tokens)
     if request.optional and most < min_tokens:
         run.skip(step, f"{allow_s:.1f} s are no time for {new_tokens} + {min_tokens} tokens")
         return None
@@ -91,7 +91,7 @@ async def ask(context: Context, request: Request, allowance: Allowance = ALL_OF_
             stage.detail = f"{completion.prompt_tokens} + {completion.completion_tokens} tokens"
     except ServiceFailure as failure:
         if isinstance(failure, ServiceTimeout):
-            mesh.pace.observe(new_tokens, 0, time.monotonic() - began)
+            mesh.speed.observe(new_tokens, 0, time.monotonic() - began)
         if entry:
             entry.failed(f"{failure.reason}: {failure.detail}", (time.monotonic() - began) * 1000)
         return None
@@ -100,7 +100,7 @@ async def ask(context: Context, request: Request, allowance: Allowance = ALL_OF_
         run.decide(step, f"the generator has no adapter {completion.missing_adapter!r}: the base model replied")
     # Samples are written side by side, each token in the time of one.
     written = completion.completion_tokens // request.n
-    mesh.pace.observe(max(1, completion.prompt_tokens - request.known_tokens), written, seconds)
+    mesh.speed.observe(max(1, completion.prompt_tokens - request.known_tokens), written, seconds)
     if entry:
         entry.replied(completion, seconds * 1000)
     return completion
@@ -113,7 +113,7 @@ def estimate(messages: Sequence[Message]) -> int:
 
 def planned_s(mesh: Mesh, prompt_tokens: int, completion_tokens: int) -> float:
     """Seconds that a call is planned to take."""
-    return mesh.pace.seconds(prompt_tokens, completion_tokens) * PACE_MARGIN
+    return mesh.speed.seconds(prompt_tokens, completion_tokens) * SPEED_MARGIN
 
 
 def time_words(mesh: Mesh, prompt_tokens: int, completion_tokens: int) -> str:

@@ -18,7 +18,7 @@ from services.gateway.calculator.wanted import asks_arithmetic
 from services.gateway.context import Context
 from services.gateway.evidence import CALCULATION_TITLE, Evidence, cut, cut_by_estimate
 from services.gateway.evidence import render as render_evidence
-from services.gateway.steps.ask import PACE_MARGIN, Allowance, Request, ask, asked_on
+from services.gateway.steps.ask import SPEED_MARGIN, Allowance, Request, ask, asked_on
 from services.gateway.steps.generate import MIN_CONTEXT_TOKENS, TOKENIZE_CAP_S
 from services.kit.errors import ServiceFailure
 from services.kit.llm import Constraint, estimate_tokens
@@ -113,9 +113,9 @@ async def _fit(context: Context, prompt: Prompt, evidence: Sequence[Evidence], a
         return []
     run, mesh = context.run, context.mesh
     fixed = estimate_tokens(prompt.system) + estimate_tokens(context.question.query) + 40
-    seconds = run.budget.allow(allowance.cap_s, reserve_s=allowance.reserve_s) / PACE_MARGIN
+    seconds = run.budget.allow(allowance.cap_s, reserve_s=allowance.reserve_s) / SPEED_MARGIN
     most = context.settings.calculate_max_tokens
-    limit = min(most, mesh.pace.affordable_prompt(seconds, MIN_TOKENS) - fixed)
+    limit = min(most, mesh.speed.affordable_prompt(seconds, MIN_TOKENS) - fixed)
     if limit < MIN_CONTEXT_TOKENS:
         run.skip(STEP, f"time for {max(0, limit)} tokens of documents only")
         return []

@@ -9,7 +9,7 @@ from services.gateway.evidence import Evidence, cut, cut_by_estimate, render
 from services.gateway.normalize import normalize
 from services.gateway.run import Draft
 from services.gateway.settings import GatewaySettings
-from services.gateway.steps.ask import NAMING_RESERVE_S, PACE_MARGIN, Allowance, Request, ask, asked_on, probability
+from services.gateway.steps.ask import NAMING_RESERVE_S, SPEED_MARGIN, Allowance, Request, ask, asked_on, probability
 from services.kit.errors import ServiceFailure
 from services.kit.llm import Message, log_missing
 from services.kit.prompts import Prompt
@@ -75,9 +75,9 @@ async def fit(
     if not evidence:
         return []
     run, mesh = context.run, context.mesh
-    affordable = mesh.pace.affordable_prompt(run.budget.allow(reserve_s=reserve_s) / PACE_MARGIN, answer_tokens)
+    affordable = mesh.speed.affordable_prompt(run.budget.allow(reserve_s=reserve_s) / SPEED_MARGIN, answer_tokens)
     if affordable < min(max_tokens, MIN_CONTEXT_TOKENS):
-        mesh.pace.doubt()
+        mesh.speed.regress()
         run.skip("context", f"time for {affordable} prompt tokens only")
         return []
     limit = min(max_tokens, affordable)

@@ -19,7 +19,7 @@ from services.gateway.evidence import Evidence
 from services.gateway.normalize import INVALID, UNKNOWN, Normalized, normalize
 from services.gateway.question import Question
 from services.gateway.run import Draft
-from services.gateway.steps.ask import PACE_MARGIN, Allowance, Request, ask, asked_on, estimate, planned_s, probability
+from services.gateway.steps.ask import SPEED_MARGIN, Allowance, Request, ask, asked_on, estimate, planned_s, probability
 from services.gateway.steps.generate import fit, unread
 from services.gateway.steps.summarise import summarise
 from services.kit.llm import Constraint, Message, estimate_tokens
@@ -144,8 +144,8 @@ async def reason(context: Context, prompt: Prompt, backup: Prompt, evidence: Seq
     most = context.context_tokens
     frame_tokens = estimate(chat(prompt, context.question, ()))
     usual = min(estimate_tokens(references(evidence)), most, ENOUGH_CONTEXT_TOKENS)
-    seconds = run.budget.allow(reserve_s=SUMMARISE_RESERVE_S) / PACE_MARGIN
-    wordy = mesh.pace.affordable_prompt(seconds, FRAMED_TOKENS + REASONING_TOKENS) >= frame_tokens + usual
+    seconds = run.budget.allow(reserve_s=SUMMARISE_RESERVE_S) / SPEED_MARGIN
+    wordy = mesh.speed.affordable_prompt(seconds, FRAMED_TOKENS + REASONING_TOKENS) >= frame_tokens + usual
     if not wordy:
         run.decide("reason", "time for the answer alone, not for reasoning")
     held = run.hold(unread(evidence))

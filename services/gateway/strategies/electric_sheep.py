@@ -97,7 +97,7 @@ class ElectricSheep(Strategy):
         return await reason(context, PROMPTS["reason"], PROMPTS["summarise"], [*facts, *computed, *own, *web])
 
     def _plan(self, context: Context) -> set[str]:
-        """The calls beside the reasoning that the time left pays for, by the measured pace, the most useful first."""
+        """The calls beside the reasoning that the time left pays for, by the measured speed, the most useful first."""
         question = context.question
         calls = {
             "reason": self._size(context, question.evidence),
