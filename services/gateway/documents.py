@@ -1,4 +1,4 @@
-"""`/collections/{name}/documents` at the gateway: what a caller may read of them, and their writing and removal."""
+"""`/collections/{name}/documents` at the gateway: reading as far as the caller may, writing, removal."""
 
 from typing import Annotated
 
