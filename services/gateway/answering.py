@@ -11,11 +11,12 @@ from services.gateway.deadline import begin, in_time
 from services.gateway.evidence import Evidence
 from services.gateway.mesh import Mesh
 from services.gateway.observe import observe_stages
+from services.gateway.question import Question
 from services.gateway.run import Draft, Listener
 from services.gateway.settings import GatewaySettings
 from services.gateway.steps.classify import classify
 from services.gateway.steps.condense import condense
-from services.gateway.strategies import Question, Strategy
+from services.gateway.strategies import Strategy
 from services.gateway.trace import Recorder
 from services.kit.budget import Budget
 from services.kit.concurrency import all_of
@@ -38,7 +39,6 @@ async def answer(
 
     Args:
         arrived: the budget that began when the request arrived.
-        listener: called with every stage as it starts and ends.
     """
     recorder = Recorder() if request.trace else None
     run = begin(arrived, request.budget_s, settings, listener=listener, recorder=recorder)

@@ -87,11 +87,7 @@ def chosen(body: AnswerRequest, state: State) -> Strategy:
 async def answered(
     body: AnswerRequest, strategy: Strategy, state: State, listener: Listener = lambda _: None
 ) -> AnswerResponse:
-    """The answer within the request's budget, counted, and remembered for feedback.
-
-    Args:
-        listener: called with every stage as it starts and ends.
-    """
+    """The answer within the request's budget, counted, and remembered for feedback."""
     response = await observed(body, strategy, state, listener)
     generator = state["mesh"].weighing(state["settings"]).generator
     state["feedback"].remember(current_caller.get(), body, response, generator)

@@ -2,9 +2,9 @@
 
 A wrong answer costs in CRAG what a right one earns, so an answer is worth giving when it is right more often than
 wrong; the exact threshold is chosen on validation data (`cragmesh calibrate`). The model is data: a logistic regression
-over the signals below, whose weights, scales and thresholds are in `data/confidence/`, a file a generator, since
-log-probabilities of two models do not compare. A generator without a file of its own is weighed by `generic.json`, of
-signals that mean the same for all; `calibration.py` chooses between the files.
+over signals of `data/signals.yaml`, whose weights, scales and thresholds are in `data/confidence/`, a file a generator,
+since log-probabilities of two models do not compare. A generator without a file of its own is weighed by
+`generic.json`, of signals that mean the same for all; `calibration.py` chooses between the files.
 """
 
 import json
@@ -17,6 +17,7 @@ from importlib.resources import files
 from itertools import product
 from typing import Annotated, Any, Literal
 
+import yaml
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from proto.classify import Classification
@@ -26,46 +27,8 @@ from services.gateway.normalize import Normalized
 from services.kit.caution import COSTS, Caution, shifted
 from services.kit.llm import Sample
 
-# Signal -> its meaning; a fitted model names those that it weighs.
-SIGNALS: dict[str, str] = {
-    "logprob_mean": "mean log-probability of the answer's tokens",
-    "logprob_min": "that of its least likely token",
-    "logprob_first": "that of its first token, where an abstention would begin",
-    "logprob_mean_rank": "share of this generator's recent answers whose mean is lower; 0.5 until 50 were seen",
-    "logprob_min_rank": "the same of the least likely token",
-    "logprob_first_rank": "the same of the first token",
-    "answer_words": "words of the answer",
-    "echo": "share of the answer's words that the question has",
-    "support": "share of the answer's words that the evidence has",
-    "numbers_supported": "share of the answer's numbers that the evidence has",
-    "question_covered": "share of the question's words that the evidence has",
-    "question_covered_best": "the same for the best single passage",
-    "rare_covered": "share of the question's long words that the evidence has: names are among them",
-    "evidence_log_words": "words of the evidence, logarithm",
-    "passages": "passages of evidence",
-    "yes_no": "1 for an answer that begins with yes or no",
-    "agreement": "share of further samples that say the same",
-    "check": "probability that the model gives to `yes` when asked whether the evidence says so",
-    "abstain": "share of further samples that abstain",
-    "invalid": "share of further samples that call the question invalid",
-    "dynamic": "probability that the answer changes with time",
-    "false_premise": "probability that the question is false",
-    "sources": "share of what other sources said, the graph before the web and the model's memory, that says the same",
-    "reader_same": "share of words that the extractive reader's best span and the answer have in common",
-    "reader_span": "probability of the reader's spans that the answer says, or that say the answer",
-    "reader_says": "probability that the passages say it at all, by the reader",
-    "score_best": "relevance of the best passage, by whoever ranked it last",
-    "score_gap": "how far the second best is behind it",
-    "said_unknown": "1 when the model abstains",
-    "said_invalid": "1 when the model calls the question invalid",
-    "empty": "share of the passages that have an empty list, a missing value or a count of none",
-    "no_record": "1 when a passage says that there is no such record, game or event",
-    "domain_finance": "probability of the domain",
-    "domain_movie": "likewise",
-    "domain_music": "likewise",
-    "domain_open": "likewise",
-    "domain_sports": "likewise",
-}
+_DATA = files("services.gateway") / "data"
+SIGNALS: dict[str, str] = yaml.safe_load((_DATA / "signals.yaml").read_text(encoding="utf-8"))
 # Signals that cost a call to the generator each; only heads with their names make it.
 SAMPLED = frozenset({"agreement", "abstain", "invalid"})
 CHECKED = frozenset({"check"})
@@ -87,7 +50,7 @@ GENERIC_SIGNALS = (
 Kind = Literal["answer", "unknown", "invalid_question"]
 NUMBER = re.compile(r"\d+(?:[.,]\d+)*")
 WORD = re.compile(r"[^\W\d_]{2,}")
-COMMON = frozenset((files("services.gateway") / "data" / "common_words.txt").read_text(encoding="utf-8").split())
+COMMON = frozenset((_DATA / "common_words.txt").read_text(encoding="utf-8").split())
 LONG_WORD = 5
 # Empty lists, missing values and counts of none, in records and sentences.
 _EMPTY = re.compile(
@@ -209,10 +172,9 @@ class Decision:
 @cache
 def load() -> Mapping[str, Confidence]:
     """The shipped models by the name of the generator; read once."""
-    folder = files("services.gateway") / "data" / "confidence"
     return {
         file.name.removesuffix(".json"): Confidence.model_validate(json.loads(file.read_text(encoding="utf-8")))
-        for file in folder.iterdir()
+        for file in (_DATA / "confidence").iterdir()
         if file.name.endswith(".json")
     }
 

@@ -13,11 +13,7 @@ RETRIEVALS = ("retrieve", "search", "search_forms")
 
 
 def observe(metrics: Metrics, response: AnswerResponse, arrived: Budget) -> None:
-    """Count an answer that is about to leave.
-
-    Args:
-        arrived: the budget that began when the request arrived, whose rest is measured.
-    """
+    """Count an answer that is about to leave, and the rest of its request's budget."""
     service = metrics.service
     metrics.answers.labels(service, response.strategy, response.kind, response.source).inc()
     # A generator without a confidence is no outage, and would hide one if each of its answers counted.

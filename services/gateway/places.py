@@ -45,23 +45,20 @@ class Places:
     Args:
         speed: knows what a question costs the engine, and gets the number of those that share it.
         store: counts the places of all gateways.
-        first: places until the first question has been measured.
-        deadline_s: the longest of a request.
-        gateways: that share the engine, for when no store counts.
+        settings: with the places until the first question has been measured, the longest deadline, and the number of
+            gateways for when no store counts.
 
     Attributes:
         taken: places in all gateways, when last counted.
     """
 
-    def __init__(
-        self, speed: GeneratorSpeed, store: SharedStore, *, first: int, deadline_s: float, gateways: int = 1
-    ) -> None:
+    def __init__(self, speed: GeneratorSpeed, store: SharedStore, settings: GatewaySettings) -> None:
         self.speed = speed
         self.taken = 0
         self._store = store
-        self._first = first
-        self._deadline_s = deadline_s
-        self._gateways = gateways
+        self._first = settings.gateway_max_in_flight
+        self._deadline_s = settings.max_deadline_s
+        self._gateways = settings.gateways
         self._taken_here = 0
 
     @property
@@ -113,13 +110,7 @@ class MeshAdmission(Admission):
 
     def __init__(self, settings: GatewaySettings, speed: GeneratorSpeed, store: SharedStore) -> None:
         super().__init__(settings.gateway_max_in_flight)
-        self.places = Places(
-            speed,
-            store,
-            first=settings.gateway_max_in_flight,
-            deadline_s=settings.max_deadline_s,
-            gateways=settings.gateways,
-        )
+        self.places = Places(speed, store, settings)
 
     @contextlib.asynccontextmanager
     async def place(self, wait_s: float, gone: "asyncio.Future[None]", path: str = "") -> AsyncIterator[None]:

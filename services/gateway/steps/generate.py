@@ -11,7 +11,7 @@ from services.gateway.run import Draft
 from services.gateway.settings import GatewaySettings
 from services.gateway.steps.ask import NAMING_RESERVE_S, SPEED_MARGIN, Allowance, Request, ask, fill, probability
 from services.kit.errors import ServiceFailure
-from services.kit.llm import Message, log_missing
+from services.kit.llm import Completion, Message, log_missing
 from services.kit.prompts import Prompt
 
 # A tokenizer does no inference: one that takes longer is in trouble.
@@ -122,6 +122,16 @@ def chat(
     return fill(prompt, query, query_time, documents=render(evidence), hint=hint)
 
 
+async def complete(
+    context: Context, messages: Sequence[Message], *, max_tokens: int, adapter: str = "", reserve_s: float = 0.0
+) -> Completion | None:
+    """The generator's reply to messages that ask for an answer; tried even where the time allows hardly any."""
+    request = Request(
+        "generate", messages, max_tokens, MIN_ANSWER_TOKENS, optional=False, adapter=adapter, logprobs=True
+    )
+    return await ask(context, request, Allowance(reserve_s=reserve_s))
+
+
 async def generate(
     context: Context, generation: Generation, evidence: Sequence[Evidence], *, reserve_s: float = 0.0
 ) -> Draft:
@@ -132,16 +142,10 @@ async def generate(
     """
     question = context.question
     abstention = context.run.hold(Draft(evidence=tuple(evidence)))
-    request = Request(
-        "generate",
-        chat(generation.prompt, question.query, question.query_time, evidence, hint=generation.hint),
-        max_tokens=generation.max_tokens,
-        min_tokens=MIN_ANSWER_TOKENS,
-        optional=False,
-        adapter=generation.adapter,
-        logprobs=True,
+    messages = chat(generation.prompt, question.query, question.query_time, evidence, hint=generation.hint)
+    completion = await complete(
+        context, messages, max_tokens=generation.max_tokens, adapter=generation.adapter, reserve_s=reserve_s
     )
-    completion = await ask(context, request, Allowance(reserve_s=reserve_s))
     if completion is None:
         return abstention
     sample = completion.samples[0]

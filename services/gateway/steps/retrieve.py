@@ -172,14 +172,9 @@ async def _of_collections(context: Context, *, top_n: int, allow_s: float) -> li
 def snippets(results: Sequence[SearchResult], pages: Sequence[int]) -> list[Evidence]:
     """The search engine's summaries of the pages."""
     return [
-        Evidence(
-            text=results[index].page_snippet[:MAX_PASSAGE_CHARS],
-            page=index,
-            page_name=results[index].page_name,
-            page_url=results[index].page_url,
-        )
-        for index in pages
-        if results[index].page_snippet.strip()
+        Evidence(result.page_snippet[:MAX_PASSAGE_CHARS], index, result.page_name, result.page_url)
+        for index, result in ((index, results[index]) for index in pages)
+        if result.page_snippet.strip()
     ]
 
 

@@ -23,6 +23,7 @@ from services.gateway.steps.generate import (
     PLANNED_ANSWER_TOKENS,
     TAUGHT_PROMPT,
     chat,
+    complete,
     fit,
     serves_adapter,
     unread,
@@ -218,25 +219,16 @@ class Adaptive(Strategy):
 
     async def _generate(self, context: Context, passages: Sequence[Evidence]) -> FirstReply:
         """The generator's first reply, with calculations where the question asks for them."""
-        settings, question = self.settings, context.question
-        has_adapter = await serves_adapter(context, settings.web_answer_adapter)
+        question, adapter = context.question, self.settings.web_answer_adapter
+        has_adapter = await serves_adapter(context, adapter)
         evidence = passages
         if not has_adapter:
             # The adapter is not trained to read calculations, and its base model is too small to write them.
             evidence = [*await self._calculate(context, passages), *passages]
         prompt = PROMPTS[TAUGHT_PROMPT if has_adapter else "adaptive"]
         messages = chat(prompt, plain(question.query), question.query_time, evidence)
-        request = Request(
-            "generate",
-            messages,
-            max_tokens=settings.max_answer_tokens,
-            min_tokens=MIN_ANSWER_TOKENS,
-            optional=False,
-            adapter=settings.web_answer_adapter,
-            logprobs=True,
-        )
-        completion = await ask(context, request)
-        return FirstReply(completion, messages, evidence, settings.web_answer_adapter if has_adapter else "")
+        completion = await complete(context, messages, max_tokens=self.settings.max_answer_tokens, adapter=adapter)
+        return FirstReply(completion, messages, evidence, adapter if has_adapter else "")
 
     async def _extract(self, context: Context, abstention: Draft) -> tuple[ReadResponse | None, Draft]:
         """The extractive reader's spans, and the draft from them; the abstention where it read nothing.

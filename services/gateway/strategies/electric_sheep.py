@@ -94,7 +94,7 @@ class ElectricSheep(Strategy):
             collecting += [self._facts(context, mode), self._web(context)]
         memory, *collected = await all_of(collecting)
         facts, web = collected if collected else ([], list(evidence))
-        results = await self._calculate(context, [*facts, *web], wanted="calculate" in planned)
+        results = await self._calculate(context, [*facts, *web]) if "calculate" in planned else []
         return await reason(context, PROMPTS["reason"], PROMPTS["summarise"], [*facts, *results, *memory, *web])
 
     def _plan(self, context: Context) -> set[str]:
@@ -148,8 +148,6 @@ class ElectricSheep(Strategy):
         memory = await closed_book(context, PROMPTS["knowledge"], allowance)
         return [memory] if memory else []
 
-    async def _calculate(self, context: Context, evidence: Sequence[Evidence], *, wanted: bool) -> list[Evidence]:
-        if not wanted:
-            return []
+    async def _calculate(self, context: Context, evidence: Sequence[Evidence]) -> list[Evidence]:
         allowance = Allowance(self.settings.calculate_cap_s, planned_s(context.mesh, *self._size(context, evidence)))
         return await calculate(context, PROMPTS["calculate"], evidence, allowance)

@@ -64,9 +64,9 @@ def virtual_now() -> float:
     return asyncio.get_running_loop().time() - virtual.BEGIN_S
 
 
-def gateway(engine: Engine, client: Redis | None = None, **changes: float) -> Gateway:
-    options: dict[str, Any] = {"first": 10, "deadline_s": DEADLINE_S, **changes}
-    return Gateway(Places(GeneratorSpeed(1e-3, 0.04), SharedStore(client), **options), engine)
+def gateway(engine: Engine, client: Redis | None = None, **settings: Any) -> Gateway:
+    configured = GatewaySettings(**{"max_deadline_s": DEADLINE_S} | settings)
+    return Gateway(Places(GeneratorSpeed(1e-3, 0.04), SharedStore(client), configured), engine)
 
 
 async def flood(gateways: list[Gateway], rate: float, weights: tuple[int, ...]) -> None:
@@ -144,12 +144,12 @@ def server() -> FakeServer:
     return FakeServer()
 
 
-def places(server: FakeServer | None = None, **changes: float) -> Places:
-    return gateway(IN_TURN, FakeAsyncRedis(server=server) if server else None, **changes).places
+def places(server: FakeServer | None = None, **settings: Any) -> Places:
+    return gateway(IN_TURN, FakeAsyncRedis(server=server) if server else None, **settings).places
 
 
 async def test_a_gateway_that_dies_gives_its_places_back(server: FakeServer) -> None:
-    dead, alive = places(server, first=1, deadline_s=1.0), places(server, first=1)
+    dead, alive = places(server, gateway_max_in_flight=1, max_deadline_s=1.0), places(server, gateway_max_in_flight=1)
     await dead.one().__aenter__()
     with pytest.raises(Overloaded, match="1 questions"):
         await alive.one().__aenter__()
@@ -159,7 +159,7 @@ async def test_a_gateway_that_dies_gives_its_places_back(server: FakeServer) -> 
 
 
 async def test_a_store_that_is_away_stops_nobody(server: FakeServer) -> None:
-    one = places(server, first=6, gateways=3)
+    one = places(server, gateway_max_in_flight=6, gateways=3)
     async with one.one():
         server.connected = False
         async with one.one():
