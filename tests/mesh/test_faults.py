@@ -213,9 +213,9 @@ async def test_a_classifier_that_fails_costs_a_third_of_a_second_at_most(
     assert GatewaySettings().classify_cap_s < 0.333
     assert body["timings"]["classify"]["elapsed_ms"] < 500 * BUDGET_S
     assert body["answer"] == "Paris"
-    found = body["classification"]
-    assert (found["domain"], found["dynamism"], found["question_type"]) == ("open", "unknown", "unknown")
-    assert found["domain_certainty"] == found["dynamic_probability"] == 0
+    label = body["classification"]
+    assert (label["domain"], label["dynamism"], label["question_type"]) == ("open", "unknown", "unknown")
+    assert label["domain_certainty"] == label["dynamic_probability"] == 0
     missing = [(item["stage"], item["reason"]) for item in body["degraded"]]
     assert missing == [("classifier", REASONS[fault])]
 

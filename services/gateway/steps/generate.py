@@ -38,14 +38,14 @@ class Generation:
     """How an answer is generated.
 
     Args:
-        max_context_tokens: of the passages.
-        max_tokens: of the answer.
+        max_context_tokens: of the passages; 0 takes the context's.
+        max_tokens: of the answer; 0 takes the settings'.
         hint: advice for questions of this kind, where the prompt has a place for it.
     """
 
     prompt: Prompt
-    max_context_tokens: int
-    max_tokens: int
+    max_context_tokens: int = 0
+    max_tokens: int = 0
     adapter: str = ""
     hint: str = ""
 
@@ -143,8 +143,9 @@ async def generate(
     question = context.question
     abstention = context.run.hold(Draft(evidence=tuple(evidence)))
     messages = chat(generation.prompt, question.query, question.query_time, evidence, hint=generation.hint)
+    max_tokens = generation.max_tokens or context.settings.max_answer_tokens
     completion = await complete(
-        context, messages, max_tokens=generation.max_tokens, adapter=generation.adapter, reserve_s=reserve_s
+        context, messages, max_tokens=max_tokens, adapter=generation.adapter, reserve_s=reserve_s
     )
     if completion is None:
         return abstention
@@ -166,7 +167,8 @@ async def read_and_answer(
 ) -> Draft:
     """`fit`, then `generate`; an abstention where there is no time to read the evidence."""
     abstention = context.run.hold(unread(evidence))
-    passages = await fit(context, evidence, max_tokens=generation.max_context_tokens, reserve_s=reserve_s)
+    max_tokens = generation.max_context_tokens or context.context_tokens
+    passages = await fit(context, evidence, max_tokens=max_tokens, reserve_s=reserve_s)
     if evidence and not passages:
         return abstention
     return await generate(context, generation, passages, reserve_s=reserve_s)

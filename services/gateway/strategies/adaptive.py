@@ -96,7 +96,7 @@ class Adaptive(Strategy):
     def __init__(self, settings: GatewaySettings) -> None:
         super().__init__(settings)
         # Further calls by the signals that they add, the cheapest first.
-        self._further: dict[frozenset[str], Callable[[Context, Attempt], Awaitable[Observation]]] = {
+        self._further_calls: dict[frozenset[str], Callable[[Context, Attempt], Awaitable[Observation]]] = {
             confidence.CHECKED: self._add_check,
             confidence.REMEMBERED: self._add_memory,
             confidence.SAMPLED: self._add_samples,
@@ -187,7 +187,7 @@ class Adaptive(Strategy):
         run = context.run
         run.signals = confidence.signals(attempt.observation)
         if attempt.draft.kind != "unknown":
-            for call in self._further.values():
+            for call in self._further_calls.values():
                 attempt = replace(attempt, observation=await call(context, attempt))
             run.signals = confidence.signals(attempt.observation)
         return replace(attempt.draft, confidence=probability(attempt.observation.sample))
@@ -199,14 +199,14 @@ class Adaptive(Strategy):
         if model is None:
             return replace(draft, confidence=probability(attempt.observation.sample))
         caution = self.settings.caution
-        pending = [names for names in self._further if model.uses(names)] if draft.kind != "unknown" else []
+        pending = [names for names in self._further_calls if model.uses(names)] if draft.kind != "unknown" else []
         if not pending:
             run.decide("check", "no further call is of use")
         while pending:
             if not model.may_change(signals, frozenset().union(*pending), caution):
                 run.decide("check", "no further call could change the outcome")
                 break
-            attempt = replace(attempt, observation=await self._further[pending.pop(0)](context, attempt))
+            attempt = replace(attempt, observation=await self._further_calls[pending.pop(0)](context, attempt))
             signals = run.signals = confidence.signals(attempt.observation)
         decision = model.decide(signals, caution)
         run.decide("confidence", f"{decision.kind} with {decision.probability:.2f}; {_thresholds(model, caution)}")

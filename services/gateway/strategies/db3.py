@@ -68,9 +68,7 @@ class Db3(Strategy):
         return await answer_from_facts(context, prompt, facts, adapter=adapter)
 
     async def _read(self, context: Context, evidence: Sequence[Evidence]) -> Draft:
-        settings = self.settings
-        adapter = settings.web_answer_adapter
-        base = settings.db3_prompt if context.options.false_premise is not False else "basic"
+        adapter = self.settings.web_answer_adapter
+        base = self.settings.db3_prompt if context.options.false_premise is not False else "basic"
         prompt = PROMPTS[TAUGHT_PROMPT if await serves_adapter(context, adapter) else base]
-        generation = Generation(prompt, context.context_tokens, settings.max_answer_tokens, adapter)
-        return await read_and_answer(context, generation, evidence)
+        return await read_and_answer(context, Generation(prompt, adapter=adapter), evidence)

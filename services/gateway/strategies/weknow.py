@@ -102,7 +102,7 @@ class WeKnow(Strategy):
         question = context.question
         required = context.options.self_assessment or self.settings.weknow_confidence
         hint = HINTS[(await context.classification()).domain]
-        generation = Generation(PROMPT, context.context_tokens, self.settings.max_answer_tokens, hint=hint)
+        generation = Generation(PROMPT, hint=hint)
         assessing_s = planned_s(context.mesh, estimate_tokens(ASSESS.content), ASSESS_TOKENS)
         draft = await read_and_answer(context, generation, evidence, reserve_s=assessing_s)
         if draft.kind == "unknown" or required == "off":
