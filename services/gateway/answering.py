@@ -1,4 +1,4 @@
-"""From a request to a response that always comes: the strategy runs under the budget, and the best answer leaves."""
+"""The response to a request, before its deadline: the strategy runs within the budget, and the best answer leaves."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -11,11 +11,12 @@ from services.gateway.deadline import begin, in_time
 from services.gateway.evidence import Evidence
 from services.gateway.mesh import Mesh
 from services.gateway.observe import observe_stages
-from services.gateway.run import Draft, Listener, Run
+from services.gateway.question import Question
+from services.gateway.run import Draft, Listener
 from services.gateway.settings import GatewaySettings
 from services.gateway.steps.classify import classify
 from services.gateway.steps.condense import condense
-from services.gateway.strategies import Question, Strategy
+from services.gateway.strategies import Strategy
 from services.gateway.trace import Recorder
 from services.kit.budget import Budget
 from services.kit.concurrency import all_of
@@ -34,17 +35,23 @@ async def answer(
     arrived: Budget,
     listener: Listener = lambda _: None,
 ) -> AnswerResponse:
-    """Answer before the deadline, whatever happens: at worst "i don't know", with `degraded` saying why.
+    """The answer before the deadline, whatever fails: at worst "i don't know", with the reasons in `degraded`.
 
     Args:
         arrived: the budget that began when the request arrived.
-        listener: told of every stage as it starts and ends.
     """
     recorder = Recorder() if request.trace else None
     run = begin(arrived, request.budget_s, settings, listener=listener, recorder=recorder)
     context = Context(_question(request), run, mesh, settings)
     draft = await _run(strategy, context, request.turns)
-    _count(metrics, run, draft)
+    observe_stages(metrics, run)
+    log.info(
+        "answered",
+        kind=draft.kind,
+        source=draft.source,
+        degraded=[f"{item.stage}={item.reason}" for item in run.degraded],
+        left_ms=round(run.budget.left() * 1000),
+    )
     return AnswerResponse(
         answer=draft.answer,
         kind=draft.kind,
@@ -69,7 +76,7 @@ async def answer(
 async def _run(strategy: Strategy, context: Context, turns: Sequence[Turn]) -> Draft:
     run = context.run
     run.query = context.question.query
-    async with in_time(run, context.mesh.pace, task=strategy.name):
+    async with in_time(run, context.mesh.speed, task=strategy.name):
         if turns:
             run.query = await condense(context, CONDENSE, turns)
             context = replace(context, question=replace(context.question, query=run.query))
@@ -90,15 +97,4 @@ def _question(request: AnswerRequest) -> Question:
         evidence=tuple(Evidence(text=text, page=index) for index, text in enumerate(request.evidence) if text.strip()),
         every_answer=request.every_answer,
         options=request.options,
-    )
-
-
-def _count(metrics: Metrics, run: Run, draft: Draft) -> None:
-    observe_stages(metrics, run)
-    log.info(
-        "answered",
-        kind=draft.kind,
-        source=draft.source,
-        degraded=[f"{item.stage}={item.reason}" for item in run.degraded],
-        left_ms=round(run.budget.left() * 1000),
     )

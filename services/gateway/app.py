@@ -27,12 +27,12 @@ from services.gateway.mcp.door import PATH, McpDoor
 from services.gateway.mesh import Mesh
 from services.gateway.openai.routes import complete
 from services.gateway.openai.routes import router as openai
-from services.gateway.pace import Pace
 from services.gateway.page.routes import routes as page_routes
 from services.gateway.papers.strategy import Papers, find_papers
 from services.gateway.places import MeshAdmission
 from services.gateway.settings import GatewaySettings
 from services.gateway.shared import SharedStore
+from services.gateway.speed import GeneratorSpeed
 from services.gateway.strategies import Strategy, load_strategies
 from services.gateway.warm_up import warm_up
 from services.kit import app as kit
@@ -85,7 +85,7 @@ async def _events(body: AnswerRequest, strategy: Strategy, state: State) -> Asyn
 async def post_papers(body: PapersRequest, state: Given) -> PapersResponse:
     """Rank by all encoders of the collection and several forms of the question; each score that made a rank is told."""
     arrived = current_budget.get() or Budget(body.budget_s)
-    state["mesh"].pace.promise(arrived.within(body.budget_s).left())
+    state["mesh"].speed.require(arrived.within(body.budget_s).left())
     return await find_papers(body, state["papers"], state["mesh"], state["settings"], state["metrics"], arrived=arrived)
 
 
@@ -155,8 +155,8 @@ def create_app(
         raise ValueError(f"default strategy {settings.default_strategy!r} is none of {sorted(strategies)}")
 
     papers = Papers.load(settings)
-    pace, store = Pace.first(settings), SharedStore.connect(settings.valkey_url)
-    admission = MeshAdmission(settings, pace, store)
+    speed, store = GeneratorSpeed.configured(settings), SharedStore.connect(settings.valkey_url)
+    admission = MeshAdmission(settings, speed, store)
     keys = KeyRing(key=settings.api_key, file=settings.api_keys_file, per_minute=settings.rate_per_minute, store=store)
     routes, door = APIRouter(), McpDoor()
     if settings.mcp:
@@ -175,7 +175,7 @@ def create_app(
         async with AsyncExitStack() as stack:
             http = await stack.enter_async_context(http_client(transport))
             stack.push_async_callback(store.close)
-            mesh = Mesh.connect(settings, http, pace)
+            mesh = Mesh.connect(settings, http, speed)
             await stack.enter_async_context(beside(mesh.calibration.watch()))
             feedback = Feedback(settings.feedback_dir, settings.feedback_days)
             await stack.enter_async_context(beside(feedback.expire()))

@@ -1,4 +1,4 @@
-"""What every door of the gateway does with a question: its strategy, its knobs, its answer, its stages as they end."""
+"""A question at every API of the gateway: its strategy, its options, its answer, its stages as they end."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -25,18 +25,18 @@ from services.kit.concurrency import beside
 from services.kit.errors import InvalidRequest, MeshError, UnknownStrategy
 from services.kit.telemetry import Metrics, log, request_id
 
-# As the deadline's middleware says it of what fails before a status is sent.
+# As the deadline's middleware has it, for faults before a status is sent.
 FAULT = "the service failed; its log has the details under this request id"
 
 REPLY_S = 0.05
-# Where a document or a fact has no address, clients get a name in its place.
+# Names for documents and facts without an address.
 URN = "urn:cragmesh:"
 
 Event = StageEvent | AnswerResponse | Problem
 
 
 class State(TypedDict):
-    """What handlers get."""
+    """The gateway's parts, for handlers."""
 
     mesh: Mesh
     strategies: dict[str, Strategy]
@@ -49,7 +49,7 @@ class State(TypedDict):
 
 
 def left() -> float:
-    """Seconds that a service has: until the request's deadline, less those in which its failure is told."""
+    """Seconds for a call to a service: until the request's deadline, less REPLY_S to report its failure."""
     return max(0.0, (current_budget.get() or Budget(MAX_BUDGET_S)).left() - REPLY_S)
 
 
@@ -61,15 +61,15 @@ def chosen(body: AnswerRequest, state: State) -> Strategy:
 
     Raises:
         UnknownStrategy: there is none of that name.
-        InvalidRequest: it does not heed an option; its answer would be taken for an ablation's.
-        Overloaded: beside those on their way, the generator would not be in time for it.
+        InvalidRequest: it ignores an option, so that its answer would pass for an ablation's.
+        Overloaded: the generator, with the questions in flight, would be too late for it.
     """
     strategy = state["strategies"].get(body.strategy or state["settings"].default_strategy)
     if strategy is None:
-        known = ", ".join(sorted(state["strategies"]))
+        names = ", ".join(sorted(state["strategies"]))
         raise UnknownStrategy(
             "no strategy of that name",
-            errors=(FieldError(field="strategy", message="no strategy of that name", limit=f"one of {known}"),),
+            errors=(FieldError(field="strategy", message="no strategy of that name", limit=f"one of {names}"),),
         )
     if unheeded := sorted(body.options.given - strategy.options):
         limit = f"of {', '.join(sorted(strategy.options))}"
@@ -80,18 +80,14 @@ def chosen(body: AnswerRequest, state: State) -> Strategy:
                 for name in unheeded
             ),
         )
-    state["mesh"].pace.promise(min(body.budget_s, left()))
+    state["mesh"].speed.require(min(body.budget_s, left()))
     return strategy
 
 
 async def answered(
     body: AnswerRequest, strategy: Strategy, state: State, listener: Listener = lambda _: None
 ) -> AnswerResponse:
-    """The answer, within the request's budget, counted.
-
-    Args:
-        listener: told of every stage as it starts and ends.
-    """
+    """The answer within the request's budget, counted, and remembered for feedback."""
     response = await observed(body, strategy, state, listener)
     generator = state["mesh"].weighing(state["settings"]).generator
     state["feedback"].remember(current_caller.get(), body, response, generator)
@@ -101,7 +97,7 @@ async def answered(
 async def observed(
     body: AnswerRequest, strategy: Strategy, state: State, listener: Listener = lambda _: None
 ) -> AnswerResponse:
-    """As `answered`, of a question that nobody can give a verdict on."""
+    """As `answered`, without feedback."""
     arrived = current_budget.get() or Budget(body.budget_s)
     response = await answer(
         body, strategy, state["mesh"], state["settings"], state["metrics"], arrived=arrived, listener=listener
@@ -113,7 +109,7 @@ async def observed(
 async def events(body: AnswerRequest, strategy: Strategy, state: State) -> AsyncIterator[Event]:
     """Stages as they start and end, then the answer, or a problem where the gateway failed.
 
-    When the iterator is closed, as it is when a client hangs up, the answer's making is cancelled.
+    Closing the iterator, as a client does that hangs up, cancels the answer.
     """
     queue: asyncio.Queue[Event] = asyncio.Queue()
 
@@ -135,13 +131,13 @@ async def events(body: AnswerRequest, strategy: Strategy, state: State) -> Async
 
 
 def title_of(citation: Citation) -> str:
-    """A source's name, with the page of a document that has pages."""
+    """A source's name, with its page number if it has one."""
     name = citation.page_name or citation.source
     return f"{name}, p. {citation.page_number}" if citation.page_number else name
 
 
 def address_of(citation: Citation) -> str:
-    """A source's address, a document's at the page; a name where it has none."""
+    """A source's address, with its page number if it has one; a URN where it has no address."""
     if citation.page_url:
         # As viewers of PDF open a page.
         return f"{citation.page_url}#page={citation.page_number}" if citation.page_number else citation.page_url

@@ -1,8 +1,8 @@
 """Which confidence weighs a generator's answers: its own, else the generic one.
 
 The files of a folder (`CRAGMESH_CONFIDENCE_DIR`, where `cragmesh calibrate` writes them) win over the shipped ones. The
-folder is looked at every two seconds beside the requests, none of which waits for the disk. A file that cannot be read
-is left out, logged, and named by `/readyz` and `/services`; the last good version of it stays in use.
+folder is scanned every two seconds beside the requests, none of which waits for the disk. A file that cannot be used is
+logged, and named by `/readyz` and `/services`; its last good version stays in use.
 """
 
 import asyncio
@@ -26,14 +26,14 @@ from services.kit.telemetry import log
 LOOK_S = 2.0
 MAX_FILES = 200
 MAX_FILE_BYTES = 1024 * 1024
-# Log-probabilities are ranked among this many of the same generator's latest answers, and not before there are some:
-# the ranks of fewer are noise.
+# Log-probabilities are ranked among this many of the same generator's latest answers; ranks among fewer than ENOUGH are
+# noise.
 RECENT = 500
 ENOUGH = 50
 NEUTRAL = 0.5
 # A mesh has one generator and a few adapters; names that come and go must not add up.
 MAX_GENERATORS = 8
-# How `degraded` names that nothing was fitted.
+# The stage in `degraded` where no confidence is fitted.
 STAGE = "confidence"
 
 Whose = Literal["own", "generic", "none", "unknown"]
@@ -58,11 +58,26 @@ class ConfidenceHealth(Contract):
 
 @dataclass(frozen=True, slots=True)
 class Fitted:
-    """A confidence of the folder; what the file was when it was read."""
+    """A confidence of the folder, with the digest of its file."""
 
     name: str
     model: Confidence
     digest: str
+
+
+@dataclass(frozen=True, slots=True)
+class _File:
+    """A file of the folder.
+
+    Args:
+        stamp: changes with the content; None where the file system refuses.
+        fitted: its last good version.
+        problem: why the present version cannot be used.
+    """
+
+    stamp: tuple[int, int, int] | None
+    fitted: Fitted | None
+    problem: str = ""
 
 
 class Distribution:
@@ -87,28 +102,23 @@ class Distribution:
 
 
 class Calibration:
-    """The confidences, and what the generator's log-probabilities are like.
+    """The confidences, and the distributions of the generators' log-probabilities.
 
     Args:
-        folder: of files that win over the shipped ones; one that is not there holds none.
+        folder: of files that win over the shipped ones; one that does not exist holds none.
     """
 
     def __init__(self, folder: Path | None = None) -> None:
         self._folder = folder
         self._shipped = confidence.load()
-        self._files: dict[str, tuple[tuple[int, int, int], Fitted | str]] = {}
-        self._kept: dict[str, Fitted] = {}
+        self._files: dict[str, _File] = {}
         self._installed: dict[str, Fitted] = {}
         self._folder_problem = ""
         self._distributions: dict[str, dict[str, Distribution]] = {}
         self._read()
 
     def own(self, generator: str, adapter: str = "") -> Confidence | None:
-        """The model that was fitted on this generator's answers; None where there is none.
-
-        Args:
-            adapter: the adapter that answers in its place; its probabilities are of another kind.
-        """
+        """The model that was fitted on the answers of this generator, or of its adapter; None where there is none."""
         return self._find(name_of(generator, adapter))
 
     def choose(self, generator: str, adapter: str = "") -> Confidence | None:
@@ -121,25 +131,25 @@ class Calibration:
 
     def ranks(self, name: str, logprobs: Mapping[str, float]) -> dict[str, float]:
         """Ranks of an answer's log-probabilities among this generator's latest, by the names of their signals."""
-        seen = self._distributions.get(name, {})
+        distributions = self._distributions.get(name, {})
         return {
-            f"{signal}_rank": seen[signal].rank(value) if signal in seen else NEUTRAL
+            f"{signal}_rank": distributions[signal].rank(value) if signal in distributions else NEUTRAL
             for signal, value in logprobs.items()
         }
 
     def observe(self, name: str, logprobs: Mapping[str, float]) -> None:
-        """Count an answer's log-probabilities among the latest."""
+        """Add an answer's log-probabilities to the latest."""
         if name not in self._distributions and len(self._distributions) == MAX_GENERATORS:
             del self._distributions[next(iter(self._distributions))]
-        seen = self._distributions.setdefault(name, {})
+        distributions = self._distributions.setdefault(name, {})
         for signal, value in logprobs.items():
-            seen.setdefault(signal, Distribution()).add(value)
+            distributions.setdefault(signal, Distribution()).add(value)
 
     def health(self, generator: str, adapter: str = "", caution: Caution = "balanced") -> ConfidenceHealth:
-        """What weighs this generator's answers, for people.
+        """The confidence of this generator's answers, for people.
 
         Args:
-            generator: empty while it is not known.
+            generator: empty while it cannot be asked.
         """
         if not generator:
             return ConfidenceHealth(caution=caution, detail="; ".join(self.problems))
@@ -158,7 +168,7 @@ class Calibration:
         )
 
     def missing(self, generator: str, adapter: str = "") -> str:
-        """That nothing was fitted on this generator's answers, what is done instead, and the remedy."""
+        """The message that this generator has no confidence of its own, with the consequence and the remedy."""
         instead = "a generic one weighs its answers" if self._find(GENERIC) else "every answer is given"
         return (
             f"no confidence is fitted for {name_of(generator, adapter)}: {instead}; "
@@ -167,22 +177,22 @@ class Calibration:
 
     @property
     def problems(self) -> tuple[str, ...]:
-        """The files that cannot be used, each with the reason."""
-        broken = (f"{file}: {found}" for file, (_, found) in sorted(self._files.items()) if isinstance(found, str))
-        return (*((self._folder_problem,) if self._folder_problem else ()), *broken)
+        """The folder and the files that cannot be used, each with the reason."""
+        broken = (f"{name}: {file.problem}" for name, file in sorted(self._files.items()) if file.problem)
+        return (*filter(None, (self._folder_problem,)), *broken)
 
     async def watch(self) -> None:
-        """Read again what changes, until cancelled."""
+        """Scan the folder every LOOK_S, until cancelled."""
         while True:
             await asyncio.sleep(LOOK_S)
             try:
                 await asyncio.to_thread(self._read)
             except Exception as error:
-                # Whatever lies in the folder, what was read before goes on.
+                # Whatever the folder holds, the confidences read before stay in use.
                 log.error("confidences cannot be read", error=type(error).__name__, exc_info=error)
 
     def _read(self) -> None:
-        """Look at the folder; what cannot be read becomes a problem, and never an error."""
+        """Scan the folder; what cannot be read becomes a problem, never an error."""
         if self._folder is None:
             return
         try:
@@ -194,33 +204,33 @@ class Calibration:
             paths, problem = [], f"{self._folder}: {error.strerror}"
         if problem and problem != self._folder_problem:
             log.error("confidences cannot be read", detail=problem)
-        files = dict(filter(None, (self._look(path) for path in paths[:MAX_FILES])))
-        kept = {name: fitted for name, fitted in self._kept.items() if name in files}
-        kept |= {file: found for file, (_, found) in files.items() if isinstance(found, Fitted)}
+        files = {path.name: file for path in paths[:MAX_FILES] if (file := self._read_file(path))}
         # One assignment each: requests read them meanwhile.
-        self._files, self._kept, self._folder_problem = files, kept, problem
-        self._installed = {fitted.name: fitted for fitted in kept.values()}
+        self._files, self._folder_problem = files, problem
+        self._installed = {file.fitted.name: file.fitted for file in files.values() if file.fitted}
 
-    def _look(self, path: Path) -> tuple[str, tuple[tuple[int, int, int], Fitted | str]] | None:
+    def _read_file(self, path: Path) -> _File | None:
+        earlier = self._files.get(path.name)
+        last_good = earlier.fitted if earlier else None
         try:
             stat = path.stat()
         except FileNotFoundError:
             return None
         except OSError as error:
-            return path.name, ((0, 0, 0), error.strerror or "cannot be read")
+            return _File(None, last_good, error.strerror or "cannot be read")
         stamp = (stat.st_mtime_ns, stat.st_ino, stat.st_size)
-        if (earlier := self._files.get(path.name)) and earlier[0] == stamp:
-            return path.name, earlier
-        found = parse(path)
-        if isinstance(found, str):
-            log.error("a confidence cannot be read", file=str(path), error=found)
-        else:
-            log.info("confidence read", file=path.name, generator=found.name, fitted_on=found.model.fitted_on)
-        return path.name, (stamp, found)
+        if earlier and earlier.stamp == stamp:
+            return earlier
+        parsed = parse(path)
+        if isinstance(parsed, str):
+            log.error("a confidence cannot be read", file=str(path), error=parsed)
+            return _File(stamp, last_good, parsed)
+        log.info("confidence read", file=path.name, generator=parsed.name, fitted_on=parsed.model.fitted_on)
+        return _File(stamp, parsed)
 
 
 def parse(path: Path) -> Fitted | str:
-    """A file's confidence, or why it holds none. It is called as its `generator` says, else as the file is.
+    """A file's confidence, or why it cannot be used. Its name is its `generator`, else the file's name.
 
     A generator's name may have characters that a file's may not, as the keys of a ConfigMap.
     """
@@ -247,5 +257,5 @@ def parse(path: Path) -> Fitted | str:
 
 
 def digest_of(content: bytes) -> str:
-    """What tells a file from its earlier versions."""
+    """The digest that identifies a version of a file."""
     return hashlib.sha256(content).hexdigest()[:16]

@@ -1,18 +1,18 @@
-"""What every request has in common: a run that ends before its answer is due, and an end that comes in any case."""
+"""The deadline of a request: a run that ends before its answer is due, whatever fails."""
 
 import asyncio
 import contextlib
 from collections.abc import AsyncIterator
 
-from services.gateway.pace import Pace, current_sharing
 from services.gateway.run import Listener, Run
 from services.gateway.settings import GatewaySettings
+from services.gateway.speed import GeneratorSpeed, current_sharing
 from services.gateway.trace import Recorder
 from services.kit.budget import Budget
 from services.kit.errors import InvalidRequest
 from services.kit.telemetry import log
 
-# A short budget gives up less of itself to the margin.
+# The greatest share of a short budget that the margin takes.
 MARGIN_SHARE = 0.2
 
 
@@ -24,11 +24,11 @@ def begin(
     listener: Listener = lambda _: None,
     recorder: Recorder | None = None,
 ) -> Run:
-    """A run that leaves the margin for writing the answer.
+    """A run that leaves the margin for writing the response.
 
     Args:
         arrived: the budget that began when the request arrived.
-        budget_s: what the request gives itself.
+        budget_s: the request's own.
     """
     margin_s = min(settings.safety_margin_s, MARGIN_SHARE * budget_s)
     due = arrived.within(budget_s)
@@ -36,19 +36,19 @@ def begin(
 
 
 @contextlib.asynccontextmanager
-async def in_time(run: Run, pace: Pace, *, task: str) -> AsyncIterator[None]:
-    """End the block with the run's budget; what cut it short is named in `degraded` and goes no further.
+async def in_time(run: Run, speed: GeneratorSpeed, *, task: str) -> AsyncIterator[None]:
+    """End the block with the run's budget; a time-out or a fault is named in `degraded` and not raised.
 
-    The block counts as a request that needs the engine, and the pace learns what it has cost it.
+    The block counts as a request that needs the engine, whose speed learns from its cost.
 
     Args:
         task: its name in the log.
 
     Raises:
-        InvalidRequest: the block found a fault of the caller.
+        InvalidRequest: the fault is the caller's.
     """
-    with pace.request():
-        sharing = current_sharing.get() or pace.sharing
+    with speed.request():
+        sharing = current_sharing.get() or speed.sharing
         try:
             async with asyncio.timeout(run.budget.left()):
                 yield
@@ -57,10 +57,10 @@ async def in_time(run: Run, pace: Pace, *, task: str) -> AsyncIterator[None]:
         except InvalidRequest:
             raise
         except Exception as error:
-            # A fault of ours: the caller still gets an honest answer in time, and the log the traceback.
+            # Our own fault: the caller still gets an answer in time.
             log.error("cut short by a fault", task=task, error=type(error).__name__, exc_info=error)
             run.degrade("gateway", "error", type(error).__name__)
-        # An engine that refuses every call tells nothing; one that is too slow for any tells all.
+        # Nothing is learnt from an engine that refused every call, but from one that was too slow for any.
         if run.generating_s and (run.llm_calls or any(item.reason == "timeout" for item in run.degraded)):
-            # While it was prepared the engine worked on those before it; a service that hangs is not the engine.
-            pace.answered(min(run.budget.elapsed_ms() / 1000, 2 * run.generating_s), sharing)
+            # During its preparation the engine worked on earlier questions; the bound leaves out services that hang.
+            speed.observe_question(min(run.budget.elapsed_ms() / 1000, 2 * run.generating_s), sharing)

@@ -1,4 +1,4 @@
-"""`/collections/{name}/documents` at the gateway: what a caller may read of them, and their writing and removal."""
+"""`/collections/{name}/documents` at the gateway: reading as far as the caller may, writing, removal."""
 
 from typing import Annotated
 
@@ -62,7 +62,7 @@ async def put_document(
     name: CollectionName,
     id: DocumentId,
     request: Request,
-    given: Annotated[FileDescription, Query()],
+    description: Annotated[FileDescription, Query()],
     state: Given,
     response: Response,
 ) -> DocumentInfo:
@@ -71,8 +71,8 @@ async def put_document(
     What takes longer than `wait_s` is answered with 202 and will be written, whatever happens to the mesh; `GET` of the
     same path says how far it is.
     """
-    body, kind = await request.body(), request.headers.get("content-type", "")
-    info = await state["mesh"].put_document(name, id, body, kind, given, allow_s=left())
+    body, media_type = await request.body(), request.headers.get("content-type", "")
+    info = await state["mesh"].put_document(name, id, body, media_type, description, allow_s=left())
     if info.state != "complete":
         accept(response, f"/collections/{name}/documents/{id}")
     return info

@@ -1,6 +1,6 @@
-"""Problems in the form of the door that they go out by: OpenAI's below `/v1/`, JSON-RPC's at `/mcp`.
+"""Problems in the form of their API: OpenAI's below `/v1/`, JSON-RPC's at `/mcp`.
 
-Pure ASGI and around everything else, so that what the deadline, the admission and the keys refuse is said so as well.
+Pure ASGI and around everything else, so that refusals of the deadline, the admission and the keys have it too.
 """
 
 import json
@@ -23,7 +23,7 @@ FORMS: Mapping[str, Callable[[dict[str, Any]], dict[str, Any]]] = {
 
 
 class OwnForms:
-    """Turns the problem documents of doors that have another form into it; everything else goes by untouched."""
+    """Translates the problem documents of APIs that have a form of their own."""
 
     def __init__(self, app: ASGIApp) -> None:
         self.app = app
@@ -35,30 +35,32 @@ class OwnForms:
         if form is None:
             await self.app(scope, receive, send)
             return
-        held: Message | None = None
+        start: Message | None = None
         body = bytearray()
 
         async def translated(message: Message) -> None:
-            nonlocal held
+            nonlocal start
             if message["type"] == "http.response.start" and _is_foreign(message):
-                held = message
-            elif held is None:
+                start = message
+            elif start is None:
                 await send(message)
             else:
                 body.extend(message.get("body", b""))
                 if not message.get("more_body", False):
-                    pause = Headers(raw=held["headers"]).get("retry-after")
-                    content = json.dumps(form({**_problem(held, body), "retry_after": pause})).encode()
-                    await send({**held, "headers": _headers(held, len(content))})
+                    retry_after = Headers(raw=start["headers"]).get("retry-after")
+                    content = json.dumps(form({**_problem(start, body), "retry_after": retry_after})).encode()
+                    await send({**start, "headers": _headers(start, len(content))})
                     await send({"type": "http.response.body", "body": content})
 
         await self.app(scope, receive, translated)
 
 
 def _is_foreign(message: Message) -> bool:
-    """Whether it is a refusal in no form that a door has: a problem document, or text of a library's."""
-    said = Headers(raw=message["headers"]).get("content-type", "")
-    return said.startswith(PROBLEM) or (message["status"] >= 400 and not said.startswith("application/json"))
+    """Whether a response has to be translated: a problem document, or a library's refusal in plain text."""
+    media_type = Headers(raw=message["headers"]).get("content-type", "")
+    return media_type.startswith(PROBLEM) or (
+        message["status"] >= 400 and not media_type.startswith("application/json")
+    )
 
 
 def _problem(start: Message, body: bytearray) -> dict[str, Any]:
@@ -69,5 +71,5 @@ def _problem(start: Message, body: bytearray) -> dict[str, Any]:
 
 
 def _headers(start: Message, length: int) -> list[tuple[bytes, bytes]]:
-    kept = [(key, value) for key, value in start["headers"] if key.lower() not in (b"content-type", b"content-length")]
-    return [*kept, (b"content-type", b"application/json"), (b"content-length", str(length).encode())]
+    others = [item for item in start["headers"] if item[0].lower() not in (b"content-type", b"content-length")]
+    return [*others, (b"content-type", b"application/json"), (b"content-length", str(length).encode())]

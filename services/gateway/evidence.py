@@ -1,9 +1,10 @@
-"""What the generator is shown: passages with where they came from, fenced and cut to length."""
+"""Passages with their origin, fenced for prompts and cut to length."""
 
 import re
 import unicodedata
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from itertools import accumulate
 
 from proto.answer import Citation, CitationSource, SearchResult
 from proto.base import MAX_PASSAGE_CHARS
@@ -13,7 +14,7 @@ from services.kit.concurrency import all_of
 from services.kit.llm import LLM, estimate_tokens
 from services.kit.untrusted import fence, one_line
 
-# Titles of what the mesh itself adds; a page that is called so is shown as what it is.
+# Titles of the mesh's own sources, which a page must not claim.
 GRAPH_TITLE = "knowledge graph"
 RECORDS_TITLE = "records"
 CALCULATION_TITLE = "calculation"
@@ -25,7 +26,7 @@ _OWN = re.compile(r"knowledge\W*graph|(?:records?|calculations?|calculator|answe
 class Evidence:
     """A passage and its place: page index in the request, character offsets in the page's extracted text.
 
-    A document of a collection has its id there, and counts as a page past those of the request.
+    A document of a collection has an id, and counts as a page past those of the request.
     """
 
     text: str
@@ -42,7 +43,7 @@ class Evidence:
 
     @property
     def title(self) -> str:
-        """As a prompt has it: a page cannot pass for the knowledge graph or another source of the mesh's own."""
+        """The title for prompts, where a page cannot pass for one of the mesh's own sources."""
         if self.source != "web":
             return self.page_name
         claims = _OWN.match(unicodedata.normalize("NFKC", one_line(self.page_name)).casefold().lstrip(" \t'\"([{<-*#:"))
@@ -68,7 +69,7 @@ def from_passage(passage: RetrievedPassage, results: Sequence[SearchResult], pag
 
 
 def from_hit(hit: SearchHit, page: int) -> Evidence:
-    """Evidence from a collection; `page` is the number that its document counts as."""
+    """Evidence from a collection; `page` is its document's number."""
     return Evidence(
         text=hit.text[:MAX_PASSAGE_CHARS],
         page=page,
@@ -96,29 +97,23 @@ async def cut(evidence: Sequence[Evidence], max_tokens: int, llm: LLM, *, allow_
     if await llm.count_tokens(render(evidence), allow_s=allow_s) <= max_tokens:
         return list(evidence)
     counts = await all_of(llm.count_tokens(render([item]), allow_s=allow_s) for item in evidence)
-    kept: list[Evidence] = []
-    left = max_tokens
+    passages: list[Evidence] = []
+    room = max_tokens
     for item, count in zip(evidence, counts, strict=True):
-        if count <= left:
-            kept.append(item)
-            left -= count
+        if count <= room:
+            passages.append(item)
+            room -= count
             continue
         frame = await llm.count_tokens(render([replace(item, text="")]), allow_s=allow_s)
-        if left > frame:
-            text, _ = await llm.truncate(item.text, left - frame, allow_s=allow_s)
+        if room > frame:
+            text, _ = await llm.truncate(item.text, room - frame, allow_s=allow_s)
             if text.strip():
-                kept.append(replace(item, text=text, end=item.start + len(text)))
+                passages.append(replace(item, text=text, end=item.start + len(text)))
         break
-    return kept
+    return passages
 
 
 def cut_by_estimate(evidence: Sequence[Evidence], max_tokens: int) -> list[Evidence]:
-    """As `cut`, for when the tokenizer cannot be asked: whole passages only, their tokens estimated from above."""
-    kept: list[Evidence] = []
-    left = max_tokens
-    for item in evidence:
-        left -= estimate_tokens(render([item]))
-        if left < 0:
-            break
-        kept.append(item)
-    return kept
+    """As `cut` without the tokenizer: whole passages only, by an upper estimate of their tokens."""
+    totals = accumulate(estimate_tokens(render([item])) for item in evidence)
+    return [item for item, total in zip(evidence, totals, strict=True) if total <= max_tokens]

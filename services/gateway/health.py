@@ -1,7 +1,7 @@
-"""How the services are, for people: `GET /services`.
+"""The state of the services, for people: `GET /services`.
 
-Each is asked side by side, within a short time, past the circuit breakers: a look must neither wait for a dead service
-nor count against it. All who look within a second share one look.
+All are probed side by side, within a short time, past the circuit breakers: a probe neither waits for a dead service
+nor counts against it. Callers within a second share one round of probes.
 """
 
 import asyncio
@@ -22,9 +22,9 @@ from services.kit.client import ServiceClient
 from services.kit.concurrency import all_of
 from services.kit.llm import Model, Models
 
-# What a service gets to answer; one that needs longer is as good as gone to a caller with a budget.
-LOOK_S = 0.8
-# How old the answer may be.
+# A service that needs longer is as good as gone to a caller with a budget.
+PROBE_S = 0.8
+# Greatest age of the probes' results.
 FRESH_S = 1.0
 MAX_REPLY_BYTES = 2 * 1024 * 1024
 MAX_MODELS = 8
@@ -65,16 +65,14 @@ class _Reply:
 
     status: int | None
     body: bytes = b""
-    why: str = ""
+    error: str = ""
 
 
 class Health:
-    """Looks after the services.
+    """Probes the services.
 
     Args:
-        mesh: whose services and breakers.
-        http: any client that reaches them.
-        settings: for the generator's key.
+        http: a client that reaches them.
         admission: the gateway's own places.
     """
 
@@ -83,41 +81,39 @@ class Health:
         self._http = http
         self._admission = admission
         self._settings = settings
-        self._look: asyncio.Task[None] | None = None
-        self._looked = -FRESH_S
-        self._seen: tuple[ServiceHealth, ...] = ()
+        self._probing: asyncio.Task[None] | None = None
+        self._probed_at = -FRESH_S
+        self._results: tuple[ServiceHealth, ...] = ()
         self._models: tuple[Model, ...] = ()
 
     async def services(self) -> Services:
-        """How all services are, within a second at most."""
-        if self._look is None and time.monotonic() - self._looked >= FRESH_S:
-            self._look = asyncio.create_task(self._see())
-        if self._look is not None:
-            # Others wait for the same look: it goes on when the one who began it hangs up.
-            await asyncio.shield(self._look)
-        return Services(services=(self._gateway(self._seen), *self._seen), confidence=self._confidence())
+        """The state of all services, at most FRESH_S old."""
+        if self._probing is None and time.monotonic() - self._probed_at >= FRESH_S:
+            self._probing = asyncio.create_task(self._probe_all())
+        if self._probing is not None:
+            # Shared by other callers: it goes on when the one who began it hangs up.
+            await asyncio.shield(self._probing)
+        return Services(services=(self._gateway(self._results), *self._results), confidence=self._confidence())
 
     async def close(self) -> None:
-        """Wait for a look that is under way, which is short."""
-        if self._look is not None:
-            await asyncio.wait({self._look})
+        """Wait for the probes under way, PROBE_S at most."""
+        if self._probing is not None:
+            await asyncio.wait({self._probing})
 
-    async def _see(self) -> None:
-        mesh = self._mesh
+    async def _probe_all(self) -> None:
         try:
-            looks = [*(self._service(target) for target in mesh.services), self._generator()]
-            self._seen = tuple(await all_of(looks))
-            self._looked = time.monotonic()
+            probes = [*(self._probe(target) for target in self._mesh.services), self._probe_generator()]
+            self._results = tuple(await all_of(probes))
+            self._probed_at = time.monotonic()
         finally:
-            self._look = None
+            self._probing = None
 
     def _confidence(self) -> ConfidenceHealth:
-        settings, models = self._settings, self._models
-        listed = [*(model.id for model in models if model.parent is None), *(model.id for model in models)]
-        base = settings.generator_model or listed[0] if listed else ""
-        adapter = settings.web_answer_adapter
-        served = adapter if adapter in {model.id for model in models} else ""
-        return self._mesh.calibration.health(base, served, settings.caution)
+        settings, ids = self._settings, [model.id for model in self._models]
+        bases = [model.id for model in self._models if model.parent is None]
+        base = settings.generator_model or (bases or ids)[0] if ids else ""
+        adapter = settings.web_answer_adapter if settings.web_answer_adapter in ids else ""
+        return self._mesh.calibration.health(base, adapter, settings.caution)
 
     def _gateway(self, others: tuple[ServiceHealth, ...]) -> ServiceHealth:
         return ServiceHealth(
@@ -130,63 +126,40 @@ class Health:
             answered_ms=0,
         )
 
-    async def _service(self, target: ServiceClient) -> ServiceHealth:
+    async def _probe(self, target: ServiceClient) -> ServiceHealth:
         began = time.monotonic()
         reply, metrics = await all_of((self._get(target, "/readyz"), self._get(target, "/metrics")))
         if reply.status is None:
-            return self._gone(target, reply.why)
-        said = _readiness(reply)
-        if said is None:
-            why = f"answers HTTP {reply.status}, and not as a service of this mesh"
-            return self._gone(target, why, reachable=True)
-        return self._there(target, said, metrics, began)
+            return _unready(target, reply.error)
+        readiness = _readiness(reply)
+        if readiness is None:
+            detail = f"answers HTTP {reply.status}, and not as a service of this mesh"
+            return _unready(target, detail, reachable=True)
+        return _health(target, readiness, metrics, began)
 
-    async def _generator(self) -> ServiceHealth:
+    async def _probe_generator(self) -> ServiceHealth:
         target = self._mesh.generator
         began = time.monotonic()
-        # Ours says what it runs; another engine has no such route, and its models have to do.
-        asked = (self._get(target, path, target.headers) for path in ("/v1/models", "/metrics", "/readyz"))
-        listed, metrics, ready = await all_of(asked)
+        # Only our own launcher serves `/readyz`; of another engine the models have to do.
+        replies = (self._get(target, path, target.headers) for path in ("/v1/models", "/metrics", "/readyz"))
+        listing, metrics, ready = await all_of(replies)
         self._models = ()
-        if listed.status is None:
-            return self._gone(target, listed.why)
+        if listing.status is None:
+            return _unready(target, listing.error)
         try:
-            self._models = tuple(Models.model_validate_json(listed.body).data)
+            self._models = tuple(Models.model_validate_json(listing.body).data)
         except ValidationError:
-            return self._gone(target, f"answers HTTP {listed.status}, and lists no model", reachable=True)
-        said = _readiness(ready) or Readiness(ready=True, service=target.name)
+            return _unready(target, f"answers HTTP {listing.status}, and lists no model", reachable=True)
+        readiness = _readiness(ready) or Readiness(ready=True, service=target.name)
         models = ", ".join(model.id for model in self._models[:MAX_MODELS])
-        there = self._there(target, said.model_copy(update={"ready": True, "model": models}), metrics, began)
-        return there.model_copy(update={"waiting": _gauge(metrics.body, _WAITING)})
-
-    def _there(self, target: ServiceClient, said: Readiness, metrics: _Reply, began: float) -> ServiceHealth:
-        return ServiceHealth(
-            name=target.name,
-            ready=said.ready,
-            reachable=True,
-            model=said.model,
-            device=said.device,
-            precision=said.precision,
-            detail=said.detail,
-            breaker=target.breaker.state,
-            in_flight=_gauge(metrics.body, _RUNNING),
-            answered_ms=round((time.monotonic() - began) * 1000, 1),
-        )
-
-    def _gone(self, target: ServiceClient, why: str, *, reachable: bool = False) -> ServiceHealth:
-        return ServiceHealth(
-            name=target.name,
-            ready=False,
-            reachable=reachable,
-            detail=why,
-            breaker=target.breaker.state,
-        )
+        health = _health(target, readiness.model_copy(update={"ready": True, "model": models}), metrics, began)
+        return health.model_copy(update={"waiting": _gauge(metrics.body, _WAITING)})
 
     async def _get(self, target: ServiceClient, path: str, headers: dict[str, str] | None = None) -> _Reply:
         body = bytearray()
         try:
             async with (
-                asyncio.timeout(LOOK_S),
+                asyncio.timeout(PROBE_S),
                 self._http.stream("GET", target.base_url + path, headers=headers) as response,
             ):
                 async for chunk in response.aiter_bytes():
@@ -195,20 +168,37 @@ class Health:
                         return _Reply(response.status_code)
                 return _Reply(response.status_code, bytes(body))
         except TimeoutError:
-            return _Reply(None, why=f"no answer within {LOOK_S:g} s")
+            return _Reply(None, error=f"no answer within {PROBE_S:g} s")
         except (httpx.HTTPError, httpx.InvalidURL) as error:
             refused = isinstance(error, httpx.ConnectError)
-            return _Reply(None, why="no connection" if refused else f"no answer: {type(error).__name__}")
+            return _Reply(None, error="no connection" if refused else f"no answer: {type(error).__name__}")
 
 
 def answers_without(missing: Iterable[str]) -> str:
-    """How the gateway says which services are away; empty when none is."""
+    """The gateway's message about missing services; empty when none is."""
     names = ", ".join(missing)
     return f"answers without: {names}" if names else ""
 
 
+def _health(target: ServiceClient, readiness: Readiness, metrics: _Reply, began: float) -> ServiceHealth:
+    return ServiceHealth(
+        **readiness.model_dump(include={"ready", "model", "device", "precision", "detail"}),
+        name=target.name,
+        reachable=True,
+        breaker=target.breaker.state,
+        in_flight=_gauge(metrics.body, _RUNNING),
+        answered_ms=round((time.monotonic() - began) * 1000, 1),
+    )
+
+
+def _unready(target: ServiceClient, detail: str, *, reachable: bool = False) -> ServiceHealth:
+    return ServiceHealth(
+        name=target.name, ready=False, reachable=reachable, detail=detail, breaker=target.breaker.state
+    )
+
+
 def _readiness(reply: _Reply) -> Readiness | None:
-    """What a service of this mesh says of itself; None where the reply is something else."""
+    """The readiness of a service of this mesh; None where the reply is something else."""
     try:
         return Readiness.model_validate_json(reply.body)
     except ValidationError:
@@ -216,7 +206,7 @@ def _readiness(reply: _Reply) -> Readiness | None:
 
 
 def _gauge(metrics: bytes, names: tuple[str, ...]) -> int | None:
-    """The sum of a gauge over its labels, in Prometheus' text; None where no gauge has one of the names."""
+    """The sum over its labels of the first gauge that Prometheus' text has; None where it has none of the names."""
     text = metrics.decode(errors="replace")
     for name in names:
         values = re.findall(

@@ -7,6 +7,7 @@ from urllib.parse import quote, urlencode
 
 import httpx
 
+from proto.base import Contract
 from proto.classify import ClassifyRequest, ClassifyResponse
 from proto.collections import (
     CollectionInfo,
@@ -31,9 +32,9 @@ from proto.retrieve import RetrieveRequest, RetrieveResponse
 from proto.web import WebSearchRequest, WebSearchResponse
 from services.gateway.access import current_scope, readable, restricted
 from services.gateway.calibration import Calibration, ConfidenceHealth
-from services.gateway.pace import Pace
 from services.gateway.settings import GatewaySettings
-from services.kit.client import ServiceClient
+from services.gateway.speed import GeneratorSpeed
+from services.kit.client import Reply, ServiceClient
 from services.kit.concurrency import all_of
 from services.kit.deadline import MESH_TOKEN_HEADER
 from services.kit.errors import ServiceRejected, ServiceUnavailable
@@ -42,12 +43,12 @@ from services.kit.generator import generator
 from services.kit.llm import LLM
 
 NOT_FOUND = 404
-# Of a caller's time, what stays for a file to arrive and for the reply.
+# Seconds of a caller's time for a file to arrive and for the reply.
 PUT_RESERVE_S = 5.0
 
 
 class NoCollection(ServiceRejected):
-    """There is no such collection, or document in it, or none that the caller may read: nobody can tell which."""
+    """The collection or document does not exist, or the caller may not read it; the message does not say which."""
 
     def __init__(self, name: str, document: str = "") -> None:
         what = f"no document {document!r} in the collection {name!r}" if document else f"no collection {name!r}"
@@ -56,7 +57,7 @@ class NoCollection(ServiceRejected):
 
 @contextlib.contextmanager
 def _absent(name: str, document: str = "") -> Iterator[None]:
-    """Name what was asked for where the retriever has none: its own reply may name another."""
+    """Name the caller's collection or document where the retriever has none: its own reply may name another."""
     try:
         yield
     except ServiceRejected as failure:
@@ -69,12 +70,17 @@ def _document(name: str, id: str) -> str:
     return f"/collections/{readable(name)}/documents/{quote(id, safe='')}"
 
 
+def _query(filters: Sequence[Filter], **listing: object) -> str:
+    """The query of an address, with the caller's own filters."""
+    return f"?{urlencode([*listing.items(), *as_query(restricted(filters))])}"
+
+
 @dataclass(frozen=True, slots=True)
 class Mesh:
-    """Clients of all services, the generator's pace, and how far its answers are to be trusted.
+    """Clients of all services, the generator's speed, and the confidence in its answers.
 
     Attributes:
-        reader: the reranker's service too, with a breaker of its own: passages are ranked while nobody reads them.
+        reader: the reranker's service with a breaker of its own, so that a failing reader stops no ranking.
         searcher: None where the mesh has none.
     """
 
@@ -85,16 +91,16 @@ class Mesh:
     kg: ServiceClient
     searcher: ServiceClient | None
     llm: LLM
-    pace: Pace
+    speed: GeneratorSpeed
     calibration: Calibration
 
     @classmethod
-    def connect(cls, settings: GatewaySettings, http: httpx.AsyncClient, pace: Pace | None = None) -> "Mesh":
-        # Never sent to the generator, which may be somebody else's.
-        ours = {MESH_TOKEN_HEADER: settings.mesh_token} if settings.mesh_token else None
+    def connect(cls, settings: GatewaySettings, http: httpx.AsyncClient, speed: GeneratorSpeed | None = None) -> "Mesh":
+        # Never sent to the generator, which others may run.
+        token = {MESH_TOKEN_HEADER: settings.mesh_token} if settings.mesh_token else None
 
         def client(name: str, url: object) -> ServiceClient:
-            return ServiceClient(name, str(url), http, breaker=settings.breaker(), headers=ours)
+            return ServiceClient(name, str(url), http, breaker=settings.breaker(), headers=token)
 
         return cls(
             retriever=client("retriever", settings.retriever_url),
@@ -104,22 +110,21 @@ class Mesh:
             kg=client("kg", settings.kg_url),
             searcher=client("searcher", settings.searcher_url) if settings.searcher_url else None,
             llm=generator(settings, http, breaker=settings.breaker()),
-            pace=pace or Pace.first(settings),
+            speed=speed or GeneratorSpeed.configured(settings),
             calibration=Calibration(settings.confidence_dir),
         )
 
     @property
     def services(self) -> tuple[ServiceClient, ...]:
-        """Those of the mesh's own that there are, each once."""
-        ours = (self.retriever, self.reranker, self.classifier, self.kg)
-        return ours if self.searcher is None else (*ours, self.searcher)
+        """The mesh's own services, without the generator."""
+        return tuple(filter(None, (self.retriever, self.reranker, self.classifier, self.kg, self.searcher)))
 
     @property
     def generator(self) -> ServiceClient:
         return self.llm.client
 
     def weighing(self, settings: GatewaySettings) -> ConfidenceHealth:
-        """What weighs the answers of the generator, as far as it has been asked what it serves."""
+        """The confidence of the generator's answers, by the models that it listed last."""
         adapter = settings.web_answer_adapter if settings.web_answer_adapter in self.llm.served else ""
         return self.calibration.health(self.llm.model, adapter, settings.caution)
 
@@ -128,18 +133,16 @@ class Mesh:
 
     async def search(self, collection: str, request: SearchRequest, *, allow_s: float) -> SearchResponse:
         """Search a collection as far as the caller may read it; raises as `collection`."""
-        path = f"/collections/{readable(collection)}/search"
         within = request.model_copy(update={"filters": restricted(request.filters)})
-        with _absent(collection):
-            return await self.retriever.call(path, within, SearchResponse, allow_s=allow_s)
+        return await self._collection_call(collection, "/search", within, SearchResponse, allow_s=allow_s)
 
     async def collections(self, filters: Sequence[Filter] = (), *, allow_s: float) -> Collections:
         """The collections that the caller may read, with the documents that it may read counted."""
         names = current_scope.get().collections
         if names is not None:
-            found = await all_of(self._info(name, filters, allow_s=allow_s) for name in sorted(names))
-            return Collections(collections=tuple(filter(None, found)))
-        path = f"/collections?{urlencode(as_query(restricted(filters)))}"
+            infos = await all_of(self._info(name, filters, allow_s=allow_s) for name in sorted(names))
+            return Collections(collections=tuple(filter(None, infos)))
+        path = f"/collections{_query(filters)}"
         return await self.retriever.call(path, None, Collections, allow_s=allow_s, method="GET")
 
     async def collection(self, name: str, filters: Sequence[Filter] = (), *, allow_s: float) -> CollectionInfo:
@@ -149,9 +152,7 @@ class Mesh:
             NoCollection: the caller may read none of that name.
             ServiceFailure: the retriever gave no usable reply.
         """
-        path = f"/collections/{readable(name)}?{urlencode(as_query(restricted(filters)))}"
-        with _absent(name):
-            return await self.retriever.call(path, None, CollectionInfo, allow_s=allow_s, method="GET")
+        return await self._collection_call(name, _query(filters), None, CollectionInfo, allow_s=allow_s)
 
     async def create_collection(self, name: str, request: CreateCollection, *, allow_s: float) -> CollectionInfo:
         """Make a collection that the caller may read.
@@ -159,8 +160,7 @@ class Mesh:
         Raises:
             ServiceFailure: the retriever refused, or gave no usable reply.
         """
-        path = f"/collections/{name}"
-        return await self.retriever.call(path, request, CollectionInfo, allow_s=allow_s, method="PUT")
+        return await self.retriever.call(f"/collections/{name}", request, CollectionInfo, allow_s=allow_s, method="PUT")
 
     async def delete_collection(self, name: str, *, allow_s: float) -> None:
         """Delete a collection; raises as `collection`."""
@@ -169,24 +169,22 @@ class Mesh:
 
     async def documents(self, name: str, listing: Listing, filters: Sequence[Filter], *, allow_s: float) -> Documents:
         """A page of those documents of a collection that the caller may read; raises as `collection`."""
-        query = urlencode([*listing.model_dump().items(), *as_query(restricted(filters))])
-        with _absent(name):
-            path = f"/collections/{readable(name)}/documents?{query}"
-            return await self.retriever.call(path, None, Documents, allow_s=allow_s, method="GET")
+        path = f"/documents{_query(filters, **listing.model_dump())}"
+        return await self._collection_call(name, path, None, Documents, allow_s=allow_s)
 
     async def document(self, name: str, id: str, filters: Sequence[Filter], *, allow_s: float) -> DocumentInfo:
         """A document that the caller may read; raises as `collection`, for the document too."""
-        path = f"{_document(name, id)}?{urlencode(as_query(restricted(filters)))}"
+        path = f"{_document(name, id)}{_query(filters)}"
         with _absent(name, id):
             return await self.retriever.call(path, None, DocumentInfo, allow_s=allow_s, method="GET")
 
     async def put_document(
-        self, name: str, id: str, body: bytes, media_type: str, given: FileDescription, *, allow_s: float
+        self, name: str, id: str, body: bytes, media_type: str, description: FileDescription, *, allow_s: float
     ) -> DocumentInfo:
         """Write a file as a document; raises as `collection`."""
-        # An answer that it waits is worth more than one that never comes.
-        waiting = given.model_copy(update={"wait_s": min(given.wait_s, max(0.0, allow_s - PUT_RESERVE_S))})
-        path = f"{_document(name, id)}?{urlencode(waiting.model_dump())}"
+        # Wait for its processing only as long as the reply, which says how far it is, can still arrive.
+        wait_s = min(description.wait_s, max(0.0, allow_s - PUT_RESERVE_S))
+        path = f"{_document(name, id)}?{urlencode(description.model_dump() | {'wait_s': wait_s})}"
         with _absent(name):
             content = await self.retriever.request("PUT", path, body, allow_s=allow_s, media_type=media_type)
         return self.retriever.parse(content, DocumentInfo)
@@ -198,15 +196,19 @@ class Mesh:
 
     async def ingest(self, name: str, request: IngestRequest, *, allow_s: float) -> IngestResponse:
         """Write a batch of texts; raises as `collection`."""
-        with _absent(name):
-            path = f"/collections/{readable(name)}/documents"
-            return await self.retriever.call(path, request, IngestResponse, allow_s=allow_s)
+        return await self._collection_call(name, "/documents", request, IngestResponse, allow_s=allow_s)
 
     async def move_documents(self, name: str, request: MoveRequest, *, allow_s: float) -> MoveResponse:
         """Give documents other ids; raises as `collection`."""
+        return await self._collection_call(name, "/moves", request, MoveResponse, allow_s=allow_s)
+
+    async def _collection_call(
+        self, name: str, path: str, request: Contract | None, reply: type[Reply], *, allow_s: float
+    ) -> Reply:
+        """Call below a collection's path; raises as `collection`."""
+        path, method = f"/collections/{readable(name)}{path}", "GET" if request is None else "POST"
         with _absent(name):
-            path = f"/collections/{readable(name)}/moves"
-            return await self.retriever.call(path, request, MoveResponse, allow_s=allow_s)
+            return await self.retriever.call(path, request, reply, allow_s=allow_s, method=method)
 
     async def _info(self, name: str, filters: Sequence[Filter], *, allow_s: float) -> CollectionInfo | None:
         try:
@@ -240,8 +242,7 @@ class Mesh:
         return await self.searcher.call("/search", request, WebSearchResponse, allow_s=allow_s)
 
     async def ready(self, *, allow_s: float) -> dict[str, bool]:
-        """Readiness of each service, asked side by side and past the breakers."""
-        targets = dict.fromkeys(self.services, "/readyz")
-        targets[self.generator] = "/v1/models"
-        ready = await all_of(target.answers(path, allow_s=allow_s) for target, path in targets.items())
-        return {target.name: ok for target, ok in zip(targets, ready, strict=True)}
+        """Readiness of each service and the generator, probed side by side and past the breakers."""
+        paths = {**dict.fromkeys(self.services, "/readyz"), self.generator: "/v1/models"}
+        ready = await all_of(target.answers(path, allow_s=allow_s) for target, path in paths.items())
+        return {target.name: ok for target, ok in zip(paths, ready, strict=True)}

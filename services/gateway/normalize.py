@@ -1,10 +1,11 @@
-"""From what a model wrote to what CRAG scores: one line, canonical abstentions (CRAG; ElectricSheep, 4.7)."""
+"""From a model's reply to the answer that CRAG scores: one line, canonical abstentions (CRAG; ElectricSheep, 4.7)."""
 
 import itertools
 import re
 from dataclasses import dataclass
 
 from proto.answer import AnswerKind
+from services.kit.llm import Sample
 
 UNKNOWN = "i don't know"
 INVALID = "invalid question"
@@ -21,7 +22,7 @@ _UNKNOWN = re.compile(
 )
 _INVALID = re.compile(r"^\W*(?:this\s+is\s+an?\s+|the\s+question\s+is\s+)?invalid(?:\s+question)?\b", re.IGNORECASE)
 _ITEM = re.compile(r"^\s*(?:[-*•]|\d{1,2}[.)])\s+(?=\S)")
-# Days as stores of data write them, which no reader of an answer does.
+# Days as stores of data write them and no reader expects them.
 _COMPACT_DAY = re.compile(r"(?<![\w.,$€£/-])((?:19|20)\d\d)(0[1-9]|1[0-2])(0[1-9]|[12]\d|3[01])(?![\w%/-]|[.,]\d)")
 _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]+")
 
@@ -34,12 +35,17 @@ class Normalized:
     kind: AnswerKind
 
 
+def normalize_sample(sample: Sample) -> Normalized:
+    """The answer of a generator's sample."""
+    return normalize(sample.text, finished=sample.finish_reason != "length")
+
+
 def normalize(text: str, *, finished: bool = True) -> Normalized:
-    """Make one line of a model's reply.
+    """The answer in a model's reply, on one line.
 
     Args:
         text: the reply, at most 75 tokens long by the generator's `max_tokens`.
-        finished: whether the model ended by itself; a reply cut at the limit loses its unfinished last sentence.
+        finished: whether the model ended by itself; a reply that was cut loses its unfinished last sentence.
     """
     if _UNKNOWN.search(text):
         return Normalized(UNKNOWN, "unknown")

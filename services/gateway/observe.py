@@ -1,8 +1,8 @@
-"""What an answer tells the people who run the mesh: metrics by outcome, and a span for each stage."""
+"""Metrics of answers by outcome, and a span for each stage."""
 
 from proto.answer import AnswerResponse, Usage
 from services.gateway import calibration
-from services.gateway.run import Generation, Run
+from services.gateway.run import GenerationCost, Run
 from services.kit.budget import Budget
 from services.kit.telemetry import Metrics, current_trace
 from services.kit.tracing import Attribute, stage_spans
@@ -13,14 +13,10 @@ RETRIEVALS = ("retrieve", "search", "search_forms")
 
 
 def observe(metrics: Metrics, response: AnswerResponse, arrived: Budget) -> None:
-    """Count an answer that is about to leave.
-
-    Args:
-        arrived: the budget that began when the request arrived; what is left of it says how close the answer was.
-    """
+    """Count an answer that is about to leave, and the rest of its request's budget."""
     service = metrics.service
     metrics.answers.labels(service, response.strategy, response.kind, response.source).inc()
-    # A generator that nothing was fitted on is no outage, and would hide one if every answer counted.
+    # A generator without a confidence is no outage, and would hide one if each of its answers counted.
     if any(item.stage != calibration.STAGE for item in response.degraded):
         metrics.degraded_answers.labels(service, response.strategy).inc()
     metrics.budget_left.labels(service, response.strategy).observe(arrived.left())
@@ -28,33 +24,33 @@ def observe(metrics: Metrics, response: AnswerResponse, arrived: Budget) -> None
 
 
 def observe_stages(metrics: Metrics, run: Run) -> None:
-    """Count what the stages took, and what was missing, and tell the trace of each."""
+    """Count the stages' times and what was missing, and add a span for each stage."""
     for stage, timing in run.timings.items():
         metrics.took(stage, elapsed=timing.elapsed_ms, queue=timing.queue_ms, inference=timing.inference_ms)
     for degradation in run.degraded:
-        # A page's number is no label: pages are unbounded, stages are few.
+        # A label has few values: a stage without its page's number.
         metrics.degraded.labels(metrics.service, degradation.stage.partition(":")[0], degradation.reason).inc()
 
     elapsed_s = run.budget.elapsed_ms() / 1000
     stage_spans(
         current_trace.get(),
         {name: (elapsed_s - timing.start_ms / 1000, timing.elapsed_ms / 1000) for name, timing in run.timings.items()},
-        {**dict.fromkeys(RETRIEVALS, RETRIEVAL), **{step: _chat(spent) for step, spent in run.generations.items()}},
+        {**dict.fromkeys(RETRIEVALS, RETRIEVAL), **{step: _chat(cost) for step, cost in run.generations.items()}},
     )
 
 
-def _chat(spent: Generation) -> dict[str, Attribute]:
+def _chat(cost: GenerationCost) -> dict[str, Attribute]:
     return {
         "gen_ai.operation.name": "chat",
         "gen_ai.provider.name": "openai",
-        "gen_ai.response.model": spent.model,
-        "gen_ai.usage.input_tokens": spent.prompt_tokens,
-        "gen_ai.usage.output_tokens": spent.completion_tokens,
+        "gen_ai.response.model": cost.model,
+        "gen_ai.usage.input_tokens": cost.prompt_tokens,
+        "gen_ai.usage.output_tokens": cost.completion_tokens,
     }
 
 
 def observe_cost(metrics: Metrics, usage: Usage) -> None:
-    """Count what the generator was asked for."""
+    """Count calls to the generator and their tokens."""
     service = metrics.service
     metrics.tokens.labels(service, "prompt").inc(usage.prompt_tokens)
     metrics.tokens.labels(service, "completion").inc(usage.completion_tokens)

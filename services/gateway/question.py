@@ -12,15 +12,16 @@ from services.gateway.evidence import Evidence
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """A question; `evidence` stands in for retrieval when it was given.
+    """A question and what the caller sent with it.
 
     Attributes:
         search_results: pages to answer from.
         search: whether the web is searched for further pages.
         collections: names of collections to answer from as well.
-        filters: what their documents must be.
-        options: knobs of the strategy that the caller sets.
-        every_answer: whether an answer is given whatever its probability, with all its signals.
+        filters: conditions on their documents.
+        evidence: passages that take the place of retrieval.
+        options: of the strategy.
+        every_answer: whether the answer is given whatever its probability, with all its signals.
     """
 
     query: str
@@ -46,5 +47,5 @@ _POLITE = re.compile(
 
 
 def plain(query: str) -> str:
-    """A question without the phrase that asks for the favour of an answer."""
+    """A question without the polite phrase in front of it."""
     return _POLITE.sub("", query, count=1)

@@ -1,9 +1,9 @@
-"""One request on its way: its time, what was done, what was missing, and the best answer so far."""
+"""The account of one request: its time, its stages, what was missing, and the best answer so far."""
 
 import asyncio
 import contextlib
 import time
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
@@ -24,10 +24,10 @@ Listener = Callable[[StageEvent], None]
 
 @dataclass(frozen=True, slots=True)
 class Draft:
-    """An answer before it is dressed for the wire.
+    """An answer before it becomes a response.
 
     Args:
-        candidates: what passages of `evidence` say, for an abstention to show.
+        candidates: spans of `evidence`, for an abstention to show.
     """
 
     answer: str = UNKNOWN
@@ -40,21 +40,21 @@ class Draft:
 
 @dataclass(slots=True)
 class Stage:
-    """What a running stage reports about itself."""
+    """The costs and the detail that a running stage reports."""
 
     queue_ms: float = 0.0
     inference_ms: float = 0.0
     detail: str = ""
 
-    def of(self, timing: StageTiming) -> None:
-        """Take over a service's own account."""
+    def add(self, timing: StageTiming) -> None:
+        """Add the times that a service reports."""
         self.queue_ms += timing.queue_ms
         self.inference_ms += timing.inference_ms
 
 
 @dataclass(slots=True)
-class Generation:
-    """What the generator's completions of one step cost, and who wrote the last."""
+class GenerationCost:
+    """Tokens of all completions of one step, and the model of the last."""
 
     model: str = ""
     prompt_tokens: int = 0
@@ -63,23 +63,25 @@ class Generation:
 
 @dataclass(slots=True)
 class Run:
-    """The time of one request and its account: what the caller is told of it, whenever it ends.
+    """The time of one request and its account, which the response reports whenever it ends.
 
-    Steps give back what they find; what they write here, none of them reads.
+    Steps return their results; no step reads what another writes here.
 
     Args:
-        budget: time until the answer must leave, the safety margin taken off.
-        listener: told of every stage as it starts and ends.
-        recorder: keeps what happens for the caller; None when no trace was asked for.
+        budget: time until the answer must leave, without the safety margin.
+        listener: called with every stage as it starts and ends.
+        recorder: of the trace; None when the caller wants none.
 
     Attributes:
         best: the answer that leaves when time is up.
         classification: open and unknown until `classified` is set, and after it when the classifier failed; steps await
             `Context.classification`.
         query: the question that is answered, once the turns before it are condensed.
-        kg: what the knowledge graph was asked and said.
-        signals: by which the answer was weighed.
-        generations: what each step asked of the generator.
+        kg: the knowledge graph's response.
+        settled: whether the answer stands, so that stages are cancelled as superseded.
+        signals: that the confidence weighed.
+        generations: costs by step.
+        generating_s: seconds in which at least one call to the generator was running.
     """
 
     budget: Budget
@@ -94,7 +96,7 @@ class Run:
     kg: KgResponse | None = None
     settled: bool = False
     signals: dict[str, float] = field(default_factory=dict)
-    generations: dict[str, Generation] = field(default_factory=dict)
+    generations: dict[str, GenerationCost] = field(default_factory=dict)
     llm_calls: int = 0
     prompt_tokens: int = 0
     completion_tokens: int = 0
@@ -104,7 +106,7 @@ class Run:
 
     @contextlib.contextmanager
     def generating(self) -> Iterator[None]:
-        """Time the generator; of calls side by side each moment counts once, in `generating_s`."""
+        """Time a call to the generator for `generating_s`."""
         if not self._calls:
             self._calling_since = time.monotonic()
         self._calls += 1
@@ -117,20 +119,20 @@ class Run:
 
     @contextlib.asynccontextmanager
     async def stage(self, name: str) -> AsyncIterator[Stage]:
-        """Time a stage and tell of it. A service's failure is named in `degraded` and passed on."""
+        """Time and report a stage. A service's failure is named in `degraded` and raised again."""
         start_ms = self.budget.elapsed_ms()
         began = time.monotonic()
         stage = Stage()
-        self._tell(StageEvent(stage=name, status="started", left_ms=self.budget.left() * 1000))
-        failed = ""
+        self._report(StageEvent(stage=name, status="started", left_ms=self.budget.left() * 1000))
+        failure = ""
         try:
             yield stage
-        except ServiceFailure as failure:
-            failed = failure.reason
-            self.degrade(failure.service, failure.reason, failure.detail)
+        except ServiceFailure as error:
+            failure = error.reason
+            self.degrade(error.service, error.reason, error.detail)
             raise
         except asyncio.CancelledError:
-            failed = "superseded" if self.settled else "timeout"
+            failure = "superseded" if self.settled else "timeout"
             if not self.settled:
                 self.degrade(name, "timeout", "cut short")
             raise
@@ -142,16 +144,14 @@ class Run:
                 inference_ms=round(stage.inference_ms, 1),
             )
             self.timings[name] = self._with_earlier(name, timing)
-            status: StageStatus = "skipped" if failed == "superseded" else "degraded" if failed else "done"
-            left_ms = self.budget.left() * 1000
-            event = StageEvent(stage=name, status=status, timing=timing, left_ms=left_ms, detail=failed or stage.detail)
-            self._tell(event, at_ms=start_ms)
+            status: StageStatus = "skipped" if failure == "superseded" else "degraded" if failure else "done"
+            left_ms, detail = self.budget.left() * 1000, failure or stage.detail
+            event = StageEvent(stage=name, status=status, timing=timing, left_ms=left_ms, detail=detail)
+            self._report(event, at_ms=start_ms)
 
     def _with_earlier(self, name: str, timing: StageTiming) -> StageTiming:
-        """A stage that runs again, for the graph and then for the web, counts for all that it took."""
-        earlier = self.timings.get(name)
-        if earlier is None:
-            return timing
+        """The sum of all rounds of a stage, for the graph and then for the web."""
+        earlier = self.timings.get(name, StageTiming(start_ms=timing.start_ms))
         return StageTiming(
             start_ms=earlier.start_ms,
             elapsed_ms=round(earlier.elapsed_ms + timing.elapsed_ms, 1),
@@ -165,43 +165,55 @@ class Run:
         if degradation not in self.degraded:
             self.degraded.append(degradation)
 
+    def degrade_all(self, degradations: Iterable[Degradation], *, stage: str = "", pages: Sequence[int] = ()) -> None:
+        """Name what a service reports as missing.
+
+        Args:
+            stage: of all of them; each keeps its own when empty.
+            pages: numbers in the request of the service's pages, by which its stages `page:INDEX` are renumbered.
+        """
+        for degradation in degradations:
+            name, _, index = degradation.stage.partition(":")
+            is_page = index.isdecimal() and int(index) < len(pages)
+            own = f"{name}:{pages[int(index)]}" if is_page else degradation.stage
+            self.degrade(stage or own, degradation.reason, degradation.detail)
+
     def hold(self, draft: Draft) -> Draft:
-        """Keep a draft for the moment in which time is up; gives it back."""
+        """The draft, which is kept as the answer for when time is up."""
         self.best = draft
         return draft
 
     def settle(self) -> None:
-        """The answer stands: stages that are cancelled from now on were not needed."""
+        """Let the answer stand: stages that are cancelled from now on are superseded."""
         self.settled = True
 
     def skip(self, stage: str, why: str) -> None:
         """Name a stage that was not run."""
         self.degrade(stage, "skipped", why)
-        self._tell(StageEvent(stage=stage, status="skipped", left_ms=self.budget.left() * 1000, detail=why))
+        self._report(StageEvent(stage=stage, status="skipped", left_ms=self.budget.left() * 1000, detail=why))
 
     def plan(self, step: str, detail: str) -> None:
-        """Tell the trace what is meant to be done."""
+        """Record a plan in the trace."""
         if self.recorder:
             self.recorder.note("plan", self.budget.elapsed_ms(), step, detail)
 
     def decide(self, step: str, detail: str) -> None:
-        """Tell the trace what was decided, and why."""
+        """Record a decision and its reason in the trace."""
         if self.recorder:
             self.recorder.note("decision", self.budget.elapsed_ms(), step, detail)
 
-    def consulted(self, response: KgResponse) -> None:
-        """Tell what the knowledge graph said, and what that cost."""
+    def count_kg(self, response: KgResponse) -> None:
+        """Keep the knowledge graph's response, and count its cost."""
         self.kg = response
         self.llm_calls += response.llm_calls
         self.prompt_tokens += response.prompt_tokens
         self.completion_tokens += response.completion_tokens
 
-    def spent(self, step: str, completion: Completion) -> None:
-        """Count a completion."""
-        generation = self.generations.setdefault(step, Generation())
-        generation.model = completion.model
-        generation.prompt_tokens += completion.prompt_tokens
-        generation.completion_tokens += completion.completion_tokens
+    def count_completion(self, step: str, completion: Completion) -> None:
+        cost = self.generations.setdefault(step, GenerationCost())
+        cost.model = completion.model
+        cost.prompt_tokens += completion.prompt_tokens
+        cost.completion_tokens += completion.completion_tokens
         self.llm_calls += 1
         self.prompt_tokens += completion.prompt_tokens
         self.completion_tokens += completion.completion_tokens
@@ -212,7 +224,7 @@ class Run:
             llm_calls=self.llm_calls, prompt_tokens=self.prompt_tokens, completion_tokens=self.completion_tokens
         )
 
-    def _tell(self, event: StageEvent, *, at_ms: float | None = None) -> None:
+    def _report(self, event: StageEvent, *, at_ms: float | None = None) -> None:
         self.listener(event)
         if self.recorder and event.status != "started":
             kind: TraceKind = "skipped" if event.status == "skipped" else "stage"

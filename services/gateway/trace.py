@@ -1,4 +1,4 @@
-"""What a request did, for the caller who asked to be told: kept in memory, bounded, never logged."""
+"""The trace of a request, for a caller who asks for it: kept in memory, bounded, never logged."""
 
 import json
 from collections.abc import Sequence
@@ -20,7 +20,7 @@ CUT = " [cut]"
 
 @dataclass(slots=True)
 class Entry:
-    """An event that may still be going on; a prompt without a reply was given up."""
+    """An event; a prompt has no reply while it runs, or when it was cancelled."""
 
     kind: TraceKind
     at_ms: float
@@ -47,7 +47,7 @@ class Entry:
 
 @dataclass(slots=True)
 class Recorder:
-    """Keeps events as they come; sizes are bounded when the trace is made."""
+    """Collects events; `trace` bounds their sizes."""
 
     entries: list[Entry] = field(default_factory=list)
 
@@ -55,36 +55,38 @@ class Recorder:
         self.entries.append(Entry(kind, at_ms, step, detail, elapsed_ms=elapsed_ms))
 
     def prompt(self, at_ms: float, step: str, messages: Sequence[Message], constraint: Constraint | None) -> Entry:
-        """A prompt that is being sent; its reply is entered when it comes."""
+        """The entry of a prompt that is being sent, for its reply."""
         form = json.dumps(constraint.body(), ensure_ascii=False) if constraint else ""
         entry = Entry("prompt", at_ms, step, "no reply", tuple(messages), form)
         self.entries.append(entry)
         return entry
 
     def trace(self) -> Trace:
-        """All events in order of time: of too many the last are left out, of too long texts the ends."""
+        """All events in order of time, without the last of too many and the ends of too long texts."""
         ordered = sorted(self.entries, key=lambda entry: entry.at_ms)
-        kept, purse = ordered[:MAX_TRACE_EVENTS], _Purse(MAX_TRACE_CHARS)
+        texts = _TextBudget(MAX_TRACE_CHARS)
         events = tuple(
             TraceEvent(
                 at_ms=round(entry.at_ms, 1),
                 step=entry.step,
                 kind=entry.kind,
-                detail=purse.cut(entry.detail),
-                messages=tuple(TraceMessage(role=one.role, content=purse.cut(one.content)) for one in entry.messages),
-                constraint=purse.cut(entry.constraint),
-                reply=purse.cut(entry.reply),
+                detail=texts.cut(entry.detail),
+                messages=tuple(
+                    TraceMessage(role=sent.role, content=texts.cut(sent.content)) for sent in entry.messages
+                ),
+                constraint=texts.cut(entry.constraint),
+                reply=texts.cut(entry.reply),
                 elapsed_ms=round(entry.elapsed_ms, 1),
                 prompt_tokens=entry.prompt_tokens,
                 completion_tokens=entry.completion_tokens,
             )
-            for entry in kept
+            for entry in ordered[:MAX_TRACE_EVENTS]
         )
-        return Trace(events=events, omitted_chars=purse.omitted, omitted_events=len(ordered) - len(kept))
+        return Trace(events=events, omitted_chars=texts.omitted, omitted_events=len(ordered) - len(events))
 
 
-class _Purse:
-    """Characters that are left for all texts together."""
+class _TextBudget:
+    """The characters of all texts together."""
 
     def __init__(self, chars: int) -> None:
         self._left = chars
@@ -93,8 +95,8 @@ class _Purse:
     def cut(self, text: str) -> str:
         limit = min(MAX_TRACE_TEXT_CHARS, self._left)
         if len(text) > limit:
-            kept = text[: max(0, limit - len(CUT))]
-            self.omitted += len(text) - len(kept)
-            text = kept + CUT if limit > len(CUT) else ""
+            beginning = text[: max(0, limit - len(CUT))]
+            self.omitted += len(text) - len(beginning)
+            text = beginning + CUT if limit > len(CUT) else ""
         self._left -= len(text)
         return text

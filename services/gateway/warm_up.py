@@ -1,8 +1,7 @@
-"""A question of the gateway's own before it is ready, so that no caller pays for what happens once.
+"""A question of the gateway's own before it is ready, so that no caller waits for what happens once.
 
-The services warm their models themselves. What is left is the way between them: connections, the generator's chat
-template and tokenizer, the beginning of the prompts that all questions share, and a first measure of the generator's
-speed, by which strategies plan.
+The services warm their own models. This warms connections, the generator's chat template and tokenizer, and the prefix
+that all prompts share, and gives a first measure of the generator's speed, by which strategies plan.
 """
 
 import asyncio
@@ -21,10 +20,10 @@ PARAGRAPHS = 24
 
 
 async def warm_up(strategy: Strategy, mesh: Mesh, settings: GatewaySettings, *, ready_s: float) -> None:
-    """Ask one question, where all services are there; a failure is logged and changes nothing.
+    """Answer one question if all services are ready; a failure is logged.
 
     Args:
-        ready_s: what the services get to say that they are ready.
+        ready_s: seconds for the services to report that they are ready.
     """
     budget_s = max(MIN_BUDGET_S, settings.warm_up_s)
     try:
@@ -33,7 +32,7 @@ async def warm_up(strategy: Strategy, mesh: Mesh, settings: GatewaySettings, *, 
             if missing:
                 log.info("no warm-up", missing=missing)
                 return
-            # Metrics of its own: nobody asked this.
+            # Metrics of its own: it is no caller's question.
             await answer(_question(budget_s), strategy, mesh, settings, Metrics("gateway"), arrived=Budget(budget_s))
     except Exception as error:
         log.warning("warm-up failed", error=type(error).__name__, detail=str(error)[:300])

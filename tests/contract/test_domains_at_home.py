@@ -54,7 +54,7 @@ STILL_ABROAD: dict[str, int] = {
     # The gateway, the commands' examples, the text that quantisation is measured on.
     "services/cli/graph.py": 2,
     "services/cli/kg.py": 1,
-    "services/gateway/confidence.py": 2,
+    "services/gateway/confidence.py": 1,
     "services/gateway/prompts/domain_hints.txt": 4,
     "services/gateway/prompts/entities.txt": 3,
     "services/gateway/steps/knowledge_graph.py": 1,

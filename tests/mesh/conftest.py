@@ -18,10 +18,12 @@ from services.classifier.settings import ClassifierSettings
 from services.gateway import confidence
 from services.gateway.app import create_app as create_gateway
 from services.gateway.calibration import STAGE
-from services.gateway.pace import Pace
+from services.gateway.confidence import Head
 from services.gateway.settings import GatewaySettings
+from services.gateway.speed import GeneratorSpeed
 from services.kg.app import create_app as create_kg
 from services.kg.settings import KgSettings
+from services.kit.caution import COSTS
 from services.reranker.app import create_app as create_reranker
 from services.reranker.settings import RerankerSettings
 from services.retriever.app import create_app as create_retriever
@@ -98,7 +100,7 @@ class Services:
         services.current = Router(self.faults)
         async with LifespanManager(app) as manager:
             state = manager._state
-            vars(state["mesh"].pace).update(vars(Pace.first(state["settings"])))
+            vars(state["mesh"].speed).update(vars(GeneratorSpeed.configured(state["settings"])))
             yield manager.app
 
     @asynccontextmanager
@@ -198,6 +200,25 @@ def page(title: str, *paragraphs: str) -> dict[str, str]:
         "</main><footer>All rights reserved</footer></body></html>"
     )
     return {"page_name": title, "page_url": f"https://example.org/{len(html)}", "page_snippet": "", "page_result": html}
+
+
+async def answer_to(gateway: httpx.AsyncClient, question: dict[str, Any]) -> dict[str, Any]:
+    reply = await gateway.post("/answer", json=question)
+    assert reply.status_code == 200, reply.text
+    return dict(reply.json())
+
+
+def head(threshold: float = 0.5, *, intercept: float = 0.0, **weights: float) -> Head:
+    """A fitted head of these signals, each average at 0.5."""
+    halves = (0.5,) * len(weights)
+    return Head(
+        names=tuple(weights),
+        means=halves,
+        scales=halves,
+        weights=tuple(weights.values()),
+        intercept=intercept,
+        thresholds=dict.fromkeys(COSTS, threshold),
+    )
 
 
 def missing(body: dict[str, Any]) -> list[dict[str, Any]]:

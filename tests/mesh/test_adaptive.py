@@ -7,8 +7,7 @@ import pytest
 
 from services.gateway import confidence
 from services.gateway.confidence import Confidence, Head
-from services.kit.caution import COSTS
-from tests.mesh.conftest import Services
+from tests.mesh.conftest import Services, answer_to, head
 
 pytestmark = pytest.mark.anyio
 
@@ -20,29 +19,14 @@ QUESTION = {
 }
 
 
-def head(signal: str, weight: float, *, threshold: float = 0.5) -> Head:
-    """A head of one signal: sure of it at 1, sure of the contrary at 0."""
-    return Head(
-        names=(signal,),
-        means=(0.5,),
-        scales=(0.5,),
-        weights=(weight,),
-        intercept=0.0,
-        thresholds=dict.fromkeys(COSTS, threshold),
-    )
-
-
 def fitted(monkeypatch: pytest.MonkeyPatch, **heads: Head) -> None:
-    model = Confidence(**({"answer": head("support", 4)} | heads))
+    model = Confidence(**({"answer": head(support=4)} | heads))
     monkeypatch.setattr(confidence, "load", lambda: {"generic": model})
 
 
 async def ask(services: Services, **change: Any) -> dict[str, Any]:
     async with services.usual() as gateway:
-        reply = await gateway.post("/answer", json=QUESTION | change)
-    assert reply.status_code == 200, reply.text
-    body: dict[str, Any] = reply.json()
-    return body
+        return await answer_to(gateway, QUESTION | change)
 
 
 def says(services: Services, text: str) -> None:
@@ -69,7 +53,7 @@ async def test_what_it_does_not_support_is_kept_back(services: Services, monkeyp
 async def test_a_question_is_called_false_whatever_the_model_said(
     services: Services, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    fitted(monkeypatch, invalid=head("no_record", 6))
+    fitted(monkeypatch, invalid=head(no_record=6))
     says(services, "Marta Lindqvist")
     body = await ask(services, evidence=["There is no record of a harbour light by Marta Lindqvist."])
     assert (body["answer"], body["kind"]) == ("invalid question", "invalid_question")
@@ -84,20 +68,20 @@ async def test_calls_that_no_head_weighs_are_not_made(services: Services, monkey
     assert (await ask(services))["usage"]["llm_calls"] == 1
 
 
-@pytest.mark.parametrize(("signal", "calls"), [("check", 2), ("agreement", 2), ("sources", 2)])
+@pytest.mark.parametrize("signal", ["check", "agreement", "sources"])
 async def test_a_call_that_may_change_the_outcome_is_made(
-    services: Services, monkeypatch: pytest.MonkeyPatch, signal: str, calls: int
+    services: Services, monkeypatch: pytest.MonkeyPatch, signal: str
 ) -> None:
-    fitted(monkeypatch, answer=head(signal, 4))
+    fitted(monkeypatch, answer=head(**{signal: 4}))
     services.generator.reply = lambda body: "yes" if "structured_outputs" in body else "Marta Lindqvist"
     body = await ask(services)
-    assert body["usage"]["llm_calls"] == calls
+    assert body["usage"]["llm_calls"] == 2
     assert body["signals"][signal] > 0
     assert body["kind"] == "answer"
 
 
 async def test_the_model_that_answered_looks_again(services: Services, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(confidence, "load", lambda: {"fake+answer": Confidence(answer=head("check", 4))})
+    monkeypatch.setattr(confidence, "load", lambda: {"fake+answer": Confidence(answer=head(check=4))})
     services.generator.adapters = ["answer"]
     services.generator.reply = lambda body: "yes" if "structured_outputs" in body else "Marta Lindqvist"
     assert (await ask(services))["kind"] == "answer"
@@ -118,15 +102,7 @@ async def test_a_server_without_logprobs_is_not_taken_for_a_sure_one(
 async def test_nothing_is_asked_again_where_the_first_look_is_sure(
     services: Services, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    sure = Head(
-        names=("support", "check"),
-        means=(0.5, 0.5),
-        scales=(0.5, 0.5),
-        weights=(9.0, 0.1),
-        intercept=0.0,
-        thresholds=dict.fromkeys(COSTS, 0.5),
-    )
-    fitted(monkeypatch, answer=sure)
+    fitted(monkeypatch, answer=head(support=9, check=0.1))
     says(services, "Marta Lindqvist")
     body = await ask(services)
     assert body["usage"]["llm_calls"] == 1

@@ -88,14 +88,14 @@ async def test_without_pages_the_model_is_asked_alone(gateway: httpx.AsyncClient
 async def test_events_tell_each_stage_and_end_with_the_answer(gateway: httpx.AsyncClient) -> None:
     reply = await gateway.post("/answer", json=QUESTION, headers={"accept": "text/event-stream"})
     assert reply.headers["content-type"].startswith("text/event-stream")
-    told = events(reply.text)
-    assert [name for name, _ in told[:-1]] == ["stage"] * (len(told) - 1)
-    assert told[-1][0] == "answer"
-    assert told[-1][1]["answer"] == "Paris"
-    stages = [(data["stage"], data["status"]) for _, data in told[:-1]]
+    stream = events(reply.text)
+    assert [name for name, _ in stream[:-1]] == ["stage"] * (len(stream) - 1)
+    assert stream[-1][0] == "answer"
+    assert stream[-1][1]["answer"] == "Paris"
+    stages = [(data["stage"], data["status"]) for _, data in stream[:-1]]
     for stage in ("retrieve", "rerank", "generate"):
         assert stages.index((stage, "started")) < stages.index((stage, "done"))
-    left = [data["left_ms"] for _, data in told[:-1]]
+    left = [data["left_ms"] for _, data in stream[:-1]]
     assert left == sorted(left, reverse=True)
 
 
@@ -168,10 +168,10 @@ async def test_one_too_many_is_told_to_come_again(services: Services) -> None:
 async def test_every_answer_says_what_kind_of_question_it_was(gateway: httpx.AsyncClient, strategy: str) -> None:
     request = QUESTION | {"query": "who directed the movie jaws?", "strategy": strategy}
     body = (await gateway.post("/answer", json=request)).json()
-    found = body["classification"]
-    assert (found["domain"], found["dynamism"], found["question_type"]) == ("movie", "static", "simple")
-    assert found["domain_certainty"] > 0.9
-    assert found["dynamic_probability"] < 0.5
+    label = body["classification"]
+    assert (label["domain"], label["dynamism"], label["question_type"]) == ("movie", "static", "simple")
+    assert label["domain_certainty"] > 0.9
+    assert label["dynamic_probability"] < 0.5
     assert body["timings"]["classify"]["inference_ms"] > 0
     assert "classifier" not in {item["stage"] for item in body["degraded"]}
 

@@ -17,10 +17,9 @@ from services.cli import calibrate, made_up
 from services.cli.synthesise import write_questions
 from services.gateway import calibration, confidence
 from services.gateway.calibration import STAGE, digest_of
-from services.gateway.confidence import Confidence, Head
-from services.kit.caution import COSTS
+from services.gateway.confidence import Confidence
 from services.kit.settings import MeshUrls
-from tests.mesh.conftest import Services
+from tests.mesh.conftest import Services, answer_to, head
 from tests.mesh.test_evaluator import Through
 
 pytestmark = pytest.mark.anyio
@@ -40,25 +39,12 @@ def quickly(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 async def answered(gateway: httpx.AsyncClient, **change: Any) -> dict[str, Any]:
-    reply = await gateway.post("/answer", json=QUESTION | change)
-    assert reply.status_code == 200, reply.text
-    body: dict[str, Any] = reply.json()
-    return body
+    return await answer_to(gateway, QUESTION | change)
 
 
-def support(line: float, *names: str) -> Confidence:
-    """A confidence in what the evidence supports, that a line of its own lets through."""
-    names = names or ("support",)
-    ones = (0.5,) * len(names)
-    head = Head(
-        names=names,
-        means=ones,
-        scales=ones,
-        weights=tuple(4.0 for _ in names),
-        intercept=0.0,
-        thresholds=dict.fromkeys(COSTS, line),
-    )
-    return Confidence(answer=head, fitted_on="a test")
+def support(threshold: float, *names: str) -> Confidence:
+    """A confidence in what the evidence supports."""
+    return Confidence(answer=head(threshold, **dict.fromkeys(names or ("support",), 4.0)), fitted_on="a test")
 
 
 async def test_that_nothing_is_fitted_is_said_wherever_it_is_looked_for(services: Services) -> None:

@@ -31,7 +31,7 @@ from tests.mesh.conftest import BAKERY, LATE_S, LIGHTHOUSE, Services
 pytestmark = pytest.mark.anyio
 
 BUDGET_S = 3.0
-PACE = {"prefill_tokens_per_s": 20_000, "decode_tokens_per_s": 1_000}
+FAST_GENERATOR = {"prefill_tokens_per_s": 20_000, "decode_tokens_per_s": 1_000}
 QUESTION = {
     "query": "Who designed the harbour lighthouse?",
     "search_results": [dict(BAKERY, page_snippet="Bread."), dict(LIGHTHOUSE, page_snippet="By Marta Lindqvist.")],
@@ -48,10 +48,10 @@ REASONS = {
 
 @pytest.fixture
 async def gateway(services: Services) -> AsyncIterator[httpx.AsyncClient]:
-    # The scripted generator answers at once: a gateway that expects a CPU's pace would cut the context at the end of
+    # The scripted generator answers at once: a gateway that expects a CPU's speed would cut the context at the end of
     # so short a budget, sometimes.
     # And nobody answers in the generator's place: tests/mesh/test_reader.py is about that.
-    async with services.usual(**PACE, reader_threshold=1, classify_cap_s=0.3) as client:
+    async with services.usual(**FAST_GENERATOR, reader_threshold=1, classify_cap_s=0.3) as client:
         yield client
 
 
@@ -191,7 +191,7 @@ async def test_a_graph_whose_store_does_not_answer_is_not_ready(
 async def test_whoever_leaves_the_gateway_too_little_time_gets_the_least_that_it_can_do_with(
     services: Services, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    # The least itself would be a matter of this machine's pace.
+    # The least itself would be a matter of this machine's speed.
     monkeypatch.setattr("services.gateway.app.MIN_BUDGET_S", 20.0)
     async with services.gateway() as patient:
         reply = await patient.post("/answer", json=QUESTION, headers={"x-deadline-ms": "1"})
@@ -213,9 +213,9 @@ async def test_a_classifier_that_fails_costs_a_third_of_a_second_at_most(
     assert GatewaySettings().classify_cap_s < 0.333
     assert body["timings"]["classify"]["elapsed_ms"] < 500 * BUDGET_S
     assert body["answer"] == "Paris"
-    found = body["classification"]
-    assert (found["domain"], found["dynamism"], found["question_type"]) == ("open", "unknown", "unknown")
-    assert found["domain_certainty"] == found["dynamic_probability"] == 0
+    label = body["classification"]
+    assert (label["domain"], label["dynamism"], label["question_type"]) == ("open", "unknown", "unknown")
+    assert label["domain_certainty"] == label["dynamic_probability"] == 0
     missing = [(item["stage"], item["reason"]) for item in body["degraded"]]
     assert missing == [("classifier", REASONS[fault])]
 

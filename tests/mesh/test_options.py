@@ -38,9 +38,9 @@ class Calls:
         self.rerank: list[RerankRequest] = []
         self.query_kg: list[KgRequest] = []
         for name in ("retrieve", "rerank", "query_kg"):
-            monkeypatch.setattr(Mesh, name, self._kept(name, getattr(Mesh, name)))
+            monkeypatch.setattr(Mesh, name, self._recording(name, getattr(Mesh, name)))
 
-    def _kept(self, name: str, original: Callable[..., Any]) -> Callable[..., Any]:
+    def _recording(self, name: str, original: Callable[..., Any]) -> Callable[..., Any]:
         async def call(mesh: Mesh, request: Any, *, allow_s: float) -> Any:
             getattr(self, name).append(request)
             return await original(mesh, request, allow_s=allow_s)
@@ -69,13 +69,13 @@ async def test_reranking_is_bounded_and_switched_off(gateway: httpx.AsyncClient,
     assert len(calls.rerank) == 1
 
 
-@pytest.mark.parametrize(("strategy", "kept"), [("adaptive", 20), ("db3", 5)])
+@pytest.mark.parametrize(("strategy", "top_n"), [("adaptive", 20), ("db3", 5)])
 async def test_a_larger_context_takes_more_passages_but_where_a_paper_says_how_many(
-    gateway: httpx.AsyncClient, calls: Calls, strategy: str, kept: int
+    gateway: httpx.AsyncClient, calls: Calls, strategy: str, top_n: int
 ) -> None:
     await ask(gateway, strategy, STABLE)
     await ask(gateway, strategy, STABLE, options={"context_tokens": 4_000})
-    assert [request.top_n for request in calls.rerank] == [5, kept]
+    assert [request.top_n for request in calls.rerank] == [5, top_n]
 
 
 async def test_without_snippets_reranked_the_first_pages_are_read(gateway: httpx.AsyncClient, calls: Calls) -> None:
@@ -145,13 +145,13 @@ async def test_weknow_is_as_sure_as_told(services: Services, gateway: httpx.Asyn
     assert "self_assess" not in asked(services)
 
 
-@pytest.mark.parametrize(("samples", "drawn"), [(None, [3]), (5, [5]), (0, [])])
+@pytest.mark.parametrize(("samples", "counts"), [(None, [3]), (5, [5]), (0, [])])
 async def test_adaptive_draws_as_many_samples_as_told(
-    services: Services, gateway: httpx.AsyncClient, samples: int | None, drawn: list[int]
+    services: Services, gateway: httpx.AsyncClient, samples: int | None, counts: list[int]
 ) -> None:
     options = {} if samples is None else {"samples": samples}
     await ask(gateway, "adaptive", STABLE, options=options, every_answer=True)
-    assert [body["n"] for body in services.generator.requests if body.get("n", 1) > 1] == drawn
+    assert [body["n"] for body in services.generator.requests if body.get("n", 1) > 1] == counts
 
 
 @pytest.mark.parametrize("strategy", sorted(STRATEGIES))

@@ -8,9 +8,8 @@ import httpx
 import pytest
 
 from services.gateway import confidence
-from services.gateway.confidence import Confidence, Head
-from services.kit.caution import COSTS
-from tests.mesh.conftest import BAKERY, LATE_S, LIGHTHOUSE, Services
+from services.gateway.confidence import Confidence
+from tests.mesh.conftest import BAKERY, LATE_S, LIGHTHOUSE, Services, answer_to, head
 
 pytestmark = pytest.mark.anyio
 
@@ -41,17 +40,14 @@ async def cautious(services: Services) -> AsyncIterator[httpx.AsyncClient]:
 
 async def ask(gateway: httpx.AsyncClient, question: dict[str, Any] = EVIDENCE) -> dict[str, Any]:
     began = time.monotonic()
-    reply = await gateway.post("/answer", json=question)
+    body = await answer_to(gateway, question)
     assert time.monotonic() - began < BUDGET_S + LATE_S
-    assert reply.status_code == 200, reply.text
-    body: dict[str, Any] = reply.json()
     return body
 
 
 def abstains(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let every answer be kept back."""
-    never = Head(names=(), means=(), scales=(), weights=(), intercept=-5.0, thresholds=dict.fromkeys(COSTS, 0.5))
-    monkeypatch.setattr(confidence, "load", lambda: {"generic": Confidence(answer=never)})
+    monkeypatch.setattr(confidence, "load", lambda: {"generic": Confidence(answer=head(intercept=-5.0))})
 
 
 @pytest.mark.parametrize(("fault", "question"), [("killed", EVIDENCE), ("frozen", EVIDENCE), ("garbage", PAGES)])

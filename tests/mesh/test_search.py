@@ -11,16 +11,16 @@ from asgi_lifespan import LifespanManager
 
 from services.searcher.app import create_app
 from services.searcher.settings import SearcherSettings
-from tests.mesh.conftest import BAKERY, LATE_S, LIGHTHOUSE, Services, events, missing
+from tests.mesh.conftest import BAKERY, LATE_S, LIGHTHOUSE, Services, answer_to, events, missing
 from tests.mesh.fakes import Faulty
-from tests.mesh.test_faults import BUDGET_S, PACE, REASONS
+from tests.mesh.test_faults import BUDGET_S, FAST_GENERATOR, REASONS
 from tests.site import Site, reply
 
 pytestmark = pytest.mark.anyio
 
 QUERY = "Who designed the harbour lighthouse?"
 ASKED = {"query": QUERY, "search": True, "strategy": "naive-rag"}
-HERE = {"searcher_url": "http://searcher"} | PACE
+HERE = {"searcher_url": "http://searcher"} | FAST_GENERATOR
 
 
 class Engine(httpx.AsyncBaseTransport):
@@ -63,9 +63,7 @@ async def gateway(services: Services, engine: Engine) -> AsyncIterator[httpx.Asy
 
 
 async def asked(gateway: httpx.AsyncClient, **body: Any) -> dict[str, Any]:
-    response = await gateway.post("/answer", json=ASKED | body)
-    assert response.status_code == 200, response.text
-    return dict(response.json())
+    return await answer_to(gateway, ASKED | body)
 
 
 @pytest.mark.parametrize("strategy", ["naive-rag", "db3", "adaptive", "weknow", "electric-sheep"])

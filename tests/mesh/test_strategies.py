@@ -12,7 +12,7 @@ from structlog.testing import capture_logs
 
 from proto.classify import Classification, ClassifyResponse
 from services.gateway.mesh import Mesh
-from tests.mesh.conftest import BAKERY, LIGHTHOUSE, Services
+from tests.mesh.conftest import BAKERY, LIGHTHOUSE, Services, answer_to
 
 pytestmark = pytest.mark.anyio
 
@@ -66,10 +66,7 @@ SURE: Replies = {"weknow": "Marta Lindqvist", "self_assess": "high"}
 
 
 async def ask(gateway: httpx.AsyncClient, strategy: str, question: dict[str, Any], **more: Any) -> dict[str, Any]:
-    reply = await gateway.post("/answer", json=question | {"strategy": strategy} | more)
-    assert reply.status_code == 200, reply.text
-    body: dict[str, Any] = reply.json()
-    return body
+    return await answer_to(gateway, question | {"strategy": strategy} | more)
 
 
 def classified(monkeypatch: pytest.MonkeyPatch, **labels: Any) -> None:
@@ -132,12 +129,6 @@ async def test_the_threshold_of_the_gate_is_a_setting(services: Services, monkey
     services.generator.reply = script(SHEEP)
     async with services.usual(dynamic_threshold=0.8) as gateway:
         assert (await ask(gateway, "electric-sheep", STABLE))["answer"] == "Marta Lindqvist"
-
-
-async def test_a_false_premise_is_said(services: Services, gateway: httpx.AsyncClient) -> None:
-    services.generator.reply = script(SHEEP | {"reason": FRAME.format("true", "nobody")})
-    body = await ask(gateway, "electric-sheep", STABLE)
-    assert (body["answer"], body["kind"]) == ("invalid question", "invalid_question")
 
 
 async def test_weknow_gives_only_what_the_model_is_sure_of(services: Services, gateway: httpx.AsyncClient) -> None:
@@ -259,6 +250,13 @@ async def test_no_trace_unless_asked_for(gateway: httpx.AsyncClient) -> None:
     assert (await ask(gateway, "db3", STABLE))["trace"] is None
 
 
+async def from_records(services: Services, query: str, named: str) -> dict[str, Any]:
+    """The answer of `db3` with public data, where the model names these entities."""
+    services.generator.reply = script({"entities": named, "other": "148"})
+    async with services.usual(db3_public_data=True, classify_cap_s=5) as gateway:
+        return await ask(gateway, "db3", {"query": query, "search_results": [LIGHTHOUSE]}, trace=True)
+
+
 @pytest.mark.parametrize(
     ("query", "named", "shown"),
     [
@@ -271,9 +269,7 @@ async def test_no_trace_unless_asked_for(gateway: httpx.AsyncClient) -> None:
 async def test_public_data_has_records_of_the_entities_in_question(
     services: Services, query: str, named: str, shown: str
 ) -> None:
-    services.generator.reply = script({"entities": named, "other": "148"})
-    async with services.usual(db3_public_data=True, classify_cap_s=5) as gateway:
-        body = await ask(gateway, "db3", {"query": query, "search_results": [LIGHTHOUSE]}, trace=True)
+    body = await from_records(services, query, named)
     records = [citation["text"] for citation in body["citations"] if citation["source"] == "public_data"]
     assert records, [event["detail"] for event in body["trace"]["events"] if event["step"] == "public_data"]
     assert shown in records[0]
@@ -284,27 +280,20 @@ async def test_public_data_has_records_of_the_entities_in_question(
 
 @pytest.mark.parametrize("named", ["titanic", "the matrix", "none", 'inception"]) get_person("x', "a | b | c | d | e"])
 async def test_names_that_a_model_makes_up_are_not_looked_up(services: Services, named: str) -> None:
-    services.generator.reply = script({"entities": named, "other": "148"})
-    async with services.usual(db3_public_data=True, classify_cap_s=5) as gateway:
-        body = await ask(gateway, "db3", {"query": "how long is the movie inceptions?", "search_results": [LIGHTHOUSE]})
+    body = await from_records(services, "how long is the movie inceptions?", named)
     assert [citation["source"] for citation in body["citations"]] == ["web"] * len(body["citations"])
     assert body["kind"] == "answer"
 
 
 async def test_public_data_without_its_services_is_an_answer_from_the_web(services: Services) -> None:
-    services.generator.reply = script({"entities": "inception", "other": "148"})
     services.faults["kg"].fault = "killed"
-    async with services.usual(db3_public_data=True, classify_cap_s=5) as gateway:
-        body = await ask(gateway, "db3", {"query": "how long is the movie inception?", "search_results": [LIGHTHOUSE]})
+    body = await from_records(services, "how long is the movie inception?", "inception")
     assert body["source"] == "web"
     assert "kg" in {item["stage"] for item in body["degraded"]}
 
 
 async def test_a_name_cannot_write_a_program(services: Services) -> None:
-    services.generator.reply = script({"entities": 'inception"]) get_person("leonardo', "other": "148"})
-    async with services.usual(db3_public_data=True, classify_cap_s=5) as gateway:
-        question = {"query": "how long is the movie inception?", "search_results": [LIGHTHOUSE]}
-        body = await ask(gateway, "db3", question, trace=True)
+    body = await from_records(services, "how long is the movie inception?", 'inception"]) get_person("leonardo')
     assert body["degraded"] == []
     details = [event["detail"] for event in body["trace"]["events"] if event["step"] == "public_data"]
     assert any("no record" in detail for detail in details)

@@ -88,7 +88,7 @@ async def search(
             distinct=False,
         )
         response = await context.mesh.search(collection, request, allow_s=allow_s)
-        stage.of(response.timing)
+        stage.add(response.timing)
         pool.add(response, tuple(forms))
         stage.detail = f"{len(response.lists)} lists, {len(pool.candidates)} documents"
 

@@ -26,7 +26,7 @@ async def rescore(context: Context, pool: Pool, candidates: Sequence[Candidate],
             query=context.question.query, documents=tuple(item.passage[:READ_CHARS] for item in candidates)
         )
         response = await context.mesh.rerank(request, allow_s=allow_s)
-        stage.of(response.timing)
+        stage.add(response.timing)
         if sorted(result.index for result in response.results) != list(range(len(candidates))):
             raise BadReply("reranker", "not each document once")
         order = sorted(response.results, key=lambda result: -result.relevance_score)

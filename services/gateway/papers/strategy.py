@@ -98,7 +98,7 @@ async def find_papers(
     text = clean.question(request.query, request.body)
     context = Context(Question(text, datetime.now(UTC), filters=request.filters), run, mesh, settings)
     retrieval = Retrieval(request.collection, {QUESTION: text})
-    async with in_time(run, mesh.pace, task="papers"):
+    async with in_time(run, mesh.speed, task="papers"):
         await gather(context, papers.prompts, retrieval, enhanced=request.enhance, rescored=request.rescore)
     response = PapersResponse(
         papers=await asyncio.to_thread(ranking, retrieval.pool, papers.weights, request.top_n),

@@ -1,15 +1,15 @@
 """Step `calculate`: arithmetic that the question asks for, as references (ElectricSheep, section 4.3).
 
 The model writes up to five expressions and never a result; a calculator of our own evaluates them. ElectricSheep used
-Python's `eval` and named a sandbox as missing; here the language is the sandbox. What rests on a number that stands
-neither in the documents nor in the question is not used.
+Python's `eval` and named a sandbox as missing; here the language is the sandbox. An expression with a number that
+stands neither in the documents nor in the question is not used.
 """
 
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from services.gateway.calculator.decoding import GRAMMAR, MAX_LINES, Proposal, read
+from services.gateway.calculator.decoding import GRAMMAR, MAX_LINES, read
 from services.gateway.calculator.errors import EvaluationError
 from services.gateway.calculator.evaluate import Calculation, evaluate
 from services.gateway.calculator.grounding import Grounds
@@ -18,12 +18,11 @@ from services.gateway.calculator.wanted import asks_arithmetic
 from services.gateway.context import Context
 from services.gateway.evidence import CALCULATION_TITLE, Evidence, cut, cut_by_estimate
 from services.gateway.evidence import render as render_evidence
-from services.gateway.steps.ask import PACE_MARGIN, Allowance, Request, ask, asked_on
+from services.gateway.steps.ask import SPEED_MARGIN, Allowance, Request, ask, fill
 from services.gateway.steps.generate import MIN_CONTEXT_TOKENS, TOKENIZE_CAP_S
 from services.kit.errors import ServiceFailure
 from services.kit.llm import Constraint, estimate_tokens
 from services.kit.prompts import Prompt
-from services.kit.untrusted import one_line
 
 STEP = "calculate"
 MAX_TOKENS = 40 * MAX_LINES
@@ -34,7 +33,7 @@ _FIGURE = re.compile(r"[0-9]")
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """A calculation, and what the model calls it."""
+    """A calculation under the model's label."""
 
     label: str
     calculation: Calculation
@@ -47,11 +46,11 @@ class Result:
 async def calculate(
     context: Context, prompt: Prompt, evidence: Sequence[Evidence], allowance: Allowance
 ) -> list[Evidence]:
-    """Calculations for the question, in words; none where it asks for none, and then no call is spent.
+    """Calculations for the question, in words; none, and no call, where it asks for no arithmetic.
 
     Args:
         prompt: of this step.
-        evidence: best first; what holds no figure is left out, for nothing can be calculated from it.
+        evidence: best first; passages without a figure are left out.
     """
     question, run = context.question, context.run
     if context.options.calculator is False:
@@ -60,62 +59,54 @@ async def calculate(
     if not asks_arithmetic(question.query):
         run.decide(STEP, "the question asks for no arithmetic")
         return []
-    figured = [item for item in evidence if _FIGURE.search(item.text)]
-    if not figured and len(_FIGURE.findall(question.query)) < 2:
+    with_figures = [item for item in evidence if _FIGURE.search(item.text)]
+    if not with_figures and len(_FIGURE.findall(question.query)) < 2:
         run.decide(STEP, "no figures to calculate with")
         return []
-    shown = await _fit(context, prompt, figured, allowance)
-    if figured and not shown:
+    documents = await _fit(context, prompt, with_figures, allowance)
+    if with_figures and not documents:
         return []
-    messages = prompt.fill(
-        documents=render_evidence(shown), query=one_line(question.query), query_time=asked_on(question.query_time)
-    )
+    messages = fill(prompt, question.query, question.query_time, documents=render_evidence(documents))
     request = Request(STEP, messages, MAX_TOKENS, MIN_TOKENS, constraint=Constraint(grammar=GRAMMAR))
     completion = await ask(context, request, allowance)
     if completion is None:
         return []
-    texts = [question.query, *(f"{item.page_name}\n{item.text}" for item in shown)]
-    found, why = results(completion.text, Grounds.of(texts, question.query_time.date()))
-    run.decide(STEP, f"{len(found)} used" + "".join(f"; {reason}" for reason in why))
-    return [Evidence(text=result.text, page=0, page_name=CALCULATION_TITLE, source="calculator") for result in found]
+    texts = [question.query, *(f"{item.page_name}\n{item.text}" for item in documents)]
+    calculations, problems = results(completion.text, Grounds.of(texts, question.query_time.date()))
+    run.decide(STEP, "; ".join((f"{len(calculations)} used", *problems)))
+    return [Evidence(item.text, page=0, page_name=CALCULATION_TITLE, source="calculator") for item in calculations]
 
 
 def results(reply: str, grounds: Grounds) -> tuple[list[Result], list[str]]:
-    """What came of the expressions of a reply, and why of others nothing."""
-    proposals, why = read(reply)
-    found: list[Result] = []
+    """Results of a reply's expressions, and the problems of those that have none."""
+    proposals, problems = read(reply)
+    calculations: list[Result] = []
     for proposal in proposals:
-        if not _computes(proposal):
-            why.append(f"{proposal.label}: a number and no calculation")
+        if not isinstance(proposal.expression, Binary | Call | Compare):
+            problems.append(f"{proposal.label}: a number and no calculation")
             continue
-        lacking = grounds.lacks(proposal.expression)
-        if lacking:
-            why.append(f"ungrounded: {', '.join(lacking)} in {render(proposal.expression)}")
+        if ungrounded := grounds.lacks(proposal.expression):
+            problems.append(f"ungrounded: {', '.join(ungrounded)} in {render(proposal.expression)}")
             continue
         try:
             calculation = evaluate(proposal.expression)
         except EvaluationError as error:
-            why.append(f"{type(error).__name__}: {error}")
+            problems.append(f"{type(error).__name__}: {error}")
             continue
         result = Result(proposal.label, calculation)
-        if result not in found:
-            found.append(result)
-    return found, why
-
-
-def _computes(proposal: Proposal) -> bool:
-    return isinstance(proposal.expression, Binary | Call | Compare)
+        if result not in calculations:
+            calculations.append(result)
+    return calculations, problems
 
 
 async def _fit(context: Context, prompt: Prompt, evidence: Sequence[Evidence], allowance: Allowance) -> list[Evidence]:
-    """The best documents within the settings' limit and within what the generator reads in the time for this step."""
+    """The best documents that the settings' limit and the time for this step allow."""
     if not evidence:
         return []
     run, mesh = context.run, context.mesh
     fixed = estimate_tokens(prompt.system) + estimate_tokens(context.question.query) + 40
-    seconds = run.budget.allow(allowance.cap_s, reserve_s=allowance.reserve_s) / PACE_MARGIN
-    most = context.settings.calculate_max_tokens
-    limit = min(most, mesh.pace.affordable_prompt(seconds, MIN_TOKENS) - fixed)
+    seconds = run.budget.allow(allowance.cap_s, reserve_s=allowance.reserve_s) / SPEED_MARGIN
+    limit = min(context.settings.calculate_max_tokens, mesh.speed.affordable_prompt(seconds, MIN_TOKENS) - fixed)
     if limit < MIN_CONTEXT_TOKENS:
         run.skip(STEP, f"time for {max(0, limit)} tokens of documents only")
         return []

@@ -1,4 +1,4 @@
-"""Step `classify`: domain, dynamism and type of the question, beside the strategy that may read them."""
+"""Step `classify`: domain, dynamism and type of the question, beside the strategy."""
 
 from proto.classify import ClassifyRequest
 from services.gateway.context import Context
@@ -18,12 +18,10 @@ async def classify(context: Context, *, min_domain_certainty: float) -> None:
     try:
         async with run.stage("classify") as stage:
             response = await context.mesh.classify(request, allow_s=run.budget.allow(context.settings.classify_cap_s))
-            stage.of(response.timing)
-            found = response.classification
-            stage.detail = f"{found.domain} {found.domain_certainty:.2f}, {found.dynamism}, {found.question_type}"
-        run.classification = found
-        for degradation in response.degraded:
-            run.degrade(degradation.stage, degradation.reason, degradation.detail)
+            stage.add(response.timing)
+            label = run.classification = response.classification
+            stage.detail = f"{label.domain} {label.domain_certainty:.2f}, {label.dynamism}, {label.question_type}"
+        run.degrade_all(response.degraded)
     except ServiceFailure:
         return
     finally:
@@ -31,15 +29,15 @@ async def classify(context: Context, *, min_domain_certainty: float) -> None:
 
 
 async def changes_fast(context: Context) -> bool:
-    """Whether the answer is too likely to change within a year; not when the classifier did not say."""
+    """Whether the answer is too likely to change within a year; False where the classifier failed."""
     if context.options.dynamism is False:
         context.run.decide("dynamism", "taken for stable: the request says so")
         return False
-    found, threshold = await context.classification(), context.settings.dynamic_threshold
-    fast = found.dynamic_probability >= threshold and found.dynamism != "unknown"
+    classification, threshold = await context.classification(), context.settings.dynamic_threshold
+    fast = classification.dynamic_probability >= threshold and classification.dynamism != "unknown"
     context.run.decide(
         "dynamism",
-        f"{found.dynamism}, changes within a year with {found.dynamic_probability:.2f}: "
+        f"{classification.dynamism}, changes within a year with {classification.dynamic_probability:.2f}: "
         f"{'fast' if fast else 'not fast'} by the threshold of {threshold:.2f}",
     )
     return fast

@@ -1,16 +1,14 @@
 """Step `knowledge`: the model's own answer, written without references, as one reference more.
 
 ElectricSheep, section 4.4: with references in its prompt a model copies from them even where they lack the answer;
-without them it often knows what is stable. So it is asked alone, with a little reasoning, and what it says is shown
-to the step that reasons over everything, marked as what it is.
+without them it often knows what is stable. The step that reasons over all references reads this one marked as memory.
 """
 
 from services.gateway.context import Context
 from services.gateway.evidence import MEMORY_TITLE, Evidence
 from services.gateway.normalize import normalize
-from services.gateway.steps.ask import Allowance, Request, ask, asked_on
+from services.gateway.steps.ask import Allowance, Request, ask, fill
 from services.kit.prompts import Prompt
-from services.kit.untrusted import one_line
 
 # Two sentences and a line.
 MAX_TOKENS = 90
@@ -18,12 +16,12 @@ MIN_TOKENS = 40
 
 
 async def closed_book(context: Context, prompt: Prompt, allowance: Allowance) -> Evidence | None:
-    """What the model says without references; None when it was not to be asked, failed, or knows nothing."""
+    """The model's answer without references; None when the request excludes it, the call failed, or it abstains."""
     question = context.question
     if context.options.closed_book is False:
         context.run.plan("knowledge", "not asked: the request says so")
         return None
-    messages = prompt.fill(query=one_line(question.query), query_time=asked_on(question.query_time))
+    messages = fill(prompt, question.query, question.query_time)
     completion = await ask(context, Request("knowledge", messages, MAX_TOKENS, MIN_TOKENS), allowance)
     if completion is None:
         return None

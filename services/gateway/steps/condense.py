@@ -1,7 +1,7 @@
 """Step `condense`: the last turn of a conversation as a question of its own.
 
-A turn that points back to nothing is the question. Another is rewritten by the generator; where it gives no fit reply,
-the turn before stands in front of it, which retrieval and a reader understand nearly as well.
+A turn without references to earlier ones is the question. The generator rewrites any other; where its reply is unfit,
+the previous turn is put in front, which retrieval and a reader understand nearly as well.
 """
 
 import re
@@ -17,15 +17,15 @@ from services.kit.prompts import Prompt
 from services.kit.untrusted import fence, one_line
 
 STEP = "condense"
-# Of the conversation, its end: what is pointed to was said lately.
+# References point to recent turns.
 LAST_TURNS = 6
 MAX_TURN_CHARS = 1_000
 MAX_TOKENS = 60
 MIN_TOKENS = 12
 CAP_S = 6.0
-# A budget's share that rewriting may take; retrieval and the answer have the rest.
+# Of the budget.
 SHARE = 0.25
-# Shorter questions say too little alone: "and Norway?", "why?", "how much".
+# Shorter questions are incomplete alone: "and Norway?", "why?", "how much".
 FEW_WORDS = 3
 MAX_WORDS = 60
 
@@ -36,35 +36,35 @@ _POINTS_BACK = re.compile(
     r"|\bthat\s*(?:\?|$)|\b(?:like|of|about|after|before|than|for|in|on|by|with) that\b|\b(?:there|then)\s*(?:\?|$)",
     re.IGNORECASE,
 )
-_GOES_ON = re.compile(r"^\W*(?:and|but|or|so|also|what about|how about|what else|who else|why not)\b", re.IGNORECASE)
+_CONTINUES = re.compile(r"^\W*(?:and|but|or|so|also|what about|how about|what else|who else|why not)\b", re.IGNORECASE)
 _WORDS = Constraint(regex=rf"[^ \n\r\t]+( [^ \n\r\t]+){{1,{MAX_WORDS - 1}}}")
 
 
 def stands_alone(question: str) -> bool:
-    """Whether a question names all that it is about."""
+    """Whether a question can be understood without earlier turns."""
     words = plain(question).split()
-    return len(words) > FEW_WORDS and not _GOES_ON.search(question) and not _POINTS_BACK.search(question)
+    return len(words) > FEW_WORDS and not _CONTINUES.search(question) and not _POINTS_BACK.search(question)
 
 
 async def condense(context: Context, prompt: Prompt, turns: Sequence[Turn]) -> str:
-    """The question that a conversation ends with, to be understood without it; 2,000 characters at most.
+    """The last question of a conversation, worded to stand alone; at most MAX_QUERY_CHARS.
 
     Args:
-        turns: what was said before the question, oldest first.
+        turns: before the question, oldest first.
     """
     run, last = context.run, context.question.query
-    if not turns or stands_alone(last):
+    if stands_alone(last):
         run.decide(STEP, "the last turn stands alone")
         return last
-    shown = [turn for turn in turns if turn.content.strip()][-LAST_TURNS:]
-    text = "\n".join(f"{turn.role}: {one_line(turn.content)[:MAX_TURN_CHARS]}" for turn in shown)
+    recent = [turn for turn in turns if turn.content.strip()][-LAST_TURNS:]
+    text = "\n".join(f"{turn.role}: {one_line(turn.content)[:MAX_TURN_CHARS]}" for turn in recent)
     messages = prompt.fill(documents=fence(text, title="conversation"), query=one_line(last))
     allow_s = min(CAP_S, SHARE * run.budget.left())
     request = Request(STEP, messages, MAX_TOKENS, MIN_TOKENS, constraint=_WORDS)
     completion = await ask(context, request, Allowance(allow_s))
     rewritten = one_line(completion.text) if completion and completion.samples[0].finish_reason != "length" else ""
     if not rewritten or len(rewritten) > MAX_QUERY_CHARS:
-        before = next((turn.content for turn in reversed(shown) if turn.role == "user"), "")
+        before = next((turn.content for turn in reversed(recent) if turn.role == "user"), "")
         rewritten = one_line(f"{before} {last}")[-MAX_QUERY_CHARS:]
         run.decide(STEP, "not rewritten: the turn before stands in front of it")
     else:

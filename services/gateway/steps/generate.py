@@ -1,4 +1,4 @@
-"""Step `generate`: the answer, from the passages that the time left can pay for."""
+"""Step `generate`: the answer, from as many passages as the generator can read in the time left."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -6,31 +6,30 @@ from datetime import datetime
 
 from services.gateway.context import Context
 from services.gateway.evidence import Evidence, cut, cut_by_estimate, render
-from services.gateway.normalize import normalize
+from services.gateway.normalize import normalize_sample
 from services.gateway.run import Draft
 from services.gateway.settings import GatewaySettings
-from services.gateway.steps.ask import NAMING_RESERVE_S, PACE_MARGIN, Allowance, Request, ask, asked_on, probability
+from services.gateway.steps.ask import NAMING_RESERVE_S, SPEED_MARGIN, Allowance, Request, ask, fill, probability
 from services.kit.errors import ServiceFailure
-from services.kit.llm import Message, log_missing
+from services.kit.llm import Completion, Message, log_missing
 from services.kit.prompts import Prompt
-from services.kit.untrusted import one_line
 
-# Asking the tokenizer is a look-up, not inference: one that takes longer is in trouble.
+# A tokenizer does no inference: one that takes longer is in trouble.
 TOKENIZE_CAP_S = 3.0
-# Shorter contexts than this answer nothing that the model could not say without them.
+# Shorter contexts add nothing to what the model knows.
 MIN_CONTEXT_TOKENS = 64
-# Most answers are shorter; one that is not is cut where the time for it ends.
+# Most answers are shorter; a longer one is cut where its time ends.
 PLANNED_ANSWER_TOKENS = 25
 MIN_ANSWER_TOKENS = 8
-# What adapters of the answer are trained under (`cragmesh train synthesise`): short, since what the others ask for was
-# learnt, and every token is read again with each question.
+# The prompt that adapters of the answer are trained with (`cragmesh train synthesise`): short, since the adapter has
+# learnt what other prompts spell out, and each question pays for every token.
 TAUGHT_PROMPT = "answer_adapter"
-# The generator's list of adapters is remembered: asking for it is rare, and never worth a wait.
+# The list of adapters is cached; a slow reply is not worth the wait.
 ADAPTERS_CAP_S = 0.5
 NAMED_BY_DEFAULT = frozenset(
     GatewaySettings.model_fields[name].default for name in ("web_answer_adapter", "kg_answer_adapter")
 )
-# Cited by an abstention that had no time to read them.
+# Passages that an abstention cites where there was no time to read them.
 UNREAD_CITATIONS = 5
 
 
@@ -39,20 +38,20 @@ class Generation:
     """How an answer is generated.
 
     Args:
-        max_context_tokens: of the passages.
-        max_tokens: of the answer.
-        hint: what to mind in questions of this kind, where the prompt has a place for it.
+        max_context_tokens: of the passages; 0 takes the context's.
+        max_tokens: of the answer; 0 takes the settings'.
+        hint: advice for questions of this kind, where the prompt has a place for it.
     """
 
     prompt: Prompt
-    max_context_tokens: int
-    max_tokens: int
+    max_context_tokens: int = 0
+    max_tokens: int = 0
     adapter: str = ""
     hint: str = ""
 
 
 def unread(evidence: Sequence[Evidence]) -> Draft:
-    """An abstention that shows what was found."""
+    """An abstention that cites the best passages."""
     return Draft(evidence=tuple(evidence[:UNREAD_CITATIONS]))
 
 
@@ -64,41 +63,40 @@ async def fit(
     answer_tokens: int = PLANNED_ANSWER_TOKENS,
     reserve_s: float = 0.0,
 ) -> list[Evidence]:
-    """The best passages within `max_tokens` and within what the generator can read in the time left.
+    """The best passages within `max_tokens` that the generator can read in the time left.
 
-    None of them when there is no time to read any: an answer without them would be a guess that looks grounded.
+    Empty when there is no time to read any: an answer without them would be a guess that looks grounded.
 
     Args:
-        answer_tokens: how long the answer is planned to be.
-        reserve_s: seconds left to what comes after the answer.
+        answer_tokens: planned length of the answer.
+        reserve_s: for the steps after the answer.
     """
     if not evidence:
         return []
     run, mesh = context.run, context.mesh
-    affordable = mesh.pace.affordable_prompt(run.budget.allow(reserve_s=reserve_s) / PACE_MARGIN, answer_tokens)
+    affordable = mesh.speed.affordable_prompt(run.budget.allow(reserve_s=reserve_s) / SPEED_MARGIN, answer_tokens)
     if affordable < min(max_tokens, MIN_CONTEXT_TOKENS):
-        mesh.pace.doubt()
+        mesh.speed.regress()
         run.skip("context", f"time for {affordable} prompt tokens only")
         return []
     limit = min(max_tokens, affordable)
     try:
         async with run.stage("tokenize"):
-            # A generator that hangs leaves time to those who do without it.
+            # A generator that hangs leaves time to the steps that do without it.
             allow_s = run.budget.allow(min(TOKENIZE_CAP_S, run.budget.left() / 2), reserve_s=NAMING_RESERVE_S)
-            shown = await cut(evidence, limit, mesh.llm, allow_s=allow_s)
+            passages = await cut(evidence, limit, mesh.llm, allow_s=allow_s)
     except ServiceFailure:
-        shown = cut_by_estimate(evidence, limit)
-    if limit < max_tokens and [item.text for item in shown] != [item.text for item in evidence]:
+        passages = cut_by_estimate(evidence, limit)
+    if limit < max_tokens and [item.text for item in passages] != [item.text for item in evidence]:
         run.degrade("context", "skipped", f"cut at {limit} of {max_tokens} tokens for want of time")
-    return shown
+    return passages
 
 
-async def taught(context: Context, adapter: str) -> bool:
-    """Whether the generator serves an adapter; without it the base model answers, under a prompt that says more.
+async def serves_adapter(context: Context, adapter: str) -> bool:
+    """Whether the generator serves an adapter; without it the base model answers, with a more detailed prompt.
 
-    A generator that cannot say is named in `degraded`: what follows may find no time to ask it anything else. So is an
-    adapter that should be there: one that somebody chose, or that is made for this very model. The adapter that is
-    named by default no other generator has, and the log says so, once.
+    `degraded` names a generator that fails to tell, and a missing adapter that somebody chose or that was made for this
+    very model. Other generators cannot have the default adapter: the log says so, once.
     """
     if not adapter:
         return False
@@ -110,7 +108,7 @@ async def taught(context: Context, adapter: str) -> bool:
         return False
     if not served:
         if adapter not in NAMED_BY_DEFAULT or mesh.calibration.own(mesh.llm.model, adapter):
-            # A confidence that was fitted on an adapter's answers tells whose adapter it is.
+            # A confidence fitted on an adapter's answers shows that the adapter is this model's.
             run.degrade(f"adapter:{adapter}", "unavailable", "the base model replied")
         else:
             log_missing(adapter, mesh.llm.model)
@@ -121,37 +119,42 @@ def chat(
     prompt: Prompt, query: str, query_time: datetime, evidence: Sequence[Evidence], *, hint: str = ""
 ) -> list[Message]:
     """The messages that ask for an answer."""
-    return prompt.fill(documents=render(evidence), query=one_line(query), query_time=asked_on(query_time), hint=hint)
+    return fill(prompt, query, query_time, documents=render(evidence), hint=hint)
+
+
+async def complete(
+    context: Context, messages: Sequence[Message], *, max_tokens: int, adapter: str = "", reserve_s: float = 0.0
+) -> Completion | None:
+    """The generator's reply to messages that ask for an answer; tried even where the time allows hardly any."""
+    request = Request(
+        "generate", messages, max_tokens, MIN_ANSWER_TOKENS, optional=False, adapter=adapter, logprobs=True
+    )
+    return await ask(context, request, Allowance(reserve_s=reserve_s))
 
 
 async def generate(
     context: Context, generation: Generation, evidence: Sequence[Evidence], *, reserve_s: float = 0.0
 ) -> Draft:
-    """Ask for the answer, and read it strictly. Without one the draft says "i don't know" and keeps its evidence.
+    """The generator's answer, read strictly; an abstention with the evidence where it gives none.
 
     Args:
-        reserve_s: seconds left to what comes after the answer.
+        reserve_s: for the steps after the answer.
     """
     question = context.question
-    silent = context.run.hold(Draft(evidence=tuple(evidence)))
-    request = Request(
-        "generate",
-        chat(generation.prompt, question.query, question.query_time, evidence, hint=generation.hint),
-        max_tokens=generation.max_tokens,
-        min_tokens=MIN_ANSWER_TOKENS,
-        optional=False,
-        adapter=generation.adapter,
-        logprobs=True,
+    abstention = context.run.hold(Draft(evidence=tuple(evidence)))
+    messages = chat(generation.prompt, question.query, question.query_time, evidence, hint=generation.hint)
+    max_tokens = generation.max_tokens or context.settings.max_answer_tokens
+    completion = await complete(
+        context, messages, max_tokens=max_tokens, adapter=generation.adapter, reserve_s=reserve_s
     )
-    completion = await ask(context, request, Allowance(reserve_s=reserve_s))
     if completion is None:
-        return silent
+        return abstention
     sample = completion.samples[0]
-    normalized = normalize(sample.text, finished=sample.finish_reason != "length")
+    normalized = normalize_sample(sample)
     if normalized.kind == "unknown":
-        return silent
+        return abstention
     return replace(
-        silent,
+        abstention,
         answer=normalized.answer,
         kind=normalized.kind,
         confidence=probability(sample),
@@ -162,9 +165,10 @@ async def generate(
 async def read_and_answer(
     context: Context, generation: Generation, evidence: Sequence[Evidence], *, reserve_s: float = 0.0
 ) -> Draft:
-    """`fit`, then `generate`; evidence that there is no time to read makes an abstention, no evidence does not."""
-    held = context.run.hold(unread(evidence))
-    shown = await fit(context, evidence, max_tokens=generation.max_context_tokens, reserve_s=reserve_s)
-    if evidence and not shown:
-        return held
-    return await generate(context, generation, shown, reserve_s=reserve_s)
+    """`fit`, then `generate`; an abstention where there is no time to read the evidence."""
+    abstention = context.run.hold(unread(evidence))
+    max_tokens = generation.max_context_tokens or context.context_tokens
+    passages = await fit(context, evidence, max_tokens=max_tokens, reserve_s=reserve_s)
+    if evidence and not passages:
+        return abstention
+    return await generate(context, generation, passages, reserve_s=reserve_s)

@@ -1,5 +1,5 @@
-"""The order of db3 (sections 2.2 to 2.4): the graph's answer, and else one read from the web; without a graph, records
-of the entities in question before the web's passages."""
+"""The order of db3 (sections 2.2 to 2.4): the graph's answer, else one from the web; in task 1, which has no graph,
+records of the question's entities before the web's passages."""
 
 from collections.abc import Awaitable, Callable, Coroutine, Sequence
 from dataclasses import replace
@@ -27,23 +27,23 @@ async def graph_first(
     """The first answer in this order; evidence that came with the question is read alone.
 
     Args:
-        entities: the prompt that finds the entities whose records are wanted.
+        entities: the prompt that finds the question's entities.
         retrieval: of the web's passages.
-        from_graph: the graph's answer; None when it has none.
-        read: the answer that passages give.
+        from_graph: gives the graph's answer, or None.
+        read: gives an answer from passages.
     """
     if context.question.evidence:
         return await read(context.question.evidence)
     if context.settings.db3_public_data:
         records, passages = await all_of((_records(context, entities), reranked(context, retrieval)))
         draft = await read([*records, *passages])
-        held = draft.kind == "answer" and origin(draft.answer, draft.evidence) == "public_data"
-        return replace(draft, source="public_data") if held else draft
+        of_records = draft.kind == "answer" and origin(draft.answer, draft.evidence) == "public_data"
+        return replace(draft, source="public_data") if of_records else draft
     first = await prefer(from_graph(), reranked(context, retrieval), decided=context.run.settle)
     return first if isinstance(first, Draft) else await read(first)
 
 
 async def _records(context: Context, entities: Prompt) -> list[Evidence]:
-    """Records of the entities in question (task 1)."""
+    """Records of the question's entities."""
     allow_s = context.before_generation(context.settings.kg_cap_s)
     return await public_data(context, entities, Allowance(allow_s, context.run.budget.left() - allow_s))

@@ -12,23 +12,23 @@ from services.gateway.steps.generate import Generation, read_and_answer
 from services.kit.errors import ServiceFailure
 from services.kit.prompts import Prompt
 
-# What a program that found something ends with.
+# Statuses of a program with results.
 FOUND = frozenset({"ok", "stale"})
-# Of an answer from facts; and around the facts themselves.
+# Of an answer from facts, and of the prompt around them.
 ANSWER_TOKENS = 75
 FRAME_TOKENS = 100
 
 
 async def look_up(context: Context, *, allow_s: float | None = None, mode: KgMode | None = None) -> KgResponse | None:
-    """Facts in the domain that the question was classified into; None when the service failed or is not to be asked.
+    """Facts in the question's domain; None when the service failed or the request excludes it.
 
     Args:
-        allow_s: seconds for it; what is left before generation when None.
-        mode: who writes the program, where neither the request nor, when None, the settings say.
+        allow_s: seconds for it; the time before generation when None.
+        mode: who writes the program, unless the request says; as the settings say when None.
     """
     question, run, settings = context.question, context.run, context.settings
-    wanted = context.options.kg or mode or settings.kg_mode
-    if wanted == "off":
+    writer = context.options.kg or mode or settings.kg_mode
+    if writer == "off":
         run.plan("kg", "not asked: the request says so")
         return None
     if allow_s is None:
@@ -37,48 +37,48 @@ async def look_up(context: Context, *, allow_s: float | None = None, mode: KgMod
         query=question.query,
         query_time=question.query_time,
         domain=(await context.classification()).domain,
-        mode=wanted,
+        mode=writer,
         max_tokens=settings.kg_max_tokens,
     )
     try:
         async with run.stage("kg") as stage:
             response = await context.mesh.query_kg(request, allow_s=allow_s)
-            stage.of(response.timing)
+            stage.add(response.timing)
             stage.detail = f"{response.status}: {response.program}"[:500]
     except ServiceFailure:
         return None
-    run.consulted(response)
+    run.count_kg(response)
     return response
 
 
 def as_evidence(response: KgResponse) -> Evidence:
-    """The facts as a document among others."""
+    """The facts as a reference."""
     until = f", known until {response.as_of}" if response.as_of else ""
     return Evidence(text=response.text, page=0, page_name=f"{GRAPH_TITLE}{until}", source="kg")
 
 
-def found(facts: KgResponse | None) -> list[Evidence]:
-    """The facts as a reference; none where the graph found none."""
+def facts_of(facts: KgResponse | None) -> list[Evidence]:
+    """The facts as a reference; none where the graph has none."""
     return [as_evidence(facts)] if facts and facts.status in FOUND else []
 
 
 def no_such_event(context: Context, facts: KgResponse, classification: Classification) -> bool:
-    """Whether the question is about a game that did not take place, and may be called invalid for it."""
-    checks = context.options.false_premise is not False
-    return checks and facts.status == "no_event" and classification.domain == "sports"
+    """Whether the question is invalid for a game that did not take place."""
+    checks_premise = context.options.false_premise is not False
+    return checks_premise and facts.status == "no_event" and classification.domain == "sports"
 
 
 def answers(facts: KgResponse, classification: Classification) -> bool:
-    """Whether facts were found, and are not too old for a question about this moment."""
-    late = facts.status == "stale" and classification.dynamism == "real-time"
-    return facts.status in FOUND and not late
+    """Whether there are facts, and not too old for a real-time question."""
+    outdated = facts.status == "stale" and classification.dynamism == "real-time"
+    return facts.status in FOUND and not outdated
 
 
 async def answer_from_facts(context: Context, prompt: Prompt, facts: KgResponse, *, adapter: str) -> Draft | None:
-    """The answer that the facts give; None where they give none and other sources must.
+    """The answer from the facts; None where they give none.
 
-    A day without the game that is asked about makes the question false (db3, section 2.3: "no match" is answered with
-    "invalid question"). Facts that end before a real-time question do not answer it.
+    A day without the game in question makes the question false (db3, section 2.3: "no match" is answered with "invalid
+    question"). Facts that end before a real-time question do not answer it.
     """
     classification = await context.classification()
     if no_such_event(context, facts, classification):
@@ -87,5 +87,5 @@ async def answer_from_facts(context: Context, prompt: Prompt, facts: KgResponse,
         return None
     generation = Generation(prompt, context.settings.kg_max_tokens + FRAME_TOKENS, ANSWER_TOKENS, adapter)
     draft = await read_and_answer(context, generation, [as_evidence(facts)])
-    # Only a match that did not take place shows by itself that a question is false; else the web has the next word.
+    # Facts alone show no other false premise: the web comes next.
     return replace(draft, source="kg") if draft.kind == "answer" else None

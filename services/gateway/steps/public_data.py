@@ -2,10 +2,10 @@
 
 db3 prepared Oscars, films, Grammys and company figures ahead, keyed by entity, had the model find the entities with a
 prompt for each domain, and matched them from strict to lenient: exactly, by substring, by embeddings. Here the same
-data are in the knowledge graph (`cragmesh kg load`), so there is no second store: a program for each entity fetches
-them. Where this departs: the graph's own resolution (exact, alias, words, spelling) stands for the exact match; what it
-refuses is matched with the names that it suggests, by substring, then by the reranker, which compares embeddings; and a
-name that shares no word with the question is not looked up, since a model makes names up.
+data are in the knowledge graph (`cragmesh kg load`), and a program for each entity fetches them. Departures: the graph
+resolves names (exactly, by alias, words, spelling) in place of the exact match; a name that it refuses is matched with
+its suggestions, by substring, then by the reranker, which compares embeddings; and a name without a word of the
+question is not looked up, since a model makes names up.
 """
 
 import json
@@ -28,7 +28,7 @@ from services.kit.llm import Constraint
 from services.kit.prompts import Prompt
 from services.kit.untrusted import one_line
 
-# What a domain's records are about, in the prompt's word, and the statements that fetch them for a name.
+# Domain -> kind of its records, for the prompt, and the statements that fetch them by name.
 RECORDS: dict[Domain, tuple[str, tuple[str, ...]]] = {
     "movie": (
         "films",
@@ -48,7 +48,7 @@ RECORDS: dict[Domain, tuple[str, tuple[str, ...]]] = {
 NAMES = 3
 NAME_CHARS = 80
 NONE = "none"
-# The names' own length is not counted here: an engine takes seconds to compile a count of characters.
+# No limit on a name's length: an engine takes seconds to compile a count of characters.
 ENTITIES = Constraint(regex=rf"{NONE}|[^|\n]+( \| [^|\n]+){{0,{NAMES - 1}}}")
 MAX_TOKENS = 40
 MIN_TOKENS = 8
@@ -65,30 +65,30 @@ async def public_data(context: Context, prompt: Prompt, allowance: Allowance) ->
     """Records of the entities in the question, one reference an entity; none in domains that have none.
 
     Args:
-        prompt: finds entities; its `$kinds` is what the domain's records are about.
+        prompt: finds entities of the domain's `$kinds`.
     """
     run = context.run
     domain = (await context.classification()).domain
     if domain not in RECORDS:
         run.decide("public_data", f"there are no records in the domain {domain}")
         return []
-    until_s = run.budget.left() - run.budget.allow(allowance.cap_s, reserve_s=allowance.reserve_s)
+    reserve_s = run.budget.left() - run.budget.allow(allowance.cap_s, reserve_s=allowance.reserve_s)
     names = await entities(context, prompt, domain, allowance)
     if not names:
         return []
     try:
         async with run.stage("public_data") as stage:
-            allow_s = run.budget.allow(reserve_s=until_s)
-            found = await all_of(_records(context, name, domain, allow_s=allow_s) for name in names)
-            shown = [item for item in found if item]
-            stage.detail = f"records of {len(shown)} of {len(names)} names"
-            return shown
+            allow_s = run.budget.allow(reserve_s=reserve_s)
+            records = await all_of(_records(context, name, domain, allow_s=allow_s) for name in names)
+            evidence = [item for item in records if item]
+            stage.detail = f"records of {len(evidence)} of {len(names)} names"
+            return evidence
     except ServiceFailure:
         return []
 
 
 async def entities(context: Context, prompt: Prompt, domain: Domain, allowance: Allowance) -> list[str]:
-    """The names that the model finds in the question; only such as share a word with it."""
+    """The names that the model finds in the question and that share a word with it."""
     query = context.question.query
     kinds, _ = RECORDS[domain]
     messages = prompt.fill(kinds=kinds, query=one_line(query))
@@ -97,37 +97,39 @@ async def entities(context: Context, prompt: Prompt, domain: Domain, allowance: 
     if completion is None:
         return []
     names = [name.strip(" \"'.") for name in completion.text.split("|")]
-    kept = [name for name in names if name.casefold() != NONE and len(name) <= NAME_CHARS and _stands_in(name, query)]
-    context.run.decide("entities", ", ".join(kept) or "none")
-    return list(dict.fromkeys(kept))[:NAMES]
+    names = [name for name in names if name.casefold() != NONE and len(name) <= NAME_CHARS and _occurs(name, query)]
+    context.run.decide("entities", ", ".join(names) or "none")
+    return list(dict.fromkeys(names))[:NAMES]
 
 
-def _stands_in(name: str, query: str) -> bool:
-    """Whether a question says some of a name: a word that not every question has, or the name whole."""
-    words, asked_of = set(_WORD.findall(name.casefold())), set(_WORD.findall(query.casefold()))
-    telling = words - COMMON
-    return bool(telling & asked_of) if telling else bool(words) and words <= asked_of
+def _occurs(name: str, query: str) -> bool:
+    """Whether a question has a rare word of a name, or all words of a name of common ones."""
+    words, query_words = set(_WORD.findall(name.casefold())), set(_WORD.findall(query.casefold()))
+    rare = words - COMMON
+    return bool(rare & query_words) if rare else bool(words) and words <= query_words
 
 
 async def _records(context: Context, name: str, domain: Domain, *, allow_s: float) -> Evidence | None:
-    """What the graph has of a name, or of the name that was meant.
+    """The graph's records of a name, or of the suggestion that matches it; None without records.
 
     Raises:
         ServiceFailure: the graph did not answer.
     """
     run = context.run
     facts = await _execute(context, name, domain, allow_s=allow_s)
-    meant = name
+    entity = name
     if not _succeeded(facts):
-        near = list(dict.fromkeys(one for statement in facts.statements for one in statement.expected))
-        meant = _substring(name, near) or await _similar(context.mesh, name, near, allow_s=allow_s)
-        if not meant:
-            run.decide("public_data", f"{name!r}: no record; the graph suggests {', '.join(near) or 'nothing'}")
+        suggestions = list(dict.fromkeys(one for statement in facts.statements for one in statement.expected))
+        entity = _substring(name, suggestions) or await _similar(context.mesh, name, suggestions, allow_s=allow_s)
+        if not entity:
+            run.decide("public_data", f"{name!r}: no record; the graph suggests {', '.join(suggestions) or 'nothing'}")
             return None
-        facts = await _execute(context, meant, domain, allow_s=allow_s)
-    text = "\n".join(line for statement in _succeeded(facts) for line in sentences(statement))
-    run.decide("public_data", f"{name!r}: taken for {meant!r}, {text.count(chr(10)) + 1 if text else 0} records")
-    return Evidence(text=text, page=0, page_name=f"{RECORDS_TITLE}: {meant}", source="public_data") if text else None
+        facts = await _execute(context, entity, domain, allow_s=allow_s)
+    lines = [line for statement in _succeeded(facts) for line in sentences(statement)]
+    run.decide("public_data", f"{name!r}: taken for {entity!r}, {len(lines)} records")
+    if not lines:
+        return None
+    return Evidence("\n".join(lines), page=0, page_name=f"{RECORDS_TITLE}: {entity}", source="public_data")
 
 
 async def _execute(context: Context, name: str, domain: Domain, *, allow_s: float) -> KgResponse:
@@ -145,23 +147,25 @@ def _succeeded(facts: KgResponse) -> list[KgStatement]:
     return [statement for statement in facts.statements if statement.status == "ok"]
 
 
-def _substring(name: str, near: Sequence[str]) -> str:
-    """The shortest name that holds this one, or is held by it."""
-    wanted = name.casefold()
-    held = [one for one in near if wanted in one.casefold() or one.casefold() in wanted]
-    return min((one for one in held if min(len(one), len(wanted)) >= MIN_SUBSTRING_CHARS), key=len, default="")
+def _substring(name: str, suggestions: Sequence[str]) -> str:
+    """The shortest suggestion that contains the name, or that the name contains; empty without one."""
+    folded = name.casefold()
+    matches = [one for one in suggestions if folded in one.casefold() or one.casefold() in folded]
+    return min((one for one in matches if min(len(one), len(folded)) >= MIN_SUBSTRING_CHARS), key=len, default="")
 
 
-async def _similar(mesh: Mesh, name: str, near: Sequence[str], *, allow_s: float) -> str:
-    """The most similar name, where it is similar enough; none where the reranker fails: leniency is all it gives."""
-    if not near:
+async def _similar(mesh: Mesh, name: str, suggestions: Sequence[str], *, allow_s: float) -> str:
+    """The most similar suggestion; empty where none is similar enough or the reranker fails."""
+    if not suggestions:
         return ""
     try:
-        reply = await mesh.rerank(RerankRequest(query=name, documents=tuple(near), top_n=1), allow_s=allow_s)
+        reply = await mesh.rerank(RerankRequest(query=name, documents=tuple(suggestions), top_n=1), allow_s=allow_s)
     except ServiceFailure:
         return ""
     best = reply.results[0] if reply.results else None
-    return near[best.index] if best and best.relevance_score >= SIMILAR and best.index < len(near) else ""
+    if best is None or best.relevance_score < SIMILAR or best.index >= len(suggestions):
+        return ""
+    return suggestions[best.index]
 
 
 def sentences(statement: KgStatement) -> list[str]:
@@ -174,11 +178,7 @@ def sentences(statement: KgStatement) -> list[str]:
 
 
 def _line(row: dict[str, JsonValue]) -> str:
-    known = {key: value for key, value in row.items() if value not in (None, "", [])}
-    return " ".join(f"The {key.replace('_', ' ')} is {_value(key, value)}." for key, value in known.items())
-
-
-def _value(key: str, value: JsonValue) -> str:
-    if key == "winner":
-        return "yes" if value else "no"
-    return str(value)
+    values = {key: value for key, value in row.items() if value not in (None, "", [])}
+    if "winner" in values:
+        values["winner"] = "yes" if values["winner"] else "no"
+    return " ".join(f"The {key.replace('_', ' ')} is {value}." for key, value in values.items())

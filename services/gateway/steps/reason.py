@@ -1,10 +1,9 @@
-"""Step `reason`: one answer out of all references, after a look for a false premise (ElectricSheep, section 4.6, D.5).
+"""Step `reason`: one answer out of all references, after a check of the premise (ElectricSheep, section 4.6, D.5).
 
 Chunks, tables, facts, calculations and the model's own answer stand side by side, each with its source. The reply has a
-frame: a little reasoning, whether the premise is false, the answer. The frame is a regular expression and at the same
-time JSON, so that a server that knows no constraints may keep to it as well; reasoning is bounded by its words, since
-decoding is what a CPU is slow at, and left out where there is no time for it. A reply without the frame goes to the
-backup summariser (section 4.7).
+frame: a little reasoning, whether the premise is false, the answer. The frame is a regular expression of JSON, so that
+a server without constraints can keep to it too. Reasoning is bounded by its words, since a CPU decodes slowly, and left
+out where there is no time for it. A reply without the frame goes to the backup summariser (section 4.7).
 """
 
 import re
@@ -19,35 +18,35 @@ from services.gateway.evidence import Evidence
 from services.gateway.normalize import INVALID, UNKNOWN, Normalized, normalize
 from services.gateway.question import Question
 from services.gateway.run import Draft
-from services.gateway.steps.ask import PACE_MARGIN, Allowance, Request, ask, asked_on, estimate, planned_s, probability
+from services.gateway.steps.ask import SPEED_MARGIN, Allowance, Request, ask, estimate, fill, planned_s, probability
 from services.gateway.steps.generate import fit, unread
 from services.gateway.steps.summarise import summarise
 from services.kit.llm import Constraint, Message, estimate_tokens
 from services.kit.prompts import Prompt
-from services.kit.untrusted import fence, one_line
+from services.kit.untrusted import fence
 
-# Words of reasoning, and of the answer: CRAG reads 75 tokens. Not characters, because a count of those takes the engine
-# 17 s to compile (xgrammar, 280 and 200 of them, two busy cores), a count of words 0.05 s.
+# The answer's are CRAG's 75 tokens. Words and not characters: a count of those takes the engine 17 s to compile
+# (xgrammar, 280 and 200 of them, two busy cores), a count of words 0.05 s.
 REASONING_WORDS = 45
 ANSWER_WORDS = 40
-# What is read of a server that knows no constraints.
+# For servers without constraints.
 MAX_CHARS = 2_000
-# The frame's own tokens and a usual answer's; with reasoning, and without.
+# Of the frame with a usual answer; of the reasoning in it.
 FRAMED_TOKENS = 40
 REASONING_TOKENS = 80
 MAX_TOKENS = 190
-# Where there is not even time to read this much, what there is goes into reading more rather than into reasoning.
+# Reasoning is left out where it would cost context below this.
 ENOUGH_CONTEXT_TOKENS = 1_000
-# Kept for the summariser when there is time to reason.
+# For the summariser, when there is time to reason.
 SUMMARISE_RESERVE_S = 1.0
-# How an answer says that there is none.
+# Answers that deny that there is one.
 _NOTHING = re.compile(
     r"\W*(?:none|nobody|no one|nothing|never|no such|n/?a|not applicable|there (?:is|was) no)\b", re.I
 )
 
 
 class Reasoned(BaseModel):
-    """What the frame holds."""
+    """The content of the frame."""
 
     model_config = ConfigDict(extra="forbid", strict=True, hide_input_in_errors=True)
 
@@ -58,7 +57,7 @@ class Reasoned(BaseModel):
 
 @dataclass(frozen=True, slots=True)
 class Frame(Constraint):
-    """A constraint whose reply is left to `parse`, since what breaks it still serves the summariser."""
+    """A constraint that accepts any reply: `parse` checks it, and the summariser reads one that breaks it."""
 
     def holds(self, text: str) -> bool:
         return True
@@ -76,13 +75,13 @@ def frame(*, wordy: bool) -> Frame:
     )
 
 
-def _words(most: int) -> str:
+def _words(limit: int) -> str:
     word = r'[^" \\\n\r\t]+'
-    return rf"{word}( {word}){{0,{most - 1}}}"
+    return rf"{word}( {word}){{0,{limit - 1}}}"
 
 
 def parse(text: str) -> Reasoned | None:
-    """A reply that is the frame and nothing else; None for all others."""
+    """The content of a reply that is the frame and nothing else; None for all others."""
     try:
         return Reasoned.model_validate_json(text.strip())
     except ValidationError:
@@ -90,10 +89,9 @@ def parse(text: str) -> Reasoned | None:
 
 
 def read(reasoned: Reasoned, *, checks_premise: bool = True) -> Normalized:
-    """The answer as CRAG has it: a false premise makes the question invalid, any doubt makes the answer unknown.
+    """The normalised answer: a false premise makes the question invalid, any doubt makes the answer unknown.
 
-    A reply that calls the premise false and answers all the same contradicts itself, which is a doubt: small models do
-    so to most questions.
+    A reply that calls the premise false and answers all the same is a doubt: small models reply so to most questions.
 
     Args:
         checks_premise: whether the reply's judgement of the premise counts (the paper's ablation leaves it out).
@@ -127,71 +125,69 @@ def _source(item: Evidence) -> str:
 
 def chat(prompt: Prompt, question: Question, evidence: Sequence[Evidence]) -> list[Message]:
     """The messages of the step."""
-    return prompt.fill(
-        documents=references(evidence), query=one_line(question.query), query_time=asked_on(question.query_time)
-    )
+    return fill(prompt, question.query, question.query_time, documents=references(evidence))
 
 
 async def reason(context: Context, prompt: Prompt, backup: Prompt, evidence: Sequence[Evidence]) -> Draft:
-    """Answer from all references. Without a reply the draft says "i don't know" and keeps its evidence.
+    """The answer from all references; an abstention with the evidence where the generator gives none.
 
     Args:
         prompt: of this step.
         backup: of the summariser.
-        evidence: the most reliable first, since what does not fit into the context is lost from the end.
+        evidence: the most reliable first, since the context is cut at its end.
     """
     run, mesh = context.run, context.mesh
-    most = context.context_tokens
     frame_tokens = estimate(chat(prompt, context.question, ()))
-    usual = min(estimate_tokens(references(evidence)), most, ENOUGH_CONTEXT_TOKENS)
-    seconds = run.budget.allow(reserve_s=SUMMARISE_RESERVE_S) / PACE_MARGIN
-    wordy = mesh.pace.affordable_prompt(seconds, FRAMED_TOKENS + REASONING_TOKENS) >= frame_tokens + usual
+    usual_tokens = min(estimate_tokens(references(evidence)), context.context_tokens, ENOUGH_CONTEXT_TOKENS)
+    seconds = run.budget.allow(reserve_s=SUMMARISE_RESERVE_S) / SPEED_MARGIN
+    wordy = mesh.speed.affordable_prompt(seconds, FRAMED_TOKENS + REASONING_TOKENS) >= frame_tokens + usual_tokens
     if not wordy:
         run.decide("reason", "time for the answer alone, not for reasoning")
-    held = run.hold(unread(evidence))
-    shown = await fit(
+    abstention = run.hold(unread(evidence))
+    reserve_s = SUMMARISE_RESERVE_S if wordy else 0.0
+    passages = await fit(
         context,
         evidence,
-        max_tokens=most,
+        max_tokens=context.context_tokens,
         answer_tokens=FRAMED_TOKENS + (REASONING_TOKENS if wordy else 0),
-        reserve_s=planned_s(mesh, frame_tokens, 0) + (SUMMARISE_RESERVE_S if wordy else 0.0),
+        reserve_s=planned_s(mesh, frame_tokens, 0) + reserve_s,
     )
-    if evidence and not shown:
-        return held
-    silent = run.hold(Draft(evidence=tuple(shown)))
+    if evidence and not passages:
+        return abstention
+    abstention = run.hold(Draft(evidence=tuple(passages)))
     request = Request(
         "reason",
-        chat(prompt, context.question, shown),
+        chat(prompt, context.question, passages),
         max_tokens=MAX_TOKENS,
         min_tokens=FRAMED_TOKENS,
         optional=False,
         constraint=frame(wordy=wordy),
         logprobs=True,
     )
-    completion = await ask(context, request, Allowance(reserve_s=SUMMARISE_RESERVE_S if wordy else 0.0))
+    completion = await ask(context, request, Allowance(reserve_s=reserve_s))
     if completion is None:
-        return silent
+        return abstention
     sample = completion.samples[0]
     reasoned = parse(sample.text)
     if reasoned:
-        found: Normalized | None = read(reasoned, checks_premise=context.options.false_premise is not False)
+        normalized: Normalized | None = read(reasoned, checks_premise=context.options.false_premise is not False)
         run.decide("reason", f"premise {'false' if reasoned.false_premise else 'not false'}: {reasoned.answer}")
     else:
         run.decide("reason", "the reply has not the frame that was asked for: the summariser reads it")
-        found = await summarise(context, backup, sample.text)
-    if found is None or found.kind == "unknown":
-        return silent
+        normalized = await summarise(context, backup, sample.text)
+    if normalized is None or normalized.kind == "unknown":
+        return abstention
     return replace(
-        silent,
-        answer=found.answer,
-        kind=found.kind,
+        abstention,
+        answer=normalized.answer,
+        kind=normalized.kind,
         confidence=probability(sample),
-        source=origin(found.answer, shown),
+        source=origin(normalized.answer, passages),
     )
 
 
 def origin(answer: str, evidence: Sequence[Evidence]) -> AnswerSource:
-    """Where an answer came from: the first reference that holds it, else the most reliable, else the model itself."""
+    """The source of an answer: the first reference that holds it, else the most reliable, else the model."""
     holders = [item for item in evidence if answer.casefold() in item.text.casefold()]
     for item in (*holders, *evidence):
         if item.source != "calculator":

@@ -1,4 +1,4 @@
-"""Step `rerank`: the best of what retrieval found, by a model that reads query and passage together."""
+"""Step `rerank`: the best of the retrieved passages, by a model that reads query and passage together."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -13,14 +13,14 @@ from services.kit.errors import BadReply, ServiceFailure
 async def rerank(
     context: Context, evidence: Sequence[Evidence], *, top_n: int, allow_s: float, reading: bool = False
 ) -> list[Evidence]:
-    """The `top_n` most relevant passages, scored; in the retriever's order when the reranker fails or is left out.
+    """The `top_n` most relevant passages, scored; in the retriever's order without a reranker.
 
     Args:
         reading: whether the extractive reader has a say.
     """
     if not evidence or context.options.rerank is False:
         return list(evidence[:top_n])
-    texts = [_read(item) for item in evidence[:MAX_DOCUMENTS]]
+    texts = [_text(item) for item in evidence[:MAX_DOCUMENTS]]
     try:
         order = await _order(context, "rerank", texts, top_n=top_n, allow_s=allow_s, reading=reading)
     except ServiceFailure:
@@ -28,8 +28,8 @@ async def rerank(
     return [replace(evidence[index], score=score) for index, score in order]
 
 
-def _read(item: Evidence) -> str:
-    """A passage as the reranker reads it: one of a collection with its title, as it was found by.
+def _text(item: Evidence) -> str:
+    """A passage for the reranker, one of a collection under its title.
 
     A question's own pages are few and all about it; a collection's chunk says "it" of what only its title names.
     """
@@ -39,10 +39,7 @@ def _read(item: Evidence) -> str:
 
 
 async def best_pages(context: Context, *, top_n: int, allow_s: float) -> list[int]:
-    """Indexes of the pages worth reading (db3, section 2.2): by their snippets when there are more than `top_n`.
-
-    The first `top_n` where the reranker fails or is left out.
-    """
+    """Indexes of the `top_n` best pages by their snippets (db3, section 2.2); of the first without a reranker."""
     results = context.question.search_results
     pages = list(range(len(results)))
     if len(pages) <= top_n or context.options.rerank is False:
@@ -55,8 +52,8 @@ async def best_pages(context: Context, *, top_n: int, allow_s: float) -> list[in
         order = await _order(context, "rerank_snippets", texts, top_n=top_n, allow_s=allow_s)
     except ServiceFailure:
         return pages[:top_n]
-    chosen = [described[index] for index, _ in order]
-    return chosen + [index for index in pages if index not in chosen][: top_n - len(chosen)]
+    best = [described[index] for index, _ in order]
+    return [*best, *(index for index in pages if index not in best)][:top_n]
 
 
 async def _order(
@@ -67,10 +64,9 @@ async def _order(
             query=context.question.query, documents=tuple(texts), top_n=min(top_n, MAX_DOCUMENTS), reading=reading
         )
         response = await context.mesh.rerank(request, allow_s=allow_s)
-        stage.of(response.timing)
+        stage.add(response.timing)
         stage.detail = f"{len(response.results)} of {len(texts)}"
-        for degradation in response.degraded:
-            context.run.degrade(stage_name, degradation.reason, degradation.detail)
+        context.run.degrade_all(response.degraded, stage=stage_name)
         indexes = [result.index for result in response.results]
         if len(set(indexes)) != len(indexes) or any(index >= len(texts) for index in indexes):
             raise BadReply("reranker", "indexes out of range or repeated")

@@ -1,9 +1,9 @@
-"""Step `retrieve`: passages from the pages that came with the question, and from a collection."""
+"""Step `retrieve`: passages of the question's pages and of collections."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from itertools import zip_longest
-from typing import Self
+from typing import Self, TypeVar
 
 from proto.answer import SearchResult
 from proto.base import MAX_PASSAGE_CHARS
@@ -17,18 +17,21 @@ from services.gateway.steps.search import searched
 from services.kit.concurrency import all_of
 from services.kit.errors import ServiceFailure
 
-# db3, section 2.2: of more pages the snippets choose.
+# db3, section 2.2: the best by their snippets.
 PAGES = 5
 # Of each of a collection's lists, before they are fused.
 CANDIDATES = 150
-# Of a collection, what goes on to the reranker: of 50 it finds the answer no more often, in 2.5 times the time.
+# Passages of collections to rerank: of 50 the answer is found no more often, in 2.5 times the time.
 POOL = 20
-# What a chunk of a collection has, more often than not less: so many tokens of context make room for one more.
+# An upper estimate of a chunk's tokens: so many more of context make room for one more.
 PASSAGE_TOKENS = 200
 
-# The knobs of `Retrieval` and of `reranked` that a request may set.
+# Fields of `Retrieval`, and knobs of `reranked`, that a request may set.
 RETRIEVAL_OPTIONS = frozenset(("extractor", "chunker", "chunk_chars", "ranking", "prefilter", "recall_k", "tables"))
 RERANKING_OPTIONS = RETRIEVAL_OPTIONS | {"rerank", "rerank_k"}
+
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,11 +39,11 @@ class Retrieval:
     """How a strategy finds passages.
 
     Args:
-        recall_k: passages of the pages, and of a collection as many up to 20.
-        rerank_k: that are kept after reranking, where there is any.
-        fills: whether more are kept where the generator is shown more than the embedded one.
-        chunk_chars: characters that are shown of a chunk; 0 is the chunker's own.
-        prefilter: chunks that are embedded at most, chosen by BM25.
+        recall_k: passages of the pages, and of collections as many up to POOL.
+        rerank_k: passages after reranking.
+        fills: whether a larger context gets more passages after reranking.
+        chunk_chars: characters of a chunk in the prompt; 0 is the chunker's own.
+        prefilter: the most chunks that are embedded, chosen by BM25.
         page_fields: whether a chunk is matched with its page's name and snippet.
         reading: whether the extractive reader has a say in the reranking.
     """
@@ -58,14 +61,14 @@ class Retrieval:
     reading: bool = False
 
     def heeding(self, options: Options) -> Self:
-        """The same with what a request sets for `RetrieveRequest`."""
+        """The retrieval with the options of a request."""
         return replace(self, **{name: getattr(options, name) for name in options.given & RETRIEVAL_OPTIONS})
 
 
 async def retrieve(context: Context, pages: Sequence[int], retrieval: Retrieval, *, allow_s: float) -> list[Evidence]:
-    """Passages of the chosen pages and of the collections, best first; the pages' snippets when the retriever fails.
+    """Passages of the pages and of the collections, best first; the pages' snippets when the retriever fails.
 
-    Their scores do not compare, so they take turns.
+    Pages and collections take turns, since their scores do not compare.
 
     Args:
         pages: indexes of those to search.
@@ -75,28 +78,31 @@ async def retrieve(context: Context, pages: Sequence[int], retrieval: Retrieval,
     if not context.question.collections:
         return await of_pages
     of_collections = _of_collections(context, top_n=retrieval.recall_k, allow_s=allow_s)
-    turns = zip_longest(*await all_of((of_pages, of_collections)))
-    return [item for turn in turns for item in turn if item is not None]
+    return _in_turns(await all_of((of_pages, of_collections)))
+
+
+def _in_turns(lists: Iterable[Iterable[T]]) -> list[T]:
+    return [item for turn in zip_longest(*lists) for item in turn if item is not None]
 
 
 async def reranked(context: Context, retrieval: Retrieval) -> list[Evidence]:
-    """The best passages of the best pages: pages by their snippets, `recall_k` passages, `rerank_k` after reranking.
+    """The best passages of pages and collections.
 
-    Of a collection, up to 20 passages more are reranked. Pages of the web are searched for first, where they are
-    wanted.
+    Reranked are `recall_k` passages of the best pages, of the web's too where it is searched, and up to POOL of the
+    collections; `rerank_k` remain.
     """
     context = await searched(context)
     settings = context.settings
     pages = await best_pages(context, top_n=PAGES, allow_s=context.before_generation(settings.rerank_cap_s))
-    found = await retrieve(context, pages, retrieval, allow_s=context.before_generation(settings.retrieve_cap_s))
+    passages = await retrieve(context, pages, retrieval, allow_s=context.before_generation(settings.retrieve_cap_s))
     room = context.context_tokens // PASSAGE_TOKENS if retrieval.fills else 0
     top_n = context.options.rerank_k or max(retrieval.rerank_k, room)
     allow_s = context.before_generation(settings.rerank_cap_s)
-    return await rerank(context, found, top_n=top_n, allow_s=allow_s, reading=retrieval.reading)
+    return await rerank(context, passages, top_n=top_n, allow_s=allow_s, reading=retrieval.reading)
 
 
 def pages_request(query: str, pages: Sequence[SearchResult], retrieval: Retrieval) -> RetrieveRequest:
-    """What the retriever is asked of pages."""
+    """The retriever's request for passages of pages."""
     return RetrieveRequest(
         query=query,
         pages=tuple(map(_page, pages)),
@@ -113,7 +119,7 @@ def pages_request(query: str, pages: Sequence[SearchResult], retrieval: Retrieva
 
 
 def collection_request(query: str, recall_k: int, filters: tuple[Filter, ...] = ()) -> SearchRequest:
-    """What the retriever is asked of a collection."""
+    """The retriever's request for passages of a collection."""
     return SearchRequest(queries=(query,), candidates=CANDIDATES, top_n=min(recall_k, POOL), filters=filters)
 
 
@@ -125,58 +131,50 @@ async def _of_pages(context: Context, pages: Sequence[int], retrieval: Retrieval
     try:
         async with run.stage("retrieve") as stage:
             response = await context.mesh.retrieve(request, allow_s=allow_s)
-            stage.of(response.timing)
+            stage.add(response.timing)
             stage.detail = f"{len(response.passages)} passages of {response.chunks} chunks"
     except ServiceFailure:
         return snippets(results, pages)
-    for degradation in response.degraded:
-        page, _, number = degradation.stage.partition(":")
-        name = f"{page}:{pages[int(number)]}" if number.isdecimal() and int(number) < len(pages) else degradation.stage
-        run.degrade(name, degradation.reason, degradation.detail)
-    found = [from_passage(passage, results, pages) for passage in response.passages if passage.page < len(pages)]
-    return found or snippets(results, pages)
+    run.degrade_all(response.degraded, pages=pages)
+    passages = [from_passage(passage, results, pages) for passage in response.passages if passage.page < len(pages)]
+    return passages or snippets(results, pages)
 
 
 async def _of_collections(context: Context, *, top_n: int, allow_s: float) -> list[Evidence]:
-    """Passages of the collections, taken in turns; each document counts as a page, behind those of the question."""
+    """Passages of the collections in turns; each document counts as a page, behind those of the question."""
     question, run = context.question, context.run
     request = collection_request(question.query, top_n, question.filters)
 
-    async def hits(name: str) -> list[tuple[str, SearchHit]] | ServiceFailure:
+    async def search(name: str) -> list[tuple[str, SearchHit]] | ServiceFailure:
         try:
             response = await context.mesh.search(name, request, allow_s=allow_s)
         except ServiceFailure as failure:
             run.degrade(failure.service, failure.reason, failure.detail)
             return failure
-        stage.of(response.timing)
+        stage.add(response.timing)
         return [(name, hit) for hit in response.hits]
 
     try:
         async with run.stage("search") as stage:
-            replies = await all_of(map(hits, question.collections))
-            found = [reply for reply in replies if not isinstance(reply, ServiceFailure)]
-            stage.detail = f"{sum(map(len, found))} passages of {', '.join(question.collections)}"
-            if not found:
-                raise next(reply for reply in replies if isinstance(reply, ServiceFailure))
+            results = await all_of(map(search, question.collections))
+            lists = [result for result in results if not isinstance(result, ServiceFailure)]
+            stage.detail = f"{sum(map(len, lists))} passages of {', '.join(question.collections)}"
+            if not lists:
+                raise next(result for result in results if isinstance(result, ServiceFailure))
     except ServiceFailure:
         return []
     first = len(question.search_results)
     pages: dict[tuple[str, str], int] = {}
-    kept = [item for turn in zip_longest(*found) for item in turn if item is not None][: request.top_n]
-    return [from_hit(hit, pages.setdefault((name, hit.id), first + len(pages))) for name, hit in kept]
+    hits = _in_turns(lists)[: request.top_n]
+    return [from_hit(hit, pages.setdefault((name, hit.id), first + len(pages))) for name, hit in hits]
 
 
 def snippets(results: Sequence[SearchResult], pages: Sequence[int]) -> list[Evidence]:
-    """The search engine's own summaries: less than the pages, far more than nothing."""
+    """The search engine's summaries of the pages."""
     return [
-        Evidence(
-            text=results[index].page_snippet[:MAX_PASSAGE_CHARS],
-            page=index,
-            page_name=results[index].page_name,
-            page_url=results[index].page_url,
-        )
-        for index in pages
-        if results[index].page_snippet.strip()
+        Evidence(result.page_snippet[:MAX_PASSAGE_CHARS], index, result.page_name, result.page_url)
+        for index, result in ((index, results[index]) for index in pages)
+        if result.page_snippet.strip()
     ]
 
 

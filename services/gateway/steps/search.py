@@ -10,14 +10,14 @@ from services.gateway.context import Context
 from services.gateway.question import plain
 from services.kit.errors import ServiceFailure
 
-# As many as strategies read.
+# Strategies read no more pages.
 TOP_N = 5
-# Of the time before generation; the pages must be read as well.
+# Of the time before generation, in which the pages are read as well.
 SHARE = 0.6
 
 
 async def searched(context: Context) -> Context:
-    """The context whose question has pages of the web too, where it asks for them; as it is when the search fails."""
+    """The context with pages of the web, where the question asks for them; unchanged when the search fails."""
     run, question = context.run, context.question
     if not question.search:
         return context
@@ -26,24 +26,21 @@ async def searched(context: Context) -> Context:
     try:
         async with run.stage("web_search") as stage:
             response = await context.mesh.search_web(request, allow_s=allow_s)
-            stage.of(response.timing)
+            stage.add(response.timing)
             stage.detail = f"{len(response.search_results)} pages for {' | '.join(response.queries)}"
     except ServiceFailure:
         return context
     first = len(question.search_results)
-    for degradation in response.degraded:
-        name, _, number = degradation.stage.partition(":")
-        stage_name = f"{name}:{first + int(number)}" if number.isdecimal() else name
-        run.degrade(stage_name, degradation.reason, degradation.detail)
+    run.degrade_all(response.degraded, pages=range(first, first + MAX_PAGES))
     results = _within_limits(question.search_results, response.search_results)
     return replace(context, question=replace(question, search_results=results))
 
 
-def _within_limits(given: Sequence[SearchResult], found: Iterable[SearchResult]) -> tuple[SearchResult, ...]:
-    """As many pages as one request may bring to the retriever."""
-    results = list(given)
+def _within_limits(own: Sequence[SearchResult], web: Iterable[SearchResult]) -> tuple[SearchResult, ...]:
+    """As many pages as a request to the retriever may have, the question's own first."""
+    results = list(own)
     left = MAX_PAGES_CHARS - sum(len(result.page_result) for result in results)
-    for result in found:
+    for result in web:
         left -= len(result.page_result)
         if left < 0 or len(results) == MAX_PAGES:
             break

@@ -1,8 +1,7 @@
-"""Step `self_assess`: how sure the model is of an answer that it has just given (WeKnow-RAG, answer generation).
+"""Step `self_assess`: the model's confidence in its own answer (WeKnow-RAG, answer generation).
 
 WeKnow has the model state its confidence along with the answer. Here it is the next turn of the same chat, one word
-out of three: the answer's own prompt stays free of it, and the documents are in the engine's prefix cache already, so
-the turn costs the reading of a few lines.
+out of three: the answer's prompt stays free of it, and the documents are in the engine's prefix cache already.
 """
 
 from collections.abc import Sequence
@@ -19,19 +18,18 @@ MAX_TOKENS = 4
 
 
 async def self_assess(context: Context, turn: Message, chat: Sequence[Message], answer: str) -> Level | None:
-    """The model's confidence; None when it was not asked or gave none.
+    """The model's confidence; None when there was no time for the call or it failed.
 
     Args:
-        turn: the question how sure it is.
-        chat: the messages that the answer was a reply to.
-        answer: as it was given.
+        turn: asks for the confidence.
+        chat: the messages that `answer` replied to.
     """
     request = Request(
         "self_assess",
         [*chat, Message("assistant", harmless(answer)), turn],
         max_tokens=MAX_TOKENS,
         min_tokens=MAX_TOKENS,
-        known_tokens=estimate(chat),
+        cached_tokens=estimate(chat),
         constraint=Constraint(choice=LEVELS),
     )
     completion = await ask(context, request)
@@ -39,5 +37,5 @@ async def self_assess(context: Context, turn: Message, chat: Sequence[Message], 
 
 
 def accepts(required: Level, level: Level | None) -> bool:
-    """Whether an answer of this confidence is given; one that nobody judged is not."""
+    """Whether an answer of this confidence is given; one without a confidence is not."""
     return level is not None and LEVELS.index(level) <= LEVELS.index(required)

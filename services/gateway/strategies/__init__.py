@@ -1,6 +1,5 @@
 """Ways to answer. Adding one is one file here and one line in `STRATEGIES`."""
 
-from services.gateway.question import Question
 from services.gateway.settings import GatewaySettings
 from services.gateway.strategies.adaptive import Adaptive
 from services.gateway.strategies.base import Strategy
@@ -19,4 +18,4 @@ def load_strategies(settings: GatewaySettings) -> dict[str, Strategy]:
     return {strategy.name: strategy for strategy in strategies}
 
 
-__all__ = ["STRATEGIES", "Question", "Strategy", "load_strategies"]
+__all__ = ["STRATEGIES", "Strategy", "load_strategies"]

@@ -8,23 +8,24 @@ from typing import ClassVar, Literal
 from proto.options import Options
 from proto.read import ReadResponse
 from services.gateway import calibration, confidence, prompts
-from services.gateway.confidence import Confidence, Seen
+from services.gateway.confidence import Confidence, Observation
 from services.gateway.context import Context
 from services.gateway.evidence import Evidence
 from services.gateway.mesh import Mesh
-from services.gateway.normalize import INVALID, UNKNOWN, Normalized, normalize
+from services.gateway.normalize import INVALID, UNKNOWN, Normalized, normalize_sample
 from services.gateway.question import plain
 from services.gateway.run import Draft
 from services.gateway.settings import GatewaySettings
-from services.gateway.steps.ask import Allowance, Request, ask, asked_on, estimate, planned_s, probability
+from services.gateway.steps.ask import Allowance, Request, ask, estimate, fill, planned_s, probability
 from services.gateway.steps.calculate import calculate
 from services.gateway.steps.generate import (
     MIN_ANSWER_TOKENS,
     PLANNED_ANSWER_TOKENS,
     TAUGHT_PROMPT,
     chat,
+    complete,
     fit,
-    taught,
+    serves_adapter,
     unread,
 )
 from services.gateway.steps.graph_first import graph_first
@@ -34,51 +35,45 @@ from services.gateway.steps.retrieve import RERANKING_OPTIONS, Retrieval
 from services.gateway.strategies.base import Strategy
 from services.kit.caution import Caution
 from services.kit.concurrency import both
-from services.kit.llm import Completion, Constraint, Message, estimate_tokens
-from services.kit.untrusted import harmless, one_line
+from services.kit.llm import Completion, Constraint, Message, Sample, estimate_tokens
+from services.kit.untrusted import harmless
 
 # As db3, but for the ranking, the reader's say, the extractor and tables: what found most (`docs/measurements.md`).
 WEB = Retrieval(recall_k=50, rerank_k=5, fills=True, chunker="parent-child", reading=True)
-# Further samples tell whether the model would say the same again.
 SAMPLES = 3
 TEMPERATURE = 0.8
 SAMPLE_TOKENS = 32
-# How often a rule over typed facts is right where it was tried (57 of 58).
+# Accuracy of rules over typed facts where it was measured (57 of 58).
 SETTLED = 0.98
 CHOICES: tuple[Literal["yes", "no"], ...] = ("yes", "no")
-SOURCES: dict[str, Literal["kg", "web"]] = {"kg": "kg"}
 PROMPTS = {name: prompts.load(name) for name in ("adaptive", "calculate", "closed_book", "entities", TAUGHT_PROMPT)}
-CHECK = Message("user", prompts.load("check").user.template)
+CHECK = prompts.load_turn("check")
 
 
 @dataclass(frozen=True, slots=True)
-class First:
-    """The generator's first reply; None where it gave none.
+class FirstReply:
+    """The generator's first reply.
 
     Args:
-        shown: the evidence of the prompt, calculations first.
+        completion: None where the generator gave none.
+        messages: that it replies to.
+        evidence: of the messages, calculations first.
         adapter: that replied; empty for the base model.
     """
 
     completion: Completion | None
     messages: Sequence[Message]
-    shown: Sequence[Evidence]
+    evidence: Sequence[Evidence]
     adapter: str
 
 
 @dataclass(frozen=True, slots=True)
 class Attempt:
-    """An answer, what was seen on the way to it, and what asking more about it takes.
-
-    Args:
-        messages: that it replies to.
-        adapter: that gave it; empty for the base model.
-    """
+    """A draft, the observation of it so far, and the reply that it is taken from."""
 
     draft: Draft
-    seen: Seen
-    messages: Sequence[Message]
-    adapter: str
+    observation: Observation
+    first: FirstReply
 
 
 class Adaptive(Strategy):
@@ -100,11 +95,11 @@ class Adaptive(Strategy):
 
     def __init__(self, settings: GatewaySettings) -> None:
         super().__init__(settings)
-        # Calls that tell more about an answer, the cheapest first, by the signals that they bring.
-        self._looks: dict[frozenset[str], Callable[[Context, Attempt], Awaitable[Seen]]] = {
-            confidence.CHECKED: self._checked,
-            confidence.REMEMBERED: self._remembered,
-            confidence.SAMPLED: self._sampled,
+        # Further calls by the signals that they add, the cheapest first.
+        self._further_calls: dict[frozenset[str], Callable[[Context, Attempt], Awaitable[Observation]]] = {
+            confidence.CHECKED: self._add_check,
+            confidence.REMEMBERED: self._add_memory,
+            confidence.SAMPLED: self._add_samples,
         }
 
     def describe(self, mesh: Mesh) -> str:
@@ -114,7 +109,7 @@ class Adaptive(Strategy):
         return f"{self.summary} {detail[:1].upper()}{detail[1:]}." if detail else self.summary
 
     async def answer(self, context: Context) -> Draft:
-        # What the model says to each source that it is shown, in turn.
+        # The model's answers from earlier sources.
         replies: list[Normalized] = []
         return await graph_first(
             context,
@@ -125,7 +120,7 @@ class Adaptive(Strategy):
         )
 
     async def _from_graph(self, context: Context, replies: list[Normalized]) -> Draft | None:
-        """The graph's answer: by a rule where the facts are typed and the rule is certain, else read and weighed."""
+        """The graph's answer: by a rule where one settles the question, else read from the facts and weighed."""
         facts = await look_up(context)
         if facts is None:
             return None
@@ -141,203 +136,198 @@ class Adaptive(Strategy):
         return draft if draft.kind == "answer" else None
 
     async def _read(self, context: Context, evidence: Sequence[Evidence], replies: list[Normalized]) -> Draft:
-        """The answer that passages give, weighed.
+        """The answer from passages, weighed.
 
         Args:
-            replies: to earlier sources; this one's is added.
+            replies: from earlier sources; this one's is added.
         """
         run, question = context.run, context.question
         run.signals = {}
         classification = await context.classification()
-        held = run.hold(unread(evidence))
-        shown = await fit(context, evidence, max_tokens=context.context_tokens)
-        if evidence and not shown:
-            return (await self._extracted(context, held))[1]
-        held = run.hold(Draft(evidence=tuple(shown)))
-        # From here on a generator that hangs costs the reader nothing.
-        first, (reading, extracted) = await both(self._generated(context, shown), self._extracted(context, held))
+        abstention = run.hold(unread(evidence))
+        passages = await fit(context, evidence, max_tokens=context.context_tokens)
+        if evidence and not passages:
+            return (await self._extract(context, abstention))[1]
+        abstention = run.hold(Draft(evidence=tuple(passages)))
+        # Side by side, so that a generator that hangs does not delay the reader.
+        first, (reading, extracted) = await both(self._generate(context, passages), self._extract(context, abstention))
         if first.completion is None:
             return extracted
-        said = _normal(first.completion)[0]
-        seen = Seen(
+        sample = first.completion.samples[0]
+        reply = normalize_sample(sample)
+        observation = Observation(
             question.query,
-            said.kind,
-            said.answer,
-            first.completion.samples[0],
-            first.shown,
+            reply.kind,
+            reply.answer,
+            sample,
+            first.evidence,
             classification,
             sources=tuple(replies),
-            ranks=_ranks(context.mesh, first.adapter, first.completion, said),
+            ranks=_ranks(context.mesh, first.adapter, sample, reply),
             reading=reading,
         )
-        replies.append(said)
-        draft = Draft(said.answer, said.kind, 0.0, _source(first.shown), tuple(first.shown))
-        weighed = await self._judged(context, Attempt(draft, seen, first.messages, first.adapter))
+        replies.append(reply)
+        draft = Draft(reply.answer, reply.kind, 0.0, _source(first.evidence), tuple(first.evidence))
+        weighed = await self._assess(context, Attempt(draft, observation, first))
         if weighed.kind != "unknown":
             return weighed
-        return replace(weighed, candidates=behind(extracted.candidates, len(first.shown) - len(shown)))
+        return replace(weighed, candidates=behind(extracted.candidates, len(first.evidence) - len(passages)))
 
-    async def _judged(self, context: Context, attempt: Attempt) -> Draft:
-        """The draft as it is where every answer is wanted, else weighed by the confidence that fits who answered."""
+    async def _assess(self, context: Context, attempt: Attempt) -> Draft:
+        """The draft unchanged where every answer is wanted, else weighed by the confidence of who answered."""
         if context.question.every_answer or not self.settings.abstain:
-            return await self._unweighed(context, attempt)
-        calibrated, generator = context.mesh.calibration, context.mesh.llm.model
-        if calibrated.own(generator, attempt.adapter) is None:
-            context.run.degrade(calibration.STAGE, "unavailable", calibrated.missing(generator, attempt.adapter))
-        return await self._weighed(context, attempt, calibrated.choose(generator, attempt.adapter))
+            return await self._observe(context, attempt)
+        models, generator, adapter = context.mesh.calibration, context.mesh.llm.model, attempt.first.adapter
+        if models.own(generator, adapter) is None:
+            context.run.degrade(calibration.STAGE, "unavailable", models.missing(generator, adapter))
+        return await self._weigh(context, attempt, models.choose(generator, adapter))
 
-    async def _unweighed(self, context: Context, attempt: Attempt) -> Draft:
-        """The draft as it is, with all signals: what a confidence is to be fitted on."""
+    async def _observe(self, context: Context, attempt: Attempt) -> Draft:
+        """The draft unchanged, with all signals, on which a confidence can be fitted."""
         run = context.run
-        run.signals = confidence.signals(attempt.seen)
+        run.signals = confidence.signals(attempt.observation)
         if attempt.draft.kind != "unknown":
-            for look in self._looks.values():
-                attempt = replace(attempt, seen=await look(context, attempt))
-            run.signals = confidence.signals(attempt.seen)
-        return replace(attempt.draft, confidence=probability(attempt.seen.sample))
+            for call in self._further_calls.values():
+                attempt = replace(attempt, observation=await call(context, attempt))
+            run.signals = confidence.signals(attempt.observation)
+        return replace(attempt.draft, confidence=probability(attempt.observation.sample))
 
-    async def _weighed(self, context: Context, attempt: Attempt, model: Confidence | None) -> Draft:
+    async def _weigh(self, context: Context, attempt: Attempt, model: Confidence | None) -> Draft:
         """The draft with its probability, an abstention, or the judgement that the question is invalid."""
         run, draft = context.run, attempt.draft
-        signals = run.signals = confidence.signals(attempt.seen)
+        signals = run.signals = confidence.signals(attempt.observation)
         if model is None:
-            # Without a fitted model nothing hangs on more signals.
-            return replace(draft, confidence=probability(attempt.seen.sample))
+            return replace(draft, confidence=probability(attempt.observation.sample))
         caution = self.settings.caution
-        pending = [names for names in self._looks if model.uses(names)] if draft.kind != "unknown" else []
+        pending = [names for names in self._further_calls if model.uses(names)] if draft.kind != "unknown" else []
         if not pending:
             run.decide("check", "no further call is of use")
         while pending:
             if not model.may_change(signals, frozenset().union(*pending), caution):
                 run.decide("check", "no further call could change the outcome")
                 break
-            attempt = replace(attempt, seen=await self._looks[pending.pop(0)](context, attempt))
-            signals = run.signals = confidence.signals(attempt.seen)
+            attempt = replace(attempt, observation=await self._further_calls[pending.pop(0)](context, attempt))
+            signals = run.signals = confidence.signals(attempt.observation)
         decision = model.decide(signals, caution)
-        run.decide("confidence", f"{decision.kind} with {decision.probability:.2f}; {_lines(model, caution)}")
-        confident = round(decision.probability, 4)
+        run.decide("confidence", f"{decision.kind} with {decision.probability:.2f}; {_thresholds(model, caution)}")
+        weighed = replace(draft, confidence=round(decision.probability, 4))
         if decision.kind == "answer":
-            return replace(draft, confidence=confident)
+            return weighed
         if decision.kind == "invalid_question" and context.options.false_premise is not False:
-            return Draft(INVALID, "invalid_question", confident, draft.source, draft.evidence)
-        return Draft(UNKNOWN, "unknown", confident, "none", draft.evidence)
+            return replace(weighed, answer=INVALID, kind="invalid_question")
+        return replace(weighed, answer=UNKNOWN, kind="unknown", source="none")
 
-    async def _generated(self, context: Context, shown: Sequence[Evidence]) -> First:
-        """The generator's first reply, with calculations where they are asked for."""
-        settings, question = self.settings, context.question
-        has_adapter = await taught(context, settings.web_answer_adapter)
+    async def _generate(self, context: Context, passages: Sequence[Evidence]) -> FirstReply:
+        """The generator's first reply, with calculations where the question asks for them."""
+        question, adapter = context.question, self.settings.web_answer_adapter
+        has_adapter = await serves_adapter(context, adapter)
+        evidence = passages
         if not has_adapter:
-            # The adapter has not been taught to read calculations, and its base model is too small to write them.
-            shown = [*await self._computed(context, shown), *shown]
-        prompt = PROMPTS[TAUGHT_PROMPT] if has_adapter else PROMPTS["adaptive"]
-        messages = chat(prompt, plain(question.query), question.query_time, shown)
-        request = Request(
-            "generate",
-            messages,
-            max_tokens=settings.max_answer_tokens,
-            min_tokens=MIN_ANSWER_TOKENS,
-            optional=False,
-            adapter=settings.web_answer_adapter,
-            logprobs=True,
-        )
-        completion = await ask(context, request)
-        return First(completion, messages, shown, settings.web_answer_adapter if has_adapter else "")
+            # The adapter is not trained to read calculations, and its base model is too small to write them.
+            evidence = [*await self._calculate(context, passages), *passages]
+        prompt = PROMPTS[TAUGHT_PROMPT if has_adapter else "adaptive"]
+        messages = chat(prompt, plain(question.query), question.query_time, evidence)
+        completion = await complete(context, messages, max_tokens=self.settings.max_answer_tokens, adapter=adapter)
+        return FirstReply(completion, messages, evidence, adapter if has_adapter else "")
 
-    async def _extracted(self, context: Context, held: Draft) -> tuple[ReadResponse | None, Draft]:
-        """What the extractive reader finds, and the answer that it gives, or an abstention that shows it.
+    async def _extract(self, context: Context, abstention: Draft) -> tuple[ReadResponse | None, Draft]:
+        """The extractive reader's spans, and the draft from them; the abstention where it read nothing.
 
         Args:
-            held: shows the evidence, and is what there is where nothing was read.
+            abstention: with the evidence to read.
         """
-        query, shown = plain(context.question.query), held.evidence
-        reading = await read(context, query, shown)
+        query, evidence = plain(context.question.query), abstention.evidence
+        reading = await read(context, query, evidence)
         if reading is None:
-            return None, held
+            return None, abstention
         threshold = self.settings.reader_threshold
-        draft = extract(context.run, query, reading, shown, _source(shown), threshold=threshold)
+        draft = extract(context.run, query, reading, evidence, _source(evidence), threshold=threshold)
         return reading, context.run.hold(draft)
 
-    async def _computed(self, context: Context, shown: Sequence[Evidence]) -> list[Evidence]:
-        """Calculations over what will be shown, where the question asks for any and the time allows both calls."""
-        read_tokens = sum(estimate_tokens(item.text) for item in shown)
-        answering_s = planned_s(context.mesh, read_tokens, PLANNED_ANSWER_TOKENS)
+    async def _calculate(self, context: Context, passages: Sequence[Evidence]) -> list[Evidence]:
+        """Calculations over the passages, where the question asks for any and the time allows both calls."""
+        passage_tokens = sum(estimate_tokens(item.text) for item in passages)
+        answering_s = planned_s(context.mesh, passage_tokens, PLANNED_ANSWER_TOKENS)
         allowance = Allowance(self.settings.calculate_cap_s, answering_s)
-        return await calculate(context, PROMPTS["calculate"], shown, allowance)
+        return await calculate(context, PROMPTS["calculate"], passages, allowance)
 
-    async def _sampled(self, context: Context, attempt: Attempt) -> Seen:
-        """What the same model says again, at a temperature."""
+    async def _add_samples(self, context: Context, attempt: Attempt) -> Observation:
+        """Add further samples at a temperature, which show whether the model repeats its answer."""
+        observation, messages = attempt.observation, attempt.first.messages
         count = SAMPLES if context.options.samples is None else context.options.samples
         if not count:
-            return attempt.seen
+            return observation
         request = Request(
             "samples",
-            attempt.messages,
+            messages,
             max_tokens=SAMPLE_TOKENS,
             min_tokens=SAMPLE_TOKENS,
-            known_tokens=estimate(attempt.messages),
+            cached_tokens=estimate(messages),
             adapter=self.settings.web_answer_adapter,
             n=count,
             temperature=TEMPERATURE,
         )
-        drawn = await ask(context, request)
-        return attempt.seen if drawn is None else replace(attempt.seen, others=_normal(drawn))
+        completion = await ask(context, request)
+        return observation if completion is None else replace(observation, others=_normalize_all(completion))
 
-    async def _checked(self, context: Context, attempt: Attempt) -> Seen:
-        """Whether the model that answered finds its answer in the documents, when it looks again."""
-        seen = attempt.seen
-        if seen.kind != "answer":
-            return seen
+    async def _add_check(self, context: Context, attempt: Attempt) -> Observation:
+        """Add the probability that the model, asked again, finds its answer in the documents."""
+        observation, messages = attempt.observation, attempt.first.messages
+        if observation.kind != "answer":
+            return observation
         request = Request(
             "check",
-            [*attempt.messages, Message("assistant", harmless(seen.answer)), CHECK],
+            [*messages, Message("assistant", harmless(observation.answer)), CHECK],
             max_tokens=1,
             min_tokens=1,
-            known_tokens=estimate(attempt.messages),
+            cached_tokens=estimate(messages),
             adapter=self.settings.web_answer_adapter,
             constraint=Constraint(choice=CHOICES),
             logprobs=True,
         )
-        checked = await ask(context, request)
-        return seen if checked is None else replace(seen, check=_yes(checked))
+        completion = await ask(context, request)
+        return observation if completion is None else replace(observation, check=_yes(completion.samples[0]))
 
-    async def _remembered(self, context: Context, attempt: Attempt) -> Seen:
-        """What the model says of its own, without documents (ElectricSheep, section 4.4)."""
+    async def _add_memory(self, context: Context, attempt: Attempt) -> Observation:
+        """Add the model's answer without documents (ElectricSheep, section 4.4)."""
+        question, observation = context.question, attempt.observation
         if context.options.closed_book is False:
-            return attempt.seen
-        question, seen = context.question, attempt.seen
-        messages = PROMPTS["closed_book"].fill(
-            query=one_line(plain(question.query)), query_time=asked_on(question.query_time)
-        )
-        told = await ask(context, Request("memory", messages, SAMPLE_TOKENS, MIN_ANSWER_TOKENS))
-        return seen if told is None else replace(seen, sources=(*seen.sources, *_normal(told)))
+            return observation
+        messages = fill(PROMPTS["closed_book"], plain(question.query), question.query_time)
+        completion = await ask(context, Request("memory", messages, SAMPLE_TOKENS, MIN_ANSWER_TOKENS))
+        if completion is None:
+            return observation
+        return replace(observation, sources=(*observation.sources, *_normalize_all(completion)))
 
 
-def _lines(model: Confidence, caution: Caution) -> str:
+def _thresholds(model: Confidence, caution: Caution) -> str:
     invalid = "" if model.invalid is None else f", invalid from {model.invalid.thresholds[caution]:.2f} on"
     return f"given from {model.answer.thresholds[caution]:.2f} on{invalid}"
 
 
-def _ranks(mesh: Mesh, adapter: str, completion: Completion, said: Normalized) -> dict[str, float]:
-    """Ranks of a reply's log-probabilities among those of earlier answers; an answer counts for the next."""
+def _ranks(mesh: Mesh, adapter: str, sample: Sample, reply: Normalized) -> dict[str, float]:
+    """Ranks of a sample's log-probabilities among those of earlier answers, to which an answer is added."""
     name = confidence.name_of(mesh.llm.model, adapter)
-    logprobs = confidence.logprob_signals(completion.samples[0])
+    logprobs = confidence.logprob_signals(sample)
     ranks = mesh.calibration.ranks(name, logprobs)
-    if said.kind == "answer" and logprobs:
+    if reply.kind == "answer" and logprobs:
         mesh.calibration.observe(name, logprobs)
     return ranks
 
 
-def _normal(completion: Completion) -> list[Normalized]:
-    return [normalize(sample.text, finished=sample.finish_reason != "length") for sample in completion.samples]
+def _normalize_all(completion: Completion) -> list[Normalized]:
+    return [normalize_sample(sample) for sample in completion.samples]
 
 
-def _yes(completion: Completion) -> float:
-    """Probability of `yes`; what is not given to the word that was said is the other's."""
-    sample = completion.samples[0]
-    said = exp(sample.token_logprobs[0]) if sample.token_logprobs else 1.0
-    return said if sample.text == "yes" else 1.0 - said
+def _yes(sample: Sample) -> float:
+    """Probability of `yes`, where `no` is the only alternative."""
+    chosen = exp(sample.token_logprobs[0]) if sample.token_logprobs else 1.0
+    return chosen if sample.text == "yes" else 1.0 - chosen
 
 
-def _source(shown: Sequence[Evidence]) -> Literal["kg", "web", "model"]:
-    found = [item.source for item in shown if item.source != "calculator"]
-    return SOURCES.get(found[0], "web") if found else "model"
+def _source(evidence: Sequence[Evidence]) -> Literal["kg", "web", "model"]:
+    """The source of the best evidence, calculations aside; all but the graph's counts as the web's."""
+    sources = [item.source for item in evidence if item.source != "calculator"]
+    if not sources:
+        return "model"
+    return "kg" if sources[0] == "kg" else "web"

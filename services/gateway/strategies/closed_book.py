@@ -15,6 +15,4 @@ class ClosedBook(Strategy):
     options = frozenset()
 
     async def answer(self, context: Context) -> Draft:
-        settings = self.settings
-        generation = Generation(PROMPT, settings.max_context_tokens, settings.max_answer_tokens)
-        return await generate(context, generation, ())
+        return await generate(context, Generation(PROMPT), ())

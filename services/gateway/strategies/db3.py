@@ -20,7 +20,7 @@ from services.gateway import prompts
 from services.gateway.context import Context
 from services.gateway.evidence import Evidence
 from services.gateway.run import Draft
-from services.gateway.steps.generate import TAUGHT_PROMPT, Generation, read_and_answer, taught
+from services.gateway.steps.generate import TAUGHT_PROMPT, Generation, read_and_answer, serves_adapter
 from services.gateway.steps.graph_first import graph_first
 from services.gateway.steps.knowledge_graph import answer_from_facts, look_up
 from services.gateway.steps.retrieve import RERANKING_OPTIONS, Retrieval
@@ -64,13 +64,11 @@ class Db3(Strategy):
         if facts is None:
             return None
         adapter = self.settings.kg_answer_adapter
-        prompt = PROMPTS[TAUGHT_PROMPT] if await taught(context, adapter) else PROMPTS["facts"]
+        prompt = PROMPTS[TAUGHT_PROMPT if await serves_adapter(context, adapter) else "facts"]
         return await answer_from_facts(context, prompt, facts, adapter=adapter)
 
     async def _read(self, context: Context, evidence: Sequence[Evidence]) -> Draft:
-        settings = self.settings
-        adapter = settings.web_answer_adapter
-        base = PROMPTS[settings.db3_prompt if context.options.false_premise is not False else "basic"]
-        prompt = PROMPTS[TAUGHT_PROMPT] if await taught(context, adapter) else base
-        generation = Generation(prompt, context.context_tokens, settings.max_answer_tokens, adapter)
-        return await read_and_answer(context, generation, evidence)
+        adapter = self.settings.web_answer_adapter
+        base = self.settings.db3_prompt if context.options.false_premise is not False else "basic"
+        prompt = PROMPTS[TAUGHT_PROMPT if await serves_adapter(context, adapter) else base]
+        return await read_and_answer(context, Generation(prompt, adapter=adapter), evidence)

@@ -17,6 +17,7 @@ As published but for:
 """
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import ClassVar
 
 from proto.kg import KgMode
@@ -44,8 +45,8 @@ from services.kit.llm import estimate_tokens
 # Sections 4.1 and 5: three sentences of 200 characters a chunk, the ten best by vectors.
 WEB = Retrieval(recall_k=10, chunker="sentence-groups", ranking="dense", extractor="trafilatura")
 KG_CHARS = 1_000
-# What calls usually take, in tokens read and written: ten chunks of 600 characters, the functions of a domain with
-# six examples, a question alone.
+# Usual tokens of calls, prompt and completion: ten chunks of 600 characters, the functions of a domain with six
+# examples, a question alone.
 CHUNKS_TOKENS = 2_000
 FRAME_TOKENS = 450
 SHORT_CONTEXT_TOKENS = 300
@@ -87,17 +88,17 @@ class ElectricSheep(Strategy):
             return Draft()
         evidence = context.question.evidence
         planned = self._plan(context)
-        collecting = [self._from_memory(context, wanted="knowledge" in planned)]
+        collecting = [self._memory(context, wanted="knowledge" in planned)]
         if not evidence:
             mode: KgMode = "function-calling" if "kg" in planned else "rules"
             collecting += [self._facts(context, mode), self._web(context)]
-        own, *collected = await all_of(collecting)
+        memory, *collected = await all_of(collecting)
         facts, web = collected if collected else ([], list(evidence))
-        computed = await self._computed(context, [*facts, *web], wanted="calculate" in planned)
-        return await reason(context, PROMPTS["reason"], PROMPTS["summarise"], [*facts, *computed, *own, *web])
+        results = await self._calculate(context, [*facts, *web]) if "calculate" in planned else []
+        return await reason(context, PROMPTS["reason"], PROMPTS["summarise"], [*facts, *results, *memory, *web])
 
     def _plan(self, context: Context) -> set[str]:
-        """The calls beside the reasoning that the time left pays for, by the measured pace, the most useful first."""
+        """The calls that fit into the time left, by the measured speed, the most useful first."""
         question = context.question
         calls = {
             "reason": self._size(context, question.evidence),
@@ -115,13 +116,13 @@ class ElectricSheep(Strategy):
         return affordable(context, calls)
 
     def _size(self, context: Context, evidence: Sequence[Evidence]) -> tuple[int, int]:
-        """Tokens that the reasoning reads and writes; of evidence not yet there, as much as there usually is."""
-        usual = estimate_tokens(references(evidence)) if evidence else CHUNKS_TOKENS
-        read = FRAME_TOKENS + min(usual, context.context_tokens)
-        return read, reasoning.FRAMED_TOKENS + reasoning.REASONING_TOKENS
+        """Tokens of the reasoning, prompt and completion; the usual ones where the evidence is not there yet."""
+        reference_tokens = estimate_tokens(references(evidence)) if evidence else CHUNKS_TOKENS
+        prompt_tokens = FRAME_TOKENS + min(reference_tokens, context.context_tokens)
+        return prompt_tokens, reasoning.FRAMED_TOKENS + reasoning.REASONING_TOKENS
 
     def _allowance(self, context: Context, cap_s: float) -> float:
-        """Seconds for a stage before the reasoning, which leaves time for a short one."""
+        """Seconds for a stage before the reasoning, which leave time for a short one."""
         shortest = (FRAME_TOKENS + SHORT_CONTEXT_TOKENS, reasoning.FRAMED_TOKENS)
         return context.before_generation(cap_s, needed_s=planned_s(context.mesh, *shortest))
 
@@ -132,22 +133,21 @@ class ElectricSheep(Strategy):
         return await retrieve(context, pages, WEB, allow_s=self._allowance(context, settings.retrieve_cap_s))
 
     async def _facts(self, context: Context, mode: KgMode) -> list[Evidence]:
-        """Facts as a reference, cut at 1,000 characters; a game that did not take place is a fact as well."""
+        """Facts as a reference, cut at KG_CHARS; a game that did not take place is a fact as well."""
         facts = await look_up(context, allow_s=self._allowance(context, self.settings.kg_cap_s), mode=mode)
         if facts is None or facts.status not in FOUND | {"no_event"}:
             return []
         item = as_evidence(facts)
-        return [Evidence(item.text[:KG_CHARS], item.page, item.page_name, source=item.source)]
+        return [replace(item, text=item.text[:KG_CHARS])]
 
-    async def _from_memory(self, context: Context, *, wanted: bool) -> list[Evidence]:
+    async def _memory(self, context: Context, *, wanted: bool) -> list[Evidence]:
         if not wanted:
             return []
         allow_s = self._allowance(context, self.settings.knowledge_cap_s)
-        own = await closed_book(context, PROMPTS["knowledge"], Allowance(allow_s, context.run.budget.left() - allow_s))
-        return [own] if own else []
+        allowance = Allowance(allow_s, context.run.budget.left() - allow_s)
+        memory = await closed_book(context, PROMPTS["knowledge"], allowance)
+        return [memory] if memory else []
 
-    async def _computed(self, context: Context, evidence: Sequence[Evidence], *, wanted: bool) -> list[Evidence]:
-        if not wanted:
-            return []
+    async def _calculate(self, context: Context, evidence: Sequence[Evidence]) -> list[Evidence]:
         allowance = Allowance(self.settings.calculate_cap_s, planned_s(context.mesh, *self._size(context, evidence)))
         return await calculate(context, PROMPTS["calculate"], evidence, allowance)

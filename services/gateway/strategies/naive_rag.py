@@ -19,10 +19,8 @@ class NaiveRag(Strategy):
     options = RETRIEVAL_OPTIONS | {"context_tokens"}
 
     async def answer(self, context: Context) -> Draft:
-        settings = self.settings
         evidence = context.question.evidence or await self._web(context)
-        generation = Generation(PROMPT, context.context_tokens, settings.max_answer_tokens)
-        return await read_and_answer(context, generation, evidence)
+        return await read_and_answer(context, Generation(PROMPT), evidence)
 
     async def _web(self, context: Context) -> list[Evidence]:
         context = await searched(context)

@@ -25,7 +25,7 @@ from services.gateway.settings import GatewaySettings
 from services.gateway.steps.ask import planned_s
 from services.gateway.steps.classify import changes_fast
 from services.gateway.steps.generate import Generation, chat, read_and_answer
-from services.gateway.steps.knowledge_graph import found, look_up
+from services.gateway.steps.knowledge_graph import facts_of, look_up
 from services.gateway.steps.retrieve import RERANKING_OPTIONS, Retrieval, reranked
 from services.gateway.steps.self_assess import MAX_TOKENS as ASSESS_TOKENS
 from services.gateway.steps.self_assess import accepts, self_assess
@@ -74,20 +74,20 @@ class WeKnow(Strategy):
         if await changes_fast(context):
             context.run.plan("balance", "the web first, the knowledge graph's facts after it")
             web, response = await both(reranked(context, WEB), look_up(context))
-            return await self._assessed(context, [*web, *found(response)])
+            return await self._assessed(context, [*web, *facts_of(response)])
         context.run.plan("balance", "the knowledge graph first, the web where it does not answer")
         facts: list[Evidence] = []
         first = await prefer(self._from_graph(context, facts), reranked(context, WEB), decided=context.run.settle)
         return first if isinstance(first, Draft) else await self._assessed(context, [*facts, *first])
 
     async def _from_graph(self, context: Context, facts: list[Evidence]) -> Draft | None:
-        """The knowledge graph's answer, by a rule or by the model; None when it has none of which the model is sure.
+        """The knowledge graph's answer, by a rule or by the model; None where the model is not sure of one.
 
         Args:
-            facts: filled with what the graph found, which the web's passages are read beside.
+            facts: gets the graph's facts, for an answer from them and the web.
         """
         response = await look_up(context)
-        facts += found(response)
+        facts += facts_of(response)
         if response is None or not facts:
             return None
         settled = response.settled
@@ -98,22 +98,22 @@ class WeKnow(Strategy):
         return draft if draft.kind == "answer" else None
 
     async def _assessed(self, context: Context, evidence: Sequence[Evidence]) -> Draft:
-        """An answer of which the model is as sure as the settings ask for, else "i don't know" with its evidence."""
+        """An answer of which the model is sure enough, else an abstention with the evidence."""
         question = context.question
-        asked_for = context.options.self_assessment or self.settings.weknow_confidence
+        required = context.options.self_assessment or self.settings.weknow_confidence
         hint = HINTS[(await context.classification()).domain]
-        generation = Generation(PROMPT, context.context_tokens, self.settings.max_answer_tokens, hint=hint)
+        generation = Generation(PROMPT, hint=hint)
         assessing_s = planned_s(context.mesh, estimate_tokens(ASSESS.content), ASSESS_TOKENS)
         draft = await read_and_answer(context, generation, evidence, reserve_s=assessing_s)
-        if draft.kind == "unknown" or asked_for == "off":
+        if draft.kind == "unknown" or required == "off":
             return _by_source(draft)
         messages = chat(PROMPT, question.query, question.query_time, draft.evidence, hint=hint)
         level = await self_assess(context, ASSESS, messages, draft.answer)
-        accepted = accepts(asked_for, level)
+        accepted = accepts(required, level)
         context.run.decide(
             "self_assess",
             f"{draft.answer!r}: {level or 'not assessed'}, {'given' if accepted else 'not given'}: "
-            f"{asked_for} is asked for",
+            f"{required} is asked for",
         )
         if not accepted:
             return Draft(evidence=draft.evidence)
@@ -121,8 +121,6 @@ class WeKnow(Strategy):
 
 
 def _by_source(draft: Draft) -> Draft:
-    """The draft, as the graph's where it rests on facts alone."""
-    from_facts = (
-        draft.kind != "unknown" and bool(draft.evidence) and all(item.source == "kg" for item in draft.evidence)
-    )
+    """The draft, with the graph as its source where all its evidence is facts."""
+    from_facts = draft.kind != "unknown" and {item.source for item in draft.evidence} == {"kg"}
     return replace(draft, source="kg") if from_facts else draft

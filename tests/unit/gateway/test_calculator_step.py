@@ -35,10 +35,10 @@ def context(context: Context) -> Context:
 
 
 async def step(context: Context, evidence: tuple[Evidence, ...] = (TOLLS,)) -> list[str]:
-    found = await calculate(context, PROMPT, evidence, Allowance(20))
-    assert all((item.source, item.page_name) == ("calculator", "calculation") for item in found)
-    assert all(item.citation().source == "calculator" for item in found)
-    return [item.text for item in found]
+    references = await calculate(context, PROMPT, evidence, Allowance(20))
+    assert all((item.source, item.page_name) == ("calculator", "calculation") for item in references)
+    assert all(item.citation().source == "calculator" for item in references)
+    return [item.text for item in references]
 
 
 async def test_values_become_references(context: Context, generator: FakeGenerator) -> None:
@@ -55,7 +55,7 @@ async def test_values_become_references(context: Context, generator: FakeGenerat
 
 
 @pytest.mark.parametrize(
-    ("reply", "kept"),
+    ("reply", "results"),
     [
         ("a = 5.25 - 4.20\nb = 5.25 - 3.75", ["a: 5.25 - 4.20 = 1.05"]),
         ("a = mean(4.20, 4.80, 5.25)", []),
@@ -75,20 +75,20 @@ async def test_values_become_references(context: Context, generator: FakeGenerat
     ],
 )
 async def test_replies_are_not_believed(
-    context: Context, generator: FakeGenerator, reply: str, kept: list[str]
+    context: Context, generator: FakeGenerator, reply: str, results: list[str]
 ) -> None:
     generator.reply = lambda _: reply
-    assert await step(context) == kept
+    assert await step(context) == results
 
 
 async def test_what_was_left_out_is_told(context: Context, generator: FakeGenerator) -> None:
     generator.reply = lambda _: "a = 5.25 - 3.75\nb = 5.25 / (4.20 - 4.20)\nc"
     assert await step(context) == []
     assert context.run.recorder is not None
-    told = [event.detail for event in context.run.recorder.trace().events if event.kind == "decision"]
-    assert told
+    decisions = [event.detail for event in context.run.recorder.trace().events if event.kind == "decision"]
+    assert decisions
     for word in ("ungrounded: 3.75", "DivisionByZero", "without label"):
-        assert word in told[-1]
+        assert word in decisions[-1]
 
 
 @pytest.mark.parametrize(

@@ -39,22 +39,22 @@ def shipped(monkeypatch: pytest.MonkeyPatch) -> dict[str, Confidence]:
     return models
 
 
-def line(found: Confidence | None) -> float:
-    assert found is not None
-    return found.answer.thresholds["balanced"]
+def line(model: Confidence | None) -> float:
+    assert model is not None
+    return model.answer.thresholds["balanced"]
 
 
 def test_ones_own_comes_before_the_generic_and_a_file_before_what_is_shipped(
     tmp_path: Path, shipped: dict[str, Confidence]
 ) -> None:
     put(tmp_path, "mine+answer.json", heads(0.3))
-    found = Calibration(tmp_path)
-    assert line(found.choose("org/shipped")) == 0.2
-    assert line(found.choose("mine", "answer")) == 0.3
-    assert found.choose("mine") is None
+    models = Calibration(tmp_path)
+    assert line(models.choose("org/shipped")) == 0.2
+    assert line(models.choose("mine", "answer")) == 0.3
+    assert models.choose("mine") is None
     shipped["generic"] = Confidence.model_validate(heads(0.7))
-    assert line(found.choose("mine")) == 0.7
-    assert found.own("mine") is None
+    assert line(models.choose("mine")) == 0.7
+    assert models.own("mine") is None
     put(tmp_path, "shipped.json", heads(0.4))
     assert line(Calibration(tmp_path).choose("shipped")) == 0.4
 
@@ -63,33 +63,33 @@ async def test_a_change_is_seen_while_it_runs(
     tmp_path: Path, shipped: dict[str, Confidence], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(calibration, "LOOK_S", 0.01)
-    found = Calibration(tmp_path / "later")
-    watching = asyncio.create_task(found.watch())
+    models = Calibration(tmp_path / "later")
+    watching = asyncio.create_task(models.watch())
 
     async def until(threshold: float) -> None:
         async with asyncio.timeout(240):
-            while line(found.choose("shipped")) != threshold:  # noqa: ASYNC110 - files send no events
+            while line(models.choose("shipped")) != threshold:  # noqa: ASYNC110 - files send no events
                 await asyncio.sleep(0.01)
 
     for threshold in (0.3, 0.4):
         written = put(tmp_path / "later", "shipped.json", heads(threshold))
         await until(threshold)
-        assert found.health("shipped").digest == digest_of(written)
+        assert models.health("shipped").digest == digest_of(written)
     put(tmp_path / "later", "shipped.json", "{torn")
     async with asyncio.timeout(240):
-        while not found.problems:  # noqa: ASYNC110
+        while not models.problems:  # noqa: ASYNC110
             await asyncio.sleep(0.01)
-    assert found.problems == ("shipped.json: not JSON",)
-    assert line(found.choose("shipped")) == 0.4, "the last good one"
+    assert models.problems == ("shipped.json: not JSON",)
+    assert line(models.choose("shipped")) == 0.4, "the last good one"
     (tmp_path / "later" / "shipped.json").unlink()
     await until(0.2)
-    assert not found.problems
+    assert not models.problems
     watching.cancel()
 
 
 async def test_what_cannot_be_foreseen_ends_no_watch(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(calibration, "LOOK_S", 0.001)
-    found = Calibration(tmp_path)
+    models = Calibration(tmp_path)
     called = asyncio.Event()
     loop = asyncio.get_running_loop()
 
@@ -97,8 +97,8 @@ async def test_what_cannot_be_foreseen_ends_no_watch(tmp_path: Path, monkeypatch
         loop.call_soon_threadsafe(called.set)
         raise ZeroDivisionError
 
-    monkeypatch.setattr(found, "_read", fails)
-    watching = asyncio.create_task(found.watch())
+    monkeypatch.setattr(models, "_read", fails)
+    watching = asyncio.create_task(models.watch())
     for _ in range(2):
         await asyncio.wait_for(called.wait(), 240)
         called.clear()
@@ -127,63 +127,63 @@ async def test_what_cannot_be_foreseen_ends_no_watch(tmp_path: Path, monkeypatch
 def test_a_broken_file_is_left_out_and_named(tmp_path: Path, content: Any, why: str) -> None:
     put(tmp_path, "broken.json", content)
     put(tmp_path, "good.json", heads())
-    found = Calibration(tmp_path)
-    (problem,) = found.problems
+    models = Calibration(tmp_path)
+    (problem,) = models.problems
     assert problem.startswith("broken.json: ")
     assert why in problem
-    assert found.choose("broken") is None
-    assert found.choose("good") is not None
-    assert problem in found.health("good").detail
+    assert models.choose("broken") is None
+    assert models.choose("good") is not None
+    assert problem in models.health("good").detail
 
 
 def test_a_file_is_called_as_its_generator_says_and_a_folder_in_its_place_is_named(tmp_path: Path) -> None:
     put(tmp_path, "key-of-a-config-map.json", heads() | {"generator": "org/mine+answer"})
     (tmp_path / "folder.json").mkdir()
-    found = Calibration(tmp_path)
-    assert found.own("mine", "answer")
-    assert [problem.partition(":")[0] for problem in found.problems] == ["folder.json"]
+    models = Calibration(tmp_path)
+    assert models.own("mine", "answer")
+    assert [problem.partition(":")[0] for problem in models.problems] == ["folder.json"]
 
 
 def test_it_is_said_whose_confidence_there_is_and_what_to_do_without(shipped: dict[str, Confidence]) -> None:
-    found = Calibration()
-    own, none, nobody = found.health("org/shipped"), found.health("org/other", "answer"), found.health("")
+    models = Calibration()
+    own, none, nobody = models.health("org/shipped"), models.health("org/other", "answer"), models.health("")
     assert (own.whose, own.generator, own.fitted_on, own.detail) == ("own", "shipped", "200 answers", "")
     assert (none.whose, none.generator) == ("none", "other+answer")
     assert "every answer is given" in none.detail
     assert "`cragmesh calibrate --made-up` fits one in about 10 minutes" in none.detail
     assert (nobody.whose, nobody.detail) == ("unknown", "")
     shipped["generic"] = Confidence.model_validate(heads())
-    other = found.health("other")
+    other = models.health("other")
     assert (other.whose, other.fitted_on) == ("generic", "200 answers")
     assert "a generic one weighs its answers" in other.detail
 
 
 def test_ranks_are_neutral_until_enough_was_seen_and_then_shares(shipped: dict[str, Confidence]) -> None:
-    found = Calibration()
+    models = Calibration()
     for number in range(ENOUGH):
-        assert found.ranks("one", {"logprob_mean": -1.0}) == {"logprob_mean_rank": NEUTRAL}
-        found.observe("one", {"logprob_mean": -number / ENOUGH})
+        assert models.ranks("one", {"logprob_mean": -1.0}) == {"logprob_mean_rank": NEUTRAL}
+        models.observe("one", {"logprob_mean": -number / ENOUGH})
     for value, rank in ((-2.0, 0.0), (0.5, 1.0), (-0.49, 0.5)):
-        assert found.ranks("one", {"logprob_mean": value})["logprob_mean_rank"] == pytest.approx(rank, abs=0.02)
-    assert found.ranks("two", {"logprob_mean": -2.0}) == {"logprob_mean_rank": NEUTRAL}, "of another generator"
-    assert found.ranks("one", {}) == {}
+        assert models.ranks("one", {"logprob_mean": value})["logprob_mean_rank"] == pytest.approx(rank, abs=0.02)
+    assert models.ranks("two", {"logprob_mean": -2.0}) == {"logprob_mean_rank": NEUTRAL}, "of another generator"
+    assert models.ranks("one", {}) == {}
 
 
 def test_a_distribution_keeps_the_latest_in_bounded_memory() -> None:
     dice = random.Random(0)
     values = [round(dice.gauss(0, 1), 1) for _ in range(3 * RECENT)]
-    found = Distribution()
+    distribution = Distribution()
     for value in values:
-        found.add(value)
+        distribution.add(value)
     latest = values[-RECENT:]
-    assert len(found._sorted) == len(found._latest) == RECENT
+    assert len(distribution._sorted) == len(distribution._latest) == RECENT
     for value in (-1.0, 0.0, 0.3):
         below, same = sum(one < value for one in latest), latest.count(value)
-        assert found.rank(value) == pytest.approx((below + same / 2) / RECENT)
+        assert distribution.rank(value) == pytest.approx((below + same / 2) / RECENT)
 
 
 def test_names_that_come_and_go_do_not_add_up() -> None:
-    found = Calibration()
+    models = Calibration()
     for number in range(100):
-        found.observe(f"model-{number}", {"logprob_mean": -1.0})
-    assert len(found._distributions) <= calibration.MAX_GENERATORS
+        models.observe(f"model-{number}", {"logprob_mean": -1.0})
+    assert len(models._distributions) <= calibration.MAX_GENERATORS

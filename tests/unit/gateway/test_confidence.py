@@ -1,4 +1,4 @@
-"""Signals of an answer, and the probability that a fitted head makes of them."""
+"""Signals of an answer, and the decision of a fitted model."""
 
 from dataclasses import replace
 
@@ -7,7 +7,7 @@ import pytest
 from proto.classify import Classification
 from proto.read import ReadCandidate, ReadResponse
 from services.gateway import confidence
-from services.gateway.confidence import SIGNALS, Head, Seen, signals
+from services.gateway.confidence import SIGNALS, Head, Observation, signals
 from services.gateway.evidence import Evidence
 from services.gateway.normalize import Normalized
 from services.kit.caution import Caution
@@ -16,7 +16,7 @@ from services.kit.llm import Sample
 PAGE = Evidence("The Harbour Light was built in 1864 by Marta Lindqvist for 1,200,000 crowns.", page=0)
 
 
-def seen(answer: str, **change: object) -> Seen:
+def signals_of(answer: str, **change: object) -> dict[str, float]:
     values: dict[str, object] = {
         "query": "who built the harbour light?",
         "kind": "answer",
@@ -25,7 +25,7 @@ def seen(answer: str, **change: object) -> Seen:
         "evidence": [PAGE],
         "classification": Classification(),
     }
-    return Seen(**(values | change))  # type: ignore[arg-type]
+    return signals(Observation(**(values | change)))  # type: ignore[arg-type]
 
 
 def reading(*spans: tuple[str, float], nothing: float = 0.2) -> ReadResponse:
@@ -37,27 +37,27 @@ def reading(*spans: tuple[str, float], nothing: float = 0.2) -> ReadResponse:
 
 
 def test_every_signal_is_named_and_explained() -> None:
-    told = (Normalized("Jonas Berg", "answer"),)
+    others = (Normalized("Jonas Berg", "answer"),)
     ranks = dict.fromkeys(confidence.RANKS, 0.5)
     read = reading(("Marta", 0.5))
-    found = signals(seen("Marta Lindqvist", others=told, sources=told, check=0.5, ranks=ranks, reading=read))
-    assert set(found) == set(SIGNALS)
+    values = signals_of("Marta Lindqvist", others=others, sources=others, check=0.5, ranks=ranks, reading=read)
+    assert set(values) == set(SIGNALS)
 
 
 def test_support_and_echo_tell_an_answer_from_a_guess() -> None:
-    grounded, guess, parrot = (signals(seen(text)) for text in ("Marta Lindqvist", "Jonas Berg", "the harbour light"))
+    grounded, guess, parrot = (signals_of(text) for text in ("Marta Lindqvist", "Jonas Berg", "the harbour light"))
     assert grounded["support"] == 1 > guess["support"] == 0
     assert parrot["echo"] == 1 > grounded["echo"] == 0
 
 
 def test_numbers_are_compared_without_their_separators() -> None:
-    assert signals(seen("1200000 crowns"))["numbers_supported"] == 1
-    assert signals(seen("1864 or 1865"))["numbers_supported"] == 0.5
+    assert signals_of("1200000 crowns")["numbers_supported"] == 1
+    assert signals_of("1864 or 1865")["numbers_supported"] == 0.5
 
 
 def test_the_question_about_another_thing_is_not_covered() -> None:
-    other = signals(seen("1864", query="when was the grand observatory of lyon opened?"))
-    assert other["rare_covered"] == 0 < signals(seen("1864"))["rare_covered"]
+    other = signals_of("1864", query="when was the grand observatory of lyon opened?")
+    assert other["rare_covered"] == 0 < signals_of("1864")["rare_covered"]
 
 
 def test_samples_and_checks_count() -> None:
@@ -67,25 +67,25 @@ def test_samples_and_checks_count() -> None:
         Normalized("", "unknown"),
         Normalized("", "invalid_question"),
     )
-    found = signals(seen("Marta Lindqvist", others=others, check=0.8))
-    assert (found["agreement"], found["abstain"], found["invalid"], found["check"]) == (0.25, 0.25, 0.25, 0.8)
-    assert signals(seen("Marta Lindqvist", sources=others[:2]))["sources"] == 0.5
+    values = signals_of("Marta Lindqvist", others=others, check=0.8)
+    assert (values["agreement"], values["abstain"], values["invalid"], values["check"]) == (0.25, 0.25, 0.25, 0.8)
+    assert signals_of("Marta Lindqvist", sources=others[:2])["sources"] == 0.5
 
 
 def test_what_was_not_asked_or_not_offered_is_no_signal() -> None:
-    missing = set(SIGNALS) - set(signals(seen("Marta Lindqvist", sample=Sample("Marta Lindqvist", "stop"))))
+    missing = set(SIGNALS) - set(signals_of("Marta Lindqvist", sample=Sample("Marta Lindqvist", "stop")))
     asked_for = {"agreement", "abstain", "invalid", "check", "sources", "reader_same", "reader_span", "reader_says"}
     assert missing == asked_for | {"logprob_mean", "logprob_min", "logprob_first"} | confidence.RANKS
 
 
 def test_how_relevant_the_passages_are() -> None:
     ranked = [replace(PAGE, score=score) for score in (0.25, 0.75, 0.5)]
-    found = signals(seen("Marta Lindqvist", evidence=ranked))
-    assert (found["score_best"], found["score_gap"]) == (0.75, 0.25)
+    values = signals_of("Marta Lindqvist", evidence=ranked)
+    assert (values["score_best"], values["score_gap"]) == (0.75, 0.25)
 
 
 def test_nothing_shown_and_nothing_said_are_numbers_too() -> None:
-    empty = signals(seen("", evidence=[], sample=Sample("", "stop")))
+    empty = signals_of("", evidence=[], sample=Sample("", "stop"))
     assert all(value == value for value in empty.values())
 
 
@@ -111,17 +111,14 @@ def test_a_call_is_of_use_only_where_its_signal_could_change_what_is_said(
     weight: float, support: float, change: bool
 ) -> None:
     model = confidence.Confidence(answer=head(names=("support", "check"), weights=(2.0, weight)))
-    known = {"said_unknown": 0.0, "said_invalid": 0.0, "support": support}
-    assert model.may_change(known, {"check", "agreement"}) == change
-    assert not model.may_change(known, {"agreement"})
+    values = {"said_unknown": 0.0, "said_invalid": 0.0, "support": support}
+    assert model.may_change(values, {"check", "agreement"}) == change
+    assert not model.may_change(values, {"agreement"})
 
 
 def test_shipped_models_know_only_signals_that_there_are() -> None:
     for model in confidence.load().values():
-        for fitted in (model.answer, model.invalid):
-            if fitted is not None:
-                assert set(fitted.names) <= set(SIGNALS)
-                assert len(fitted.names) == len(fitted.means) == len(fitted.scales) == len(fitted.weights)
+        assert model.names <= SIGNALS.keys()
 
 
 def weighed(signal: str, *, threshold: float = 0.5) -> Head:
@@ -129,7 +126,7 @@ def weighed(signal: str, *, threshold: float = 0.5) -> Head:
 
 
 @pytest.mark.parametrize(
-    ("kind", "support", "no_record", "said"),
+    ("kind", "support", "no_record", "reply"),
     [
         ("answer", 1.0, 0.0, "answer"),
         ("answer", 0.0, 0.0, "unknown"),
@@ -139,10 +136,10 @@ def weighed(signal: str, *, threshold: float = 0.5) -> Head:
         ("invalid_question", 1.0, 0.0, "unknown"),
     ],
 )
-def test_the_reply_that_gains_most_is_chosen(kind: str, support: float, no_record: float, said: str) -> None:
+def test_the_reply_that_gains_most_is_chosen(kind: str, support: float, no_record: float, reply: str) -> None:
     model = confidence.Confidence(answer=weighed("support"), invalid=weighed("no_record"))
-    found = signals(seen("Marta Lindqvist", kind=kind)) | {"support": support, "no_record": no_record}
-    assert model.decide(found).kind == said
+    values = signals_of("Marta Lindqvist", kind=kind) | {"support": support, "no_record": no_record}
+    assert model.decide(values).kind == reply
 
 
 def test_a_model_knows_which_calls_it_needs() -> None:
@@ -160,13 +157,13 @@ def test_a_model_knows_which_calls_it_needs() -> None:
         ("The band has 0 members.", 1, 0),
         ("The growth is 0.4 percent.", 0, 0),
         ("There is no match record for that day.", 1, 1),
-        ("No such game was found on 2024-01-02.", 0, 1),
+        ("No such game was values on 2024-01-02.", 0, 1),
         ("The match was not played.", 0, 1),
     ],
 )
 def test_emptiness_is_seen(text: str, empty: int, no_record: int) -> None:
-    found = signals(seen("x", evidence=[Evidence(text, page=0)]))
-    assert (found["empty"], found["no_record"]) == (empty, no_record)
+    values = signals_of("x", evidence=[Evidence(text, page=0)])
+    assert (values["empty"], values["no_record"]) == (empty, no_record)
 
 
 def test_one_threshold_of_an_earlier_file_is_the_balanced_one() -> None:
@@ -176,22 +173,22 @@ def test_one_threshold_of_an_earlier_file_is_the_balanced_one() -> None:
     assert set(head(threshold=0.0).thresholds.values()) == {0.0}
 
 
-@pytest.mark.parametrize(("caution", "said"), [("low", "answer"), ("balanced", "answer"), ("high", "unknown")])
-def test_caution_moves_the_line(caution: Caution, said: str) -> None:
+@pytest.mark.parametrize(("caution", "reply"), [("low", "answer"), ("balanced", "answer"), ("high", "unknown")])
+def test_caution_moves_the_line(caution: Caution, reply: str) -> None:
     # Right with 0.62: worth it where a wrong answer costs as much as a right one earns, not where it costs twice that.
     model = confidence.Confidence(answer=head(intercept=0.5))
-    found = {"said_unknown": 0.0, "said_invalid": 0.0, "support": 0.5, "echo": 0.5}
-    assert model.decide(found, caution).kind == said
-    assert not model.may_change(found, {"check"}, caution)
+    values = {"said_unknown": 0.0, "said_invalid": 0.0, "support": 0.5, "echo": 0.5}
+    assert model.decide(values, caution).kind == reply
+    assert not model.may_change(values, {"check"}, caution)
 
 
 def test_a_call_is_of_use_by_the_line_of_the_caution() -> None:
     model = confidence.Confidence(answer=head(names=("support", "check"), weights=(0.1, 1.0)))
-    known = {"said_unknown": 0.0, "said_invalid": 0.0, "support": 0.5}
-    assert model.may_change(known, {"check"}, "balanced")
+    values = {"said_unknown": 0.0, "said_invalid": 0.0, "support": 0.5}
+    assert model.may_change(values, {"check"}, "balanced")
     near = confidence.Confidence(answer=head(names=("support", "check"), weights=(0.1, 0.5)))
-    assert near.may_change(known, {"check"}, "balanced")
-    assert not near.may_change(known, {"check"}, "high")
+    assert near.may_change(values, {"check"}, "balanced")
+    assert not near.may_change(values, {"check"}, "high")
 
 
 def test_the_generic_signals_are_signals_and_none_is_a_bare_log_probability() -> None:
@@ -210,13 +207,12 @@ def test_the_generic_signals_are_signals_and_none_is_a_bare_log_probability() ->
     ],
 )
 def test_the_extractive_reader_is_asked_whether_it_says_the_same(answer: str, same: float, span: float) -> None:
-    found = signals(seen(answer, reading=reading(("Marta Lindqvist", 0.6), ("in 1864", 0.1))))
-    assert found["reader_same"] == pytest.approx(same)
-    assert found["reader_span"] == pytest.approx(span)
-    assert found["reader_says"] == pytest.approx(0.8)
+    values = signals_of(answer, reading=reading(("Marta Lindqvist", 0.6), ("in 1864", 0.1)))
+    assert values["reader_same"] == pytest.approx(same)
+    assert values["reader_span"] == pytest.approx(span)
+    assert values["reader_says"] == pytest.approx(0.8)
 
 
-def test_without_a_reader_its_signals_are_missing() -> None:
-    assert not {name for name in signals(seen("Marta Lindqvist")) if name.startswith("reader_")}
-    nothing = signals(seen("Marta Lindqvist", reading=reading(nothing=1.0)))
+def test_a_reader_that_finds_nothing_says_so() -> None:
+    nothing = signals_of("Marta Lindqvist", reading=reading(nothing=1.0))
     assert (nothing["reader_same"], nothing["reader_span"], nothing["reader_says"]) == (0.0, 0.0, 0.0)

@@ -44,17 +44,17 @@ async def test_all_is_kept_when_it_fits() -> None:
 @settings(deadline=None, max_examples=60)
 async def test_what_is_shown_never_exceeds_the_limit(limit: int, words: list[int]) -> None:
     evidence = [Evidence("word " * count, index) for index, count in enumerate(words)]
-    kept = await cut(evidence, limit, llm(), allow_s=1)
-    assert len(tokens(render(kept))) <= limit + max(0, len(kept) - 1)
-    for item, whole in zip(kept, evidence, strict=False):
+    passages = await cut(evidence, limit, llm(), allow_s=1)
+    assert len(tokens(render(passages))) <= limit + max(0, len(passages) - 1)
+    for item, whole in zip(passages, evidence, strict=False):
         assert whole.text.startswith(item.text)
 
 
 async def test_the_last_passage_is_shortened_and_its_end_moves() -> None:
     evidence = [Evidence("alpha beta gamma delta " * 10, 0, start=100, end=330)]
-    kept = await cut(evidence, 40, llm(), allow_s=1)
-    assert len(kept) == 1
-    assert kept[0].end == 100 + len(kept[0].text) < 330
+    passages = await cut(evidence, 40, llm(), allow_s=1)
+    assert len(passages) == 1
+    assert passages[0].end == 100 + len(passages[0].text) < 330
 
 
 def test_the_estimate_keeps_whole_passages_only() -> None:

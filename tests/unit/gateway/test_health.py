@@ -56,7 +56,7 @@ class Transport(httpx.AsyncBaseTransport):
 
 
 @asynccontextmanager
-async def looking(transport: Transport, **settings: Any) -> AsyncIterator[Health]:
+async def probing(transport: Transport, **settings: Any) -> AsyncIterator[Health]:
     configured = GatewaySettings(**settings)
     async with http_client(transport) as http:
         yield Health(Mesh.connect(configured, http), http, configured, Admission(5))
@@ -80,11 +80,11 @@ def of(services: Services, name: str) -> dict[str, Any]:
 
 
 async def test_each_says_what_it_runs_and_how_busy_it_is() -> None:
-    async with looking(Transport(well)) as looker:
-        seen = await looker.services()
-    assert [service.name for service in seen.services] == ["gateway", *PORTS.values()]
-    assert all(service.ready and service.reachable for service in seen.services)
-    reranker, generator, gateway = of(seen, "reranker"), of(seen, "generator"), of(seen, "gateway")
+    async with probing(Transport(well)) as probes:
+        services = await probes.services()
+    assert [service.name for service in services.services] == ["gateway", *PORTS.values()]
+    assert all(service.ready and service.reachable for service in services.services)
+    reranker, generator, gateway = of(services, "reranker"), of(services, "generator"), of(services, "gateway")
     assert (reranker["model"], reranker["device"], reranker["precision"]) == ("reranker-model", "cpu", "bf16")
     assert (reranker["in_flight"], reranker["waiting"], reranker["breaker"]) == (2, None, "closed")
     assert (generator["model"], generator["in_flight"], generator["waiting"]) == ("a-model, an-adapter", 4, 7)
@@ -104,24 +104,24 @@ async def test_each_says_what_it_runs_and_how_busy_it_is() -> None:
     ],
 )
 async def test_one_that_is_not_well_is_named(reply: httpx.Response | Exception, reachable: bool, detail: str) -> None:
-    async with looking(Transport(instead("kg", reply))) as looker:
-        seen = await looker.services()
-    kg = of(seen, "kg")
+    async with probing(Transport(instead("kg", reply))) as probes:
+        services = await probes.services()
+    kg = of(services, "kg")
     assert (kg["ready"], kg["reachable"]) == (False, reachable)
     assert detail in kg["detail"]
-    assert of(seen, "retriever")["ready"]
-    assert of(seen, "gateway") | {"ready": True, "detail": "answers without: kg"} == of(seen, "gateway")
+    assert of(services, "retriever")["ready"]
+    assert of(services, "gateway") | {"ready": True, "detail": "answers without: kg"} == of(services, "gateway")
 
 
 async def test_nobody_waits_for_a_frozen_service(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(health, "LOOK_S", 0.2)
+    monkeypatch.setattr(health, "PROBE_S", 0.2)
     transport = Transport(well)
     transport.seconds = {"retriever": 3600.0, "generator": 3600.0}
-    async with looking(transport) as looker:
-        seen = await looker.services()
-    assert [service.name for service in seen.services if not service.ready] == ["retriever", "generator"]
-    assert of(seen, "gateway")["detail"] == "answers without: retriever, generator"
-    assert of(seen, "retriever")["detail"] == "no answer within 0.2 s"
+    async with probing(transport) as probes:
+        services = await probes.services()
+    assert [service.name for service in services.services if not service.ready] == ["retriever", "generator"]
+    assert of(services, "gateway")["detail"] == "answers without: retriever, generator"
+    assert of(services, "retriever")["detail"] == "no answer within 0.2 s"
 
 
 async def test_readiness_is_asked_past_the_breakers_and_tells_them_nothing() -> None:
@@ -140,22 +140,22 @@ async def test_readiness_is_asked_past_the_breakers_and_tells_them_nothing() -> 
 
 async def test_many_who_look_at_once_share_one_look() -> None:
     transport = Transport(well)
-    async with looking(transport) as looker:
-        await asyncio.gather(*(looker.services() for _ in range(20)))
+    async with probing(transport) as probes:
+        await asyncio.gather(*(probes.services() for _ in range(20)))
     assert len(transport.requests) == ASKED
 
 
 async def test_a_look_goes_on_when_the_one_who_began_it_hangs_up() -> None:
     transport = Transport(well)
     transport.seconds = dict.fromkeys(PORTS.values(), 0.5)
-    async with looking(transport) as looker:
-        first = asyncio.create_task(looker.services())
-        other = asyncio.create_task(looker.services())
+    async with probing(transport) as probes:
+        first = asyncio.create_task(probes.services())
+        other = asyncio.create_task(probes.services())
         await asyncio.sleep(0.01)
         first.cancel()
         assert of(await other, "kg")["ready"]
         assert first.cancelled()
-        await looker.close()
+        await probes.close()
     assert len(transport.requests) == ASKED
 
 
@@ -166,8 +166,8 @@ async def test_a_generator_elsewhere_gets_its_key_and_needs_no_metrics() -> None
         return well(request)
 
     transport = Transport(hosted)
-    async with looking(transport, generator_api_key="k3y") as looker:
-        generator = of(await looker.services(), "generator")
+    async with probing(transport, generator_api_key="k3y") as probes:
+        generator = of(await probes.services(), "generator")
     assert (generator["ready"], generator["in_flight"], generator["waiting"]) == (True, None, None)
     assert (generator["model"], generator["precision"]) == ("a-model, an-adapter", "")
     keys = {PORTS[request.url.port or 0]: request.headers.get("authorization") for request in transport.requests}
@@ -189,5 +189,5 @@ async def test_odd_metrics_do_no_harm(metrics: str, value: int | None) -> None:
     def odd(request: httpx.Request) -> httpx.Response:
         return httpx.Response(200, text=metrics) if request.url.path == "/metrics" else well(request)
 
-    async with looking(Transport(odd)) as looker:
-        assert of(await looker.services(), "kg")["in_flight"] == value
+    async with probing(Transport(odd)) as probes:
+        assert of(await probes.services(), "kg")["in_flight"] == value

@@ -4,7 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from services.gateway.normalize import INVALID, UNKNOWN, Normalized, normalize
+from services.gateway.normalize import INVALID, UNKNOWN, Normalized, normalize, normalize_sample
+from services.kit.llm import Sample
 
 
 @pytest.mark.parametrize(
@@ -57,8 +58,10 @@ def test_near_misses_stay_answers(text: str) -> None:
 
 
 def test_a_reply_cut_at_the_limit_loses_its_unfinished_sentence() -> None:
-    assert normalize("It is in Paris. It was built in the ye", finished=False).answer == "It is in Paris."
-    assert normalize("It was built in the ye", finished=False).answer == "It was built in the ye"
+    text = "It is in Paris. It was built in the ye"
+    assert normalize_sample(Sample(text, "length")).answer == "It is in Paris."
+    assert normalize_sample(Sample(text, "stop")).answer == text
+    assert normalize_sample(Sample("It was built in the ye", "length")).answer == "It was built in the ye"
 
 
 @given(st.text())

@@ -12,11 +12,11 @@ from redis.asyncio import Redis
 
 from lab.goldens import virtual
 from services.gateway.deadline import in_time
-from services.gateway.pace import Pace
 from services.gateway.places import MeshAdmission, Places
 from services.gateway.run import Run
 from services.gateway.settings import GatewaySettings
 from services.gateway.shared import SharedStore
+from services.gateway.speed import GeneratorSpeed
 from services.kit.budget import Budget
 from services.kit.errors import Overloaded
 from tests.load.fake_generator import Engine
@@ -51,7 +51,7 @@ class Gateway:
 
     async def answer(self) -> None:
         run = Run(Budget(DEADLINE_S))
-        async with in_time(run, self.places.pace, task="test"):
+        async with in_time(run, self.places.speed, task="test"):
             await asyncio.sleep(RETRIEVAL_S)
             with run.generating():
                 await self.engine.work(PROMPT, COMPLETION)
@@ -64,9 +64,9 @@ def virtual_now() -> float:
     return asyncio.get_running_loop().time() - virtual.BEGIN_S
 
 
-def gateway(engine: Engine, client: Redis | None = None, **changes: float) -> Gateway:
-    options: dict[str, Any] = {"first": 10, "deadline_s": DEADLINE_S, **changes}
-    return Gateway(Places(Pace(1e-3, 0.04), SharedStore(client), **options), engine)
+def gateway(engine: Engine, client: Redis | None = None, **settings: Any) -> Gateway:
+    configured = GatewaySettings(**{"max_deadline_s": DEADLINE_S} | settings)
+    return Gateway(Places(GeneratorSpeed(1e-3, 0.04), SharedStore(client), configured), engine)
 
 
 async def flood(gateways: list[Gateway], rate: float, weights: tuple[int, ...]) -> None:
@@ -144,26 +144,26 @@ def server() -> FakeServer:
     return FakeServer()
 
 
-def places(server: FakeServer | None = None, **changes: float) -> Places:
-    return gateway(IN_TURN, FakeAsyncRedis(server=server) if server else None, **changes).places
+def places(server: FakeServer | None = None, **settings: Any) -> Places:
+    return gateway(IN_TURN, FakeAsyncRedis(server=server) if server else None, **settings).places
 
 
 async def test_a_gateway_that_dies_gives_its_places_back(server: FakeServer) -> None:
-    dead, alive = places(server, first=1, deadline_s=1.0), places(server, first=1)
+    dead, alive = places(server, gateway_max_in_flight=1, max_deadline_s=1.0), places(server, gateway_max_in_flight=1)
     await dead.one().__aenter__()
     with pytest.raises(Overloaded, match="1 questions"):
         await alive.one().__aenter__()
     await asyncio.sleep(1.05)
     async with alive.one():
-        assert alive.pace.elsewhere == 0
+        assert alive.speed.in_flight_elsewhere == 0
 
 
 async def test_a_store_that_is_away_stops_nobody(server: FakeServer) -> None:
-    one = places(server, first=6, gateways=3)
+    one = places(server, gateway_max_in_flight=6, gateways=3)
     async with one.one():
         server.connected = False
         async with one.one():
-            assert (one.taken, one.pace.elsewhere) == (6, 4), "two here, and as many in each other gateway"
+            assert (one.taken, one.speed.in_flight_elsewhere) == (6, 4), "two here, and as many in each other gateway"
             with pytest.raises(Overloaded):
                 await one.one().__aenter__()
 
@@ -171,34 +171,34 @@ async def test_a_store_that_is_away_stops_nobody(server: FakeServer) -> None:
 async def test_each_knows_how_many_share_the_engine(server: FakeServer) -> None:
     one, other = places(server), places(server)
     async with one.one(), other.one(), other.one():
-        assert (other.pace.elsewhere, other.taken) == (1, 3)
+        assert (other.speed.in_flight_elsewhere, other.taken) == (1, 3)
     assert one.taken == 0
 
 
 @pytest.mark.parametrize(
-    ("cost_s", "most"), [(None, 10), (0.0, 15_000), (1.0, 15), (7.0, 3), (11.0, 2), (13.0, 1), (99.0, 1)]
+    ("cost_s", "limit"), [(None, 10), (0.0, 15_000), (1.0, 15), (7.0, 3), (11.0, 2), (13.0, 1), (99.0, 1)]
 )
-def test_as_many_are_let_in_as_are_answered_in_time(cost_s: float | None, most: int) -> None:
+def test_as_many_are_let_in_as_are_answered_in_time(cost_s: float | None, limit: int) -> None:
     one = places()
     if cost_s is not None:
-        one.pace.answered(4 * cost_s, 4)
-    assert one.most == most
+        one.speed.observe_question(4 * cost_s, 4)
+    assert one.limit == limit
 
 
 def test_a_question_in_a_hurry_is_refused_where_others_are_before_it() -> None:
-    pace = places().pace
-    pace.answered(4.0, 1)
-    pace.promise(1.0)
-    with pace.request():
-        pace.promise(8.0)
+    speed = places().speed
+    speed.observe_question(4.0, 1)
+    speed.require(1.0)
+    with speed.request():
+        speed.require(8.0)
         with pytest.raises(Overloaded, match="more than 5 s") as refusal:
-            pace.promise(5.0)
+            speed.require(5.0)
     assert refusal.value.headers == {"retry-after": "4"}
 
 
 async def test_only_questions_have_places_of_the_mesh() -> None:
     settings = GatewaySettings(gateways=1_000)
-    admission = MeshAdmission(settings, Pace.first(settings), SharedStore())
+    admission = MeshAdmission(settings, GeneratorSpeed.configured(settings), SharedStore())
     gone: asyncio.Future[None] = asyncio.get_running_loop().create_future()
     async with admission.place(0, gone, "/answer"), admission.place(0, gone, "/collections/notes/search"):
         with pytest.raises(Overloaded):

@@ -21,7 +21,7 @@ from services.kit.client import http_client
 pytestmark = pytest.mark.anyio
 
 TEXT = "The tower was built by Marta Lindqvist."
-SHOWN = (
+EVIDENCE = (
     Evidence("6 * 7 = 42", 0, source="calculator"),
     Evidence("Bread is baked here.", 1, "Bakery"),
     Evidence(TEXT, 2, "Tower"),
@@ -29,7 +29,7 @@ SHOWN = (
 )
 
 
-def found(text: str = "Marta Lindqvist", probability: float = 0.8, *, passage: int = 2) -> ReadCandidate:
+def span(text: str = "Marta Lindqvist", probability: float = 0.8, *, passage: int = 2) -> ReadCandidate:
     start = TEXT.index(text) if text in TEXT else 0
     return ReadCandidate(passage=passage, text=text, start=start, end=start + len(text), probability=probability)
 
@@ -64,19 +64,21 @@ async def mesh(reader: Scripted) -> AsyncIterator[Mesh]:
 
 
 async def test_passages_go_in_order_without_calculations(context: Context, reader: Scripted) -> None:
-    reader.answer = lambda: httpx.Response(200, content=reply(found(passage=1)).model_dump_json())
-    response = await read(context, "who built it?", SHOWN)
-    assert [item["text"] for item in reader.requests[0]["passages"]] == [item.text for item in SHOWN[1:]]
+    reader.answer = lambda: httpx.Response(200, content=reply(span(passage=1)).model_dump_json())
+    response = await read(context, "who built it?", EVIDENCE)
+    assert [item["text"] for item in reader.requests[0]["passages"]] == [item.text for item in EVIDENCE[1:]]
     # What the graph's facts are called says nothing of them.
     assert [item["title"] for item in reader.requests[0]["passages"]] == ["Bakery", "Tower", ""]
     assert response is not None
     # Numbered as the prompt's passages are.
-    assert SHOWN[response.candidates[0].passage].text == TEXT
+    assert EVIDENCE[response.candidates[0].passage].text == TEXT
     assert "read" in context.run.timings
     assert context.run.degraded == []
 
 
-@pytest.mark.parametrize(("evidence", "cap_s"), [((), 5.0), (SHOWN[:1], 5.0), ((Evidence(" ", 0),), 5.0), (SHOWN, 0.0)])
+@pytest.mark.parametrize(
+    ("evidence", "cap_s"), [((), 5.0), (EVIDENCE[:1], 5.0), ((Evidence(" ", 0),), 5.0), (EVIDENCE, 0.0)]
+)
 async def test_nothing_to_read_is_no_call(
     context: Context, reader: Scripted, evidence: tuple[Evidence, ...], cap_s: float
 ) -> None:
@@ -89,9 +91,9 @@ async def test_nothing_to_read_is_no_call(
 @pytest.mark.parametrize(
     ("content", "status", "reason"),
     [
-        (reply(found(passage=7)).model_dump_json(), 200, "bad_reply"),
-        (reply(found("Jonas", passage=1)).model_dump_json(), 200, "bad_reply"),
-        (reply(found("", passage=1)).model_dump_json(), 200, "bad_reply"),
+        (reply(span(passage=7)).model_dump_json(), 200, "bad_reply"),
+        (reply(span("Jonas", passage=1)).model_dump_json(), 200, "bad_reply"),
+        (reply(span("", passage=1)).model_dump_json(), 200, "bad_reply"),
         ("{}", 200, "bad_reply"),
         ("{}", 503, "unavailable"),
         ("{}", 404, "error"),
@@ -102,7 +104,7 @@ async def test_a_reader_that_fails_is_named_and_ranking_goes_on(
 ) -> None:
     reader.answer = lambda: httpx.Response(status, content=content)
     for _ in range(12):
-        assert await read(context, "who?", SHOWN) is None
+        assert await read(context, "who?", EVIDENCE) is None
     assert ("reader", reason) in {(item.stage, item.reason) for item in context.run.degraded}
     assert context.mesh.reranker.breaker.state == "closed"
 
@@ -110,27 +112,27 @@ async def test_a_reader_that_fails_is_named_and_ranking_goes_on(
 async def test_what_was_not_read_is_said(context: Context, reader: Scripted) -> None:
     partly = reply(degraded=({"stage": "read", "reason": "timeout", "detail": "1 of 3"},))
     reader.answer = lambda: httpx.Response(200, content=partly.model_dump_json())
-    await read(context, "who?", SHOWN)
+    await read(context, "who?", EVIDENCE)
     assert [(item.stage, item.reason) for item in context.run.degraded] == [("read", "timeout")]
 
 
 def drafted(run: Run, response: ReadResponse, *, query: str = "who?", threshold: float | None = None) -> Draft:
-    return extract(run, query, response, SHOWN, "web", threshold=threshold)
+    return extract(run, query, response, EVIDENCE, "web", threshold=threshold)
 
 
 def test_a_likely_span_is_an_answer(run: Run) -> None:
-    draft = drafted(run, reply(found()))
+    draft = drafted(run, reply(span()))
     assert (draft.answer, draft.kind, draft.confidence, draft.source) == ("Marta Lindqvist", "answer", 0.8, "web")
 
 
 @pytest.mark.parametrize(
     ("response", "query", "threshold"),
     [
-        (reply(found(probability=0.5)), "who?", None),
-        (reply(found()), "who?", 0.9),
+        (reply(span(probability=0.5)), "who?", None),
+        (reply(span()), "who?", 0.9),
         (reply(), "who?", 0.0),
-        (reply(found()), "is it true that marta lindqvist built it?", None),
-        (reply(found()), "  Did Marta build it?", 0.0),
+        (reply(span()), "is it true that marta lindqvist built it?", None),
+        (reply(span()), "  Did Marta build it?", 0.0),
     ],
 )
 def test_otherwise_it_is_shown_and_no_answer(
@@ -139,11 +141,11 @@ def test_otherwise_it_is_shown_and_no_answer(
     draft = drafted(run, response, query=query, threshold=threshold)
     assert (draft.answer, draft.kind, draft.source) == ("i don't know", "unknown", "none")
     assert [item.span for item in draft.candidates] == [item.text for item in response.candidates]
-    assert draft.evidence == SHOWN
+    assert draft.evidence == EVIDENCE
 
 
 def test_a_choice_between_two_is_answered(run: Run) -> None:
-    assert drafted(run, reply(found()), query="was it marta or jonas who built it?").kind == "answer"
+    assert drafted(run, reply(span()), query="was it marta or jonas who built it?").kind == "answer"
 
 
 @pytest.mark.parametrize("words", ["invalid question", "I don't know", "...", " \u2028 "])
@@ -159,7 +161,7 @@ def test_a_candidate_stands_in_its_excerpt(run: Run, place: int) -> None:
     words = "Marta Lindqvist"
     text = "a" * place + words + "b" * (10_000 - place - len(words))
     one = ReadCandidate(passage=0, text=words, start=place, end=place + len(words), probability=0.2)
-    draft = extract(run, "who?", reply(one), (replace(SHOWN[2], text=text),), "web", threshold=None)
+    draft = extract(run, "who?", reply(one), (replace(EVIDENCE[2], text=text),), "web", threshold=None)
     (candidate,) = draft.candidates
     assert candidate.passage[candidate.start : candidate.end] == candidate.span == words
     assert len(candidate.passage) == MAX_EXCERPT_CHARS
@@ -167,10 +169,10 @@ def test_a_candidate_stands_in_its_excerpt(run: Run, place: int) -> None:
 
 
 def test_no_more_are_shown_than_a_reader_of_the_reply_wants(run: Run) -> None:
-    many = reply(*(found(word, 0.1) for word in ("The", "tower", "was", "built", "Marta")))
+    many = reply(*(span(word, 0.1) for word in ("The", "tower", "was", "built", "Marta")))
     assert len(drafted(run, many).candidates) == MAX_CANDIDATES
 
 
 def test_candidates_keep_their_passages_behind_calculations(run: Run) -> None:
-    before = drafted(run, reply(found(probability=0.1))).candidates
+    before = drafted(run, reply(span(probability=0.1))).candidates
     assert [item.citation for item in behind(before, 2)] == [before[0].citation + 2]

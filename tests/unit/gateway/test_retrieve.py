@@ -67,9 +67,9 @@ async def retrieved(context: Context, recall_k: int = 5) -> list[Evidence]:
 
 
 async def test_they_take_turns_and_documents_count_as_further_pages(context: Context, services: Services) -> None:
-    found = await retrieved(context)
-    assert [item.text for item in found] == ["passage 0", "chunk 0", "passage 1", "chunk 1", "chunk 2"]
-    assert [(item.page, item.document) for item in found] == [(0, ""), (2, "a"), (1, ""), (3, "b"), (2, "a")]
+    passages = await retrieved(context)
+    assert [item.text for item in passages] == ["passage 0", "chunk 0", "passage 1", "chunk 1", "chunk 2"]
+    assert [(item.page, item.document) for item in passages] == [(0, ""), (2, "a"), (1, ""), (3, "b"), (2, "a")]
     assert {"retrieve", "search"} <= context.run.timings.keys()
 
 
@@ -80,9 +80,9 @@ async def test_no_collection_is_not_searched(context: Context, services: Service
 
 
 async def test_of_a_collection_no_more_is_taken_than_reranking_pays_for(context: Context, services: Services) -> None:
-    for recall_k, asked in ((5, 5), (50, POOL)):
+    for recall_k, top_n in ((5, 5), (50, POOL)):
         await retrieved(context, recall_k)
-        assert services.searched[-1][1].top_n == asked
+        assert services.searched[-1][1].top_n == top_n
     assert services.searched[-1][0] == "village"
 
 

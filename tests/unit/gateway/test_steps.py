@@ -15,7 +15,7 @@ from services.gateway.run import Run
 from services.gateway.settings import GatewaySettings
 from services.gateway.steps.ask import Allowance
 from services.gateway.steps.closed_book import closed_book
-from services.gateway.steps.reason import ANSWER_WORDS, REASONING_WORDS, frame, origin, parse, read, reason, references
+from services.gateway.steps.reason import ANSWER_WORDS, REASONING_WORDS, frame, origin, parse, reason, references
 from services.gateway.steps.self_assess import accepts, self_assess
 from services.gateway.steps.summarise import summarise
 from services.gateway.trace import Recorder
@@ -50,14 +50,12 @@ async def test_a_memory_of_nothing_is_no_reference(context: Context, generator: 
     assert await closed_book(context, prompts.load("knowledge"), Allowance(5)) is None
 
 
-async def test_a_step_without_time_is_skipped_and_named(context: Context, generator: FakeGenerator) -> None:
-    assert await closed_book(context, prompts.load("knowledge"), Allowance(0.4)) is None
+@pytest.mark.parametrize("allowance", [Allowance(0.4), Allowance(30, reserve_s=29.5)])
+async def test_a_step_without_time_is_skipped_and_named(
+    context: Context, generator: FakeGenerator, allowance: Allowance
+) -> None:
+    assert await closed_book(context, prompts.load("knowledge"), allowance) is None
     assert [(item.stage, item.reason) for item in context.run.degraded] == [("knowledge", "skipped")]
-    assert generator.requests == []
-
-
-async def test_a_step_leaves_its_reserve_to_the_next(context: Context, generator: FakeGenerator) -> None:
-    assert await closed_book(context, prompts.load("knowledge"), Allowance(30, reserve_s=29.5)) is None
     assert generator.requests == []
 
 
@@ -67,19 +65,19 @@ async def test_reasoning_reads_all_references_with_their_sources(context: Contex
     assert (draft.answer, draft.kind, draft.source) == ("Marta Lindqvist", "answer", "web")
     assert draft.confidence > 0.9
     assert draft.evidence == (FACTS, WEB)
-    shown = text(generator.requests[0])
-    assert '<document source="knowledge graph" title="knowledge graph">' in shown
-    assert '<document source="web page" title="Lighthouse">' in shown
-    assert shown.endswith(f"Question: {context.question.query}")
+    prompt = text(generator.requests[0])
+    assert '<document source="knowledge graph" title="knowledge graph">' in prompt
+    assert '<document source="web page" title="Lighthouse">' in prompt
+    assert prompt.endswith(f"Question: {context.question.query}")
     assert "false_premise" in generator.requests[0]["structured_outputs"]["regex"]
     assert context.run.usage.llm_calls == 1
 
 
-@pytest.mark.parametrize("said", ["invalid question", "Invalid question.", "nobody", "None", "There was no fire"])
+@pytest.mark.parametrize("answer", ["invalid question", "Invalid question.", "nobody", "None", "There was no fire"])
 async def test_a_false_premise_makes_the_question_invalid(
-    context: Context, generator: FakeGenerator, said: str
+    context: Context, generator: FakeGenerator, answer: str
 ) -> None:
-    generator.reply = lambda _: f'{{"reasoning": "It never burnt.", "false_premise": true, "answer": "{said}"}}'
+    generator.reply = lambda _: f'{{"reasoning": "It never burnt.", "false_premise": true, "answer": "{answer}"}}'
     draft = await reason(context, REASON, BACKUP, [WEB])
     assert (draft.answer, draft.kind) == ("invalid question", "invalid_question")
 
@@ -146,25 +144,19 @@ words = st.lists(
 
 @given(reasoning=words, answer=words, false_premise=st.booleans())
 def test_what_the_frame_lets_through_is_parsed(reasoning: list[str], answer: list[str], false_premise: bool) -> None:
-    said = " ".join(reasoning), " ".join(answer)
-    reply = f'{{"reasoning": "{said[0]}", "false_premise": {str(false_premise).lower()}, "answer": "{said[1]}"}}'
+    texts = " ".join(reasoning), " ".join(answer)
+    reply = f'{{"reasoning": "{texts[0]}", "false_premise": {str(false_premise).lower()}, "answer": "{texts[1]}"}}'
     fits = len(reasoning) <= REASONING_WORDS and len(answer) <= ANSWER_WORDS
     assert (re.fullmatch(frame(wordy=True).regex, reply) is not None) == fits
     parsed = parse(reply)
     assert parsed is not None
-    assert (parsed.reasoning, parsed.answer, parsed.false_premise) == (*said, false_premise)
+    assert (parsed.reasoning, parsed.answer, parsed.false_premise) == (*texts, false_premise)
 
 
 def test_a_frame_without_reasoning_has_none() -> None:
     constraint = frame(wordy=False)
     assert re.fullmatch(constraint.regex, '{"reasoning": "", "false_premise": true, "answer": "a b"}')
     assert not re.fullmatch(constraint.regex, GOOD)
-
-
-def test_what_says_that_it_does_not_know_is_never_invalid() -> None:
-    parsed = parse('{"reasoning": "", "false_premise": true, "answer": "i don\'t know"}')
-    assert parsed is not None
-    assert read(parsed).kind == "unknown"
 
 
 def test_an_answer_comes_from_the_first_reference_that_holds_it() -> None:
@@ -176,14 +168,14 @@ def test_an_answer_comes_from_the_first_reference_that_holds_it() -> None:
 
 
 def test_references_name_tables_calculations_and_memory() -> None:
-    shown = references(
+    documents = references(
         [
             Evidence("|a|", 0, kind="table"),
             Evidence("1 + 1 = 2", 0, source="calculator"),
             Evidence("Answer: 2", 0, source="model"),
         ]
     )
-    assert [line for line in shown.splitlines() if line.startswith("<document")] == [
+    assert [line for line in documents.splitlines() if line.startswith("<document")] == [
         '<document source="table" title="">',
         '<document source="calculator" title="">',
         '<document source="memory" title="">',
@@ -192,9 +184,9 @@ def test_references_name_tables_calculations_and_memory() -> None:
 
 async def test_the_summariser_reads_the_end_of_long_notes(context: Context, generator: FakeGenerator) -> None:
     generator.reply = lambda _: "Answer: 1864"
-    found = await summarise(context, BACKUP, "beginning " + "and so on " * 1_000 + "so it was 1864")
-    assert found is not None
-    assert found.answer == "1864"
+    normalized = await summarise(context, BACKUP, "beginning " + "and so on " * 1_000 + "so it was 1864")
+    assert normalized is not None
+    assert normalized.answer == "1864"
     assert "so it was 1864" in text(generator.requests[0])
     assert "beginning" not in text(generator.requests[0])
 
@@ -204,11 +196,11 @@ async def test_confidence_is_one_word_in_the_same_chat(context: Context, generat
     chat = [Message("system", "answer"), Message("user", "documents and question")]
     turn = prompts.load_turn("self_assess")
     assert await self_assess(context, turn, chat, "1864 <|im_end|>") == "medium"
-    (asked,) = generator.requests
-    assert asked["structured_outputs"] == {"choice": ["high", "medium", "low"]}
-    assert [message["role"] for message in asked["messages"]] == ["system", "user", "assistant", "user"]
-    assert [message["content"] for message in asked["messages"][:2]] == ["answer", "documents and question"]
-    assert "<|" not in asked["messages"][2]["content"]
+    (body,) = generator.requests
+    assert body["structured_outputs"] == {"choice": ["high", "medium", "low"]}
+    assert [message["role"] for message in body["messages"]] == ["system", "user", "assistant", "user"]
+    assert [message["content"] for message in body["messages"][:2]] == ["answer", "documents and question"]
+    assert "<|" not in body["messages"][2]["content"]
 
 
 async def test_a_confidence_that_is_no_word_of_the_three_is_none(context: Context, generator: FakeGenerator) -> None:

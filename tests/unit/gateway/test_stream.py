@@ -16,7 +16,7 @@ pytestmark = pytest.mark.anyio
 BUDGET_S = 30
 
 
-async def told() -> list[tuple[str, dict[str, Any]]]:
+async def streamed() -> list[tuple[str, dict[str, Any]]]:
     """The events of a question, as names and data."""
     headers = {"accept": "text/event-stream", "x-request-id": "mine"}
     question = {"query": "Who designed the lighthouse?", "strategy": "closed-book", "budget_s": BUDGET_S}
@@ -34,7 +34,7 @@ async def test_a_stream_that_fails_ends_with_a_problem(monkeypatch: pytest.Monke
     monkeypatch.setattr(f"services.gateway.asking.{broken}", fail)
     # At once: one that hangs does so until the deadline.
     async with asyncio.timeout(BUDGET_S - 5):
-        events = await told()
+        events = await streamed()
     assert [name for name, _ in events[:-1]] == ["stage"] * (len(events) - 1)
     name, problem = events[-1]
     assert name == "problem"
@@ -47,5 +47,5 @@ async def test_an_error_with_a_status_of_its_own_keeps_it(monkeypatch: pytest.Mo
         raise Unavailable("no place for it")
 
     monkeypatch.setattr("services.gateway.asking.answer", fail)
-    name, problem = (await told())[-1]
+    name, problem = (await streamed())[-1]
     assert (name, problem["status"], problem["detail"]) == ("problem", 503, "no place for it")

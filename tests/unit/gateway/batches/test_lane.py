@@ -7,9 +7,10 @@ from fakeredis import FakeAsyncRedis, FakeServer
 
 from services.gateway.batches import lane
 from services.gateway.batches.lane import MeshLane
-from services.gateway.pace import Pace
 from services.gateway.places import Places
+from services.gateway.settings import GatewaySettings
 from services.gateway.shared import SharedStore
+from services.gateway.speed import GeneratorSpeed
 from services.kit.admission import Admission
 from services.kit.lane import GaveWay
 
@@ -41,7 +42,7 @@ async def work(lane: MeshLane) -> str:
 
 async def test_a_batch_gives_way_to_a_caller_of_another_gateway(server: FakeServer) -> None:
     here, _ = lanes(server)
-    places = Places(Pace(1e-3, 0.04), store(server), first=1, deadline_s=30)
+    places = Places(GeneratorSpeed(1e-3, 0.04), store(server), GatewaySettings(gateway_max_in_flight=1))
     working = asyncio.create_task(work(here))
     await asyncio.sleep(0.05)
     async with places.one():

@@ -11,7 +11,7 @@ from structlog.testing import capture_logs
 from services.gateway.context import Context
 from services.gateway.mesh import Mesh
 from services.gateway.settings import GatewaySettings
-from services.gateway.steps.generate import taught
+from services.gateway.steps.generate import serves_adapter
 from services.generator.launch import base_model, shipped_adapters
 from services.generator.settings import PROFILES, GeneratorSettings
 from services.kit.client import http_client
@@ -33,21 +33,21 @@ async def test_a_served_adapter_is_used_and_not_spoken_of(
     context: Context, generator: FakeGenerator, logged: Any
 ) -> None:
     generator.adapters = [DEFAULT]
-    assert await taught(context, DEFAULT)
+    assert await serves_adapter(context, DEFAULT)
     assert (context.run.degraded, logged) == ([], [])
 
 
 async def test_a_chosen_adapter_that_is_not_served_is_named_once(context: Context, logged: Any) -> None:
     # The graph's answer and the web's ask for it in turn.
-    assert not await taught(context, "mine")
-    assert not await taught(context, "mine")
+    assert not await serves_adapter(context, "mine")
+    assert not await serves_adapter(context, "mine")
     assert [(item.stage, item.reason) for item in context.run.degraded] == [("adapter:mine", "unavailable")]
     assert logged == []
 
 
 async def test_a_generator_of_ones_own_needs_no_adapter(context: Context, logged: Any) -> None:
     for _ in range(2):
-        assert not await taught(context, DEFAULT)
+        assert not await serves_adapter(context, DEFAULT)
     assert context.run.degraded == []
     assert [(line["event"], line["adapter"], line["replies"]) for line in logged] == [
         ("adapter not served", DEFAULT, "fake")
@@ -61,6 +61,6 @@ async def test_the_shipped_adapter_is_missed_by_the_model_that_it_is_made_for(
     model = base_model(GeneratorSettings(), profile)
     settings = GatewaySettings(generator_model=model.rpartition("/")[2])
     async with http_client(httpx.ASGITransport(generator.app)) as http:
-        assert not await taught(replace(context, mesh=Mesh.connect(settings, http)), DEFAULT)
+        assert not await serves_adapter(replace(context, mesh=Mesh.connect(settings, http)), DEFAULT)
     missed = [item.stage for item in context.run.degraded] == [f"adapter:{DEFAULT}"]
     assert missed == (DEFAULT in shipped_adapters(model))
