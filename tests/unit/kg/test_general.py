@@ -1,6 +1,6 @@
 """Questions read by a catalogue alone: a domain drafted from CSV, loaded and asked."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -21,21 +21,7 @@ from services.kg.load import load
 from services.kg.outcome import Outcome
 from services.kg.store.engine import open_store
 from services.kg.verbalize import verbalize
-from tests.unit.kg.library import (
-    write_academy,
-    write_all,
-    write_almanac,
-    write_club,
-    write_coast,
-    write_ferries,
-    write_gallery,
-    write_guild,
-    write_office,
-    write_press,
-    write_shop,
-    write_tours,
-    write_yard,
-)
+from tests.unit.kg.library import TABLES, tables_of
 
 NOW = datetime(2026, 11, 22, tzinfo=UTC)
 
@@ -61,27 +47,27 @@ class Asking:
         ]
 
 
-def domain_of_tests(name: str, written: Callable[[Path], list[Path]]) -> Any:
+def domain_of_tests(name: str) -> Any:
     """A fixture: a domain that the tests of the module share."""
 
     @pytest.fixture(scope="module")
     def shared(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Asking]:
-        with drafted(tmp_path_factory.mktemp(name), name, written) as asking:
+        with drafted(tmp_path_factory.mktemp(name), name) as asking:
             yield asking
 
     return shared
 
 
-asking = domain_of_tests("library", write_all)
-ferries = domain_of_tests("ferries", write_ferries)
-academy = domain_of_tests("academy", write_academy)
-office = domain_of_tests("office", write_office)
-shop = domain_of_tests("shop", write_shop)
-yard = domain_of_tests("yard", write_yard)
-tours = domain_of_tests("tours", write_tours)
-almanac = domain_of_tests("almanac", write_almanac)
-coast = domain_of_tests("coast", write_coast)
-guild = domain_of_tests("guild", write_guild)
+asking = domain_of_tests("library")
+ferries = domain_of_tests("ferries")
+academy = domain_of_tests("academy")
+office = domain_of_tests("office")
+shop = domain_of_tests("shop")
+yard = domain_of_tests("yard")
+tours = domain_of_tests("tours")
+almanac = domain_of_tests("almanac")
+coast = domain_of_tests("coast")
+guild = domain_of_tests("guild")
 
 
 def told(asking: Asking, question: str) -> list[str]:
@@ -94,13 +80,13 @@ def in_order(values: list[Any]) -> list[Any]:
 
 
 @contextmanager
-def drafted(folder: Path, name: str, written: Callable[[Path], list[Path]]) -> Iterator[Asking]:
+def drafted(folder: Path, name: str) -> Iterator[Asking]:
     """A domain as it is drafted from the files, loaded."""
-    draft(name, written(folder / "csv"), folder / "domains")
+    draft(name, tables_of(name), folder / "domains")
     catalogue = read_catalogue(CATALOGUE, folder / "domains")
     url = f"sqlite:///{folder / 'kg.sqlite'}"
     writable = open_store(url, read_only=False)
-    load(folder / "csv", writable, catalogue=catalogue)
+    load(TABLES / name, writable, catalogue=catalogue)
     writable.dispose()
     engine = open_store(url)
     names = NameIndex(engine, catalogue)
@@ -417,7 +403,7 @@ def test_another_deed_gets_no_answer(almanac: Asking, question: str) -> None:
 
 
 def test_a_verb_asks_for_its_doer_though_a_table_is_called_by_a_form_of_it(tmp_path: Path) -> None:
-    with drafted(tmp_path, "gallery", write_gallery) as asking:
+    with drafted(tmp_path, "gallery") as asking:
         assert asking.values("Who painted Blue Door?") == [["Mira Sol"]]
         assert in_order(asking.values("Which paintings did Mira Sol paint?")) == [["Blue Door", "Red Boats"]]
         assert asking.values("How many paintings are there?") == [3]
@@ -547,7 +533,7 @@ def test_who_was_born_on_a_day_has_an_age(academy: Asking) -> None:
 
 
 def test_two_columns_of_numbers_hold_those_who_met(tmp_path: Path) -> None:
-    with drafted(tmp_path, "club", write_club) as asking:
+    with drafted(tmp_path, "club") as asking:
         assert asking.values("Who was white in bout 102?") == [["Tomas Igle"]]
         assert asking.values("Which members are still alive?") == [["Tomas Igle", "Zsofia Bart"]]
         assert asking.values("When did Arvid Lind die?") == [["1950-08-19"]]
@@ -560,7 +546,7 @@ def test_what_stays_from_year_to_year_is_not_added_up(almanac: Asking) -> None:
 
 
 def test_two_joins_of_one_role_and_people_of_people(tmp_path: Path) -> None:
-    with drafted(tmp_path, "press", write_press) as asking:
+    with drafted(tmp_path, "press") as asking:
         assert asking.values("Who wrote Cold Ice?") == [["Ann Reed"]]
         assert in_order(asking.values("Which articles did Cy Dorn write?")) == [["First Snow", "Late Rain"]]
         # Of the talk's own city, not its author's; an article has only the latter.
