@@ -19,7 +19,7 @@ from services.kg.execute import Executor
 from services.kg.live import LiveExecutor
 from services.kg.live import api as live_api
 from services.kg.live.api import LiveReport, MockApi, calls_of
-from services.kg.live.fill import fill, private_graph, requests_for
+from services.kg.live.fill import fill, lookup_of, private_graph
 from services.kg.verbalize import verbalize
 from services.kit.budget import Budget
 from services.kit.client import ServiceClient, http_client
@@ -164,8 +164,8 @@ def filling(graph: Engine) -> Filling:
         seconds: float = 20.0, **more: Any,
     ) -> LiveReport:  # fmt: skip
         client = ServiceClient("kg_api", "http://api", http_client(httpx.ASGITransport(app or fake())))
-        wanted = requests_for(domain, names, functions, **more)
-        return await fill(graph, client, wanted, query_time=NOW, budget=Budget(seconds))
+        lookup = lookup_of(domain, names, functions, **more)
+        return await fill(graph, client, lookup, query_time=NOW, budget=Budget(seconds))
 
     return run
 
@@ -297,9 +297,9 @@ async def test_what_does_not_come_in_time_is_left_out(graph: Engine, filling: Fi
 
 async def test_an_api_that_is_not_there_says_so(graph: Engine, filling: Filling) -> None:
     client = ServiceClient("kg_api", "http://api", http_client(Nowhere()))
-    wanted = requests_for("open", {"open": ["florida city"]}, ["get_open"])
+    lookup = lookup_of("open", {"open": ["florida city"]}, ["get_open"])
     with pytest.raises(ServiceFailure):
-        await fill(graph, client, wanted, query_time=NOW, budget=Budget(5))
+        await fill(graph, client, lookup, query_time=NOW, budget=Budget(5))
 
 
 @pytest.mark.parametrize(
@@ -319,14 +319,14 @@ async def test_replies_of_another_shape_are_left_out(
     for reply in replies:
         transport = httpx.MockTransport(lambda _, reply=reply: httpx.Response(200, content=reply))
         client = ServiceClient("kg_api", "http://api", http_client(transport))
-        wanted = requests_for(domain, names, functions)
-        report = await fill(graph, client, wanted, query_time=NOW, budget=Budget(20))
+        lookup = lookup_of(domain, names, functions)
+        report = await fill(graph, client, lookup, query_time=NOW, budget=Budget(20))
         assert report.failed == [], reply
 
 
 async def test_what_a_program_mentions_is_bounded() -> None:
-    wanted = requests_for("movie", {"movie": [" a ", "a", *map(str, range(99))]}, [], years=range(1900, 2000))
-    assert (wanted.names["movie"][0], len(wanted.names["movie"]), len(wanted.years)) == ("a", 8, 12)
+    lookup = lookup_of("movie", {"movie": [" a ", "a", *map(str, range(99))]}, [], years=range(1900, 2000))
+    assert (lookup.names["movie"][0], len(lookup.names["movie"]), len(lookup.years)) == ("a", 8, 12)
 
 
 @pytest.mark.parametrize(
