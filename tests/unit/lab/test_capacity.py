@@ -12,7 +12,7 @@ from typer.testing import CliRunner
 
 from lab.capacity.cluster import Cluster, missing, search
 from lab.capacity.mesh import Fault, Mesh, Stage, poisson, simulate, spike
-from lab.capacity.plan import SHIPPED, assumptions, count, plan, rehearse
+from lab.capacity.plan import SHIPPED, assumptions, count, plan, rehearse, values_of
 from services.cli.main import app
 
 DIMENSIONS = 32
@@ -71,7 +71,7 @@ def test_counts_are_read_as_people_write_them(text: str, number: int) -> None:
 @pytest.mark.parametrize("chunks", [10**6, 10**9])
 def test_a_plan_keeps_to_its_utilisation_and_to_the_memory_of_its_nodes(rate: float, chunks: int) -> None:
     made = plan(rate, chunks)
-    of = {name: value for name, (value, _) in made.known.items()}
+    of = values_of(made.basis)
     assert max(made.load.values()) <= of["utilisation"] + 1e-9
     room = made.qdrant["nodes"] * of["node_memory_gib"] * of["node_memory_share"]
     assert made.qdrant["memory_gib"] <= room + 1
