@@ -14,8 +14,10 @@ ferries, club, gallery      times of day; games of two players; painters, whose 
 """
 
 import csv
+import json
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 TABLES = Path(__file__).parent / "tables"
 
@@ -28,4 +30,12 @@ def write(folder: Path, name: str, rows: Sequence[Sequence[str]]) -> Path:
     path = folder / name
     with path.open("w", encoding="utf-8", newline="") as file:
         csv.writer(file).writerows(rows)
+    return path
+
+
+def write_lines(folder: Path, name: str, *lines: Any) -> Path:
+    """A file of texts and of values as JSON, a line each."""
+    folder.mkdir(parents=True, exist_ok=True)
+    path = folder / name
+    path.write_text("\n".join(one if isinstance(one, str) else json.dumps(one, ensure_ascii=False) for one in lines))
     return path

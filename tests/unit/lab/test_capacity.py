@@ -1,7 +1,6 @@
 """The model agrees with queueing theory, plans keep to their utilisation, and a cluster loses what it must."""
 
 import random
-import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -125,16 +124,14 @@ def shards(tmp_path_factory: pytest.TempPathFactory) -> Iterator[list[edge.EdgeS
     points = [edge.Point(number, {"v": [draw.gauss(0, 1) for _ in range(DIMENSIONS)]}, {}) for number in range(600)]
     made = []
     for number in range(5):
-        folder = tmp_path_factory.mktemp("shard")
         config = edge.EdgeConfig(vectors={"v": edge.EdgeVectorParams(DIMENSIONS, edge.Distance.Cosine)})
-        shard = edge.EdgeShard.create(str(folder), config)
+        shard = edge.EdgeShard.create(str(tmp_path_factory.mktemp("shard")), config)
         part = points if number == 4 else points[number::4]
         shard.update(edge.UpdateOperation.upsert_points(part))
         made.append(shard)
     yield made
     for shard in made:
         shard.close()
-        shutil.rmtree(folder, ignore_errors=True)
 
 
 def nearest(shards: list[edge.EdgeShard], vector: list[float]) -> list[int]:
