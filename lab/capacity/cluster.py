@@ -77,16 +77,16 @@ def search(
         done, searched = now, 0
         for holders in owners:
             first = draw.choice(holders)
-            began = now
+            start = now
             if first in lost and now >= at_s:
                 alive = [node for node in holders if node not in lost]
                 if now < at_s + cluster.noticed_s:
-                    began += cluster.timeout_s
+                    start += cluster.timeout_s
                 if not alive:
-                    done = max(done, began)
+                    done = max(done, start)
                     continue
                 first = draw.choice(alive)
-            core = max(began, heapq.heappop(free[first]))
+            core = max(start, heapq.heappop(free[first]))
             ends = core + cluster.shard_s / 2 + draw.expovariate(2 / cluster.shard_s)
             heapq.heappush(free[first], ends)
             done, searched = max(done, ends), searched + 1

@@ -135,13 +135,11 @@ def _of_joins(table: CsvTable, tables: Sequence[CsvTable], nouns: Mapping[str, s
             for key in (f"{child}_count", identifier(plural(child))):
                 yield key, KeyWords(also=idle)
         for key, column in sorts.items():
+            entry = KeyWords(open="its values are words of questions")
             # "In which city is it", of a thing without a city that belongs to a single one with it.
-            alone = keys[column.key] == 1
-            words = [column.key.replace("_", " "), *column.words] if alone else []
-            yield (
-                key,
-                KeyWords(words=words, also=column.idle if alone else [], open="its values are words of questions"),
-            )
+            if keys[column.key] == 1:
+                entry.words, entry.also = [column.key.replace("_", " "), *column.words], column.idle
+            yield key, entry
 
 
 def _is_of_its_like(column: Column, table: CsvTable) -> bool:

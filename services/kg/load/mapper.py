@@ -92,7 +92,7 @@ def named(options: Mapping[str, T], name: str, lack: str) -> T:
 
 
 def column_named(table: Table, name: str) -> Column[Any]:
-    """As `named`, of a table."""
+    """The column of that name; raises Misplaced if the table has none."""
     return named(dict(table.c.items()), name, f"table {table.name} has no column")
 
 

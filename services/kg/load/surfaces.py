@@ -77,7 +77,7 @@ def _measured(connection: Connection, measure: Measure, kinds: Mapping[str, Kind
         return best
     numbers = {identifier: float(number or 0) for identifier, number in rows}
     for relation in measure.stated:
-        stated = select(stated_total.c.entity_id, stated_total.c.total).where(stated_total.c.relation == relation)
-        for identifier, total in connection.execute(stated):
+        totals = select(stated_total.c.entity_id, stated_total.c.total).where(stated_total.c.relation == relation)
+        for identifier, total in connection.execute(totals):
             numbers[identifier] = max(numbers.get(identifier, 0.0), float(total or 0))
     return {identifier: scaled(number, measure.top) for identifier, number in numbers.items()}

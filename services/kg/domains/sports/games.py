@@ -56,10 +56,10 @@ def periods(scope: Scope) -> None:
     listed = _totals(scope, teams, start, end)
     scope.findings.summary = listed
     team_period = scope.tables["team_period"]
-    stated = select(team_period).where(
+    source_totals = select(team_period).where(
         team_period.c.team_id.in_(teams), team_period.c.start == start.isoformat(), team_period.c.end == end.isoformat()
     )
-    for row in scope.all(stated.limit(1)):
+    for row in scope.all(source_totals.limit(1)):
         if row._mapping["games"] > listed.get("games", 0):
             scope.findings.summary = {name: row._mapping[name] for name in COUNTS}
             scope.findings.stated = True
